@@ -1,0 +1,1 @@
+"""What every room agrees on: fields, Job, Verdict, units, settings' definitions, errors, ports."""

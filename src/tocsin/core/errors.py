@@ -1,0 +1,66 @@
+"""The tree of errors; each message is a sentence with the value, the place and the next step.
+
+TocsinError
+├── InputError            what was given cannot be read
+│   ├── UnitError         a duration, an amount of memory, an id, an instant
+│   ├── NodeListError     a list of nodes
+│   ├── SourceError       a log, a table, a reply
+│   └── ScriptError       a job script
+├── SettingsError         a setting is unknown, of the wrong type or unsafe
+├── StoreError            the store cannot be opened, is locked, or is of another version
+├── ClusterError          Slurm did not answer, or refused
+└── NotFound              what was asked for is not here
+"""
+
+__all__ = [
+    "ClusterError",
+    "InputError",
+    "NodeListError",
+    "NotFound",
+    "ScriptError",
+    "SettingsError",
+    "SourceError",
+    "StoreError",
+    "TocsinError",
+    "UnitError",
+]
+
+
+class TocsinError(Exception):
+    """Something a person can act on; its text is shown as it is."""
+
+
+class InputError(TocsinError):
+    """What was given cannot be read."""
+
+
+class UnitError(InputError):
+    """A duration, an amount of memory, an id or an instant is malformed."""
+
+
+class NodeListError(InputError):
+    """A list of nodes is malformed or too long."""
+
+
+class SourceError(InputError):
+    """A log, a table or a reply cannot be read."""
+
+
+class ScriptError(InputError):
+    """A job script cannot be read."""
+
+
+class SettingsError(TocsinError):
+    """A setting is unknown, of the wrong type or unsafe."""
+
+
+class StoreError(TocsinError):
+    """The store cannot be opened, is locked, or is of another version."""
+
+
+class ClusterError(TocsinError):
+    """Slurm did not answer, or refused."""
+
+
+class NotFound(TocsinError):
+    """What was asked for is not here."""

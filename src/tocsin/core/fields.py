@@ -1,0 +1,254 @@
+"""The table of fields: what a job is, in which unit, and from which stage on each value is known.
+
+`Job` is the table. Frames, SQL columns, JSON and import mappings are made from it, so a new field is one new line.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from types import MappingProxyType, UnionType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from tocsin.core.ids import JobKey
+from tocsin.core.outcomes import Outcome
+from tocsin.core.stages import Stage
+
+__all__ = [
+    "FIELDS",
+    "KEY",
+    "Bytes",
+    "Field",
+    "Instant",
+    "Job",
+    "Kind",
+    "Part",
+    "Seconds",
+    "fields_of",
+    "kind_of",
+]
+
+
+class Kind(Enum):
+    """What a value is; the value of a kind is its unit."""
+
+    TEXT = "text"
+    COUNT = "count"
+    NUMBER = "number"
+    FLAG = "flag"
+    INSTANT = "UTC epoch seconds"
+    SECONDS = "seconds"
+    BYTES = "bytes"
+
+
+Instant = Annotated[int, Kind.INSTANT]
+Seconds = Annotated[int, Kind.SECONDS]
+Bytes = Annotated[int, Kind.BYTES]
+
+
+class Part(StrEnum):
+    """What a field tells about; the store merges each part by its own rule."""
+
+    IDENTITY = "identity"  # the key: never changes
+    REQUEST = "request"  # what was asked for: frozen as first seen
+    ALLOCATION = "allocation"  # what it was given
+    OUTCOME = "outcome"  # how it stands or ended
+    USAGE = "usage"  # what it used
+    RECORD = "record"  # what tocsin knows about the record itself
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One line of the table."""
+
+    name: str
+    kind: Kind
+    part: Part
+    stage: Stage
+    doc: str
+
+    @property
+    def limit(self) -> bool:
+        """Whether the value may be UNLIMITED."""
+        return self.name in ("time_limit", "time_min")
+
+
+_STAGES = {
+    Part.IDENTITY: Stage.SUBMIT,
+    Part.REQUEST: Stage.SUBMIT,
+    Part.ALLOCATION: Stage.START,
+    Part.OUTCOME: Stage.END,
+    Part.USAGE: Stage.END,
+    Part.RECORD: Stage.END,
+}
+
+
+def _known(part: Part, doc: str) -> Any:
+    """A field of this part; it is known from the stage of its part on."""
+    if part is Part.IDENTITY:
+        return dataclasses.field(metadata={"part": part, "doc": doc})
+    return dataclasses.field(default=None, metadata={"part": part, "doc": doc})
+
+
+def _identity(doc: str) -> Any:
+    return _known(Part.IDENTITY, doc)
+
+
+def _request(doc: str) -> Any:
+    return _known(Part.REQUEST, doc)
+
+
+def _allocation(doc: str) -> Any:
+    return _known(Part.ALLOCATION, doc)
+
+
+def _outcome(doc: str) -> Any:
+    return _known(Part.OUTCOME, doc)
+
+
+def _usage(doc: str) -> Any:
+    return _known(Part.USAGE, doc)
+
+
+def _record(doc: str) -> Any:
+    return _known(Part.RECORD, doc)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One job of one cluster. Absent is None; memory is per node; steps are folded in, never jobs themselves."""
+
+    cluster: str = _identity("name of the cluster")
+    job_id: int = _identity("id; for a task of an array, the id of the array")
+    task: int | None = _identity("index in the array; absent for plain jobs and for an array as submitted")
+    submit: Instant = _identity("when it was submitted; a requeue is a new submission")
+
+    raw_id: int | None = _request("the id that slurmctld uses inside; differs for the tasks of an array")
+    array: str | None = _request("tasks of an array as submitted, such as 1-9%2")
+    array_tasks: int | None = _request("number of tasks in that array")
+    het_id: int | None = _request("id of the first component of a heterogeneous job")
+    het_offset: int | None = _request("which component of it this is")
+    name: str | None = _request("job name")
+    user: str | None = _request("user name")
+    uid: int | None = _request("user's number")
+    group: str | None = _request("group name")
+    gid: int | None = _request("group's number")
+    account: str | None = _request("account that is charged")
+    partition: str | None = _request("partition or queue")
+    qos: str | None = _request("quality of service")
+    reservation: str | None = _request("reservation that it runs in")
+    executable: str | None = _request("application or executable, where the source names one")
+    command: str | None = _request("path of the script as submitted")
+    submit_line: str | None = _request("command line of the submission")
+    work_dir: str | None = _request("working folder")
+    script: str | None = _request("SHA-256 of its script, which the store keeps")
+    interactive: bool | None = _request("not a batch job")
+    req_nodes: int | None = _request("nodes asked for")
+    req_cpus: int | None = _request("CPUs asked for, over all nodes")
+    req_tasks: int | None = _request("tasks (processes) asked for")
+    cpus_per_task: int | None = _request("CPUs for each task")
+    tasks_per_node: int | None = _request("tasks on each node")
+    req_memory: Bytes | None = _request("memory asked for on each node; 0 is all that the node has")
+    req_gpus: int | None = _request("GPUs asked for, over all nodes")
+    req_gres: str | None = _request("generic resources as written, such as gpu:a100:2")
+    req_tres: str | None = _request("trackable resources asked for")
+    time_limit: Seconds | None = _request("wall time asked for")
+    time_min: Seconds | None = _request("least wall time that would do")
+    begin: Instant | None = _request("not to start before")
+    dependency: str | None = _request("jobs that it waits for, such as afterok:123")
+    constraints: str | None = _request("node features asked for")
+    licenses: str | None = _request("licences asked for")
+    req_node_list: str | None = _request("nodes that it must have")
+    exclude_nodes: str | None = _request("nodes that it must not have")
+    exclusive: bool | None = _request("wants whole nodes for itself")
+    requeue: bool | None = _request("may be put back into the queue by the system")
+    priority: int | None = _request("priority as first seen")
+
+    eligible: Instant | None = _allocation("from when on it might have started")
+    start: Instant | None = _allocation("when it got its nodes")
+    node_list: str | None = _allocation("its nodes")
+    alloc_nodes: int | None = _allocation("nodes that it got")
+    alloc_cpus: int | None = _allocation("CPUs that it got")
+    alloc_memory: Bytes | None = _allocation("memory that it got on each node")
+    alloc_gpus: int | None = _allocation("GPUs that it got")
+    alloc_tres: str | None = _allocation("trackable resources that it got")
+    segment: str | None = _allocation("part of the machine that it ran in, where the source names one")
+
+    state: str | None = _outcome("state as Slurm names it")
+    outcome: Outcome | None = _outcome("how it ended, by its state; absent while it lives")
+    end: Instant | None = _outcome("when it ended")
+    exit_code: int | None = _outcome("exit code of the script")
+    exit_signal: int | None = _outcome("signal that ended it")
+    cancelled_by: int | None = _outcome("number of the user who cancelled it")
+
+    elapsed: Seconds | None = _usage("run time, without suspensions")
+    cpu_seconds: Seconds | None = _usage("CPU time used")
+    user_cpu_seconds: Seconds | None = _usage("of it in programs")
+    system_cpu_seconds: Seconds | None = _usage("of it in the kernel")
+    max_memory: Bytes | None = _usage(
+        "peak resident memory of its largest task; what a log gives, where it is coarser"
+    )
+    read_bytes: Bytes | None = _usage("bytes read from disk")
+    written_bytes: Bytes | None = _usage("bytes written to disk")
+    energy: float | None = _usage("energy used, in joules")
+    power: float | None = _usage("average power, in watts")
+    idle_seconds: float | None = _usage("average idle time of its cores, in seconds")
+    memory_bandwidth: float | None = _usage("memory traffic, in bytes per second")
+    flops: float | None = _usage("floating-point operations per second")
+    steps: int | None = _usage("number of its steps")
+
+    source: str | None = _record("where the record came from: swf, sacct, rest, table, demo")
+    known_at: Instant | None = _record("when its outcome became known to tocsin")
+    request_final: bool | None = _record(
+        "the request is the final one from accounting, not the one first seen"
+    )
+    intervened: bool | None = _record("tocsin held or cancelled it: neither label nor evidence")
+
+    @property
+    def key(self) -> JobKey:
+        return JobKey(self.cluster, self.job_id, self.task, self.submit)
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "Job":
+        """A job from a row of a frame; columns that are no fields are left out."""
+        known: dict[str, Any] = {name: row.get(name) for name in FIELDS}
+        known["outcome"] = None if known["outcome"] is None else Outcome(known["outcome"])
+        return cls(**known)
+
+
+_KINDS: dict[Any, Kind] = {
+    str: Kind.TEXT,
+    Outcome: Kind.TEXT,
+    int: Kind.COUNT,
+    float: Kind.NUMBER,
+    bool: Kind.FLAG,
+}
+
+
+def kind_of(hint: Any) -> Kind:
+    """The kind that a type hint such as `Instant | None` stands for."""
+    if get_origin(hint) is Annotated:
+        found: Kind = get_args(hint)[1]
+        return found
+    if isinstance(hint, UnionType) or get_origin(hint) is not None:
+        return next(kind_of(part) for part in get_args(hint) if part is not type(None))
+    return _KINDS[hint]
+
+
+def _table() -> dict[str, Field]:
+    hints = get_type_hints(Job, include_extras=True)
+    return {
+        f.name: Field(
+            f.name, kind_of(hints[f.name]), f.metadata["part"], _STAGES[f.metadata["part"]], f.metadata["doc"]
+        )
+        for f in dataclasses.fields(Job)
+    }
+
+
+FIELDS: Mapping[str, Field] = MappingProxyType(_table())
+KEY = tuple(name for name, field in FIELDS.items() if field.part is Part.IDENTITY)
+
+
+def fields_of(*parts: Part) -> tuple[str, ...]:
+    """The names of the fields of these parts, in the table's order."""
+    return tuple(name for name, field in FIELDS.items() if field.part in parts)

@@ -1,0 +1,88 @@
+"""Frames of jobs in polars; the one module of core that is not the standard library alone.
+
+It is imported only by rooms that have frames, so the agent and `--help` never pay for it.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.fields import FIELDS, Job, Kind
+from tocsin.core.ids import JobKey
+from tocsin.core.outcomes import STATES, SWF_STATUSES, Outcome
+from tocsin.core.units import UNLIMITED, format_instant
+
+__all__ = [
+    "SCHEMA",
+    "conform",
+    "from_jobs",
+    "json_value",
+    "key_text",
+    "outcome_from_state",
+    "to_jobs",
+    "to_json",
+]
+
+_TYPES: dict[Kind, type[pl.DataType]] = {
+    Kind.TEXT: pl.String,
+    Kind.COUNT: pl.Int64,
+    Kind.NUMBER: pl.Float64,
+    Kind.FLAG: pl.Boolean,
+    Kind.INSTANT: pl.Int64,
+    Kind.SECONDS: pl.Int64,
+    Kind.BYTES: pl.Int64,
+}
+
+SCHEMA = pl.Schema({name: _TYPES[field.kind]() for name, field in FIELDS.items()})
+
+
+def conform(frame: pl.DataFrame) -> pl.DataFrame:
+    """All fields in the table's order and types; what is missing is null, what is no field is dropped."""
+    return frame.select(
+        pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in SCHEMA.items()
+    )
+
+
+def from_jobs(jobs: Iterable[Job]) -> pl.DataFrame:
+    """A few jobs as a frame."""
+    return pl.DataFrame(
+        [tuple(getattr(job, name) for name in FIELDS) for job in jobs], schema=SCHEMA, orient="row"
+    )
+
+
+def to_jobs(frame: pl.DataFrame) -> list[Job]:
+    """A few rows as jobs; large frames stay frames."""
+    return [Job.from_row(row) for row in frame.iter_rows(named=True)]
+
+
+def outcome_from_state(state: pl.Expr) -> pl.Expr:
+    """`core.outcomes.outcome_of` over a column of clean state names; unknown names are the outcome `unknown`."""
+    known = {name: None if outcome is None else str(outcome) for name, outcome in STATES.items()}
+    known |= {name: str(Outcome.UNKNOWN) for name in SWF_STATUSES.values() if name not in known}
+    return state.replace_strict(known, default=pl.lit(str(Outcome.UNKNOWN)), return_dtype=pl.String)
+
+
+def key_text() -> pl.Expr:
+    """The key as text: `lab:17_4@1794775393`."""
+    task = pl.when(pl.col("task").is_null()).then(pl.lit("")).otherwise(pl.format("_{}", pl.col("task")))
+    return pl.format("{}:{}{}@{}", "cluster", "job_id", task, "submit").alias("job")
+
+
+def json_value(name: str, value: Any) -> Any:
+    """A field's value as JSON has it: instants in RFC 3339, no limit as the word."""
+    field = FIELDS.get(name)
+    if value is None or field is None:
+        return value
+    if field.kind is Kind.INSTANT:
+        return format_instant(value)
+    if field.limit and value == UNLIMITED:
+        return "UNLIMITED"
+    return value
+
+
+def to_json(row: dict[str, Any]) -> dict[str, Any]:
+    """One row as a JSON object with its key in front."""
+    key = JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])
+    return {"job": str(key), **{name: json_value(name, value) for name, value in row.items()}}

@@ -1,0 +1,98 @@
+"""Slurm's job ids as text, and the key that names one job for ever."""
+
+import re
+from typing import NamedTuple
+
+from tocsin.core.errors import UnitError
+
+__all__ = ["JobKey", "SlurmId", "array_size", "parse_key", "parse_slurm_id"]
+
+
+class JobKey(NamedTuple):
+    """A requeue keeps its id and gets a new submit instant; task is None for plain jobs and whole arrays."""
+
+    cluster: str
+    job_id: int
+    task: int | None
+    submit: int
+
+    def __str__(self) -> str:
+        task = "" if self.task is None else f"_{self.task}"
+        return f"{self.cluster}:{self.job_id}{task}@{self.submit}"
+
+
+class SlurmId(NamedTuple):
+    """What a printed id says: `123_4`, `123_[1-9%2]`, `123+1`, `123.batch`."""
+
+    job_id: int
+    task: int | None = None
+    array: str | None = None
+    het_offset: int | None = None
+    step: str | None = None
+
+
+_ID = re.compile(
+    r"(?P<job>\d{1,18})"
+    r"(?:_(?:(?P<task>\d{1,10})|\[(?P<array>[0-9,:%.-]{1,100000})\])|\+(?P<het>\d{1,6}))?"
+    r"(?:\.(?P<step>[A-Za-z0-9_]{1,64}(?:\+\d{1,6})?))?",
+    re.ASCII,
+)
+_KEY = re.compile(
+    r"(?P<cluster>[^:\s]+):(?P<job>\d{1,18})(?:_(?P<task>\d{1,10}))?@(?P<submit>\d{1,18})", re.ASCII
+)
+
+
+def parse_slurm_id(text: str) -> SlurmId:
+    """
+    >>> parse_slurm_id("123_[1-9%2]")
+    SlurmId(job_id=123, task=None, array='1-9%2', het_offset=None, step=None)
+    """
+    found = _ID.fullmatch(text.strip())
+    if not found:
+        raise UnitError(f'"{text[:80]}" is no job id; write 123, 123_4, 123_[1-9], 123+1 or 123.batch')
+    return SlurmId(
+        job_id=int(found["job"]),
+        task=None if found["task"] is None else int(found["task"]),
+        array=found["array"],
+        het_offset=None if found["het"] is None else int(found["het"]),
+        step=found["step"],
+    )
+
+
+def parse_key(text: str) -> JobKey:
+    """
+    >>> parse_key("lab:17_4@1794775393").task
+    4
+    """
+    found = _KEY.fullmatch(text.strip())
+    if not found:
+        raise UnitError(
+            f'"{text[:80]}" is no job key; write cluster:id[_task]@submit, such as lab:17_4@1794775393'
+        )
+    task = None if found["task"] is None else int(found["task"])
+    return JobKey(found["cluster"], int(found["job"]), task, int(found["submit"]))
+
+
+_RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10})(?::(\d{1,10}))?)?", re.ASCII)
+
+
+def array_size(spec: str) -> int:
+    """How many tasks `1-9`, `0-20:4`, `1,3,5-7%2` has, without listing them. An elided tail (`...`) is not counted.
+
+    >>> array_size("1-9%2"), array_size("0-20:4"), array_size("1,3,5-7")
+    (9, 6, 5)
+    """
+    total = 0
+    for item in spec.strip().strip("[]").partition("%")[0].split(","):
+        if item in ("", "..."):
+            continue
+        found = _RANGE.fullmatch(item)
+        if not found:
+            raise UnitError(
+                f'"{item}" in the array "{spec[:80]}" is no task or range; write 1-9, 0-20:4 or 1,3,5'
+            )
+        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        if step == 0 or last < first:
+            raise UnitError(f'the range "{item}" in the array "{spec[:80]}" has no tasks')
+        total += (last - first) // step + 1
+    return total

@@ -1,0 +1,303 @@
+"""A cluster of Slurm daemons on this host, in a private folder and on free ports, for as long as it is wanted."""
+
+import contextlib
+import grp
+import os
+import pwd
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from string import Template
+from types import TracebackType
+from typing import Self
+
+from tests.services import SYSTEM_PATH, missing
+from tests.services.daemons import (
+    Daemons,
+    ServiceError,
+    await_true,
+    connects,
+    free_ports,
+    send,
+    this_process,
+    with_environment,
+)
+
+TEMPLATES = Path(__file__).parent
+FOLDER_PREFIX = "tocsin-slurm-"
+USERS = ("alice", "bob")
+# slurmrestd runs neither as root nor as SlurmUser.
+REST_USER = "slurmrest"
+REST_API = "v0.0.38"  # the newest that slurmrestd 22.05 serves
+CGROUPS = Path("/sys/fs/cgroup")
+UNFINISHED = {"PENDING", "RUNNING", "REQUEUED", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING"}
+
+
+def render(template: str, values: Mapping[str, object]) -> str:
+    """A configuration file from its template beside this module."""
+    return Template((TEMPLATES / template).read_text()).substitute(values)
+
+
+def cgroups_usable() -> bool:
+    """Whether the cgroup v1 controllers that Slurm needs are mounted and ours to write."""
+    return all(os.path.ismount(CGROUPS / c) and os.access(CGROUPS / c, os.W_OK) for c in ("memory", "freezer"))
+
+
+class SlurmLab:
+    """munged, mariadbd, slurmdbd, slurmctld, slurmd for each node, and slurmrestd with JWT on TCP and on a unix socket.
+
+    Nodes `n1`…; the first has two GPUs in name. Partition `main` (default, one day) and `short` (5 minutes, one node).
+    Users alice and bob, made if the machine has none of that name and left there, with root in the account `research`.
+    Everything else lives in one temporary folder that `stop` removes; /etc/slurm is neither read nor written.
+    """
+
+    cluster = "lab"
+    account = "research"
+
+    def __init__(self, nodes: int = 4, cpus: int = 2, memory_mb: int = 4000) -> None:
+        self.nodes = [f"n{i}" for i in range(1, nodes + 1)]
+        self.cpus = cpus
+        self.memory_mb = memory_mb
+        self.cgroups = cgroups_usable()  # without them a job over its memory ends FAILED, not OUT_OF_MEMORY
+
+    # --- where things are ------------------------------------------------------------------------
+
+    def _settle(self, folder: Path) -> None:
+        self.folder = folder
+        self.conf = folder / "etc" / "slurm.conf"
+        self.token_file = folder / "root.jwt"
+        self.rest_socket = folder / "rest" / "slurmrestd.sock"
+        self.daemons = Daemons(folder / "log")
+        self._marker = f"TOCSIN_SLURM_LAB={folder}"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a process needs in its environment to talk to this cluster."""
+        return {"SLURM_CONF": str(self.conf)}
+
+    @property
+    def token(self) -> str:
+        """root's JSON Web Token."""
+        return self.token_file.read_text().strip()
+
+    @property
+    def _full_env(self) -> dict[str, str]:
+        # Nothing of the developer's own environment reaches a daemon or a job.
+        name, _, value = self._marker.partition("=")
+        return {"PATH": SYSTEM_PATH, "LANG": "C.UTF-8", "HOME": "/", name: value, **self.env}
+
+    # --- up --------------------------------------------------------------------------------------
+
+    def start(self, owned: bool = True) -> Self:
+        """Bring everything up and return when jobs can be submitted; an unowned lab outlives this process."""
+        if sentence := missing("slurm"):
+            raise ServiceError(sentence)
+        # munge refuses folders that others could rename; /tmp is root's and sticky, and its short name fits a socket's.
+        self._settle(Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir="/tmp")))
+        self.folder.chmod(0o755)
+        try:
+            self._lay_out()
+            for start in (self._start_munge, self._start_database, self._start_slurm):
+                start()
+                self.daemons.record(self.folder / "processes.json", this_process() if owned else None)
+            self.start_rest()
+            self.daemons.record(self.folder / "processes.json", this_process() if owned else None)
+        except BaseException:
+            self.stop()
+            raise
+        if not owned:
+            self.daemons.forget()
+        return self
+
+    def _lay_out(self) -> None:
+        for user in USERS:
+            _make_user(user)
+        _make_user(REST_USER)
+        for name, owner, mode in (
+            ("etc", "root", 0o755),
+            ("log", "root", 0o755),
+            ("spool", "root", 0o755),
+            ("munge", "munge", 0o755),
+            ("database", "slurm", 0o700),
+            ("state", "slurm", 0o700),
+            ("run", "slurm", 0o755),
+            ("rest", REST_USER, 0o755),
+            *((f"home-{user}", user, 0o755) for user in USERS),
+        ):
+            _make_folder(self.folder / name, owner, mode)
+        _write_secret(self.folder / "munge" / "munge.key", secrets.token_bytes(1024), "munge")
+        _write_secret(self.folder / "state" / "jwt.key", secrets.token_bytes(32), "slurm")
+        self._write_configuration()
+
+    def _write_configuration(self) -> None:
+        ctld_port, dbd_port, rest_port, *node_ports = free_ports(3 + len(self.nodes))
+        self.rest_url = f"http://127.0.0.1:{rest_port}"
+        self._rest_address = ("127.0.0.1", rest_port)
+        host = socket.gethostname().partition(".")[0]
+        lines = [
+            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self.cpus} "
+            f"RealMemory={self.memory_mb}" + (" Gres=gpu:2" if node == self.nodes[0] else "")
+            for node, port in zip(self.nodes, node_ports, strict=True)
+        ]
+        values = {
+            "cluster": self.cluster,
+            "folder": self.folder,
+            "host": host,
+            "nodes": len(self.nodes),
+            "node_list": ",".join(self.nodes),
+            "node_lines": "\n".join(lines),
+            "gpu_node": self.nodes[0],
+            "ctld_port": ctld_port,
+            "dbd_port": dbd_port,
+            "proctrack": "proctrack/cgroup" if self.cgroups else "proctrack/linuxproc",
+            "task": "task/cgroup" if self.cgroups else "task/none",
+            "gather": "jobacct_gather/cgroup" if self.cgroups else "jobacct_gather/linux",
+            "over_memory": "" if self.cgroups else "JobAcctGatherParams=OverMemoryKill",
+        }
+        for name in ("slurm.conf", "gres.conf") + (("cgroup.conf",) if self.cgroups else ()):
+            (self.conf.parent / name).write_text(render(name, values))
+        _write_secret(self.conf.parent / "slurmdbd.conf", render("slurmdbd.conf", values).encode(), "slurm")
+
+    def _start_munge(self) -> None:
+        folder = self.folder / "munge"
+        files = {"key-file": "munge.key", "socket": "munge.sock", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+        options = [f"--{option}={folder / name}" for option, name in files.items()]
+        self._start("munged", "--foreground", *options, user="munge")
+        self._await("munged", lambda: connects(folder / "munge.sock"), 10)
+
+    def _start_database(self) -> None:
+        folder = self.folder / "database"
+        # slurmdbd's tables are hundreds of small transactions; this database need not survive a power cut.
+        careless = ["--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-flush-method=nosync"]
+        with (self.daemons.logs / "mariadb-install-db.log").open("wb") as log:
+            subprocess.run(
+                ["mariadb-install-db", "--no-defaults", f"--datadir={folder / 'data'}", "--skip-test-db"]
+                + ["--auth-root-authentication-method=socket", "--auth-root-socket-user=root", *careless],
+                env=self._full_env,
+                check=True,
+                timeout=60,
+                stdout=log,
+                stderr=log,
+                user="slurm",
+                group="slurm",
+            )
+        shutil.copy(TEMPLATES / "accounts.sql", self.conf.parent)
+        self._start(
+            "mariadbd",
+            "--no-defaults",
+            f"--datadir={folder / 'data'}",
+            f"--socket={folder / 'sock'}",
+            f"--pid-file={folder / 'pid'}",
+            f"--init-file={self.conf.parent / 'accounts.sql'}",
+            "--skip-networking",
+            "--skip-log-bin",
+            "--innodb-buffer-pool-size=128M",
+            "--innodb-lock-wait-timeout=900",
+            *careless,
+            user="slurm",
+        )
+        self._await("mariadbd", lambda: connects(folder / "sock"), 30)
+
+    def _start_slurm(self) -> None:
+        self._start("slurmdbd", "-D", user="slurm", MYSQL_UNIX_PORT=str(self.folder / "database" / "sock"))
+        self._await("slurmdbd", lambda: self._answers("sacctmgr", "-n", "list", "cluster"), 60)
+        # Before slurmctld comes up, which then knows them from its first second.
+        self.run("sacctmgr", "-i", "add", "cluster", self.cluster)
+        self.run("sacctmgr", "-i", "add", "account", self.account, f"cluster={self.cluster}")
+        self.run("sacctmgr", "-i", "add", "user", "root," + ",".join(USERS), f"account={self.account}")
+        self._start("slurmctld", "-D", "-i", user="slurm")
+        self._await("slurmctld", lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, 60)
+        for node in self.nodes:
+            self._start("slurmd", "-D", "-N", node, name=f"slurmd-{node}")
+        idle = ("sinfo", "-h", "-N", "-t", "idle", "-p", "main", "-o", "%N")
+        self._await(f"slurmd-{self.nodes[-1]}", lambda: set(self.run(*idle).stdout.split()) == set(self.nodes), 30)
+        self.new_token("root", self.token_file)
+
+    def start_rest(self) -> None:
+        """Start slurmrestd; it answers on `rest_url` and on `rest_socket`."""
+        self.rest_socket.unlink(missing_ok=True)
+        listeners = (":".join(map(str, self._rest_address)), f"unix:{self.rest_socket}")
+        # With SLURM_JWT=daemon it has no identity of its own: each request brings its token.
+        self._start("slurmrestd", "-a", "rest_auth/jwt", *listeners, user=REST_USER, SLURM_JWT="daemon")
+        both = (self._rest_address, self.rest_socket)
+        self._await("slurmrestd", lambda: all(connects(address) for address in both), 20)
+
+    def stop_rest(self) -> None:
+        """End slurmrestd, as when an operator restarts it."""
+        self.daemons.stop(["slurmrestd"])
+
+    def _start(self, program: str, *options: str | Path, user: str | None = None, name: str = "", **env: str) -> None:
+        path = shutil.which(program, path=SYSTEM_PATH) or program
+        self.daemons.start(name or program, [path, *options], {**self._full_env, **env}, user)
+
+    def _await(self, name: str, ready: Callable[[], bool], timeout: float) -> None:
+        self.daemons.await_ready(name, ready, timeout)
+
+    def _answers(self, *command: str) -> bool:
+        with contextlib.suppress(ServiceError):
+            return self.run(*command, check=False, timeout=5).returncode == 0
+        return False
+
+    # --- down ------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Cancel what runs, end every daemon of this lab and every process that a job left, remove the folder."""
+        if "slurmctld" in self.daemons.running:
+            with contextlib.suppress(ServiceError):
+                self.run("scancel", *(f"--user={user}" for user in USERS[:1]), check=False, timeout=5)
+        daemons = list(self.daemons.running)
+        self.daemons.stop(daemons)
+        shutil.rmtree(self.folder)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    # --- use -------------------------------------------------------------------------------------
+
+    def run(
+        self, *command: str, user: str = "root", stdin: str = "", check: bool = True, timeout: float = 30
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a Slurm command as a user of the cluster, in that user's folder, never longer than the timeout."""
+        other = user if user != "root" else None
+        try:
+            done = subprocess.run(
+                command,
+                input=stdin,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout,
+                env=self._full_env,
+                cwd=self.folder / f"home-{user}" if other else self.folder,
+                user=other,
+                group=other,
+                extra_groups=[] if other else None,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise ServiceError(f"`{' '.join(command)}` did not end within {timeout:g} s") from late
+        if check and done.returncode:
+            said = (done.stderr or done.stdout).strip()
+            raise ServiceError(f"`{' '.join(command)}` as {user} ended with exit code {done.returncode}: {said}")
+        return done
+
+    def new_token(self, user: str, file: Path, lifespan: int = 86400) -> str:
+        """A JSON Web Token of a user, also kept in a file that only its owner can read."""
+        said = self.run("scontrol", "token", f"username={user}", f"lifespan={lifespan}").stdout
+        token = said.strip().removeprefix("SLURM_JWT=")
+        _write_secret(file, token.encode(), "root")
+        return token
+
+    def sbatch(self, script: str | Path, user: str = "alice", *options: str) -> int:
+        """Submit a script, given as text or as a file, and return its job id (of a het job, the first)."""
+        text = script.read_text() if isinstance(script, Path) else script
+        said = self.run("sbatch", "--parsable", *options, user=user, stdin=text).stdout
+        return int(re.match(r"\d+", said)[0])
