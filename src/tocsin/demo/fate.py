@@ -1,0 +1,73 @@
+"""How a run ends and what it uses, worked out from what it needs and what it was given."""
+
+from dataclasses import replace
+from random import Random
+
+from tocsin.demo.jobs import Cause, Ending, Record
+from tocsin.demo.machine import Host
+
+__all__ = ["fate", "usage"]
+
+GIB = 1024**3
+MIB = 1024**2
+STARTUP = 30  # seconds until a program has come to its first allocation
+
+
+def fate(record: Record, host: Host, rng: Random) -> Ending:
+    """What ends this run first, if the machine holds: its need, its limits, its mistake or its user."""
+    request, need, application = record.request, record.need, record.submission.application
+    done = Ending(need.seconds, "COMPLETED", Cause.NONE)
+    if application.by_hand:
+        done = Ending(need.seconds, "CANCELLED", Cause.CLOSED_BY_HAND, exit_signal=15, by_user=True)
+    overtime = rng.randrange(1, 30)  # slurmctld looks for jobs over their limit twice a minute
+    endings = [done, Ending(request.time_limit + overtime, "TIMEOUT", Cause.TOO_LITTLE_TIME)]
+    memory = host.kind.share(request)[1]
+    if need.memory > memory:
+        at_once = application.memory_at_start
+        share = max(0.0, (memory / need.memory - at_once) / (1 - at_once))
+        seconds = max(rng.randrange(3, STARTUP), round(share * need.seconds))
+        endings.append(Ending(seconds, "OUT_OF_MEMORY", Cause.TOO_LITTLE_MEMORY, exit_signal=125))
+    mistake = record.submission.mistake
+    if mistake:
+        shown = rng.randint(*mistake.seconds) + round(rng.uniform(*mistake.share) * need.seconds)
+        code = application.missing_exit if mistake.cause is Cause.MISSING_FILE else mistake.exit_code
+        endings.append(
+            Ending(shown, "CANCELLED", mistake.cause, exit_signal=15, by_user=True)
+            if mistake.by_user
+            else Ending(shown, "FAILED", mistake.cause, exit_code=code)
+        )
+    first = min(endings, key=lambda ending: ending.seconds)
+    return replace(first, seconds=max(1, first.seconds))
+
+
+def usage(record: Record, hosts: list[Host], elapsed: int, rng: Random) -> dict[str, int | float]:
+    """What the run has used after so many seconds."""
+    request, need, application = record.request, record.need, record.submission.application
+    cpus, memory, gpus = hosts[0].kind.share(request)
+    nodes, kind = len(hosts), hosts[0].kind
+    progress = min(1.0, elapsed / need.seconds)
+    warm = min(1.0, elapsed / STARTUP)
+
+    busy = min(1.0, application.busy * rng.uniform(0.93, 1.03)) * request.cpus_per_node / cpus
+    computed = round(elapsed * cpus * nodes * busy * (0.2 + 0.8 * warm))
+    system = round(computed * rng.uniform(0.01, 0.06))
+
+    growth = application.memory_at_start + (1 - application.memory_at_start) * progress
+    peak = need.memory * growth * (0.02 + 0.98 * warm)
+    if record.state == "OUT_OF_MEMORY":
+        peak = memory * rng.uniform(0.96, 1.0)
+    per_task = min(peak, memory) / request.tasks_per_node * rng.uniform(0.94, 1.0)
+
+    watts = kind.idle_watts + (kind.busy_watts - kind.idle_watts) * busy
+    power = nodes * (watts * cpus / kind.cpus + gpus * kind.gpu_watts * rng.uniform(0.5, 0.95))
+    return {
+        "elapsed": elapsed,
+        "cpu_seconds": computed,
+        "user_cpu_seconds": computed - system,
+        "system_cpu_seconds": system,
+        "max_memory": int(per_task),
+        "read_bytes": round(application.read * GIB * need.size * min(1.0, 4 * progress)),
+        "written_bytes": round(application.write_rate * MIB * elapsed * rng.uniform(0.7, 1.2)),
+        "energy": round(power * elapsed, 1),
+        "steps": application.steps + (record.request.file is not None),
+    }

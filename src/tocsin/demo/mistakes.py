@@ -1,0 +1,46 @@
+"""Mistakes that people make in a job, how they show in its script and how they end it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tocsin.demo.jobs import Cause
+
+__all__ = ["MISTAKES", "Mistake", "garbled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """`word` is the part of the script that is wrong; it shows after so many seconds, or at that share of the run."""
+
+    name: str
+    cause: Cause
+    word: Literal["input", "module", "option"] | None
+    seconds: tuple[int, int] = (0, 0)
+    share: tuple[float, float] = (0.0, 0.0)
+    exit_code: int = 1
+    by_user: bool = False
+
+
+MISTAKES = {
+    mistake.name: mistake
+    for mistake in (
+        Mistake("path", Cause.MISSING_FILE, "input", seconds=(2, 25)),
+        Mistake("module", Cause.BROKEN_PROGRAM, "module", seconds=(1, 6), exit_code=127),
+        Mistake("option", Cause.BROKEN_PROGRAM, "option", seconds=(3, 40), exit_code=1),
+        Mistake("crash", Cause.BROKEN_PROGRAM, None, share=(0.02, 0.4), exit_code=139),
+        Mistake("rubbish", Cause.WRONG_INPUT, None, seconds=(300, 7200), by_user=True),
+    )
+}
+
+
+def garbled(word: str, way: int) -> str:
+    """A word mistyped: two neighbouring letters of its second half are swapped.
+
+    >>> garbled("lysozyme.tpr", 0)
+    'lysozyem.tpr'
+    """
+    places = [place for place in range(len(word) // 2, len(word) - 1) if word[place] != word[place + 1]]
+    place = places[way % len(places)] if places else 0
+    return (
+        word[:place] + word[place + 1 : place + 2] + word[place] + word[place + 2 :] if places else word + "_"
+    )

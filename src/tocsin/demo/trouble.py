@@ -1,0 +1,64 @@
+"""When the demo's machine misbehaves: a file system that goes away, a node that fails for days."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+__all__ = ["BadNode", "Outage", "bad_nodes", "outages"]
+
+HOUR = 3600
+DAY = 24 * HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """The file system is away; once noticed, operators stop new starts and put back what may be requeued."""
+
+    begins: int
+    noticed: int
+    ends: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Seconds that the node is down are 0 when only its disk gave errors."""
+
+    at: int
+    down: int
+
+
+@dataclass(frozen=True, slots=True)
+class BadNode:
+    """A node that nobody has taken out yet; it runs between its faults as if nothing were."""
+
+    node: str
+    faults: tuple[Fault, ...]
+
+
+def outages(start: int, rng: Random) -> Iterator[Outage]:
+    """One bad day in the first week, then one in some three weeks, while people work."""
+    day = rng.randint(2, 4)
+    while True:
+        while (
+            start // DAY + day + 3
+        ) % 7 > 4:  # not on Saturday or Sunday; day 0 of the epoch was a Thursday
+            day += 1
+        begins = start + day * DAY + rng.randint(9 * HOUR, 15 * HOUR)
+        noticed = begins + rng.randint(HOUR // 4, HOUR // 2)
+        yield Outage(begins, noticed, noticed + rng.randint(HOUR, 3 * HOUR))
+        day += rng.randint(16, 24)
+
+
+def bad_nodes(start: int, names: Sequence[str], rng: Random) -> Iterator[BadNode]:
+    """A node that fails for two to four days, again and again on another one."""
+    at = start + rng.randint(DAY, 3 * DAY)
+    while True:
+        until = at + rng.randint(2 * DAY, 4 * DAY)
+        faults = []
+        while at < until:
+            at += round(rng.expovariate(1 / (2.5 * HOUR))) + 60
+            down = rng.randint(HOUR // 2, 2 * HOUR) if rng.random() < 0.4 else 0
+            faults.append(Fault(at, down))
+            at += down
+        yield BadNode(rng.choice(names), tuple(faults))
+        at += rng.randint(5 * DAY, 12 * DAY)
