@@ -26,6 +26,7 @@ SERVICES = {
             "munged": "munge",
             "mariadbd": "mariadb-server-core",
             "mariadb-install-db": "mariadb-server-core",
+            "my_print_defaults": "mariadb-client-core",  # mariadb-install-db calls it
             "slurmdbd": "slurmdbd",
             "slurmctld": "slurmctld",
             "slurmd": "slurmd",
@@ -52,7 +53,7 @@ def postgres_folders() -> list[Path]:
     versions = [f for f in Path("/usr/lib/postgresql").glob("*/bin") if f.parent.name.isdigit()]
     folders = sorted(versions, key=lambda f: int(f.parent.name), reverse=True)
     folders += [Path(f) for f in os.environ.get("PATH", "").split(":") if f]
-    return [f for f in folders if all((f / p).exists() for p in SERVICES["postgres"].programs)]
+    return [f for f in folders if all(os.access(f / p, os.X_OK) for p in SERVICES["postgres"].programs)]
 
 
 def _has_program(name: str) -> bool:

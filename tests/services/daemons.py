@@ -5,13 +5,13 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-POLL = 0.02
+from typing import NamedTuple
 
 
 class ServiceError(Exception):
@@ -27,27 +27,32 @@ class Process:
     born: int
 
 
-def _stat(pid: int) -> tuple[str, int] | None:
-    """State letter and start time of a process; None when there is none."""
+class _Stat(NamedTuple):
+    state: str
+    parent: int
+    born: int
+
+
+def _stat(pid: int) -> _Stat | None:
     try:
         # The second field is the command in parentheses and may itself hold spaces and parentheses.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return fields[0], int(fields[19])
+    return _Stat(state=fields[0], parent=int(fields[1]), born=int(fields[19]))
 
 
 def alive(process: Process) -> bool:
     """Whether this very process still runs (a zombie does not)."""
     stat = _stat(process.pid)
-    return stat is not None and stat[0] not in "ZX" and stat[1] == process.born
+    return stat is not None and stat.state not in "ZX" and stat.born == process.born
 
 
 def this_process() -> Process:
     """The process that asks."""
     stat = _stat(os.getpid())
     assert stat is not None, "the running process is in /proc"
-    return Process("owner", os.getpid(), stat[1])
+    return Process("owner", os.getpid(), stat.born)
 
 
 def free_ports(count: int) -> list[int]:
@@ -59,13 +64,19 @@ def free_ports(count: int) -> list[int]:
         return [s.getsockname()[1] for s in sockets]
 
 
-def await_true(what: str, ready: Callable[[], bool], timeout: float, why_not: Callable[[], str] = str) -> None:
+def await_true(
+    what: str,
+    ready: Callable[[], bool],
+    timeout: float,
+    why_not: Callable[[], str] = str,
+    every: float = 0.02,
+) -> None:
     """Poll until ready; past the deadline, an error that says what was awaited and the reason at hand."""
     deadline = time.monotonic() + timeout
     while not ready():
         if time.monotonic() > deadline:
             raise ServiceError(f"{what} after {timeout:g} s. {why_not()}".rstrip())
-        time.sleep(POLL)
+        time.sleep(every)
 
 
 def connects(address: Path | tuple[str, int]) -> bool:
@@ -107,7 +118,7 @@ class Daemons:
         stat = _stat(child.pid)
         assert stat is not None, "a child that was not waited for is in /proc"
         self._children[name] = child
-        self.running[name] = Process(name, child.pid, stat[1])
+        self.running[name] = Process(name, child.pid, stat.born)
 
     def await_ready(self, name: str, ready: Callable[[], bool], timeout: float) -> None:
         """Wait until a daemon answers; at once an error with the end of its log when it died instead."""
@@ -132,10 +143,9 @@ class Daemons:
             send(process, signal.SIGTERM)
         with contextlib.suppress(ServiceError):
             await_true("daemons still run", lambda: not any(map(alive, processes)), grace)
+        end_now(processes)
         for process in processes:
-            send(process, signal.SIGKILL)
-            child = self._children.pop(process.name, None)
-            if child is not None:
+            if child := self._children.pop(process.name, None):
                 child.wait()
 
     def forget(self) -> None:
@@ -147,7 +157,9 @@ class Daemons:
     def record(self, file: Path, owner: Process | None) -> None:
         """Write down what runs and for whom, so that another process can end it."""
         processes = [asdict(p) for p in self.running.values()]
-        file.write_text(json.dumps({"owner": asdict(owner) if owner else None, "processes": processes}, indent=1))
+        file.write_text(
+            json.dumps({"owner": asdict(owner) if owner else None, "processes": processes}, indent=1)
+        )
 
     @classmethod
     def recorded(cls, file: Path, logs: Path) -> "tuple[Daemons, Process | None]":
@@ -165,13 +177,35 @@ def send(process: Process, number: signal.Signals) -> None:
             os.kill(process.pid, number)
 
 
-def with_environment(assignment: str) -> list[Process]:
-    """Processes that were started with this `NAME=value` in their environment."""
-    found, wanted = [], assignment.encode()
+def end_now(processes: Iterable[Process]) -> None:
+    """Kill these processes and wait until none of them is left to write a file."""
+    processes = list(processes)
+    for process in processes:
+        send(process, signal.SIGKILL)
+    await_true("killed processes are still there", lambda: not any(map(alive, processes)), 10)
+
+
+def listener(path: Path) -> Process | None:
+    """The process that listens at a unix socket; None when nobody does."""
+    with socket.socket(socket.AF_UNIX) as s:
+        try:
+            s.connect(str(path))
+        except OSError:
+            return None
+        pid, _, _ = struct.unpack(
+            "3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        )
+    stat = _stat(pid)
+    return Process(path.name, pid, stat.born) if stat else None
+
+
+def with_descendants(processes: Iterable[Process]) -> list[Process]:
+    """These processes and all that they started."""
+    children: dict[int, list[Process]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            environment = (folder / "environ").read_bytes().split(b"\0")
-            stat = _stat(int(folder.name))
-            if wanted in environment and stat is not None:
-                found.append(Process((folder / "comm").read_text().strip(), int(folder.name), stat[1]))
+        if stat := _stat(int(folder.name)):
+            children.setdefault(stat.parent, []).append(Process("child", int(folder.name), stat.born))
+    found = list(processes)
+    for process in found:  # grows as it is walked
+        found += children.get(process.pid, [])
     return found

@@ -1,17 +1,15 @@
 """A cluster of Slurm daemons on this host, in a private folder and on free ports, for as long as it is wanted."""
 
 import contextlib
-import grp
 import os
 import pwd
-import re
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from string import Template
 from types import TracebackType
@@ -20,23 +18,25 @@ from typing import Self
 from tests.services import SYSTEM_PATH, missing
 from tests.services.daemons import (
     Daemons,
+    Process,
     ServiceError,
     await_true,
     connects,
+    end_now,
     free_ports,
-    send,
+    listener,
     this_process,
-    with_environment,
+    with_descendants,
 )
+from tests.services.slurm.commands import Commands
 
 TEMPLATES = Path(__file__).parent
 FOLDER_PREFIX = "tocsin-slurm-"
 USERS = ("alice", "bob")
+PARTITIONS = ("main", "short")
 # slurmrestd runs neither as root nor as SlurmUser.
 REST_USER = "slurmrest"
-REST_API = "v0.0.38"  # the newest that slurmrestd 22.05 serves
 CGROUPS = Path("/sys/fs/cgroup")
-UNFINISHED = {"PENDING", "RUNNING", "REQUEUED", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING"}
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
@@ -46,10 +46,12 @@ def render(template: str, values: Mapping[str, object]) -> str:
 
 def cgroups_usable() -> bool:
     """Whether the cgroup v1 controllers that Slurm needs are mounted and ours to write."""
-    return all(os.path.ismount(CGROUPS / c) and os.access(CGROUPS / c, os.W_OK) for c in ("memory", "freezer"))
+    return all(
+        os.path.ismount(CGROUPS / c) and os.access(CGROUPS / c, os.W_OK) for c in ("memory", "freezer")
+    )
 
 
-class SlurmLab:
+class SlurmLab(Commands):
     """munged, mariadbd, slurmdbd, slurmctld, slurmd for each node, and slurmrestd with JWT on TCP and on a unix socket.
 
     Nodes `n1`…; the first has two GPUs in name. Partition `main` (default, one day) and `short` (5 minutes, one node).
@@ -73,24 +75,13 @@ class SlurmLab:
         self.conf = folder / "etc" / "slurm.conf"
         self.token_file = folder / "root.jwt"
         self.rest_socket = folder / "rest" / "slurmrestd.sock"
+        self._record = folder / "processes.json"
         self.daemons = Daemons(folder / "log")
-        self._marker = f"TOCSIN_SLURM_LAB={folder}"
-
-    @property
-    def env(self) -> dict[str, str]:
-        """What a process needs in its environment to talk to this cluster."""
-        return {"SLURM_CONF": str(self.conf)}
 
     @property
     def token(self) -> str:
         """root's JSON Web Token."""
         return self.token_file.read_text().strip()
-
-    @property
-    def _full_env(self) -> dict[str, str]:
-        # Nothing of the developer's own environment reaches a daemon or a job.
-        name, _, value = self._marker.partition("=")
-        return {"PATH": SYSTEM_PATH, "LANG": "C.UTF-8", "HOME": "/", name: value, **self.env}
 
     # --- up --------------------------------------------------------------------------------------
 
@@ -101,13 +92,12 @@ class SlurmLab:
         # munge refuses folders that others could rename; /tmp is root's and sticky, and its short name fits a socket's.
         self._settle(Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir="/tmp")))
         self.folder.chmod(0o755)
+        self._owner = this_process() if owned else None
         try:
             self._lay_out()
-            for start in (self._start_munge, self._start_database, self._start_slurm):
+            for start in (self._start_munge, self._start_database, self._start_slurm, self.start_rest):
                 start()
-                self.daemons.record(self.folder / "processes.json", this_process() if owned else None)
-            self.start_rest()
-            self.daemons.record(self.folder / "processes.json", this_process() if owned else None)
+                self.daemons.record(self._record, self._owner)
         except BaseException:
             self.stop()
             raise
@@ -131,6 +121,8 @@ class SlurmLab:
             *((f"home-{user}", user, 0o755) for user in USERS),
         ):
             _make_folder(self.folder / name, owner, mode)
+        for gpu in ("gpu0", "gpu1"):
+            (self.folder / "spool" / gpu).touch()
         _write_secret(self.folder / "munge" / "munge.key", secrets.token_bytes(1024), "munge")
         _write_secret(self.folder / "state" / "jwt.key", secrets.token_bytes(32), "slurm")
         self._write_configuration()
@@ -147,6 +139,7 @@ class SlurmLab:
         ]
         values = {
             "cluster": self.cluster,
+            "first_job_id": 1000 * (1 + secrets.randbelow(999)),
             "folder": self.folder,
             "host": host,
             "nodes": len(self.nodes),
@@ -166,7 +159,13 @@ class SlurmLab:
 
     def _start_munge(self) -> None:
         folder = self.folder / "munge"
-        files = {"key-file": "munge.key", "socket": "munge.sock", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+        files = {
+            "key-file": "munge.key",
+            "socket": "munge.sock",
+            "pid-file": "pid",
+            "log-file": "log",
+            "seed-file": "seed",
+        }
         options = [f"--{option}={folder / name}" for option, name in files.items()]
         self._start("munged", "--foreground", *options, user="munge")
         self._await("munged", lambda: connects(folder / "munge.sock"), 10)
@@ -174,19 +173,21 @@ class SlurmLab:
     def _start_database(self) -> None:
         folder = self.folder / "database"
         # slurmdbd's tables are hundreds of small transactions; this database need not survive a power cut.
-        careless = ["--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-flush-method=nosync"]
-        with (self.daemons.logs / "mariadb-install-db.log").open("wb") as log:
-            subprocess.run(
-                ["mariadb-install-db", "--no-defaults", f"--datadir={folder / 'data'}", "--skip-test-db"]
-                + ["--auth-root-authentication-method=socket", "--auth-root-socket-user=root", *careless],
-                env=self._full_env,
-                check=True,
-                timeout=60,
-                stdout=log,
-                stderr=log,
-                user="slurm",
-                group="slurm",
-            )
+        careless = [
+            "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-doublewrite=0",
+            "--innodb-flush-method=nosync",
+        ]
+        install = [
+            "mariadb-install-db",
+            "--no-defaults",
+            f"--datadir={folder / 'data'}",
+            "--skip-test-db",
+            "--auth-root-authentication-method=socket",
+            "--auth-root-socket-user=root",
+            *careless,
+        ]
+        self.run(*install, user="slurm", timeout=60)
         shutil.copy(TEMPLATES / "accounts.sql", self.conf.parent)
         self._start(
             "mariadbd",
@@ -215,9 +216,12 @@ class SlurmLab:
         self._await("slurmctld", lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, 60)
         for node in self.nodes:
             self._start("slurmd", "-D", "-N", node, name=f"slurmd-{node}")
-        idle = ("sinfo", "-h", "-N", "-t", "idle", "-p", "main", "-o", "%N")
-        self._await(f"slurmd-{self.nodes[-1]}", lambda: set(self.run(*idle).stdout.split()) == set(self.nodes), 30)
+        for node in self.nodes:
+            self._await(f"slurmd-{node}", partial(self._is_idle, node), 30)
         self.new_token("root", self.token_file)
+
+    def _is_idle(self, node: str) -> bool:
+        return self.run("sinfo", "-h", "-N", "-n", node, "-p", "main", "-o", "%T").stdout.strip() == "idle"
 
     def start_rest(self) -> None:
         """Start slurmrestd; it answers on `rest_url` and on `rest_socket`."""
@@ -227,14 +231,17 @@ class SlurmLab:
         self._start("slurmrestd", "-a", "rest_auth/jwt", *listeners, user=REST_USER, SLURM_JWT="daemon")
         both = (self._rest_address, self.rest_socket)
         self._await("slurmrestd", lambda: all(connects(address) for address in both), 20)
+        self.daemons.record(self._record, self._owner)
 
     def stop_rest(self) -> None:
         """End slurmrestd, as when an operator restarts it."""
         self.daemons.stop(["slurmrestd"])
 
-    def _start(self, program: str, *options: str | Path, user: str | None = None, name: str = "", **env: str) -> None:
+    def _start(
+        self, program: str, *options: str | Path, user: str | None = None, name: str = "", **env: str
+    ) -> None:
         path = shutil.which(program, path=SYSTEM_PATH) or program
-        self.daemons.start(name or program, [path, *options], {**self._full_env, **env}, user)
+        self.daemons.start(name or program, [path, *options], {**self.command_env, **env}, user)
 
     def _await(self, name: str, ready: Callable[[], bool], timeout: float) -> None:
         self.daemons.await_ready(name, ready, timeout)
@@ -244,51 +251,6 @@ class SlurmLab:
             return self.run(*command, check=False, timeout=5).returncode == 0
         return False
 
-    # --- down ------------------------------------------------------------------------------------
-
-    def stop(self) -> None:
-        """Cancel what runs, end every daemon of this lab and every process that a job left, remove the folder."""
-        if "slurmctld" in self.daemons.running:
-            with contextlib.suppress(ServiceError):
-                self.run("scancel", *(f"--user={user}" for user in USERS[:1]), check=False, timeout=5)
-        daemons = list(self.daemons.running)
-        self.daemons.stop(daemons)
-        shutil.rmtree(self.folder)
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.stop()
-
-    # --- use -------------------------------------------------------------------------------------
-
-    def run(
-        self, *command: str, user: str = "root", stdin: str = "", check: bool = True, timeout: float = 30
-    ) -> "subprocess.CompletedProcess[str]":
-        """Run a Slurm command as a user of the cluster, in that user's folder, never longer than the timeout."""
-        other = user if user != "root" else None
-        try:
-            done = subprocess.run(
-                command,
-                input=stdin,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout,
-                env=self._full_env,
-                cwd=self.folder / f"home-{user}" if other else self.folder,
-                user=other,
-                group=other,
-                extra_groups=[] if other else None,
-            )
-        except subprocess.TimeoutExpired as late:
-            raise ServiceError(f"`{' '.join(command)}` did not end within {timeout:g} s") from late
-        if check and done.returncode:
-            said = (done.stderr or done.stdout).strip()
-            raise ServiceError(f"`{' '.join(command)}` as {user} ended with exit code {done.returncode}: {said}")
-        return done
-
     def new_token(self, user: str, file: Path, lifespan: int = 86400) -> str:
         """A JSON Web Token of a user, also kept in a file that only its owner can read."""
         said = self.run("scontrol", "token", f"username={user}", f"lifespan={lifespan}").stdout
@@ -296,8 +258,82 @@ class SlurmLab:
         _write_secret(file, token.encode(), "root")
         return token
 
-    def sbatch(self, script: str | Path, user: str = "alice", *options: str) -> int:
-        """Submit a script, given as text or as a file, and return its job id (of a het job, the first)."""
-        text = script.read_text() if isinstance(script, Path) else script
-        said = self.run("sbatch", "--parsable", *options, user=user, stdin=text).stdout
-        return int(re.match(r"\d+", said)[0])
+    # --- down ------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End every job and every daemon of this lab, and remove its folder."""
+        if "slurmctld" in self.daemons.running:
+            with contextlib.suppress(ServiceError):
+                for partition in PARTITIONS:
+                    self.run("scancel", f"--partition={partition}", check=False, timeout=5)
+                await_true("jobs still run", lambda: not self._steps(), 6)
+        left = with_descendants(self._steps())
+        self.daemons.stop(list(self.daemons.running))
+        end_now(left)
+        for node in set(self.nodes) - _nodes_served():
+            for cgroup in CGROUPS.glob(f"*/slurm_{node}"):
+                with contextlib.suppress(OSError):  # not empty: jobs that are not ours
+                    cgroup.rmdir()
+        shutil.rmtree(self.folder)
+
+    def _steps(self) -> list[Process]:
+        """The slurmstepd processes of this lab, asked of their sockets: they rewrite their command line and environment."""
+        sockets = self.folder.glob("spool/*/*_*.*")
+        return [step for path in sockets if path.is_socket() and (step := listener(path))]
+
+    @classmethod
+    def at(cls, folder: Path) -> "SlurmLab":
+        """The lab that an earlier process started in this folder, to be stopped by this one."""
+        record = folder / "processes.json"
+        if not folder.name.startswith(FOLDER_PREFIX) or not record.is_file():
+            raise ServiceError(f"{folder} is not the folder of a lab; `up` printed it")
+        # A record that someone else could write might name any process.
+        if folder.stat().st_uid != os.geteuid() or record.stat().st_uid != os.geteuid():
+            raise ServiceError(f"{folder} belongs to another user, who has to stop that lab")
+        lab = cls()
+        lab._settle(folder)
+        lab.daemons, owner = Daemons.recorded(record, folder / "log")
+        lab.nodes = [n.removeprefix("slurmd-") for n in lab.daemons.running if n.startswith("slurmd-")]
+        if owner:
+            raise ServiceError(f"{folder} is in use by process {owner.pid}, which stops it when it ends")
+        return lab
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _nodes_served() -> set[str]:
+    """The nodes that some slurmd on this host plays, of any lab: their cgroups are shared by name."""
+    served = set()
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            program, *options = file.read_bytes().decode(errors="replace").split("\0")
+            if Path(program).name == "slurmd" and "-N" in options:
+                served.add(options[options.index("-N") + 1])
+    return served
+
+
+def _make_user(name: str) -> None:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        subprocess.run(
+            ["/usr/sbin/useradd", "--no-create-home", "--user-group", name], check=True, timeout=30
+        )
+
+
+def _make_folder(path: Path, owner: str, mode: int) -> None:
+    path.mkdir()
+    path.chmod(mode)
+    shutil.chown(path, owner, owner)
+
+
+def _write_secret(path: Path, secret: bytes, owner: str) -> None:
+    path.touch(mode=0o600)
+    path.write_bytes(secret)
+    shutil.chown(path, owner, owner)

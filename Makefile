@@ -1,0 +1,59 @@
+# Two commands matter: `make run` and `make test`. Needs Python ≥ 3.11 with venv, make and git.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check install $(if $(wildcard constraints.txt),-c constraints.txt)
+PINS := pyproject.toml $(wildcard constraints.txt)
+
+# What lies in the caller's own Python must not leak into .venv.
+unexport PYTHONPATH PYTHONHOME
+export PYTHONNOUSERSITE := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+.PHONY: help run test check bench clean services
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+
+run: .venv/.installed ## install into .venv and run the demonstration (no root, no cluster)
+	@$(BIN)/tocsin demo
+
+test: .venv/.installed-dev ## install what the tests need and run all of them
+	@bash tests/services/install.sh $(BIN)/python
+	@$(MAKE) --no-print-directory check
+	$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.installed-dev ## lint, format, types, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/.installed-dev ## accuracy and speed, minutes to hours; writes bench/results
+	$(BIN)/python -m bench $(ARGS)
+
+services: ## install the services that the tests use (Debian, root)
+	@bash tests/services/install.sh $(PYTHON)
+
+clean: ## remove .venv and caches
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.made:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found; install Python 3.11 or newer"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tocsin needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1); name a newer one: make run PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv; on Debian, as root: apt-get install python3-venv"; exit 1; }
+	@echo "making .venv with $$($(PYTHON) -V)"
+	@$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+.venv/.installed: .venv/.made $(PINS)
+	@echo "installing tocsin into .venv"
+	@$(PIP) -e .
+	@touch $@
+
+.venv/.installed-dev: .venv/.made $(PINS)
+	@echo "installing tocsin and its tests' tools into .venv"
+	@$(PIP) -e '.[dev,postgres]'
+	@touch .venv/.installed $@

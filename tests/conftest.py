@@ -1,0 +1,56 @@
+"""What every test can ask for: a real Slurm, a real PostgreSQL, the public data."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.services import missing
+from tests.services.postgres import Postgres
+from tests.services.slurm import SlurmLab
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def unavailable(sentence: str) -> NoReturn:
+    """What the machine lacks is skipped for a user, and fails in CI."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(sentence, pytrace=False)
+    pytest.skip(sentence)
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[SlurmLab]:
+    """A Slurm cluster, started when the first test asks for it; shared, so look only at jobs that you submitted."""
+    if sentence := missing("slurm"):
+        unavailable(sentence)
+    with SlurmLab() as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server; `postgres.new_database()` gives an empty database of one's own."""
+    if sentence := missing("postgres"):
+        unavailable(sentence)
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres: Postgres) -> str:
+    """The URL of one database on that server, the same for the whole session."""
+    return postgres.new_database()
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of public logs, scripts and traces: `TOCSIN_DATA`, or `../shared/data` beside the repository."""
+    folder = Path(os.environ.get("TOCSIN_DATA") or REPOSITORY.parent / "shared" / "data")
+    if not folder.is_dir():
+        unavailable(
+            f"no public data in {folder}; set TOCSIN_DATA to the folder that holds swf/, sacct/ and scripts/"
+        )
+    return folder
