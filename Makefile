@@ -17,7 +17,7 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
 
 run: .venv/.installed ## install into .venv and run the demonstration (no root, no cluster)
-	@$(BIN)/tocsin demo
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tocsin --home .demo demo
 
 test: .venv/.installed-dev ## install what the tests need and run all of them
 	@bash tests/services/install.sh $(BIN)/python
@@ -37,7 +37,7 @@ services: ## install the services that the tests use (Debian, root)
 	@bash tests/services/install.sh $(PYTHON)
 
 clean: ## remove .venv and caches
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .demo build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.made:

@@ -40,7 +40,9 @@ SCHEMA = pl.Schema({name: _TYPES[field.kind]() for name, field in FIELDS.items()
 def conform(frame: pl.DataFrame) -> pl.DataFrame:
     """All fields in the table's order and types; what is missing is null, what is no field is dropped."""
     return frame.select(
-        pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype=dtype).alias(name)
+        pl.col(name).cast(dtype)
+        if name in frame.columns
+        else pl.repeat(None, pl.len(), dtype=dtype).alias(name)
         for name, dtype in SCHEMA.items()
     )
 

@@ -1,0 +1,1 @@
+"""Measurements of speed and accuracy on public data; `python -m bench.NAME` prints one."""

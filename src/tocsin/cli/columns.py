@@ -1,0 +1,160 @@
+"""The columns of `tocsin jobs`: sacct's names where sacct has the thing, and every field by its own name."""
+
+from collections.abc import Callable
+from datetime import datetime, tzinfo
+from typing import Any
+
+from tocsin.cli.output import Column
+from tocsin.core.errors import InputError
+from tocsin.core.fields import FIELDS, Kind
+from tocsin.core.units import format_duration, format_memory
+
+__all__ = ["DEFAULT", "columns", "needed_fields"]
+
+DEFAULT = "JobID,JobName,User,Account,Partition,ReqCPUS,ReqMem,Timelimit,Elapsed,State,ExitCode"
+
+_SACCT = {  # sacct's name: (our field, width)
+    "JobName": ("name", 14),
+    "User": ("user", 10),
+    "UID": ("uid", 8),
+    "Group": ("group", 10),
+    "GID": ("gid", 8),
+    "Account": ("account", 10),
+    "Partition": ("partition", 10),
+    "QOS": ("qos", 10),
+    "Cluster": ("cluster", 10),
+    "ReqCPUS": ("req_cpus", 8),
+    "ReqNodes": ("req_nodes", 8),
+    "ReqMem": ("req_memory", 9),
+    "ReqTRES": ("req_tres", 20),
+    "Timelimit": ("time_limit", 11),
+    "Submit": ("submit", 19),
+    "Eligible": ("eligible", 19),
+    "Start": ("start", 19),
+    "End": ("end", 19),
+    "Elapsed": ("elapsed", 11),
+    "AllocCPUS": ("alloc_cpus", 9),
+    "NCPUS": ("alloc_cpus", 9),
+    "AllocNodes": ("alloc_nodes", 10),
+    "NNodes": ("alloc_nodes", 8),
+    "AllocTRES": ("alloc_tres", 20),
+    "NodeList": ("node_list", 15),
+    "TotalCPU": ("cpu_seconds", 11),
+    "UserCPU": ("user_cpu_seconds", 11),
+    "SystemCPU": ("system_cpu_seconds", 11),
+    "MaxRSS": ("max_memory", 10),
+    "ConsumedEnergy": ("energy", 14),
+    "WorkDir": ("work_dir", 20),
+    "SubmitLine": ("submit_line", 20),
+    "JobIDRaw": ("raw_id", 12),
+    "Priority": ("priority", 10),
+    "Reservation": ("reservation", 20),
+    "Constraints": ("constraints", 20),
+    "Outcome": ("outcome", 13),
+}
+_WIDTHS = {
+    Kind.TEXT: 12,
+    Kind.COUNT: 12,
+    Kind.NUMBER: 12,
+    Kind.FLAG: 6,
+    Kind.INSTANT: 19,
+    Kind.SECONDS: 11,
+    Kind.BYTES: 9,
+}
+_MADE = {  # columns that are made of several fields
+    "JobID": (("job_id", "task", "array", "het_id", "het_offset"), 14),
+    "State": (("state", "cancelled_by"), 13),
+    "ExitCode": (("exit_code", "exit_signal"), 8),
+    "Key": (("cluster", "job_id", "task", "submit"), 32),
+}
+_BY_NAME = {
+    name.lower(): name
+    for names in ([f.replace("_", "") for f in FIELDS], FIELDS, _SACCT, _MADE)
+    for name in names
+} | {
+    f.replace("_", ""): f for f in FIELDS if f.replace("_", "") not in {n.lower() for n in (*_SACCT, *_MADE)}
+}
+
+
+def columns(spec: str, zone: tzinfo) -> list[Column]:
+    """The columns that `-o` names: `JobID%20,State,req_memory`."""
+    return [_column(item.strip(), zone) for item in spec.split(",") if item.strip()]
+
+
+def needed_fields(spec: str) -> list[str]:
+    """The fields that must be read to show these columns."""
+    fields: list[str] = []
+    for item in filter(None, (part.strip() for part in spec.split(","))):
+        name = _name(item.partition("%")[0])
+        fields += _MADE[name][0] if name in _MADE else (_SACCT[name][0] if name in _SACCT else name,)
+    return list(dict.fromkeys(fields))
+
+
+def _name(text: str) -> str:
+    found = _BY_NAME.get(text.lower())
+    if found is None:
+        raise InputError(
+            f'there is no column "{text}"; there are {", ".join([*_MADE, *_SACCT])}, and every field that '
+            "`tocsin job --json` prints"
+        )
+    return found
+
+
+def _column(item: str, zone: tzinfo) -> Column:
+    text, _, size = item.partition("%")
+    name = _name(text)
+    if size and not size.lstrip("-").isdecimal():
+        raise InputError(f'"{item}" has no width after the %; write {text}%20')
+    if name in _MADE:
+        width, value = _MADE[name][1], _MAKERS[name]
+    else:
+        field = _SACCT[name][0] if name in _SACCT else name
+        width = _SACCT[name][1] if name in _SACCT else max(len(name), _WIDTHS[FIELDS[field].kind])
+        value = _value(field, zone)
+    return Column(name, value, int(size) if size else width)
+
+
+def _value(name: str, zone: tzinfo) -> Callable[[dict[str, Any]], str]:
+    """How a field is shown: times as sacct does, in the cluster's own time."""
+    kind = FIELDS[name].kind
+    shown: dict[Kind, Callable[[Any], str]] = {
+        Kind.INSTANT: lambda v: datetime.fromtimestamp(v, zone).strftime("%Y-%m-%dT%H:%M:%S"),
+        Kind.SECONDS: format_duration,
+        Kind.BYTES: format_memory,
+        Kind.NUMBER: lambda v: f"{v:g}",
+        Kind.FLAG: lambda v: "yes" if v else "no",
+    }
+    show = shown.get(kind, str)
+    return lambda row: "" if row[name] is None else show(row[name])
+
+
+def _job_id(row: dict[str, Any]) -> str:
+    if row["het_id"] is not None and row["het_offset"] is not None:
+        return f"{row['het_id']}+{row['het_offset']}"
+    if row["task"] is not None:
+        return f"{row['job_id']}_{row['task']}"
+    return f"{row['job_id']}_[{row['array']}]" if row["array"] else str(row["job_id"])
+
+
+def _state(row: dict[str, Any]) -> str:
+    who = row["cancelled_by"]
+    return f"{row['state'] or ''} by {who}" if who is not None else row["state"] or ""
+
+
+def _exit_code(row: dict[str, Any]) -> str:
+    if row["exit_code"] is None and row["exit_signal"] is None:
+        return ""
+    return f"{row['exit_code'] or 0}:{row['exit_signal'] or 0}"
+
+
+def _key(row: dict[str, Any]) -> str:
+    task = "" if row["task"] is None else f"_{row['task']}"
+    return f"{row['cluster']}:{row['job_id']}{task}@{row['submit']}"
+
+
+_MAKERS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "JobID": _job_id,
+    "State": _state,
+    "ExitCode": _exit_code,
+    "Key": _key,
+}

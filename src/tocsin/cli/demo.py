@@ -1,0 +1,50 @@
+"""`tocsin demo`: a small cluster of our own, imported and reported on."""
+
+import click
+
+from tocsin.cli import options
+from tocsin.cli.output import count, print_json, progress
+from tocsin.cli.settings import Context
+
+__all__ = ["demo"]
+
+
+@click.command()
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed is another month.")
+@click.option(
+    "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="How long it has run."
+)
+@options.as_json
+@click.pass_obj
+def demo(context: Context, seed: int, days: int, as_json: bool) -> None:
+    """Run a small cluster of our own and report on it.
+
+    It needs no root, no Slurm and no network. Its jobs are made up: nothing here is a measure of accuracy.
+    """
+    from tocsin.cli.report import first_report
+    from tocsin.demo.cluster import DemoCluster
+    from tocsin.store.importing import run_import
+    from tocsin.store.jobs import Filter, load
+    from tocsin.store.scriptfiles import keep_script
+
+    cluster = DemoCluster(seed=seed, days=days)
+    source = cluster.history()
+    scripts = context.folder.prepare().scripts
+    with context.store() as store:
+        with progress("running the demo cluster", source.total, quiet=as_json) as advance:
+            summary = run_import(store, source, lag=context.settings.history.lag, progress=advance)
+        for _, text in cluster.scripts():
+            keep_script(scripts, text)
+        frame = load(store, Filter(clusters=[cluster.name]))
+    report = first_report(frame)
+    if as_json:
+        print_json({"import": {"read": summary.read, "new": summary.new}, **report.to_json()})
+        return
+    click.echo(
+        f"The demo cluster ran for {count(days, 'day')}: {count(summary.read, 'job')}, {summary.new:,} of them new.\n"
+    )
+    click.echo(report.to_text())
+    me = f"tocsin --home {context.home}" if context.home else "tocsin"
+    click.echo(f"\nNext: {me} jobs -M demo -s OOM     the jobs that ran out of memory")
+    click.echo(f"      {me} job ID -M demo          all that is known of one")
+    click.echo(f"      {me} doctor                  what tocsin needs to watch a real Slurm")

@@ -1,0 +1,171 @@
+"""`tocsin jobs` and `tocsin job`: what the store knows, filtered and printed as sacct does."""
+
+import time
+from typing import Any
+
+import click
+
+from tocsin.cli import options
+from tocsin.cli.columns import DEFAULT, columns, needed_fields
+from tocsin.cli.output import count, print_json, print_table, say
+from tocsin.cli.settings import Context
+from tocsin.core.errors import InputError, NotFound, UnitError
+from tocsin.core.fields import FIELDS, Part
+from tocsin.core.ids import JobKey, parse_key, parse_slurm_id
+
+__all__ = ["job", "jobs"]
+
+NEWEST = 100
+
+
+@click.command()
+@click.option("-j", "--jobs", "ids", metavar="IDS", help="Only these: 17, 17_4, comma-separated.")
+@click.option("-u", "--user", "users", metavar="USERS", help="Only jobs of these users.")
+@click.option("-A", "--accounts", metavar="ACCOUNTS", help="Only jobs of these accounts.")
+@click.option("-M", "--clusters", metavar="NAMES", help="Only jobs of these clusters.")
+@click.option("-r", "--partition", "partitions", metavar="NAMES", help="Only jobs of these partitions.")
+@click.option(
+    "-s", "--state", "states", metavar="STATES", help="Only jobs in these states: F,TO,OOM or full names."
+)
+@click.option("--name", "names", metavar="NAMES", help="Only jobs with these names.")
+@options.window
+@click.option(
+    "-o", "--format", "spec", default=DEFAULT, metavar="COLUMNS", help="Columns, with %N for a width."
+)
+@options.no_header
+@options.parsable
+@options.as_json
+@click.option("--limit", type=click.IntRange(min=0), help=f"The newest N only; 0 is all [default: {NEWEST}].")
+@click.pass_obj
+def jobs(
+    context: Context,
+    ids: str | None,
+    users: str | None,
+    accounts: str | None,
+    clusters: str | None,
+    partitions: str | None,
+    states: str | None,
+    names: str | None,
+    starttime: str | None,
+    endtime: str | None,
+    spec: str,
+    noheader: bool,
+    parsable2: bool,
+    as_json: bool,
+    limit: int | None,
+) -> None:
+    """List jobs, with sacct's filters.
+
+    Oldest first. An array that waits is one line until its tasks start.
+    """
+    from tocsin.cli.times import parse_time
+    from tocsin.store.jobs import Filter, load
+
+    named = options.words(clusters)
+    zone = options.zone_of(context, named[0] if len(named) == 1 else None)
+    shown = columns(spec, zone)
+    now = time.time()
+    narrowed = any((ids, starttime, endtime))
+    most = limit if limit is not None else (0 if narrowed else NEWEST)
+    wanted = Filter(
+        clusters=named,
+        ids=[_id(word) for word in options.words(ids)],
+        users=options.words(users),
+        accounts=options.words(accounts),
+        partitions=options.words(partitions),
+        states=options.states_of(states),
+        names=options.words(names),
+        since=parse_time(starttime, zone, now) if starttime else None,
+        until=parse_time(endtime, zone, now) if endtime else None,
+        order="-submit" if most else "submit",
+        limit=most or None,
+    )
+    with context.store() as store:
+        frame = load(store, wanted, None if as_json else needed_fields(spec))
+    if most:
+        frame = frame.reverse()
+    if as_json:
+        from tocsin.core.frames import to_json
+
+        print_json({"jobs": [to_json(row) for row in frame.iter_rows(named=True)]})
+        return
+    print_table(frame.iter_rows(named=True), shown, header=not noheader, parsable=parsable2)
+    if most and limit is None and frame.height == most:
+        say(f"the newest {most} jobs; -S, -E, -j or --limit show others")
+
+
+@click.command()
+@click.argument("which", metavar="ID")
+@click.option("-M", "--cluster", metavar="NAME", help="Name of the cluster, where several know this id.")
+@options.as_json
+@click.pass_obj
+def job(context: Context, which: str, cluster: str | None, as_json: bool) -> None:
+    """Show all that is known of one job.
+
+    ID is 17, 17_4 or a key such as lab:17_4@1794775393.
+    """
+    from tocsin.store.jobs import Filter, load
+
+    key, (job_id, task) = _which(which)
+    with context.store() as store:
+        wanted = Filter(
+            clusters=[cluster] if cluster else [key.cluster] if key else [], ids=[(job_id, task)], arrays=True
+        )
+        frame = load(store, wanted)
+    rows = [row for row in frame.iter_rows(named=True) if key is None or _key(row) == key]
+    if not rows:
+        where = f' in cluster "{cluster}"' if cluster else ""
+        raise NotFound(
+            f"no job {which}{where} in the store; was it imported? `tocsin jobs` lists what is there"
+        )
+    clusters = sorted({row["cluster"] for row in rows})
+    if len(clusters) > 1:
+        raise InputError(
+            f"{len(clusters)} clusters know job {which}: {', '.join(clusters)}; name one with -M"
+        )
+    if as_json:
+        from tocsin.core.frames import to_json
+
+        print_json({"jobs": [to_json(row) for row in rows]})
+        return
+    zone = options.zone_of(context, clusters[0])
+    for number, row in enumerate(rows):
+        if number:
+            click.echo()
+        _show(row, zone)
+    if len(rows) > 1:
+        say(f"{count(len(rows), 'submission')} or tasks have this id")
+
+
+def _show(row: dict[str, Any], zone: Any) -> None:
+    """Fields that have a value, grouped by what they tell about."""
+    click.echo(str(_key(row)))
+    for part in Part:
+        names = [name for name, field in FIELDS.items() if field.part is part and row[name] is not None]
+        if part is Part.IDENTITY or not names:
+            continue
+        click.echo(f"  {part}")
+        for name in names:
+            value = columns(name, zone)[0].value(row)
+            click.echo(f"    {name:<20} {value}")
+
+
+def _key(row: dict[str, Any]) -> JobKey:
+    return JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])
+
+
+def _id(text: str) -> tuple[int, int | None]:
+    found = parse_slurm_id(text)
+    if found.het_offset is not None:
+        return found.job_id + found.het_offset, None  # components have ids of their own, in a row
+    return found.job_id, found.task
+
+
+def _which(text: str) -> tuple[JobKey | None, tuple[int, int | None]]:
+    if "@" not in text:
+        return None, _id(text)
+    try:
+        key = parse_key(text)
+    except UnitError as error:
+        raise InputError(str(error)) from error
+    return key, (key.job_id, key.task)

@@ -1,0 +1,75 @@
+"""The `tocsin` command: its subcommands, and how an error reaches a person."""
+
+import os
+import sys
+import traceback
+from typing import Any, NoReturn
+
+import click
+
+from tocsin import __version__
+from tocsin.cli.config import config
+from tocsin.cli.demo import demo
+from tocsin.cli.doctor import doctor
+from tocsin.cli.importing import import_
+from tocsin.cli.jobs import job, jobs
+from tocsin.cli.keeping import backup, prune
+from tocsin.cli.manual import completion, manual
+from tocsin.cli.schema import schema
+from tocsin.cli.script import script
+from tocsin.cli.settings import Context
+from tocsin.core.errors import TocsinError
+
+__all__ = ["cli", "run"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", message="tocsin %(version)s")
+@click.option("--config", "config_file", metavar="FILE", help="Read this settings file after the others.")
+@click.option("--home", metavar="FOLDER", help="Keep everything in this folder (as TOCSIN_HOME).")
+@click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
+@click.pass_context
+def cli(context: click.Context, config_file: str | None, home: str | None, debug: bool) -> None:
+    """Early warning for HPC jobs.
+
+    tocsin reads what a cluster already knows about its jobs and rings before the damage is done.
+    """
+    context.obj = Context(config_file=config_file, home=home, debug=debug, environ=dict(os.environ))
+
+
+for command in (import_, jobs, job, script, demo, doctor, config, schema, prune, backup, completion, manual):
+    cli.add_command(command)
+
+
+def run(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line; every error ends as one sentence on stderr and an exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in arguments
+    try:
+        code: Any = cli.main(args=arguments, prog_name="tocsin", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("tocsin: interrupted.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of a pipe had enough: not an error, and nothing left to flush to
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except TocsinError as error:
+        _explain(error, debug, f"tocsin: {error}")
+    except Exception as error:
+        _explain(
+            error,
+            debug,
+            f"tocsin: this is our mistake: {type(error).__name__}: {error} (--debug shows where)",
+        )
+
+
+def _explain(error: BaseException, debug: bool, sentence: str) -> NoReturn:
+    if debug:
+        traceback.print_exception(error)
+    click.echo(sentence, err=True)
+    sys.exit(1)

@@ -1,0 +1,100 @@
+"""Cobalt (Argonne): the options of its qsub."""
+
+from collections.abc import Iterable, Iterator
+
+from tocsin.scripts.dialect import Dialect, Fresh, part_of
+from tocsin.scripts.options import Directive, Locate, option_table
+from tocsin.scripts.request import Value, clock, clock_text
+from tocsin.scripts.scheduler import Scheduler
+
+__all__ = ["COBALT"]
+
+# qsub(1) of Cobalt 1.0
+OPTIONS = option_table(
+    """
+-A --project        = account
+   --attrs          =
+   --cwd            = work_dir
+-d --debug
+   --debuglog       =
+   --dependencies   = dependency
+   --disable_preboot
+   --env            =
+-e --error          =
+   --geometry       =
+-h --held
+-i --inputfile      =
+-I --interactive    interactive
+   --ion_kernel     =
+   --ion_kerneloption =
+   --jobname        = name
+-k --kernel         =
+-K --kerneloptions  =
+   --mode           =
+-M --notify         =
+-n --nodecount      = req_nodes
+-o --output         =
+-O --outputprefix   = name
+   --proccount      = req_tasks
+-q --queue          = partition
+   --run_project
+   --run_users      =
+-t --time           = time_limit
+-u --umask          =
+-v --verbose
+"""
+)
+
+
+def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
+    if directive.word is None or directive.option not in ("--mode", "--attrs"):
+        return (directive,)
+    return _mode(directive, locate) if directive.option == "--mode" else _attributes(directive, locate)
+
+
+def _mode(directive: Directive, locate: Locate) -> Iterator[Directive]:
+    """--mode c16 runs 16 processes on each node; --mode script runs the script."""
+    word = directive.word
+    if word is not None and word.text[:1] == "c" and word.text[1:].isdigit():
+        yield part_of(directive, locate, "", word.part(1), "tasks_per_node")
+    else:
+        yield directive
+
+
+def _attributes(directive: Directive, locate: Locate) -> Iterator[Directive]:
+    """--attrs location=1-4:mcdram=cache; locations are nodes."""
+    for item in directive.word.pieces(":"):  # type: ignore[union-attr]  # _parts saw to it
+        name, value = item.halves("=")
+        if value is not None and name.text == "location":
+            yield part_of(directive, locate, "location", value, "req_node_list", around=item)
+        else:
+            yield part_of(directive, locate, "", item, None, around=item)
+
+
+def _time(text: str) -> int | None:
+    """Minutes, or hours:minutes:seconds."""
+    return clock(text, bare=60)
+
+
+def _time_text(value: Value) -> str:
+    return str(int(value) // 60) if int(value) % 60 == 0 else clock_text(value)
+
+
+COBALT = Dialect(
+    scheduler=Scheduler.COBALT,
+    prefix="#COBALT ",
+    commands=("qsub",),
+    table=OPTIONS,
+    readers={"time_limit": _time},
+    writers={"time_limit": _time_text},
+    fresh={
+        "time_limit": Fresh("-t {}"),
+        "req_nodes": Fresh("-n {}"),
+        "req_tasks": Fresh("--proccount {}"),
+        "partition": Fresh("-q {}"),
+        "name": Fresh("--jobname {}"),
+        "account": Fresh("-A {}"),
+    },
+    parts=_parts,
+    cpu_for_each_task=False,
+)

@@ -1,0 +1,96 @@
+"""Flux: the options of flux batch."""
+
+import re
+
+from tocsin.core.errors import UnitError
+from tocsin.core.units import UNLIMITED
+from tocsin.scripts.dialect import Dialect, Fresh
+from tocsin.scripts.options import option_table
+from tocsin.scripts.request import Value
+from tocsin.scripts.scheduler import Scheduler
+
+__all__ = ["FLUX"]
+
+# flux-batch(1) of flux-core 0.60; a slot is a task
+OPTIONS = option_table(
+    """
+   --add-file         =
+   --bg
+-B --bank             = account
+   --begin-time       =
+   --broker-opts      =
+   --conf             =
+-c --cores-per-slot --cores-per-task = cpus_per_task
+   --cwd              = work_dir
+   --dependency       = dependency
+   --dry-run
+   --dump             ?
+   --env              =
+   --env-file         =
+   --env-remove       =
+   --error            =
+-x --exclusive        exclusive
+   --flags            =
+-g --gpus-per-slot --gpus-per-task = req_gpus/task
+   --gpus-per-node    = req_gpus/node
+   --input            =
+   --job-name         = name
+-l --label-io
+-N --nodes            = req_nodes
+-n --nslots --ntasks  = req_tasks
+   --output           =
+-q --queue            = partition
+   --quiet
+   --requires         = constraints
+   --rlimit           =
+-o --setopt           =
+-S --setattr          =
+   --signal           =
+   --taskmap          =
+   --tasks-per-node   = tasks_per_node
+-t --time-limit       = time_limit
+-u --unbuffered
+   --urgency          =
+-v --verbose          ?
+   --watch
+   --wrap
+"""
+)
+
+_UNITS = {"": 60, "s": 1, "m": 60, "h": 3600, "d": 86400, "ms": 0.001}
+
+
+def _time(text: str) -> int | None:
+    """Flux Standard Duration (RFC 23): `90s`, `1.5h`; a bare number is minutes."""
+    if text.lower() in ("inf", "infinity"):
+        return UNLIMITED
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)(ms|[smhd]?)", text.strip(), re.ASCII)
+    if not found:
+        raise UnitError(f'"{text[:60]}" is no duration of Flux; write 30m or 1.5h')
+    return round(float(found[1]) * _UNITS[found[2]])
+
+
+def _time_text(value: Value) -> str:
+    seconds = int(value)
+    if seconds == UNLIMITED:
+        return "infinity"
+    return f"{seconds // 60}m" if seconds % 60 == 0 else f"{seconds}s"
+
+
+FLUX = Dialect(
+    scheduler=Scheduler.FLUX,
+    prefix="# flux: ",
+    commands=("flux",),
+    table=OPTIONS,
+    readers={"time_limit": _time},
+    writers={"time_limit": _time_text},
+    fresh={
+        "time_limit": Fresh("--time-limit={}"),
+        "req_nodes": Fresh("--nodes={}"),
+        "req_tasks": Fresh("--nslots={}"),
+        "cpus_per_task": Fresh("--cores-per-slot={}"),
+        "partition": Fresh("--queue={}"),
+        "name": Fresh("--job-name={}"),
+        "account": Fresh("--bank={}"),
+    },
+)

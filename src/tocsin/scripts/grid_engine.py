@@ -1,0 +1,201 @@
+"""Grid Engine (Sun, Son of, Univa, Altair): the options of qsub, parallel environments and resource requests."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tocsin.core.errors import UnitError
+from tocsin.scripts.dialect import Dialect, Fresh, part_of
+from tocsin.scripts.options import Directive, Locate, option_table
+from tocsin.scripts.request import Value, clock, clock_text, count
+from tocsin.scripts.scheduler import Scheduler
+
+__all__ = ["GRID_ENGINE"]
+
+# qsub(1) of Grid Engine 8; one dash and a word
+OPTIONS = option_table(
+    """
+-@ =
+-a =
+-ac =
+-adds =3
+-A = account
+-ar = reservation
+-b =
+-binding =
+-bgio =
+-c =
+-ckpt =
+-clear
+-clearp =
+-clears =2
+-cwd
+-C =
+-cal =
+-dc =
+-dl =
+-e =
+-h
+-hard
+-help
+-hold_jid = dependency
+-hold_jid_ad = dependency
+-i =
+-inherit
+-j =
+-jc =
+-js =
+-jsv =
+-l =
+-m =
+-M =
+-masterl =
+-masterq =
+-mbind =
+-mods =3
+-N = name
+-noshell
+-nostdin
+-notify
+-now =
+-o =
+-ot =
+-P = account
+-p = priority
+-par =
+-pe =2
+-preempt =
+-pty =
+-q = partition
+-R =
+-r = requeue
+-rou =
+-rdi =
+-rsv =
+-rsv_id =
+-S =
+-sc =
+-shell =
+-si =
+-soft
+-sync =
+-t = array
+-tc =
+-tcon =
+-terse
+-u =
+-umask =
+-v =
+-V
+-verify
+-w =
+-wd = work_dir
+-xd =
+-xdv =
+-xd_run_as_image_user =
+""",
+    double=False,
+)
+
+_RESOURCES = {
+    "h_rt": ("time_limit", ""),
+    "h_vmem": ("req_memory", "slot"),
+    "mem_free": ("req_memory", "slot"),
+    "m_mem_free": ("req_memory", "slot"),
+    "virtual_free": ("req_memory", "slot"),
+    "vf": ("req_memory", "slot"),
+    "mem": ("req_memory", "slot"),
+    "gpu": ("req_gpus", "job"),
+    "gpus": ("req_gpus", "job"),
+    "ngpus": ("req_gpus", "job"),
+    "hostname": ("req_node_list", ""),
+    "h": ("req_node_list", ""),
+    "exclusive": ("exclusive", ""),
+    "excl": ("exclusive", ""),
+}
+_ONE_NODE = re.compile(r"smp|shm|shared|omp|thread|multicore|serial|local|onenode")
+_RANK = ("h_vmem", "m_mem_free", "mem_free")
+
+
+def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
+    if directive.word is None or directive.option not in ("-l", "-pe"):
+        return (directive,)
+    return _environment(directive, locate) if directive.option == "-pe" else _resources(directive, locate)
+
+
+def _environment(directive: Directive, locate: Locate) -> Iterator[Directive]:
+    """-pe name slots[-slots]; a slot is a CPU. That all are on one node only the environment's name can tell."""
+    name, slots = directive.word.halves(" ")  # type: ignore[union-attr]  # _parts saw to it
+    if slots is None:
+        yield directive
+        return
+    yield part_of(
+        directive, locate, name.text, slots.pieces("-")[0], "req_cpus", "job", around=directive.word
+    )
+    if _ONE_NODE.search(name.text.lower()):
+        yield Directive(directive.line, f"-pe {name.text}", "1", "req_nodes")
+
+
+def _resources(directive: Directive, locate: Locate) -> Iterator[Directive]:
+    """-l name=value[,...]; a limit of memory is for each slot. h_vmem is the one that is enforced."""
+    pieces = directive.word.pieces(",")  # type: ignore[union-attr]  # _parts saw to it
+    keys = [piece.text.partition("=")[0].strip() for piece in pieces]
+    enforced = next((key for key in _RANK if key in keys), None)
+    for key, piece in zip(keys, pieces, strict=True):
+        value = piece.halves("=")[1]
+        target, per = _RESOURCES.get(key, (None, ""))
+        if target == "req_memory" and enforced and key != enforced:
+            target = None
+        if value is not None:
+            yield part_of(directive, locate, key, value, target, per, around=piece)
+        elif key:
+            flag = Directive(directive.line, f"-l {key}", "1", target, per)
+            yield flag if target in ("req_gpus", "exclusive") else flag._replace(value=None, field=None)
+
+
+def _memory(text: str) -> int | None:
+    """Capital letters are powers of 1024, small ones of 1000 (sge_types(1)); bare is bytes."""
+    word = text.strip()
+    unit = word[-1:] if word[-1:].isalpha() else ""
+    number = word[: len(word) - len(unit)]
+    powers = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+    powers |= {"k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
+    whole, _, rest = number.partition(".")
+    if unit not in powers or not (whole + rest).isascii() or not (whole + rest).isdigit() or len(number) > 15:
+        raise UnitError(f'"{text[:60]}" is no amount of memory; write 4G')
+    return round(float(number) * powers[unit])
+
+
+def _memory_text(value: Value) -> str:
+    for unit, size in (("G", 1024**3), ("M", 1024**2), ("K", 1024)):
+        if value and int(value) % size == 0:
+            return f"{int(value) // size}{unit}"
+    return str(int(value))
+
+
+def _queue(text: str) -> str | None:
+    return text.partition("@")[0] or None
+
+
+GRID_ENGINE = Dialect(
+    scheduler=Scheduler.GRID_ENGINE,
+    prefix="#$ ",
+    commands=("qsub", "qlogin", "qrsh"),
+    table=OPTIONS,
+    readers={
+        "time_limit": clock,
+        "req_memory": _memory,
+        "req_cpus": count,
+        "partition": _queue,
+        "priority": lambda text: None if text.startswith("-") else count(text),
+    },
+    writers={"time_limit": clock_text, "req_memory": _memory_text},
+    fresh={
+        "time_limit": Fresh("-l h_rt={}"),
+        "req_memory": Fresh("-l h_vmem={}", "slot"),
+        "partition": Fresh("-q {}"),
+        "array": Fresh("-t {}"),
+        "name": Fresh("-N {}"),
+        "account": Fresh("-A {}"),
+    },
+    parts=_parts,
+)

@@ -1,0 +1,256 @@
+"""LSF: the options of bsub, its resource requirements and its array names."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tocsin.core.units import parse_memory
+from tocsin.scripts.dialect import Dialect, Fresh, Joined, part_of
+from tocsin.scripts.options import Directive, Locate, option_table
+from tocsin.scripts.request import Value, clock, count
+from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.words import Word
+
+__all__ = ["LSF"]
+
+# bsub of LSF 10.1; one dash and a word
+OPTIONS = option_table(
+    """
+-a =
+-alloc_flags =
+-app =
+-ar
+-aff =
+-B
+-b =
+-C =
+-c =
+-cn_cu =
+-cn_mem =
+-cn_cores =
+-clusters =
+-core_isolation =
+-csm =
+-cwd = work_dir
+-D =
+-data =
+-datachk
+-datagrp =
+-E =
+-Ep =
+-e =
+-eo =
+-env =
+-eptl =
+-ext =
+-extsched =
+-F =
+-f =
+-freq =
+-G =
+-g =
+-gpu =
+-H
+-hl
+-hostfile =
+-I interactive
+-Ip interactive
+-IS interactive
+-ISp interactive
+-ISs interactive
+-Is interactive
+-IX interactive
+-i =
+-is =
+-J = name
+-Jd =
+-jobaff =
+-jm =
+-jsm =
+-K
+-k =
+-L =
+-Lp = licenses
+-ln_mem =
+-ln_slots =
+-M = req_memory/node
+-m = req_node_list
+-mig =
+-N
+-Ne
+-n = req_tasks
+-network =
+-nnodes = req_nodes
+-notify =
+-o =
+-oo =
+-outdir =
+-P = account
+-p =
+-pack =
+-ptl =
+-Q =
+-q = partition
+-R =
+-r requeue
+-rn requeue/no
+-rcacct =
+-rnc =
+-S =
+-s =
+-sla =
+-smt =
+-sp =
+-step_cgroup =
+-stage =
+-T =
+-t =
+-ti
+-tty
+-U = reservation
+-u =
+-ul
+-v =
+-W = time_limit
+-We =
+-w = dependency
+-wa =
+-wt =
+-XF
+-x exclusive
+-yaml =
+-Zs
+-l =
+""",
+    double=False,
+)
+
+_ARRAY = re.compile(r"\[([^\]\[]*)\]")
+_SECTION = re.compile(r"(rusage|span|select)\[([^\]\[]*)\]")
+_GPUS = re.compile(r"ngpus(?:_physical|_shared|_excl_p|_excl_t)?")
+
+
+def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
+    word = directive.word
+    if word is None:
+        return (directive,)
+    if directive.option == "-J":
+        return _name(directive, word, locate)
+    if directive.option == "-R":
+        return _requirements(directive, word, locate)
+    if directive.option == "-gpu":
+        return _gpus(directive, word, locate)
+    if directive.option == "-n":
+        return _slots(directive, word, locate)
+    return (directive,)
+
+
+def _slots(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
+    """-n least[,most]"""
+    yield part_of(directive, locate, "", word.pieces(",")[0], "req_tasks", around=word)
+
+
+def _name(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
+    """-J "name[1-10:2]%4"; how many run at once (%4) is no matter of the request."""
+    found = _ARRAY.search(word.text)
+    if not found:
+        yield directive
+        return
+    if word.text[: found.start()]:
+        yield part_of(directive, locate, "", word.part(0, found.start()), "name")
+    yield part_of(directive, locate, "array", word.part(found.start(1), found.end(1)), "array")
+
+
+def _requirements(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
+    """-R "select[...] rusage[mem=4000] span[ptile=8]": memory is for each host, and in MB unless it says."""
+    plain = True
+    for found in _SECTION.finditer(word.text):
+        plain = False
+        inner = word.part(found.start(2), found.end(2))
+        if found[1] == "select":
+            yield part_of(directive, locate, "select", inner, "constraints")
+            continue
+        for item in inner.pieces("," if "," in inner.text else ":"):
+            name, value = item.halves("=")
+            key = name.text.strip()
+            if value is None:
+                continue
+            value = value.trim()
+            target = {"mem": "req_memory", "ptile": "tasks_per_node", "hosts": "req_nodes"}.get(key)
+            if found[1] == "rusage" and _GPUS.fullmatch(key):
+                target = "req_gpus"
+            elif (found[1] == "rusage") != (key == "mem"):
+                target = None
+            per = "node" if target in ("req_memory", "req_gpus") else ""
+            if value.text not in ("-1", ""):
+                text = value.text.partition(":")[0].strip()
+                value = value.part(0, len(text))
+                made = part_of(directive, locate, f"{found[1]} {key}", value, target, per)
+                in_megabytes = key == "mem" and text.replace(".", "", 1).isdigit()
+                yield made._replace(value=text + "MB") if in_megabytes else made
+    if plain:
+        yield directive
+
+
+def _gpus(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
+    """-gpu "num=2:mode=exclusive_process": for each host, or for each task with /task."""
+    for item in word.pieces(":"):
+        name, value = item.halves("=")
+        if value is not None and name.text.strip() == "num":
+            number, per = value.halves("/")
+            yield part_of(
+                directive, locate, "num", number, "req_gpus", "task" if per and per.text == "task" else "node"
+            )
+            return
+    yield directive
+
+
+def _time(text: str) -> int | None:
+    """[hours:]minutes[/host]; a fraction of a minute is rounded by bsub."""
+    return clock(text.partition("/")[0].strip(), last=60)
+
+
+def _time_text(value: Value) -> str:
+    minutes = -(-int(value) // 60)
+    return f"{minutes // 60}:{minutes % 60:02d}"
+
+
+def _memory(text: str) -> int | None:
+    """-M counts in KB unless it says; rusage's megabytes were written out before."""
+    return parse_memory(text.strip().removesuffix("/task").removesuffix("/host"), unit="K")
+
+
+def _memory_text(value: Value) -> str:
+    return f"{-(-int(value) // 1024**2)}MB"
+
+
+def _hosts(text: str) -> str | None:
+    return ",".join(text.split()) or None
+
+
+LSF = Dialect(
+    scheduler=Scheduler.LSF,
+    prefix="#BSUB ",
+    commands=("bsub",),
+    table=OPTIONS,
+    continued=True,
+    readers={
+        "time_limit": _time,
+        "req_memory": _memory,
+        "req_node_list": _hosts,
+        "req_nodes": count,
+    },
+    writers={"time_limit": _time_text, "req_memory": _memory_text},
+    fresh={
+        "time_limit": Fresh("-W {}"),
+        "req_memory": Fresh('-R "rusage[mem={}]"', "node"),
+        "req_nodes": Fresh("-nnodes {}"),
+        "req_tasks": Fresh("-n {}"),
+        "tasks_per_node": Fresh('-R "span[ptile={}]"'),
+        "partition": Fresh("-q {}"),
+        "array": Fresh('-J "[{}]"', unless=("-J",)),
+        "name": Fresh("-J {}"),
+        "account": Fresh("-P {}"),
+    },
+    joined={"array": Joined("-J", "[{}]")},
+    parts=_parts,
+)

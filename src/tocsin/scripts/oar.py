@@ -1,0 +1,177 @@
+"""OAR: the options of oarsub -S, one for each line, and its hierarchy of resources."""
+
+from collections.abc import Iterable, Iterator
+
+from tocsin.core.errors import UnitError
+from tocsin.scripts.dialect import Dialect, Fresh, Joined, part_of
+from tocsin.scripts.options import Directive, Locate, option_table
+from tocsin.scripts.request import Value, clock_text
+from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.words import Word
+
+__all__ = ["OAR"]
+
+# oarsub(1) of OAR 2.5
+OPTIONS = option_table(
+    """
+-a --anterior         = dependency
+   --array            = array
+   --array-param-file =
+-B                    =
+   --checkpoint       =
+-C --connect          =
+-d --directory        = work_dir
+-D --dumper
+-e --export-job-key-to-file =
+-E --stderr           =
+-h --help
+   --hold
+-i --import-job-key-from-file =
+-I --interactive      interactive
+-J --json
+-k --use-job-key
+-K --import-job-key-inline =
+-l --resource         =
+-n --name             = name
+   --notify           =
+-O --stdout           =
+-p --property         = constraints
+   --project          = account
+-q --queue            = partition
+-r --reservation      =
+   --resubmit         =
+-s --stagein          =
+-S --scanscript
+   --signal           =
+-t --type             =
+-v --verbose
+-V --version
+-w                    =
+-X --xml
+-Y --yaml
+"""
+)
+
+_NODES = frozenset({"nodes", "node", "host", "network_address", "nodes_count"})
+_GPUS = frozenset({"gpu", "gpunum", "gpudevice", "gpu_device", "gpu_id"})
+_CPUS = frozenset({"core", "thread", "cpucore"})
+
+
+def _words(line: str, start: int) -> tuple[list[Word], str | None]:
+    """scan_script in OAR::Sub takes one option and then the rest of the line, quotes and all.
+
+    A comment at the end is cut off here, as its writer meant it; quotes around the value are taken away.
+    """
+    at = len(line) - len(line[start:].lstrip())
+    end = len(line.rstrip())
+    gap = next((i for i in range(at, end) if line[i].isspace() or line[i] == "="), end)
+    option = Word(line[at:gap], range(at, gap))
+    while gap < end and (line[gap].isspace() or line[gap] == "="):
+        gap += 1
+    comment = line.find(" #", gap, end)
+    end = len(line[:comment].rstrip()) if comment >= 0 else end
+    if end - gap > 1 and line[gap] == line[end - 1] and line[gap] in "\"'":
+        gap, end = gap + 1, end - 1
+    words = [option] if option.text else []
+    return ([*words, Word(line[gap:end], range(gap, end))] if end > gap else words), None
+
+
+def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
+    if directive.word is not None and directive.option == "--resource":
+        return _resources(directive, directive.word, locate)
+    if directive.option == "--type" and directive.value == "idempotent":
+        return (directive._replace(value="yes", field="requeue"),)
+    return (directive,)
+
+
+def _resources(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
+    """-l {property}/nodes=2/core=4+...,walltime=1:0:0; counts multiply down the hierarchy."""
+    for item in word.pieces(","):
+        name, value = item.halves("=")
+        if value is not None and name.text.strip() == "walltime":
+            yield part_of(directive, locate, "walltime", value, "time_limit", around=item)
+            continue
+        above: dict[str, str] = {}
+        for level in item.pieces("+")[0].pieces("/"):
+            rest = level.trim()
+            if rest.text.startswith("{") and "}" in rest.text:
+                closing = rest.text.rindex("}")
+                yield Directive(directive.line, "--resource {}", rest.text[1:closing], "constraints")
+                rest = rest.part(closing + 1).trim()
+            name, value = rest.halves("=")
+            if value is not None:
+                yield _level(directive, locate, name.text.strip(), value.trim(), rest, above)
+
+
+def _level(
+    directive: Directive, locate: Locate, key: str, value: Word, level: Word, above: dict[str, str]
+) -> Directive:
+    """One step of the hierarchy; a count below nodes is for each node."""
+    per = "node" if "nodes" in above else "job"
+    if key in _NODES:
+        above["nodes"] = value.text
+        return part_of(directive, locate, key, value, "req_nodes", around=level)
+    target = "req_gpus" if key in _GPUS else "req_cpus" if key in _CPUS else None
+    counted = part_of(directive, locate, key, value, target, per, around=level)
+    for factor in ("cpu", "gpu"):
+        # /cpu=2/core=4 is eight cores: the place no longer holds the number that counts
+        if target == "req_cpus" and above.get(factor, "1").isdigit() and value.text.isdigit():
+            times = int(above.get(factor, "1")[:9])
+            if times != 1:
+                counted = counted._replace(value=str(int(counted.value or 1) * times), place=None, whole=None)
+    above["gpu" if key in _GPUS else key] = value.text
+    return counted
+
+
+def _time(text: str) -> int | None:
+    """hours[:minutes[:seconds]]"""
+    parts = text.split(":")
+    if len(parts) > 3 or not all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts):
+        raise UnitError(f'"{text[:60]}" is no walltime of OAR; write 1:30:00')
+    return sum(int(part) * unit for part, unit in zip(parts, (3600, 60, 1), strict=False))
+
+
+def _number(text: str) -> int | None:
+    """A count; ALL and BEST are known only to the scheduler."""
+    if text.strip().upper() in ("ALL", "BEST"):
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise UnitError(f'"{text[:60]}" is no number')
+    return int(text)
+
+
+def _tasks(text: str) -> str:
+    """--array N numbers its jobs from 1."""
+    return f"1-{_number(text)}"
+
+
+def _tasks_text(value: Value) -> str:
+    return str(value).removeprefix("1-")
+
+
+OAR = Dialect(
+    scheduler=Scheduler.OAR,
+    prefix="#OAR ",
+    commands=("oarsub",),
+    table=OPTIONS,
+    words=_words,
+    readers={
+        "time_limit": _time,
+        "req_nodes": _number,
+        "req_cpus": _number,
+        "req_gpus": _number,
+        "array": _tasks,
+    },
+    writers={"time_limit": clock_text, "array": _tasks_text},
+    fresh={
+        "time_limit": Fresh("-l walltime={}", unless=("--resource",)),
+        "req_nodes": Fresh("-l /nodes={}", unless=("--resource",)),
+        "partition": Fresh("-q {}"),
+        "array": Fresh("--array {}"),
+        "name": Fresh("-n {}"),
+        "account": Fresh("--project {}"),
+    },
+    # a second -l would be an alternative, not an addition
+    joined={"time_limit": Joined("--resource", ",walltime={}")},
+    parts=_parts,
+)

@@ -1,0 +1,166 @@
+"""Options as tables: which names a submit command knows, whether they take a value, and which field that sets."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tocsin.scripts.words import Place, Word, join_words
+
+__all__ = ["Directive", "Locate", "Option", "OptionTable", "option_table", "read_options"]
+
+
+class Option(NamedTuple):
+    """One line of a table."""
+
+    name: str
+    values: int
+    """How many words its value has; 0 is a flag."""
+    optional: bool
+    """A value only when it is attached (`--exclusive=user`)."""
+    field: str | None
+    per: str
+    """What the value counts for: job, node, cpu, task, gpu; or "no" for a flag that denies."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionTable:
+    """All names of a submit command."""
+
+    options: dict[str, Option]
+    double: bool
+    """Long names have two dashes (getopt); without, every option is one dash and a word, as in bsub."""
+    matched: dict[str, Option | None] = field(default_factory=dict)
+
+    def find(self, name: str) -> Option | None:
+        """The option of a name; getopt_long also takes the unique beginning of a long one."""
+        exact = self.options.get(name)
+        if exact or not name.startswith("--") or len(name) < 4:
+            return exact
+        if name not in self.matched and len(self.matched) < 1000:
+            near = {option for long, option in self.options.items() if long.startswith(name)}
+            self.matched[name] = near.pop() if len(near) == 1 else None
+        return self.matched.get(name)
+
+
+def option_table(text: str, *, double: bool = True) -> OptionTable:
+    """A table from its lines: names, then `=` (a value), `=2` (two words), `?` (an optional value), then field/per.
+
+    >>> option_table("-t --time = time_limit").options["-t"].field
+    'time_limit'
+    """
+    options: dict[str, Option] = {}
+    for line in text.split("\n"):
+        words = line.split()
+        names = [word for word in words if word.startswith("-")]
+        rest = words[len(names) :]
+        arity = rest.pop(0) if rest and rest[0][0] in "=?" else ""
+        target, _, per = rest[0].partition("/") if rest else ("", "", "")
+        for name in names:
+            long = next((n for n in names if n.startswith("--")), names[0])
+            values = int(arity[1:] or 1) if arity else 0
+            options[name] = Option(long, values, arity == "?", target or None, per)
+    return OptionTable(options, double)
+
+
+class Directive(NamedTuple):
+    """One option as a script gives it; a list such as `-l nodes=1,walltime=60` gives several."""
+
+    line: int
+    """Line of the script, from 1; 0 is the command line."""
+    option: str
+    value: str | None
+    field: str | None = None
+    per: str = ""
+    place: Place | None = None
+    """Where the value stands, when it stands in one piece."""
+    whole: Place | None = None
+    """Where option and value stand together."""
+    word: Word | None = None
+    """The value with its columns, for those who look into it."""
+
+
+Locate = Callable[[int, int], Place | None]
+"""From columns of a joined line to a place in one physical line."""
+
+
+def read_options(
+    words: Sequence[Word], table: OptionTable, line: int, locate: Locate, troubles: list[str]
+) -> Iterator[Directive]:
+    """The options of these words, as the submit command would take them; what it would refuse goes to troubles."""
+    i = 0
+    while i < len(words):
+        word = words[i]
+        i += 1
+        if not word.text.startswith("-") or len(word.text) < 2:
+            troubles.append(_stray(word.text))
+            continue
+        for option, value in _options_of(word, table, troubles):
+            if option.values and value is None and not option.optional:
+                if len(words) - i < option.values:
+                    troubles.append(f"{option.name} has no value")
+                    return
+                value = join_words(words[i : i + option.values])
+                i += option.values
+            elif option.values > 1 and value is not None:
+                more = words[i : i + option.values - 1]
+                value = join_words([value, *more])
+                i += len(more)
+            yield _directive(option, word, value, line, locate)
+
+
+def _options_of(word: Word, table: OptionTable, troubles: list[str]) -> Iterator[tuple[Option, Word | None]]:
+    """The options that one word names, and the value that is attached to it."""
+    text = word.text
+    if not table.double:
+        option = table.find(text)
+        if option:
+            yield option, None
+            return
+        option = table.find(text[:2])  # bsub -n4
+        if option and option.values:
+            yield option, word.part(2)
+        else:
+            troubles.append(f'the option "{_short(text)}" is unknown')
+        return
+    if text.startswith("--"):
+        name, value = word.halves("=")
+        option = table.find(name.text)
+        if not option:
+            troubles.append(f'the option "{_short(name.text)}" is unknown')
+        elif value is not None and not option.values:
+            troubles.append(f"{option.name} takes no value")
+        else:
+            yield option, value
+        return
+    for j in range(1, len(text)):
+        option = table.find("-" + text[j])
+        if not option:
+            troubles.append(f'the option "{_short("-" + text[j:])}" is unknown')
+            return
+        if option.values:
+            attached = word.part(j + 1)
+            # `-t=60` gives getopt the value "=60"; sbatch and qsub refuse it, and so is it reported by its reader
+            yield option, attached if attached.text else None
+            return
+        yield option, None
+
+
+def _directive(option: Option, name: Word, value: Word | None, line: int, locate: Locate) -> Directive:
+    place = whole = None
+    if value is not None and value.text:
+        columns = value.columns
+        if columns[-1] - columns[0] == len(columns) - 1:
+            place = locate(columns[0], columns[-1] + 1)
+        whole = locate(name.columns[0], max(columns[-1], name.columns[-1]) + 1)
+    text = None if value is None else value.text
+    return Directive(line, option.name, text, option.field, option.per, place, whole, value)
+
+
+def _stray(text: str) -> str:
+    if text.startswith(("–", "—", "−", "‐", "‑")):
+        return f'"{_short(text)}" begins with a dash that is no hyphen-minus; the option is not read'
+    return f'"{_short(text)}" is no option'
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

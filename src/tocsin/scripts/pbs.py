@@ -1,0 +1,236 @@
+"""PBS Professional, OpenPBS and Torque: the options of qsub and their resource lists."""
+
+from collections.abc import Iterable, Iterator
+
+from tocsin.core.errors import UnitError
+from tocsin.core.units import parse_memory
+from tocsin.scripts.dialect import Dialect, Fresh, Joined, part_of
+from tocsin.scripts.options import Directive, Locate, option_table
+from tocsin.scripts.request import Value, clock, clock_text, count
+from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.words import Word
+
+__all__ = ["PBS"]
+
+# qsub(1B) of PBS Professional 2022 and of Torque 6; -p -c -k -S and such set nothing that a Job has
+OPTIONS = option_table(
+    """
+-a =
+-A = account
+-b =
+-c =
+-C =
+-d = work_dir
+-D =
+-e =
+-E
+-f
+-F =
+-G =
+-h
+-i =
+-I interactive
+-j =
+-J = array
+-k =
+-K =
+-l =
+-L =
+-m =
+-M =
+-n exclusive
+-N = name
+-o =
+-O =
+-p =
+-P = account
+-q = partition
+-r = requeue
+-R =
+-S =
+-t = array
+-T =
+-u =
+-v =
+-V
+-w = work_dir
+-W =
+-x
+-X
+-z
+"""
+)
+
+_LIMITS = {
+    "walltime": ("time_limit", ""),
+    "min_walltime": ("time_min", ""),
+    "mem": ("req_memory", "job"),
+    "pmem": ("req_memory", "cpu"),
+    "ncpus": ("req_cpus", "job"),
+    "procs": ("req_cpus", "job"),
+    "ngpus": ("req_gpus", "job"),
+    "host": ("req_node_list", ""),
+    "vnode": ("req_node_list", ""),
+    "feature": ("constraints", ""),
+    "software": ("licenses", ""),
+    "qos": ("qos", ""),
+    "advres": ("reservation", ""),
+}
+_CHUNK = {
+    "ncpus": ("req_cpus", "node"),
+    "ppn": ("req_cpus", "node"),
+    "mpiprocs": ("tasks_per_node", ""),
+    "ompthreads": ("cpus_per_task", ""),
+    "mem": ("req_memory", "node"),
+    "ngpus": ("req_gpus", "node"),
+    "gpus": ("req_gpus", "node"),
+    "host": ("req_node_list", ""),
+    "vnode": ("req_node_list", ""),
+}
+
+
+def memory(text: str) -> int | None:
+    """Bytes; a bare number is bytes, `w` is words of eight."""
+    if text[-1:] in "wW" and text:
+        return 8 * (parse_memory(text[:-1]) or 0)
+    return parse_memory(text)
+
+
+def memory_text(value: Value) -> str:
+    for unit, size in (("gb", 1024**3), ("mb", 1024**2), ("kb", 1024)):
+        if value and int(value) % size == 0:
+            return f"{int(value) // size}{unit}"
+    return f"{int(value)}b"
+
+
+def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
+    word = directive.word
+    if word is None or directive.option not in ("-l", "-W"):
+        return (directive,)
+    return (
+        _resources(directive, word, locate)
+        if directive.option == "-l"
+        else _attributes(directive, word, locate)
+    )
+
+
+def _attributes(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
+    """-W depend=afterok:1,group_list=x; a comma inside depend continues it."""
+    name, value = word.halves("=")
+    if value is not None and name.text.strip() == "depend":
+        yield part_of(directive, locate, "depend", value, "dependency", around=word)
+    else:
+        yield directive
+
+
+def _resources(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
+    """-l name=value[,name=value...]"""
+    for item in word.pieces(","):
+        name, value = item.halves("=")
+        key = name.text.strip()
+        if value is None:
+            if key:
+                yield part_of(directive, locate, key, item, None, around=item)
+        elif key in ("select", "nodes"):
+            yield from _chunks(directive, key, value, locate)
+        elif key == "place":
+            if "excl" in value.text:
+                yield Directive(directive.line, "-l place", "yes", "exclusive")
+        else:
+            target, per = _LIMITS.get(key, (None, ""))
+            yield part_of(directive, locate, key, value, target, per, around=item)
+
+
+def _chunks(directive: Directive, key: str, value: Word, locate: Locate) -> Iterator[Directive]:
+    """select=2:ncpus=4:mem=8gb+... and nodes=2:ppn=8:gpus=1+...; a chunk is taken for a node."""
+    groups = value.pieces("+")
+    if len(groups) == 1:
+        yield from _chunk(directive, key, groups[0], locate)
+        return
+    totals: dict[tuple[str, str], int] = {}
+    names: list[str] = []
+    for group in groups:
+        parts = list(_chunk(directive, key, group, locate))
+        nodes = int(parts[0].value or 1) if (parts[0].value or "").isdigit() else 1
+        totals["req_nodes", ""] = totals.get(("req_nodes", ""), 0) + nodes
+        for part in parts[1:]:
+            if part.field == "req_node_list":
+                names.append(part.value or "")
+            elif part.field == "req_memory":
+                old = totals.get(("req_memory", "node"), 0)
+                totals["req_memory", "node"] = max(old, _quiet(part.value))
+            elif part.field in ("req_cpus", "req_gpus", "tasks_per_node"):
+                target = "req_tasks" if part.field == "tasks_per_node" else part.field
+                totals[target, "job"] = totals.get((target, "job"), 0) + nodes * _quiet(part.value)
+    for (target, per), number in totals.items():
+        yield Directive(directive.line, f"{directive.option} {key}", str(number), target, per)
+    if names:
+        yield Directive(directive.line, f"{directive.option} {key}", ",".join(names), "req_node_list")
+
+
+def _chunk(directive: Directive, key: str, group: Word, locate: Locate) -> Iterator[Directive]:
+    items = group.pieces(":")
+    features = []
+    if items[0].text.isdigit():
+        yield part_of(directive, locate, key, items.pop(0), "req_nodes")
+    else:
+        yield Directive(directive.line, f"{directive.option} {key}", "1", "req_nodes")
+        if key == "nodes" and items[0].text and "=" not in items[0].text:
+            yield part_of(directive, locate, key, items.pop(0), "req_node_list")
+    for item in items:
+        name, value = item.halves("=")
+        if value is not None:
+            target, per = _CHUNK.get(name.text, (None, ""))
+            yield part_of(directive, locate, f"{key} {name.text}", value, target, per, around=item)
+        elif item.text == "excl" or item.text.startswith("exclusive"):
+            yield Directive(directive.line, f"{directive.option} {key}", "yes", "exclusive")
+        elif item.text and item.text not in ("shared", "default"):
+            features.append(item.text)
+    if features:
+        yield Directive(directive.line, f"{directive.option} {key}", ":".join(features), "constraints")
+
+
+def _quiet(text: str | None) -> int:
+    """A number of a chunk in a sum; what is none counts for nothing."""
+    try:
+        return memory(text or "0") or 0
+    except UnitError:
+        return 0
+
+
+def _queue(text: str) -> str | None:
+    return text.partition("@")[0] or None
+
+
+PBS = Dialect(
+    scheduler=Scheduler.PBS,
+    prefix="#PBS ",
+    commands=("qsub", "msub"),
+    table=OPTIONS,
+    continued=True,
+    readers={
+        "time_limit": clock,
+        "time_min": clock,
+        "req_memory": memory,
+        "partition": _queue,
+        "req_nodes": count,
+    },
+    writers={"time_limit": clock_text, "time_min": clock_text, "req_memory": memory_text},
+    fresh={
+        "time_limit": Fresh("-l walltime={}"),
+        "req_memory": Fresh("-l mem={}", "job", unless=("-l select",)),
+        "req_nodes": Fresh("-l nodes={}", unless=("-l select",)),
+        "req_cpus": Fresh("-l ncpus={}", "job", unless=("-l select", "-l nodes")),
+        "partition": Fresh("-q {}"),
+        "array": Fresh("-J {}"),
+        "name": Fresh("-N {}"),
+        "account": Fresh("-A {}"),
+    },
+    # qsub refuses -l mem and -l ncpus beside -l select: they go into the chunk
+    joined={
+        "req_memory": Joined("-l select", ":mem={}", "node"),
+        "req_cpus": Joined("-l select", ":ncpus={}", "node"),
+        "tasks_per_node": Joined("-l select", ":mpiprocs={}"),
+    },
+    parts=_parts,
+)

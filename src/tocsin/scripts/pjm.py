@@ -1,0 +1,160 @@
+"""PJM (Fujitsu Technical Computing Suite, Fugaku): the options of pjsub."""
+
+import re
+from collections.abc import Iterable, Iterator
+from math import prod
+
+from tocsin.core.errors import UnitError
+from tocsin.core.units import UNLIMITED, parse_memory
+from tocsin.scripts.dialect import Dialect, Fresh, part_of
+from tocsin.scripts.options import Directive, Locate, option_table
+from tocsin.scripts.request import Value, clock, clock_text, count
+from tocsin.scripts.scheduler import Scheduler
+
+__all__ = ["PJM"]
+
+# pjsub(1) and the Fugaku user's guide, "Options of the job submission command"
+OPTIONS = option_table(
+    """
+-a --at --appname      =
+   --bulk
+-C --dir-prefix        =
+-e --err               =
+   --fs                =
+-g --gname             = account
+-h --help
+   --hold
+-i
+-I
+   --interact interactive
+-j
+-L --rsc-list          =
+   --llio              =
+-m                     =
+   --mail-list         =
+   --mpi               =
+   --mswk
+-N --name              = name
+   --net-route         =
+   --no-check-directory
+   --norestart         requeue/no
+   --no-stging
+-o --out               =
+-p                     =
+-P                     =
+   --restart           requeue
+-s
+-S
+   --script-delimiter  =
+   --sparam            = array
+   --spath             =
+   --step
+   --stgin             =
+   --stgin-basedir     =
+   --stgin-dir         =
+   --stgout            =
+   --stgout-basedir    =
+   --stgout-dir        =
+   --stg-transfiles    =
+-u
+-v
+-V
+-w
+   --wait              ?
+-x                     =
+-X
+-z --completion        =
+"""
+)
+
+_RESOURCES = {
+    "node": ("req_nodes", ""),
+    "elapse": ("time_limit", ""),
+    "rscgrp": ("partition", ""),
+    "rg": ("partition", ""),
+    "node-mem": ("req_memory", "node"),
+    "vnode-mem": ("req_memory", "node"),
+    "core-mem": ("req_memory", "cpu"),
+    "vnode-core": ("req_cpus", "node"),
+    "gpu": ("req_gpus", "node"),
+    "proc": ("req_tasks", ""),
+    "max-proc-per-node": ("tasks_per_node", ""),
+}
+
+
+def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
+    if directive.word is None or directive.option not in ("--rsc-list", "--mpi"):
+        return (directive,)
+    return _resources(directive, locate)
+
+
+def _resources(directive: Directive, locate: Locate) -> Iterator[Directive]:
+    for item in directive.word.pieces(","):  # type: ignore[union-attr]  # _parts saw to it
+        name, value = item.halves("=")
+        if value is None:
+            yield part_of(directive, locate, "", item, None, around=item)
+            continue
+        key = name.text.strip()
+        target, per = _RESOURCES.get(key, (None, ""))
+        if key == "node":  # node=4x3:torus
+            value = value.halves(":")[0]
+        yield part_of(directive, locate, key, value, target, per, around=item)
+
+
+def _nodes(text: str) -> int:
+    """`12` or a shape such as `2x3x2`."""
+    return prod(count(side) for side in text.lower().split("x")[:3])
+
+
+def _time(text: str) -> int | None:
+    """[[hours:]minutes:]seconds, or least-most."""
+    return clock(text.partition("-")[0])
+
+
+def _memory(text: str) -> int | None:
+    """A bare number is in MiB; Mi and M differ, 1024 and 1000."""
+    found = re.fullmatch(r"(\d{1,15})([KMGTkmgt]?)(i?)[bB]?", text.strip(), re.ASCII)
+    if not found:
+        if text.strip().lower() in ("unlimited", "system"):
+            return None
+        raise UnitError(f'"{text[:60]}" is no amount of memory; write 28Gi')
+    if found[2] and not found[3]:
+        power = int(" KMGT".index(found[2].upper()))
+        return int(found[1]) * int(1000**power)
+    amount = parse_memory(found[1] + found[2], unit="M")
+    return None if amount == UNLIMITED else amount
+
+
+def _memory_text(value: Value) -> str:
+    for unit, size in (("Gi", 1024**3), ("Mi", 1024**2)):
+        if value and int(value) % size == 0:
+            return f"{int(value) // size}{unit}"
+    return f"{-(-int(value) // 1024)}Ki"
+
+
+def _bulk(text: str) -> str | None:
+    """Only a range of bulk numbers is an array; step jobs use the same option for other things."""
+    return text if re.fullmatch(r"\d{1,9}-\d{1,9}", text, re.ASCII) else None
+
+
+PJM = Dialect(
+    scheduler=Scheduler.PJM,
+    prefix="#PJM ",
+    commands=("pjsub",),
+    table=OPTIONS,
+    readers={"time_limit": _time, "req_nodes": _nodes, "req_memory": _memory, "array": _bulk},
+    writers={"time_limit": clock_text, "req_memory": _memory_text},
+    fresh={
+        "time_limit": Fresh('-L "elapse={}"'),
+        "req_memory": Fresh('-L "node-mem={}"', "node"),
+        "req_nodes": Fresh('-L "node={}"'),
+        "req_tasks": Fresh('--mpi "proc={}"'),
+        "tasks_per_node": Fresh('--mpi "max-proc-per-node={}"'),
+        "partition": Fresh('-L "rscgrp={}"'),
+        "array": Fresh('--bulk --sparam "{}"'),
+        "name": Fresh("-N {}"),
+        "account": Fresh("-g {}"),
+    },
+    parts=_parts,
+    cpu_for_each_task=False,
+)

@@ -1,0 +1,186 @@
+"""From options to a request: each value into its field's unit, then counts per node, task and CPU made one."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tocsin.core.errors import InputError, UnitError
+from tocsin.core.fields import FIELDS, Kind
+from tocsin.core.ids import array_size
+from tocsin.core.units import UNLIMITED
+from tocsin.scripts.options import Directive
+from tocsin.scripts.text import readable
+
+__all__ = ["Draft", "Problem", "Reader", "Request", "Value", "clock", "clock_text", "count", "in_unit_of"]
+
+Value = int | str | bool
+Request = dict[str, Value]
+Reader = Callable[[str], Value | None]
+
+
+class Problem(NamedTuple):
+    """What is wrong with a line of a script, as a sentence; line 0 is the command line or the script as a whole."""
+
+    line: int
+    text: str
+
+
+def count(text: str) -> int:
+    """A plain number."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise UnitError(f'"{_short(text)}" is no number')
+    return int(text)
+
+
+def clock(text: str, *, last: int = 1, bare: int | None = None) -> int | None:
+    """Seconds of `[[[days:]hours:]minutes:]seconds`; `last` is the unit of the last part, `bare` that of a lone number.
+
+    >>> clock("1:30:00"), clock("1:30", last=60), clock("90", bare=60)
+    (5400, 5400, 5400)
+    """
+    if text.lower() in ("unlimited", "infinite", "infinity"):
+        return UNLIMITED
+    parts = text.split(":")
+    if len(parts) > 4 or not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
+        raise UnitError(f'"{_short(text)}" is no time; write it as 1:30:00')
+    if len(parts) == 1 and bare is not None:
+        return int(parts[0]) * bare
+    units = [unit for unit in (1, 60, 3600, 86400) if unit >= last]
+    if len(parts) > len(units):
+        raise UnitError(f'"{_short(text)}" has too many parts for a time')
+    return sum(int(part) * unit for part, unit in zip(reversed(parts), units, strict=False))
+
+
+def clock_text(seconds: Value) -> str:
+    """`hours:minutes:seconds`, hours without end."""
+    minutes, second = divmod(int(seconds), 60)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}"
+
+
+def _flag(text: str) -> bool:
+    return text.lower() not in ("n", "no", "false", "0", "off")
+
+
+def _text(text: str) -> str | None:
+    return readable(text.strip()) or None
+
+
+def _array(text: str) -> str | None:
+    """Tasks without brackets: `1-9%2`."""
+    return text.strip().replace("[", "").replace("]", "") or None
+
+
+_READERS: Mapping[Kind, Reader] = {Kind.TEXT: _text, Kind.COUNT: count, Kind.FLAG: _flag}
+
+
+@dataclass(slots=True)
+class Draft:
+    """A request being filled, option by option; a later one wins over an earlier one."""
+
+    readers: Mapping[str, Reader]
+    cpu_for_each_task: bool = True
+    problems: list[Problem] = dataclasses.field(default_factory=list)
+    values: Request = dataclasses.field(default_factory=dict)
+    counts: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
+    """Memory, GPUs and CPUs as given: per job, node, task, cpu, slot or gpu."""
+
+    def take(self, directive: Directive) -> None:
+        name, text = directive.field, directive.value
+        if name is None:
+            return
+        if text is None:
+            self.values[name] = directive.per != "no"
+            return
+        reader = self.readers.get(name) or (_array if name == "array" else _READERS[FIELDS[name].kind])
+        try:
+            value = reader(text)
+            if name == "array" and value is not None:
+                self.values["array_tasks"] = array_size(str(value))
+        except InputError as error:
+            self.problems.append(Problem(directive.line, f"{directive.option}: {error}"))
+            return
+        if value is None:
+            return
+        if name in ("req_memory", "req_gpus", "req_cpus"):
+            given = self.counts.setdefault(name, {})
+            if name != "req_gpus" or directive.per == "job":
+                given.clear()  # one amount of memory and CPUs holds; GPUs per node and per task go together
+            given[directive.per or "job"] = int(value)
+        else:
+            self.values[name] = value
+
+    def finish(self) -> Request:
+        """The request; every scheduler's default is one task of one CPU on one node."""
+        values, counts = self.values, self.counts
+        nodes = _number(values.get("req_nodes"))
+        on_each = _number(values.get("tasks_per_node"))
+        if "req_tasks" not in values and nodes and on_each:
+            values["req_tasks"] = nodes * on_each
+        elif not nodes and on_each and "req_tasks" in values:
+            values["req_nodes"] = nodes = -(-_number(values["req_tasks"]) // on_each)
+        tasks, width = _number(values.get("req_tasks")), _number(values.get("cpus_per_task"))
+        cpus = _total(counts.get("req_cpus", {}), nodes or 1, tasks or 1)
+        if cpus is None and (tasks or width) and self.cpu_for_each_task:
+            cpus = max(tasks or nodes or 1, nodes or 1) * (width or 1)
+        gpus = _total(counts.get("req_gpus", {}), nodes or 1, tasks or 1)
+        for name, number in (("req_cpus", cpus), ("req_gpus", gpus)):
+            if number is not None:
+                values[name] = number
+        for per, amount in counts.get("req_memory", {}).items():
+            if (
+                per != "slot" or nodes or (cpus or 1) == 1
+            ):  # Grid Engine's slots may lie on any number of nodes
+                values["req_memory"] = _on_a_node(amount, per, values)
+        for name in [n for n, v in values.items() if type(v) is int and v > UNLIMITED]:
+            del values[name]
+            self.problems.append(Problem(0, f"{name} is too large to be meant"))
+        return values
+
+
+def in_unit_of(field: str, per: str, value: Value, request: Mapping[str, Value]) -> Value | None:
+    """The value that an option must have for its field to become `value`; None when no whole number does."""
+    if field not in ("req_memory", "req_cpus", "req_gpus") or not isinstance(value, int):
+        return value
+    nodes = _number(request.get("req_nodes")) or 1
+    per = per or "job"
+    if field == "req_memory":
+        whole, share = value * nodes, _holders(per, request)
+    else:
+        whole, share = value, {"node": nodes, "task": _number(request.get("req_tasks")) or 1}.get(per, 1)
+    return whole // share if whole % share == 0 else None
+
+
+def _holders(per: str, request: Mapping[str, Value]) -> int:
+    """How many nodes, CPUs, tasks or GPUs share the memory of a job."""
+    nodes = _number(request.get("req_nodes")) or 1
+    known = {
+        "node": "req_nodes",
+        "cpu": "req_cpus",
+        "slot": "req_cpus",
+        "task": "req_tasks",
+        "gpu": "req_gpus",
+    }
+    if per not in known:
+        return 1
+    return max(_number(request.get(known[per])) or 1, nodes)
+
+
+def _on_a_node(amount: int, per: str, request: Mapping[str, Value]) -> int:
+    nodes = _number(request.get("req_nodes")) or 1
+    return amount if per == "node" else -(-amount * _holders(per, request) // nodes)
+
+
+def _total(given: Mapping[str, int], nodes: int, tasks: int) -> int | None:
+    for per, factor in (("job", 1), ("node", nodes), ("task", tasks)):
+        if per in given:
+            return given[per] * factor
+    return None
+
+
+def _number(value: Value | None) -> int:
+    return value if type(value) is int else 0
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

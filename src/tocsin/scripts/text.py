@@ -1,0 +1,123 @@
+"""What a file of script text is: bytes to text and back without loss, its lines, its shebang, its here-documents."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from tocsin.core.errors import ScriptError
+
+__all__ = ["LARGEST", "decode", "encode", "here_documents", "interpreter", "read", "readable", "split_lines"]
+
+LARGEST = 4 * 1024**2
+"""slurmctld refuses scripts above 4 MiB by default (max_script_size)."""
+
+_BINARY = (b"\x7fELF", b"PK\x03\x04", b"\x1f\x8b", b"%PDF", b"\x89PNG", b"MZ\x90")
+
+
+def read(source: Path | str | bytes) -> str:
+    """The text of a script file; bytes are the content itself. No more than LARGEST bytes are ever read."""
+    if isinstance(source, bytes):
+        return decode(source)
+    path = Path(source)
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScriptError(f'the script "{path}" cannot be read: {reason}') from None
+    return decode(content, name=f'"{path}"')
+
+
+def decode(content: bytes, *, name: str = "what was given") -> str:
+    """UTF-8 (what is not becomes surrogates, so that `encode` gives the same bytes again) or UTF-16 with a mark."""
+    if len(content) > LARGEST:
+        raise ScriptError(
+            f"{name} has more than {LARGEST // 1024**2} MiB; no job script is so long, give the script itself"
+        )
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            return content.decode("utf-16")
+        except UnicodeDecodeError:
+            raise ScriptError(f"{name} begins as UTF-16 but is not; save it as UTF-8") from None
+    if b"\0" in content or content.startswith(_BINARY):
+        raise ScriptError(f"{name} is no text but a binary file; give the job script, not the program")
+    return content.decode("utf-8", errors="surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    """The bytes of a text; those of `decode` again, except that UTF-16 becomes UTF-8."""
+    return text.encode("utf-8", errors="surrogateescape")
+
+
+def readable(text: str) -> str:
+    """The text for people and tables: bytes that were no UTF-8 become question marks."""
+    return text if text.isascii() else text.encode("utf-8", errors="replace").decode("utf-8")
+
+
+def split_lines(text: str) -> list[str]:
+    """Physical lines without their newline; a carriage return stays, so that joining gives the text again."""
+    return text.split("\n")
+
+
+def interpreter(lines: Sequence[str]) -> str | None:
+    """The program of the shebang by its plain name: `bash`, `python` (also for `/usr/bin/env python3.11`)."""
+    first = lines[0].removeprefix("\ufeff") if lines else ""
+    if not first.startswith("#!"):
+        return None
+    words = first[2:258].split()  # the kernel reads 256 bytes
+    if words and words[0].rpartition("/")[2] == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    if not words:
+        return None
+    name = words[0].rpartition("/")[2]
+    return name.rstrip("0123456789.") or name
+
+
+_SHELLS = frozenset({None, "sh", "bash", "ksh", "zsh", "dash", "csh", "tcsh", "ash", "mksh"})
+_HERE = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:'([^'\n]+)'|"([^"\n]+)"|\\?([A-Za-z_][\w.-]*))""")
+
+
+def here_documents(lines: Sequence[str], program: str | None) -> list[tuple[int, int]]:
+    """The here-documents of a shell script as [first, last) indices of their lines, terminators included.
+
+    One whose terminator never comes (or a shift such as `1<<N`) is none.
+    """
+    if program not in _SHELLS:
+        return []
+    starts = [i for i, line in enumerate(lines) if "<<" in line]
+    if not starts:
+        return []
+    ends: dict[str, list[int]] = {}
+    for i, line in enumerate(lines):
+        word = line.strip()
+        if word and len(word) < 256:
+            ends.setdefault(word, []).append(i)
+    found: list[tuple[int, int]] = []
+    after = 0
+    for i in starts:
+        if i < after or lines[i].lstrip().startswith("#"):
+            continue
+        body = i + 1
+        for here in islice(_HERE.finditer(lines[i]), 16):
+            last = _terminator(lines, ends, here[2] or here[3] or here[4], body - 1, tabs=bool(here[1]))
+            if last is not None:
+                found.append((body, last + 1))
+                body = after = last + 1
+    return found
+
+
+def _terminator(
+    lines: Sequence[str], ends: dict[str, list[int]], word: str, after: int, *, tabs: bool
+) -> int | None:
+    """The line that holds the word alone; leading tabs are allowed only for `<<-`."""
+    where = ends.get(word.strip(), [])
+    first = bisect_right(where, after)
+    for at in range(
+        first, min(first + 64, len(where))
+    ):  # indented look-alikes are few; a bound keeps it linear
+        line = lines[where[at]].rstrip("\r")
+        if (line.lstrip("\t") if tabs else line) == word:
+            return where[at]
+    return None

@@ -1,0 +1,48 @@
+"""The audit trail: who did what, when and to which job. Rows are added and never changed."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from tocsin.core.ids import JobKey, parse_key
+from tocsin.store.database import Store
+from tocsin.store.tables import audit
+
+__all__ = ["Entry", "append", "read"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    at: int
+    who: str
+    what: str
+    job: JobKey | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+def append(store: Store, entry: Entry) -> None:
+    job = None if entry.job is None else str(entry.job)
+    with store.writing() as connection:
+        connection.execute(
+            sa.insert(audit).values(at=entry.at, who=entry.who, what=entry.what, job=job, detail=entry.detail)
+        )
+
+
+def read(store: Store, *, job: JobKey | None = None, limit: int = 1000) -> list[Entry]:
+    """The last entries, newest first; with `job`, those on that job."""
+    query = sa.select(audit).order_by(audit.c.id.desc()).limit(limit)
+    if job is not None:
+        query = query.where(audit.c.job == str(job))
+    with store.reading() as connection:
+        rows = connection.execute(query).all()
+    return [
+        Entry(
+            at=row.at,
+            who=row.who,
+            what=row.what,
+            job=None if row.job is None else parse_key(row.job),
+            detail=row.detail,
+        )
+        for row in rows
+    ]

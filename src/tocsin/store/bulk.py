@@ -1,0 +1,131 @@
+"""Many rows at once between frames and tables, on SQLite and on PostgreSQL.
+
+SQLite is read through Python's own module and not through ADBC, on purpose: the ADBC driver brings a second copy of
+SQLite into the process, and when one copy closes the file, POSIX drops the locks that the other holds on it. A second
+process could then write in the midst of our transaction (sqlite.org/howtocorrupt.html, section 2.2.1).
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import lru_cache
+from typing import Any
+
+import polars as pl
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from tocsin.core.frames import SCHEMA
+from tocsin.store.tables import NO_TASK
+
+__all__ = ["filled", "frames", "insert", "insert_new", "stage", "update"]
+
+_ROWS = 10_000  # at a time from the cursor: small enough that Python's objects for them stay few
+
+
+def filled(frame: pl.DataFrame) -> list[str]:
+    """The columns that have a value somewhere; most sources know few of the fields, and nulls cost as much time."""
+    return [column.name for column in frame if column.null_count() < frame.height]
+
+
+def frames(connection: sa.Connection, query: sa.Select[Any], size: int = _ROWS) -> Iterator[pl.DataFrame]:
+    """The rows of a query on fields of jobs, as frames of at most `size` rows, in bounded memory.
+
+    The driver's own cursor is read: SQLAlchemy's rows would take half as much time again.
+    """
+    names = [column.name for column in query.selected_columns]
+    compiled = query.compile(dialect=connection.dialect, compile_kwargs={"render_postcompile": True})
+    values = compiled.construct_params()
+    if connection.dialect.name == "sqlite":
+        cursor = _driver(connection).execute(
+            str(compiled), [values[name] for name in compiled.positiontup or ()]
+        )
+    else:
+        cursor = _driver(connection).cursor(name="tocsin_jobs")  # with a name, it stays on the server's side
+        cursor.execute(str(compiled), values)
+    with closing(cursor):
+        while rows := cursor.fetchmany(size):
+            columns = zip(names, zip(*rows, strict=True), strict=True)
+            yield pl.DataFrame([_column(name, column) for name, column in columns])
+
+
+def _column(name: str, values: Sequence[Any]) -> pl.Series:
+    if SCHEMA[name] == pl.Boolean:  # SQLite says 0 and 1
+        return pl.Series(name, values).cast(pl.Boolean)
+    series = pl.Series(name, values, dtype=SCHEMA[name])
+    return series.replace(NO_TASK, None) if name == "task" else series
+
+
+def insert(connection: sa.Connection, table: sa.Table, frame: pl.DataFrame) -> None:
+    """Add the rows to the table; columns that are empty here are not named."""
+    if frame.is_empty():
+        return
+    names = filled(frame)
+    if connection.dialect.name == "sqlite":
+        statement = _compiled(
+            connection.dialect, sa.insert(table).values({n: sa.bindparam(n) for n in names})
+        )
+        connection.exec_driver_sql(statement, frame.select(names).rows())
+        return
+    quote = connection.dialect.identifier_preparer
+    columns = ", ".join(quote.quote(name) for name in names)
+    text = frame.select(names).write_csv(include_header=False, quote_style="non_numeric")
+    into = f"COPY {quote.format_table(table)} ({columns}) FROM STDIN (FORMAT csv)"
+    with _driver(connection).cursor() as cursor, cursor.copy(into) as copy:
+        # An unquoted nothing is null, a quoted one is the empty text: in PostgreSQL as in polars.
+        copy.write(text.encode())
+
+
+def insert_new(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> bool:
+    """Add one row unless a unique key of the table has it already; whether it was added."""
+    into = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    statement = into(table).values(row).on_conflict_do_nothing().inline()
+    return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount == 1
+
+
+def stage(connection: sa.Connection, table: sa.Table, frame: pl.DataFrame) -> sa.Table:
+    """The frame's columns as a temporary table, typed as in `table`; it lives until it is staged anew."""
+    staged = _staged(table, tuple(frame.columns))
+    staged.drop(connection, checkfirst=True)
+    staged.create(connection, checkfirst=False)
+    insert(connection, staged, frame)
+    return staged
+
+
+@lru_cache(maxsize=64)
+def _staged(table: sa.Table, names: tuple[str, ...]) -> sa.Table:
+    return sa.Table(
+        f"staged_{table.name}",
+        sa.MetaData(),
+        *(sa.Column(name, table.c[name].type) for name in names),
+        prefixes=["TEMPORARY"],
+    )
+
+
+def update(connection: sa.Connection, table: sa.Table, frame: pl.DataFrame, key: Sequence[str]) -> None:
+    """Set the frame's other columns in the rows that its key columns name."""
+    if frame.is_empty():
+        return
+    names = [name for name in frame.columns if name not in key]
+    if connection.dialect.name == "sqlite":
+        changed = sa.update(table).values({name: sa.bindparam(f"new_{name}") for name in names})
+        changed = changed.where(*(table.c[name] == sa.bindparam(f"old_{name}") for name in key))
+        # SQLite's parameters go by place: first the values in the table's order, then the key.
+        ordered = [column.name for column in table.c if column.name in names]
+        connection.exec_driver_sql(
+            _compiled(connection.dialect, changed), frame.select(*ordered, *key).rows()
+        )
+        return
+    staged = stage(connection, table, frame)
+    connection.execute(
+        sa.update(table)
+        .values({name: staged.c[name] for name in names})
+        .where(*(table.c[name] == staged.c[name] for name in key))
+    )
+
+
+def _compiled(dialect: sa.Dialect, statement: sa.Insert | sa.Update) -> str:
+    return str(statement.compile(dialect=dialect))
+
+
+def _driver(connection: sa.Connection) -> Any:
+    return connection.connection.driver_connection

@@ -1,0 +1,88 @@
+"""The home folder: where the database, models, windows, scripts, spool and cache lie."""
+
+import os
+import pwd
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tocsin.core.errors import StoreError
+
+__all__ = ["SERVICE_HOME", "SERVICE_USER", "Home"]
+
+SERVICE_USER = "tocsin"
+SERVICE_HOME = Path("/var/lib/tocsin")
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folder and the places in it; nothing is created before `prepare`."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        return self.root / "tocsin.db"
+
+    @property
+    def url(self) -> str:
+        """The address of the embedded database."""
+        return f"sqlite:///{self.database}"
+
+    @property
+    def models(self) -> Path:
+        return self.root / "models"
+
+    @property
+    def windows(self) -> Path:
+        return self.root / "windows"
+
+    @property
+    def scripts(self) -> Path:
+        return self.root / "scripts"
+
+    @property
+    def spool(self) -> Path:
+        return self.root / "spool"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "cache"
+
+    @classmethod
+    def default(cls, environ: Mapping[str, str], user: str | None = None) -> "Home":
+        """`TOCSIN_HOME`; else the service's folder for the service's user; else the user's data folder.
+
+        Root works on the service's folder where there is one, so that an administrator sees what the service sees.
+        """
+        if moved := environ.get("TOCSIN_HOME"):
+            return cls(Path(moved).expanduser().absolute())
+        user = _user_name() if user is None else user
+        if user == SERVICE_USER or (user == "root" and SERVICE_HOME.is_dir()):
+            return cls(SERVICE_HOME)
+        data = Path(environ.get("XDG_DATA_HOME") or "")
+        if not data.is_absolute():  # the XDG rules say that a relative one is to be ignored
+            data = Path(environ.get("HOME") or Path.home()) / ".local" / "share"
+        return cls(data / "tocsin")
+
+    def prepare(self) -> "Home":
+        """Create what is not there yet: readable by its owner, and in the service's folder by its group too."""
+        mode = 0o750 if self.root == SERVICE_HOME else 0o700
+        try:
+            if not self.root.is_dir():
+                self.root.mkdir(mode=mode, parents=True, exist_ok=True)
+            for folder in (self.models, self.windows, self.scripts, self.spool, self.cache):
+                folder.mkdir(mode=mode, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"cannot create the home folder {self.root} ({error.strerror}); "
+                "set TOCSIN_HOME to a folder that you may write to"
+            ) from None
+        return self
+
+
+def _user_name() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a number without a name, as in containers
+        return str(os.geteuid())

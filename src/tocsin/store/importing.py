@@ -1,0 +1,121 @@
+"""Imports: batches from a source into the store, each with its place, so that a killed import goes on."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from tocsin.core.intake import Batch, JobSource
+from tocsin.store import jobs
+from tocsin.store.database import Store
+from tocsin.store.tables import imports
+
+__all__ = ["ImportSummary", "reached", "run_import"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What one run did; after an interruption, what was left to do."""
+
+    read: int
+    new: int
+    updated: int
+    unchanged: int
+    rejected: dict[str, int]
+    """Bad records by reason, those of the whole source."""
+    first_lines: dict[str, list[int]]
+    """The first line (or record) numbers of each reason."""
+    seconds: float
+    rows_per_second: float
+    resumed_from: int = 0
+    """The position at which an interrupted import was taken up; 0: from the start."""
+    notes: list[str] = field(default_factory=list)
+
+
+def run_import(
+    store: Store,
+    source: JobSource,
+    *,
+    lag: int = jobs.LAG,
+    progress: Callable[[Batch], None] | None = None,
+) -> ImportSummary:
+    """Store all that the source has. The same source again changes nothing; an interrupted one is taken up."""
+    began = time.monotonic()
+    number, resume = _begin(store, source.identity)
+    read, counts = 0, jobs.Counts()
+    for batch in source.batches(resume):
+        with store.writing() as connection:
+            found = jobs.merge_in(connection, batch.jobs, lag=lag)
+            _advance(connection, number, batch, found, source.rejects.counts)
+        read, counts = read + batch.read, counts + found
+        if progress is not None:
+            progress(batch)
+    _finish(store, number, source.rejects.counts)
+    seconds = time.monotonic() - began
+    return ImportSummary(
+        read=read,
+        new=counts.new,
+        updated=counts.updated,
+        unchanged=counts.unchanged,
+        rejected=dict(source.rejects.counts),
+        first_lines={reason: list(lines) for reason, lines in source.rejects.lines.items()},
+        seconds=seconds,
+        rows_per_second=read / seconds if seconds else 0.0,
+        resumed_from=resume,
+        notes=list(source.notes),
+    )
+
+
+def reached(store: Store, prefix: str) -> int | None:
+    """The furthest position of the imports whose identity begins so; None where there was none."""
+    position = sa.select(sa.func.max(imports.c.position)).where(imports.c.identity.startswith(prefix, autoescape=True))
+    with store.reading() as connection:
+        return connection.execute(position).scalar()
+
+
+def _begin(store: Store, identity: str) -> tuple[int, int]:
+    """The number of the import and the position to go on from: an unfinished one of the same source, or a new one."""
+    with store.writing() as connection:
+        last = connection.execute(
+            sa.select(imports.c.id, imports.c.position, imports.c.finished)
+            .where(imports.c.identity == identity)
+            .order_by(imports.c.id.desc())
+            .limit(1)
+        ).first()
+        if last is not None and last.finished is None:
+            return last.id, last.position
+        row: dict[str, Any] = dict.fromkeys(("position", "read", "new", "updated", "unchanged"), 0)
+        row |= {"identity": identity, "started": int(time.time()), "rejected": {}}
+        number = connection.execute(sa.insert(imports).values(row)).inserted_primary_key
+        assert number is not None, "an insert of one row has a key"
+        return int(number[0]), 0
+
+
+def _advance(
+    connection: sa.Connection, number: int, batch: Batch, found: jobs.Counts, rejected: dict[str, int]
+) -> None:
+    connection.execute(
+        sa.update(imports)
+        .where(imports.c.id == number)
+        .values(
+            position=batch.position,
+            read=imports.c.read + batch.read,
+            new=imports.c.new + found.new,
+            updated=imports.c.updated + found.updated,
+            unchanged=imports.c.unchanged + found.unchanged,
+            rejected=rejected,
+        )
+    )
+
+
+def _finish(store: Store, number: int, rejected: dict[str, int]) -> None:
+    with store.writing() as connection:
+        connection.execute(
+            sa.update(imports)
+            .where(imports.c.id == number)
+            .values(finished=int(time.time()), rejected=rejected)
+        )
+        # So that the database plans its next reads by what is there now, not by an empty table.
+        connection.exec_driver_sql("PRAGMA optimize" if store.embedded else "ANALYZE jobs")

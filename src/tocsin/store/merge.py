@@ -1,0 +1,71 @@
+"""The rules by which what is told of a job is merged into what is known of it.
+
+| part | rule |
+|---|---|
+| identity | never changes |
+| request | frozen as first seen: a value stays, a gap is filled |
+| allocation, usage, outcome | what is told last replaces what was known; what is not told stays |
+| known_at, source, request_final | as first set |
+| intervened | once true, always true |
+
+A job that has ended never lives again: a late word that it is pending or running changes nothing at all.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tocsin.core.fields import KEY, Part, fields_of
+
+__all__ = ["NEEDED", "Merged", "merge"]
+
+_LAST = frozenset(fields_of(Part.ALLOCATION, Part.USAGE, Part.OUTCOME))
+NEEDED = ("outcome", "end", "known_at")
+"""The columns that the rules look at, besides those that they merge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    new: pl.DataFrame
+    changed: pl.DataFrame
+    """Rows that differ now, with their key and the columns that differ in any of them."""
+
+
+def merge(known: pl.DataFrame, told: pl.DataFrame, lag: int) -> Merged:
+    """Both frames have the same columns, among them the key (unique in `known`) and NEEDED; `told` is in order.
+
+    `lag` is how long after its end an outcome is taken as known, where nothing says when it was.
+    """
+    stacked = _without_stale(pl.concat([known, told.with_columns(_known_at(lag))]))
+    folded = (
+        stacked.group_by(KEY, maintain_order=True)
+        .agg(_folded(name) for name in stacked.columns if name not in KEY)
+        .select(stacked.columns)
+        .with_columns(_known_at(lag))
+    )
+    # The order is kept, so the first rows are the known jobs, one by one.
+    before, after = known, folded.head(known.height)
+    differs = {name: before[name].ne_missing(after[name]) for name in known.columns if name not in KEY}
+    names = [name for name, where in differs.items() if where.any()]
+    changed = after.filter(pl.any_horizontal(differs[name] for name in names)) if names else after.clear()
+    return Merged(folded.slice(known.height), changed.select(*KEY, *names))
+
+
+def _known_at(lag: int) -> pl.Expr:
+    """Only an ended job has an outcome to be known."""
+    ended = pl.col("outcome").is_not_null()
+    return pl.when(ended).then(pl.coalesce("known_at", pl.col("end") + lag)).alias("known_at")
+
+
+def _folded(name: str) -> pl.Expr:
+    if name == "intervened":
+        return pl.col(name).max()
+    return pl.col(name).last(ignore_nulls=True) if name in _LAST else pl.col(name).first(ignore_nulls=True)
+
+
+def _without_stale(stacked: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what tells of a living job after one that told of its end."""
+    if stacked["outcome"].null_count() in (0, stacked.height):
+        return stacked
+    ended = pl.col("outcome").is_not_null()
+    return stacked.filter(ended | ~ended.cum_max().over(KEY))

@@ -1,0 +1,8 @@
+"""Steps from one form of the database to the next; `HEAD` is the form that this tocsin works with."""
+
+__all__ = ["HEAD", "VERSION_TABLE"]
+
+HEAD = "0001"
+"""The newest revision. Revisions are numbers in order, so that a newer store is recognised without Alembic."""
+
+VERSION_TABLE = "tocsin_version"

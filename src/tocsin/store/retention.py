@@ -1,0 +1,142 @@
+"""What is let go, and what is kept safe: pruning old jobs, backing the store up."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from tocsin.core.errors import StoreError
+from tocsin.store.database import Store
+from tocsin.store.home import Home
+from tocsin.store.jobs import superseded
+from tocsin.store.scriptfiles import kept_scripts
+from tocsin.store.tables import NO_TASK, jobs, key_text, verdicts
+
+__all__ = ["Pruned", "backup", "prune"]
+
+_YOUNG = 86_400  # seconds: a script is kept before its job is, so a young file without a job may yet get one
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    jobs: int
+    verdicts: int
+    scripts: int
+
+
+def prune(store: Store, home: Home, *, before: int, dry_run: bool = False) -> Pruned:
+    """Delete the jobs that ended before an instant, their verdicts, and the scripts that no job has any more.
+
+    The file of SQLite does not shrink; the room in it is used again.
+    """
+    with store.reading() if dry_run else store.writing() as connection:
+        old = _old(before)
+        gone = sa.select(key_text()).where(old)
+        job_count = _count(connection, jobs, old)
+        verdict_count = _count(connection, verdicts, verdicts.c.job.in_(gone))
+        used = set(connection.execute(sa.select(jobs.c.script).where(sa.not_(old)).distinct()).scalars())
+        if not dry_run:
+            connection.execute(sa.delete(verdicts).where(verdicts.c.job.in_(gone)))
+            connection.execute(sa.delete(jobs).where(_array_of_old(before)))
+            connection.execute(sa.delete(jobs).where(_ended(jobs, before)))
+    young = time.time() - _YOUNG
+    orphans = [
+        path
+        for name, path in kept_scripts(home.scripts).items()
+        if name not in used and path.stat().st_mtime < young
+    ]
+    if not dry_run:
+        for path in orphans:
+            path.unlink(missing_ok=True)
+    return Pruned(job_count, verdict_count, len(orphans))
+
+
+def _count(connection: sa.Connection, table: sa.Table, where: sa.ColumnElement[bool]) -> int:
+    return connection.execute(sa.select(sa.func.count()).select_from(table).where(where)).scalar_one()
+
+
+def _old(before: int) -> sa.ColumnElement[bool]:
+    return sa.or_(_ended(jobs, before), _array_of_old(before))
+
+
+def _ended(table: sa.FromClause, before: int) -> sa.ColumnElement[bool]:
+    return sa.and_(table.c.outcome.is_not(None), sa.func.coalesce(table.c.end, table.c.submit) < before)
+
+
+def _array_of_old(before: int) -> sa.ColumnElement[bool]:
+    """An array whose tasks are all here goes with the first of them; else it would be listed as pending again."""
+    tasks = jobs.alias("old_tasks")
+    first = sa.exists().where(
+        tasks.c.job_id == jobs.c.job_id,
+        tasks.c.cluster == jobs.c.cluster,
+        tasks.c.task != NO_TASK,
+        tasks.c.submit >= jobs.c.submit,
+        _ended(tasks, before),
+    )
+    return sa.and_(superseded(), first)
+
+
+def backup(store: Store, home: Home, target: Path) -> Path:
+    """Copy the store, scripts and models into a new folder, consistent while others write.
+
+    With SQLite that folder is a home itself: `TOCSIN_HOME` may name it. With PostgreSQL it holds `tocsin.dump`, for
+    pg_restore. The windows of traces are not in it: they are large, and a day of them is its own file already.
+    """
+    if target.exists():
+        raise StoreError(f"{target} is there already; name a new folder for the backup")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
+            partial = Home(Path(folder) / "backup")
+            partial.root.mkdir(mode=0o700)
+            if store.embedded:
+                _copy_sqlite(store, partial.database)
+            else:
+                _dump_postgres(store, partial.root / "tocsin.dump")
+            for kept in (home.scripts, home.models):
+                if kept.is_dir():
+                    shutil.copytree(kept, partial.root / kept.name)
+            partial.root.rename(target)
+    except OSError as error:
+        raise StoreError(f"cannot back {store.place} up to {target}: {error}; is there room?") from error
+    return target
+
+
+def _copy_sqlite(store: Store, target: Path) -> None:
+    with store.reading() as connection, closing(sqlite3.connect(target)) as copy:
+        source = connection.connection.driver_connection
+        assert isinstance(source, sqlite3.Connection), "an embedded store is SQLite's"
+        source.backup(copy)
+
+
+def _dump_postgres(store: Store, target: Path) -> None:
+    program = shutil.which("pg_dump")
+    url = store.engine.url.set(drivername="postgresql")
+    if program is None:
+        raise StoreError(
+            f"{store.place} is backed up by pg_dump, which is not on this machine; install postgresql-client, "
+            f"or run on the server: pg_dump --format=custom --file={target.name} {url.database}"
+        )
+    secret = {} if url.password is None else {"PGPASSWORD": str(url.password)}
+    done = subprocess.run(
+        [
+            program,
+            "--format=custom",
+            f"--file={target}",
+            f"--dbname={url._replace(password=None).render_as_string()}",
+        ],
+        env={**os.environ, **secret},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        raise StoreError(f"pg_dump could not back {store.place} up: {done.stderr.strip()[:500]}")

@@ -1,0 +1,50 @@
+"""Job scripts as files named by their SHA-256, so that the same script is kept once."""
+
+import hashlib
+import os
+import re
+import threading
+from pathlib import Path
+
+from tocsin.core.errors import NotFound, StoreError
+
+__all__ = ["keep_script", "kept_scripts", "read_script"]
+
+_NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+def keep_script(folder: Path, text: str) -> str:
+    """Store a script, whole or not at all; returned is the reference that goes into the job's field `script`."""
+    content = text.encode("utf-8", "surrogateescape")
+    name = hashlib.sha256(content).hexdigest()
+    path = folder / name
+    partial = folder / f".new-{name}-{os.getpid()}-{threading.get_ident()}"
+    try:
+        if path.exists():
+            os.utime(path)  # in use again: `prune` leaves young files alone
+        else:
+            partial.write_bytes(content)
+            partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise StoreError(
+            f"cannot keep a script in {folder} ({error.strerror}); is there room, and is it this user's folder?"
+        ) from None
+    return name
+
+
+def read_script(folder: Path, name: str) -> str:
+    """The script by its reference."""
+    if not _NAME.fullmatch(name):
+        raise NotFound(f'"{name[:80]}" is no reference to a script; it has 64 hexadecimal digits')
+    try:
+        return (folder / name).read_bytes().decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        raise NotFound(f"the script {name} is not in {folder}; was it pruned?") from None
+
+
+def kept_scripts(folder: Path) -> dict[str, Path]:
+    """All scripts by their references."""
+    if not folder.is_dir():
+        return {}
+    return {path.name: path for path in folder.iterdir() if _NAME.fullmatch(path.name)}

@@ -1,0 +1,152 @@
+"""The tables, as SQLAlchemy Core knows them; the migrations make exactly these.
+
+A job is named in other tables by its key as text (`lab:17_4@1794775393`), so that they outlive the job's own row.
+Instants are UTC epoch seconds.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from tocsin.core.fields import FIELDS, KEY, Kind
+
+__all__ = [
+    "METADATA",
+    "NO_TASK",
+    "actions",
+    "audit",
+    "cases",
+    "feedback",
+    "imports",
+    "jobs",
+    "key_text",
+    "outbox",
+    "verdicts",
+]
+
+NO_TASK = -1
+"""How SQL says that a job is no task of an array: a null in a unique key would be equal to nothing."""
+
+METADATA = sa.MetaData()
+
+_TYPES: dict[Kind, type[sa.types.TypeEngine[Any]]] = {
+    Kind.TEXT: sa.Text,
+    Kind.COUNT: sa.BigInteger,
+    Kind.NUMBER: sa.Double,
+    Kind.FLAG: sa.Boolean,
+    Kind.INSTANT: sa.BigInteger,
+    Kind.SECONDS: sa.BigInteger,
+    Kind.BYTES: sa.BigInteger,
+}
+
+# SQLite counts rows up only in a column of the type INTEGER.
+_SERIAL = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+jobs = sa.Table(
+    "jobs",
+    METADATA,
+    *(sa.Column(f.name, _TYPES[f.kind], nullable=f.name not in KEY) for f in FIELDS.values()),
+    # By submit first: imports come in that order, so the tree grows at its end, and listings are read in it.
+    sa.PrimaryKeyConstraint("submit", "job_id", "task", "cluster", name="jobs_key"),
+    sa.Index("jobs_by_id", "job_id"),
+    sa.Index("jobs_by_end", "end"),
+    sa.Index("jobs_by_user", "user"),
+)
+
+imports = sa.Table(
+    "imports",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("identity", sa.Text, nullable=False, index=True, doc="what was read; see JobSource.identity"),
+    sa.Column("started", sa.BigInteger, nullable=False),
+    sa.Column("finished", sa.BigInteger, doc="absent while it runs and after it was interrupted"),
+    sa.Column("position", sa.BigInteger, nullable=False, doc="all up to here is stored"),
+    sa.Column("read", sa.BigInteger, nullable=False),
+    sa.Column("new", sa.BigInteger, nullable=False),
+    sa.Column("updated", sa.BigInteger, nullable=False),
+    sa.Column("unchanged", sa.BigInteger, nullable=False),
+    sa.Column("rejected", sa.JSON, nullable=False, doc="{reason: records}"),
+)
+
+verdicts = sa.Table(
+    "verdicts",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("job", sa.Text, nullable=False),
+    sa.Column("stage", sa.Text, nullable=False),
+    sa.Column("seq", sa.BigInteger, nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False, index=True),
+    sa.Column("level", sa.Text, nullable=False),
+    sa.Column("late", sa.Boolean, nullable=False, doc="scored after its stage, from what was known then"),
+    sa.Column("document", sa.JSON, nullable=False, doc="the whole verdict"),
+    sa.UniqueConstraint("job", "stage", "seq", name="verdicts_once"),
+)
+
+outbox = sa.Table(
+    "outbox",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("sink", sa.Text, nullable=False),
+    sa.Column("verdict", sa.BigInteger, sa.ForeignKey("verdicts.id", ondelete="CASCADE"), nullable=False),
+    sa.UniqueConstraint("verdict", "sink", name="outbox_once"),
+    sa.Index("outbox_by_sink", "sink", "id"),
+)
+"""What is still to be sent; a row goes when its sink has taken it."""
+
+cases = sa.Table(
+    "cases",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("cause", sa.Text, nullable=False, unique=True, doc="the same cause never rings twice"),
+    sa.Column("job", sa.Text, nullable=False, doc="the job that it was opened for"),
+    sa.Column("opened", sa.BigInteger, nullable=False),
+    sa.Column("status", sa.Text, nullable=False, doc="open, confirmed, dismissed"),
+    sa.Column("document", sa.JSON, nullable=False, doc="what was seen"),
+)
+
+feedback = sa.Table(
+    "feedback",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("case", sa.BigInteger, sa.ForeignKey("cases.id"), nullable=False, index=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False, doc="confirmed, dismissed"),
+    sa.Column("note", sa.Text, nullable=False),
+)
+"""Every answer that people gave to a case; the last one is the case's status."""
+
+actions = sa.Table(
+    "actions",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("job", sa.Text, nullable=False, index=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("action", sa.Text, nullable=False, doc="hold, lease, release, cancel"),
+    sa.Column("mode", sa.Text, nullable=False, doc="shadow: only said; control: left alone; act: done"),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("expires", sa.BigInteger, doc="ends by itself then"),
+    sa.Column("undone", sa.BigInteger, doc="when it was taken back"),
+)
+
+audit = sa.Table(
+    "audit",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("what", sa.Text, nullable=False),
+    sa.Column("job", sa.Text, index=True),
+    sa.Column("detail", sa.JSON, nullable=False),
+)
+"""Who did what and when; rows are added and never changed."""
+
+
+def key_text(table: sa.FromClause = jobs) -> sa.ColumnElement[str]:
+    """`core.frames.key_text` in SQL."""
+
+    def text(column: str) -> sa.ColumnElement[str]:
+        return sa.cast(table.c[column], sa.Text)
+
+    task = sa.case((table.c.task == NO_TASK, ""), else_=sa.literal("_").concat(text("task")))
+    return table.c.cluster.concat(":").concat(text("job_id")).concat(task).concat("@").concat(text("submit"))

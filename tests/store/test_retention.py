@@ -1,0 +1,143 @@
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.conftest import unavailable
+from tests.services.postgres import Postgres
+from tests.store.examples import SUBMIT, frame, many
+from tocsin.core.errors import NotFound, StoreError
+from tocsin.core.ids import JobKey
+from tocsin.core.stages import Stage
+from tocsin.store.database import Store, open_store
+from tocsin.store.home import Home
+from tocsin.store.jobs import Filter, load, upsert
+from tocsin.store.retention import Pruned, backup, prune
+from tocsin.store.scriptfiles import keep_script, read_script
+from tocsin.store.verdicts import StoredVerdict, of_job, record, waiting
+
+OLD = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 10}
+NEW = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 1000}
+
+
+def aged(home: Home, text: str) -> str:
+    name = keep_script(home.scripts, text)
+    os.utime(home.scripts / name, (SUBMIT, SUBMIT))
+    return name
+
+
+def verdict(job_id: int, task: int | None = None) -> StoredVerdict:
+    key = JobKey("lab", job_id, task, SUBMIT)
+    return StoredVerdict(job=key, stage=Stage.SUBMIT, seq=0, at=1, level="ok", document={})
+
+
+def test_old_jobs_go_with_their_verdicts_and_scripts(store: Store, home: Home) -> None:
+    shared, gone = aged(home, "#!/bin/sh\nshared"), aged(home, "#!/bin/sh\ngone")
+    young = keep_script(home.scripts, "#!/bin/sh\njust submitted")
+    upsert(
+        store,
+        frame(
+            {**OLD, "job_id": 1, "script": shared},
+            {**OLD, "job_id": 2, "task": 3, "script": gone},
+            {**NEW, "job_id": 3, "script": shared},
+            {"job_id": 4, "state": "RUNNING"},
+        ),
+    )
+    record(store, [verdict(1), verdict(2, 3), verdict(3)], ["mail"])
+    said = prune(store, home, before=SUBMIT + 500, dry_run=True)
+    assert said == Pruned(jobs=2, verdicts=2, scripts=1)
+    assert load(store).height == 4
+    assert read_script(home.scripts, gone)
+    assert prune(store, home, before=SUBMIT + 500) == said
+    assert load(store)["job_id"].to_list() == [3, 4]
+    assert of_job(store, verdict(2, 3).job) == []
+    assert len(waiting(store, "mail")) == 1
+    with pytest.raises(NotFound, match="was it pruned"):
+        read_script(home.scripts, gone)
+    assert read_script(home.scripts, shared)
+    assert read_script(home.scripts, young)
+    assert prune(store, home, before=SUBMIT + 500) == Pruned(0, 0, 0)
+
+
+def test_an_array_does_not_come_back_as_pending_when_its_tasks_go(store: Store, home: Home) -> None:
+    array = {"job_id": 5, "array": "1-2", "array_tasks": 2, "state": "PENDING"}
+    waits = {"job_id": 6, "array": "1-2", "array_tasks": 2, "state": "PENDING"}
+    tasks = [
+        {**OLD, "job_id": 5, "task": 1},
+        {**NEW, "job_id": 5, "task": 2},
+        {**OLD, "job_id": 6, "task": 1},
+    ]
+    upsert(store, frame(array, waits, *tasks))
+    assert prune(store, home, before=SUBMIT + 500).jobs == 3
+    assert load(store, Filter(arrays=True)).select("job_id", "task").rows() == [(5, 2), (6, None)]
+
+
+def test_a_backup_is_whole_while_others_write(home: Home, tmp_path: Path) -> None:
+    name = keep_script(home.scripts, "#!/bin/sh\n")
+    with open_store(home.url) as store:
+        upsert(store, many(2000))
+        stop = threading.Event()
+
+        def write() -> None:
+            first = 2001
+            while not stop.is_set():
+                upsert(store, many(50, first))
+                first += 50
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            target = backup(store, home, tmp_path / "safe")
+        finally:
+            stop.set()
+            writer.join()
+    copy = Home(target)
+    assert read_script(copy.scripts, name) == "#!/bin/sh\n"
+    with open_store(copy.url) as restored:
+        jobs = load(restored)
+    assert jobs.height >= 2000
+    assert jobs.height % 50 == 0  # whole transactions only
+    assert jobs["job_id"].equals(pl.Series("job_id", range(1, jobs.height + 1)))
+
+
+def test_a_backup_never_overwrites(store: Store, home: Home, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is there already"):
+        backup(store, home, tmp_path)
+
+
+def test_postgres_is_backed_up_by_its_own_program(postgres: Postgres, home: Home, tmp_path: Path) -> None:
+    if shutil.which("pg_dump") is None:
+        unavailable("pg_dump is not installed")
+    with open_store(postgres.new_database()) as store:
+        upsert(store, many(10))
+        target = backup(store, home, tmp_path / "safe")
+    assert (target / "tocsin.dump").read_bytes().startswith(b"PGDMP")
+
+
+def test_without_pg_dump_the_command_is_told(
+    postgres: Postgres, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with (
+        open_store(postgres.new_database()) as store,
+        pytest.raises(StoreError, match="pg_dump --format=custom"),
+    ):
+        backup(store, home, tmp_path / "safe")
+    assert not (tmp_path / "safe").exists()
+
+
+def test_a_script_is_kept_once_whole_and_by_its_content(home: Home) -> None:
+    text = "#!/bin/sh\nécho \udcff\r\n"
+    name = keep_script(home.scripts, text)
+    assert keep_script(home.scripts, text) == name
+    assert [path.name for path in home.scripts.iterdir()] == [name]
+    assert read_script(home.scripts, name) == text
+
+
+@pytest.mark.parametrize("name", ["../tocsin.db", "", "A" * 64, "0" * 63, "0" * 64])
+def test_no_other_file_is_read_as_a_script(home: Home, name: str) -> None:
+    with pytest.raises(NotFound):
+        read_script(home.scripts, name)
