@@ -1,0 +1,1 @@
+"""Where jobs, nodes and partitions come from: logs, sacct, slurmrestd, tables."""

@@ -1,0 +1,85 @@
+"""Lines of CSV as columns of words: regular blocks by polars, odd ones line by line."""
+
+import csv
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tocsin.sources.lines import line_ends
+
+__all__ = ["cells", "csv_words"]
+
+_QUOTE, _NEWLINE = ord('"'), ord("\n")
+
+
+def csv_words(
+    data: bytes, places: dict[str, int], *, columns: int, separator: str
+) -> tuple[pl.DataFrame, npt.NDArray[np.bool_]]:
+    """The wanted columns of the lines that have the right number of them, and which of the lines those are."""
+    ends = line_ends(data)
+    right = _right_lines(data, ends, columns, separator)
+    if right is not None and right.any():
+        lengths = np.diff(ends, prepend=-1)
+        whole = data if right.all() else np.frombuffer(data, np.uint8)[np.repeat(right, lengths)].tobytes()
+        frame = _read(whole, places, columns, separator)
+        if frame is not None and frame.height == right.sum():
+            return frame, right
+    return _line_by_line(data.decode("utf-8", "replace").split("\n")[:-1], places, columns, separator)
+
+
+def cells(line: str, separator: str) -> list[str]:
+    """One line. A quote that is left open ends with its line, so that it cannot swallow the others."""
+    return next(csv.reader([line], delimiter=separator), [])
+
+
+def _right_lines(
+    data: bytes, ends: npt.NDArray[np.int64], columns: int, separator: str
+) -> npt.NDArray[np.bool_] | None:
+    """Which lines have the right number of columns; None where quotes are not where they should be."""
+    text = np.frombuffer(data, np.uint8)
+    marks = np.flatnonzero(text == ord(separator))
+    quotes = np.flatnonzero(text == _QUOTE)
+    if len(quotes):
+        edge = (text == ord(separator)) | (text == _NEWLINE)
+        before = np.concatenate(([True], edge[:-1]))
+        after = np.concatenate((edge[1:], [True]))
+        if (np.diff(np.searchsorted(quotes, ends), prepend=0) % 2).any():
+            return None
+        if not (before[quotes[::2]].all() and after[quotes[1::2]].all()):
+            return None
+        marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
+    found = np.diff(np.searchsorted(marks, ends), prepend=0) == columns - 1
+    return np.asarray(found & (np.diff(ends, prepend=-1) > 1))
+
+
+def _read(data: bytes, places: dict[str, int], columns: int, separator: str) -> pl.DataFrame | None:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        data = data.decode("utf-8", "replace").encode()
+    try:
+        frame = pl.read_csv(
+            data,
+            separator=separator,
+            has_header=False,
+            schema={f"c{place}": pl.String for place in range(columns)},
+            columns=sorted(set(places.values())),
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    return frame.select(pl.col(f"c{place}").alias(name) for name, place in places.items())
+
+
+def _line_by_line(
+    lines: list[str], places: dict[str, int], columns: int, separator: str
+) -> tuple[pl.DataFrame, npt.NDArray[np.bool_]]:
+    rows = [cells(line, separator) for line in lines]
+    right = np.array(
+        [len(row) == columns and bool(line) for row, line in zip(rows, lines, strict=True)], bool
+    )
+    good = [row for row, whole in zip(rows, right.tolist(), strict=True) if whole]
+    frame = pl.DataFrame(
+        {name: pl.Series([row[place] for row in good], dtype=pl.String) for name, place in places.items()}
+    )
+    return frame, right

@@ -1,0 +1,239 @@
+"""Text files and pipes, plain or gzip, as blocks of whole lines within bounded memory."""
+
+import hashlib
+import json
+import os
+import stat
+import sys
+import uuid
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from tocsin.core.errors import SourceError
+from tocsin.core.intake import Rejects
+
+__all__ = ["BLOCK", "LONGEST", "Block", "LineFile", "Lines", "line_ends", "stem"]
+
+BLOCK = 8 * 2**20
+LONGEST = 2**20
+_CHUNK = 2**18
+_EDGE = 2**20  # of each end of a file, for its identity
+_PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+
+TOO_LONG = "line longer than 1 MiB"
+CUT_OFF = "the file ends in the middle of gzip data"
+DAMAGED = "the gzip data are damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines, each ended by a newline. A line that was too long is left as an empty one."""
+
+    data: bytes
+    first: int
+    """Number of its first line, from 1."""
+    done: int
+    """Bytes of the file (as it lies on disk) read so far."""
+    lost: int = 0
+    """Lines of this block that could not be kept; they are in the rejects."""
+
+
+class Lines:
+    """Lines cut from chunks of bytes; what cannot be read is counted in `rejects` and said in `notes`."""
+
+    def __init__(
+        self,
+        name: str,
+        chunks: Callable[[], Iterator[bytes]],
+        *,
+        rejects: Rejects,
+        notes: list[str],
+        longest: int = LONGEST,
+        block: int = BLOCK,
+    ) -> None:
+        self.name = name
+        self.rejects = rejects
+        self.notes = notes
+        self.longest = longest
+        self.block = block
+        self._source = chunks
+        self._read = 0
+        self._broken: str | None = None
+
+    def blocks(self) -> Iterator[Block]:
+        """All lines in order. A damaged end is said, not raised; the line it cuts through is left out."""
+        self._read, self._broken = 0, None
+        buffer = bytearray()
+        first, lost, skipping, any_line = 1, 0, False, False
+        for chunk in self._chunks():
+            if skipping:
+                newline = chunk.find(b"\n")
+                if newline < 0:
+                    continue
+                chunk, skipping = (
+                    chunk[newline:],
+                    False,
+                )  # its newline stays, so that lines keep their numbers
+            buffer += chunk
+            tail = buffer.rfind(b"\n") + 1
+            if len(buffer) - tail > self.longest:
+                self.rejects.add(self._too_long, [first + buffer.count(b"\n")])
+                del buffer[tail:]
+                lost, skipping = lost + 1, True
+            if len(buffer) >= self.block and tail:
+                data, more = self._without_long(bytes(buffer[:tail]), first)
+                del buffer[:tail]
+                yield Block(data, first, self._read, lost + more)
+                first, lost, any_line = first + data.count(b"\n"), 0, True
+        tail = buffer.rfind(b"\n") + 1
+        if self._broken:
+            self.rejects.add(self._broken, [first + buffer.count(b"\n")])
+            self.notes.append(f"{self._broken}: {self.name} was read up to there")
+            lost += 1
+            del buffer[tail:]
+        elif tail < len(buffer):
+            buffer += b"\n"
+        if buffer or lost:
+            data, more = self._without_long(bytes(buffer), first)
+            yield Block(data, first, self._read, lost + more)
+        elif not any_line:
+            self.notes.append(f"{self.name} is empty")
+
+    @property
+    def _too_long(self) -> str:
+        return TOO_LONG if self.longest == LONGEST else f"line longer than {self.longest} bytes"
+
+    def _without_long(self, data: bytes, first: int) -> tuple[bytes, int]:
+        """The same lines with those that are too long emptied, and how many those were."""
+        if len(data) <= self.longest:
+            return data, 0
+        ends = line_ends(data)
+        starts = np.concatenate(([0], ends[:-1] + 1))
+        long = np.flatnonzero(ends - starts > self.longest)
+        if not len(long):
+            return data, 0
+        self.rejects.add(self._too_long, (first + long).tolist())
+        kept, place = bytearray(), 0
+        for line in long.tolist():
+            kept += data[place : starts[line]]
+            place = int(ends[line])
+        return bytes(kept + data[place:]), len(long)
+
+    def _chunks(self) -> Iterator[bytes]:
+        raw = self._counted()
+        head = next(raw, b"")
+        for magic, name in _PACKED.items():
+            if head.startswith(magic):
+                raise SourceError(f"{self.name} is packed with {name}; unpack it, or pack it with gzip")
+        body = self._inflate(head, raw) if head.startswith(b"\x1f\x8b") else chain([head], raw)
+        yield next(body, b"").removeprefix(b"\xef\xbb\xbf")
+        yield from body
+
+    def _counted(self) -> Iterator[bytes]:
+        for chunk in self._source():
+            self._read += len(chunk)
+            yield chunk
+
+    def _inflate(self, head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+        """Unpacks member after member in bounded pieces; `gzip` would lose what it had read before an error."""
+        inflate = zlib.decompressobj(wbits=31)
+        for chunk in chain([head], rest):
+            while chunk:
+                if inflate.eof:
+                    chunk = chunk.lstrip(b"\0")  # tapes pad with zeros
+                    if not chunk:
+                        break
+                    inflate = zlib.decompressobj(wbits=31)
+                try:
+                    data = inflate.decompress(chunk, _CHUNK)
+                    while data:
+                        yield data
+                        data = inflate.decompress(inflate.unconsumed_tail, _CHUNK) if not inflate.eof else b""
+                except zlib.error:
+                    self._broken = DAMAGED
+                    return
+                chunk = inflate.unused_data if inflate.eof else b""
+        if not inflate.eof:
+            self._broken = CUT_OFF
+
+
+class LineFile(Lines):
+    """A file, or standard input for `-`."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        rejects: Rejects,
+        notes: list[str],
+        longest: int = LONGEST,
+        block: int = BLOCK,
+    ) -> None:
+        super().__init__(str(path), self._raw, rejects=rejects, notes=notes, longest=longest, block=block)
+        self.path = path
+        self.total: int | None = None
+        self.regular = False
+        if str(path) != "-":
+            self._look()
+
+    def _look(self) -> None:
+        with self._open() as file:
+            state = os.fstat(file.fileno())
+            self.regular = stat.S_ISREG(state.st_mode)
+            self.total = state.st_size if self.regular else None
+
+    def _open(self) -> BinaryIO:
+        if str(self.path) == "-":
+            return sys.stdin.buffer
+        try:
+            return Path(self.path).open("rb", buffering=0)
+        except FileNotFoundError:
+            raise SourceError(f"there is no file {self.path}; check the path") from None
+        except IsADirectoryError:
+            raise SourceError(f"{self.path} is a directory; name a file in it") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise SourceError(f"{self.path} cannot be read: {reason}") from None
+
+    def identity(self, kind: str, **options: Any) -> str:
+        """The same for the same content read with the same options, whatever its name; unique for a pipe."""
+        if not self.regular:
+            return f"{kind}:{uuid.uuid4().hex}"
+        digest = hashlib.sha256(json.dumps(options, sort_keys=True, default=str).encode())
+        with self._open() as file:
+            digest.update(file.read(_EDGE) or b"")
+            file.seek(max(0, (self.total or 0) - _EDGE))
+            digest.update(file.read(_EDGE) or b"")
+        return f"{kind}:{self.total}:{digest.hexdigest()[:32]}"
+
+    def _raw(self) -> Iterator[bytes]:
+        file = self._open()
+        try:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+        except (OSError, ValueError) as error:
+            raise SourceError(f"{self.path} cannot be read: {error}") from None
+        finally:
+            if file is not sys.stdin.buffer:
+                file.close()
+
+
+def line_ends(data: bytes) -> npt.NDArray[np.int64]:
+    """Where the newlines are."""
+    return np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
+
+
+def stem(path: str | Path) -> str | None:
+    """The file's name without `.gz` and one more suffix, as a name for a cluster; None for a pipe."""
+    name = Path(path).name.removesuffix(".gz")
+    for suffix in (".swf", ".csv", ".parquet", ".txt", ".log"):
+        name = name.removesuffix(suffix)
+    word = "-".join(name.replace(":", " ").split())
+    return word if word not in ("", "-") else None

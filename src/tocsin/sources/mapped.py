@@ -1,0 +1,242 @@
+"""The columns of a table turned into the fields of a job, as a mapping says."""
+
+import hashlib
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.errors import SourceError
+from tocsin.core.fields import FIELDS, Field, Kind, Part, fields_of
+from tocsin.core.frames import SCHEMA, outcome_from_state
+from tocsin.core.units import UNLIMITED
+from tocsin.sources.columns import Converted, by_value, instants, integers, local_epoch, numbers
+from tocsin.sources.mapping import UNITS, Rule, TableMapping
+from tocsin.sources.sacct_words import TRES, state_word, tres_word
+
+__all__ = ["Mapped"]
+
+_TOO_LARGE = 2.0**62
+_FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+class Mapped:
+    """One block of a table under a mapping; `bad` flags the rows in which a column could not be read."""
+
+    def __init__(self, rows: pl.DataFrame, mapping: TableMapping, *, cluster: str | None, zone: str) -> None:
+        self.rows, self.mapping, self.zone = rows, mapping, zone
+        self.bad = pl.repeat(False, rows.height, dtype=pl.Boolean, eager=True)
+        self._columns: dict[tuple[str, tuple[str, ...]], pl.Series] = {}
+        self._tres: dict[str, pl.DataFrame] = {}
+        self.found: dict[str, pl.Series] = {}
+        for field in sorted(mapping.rules, key=lambda name: any(rule.needs for rule in mapping.rules[name])):
+            self.found[field] = self._field(FIELDS[field])
+        name = cluster or mapping.cluster
+        if name is not None:
+            self.found["cluster"] = self._whole("cluster").fill_null(name)
+
+    def jobs(self) -> pl.DataFrame:
+        """All that the mapping gives; what follows from it is added."""
+        state, start, end = self._whole("state"), self._whole("start"), self._whole("end")
+        given = [name for name in fields_of(Part.ALLOCATION) if name in self.found and name != "eligible"]
+        started = start.is_not_null()
+        made: dict[str, Any] = {
+            "cluster": self._whole("cluster"),
+            "task": self._whole("task"),
+            "start": start,
+            "end": end,
+            "state": state,
+            "outcome": pl.when(state.is_not_null()).then(outcome_from_state(pl.lit(state))),
+            "elapsed": pl.coalesce(self._whole("elapsed"), end - start),
+            "source": pl.lit("table"),
+            "request_final": pl.lit(True),
+        }
+        allocation = {name: pl.when(started).then(pl.col(name)) for name in given}
+        return pl.DataFrame(self.found).with_columns(**allocation | made)
+
+    def _whole(self, field: str) -> pl.Series:
+        """The field's column, empty where the mapping has none."""
+        found = self.found.get(field)
+        return self._empty(SCHEMA[field]) if found is None else found
+
+    def _empty(self, dtype: pl.DataType) -> pl.Series:
+        return pl.repeat(None, self.rows.height, dtype=dtype, eager=True)
+
+    def _field(self, field: Field) -> pl.Series:
+        """The first rule that gives a value."""
+        parts = [self._rule(field, rule) for rule in self.mapping.rules[field.name]]
+        whole = reduce(lambda first, next_: first.zip_with(first.is_not_null(), next_), parts)
+        return whole.alias(field.name)
+
+    def _rule(self, field: Field, rule: Rule) -> pl.Series:
+        dtype = SCHEMA[field.name]
+        try:
+            if rule.value is not None:
+                value = pl.repeat(rule.value, self.rows.height, eager=True).cast(dtype)
+            else:
+                name = next((name for name in rule.column if name in self.rows.columns), None)
+                value = (
+                    self._empty(dtype)
+                    if name is None
+                    else self._column(field, rule, name).cast(dtype, strict=False)
+                )
+        except pl.exceptions.PolarsError as error:
+            said = str(error).splitlines()[0][:120]
+            raise SourceError(
+                f"mapping {self.mapping.name}: fields.{field.name} does not fit: {said}"
+            ) from None
+        for needed in rule.needs:
+            value = value.zip_with(self._whole(needed).is_not_null(), self._empty(dtype))
+        return value
+
+    def _column(self, field: Field, rule: Rule, name: str) -> pl.Series:
+        column = self._present(name, rule)
+        if rule.tres is not None:
+            return self._resource(name, column, rule.tres)
+        if rule.states is not None or field.name == "state":
+            return self._take(column, _state_reader(rule), pl.String)
+        if field.name in ("job_id", "raw_id"):
+            return self._number(_without(column, rule.prefix), rule, identity=True)
+        if field.kind is Kind.INSTANT:
+            return self._instant(column, rule)
+        if field.kind is Kind.FLAG:
+            return self._take(column, lambda text: _FLAGS.get(text.lower()), pl.Boolean)
+        if field.kind is Kind.TEXT:
+            if rule.unit == "number":
+                return self._number(column, rule).cast(pl.Int64, strict=False).cast(pl.String)
+            text = _without(column, rule.prefix)
+            return by_value(text, _names, pl.String).values if rule.unit == "node-list" else text
+        return self._amount(self._number(column, rule), rule, field)
+
+    def _present(self, name: str, rule: Rule) -> pl.Series:
+        """Without what stands for nothing; numbers that do are looked at once they are numbers."""
+        words = (*self.mapping.null, *(item for item in rule.null if isinstance(item, str)))
+        if (name, words) not in self._columns:
+            self._columns[name, words] = self._cleared(self.rows[name], words)
+        return self._columns[name, words]
+
+    def _cleared(self, column: pl.Series, words: tuple[str, ...]) -> pl.Series:
+        if column.dtype == pl.String:
+            text = pl.col("text").str.strip_chars()
+            return pl.DataFrame({"text": column}).select(pl.when(~text.is_in(words)).then(text)).to_series()
+        return column.fill_nan(None) if column.dtype.is_float() else column
+
+    def _take(self, column: pl.Series, parse: Callable[[str], Any], dtype: Any) -> pl.Series:
+        return self._flag(by_value(column.cast(pl.String), parse, dtype))
+
+    def _flag(self, found: Converted) -> pl.Series:
+        if found.bad is not None:
+            self.bad = self.bad | found.bad
+        return found.values
+
+    def _number(self, column: pl.Series, rule: Rule, *, identity: bool = False) -> pl.Series:
+        if column.dtype.is_numeric():
+            value = column
+        elif identity:
+            value = _ids(column.cast(pl.String))
+        else:
+            value = self._flag(numbers(column.cast(pl.String)))
+        marks = [float(item) for item in rule.null if not isinstance(item, str)]
+        keep = ~value.cast(pl.Float64).is_in(marks) if marks else value.is_not_null()
+        if rule.most is not None:
+            keep = keep & (value.cast(pl.Float64) <= float(rule.most))
+        return value.zip_with(
+            keep.fill_null(False), pl.repeat(None, len(value), dtype=value.dtype, eager=True)
+        )
+
+    def _amount(self, value: pl.Series, rule: Rule, field: Field) -> pl.Series:
+        if rule.unit in ("wait-status", "wait-signal"):
+            status = value.cast(pl.Int64, strict=False)
+            return (status // 256) % 256 if rule.unit == "wait-status" else status % 128
+        number = value.cast(pl.Float64)
+        for name in rule.less:
+            if name in self.rows.columns:
+                number = number - self._number(self._present(name, rule), rule).cast(pl.Float64)
+        if rule.unit == "slurm-memory":
+            number = number * 2**20
+        amount = number * UNITS.get(rule.unit or "", 1)
+        if field.kind is Kind.NUMBER:
+            return amount
+        fits = (amount.is_between(0, _TOO_LARGE)).fill_null(False)
+        whole = amount.round().zip_with(fits, pl.repeat(None, len(amount), dtype=pl.Float64, eager=True))
+        whole = whole.cast(pl.Int64)
+        if field.limit and rule.unlimited is not None:
+            no_limit = (number == float(rule.unlimited)).fill_null(False)
+            whole = pl.repeat(UNLIMITED, len(whole), dtype=pl.Int64, eager=True).zip_with(no_limit, whole)
+        return whole
+
+    def _instant(self, column: pl.Series, rule: Rule) -> pl.Series:
+        if isinstance(column.dtype, pl.Datetime):
+            epoch = column.dt.epoch("s") if column.dtype.time_zone else local_epoch(column, self.zone)
+        elif column.dtype.is_numeric():
+            epoch = self._number(column, rule).cast(pl.Float64).cast(pl.Int64, strict=False)
+        else:
+            form = rule.format
+            epoch = self._flag(instants(column.cast(pl.String), self.zone, form=form))
+            marks = [item for item in rule.null if isinstance(item, int)]
+            epoch = (
+                epoch.zip_with(~epoch.is_in(marks).fill_null(False), self._empty(pl.Int64()))
+                if marks
+                else epoch
+            )
+        return epoch.replace(0, None)
+
+    def _resource(self, name: str, column: pl.Series, part: str) -> pl.Series:
+        """One part of a column of TRES, in which numbers may stand for names."""
+        if name not in self._tres:
+            names = self.mapping.tres
+
+            def parse(text: str) -> dict[str, Any]:
+                items = (item.partition("=") for item in text.split(",") if item)
+                return tres_word(
+                    ",".join(f"{names.get(key, key)}{equals}{value}" for key, equals, value in items)
+                )
+
+            self._tres[name] = self._take(column, parse, TRES).struct.unnest()
+        found = self._tres[name]
+        if part == "mem":
+            nodes = found["node"].fill_null(1).clip(lower_bound=1)
+            return (found["mem"] + nodes - 1) // nodes
+        return found[part]
+
+
+def _without(column: pl.Series, prefix: str | None) -> pl.Series:
+    if column.dtype.is_numeric():
+        return column
+    text = column.cast(pl.String)
+    return text.str.strip_prefix(prefix) if prefix else text
+
+
+def _ids(text: pl.Series) -> pl.Series:
+    """A number as it is; any other text as a stable number of 63 bits made from it (BLAKE2b)."""
+    found = integers(text)
+    if found.bad is None:
+        return found.values
+    odd = text.zip_with(found.bad, pl.repeat(None, len(text), dtype=pl.String, eager=True))
+    return found.values.zip_with(~found.bad, by_value(odd, _hashed).values)
+
+
+def _hashed(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()) >> 1
+
+
+def _state_reader(rule: Rule) -> Callable[[str], str | None]:
+    """By the mapping's table, or a word as sacct prints it."""
+    table = rule.states
+
+    def read(text: str) -> str | None:
+        if table is None:
+            word: str | None = state_word(text)["state"]
+            return word
+        return table.get(text.strip().removesuffix(".0"), "UNKNOWN")
+
+    return read
+
+
+def _names(text: str) -> str | None:
+    """`['n1', 'n2']` as `n1,n2`; Slurm's own lists have no quotes and stay as they are."""
+    if not text.startswith("["):
+        return text
+    names = (word.strip(" '\"") for word in text.strip("[] ").split(","))
+    return ",".join(name for name in names if name) or None

@@ -1,0 +1,113 @@
+"""The records of one file: numbered, sifted, recognised when they come again, and handed on in bounded batches."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tocsin.core.fields import KEY
+from tocsin.core.frames import conform
+from tocsin.core.intake import Batch, Rejects
+
+__all__ = [
+    "BACKWARDS",
+    "LINE",
+    "NO_ID",
+    "NO_NUMBER",
+    "NO_SUBMIT",
+    "RECORD",
+    "REPEATED",
+    "WRONG_COLUMNS",
+    "Records",
+    "complete",
+]
+
+LINE, RECORD = "_line", "_record"
+ROWS = 50_000
+
+WRONG_COLUMNS = "wrong number of columns"
+NO_NUMBER = "text in a number field"
+NO_ID = "no job id"
+NO_SUBMIT = "no submit time"
+BACKWARDS = "times that run backwards"
+REPEATED = "job seen before in this file"
+
+
+def complete(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Without the records that slurmdbd does not have whole yet.
+
+    For some seconds after its end a job may be told without partition and request, and an array as a plain job, so
+    that its key would be wrong (seen on 22.05). The next look finds it whole.
+    """
+    return jobs.filter(pl.col("partition").is_not_null())
+
+
+class Records:
+    """The count of one reading. Rows are frames with the columns LINE and RECORD (both from 1).
+
+    Records up to `resume` were stored by an earlier run: they are read again to know their keys, and not counted.
+    """
+
+    def __init__(self, rejects: Rejects, *, resume: int = 0) -> None:
+        self.rejects = rejects
+        self.resume = resume
+        self.read = 0
+        self._given = resume
+        self._seen: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
+
+    def number(self, lines: npt.NDArray[np.int64]) -> pl.DataFrame:
+        """The next records, one for each of these lines."""
+        first = self.read + 1
+        self.read += len(lines)
+        return pl.DataFrame({LINE: lines, RECORD: np.arange(first, self.read + 1)})
+
+    def drop(self, rows: pl.DataFrame, reason: str) -> None:
+        """These are bad."""
+        self.rejects.add(reason, rows.filter(pl.col(RECORD) > self.resume)[LINE].to_list())
+
+    def sift(self, rows: pl.DataFrame, bad: pl.Expr, reason: str) -> pl.DataFrame:
+        """The rows that are not bad."""
+        found = rows.select(bad.fill_null(False).alias("bad"))["bad"]
+        if not found.any():
+            return rows
+        self.drop(rows.filter(found), reason)
+        return rows.filter(~found)
+
+    def latest(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        """The same record again is dropped; a later state of a job replaces an earlier one of the same block."""
+        jobs = self.fresh(jobs, [*KEY, "state", "end"])
+        return self.sift(jobs, ~pl.struct(KEY).is_last_distinct(), REPEATED)
+
+    def fresh(self, rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+        """The rows that differ in these columns from all before; kept is one 64-bit hash for each."""
+        hashes = rows.select(columns).hash_rows(seed=17).to_numpy()
+        unique, first = np.unique(hashes, return_index=True)
+        place = np.searchsorted(self._seen, unique)
+        known = np.zeros(len(unique), bool)
+        inside = place < len(self._seen)
+        known[inside] = self._seen[place[inside]] == unique[inside]
+        new = np.zeros(len(hashes), bool)
+        new[first[~known]] = True
+        if len(unique):
+            self._seen = np.insert(self._seen, place[~known], unique[~known])
+        if new.all():
+            return rows
+        self.drop(rows.filter(~pl.Series(new)), REPEATED)
+        return rows.filter(pl.Series(new))
+
+    def batches(self, jobs: pl.DataFrame, *, done: int, upto: int | None = None) -> Iterator[Batch]:
+        """Good rows in batches; with the last one the position is `upto` (by default all that was read)."""
+        end = self.read if upto is None else upto
+        rows = jobs.filter(pl.col(RECORD) > self.resume)
+        for start in range(0, rows.height, ROWS):
+            part = rows.slice(start, ROWS)
+            last = start + ROWS >= rows.height
+            position = max(end, self._given) if last else int(part[RECORD][-1])
+            yield self._batch(part, position, done)
+        if not rows.height and end > self._given:
+            yield self._batch(rows, end, done)
+
+    def _batch(self, rows: pl.DataFrame, position: int, done: int) -> Batch:
+        read, self._given = position - self._given, position
+        return Batch(conform(rows), read=read, position=position, done=done)

@@ -1,0 +1,214 @@
+"""slurmrestd as a client sees it: found, asked with patience, one dump at a time, its errors told in sentences."""
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Self
+
+import polars as pl
+
+from tocsin.core.errors import ClusterError
+from tocsin.core.intake import Rejects
+from tocsin.core.machine import Node, Partition
+from tocsin.sources.json_stream import JsonObject
+from tocsin.sources.records import RECORD
+from tocsin.sources.rest_http import RestHttp, json_object
+from tocsin.sources.rest_versions import ADAPTERS, NEWEST, V36, adapter_for
+from tocsin.sources.slurm_json import JobsReply
+from tocsin.sources.slurm_replies import failure_in, jobs_frame, latest, notes_on_version, sentences
+
+__all__ = ["Served", "SlurmRest"]
+
+_CHUNK = 2**18
+_PATH = re.compile(r"/(slurm|slurmdb)/(v\d{1,3}\.\d{1,3}\.\d{1,5})/jobs/?")
+
+Family = Literal["slurm", "slurmdb"]
+
+
+class Served(NamedTuple):
+    """A version of the API that slurmrestd serves, and who reads it."""
+
+    version: str
+    adapter: V36
+
+
+class SlurmRest:
+    """A slurmrestd at `http://host:port` or `unix:/path/to/socket`; `notes` gathers what it warned of.
+
+    `token` is called for each request; further `options` are those of `RestHttp`.
+    """
+
+    def __init__(self, url: str, *, user: str, token: Callable[[], str], **options: Any) -> None:
+        self.url = url
+        self.notes: list[str] = []
+        self._http = RestHttp(url, user=user, token=token, **options)
+        self._one_dump = threading.Lock()
+        self._served: dict[str, Served] = {}
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # --- what it serves --------------------------------------------------------------------------
+
+    def served(self, family: Family) -> Served:
+        """The newest version that both sides know; else the oldest of the newer ones, and a note."""
+        if not self._served:
+            self._served = {name: _choose(offered) for name, offered in self._offered().items()}
+            for version in dict.fromkeys(found.version for found in self._served.values()):
+                self._note(notes_on_version(version))
+        if family not in self._served:
+            raise ClusterError(
+                f"slurmrestd at {self.url} serves no {family} API; start it with the plug-in openapi/{family}"
+            )
+        return self._served[family]
+
+    def _offered(self) -> dict[str, set[str]]:
+        status, body = self._http.ask("GET", "/openapi/v3")
+        if status >= 500:
+            raise ClusterError(
+                f"slurmrestd at {self.url} is not well: it answers with HTTP {status}; see its log"
+            )
+        offered: dict[str, set[str]] = {}
+        paths = json_object(body).get("paths") if status == 200 else None
+        for path in paths if isinstance(paths, dict) else ():
+            if found := _PATH.fullmatch(path):
+                offered.setdefault(found[1], set()).add(found[2])
+        if offered:
+            return offered
+        for version in reversed(list(ADAPTERS)):  # no specification: try
+            for family in ("slurm", "slurmdb"):
+                status, _ = self._http.ask("GET", f"/{family}/{version}/diag{ADAPTERS[version].slash}")
+                if status not in (404, 405):
+                    offered.setdefault(family, set()).add(version)
+            if offered:
+                return offered
+        raise ClusterError(f"{self.url} is no slurmrestd: it serves neither /openapi/v3 nor a known version")
+
+    # --- jobs and machine ------------------------------------------------------------------------
+
+    def queue(self, job_id: int | None = None, *, cluster: str | None = None) -> pl.DataFrame:
+        """The jobs that slurmctld knows, or those of one id (an array's tasks with it)."""
+        served = self.served("slurm")
+        path = f"/job/{job_id}" if job_id is not None else f"/jobs{served.adapter.slash}"
+        rejects = Rejects()
+        jobs = self._jobs("slurm", path, {}, served.adapter.queued, rejects, cluster=cluster, final=False)
+        if rejects.total:
+            self._note([f"{rejects.total} jobs of the queue could not be read: {', '.join(rejects.counts)}"])
+        return latest(jobs).drop(RECORD)
+
+    def accounting(
+        self, since: int, until: int, *, rejects: Rejects, first: int = 1, cluster: str | None = None
+    ) -> pl.DataFrame:
+        """The jobs of slurmdbd that were alive in [since, until), with their number from `first` on."""
+        served = self.served("slurmdb")
+        path, query = f"/jobs{served.adapter.slash}", served.adapter.window(since, until)
+        if cluster:
+            query["cluster"] = cluster
+        read = served.adapter.accounted
+        return self._jobs("slurmdb", path, query, read, rejects, first=first, cluster=cluster, final=True)
+
+    def nodes(self) -> tuple[Node, ...]:
+        adapter = self.served("slurm").adapter
+        return tuple(adapter.node(record) for record in self._records("nodes"))
+
+    def partitions(self) -> tuple[Partition, ...]:
+        adapter = self.served("slurm").adapter
+        return tuple(adapter.partition(record) for record in self._records("partitions"))
+
+    def change(self, job: str, *, hold: bool, reason: str = "") -> None:
+        """Hold or release a job, an array, or a task (`17_4`) of it."""
+        version, adapter = self.served("slurm")
+        if not adapter.can_update:
+            raise ClusterError(
+                f"{version} of slurmrestd renames a job that it updates; use scontrol, or a newer one"
+            )
+        body: dict[str, Any] = {"hold": hold}
+        if adapter.takes_reason and reason:
+            body["admin_comment"] = reason
+        reply = json_object(self._http.good("POST", f"/slurm/{version}/job/{job}", body=body))
+        self._note(sentences(reply.get("warnings")))
+        errors = reply.get("errors")
+        # 22.05 tells an array's update as failed, without a number, when all of it was done.
+        if not (isinstance(errors, list) and errors and all(_is_array_tale(error) for error in errors)) and (
+            failure := failure_in(errors)
+        ):
+            raise ClusterError(f"job {job} could not be {'held' if hold else 'released'}: {failure}")
+
+    def _jobs(
+        self,
+        family: Family,
+        path: str,
+        query: Mapping[str, str],
+        read: Callable[[Mapping[str, Any]], dict[str, Any]],
+        rejects: Rejects,
+        *,
+        first: int = 1,
+        cluster: str | None,
+        final: bool,
+    ) -> pl.DataFrame:
+        with self._one_dump:
+            body = self._http.good("GET", f"/{family}/{self.served(family).version}{path}", query=query)
+            reply = JobsReply(_chunks(body))
+            frames = [jobs_frame([], read, first=first, rejects=rejects, source="rest", final=final)]
+            for block in reply.blocks():
+                frames.append(
+                    jobs_frame(
+                        block, read, first=first, rejects=rejects, source="rest", cluster=cluster, final=final
+                    )
+                )
+                first += len(block)
+        if reply.broken:
+            raise ClusterError(f"the answer of slurmrestd at {self.url} broke off: {reply.broken}; try again")
+        self._note(sentences(reply.warnings))
+        if failure := failure_in(reply.errors):
+            raise failure
+        return pl.concat(frames)
+
+    def _records(self, name: str) -> Iterator[dict[str, Any]]:
+        version, adapter = self.served("slurm")
+        body = self._http.good("GET", f"/slurm/{version}/{name}{adapter.slash}")
+        errors: list[Any] = []
+        for key, _, value in JsonObject(_chunks(body)).members():
+            if key == name and isinstance(value, dict) and isinstance(value.get("name"), str):
+                try:
+                    adapter.node(value) if name == "nodes" else adapter.partition(value)
+                except (ValueError, OverflowError):
+                    self._note([f"{name}: {value['name'][:60]} has text in a number field and was left out"])
+                    continue
+                yield value
+            elif key == "errors" and value:
+                errors.append(value)
+            elif key == "warnings" and value:
+                self._note(sentences([value]))
+        if failure := failure_in(errors):
+            raise failure
+
+    def _note(self, sentences: list[str]) -> None:
+        self.notes.extend(note for note in sentences if note not in self.notes)
+
+
+def _choose(offered: set[str]) -> Served:
+    known = [version for version in ADAPTERS if version in offered]
+    newest = _order(NEWEST)
+    newer = sorted((version for version in offered if _order(version) > newest), key=_order)
+    version = known[-1] if known else newer[0] if newer else max(offered, key=_order)
+    return Served(version, adapter_for(version))
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.removeprefix("v").split("."))
+
+
+def _is_array_tale(error: Any) -> bool:
+    text = error.get("description") if isinstance(error, dict) else None
+    return isinstance(text, str) and text.startswith("job array update") and not error.get("error_number")
+
+
+def _chunks(body: bytes) -> Iterator[bytes]:
+    return (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))

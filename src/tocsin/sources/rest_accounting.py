@@ -1,0 +1,48 @@
+"""Accounting over slurmrestd as a source of jobs: one window of time after another, each job once."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tocsin.core.fields import KEY
+from tocsin.core.intake import Batch, Rejects
+from tocsin.sources.records import RECORD, complete
+from tocsin.sources.rest import SlurmRest
+from tocsin.sources.slurm_replies import latest
+
+__all__ = ["RestAccounting"]
+
+DAY, HOUR = 86_400, 3_600
+_MANY, _FEW = 20_000, 5_000  # 24.11 needs 8.6 KB a job, so that 20,000 are 170 MiB
+
+
+class RestAccounting:
+    """The jobs alive in [since, until). Windows are a day long, shorter where a day has very many jobs."""
+
+    def __init__(self, rest: SlurmRest, since: int, until: int, *, cluster: str | None = None) -> None:
+        self.rest, self.since, self.until, self.cluster = rest, since, until, cluster
+        self.identity = f"rest:{rest.url}:{cluster}:{since}:{until}"
+        self.total: int | None = max(0, until - since)
+        self.rejects = Rejects()
+        self.notes = rest.notes
+
+    def batches(self, resume: int = 0) -> Iterator[Batch]:
+        start, length, read = max(self.since, resume), DAY, 0
+        over = pl.DataFrame(schema=dict.fromkeys(KEY, pl.Null))
+        while start < self.until:
+            end = min(start + length, self.until)
+            bad = self.rejects.total
+            found = self.rest.accounting(
+                start, end, rejects=self.rejects, first=read + 1, cluster=self.cluster
+            )
+            count = found.height + self.rejects.total - bad
+            read += count
+            jobs = complete(latest(found)).drop(RECORD)
+            # A job is in every window that it lived in; once its end was told it is not told again.
+            fresh = jobs.join(over, on=KEY, how="anti", nulls_equal=True) if over.height else jobs
+            over = jobs.filter(pl.col("outcome").is_not_null() & (pl.col("end") >= end)).select(KEY)
+            yield Batch(fresh, read=count, position=end, done=end - self.since)
+            length = (
+                max(length // 2, HOUR) if count > _MANY else min(length * 2, DAY) if count < _FEW else length
+            )
+            start = end

@@ -1,0 +1,103 @@
+"""Tokens for slurmrestd: read from a file, or made by scontrol, and renewed before they expire. Never printed."""
+
+import base64
+import binascii
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tocsin.core.errors import ClusterError, SettingsError
+from tocsin.core.units import format_instant
+from tocsin.sources.commands import run
+from tocsin.sources.secrets import read_secret
+
+__all__ = ["ScontrolToken", "TokenFile", "expiry"]
+
+_SPARE = 30.0  # seconds that a token must still live to be worth sending
+_TOKEN = re.compile(r"[A-Za-z0-9_=.+/-]{1,16384}", re.ASCII)
+
+
+def expiry(token: str) -> int | None:
+    """When a JSON Web Token expires; its signature is slurmctld's affair. None where it does not say."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        moment = claims.get("exp")
+        return int(moment) if isinstance(moment, int | float) else None
+    except (ValueError, binascii.Error, AttributeError, OverflowError, RecursionError):
+        return None
+
+
+class TokenFile:
+    """The token in a file that something else renews; read again whenever the file has changed."""
+
+    def __init__(self, path: str | Path, *, now: Callable[[], float] = time.time) -> None:
+        self.path = Path(path)
+        self._now = now
+        self._seen: tuple[int, int, int] | None = None
+        self._token = ""
+
+    def __call__(self) -> str:
+        try:
+            state = self.path.stat()
+        except OSError:
+            state = None
+        seen = (state.st_ino, state.st_mtime_ns, state.st_size) if state else None
+        if seen is None or seen != self._seen:
+            self._token = clean(read_secret(self.path).removeprefix("SLURM_JWT="), f"in {self.path}")
+            self._seen = seen
+        end = expiry(self._token)
+        if end is not None and end <= self._now():
+            raise ClusterError(
+                f"the token in {self.path} expired at {format_instant(end)}; "
+                f"write a new one there: scontrol token lifespan=86400"
+            )
+        return self._token
+
+
+class ScontrolToken:
+    """The own user's token, made by `scontrol token` and renewed when a third of its life is left."""
+
+    def __init__(
+        self,
+        *,
+        lifespan: int = 1800,
+        timeout: float = 30.0,
+        now: Callable[[], float] = time.time,
+        run: Callable[..., bytes] = run,
+    ) -> None:
+        self.lifespan, self.timeout = lifespan, timeout
+        self._now, self._run = now, run
+        self._token = ""
+        self._end = 0.0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> str:
+        with self._lock:
+            left = self._end - self._now()
+            if left < self.lifespan / 3:
+                try:
+                    self._renew()
+                except ClusterError:
+                    if left < _SPARE:  # the old one still serves until then
+                        raise
+            return self._token
+
+    def _renew(self) -> None:
+        said = self._run(["scontrol", "token", f"lifespan={self.lifespan}"], timeout=self.timeout)
+        token = clean(
+            said.decode("utf-8", "replace").strip().removeprefix("SLURM_JWT="), "from scontrol token"
+        )
+        self._token, self._end = token, expiry(token) or self._now() + self.lifespan
+
+
+def clean(token: str, place: str) -> str:
+    """The token, if it can be one: it is sent in a header, and no error may ever quote it."""
+    if not _TOKEN.fullmatch(token):
+        raise SettingsError(f"what is {place} is no token: it has blanks or characters that no token has")
+    return token

@@ -1,0 +1,175 @@
+"""The versions of Slurm's JSON, chained: each adapter says what changed against the one before and why it matters.
+
+`accounted` reads a job of `/slurmdb/…/jobs` or of `sacct --json`, `queued` one of `/slurm/…/jobs`, `node` and
+`partition` the machine. Each returns values by the names of core's fields. Environments and comments are never read.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.core.machine import Partition
+from tocsin.sources.slurm_jobs import JobReader
+from tocsin.sources.slurm_machines import MachineReader, MemoryLimits, nested_partition, per_node_and_cpu
+from tocsin.sources.slurm_values import member, number, words
+
+__all__ = ["ADAPTERS", "NEWEST", "V36", "V37", "V38", "V40", "V41", "V42", "adapter_for"]
+
+Record = Mapping[str, Any]
+
+
+class V36(JobReader, MachineReader):
+    """v0.0.36 (Slurm 20.11 to 22.05).
+
+    Numbers are plain, state and exit status are words, TRES of accounting are lists, those of the queue text.
+    - accounting: an exit code other than 0 is told as `SUCCESS` 0, so only that of a completed job is believed;
+      signals are right. `time.start` is when a job became eligible: the start is counted back from the end, and is
+      absent while the job runs. Without a time window a running job ends now: its state says that it has no end.
+      `required.memory` is per CPU or per node and does not say which: the TRES, for the whole job, do. A pending
+      array is a bitmap. No time limit is null, as is an unknown one. No submit line, no licences.
+    - queue: `user_name` is empty, only `user_id` tells. The exit code is what wait(2) gave. `end_time` of a running
+      job is when it must end, `start_time` of a pending one a guess: both are left out.
+    - partitions: no state; no default time (always 0); a memory limit carries its per-CPU flag as its sign.
+    - nodes: no partitions; flags such as DRAIN are not told.
+    - an update of a job renames it to "openapi": updates are refused here.
+    """
+
+    version = "v0.0.36"
+    slash = ""
+    """What the path of a list ends with."""
+    can_update = False
+    takes_reason = False
+    """Whether an update has a place for the reason of a hold."""
+    missing: Mapping[str, str] = {
+        "node states": "v0.0.36 does not tell drained nodes",
+        "partition states": "v0.0.36 does not tell them",
+        "default times": "v0.0.36 does not tell them",
+    }
+
+    def window(self, since: int, until: int) -> dict[str, str]:
+        """Query for the jobs alive in a span; a query with a time brings requeued jobs and true times along."""
+        return {"start_time": f"uts{since}", "end_time": f"uts{until}"}
+
+
+class V37(V36):
+    """v0.0.37 (Slurm 21.08 to 22.05), against v0.0.36:
+
+    - accounting: `state.previous` became `state.reason`; neither is read.
+    - queue: `user_name` is filled in.
+    - nodes: partitions and `state_flags` are there; so is what is in use, which is not read.
+    - partitions: `state` is there; the least number of nodes is called `min nodes per job`, with blanks.
+    - an update of an array is told as failed, without an error number, when it was done: what became of it must be read.
+    """
+
+    version = "v0.0.37"
+    can_update = True
+    missing: Mapping[str, str] = {"default times": "v0.0.37 does not tell them"}
+
+    def _node_state(self, record: Record) -> list[str]:
+        return words(record.get("state")) + words(record.get("state_flags"))
+
+    def partition(self, record: Record) -> Partition:
+        return super().partition({**record, "min_nodes_per_job": record.get("min nodes per job")})
+
+
+class V38(V37):
+    """v0.0.38 (Slurm 22.05, and `sacct --json` of it), against v0.0.37:
+
+    - accounting: `time.start` is the start (of a job that never ran it may be the end: its nodes say that it has
+      none); `container`, which is not read.
+    - queue: `group_name`; `job_resources` was rebuilt, and `container`, `prefer` added: none of them is read. `cpus`
+      and `tasks` of a job that never ran are null, not 0: both are absent here.
+    - partitions: memory per CPU and per node are apart and plain; the default time is right.
+    """
+
+    version = "v0.0.38"
+    tells_start = True
+    missing: Mapping[str, str] = {}
+
+    def _memory(self, record: Record) -> MemoryLimits:
+        return per_node_and_cpu(record)
+
+
+class V40(V38):
+    """v0.0.40 (Slurm 23.11 on; recorded from 24.11), against v0.0.38; v0.0.39 of 23.02 is read by this one too:
+
+    - numbers that may be absent or without limit are `{set, infinite, number}`: no limit is told from absent now.
+    - states and exit status are lists of words with flags; exit codes are right.
+    - accounting: `required.memory_per_cpu` and `…_node` replace `memory` (the TRES are still used); `array.task` is
+      text; `submit_line` and `licenses` are there; so are `script`, `extra`, `failed_node`, which are not read.
+    - queue: exit codes as objects; `exclusive` and `oversubscribe` beside `shared`.
+    - nodes: states are one list, features lists. `cpus` still counts all CPUs, `effective_cpus` is not read.
+    - partitions: nested by subject; which one is the default is not told.
+    - times in a query are plain epoch seconds; requeued jobs and untruncated times must be asked for.
+    - an update takes `admin_comment` along; the paths of lists end in a slash.
+    """
+
+    version = "v0.0.40"
+    slash = "/"
+    takes_reason = True
+    tells_exit_codes = True
+    missing: Mapping[str, str] = {"default partition": "slurmrestd does not tell it since v0.0.40"}
+
+    def window(self, since: int, until: int) -> dict[str, str]:
+        return {
+            "start_time": str(since),
+            "end_time": str(until),
+            "show_duplicates": "true",
+            "disable_truncate_usage_time": "true",
+        }
+
+    def _exit(self, value: Any) -> tuple[int | None, int | None]:
+        return self._queue_exit(value)
+
+    def _queue_exit(self, value: Any) -> tuple[int | None, int | None]:
+        if type(value) is not dict:
+            return None, None
+        signal = number(member(value, "signal").get("id"))
+        code = number(value.get("return_code"))
+        return (0, signal) if signal and code is None else (code, None if code is None else signal or 0)
+
+    def _exclusive(self, record: Record) -> bool:
+        return "none" in words(record.get("shared")) or "true" in words(record.get("exclusive"))
+
+    def _node_state(self, record: Record) -> list[str]:
+        return words(record.get("state"))
+
+    def partition(self, record: Record) -> Partition:
+        return nested_partition(record)
+
+
+class V41(V40):
+    """v0.0.41 (Slurm 24.05 on; recorded from 24.11), against v0.0.40:
+
+    - accounting: paths of the standard streams and `time.planned`; none is read.
+    - queue: `job_resources` was rebuilt; not read. Nodes: `gpu_spec`, `res_cores_per_gpu`; not read.
+    """
+
+    version = "v0.0.41"
+
+
+class V42(V41):
+    """v0.0.42 (Slurm 24.11 on), against v0.0.41:
+
+    - accounting: `qosreq`, `restart_cnt`; not read.
+    - queue: `exclusive`, `oversubscribe`, `show_flags` and `minimum_switches` are gone, `priority_by_partition` and
+      `required_switches` new; `shared` says `none` for a job that wants whole nodes, as before.
+    """
+
+    version = "v0.0.42"
+
+
+ADAPTERS: Mapping[str, V36] = {
+    adapter.version: adapter for adapter in (V36(), V37(), V38(), V40(), V41(), V42())
+}
+NEWEST = V42.version
+
+
+def adapter_for(version: str) -> V36:
+    """The adapter of this version, or of the next one that is known; the newest for newer ones."""
+    wanted = _order(version)
+    return next((ADAPTERS[known] for known in ADAPTERS if _order(known) >= wanted), ADAPTERS[NEWEST])
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d{1,9}", version))

@@ -1,0 +1,258 @@
+"""Jobs from `sacct`: the text of `sacct -P` in a file, or a live sacct asked one span of time after another."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tocsin.core.errors import ClusterError, SourceError
+from tocsin.core.frames import conform
+from tocsin.core.intake import Batch, Rejects
+from tocsin.sources.columns import known_zone
+from tocsin.sources.commands import run, stream
+from tocsin.sources.lines import Block, LineFile, Lines
+from tocsin.sources.records import (
+    BACKWARDS,
+    LINE,
+    NO_ID,
+    NO_NUMBER,
+    NO_SUBMIT,
+    RECORD,
+    WRONG_COLUMNS,
+    Records,
+    complete,
+)
+from tocsin.sources.sacct_jobs import BAD, STEP, WANTED, jobs_of, split_ids, steps_of
+from tocsin.sources.sacct_steps import FOLDED, fold_steps
+from tocsin.sources.sacct_text import SacctTable, column_names
+
+__all__ = ["LIVE_COLUMNS", "SacctFile", "SacctLive"]
+
+_LONE = "step without its job"
+_NO_CLUSTER = "no cluster name"
+_SEPARATOR = "\x1f"  # a live sacct is asked for one that no name has
+_HOUR, _DAY = 3600, 86400
+_FEW, _MANY = 10_000, 100_000  # records in one span: below, the next one is longer; above, shorter
+
+LIVE_COLUMNS = (
+    "JobID",
+    "JobIDRaw",
+    "Cluster",
+    "Submit",
+    "Eligible",
+    "Start",
+    "End",
+    "State",
+    "ExitCode",
+    "User",
+    "UID",
+    "Group",
+    "GID",
+    "Account",
+    "Partition",
+    "QOS",
+    "Reservation",
+    "JobName",
+    "ReqNodes",
+    "ReqCPUS",
+    "ReqMem",
+    "ReqTRES",
+    "TimelimitRaw",
+    "Timelimit",
+    "Constraints",
+    "Licenses",
+    "Priority",
+    "NNodes",
+    "NCPUS",
+    "AllocTRES",
+    "NodeList",
+    "ElapsedRaw",
+    "TotalCPU",
+    "UserCPU",
+    "SystemCPU",
+    "MaxRSS",
+    "MaxDiskRead",
+    "MaxDiskWrite",
+    "TRESUsageInTot",
+    "TRESUsageOutTot",
+    "ConsumedEnergyRaw",
+    "WorkDir",
+    "SubmitLine",
+)
+"""What a live sacct is asked for, as far as it knows the column; the free text comes last."""
+
+
+class _Reading:
+    """One reading of sacct's text: blocks in, jobs with their steps folded in out.
+
+    The last job of a block is held back, because its steps may come with the next one.
+    """
+
+    def __init__(self, table: SacctTable, records: Records, *, cluster: str | None, zone: str) -> None:
+        self.table, self.records = table, records
+        self.cluster, self.zone = cluster, zone
+        self.held: pl.DataFrame | None = None
+
+    @property
+    def upto(self) -> int:
+        """The records that are out of hand."""
+        return self.records.read if self.held is None else int(self.held[RECORD][0]) - 1
+
+    def jobs(self, block: Block, *, name: str) -> pl.DataFrame:
+        """The jobs that this block completes."""
+        rows, bad = self.table.rows(block, name=name)
+        rows = split_ids(rows)
+        is_step = rows[STEP].is_not_null()
+        lines = np.sort(np.concatenate((rows.filter(~is_step)[LINE].to_numpy(), bad)))
+        numbered = self.records.number(lines)
+        self.records.drop(numbered.filter(pl.col(LINE).is_in(bad.tolist())), WRONG_COLUMNS)
+        if self.cluster is None and "cluster" not in rows.columns and rows.height:
+            raise SourceError(f"{name} has no column Cluster; name the cluster with -M")
+        single = rows.filter(~is_step).join(numbered, on=LINE, how="left", maintain_order="left")
+        jobs = jobs_of(single, cluster=self.cluster, zone=self.zone)
+        if self.held is not None:
+            jobs = pl.concat([self.held, jobs])
+        jobs, lone = fold_steps(jobs, steps_of(rows.filter(is_step)))
+        self.records.drop(lone.with_columns(pl.lit(self.records.read + 1).alias(RECORD)), _LONE)
+        self.held = jobs.tail(1) if jobs.height else None
+        return self._good(jobs.head(-1) if jobs.height else jobs)
+
+    def rest(self) -> pl.DataFrame | None:
+        """What was held back."""
+        self.records.drop(self.records.number(self.table.rest()), WRONG_COLUMNS)
+        jobs, self.held = self.held, None
+        return None if jobs is None else self._good(jobs)
+
+    def _good(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        records = self.records
+        jobs = records.sift(jobs, pl.col("job_id").is_null(), NO_ID)
+        jobs = records.sift(jobs, pl.col(BAD), NO_NUMBER)
+        jobs = records.sift(jobs, pl.col("submit").is_null(), NO_SUBMIT)
+        jobs = records.sift(jobs, pl.col("cluster").is_null(), _NO_CLUSTER)
+        start, end, submit = pl.col("start"), pl.col("end"), pl.col("submit")
+        jobs = records.sift(jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS)
+        return records.latest(jobs).with_columns(
+            pl.max_horizontal(field, f"_{field}") if field == "max_memory" else _own_first(field)
+            for field in FOLDED
+        )
+
+
+def _own_first(field: str) -> pl.Expr:
+    return (
+        pl.col("_steps").alias("steps") if field == "steps" else pl.coalesce(field, f"_{field}").alias(field)
+    )
+
+
+class SacctFile:
+    """Text of `sacct -P` with a header line, or with its `columns`; times without a zone are in `zone`."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        columns: Sequence[str] | str | None = None,
+        cluster: str | None = None,
+        zone: str = "UTC",
+    ) -> None:
+        self.columns = column_names(columns) if columns else None
+        self.cluster = cluster
+        self.zone = known_zone(zone)
+        self.rejects = Rejects()
+        self.notes: list[str] = []
+        self._file = LineFile(path, rejects=self.rejects, notes=self.notes)
+        self.total = self._file.total
+        self.identity = self._file.identity("sacct", columns=self.columns, cluster=cluster, zone=zone)
+
+    def batches(self, resume: int = 0) -> Iterator[Batch]:
+        records = Records(self.rejects, resume=resume)
+        table = SacctTable(self.columns, wanted=WANTED, notes=self.notes)
+        reading = _Reading(table, records, cluster=self.cluster, zone=self.zone)
+        name, done = self._file.name, 0
+        for block in self._file.blocks():
+            jobs, done = reading.jobs(block, name=name), block.done
+            records.read += block.lost
+            yield from records.batches(jobs, done=done, upto=reading.upto)
+        jobs_left = reading.rest()
+        if jobs_left is not None:
+            yield from records.batches(jobs_left, done=done)
+        elif records.read:
+            yield from records.batches(pl.DataFrame(schema={RECORD: pl.Int64}), done=done)
+
+
+class SacctLive:
+    """All jobs that were alive in [since, until), asked for span by span; a job in two spans comes twice.
+
+    Duplicates (-D) are asked for, so that each run of a requeued job is seen. sacct does not tell of jobs that were
+    never eligible, such as held ones: the queue does.
+    """
+
+    def __init__(
+        self,
+        since: int,
+        until: int,
+        *,
+        cluster: str | None = None,
+        command: str = "sacct",
+        timeout: float = 600,
+    ) -> None:
+        self.since, self.until = since, max(since, until)
+        self.cluster = cluster
+        self.command = command
+        self.timeout = timeout
+        self.rejects = Rejects()
+        self.notes: list[str] = []
+        self.total: int | None = self.until - self.since
+        self.identity = f"sacct-live:{cluster or ''}:{self.since}:{self.until}"
+
+    def columns(self) -> list[str]:
+        """Those of LIVE_COLUMNS that this sacct has; versions differ."""
+        known = run([self.command, "--helpformat"], timeout=60).decode("utf-8", "replace").lower().split()
+        found = [name for name in LIVE_COLUMNS if name.lower() in known]
+        if not {"JobID", "Submit"} <= set(found):
+            raise ClusterError(f"{self.command} --helpformat lists no JobID and Submit; is it Slurm's sacct?")
+        return found
+
+    def batches(self, resume: int = 0) -> Iterator[Batch]:
+        """The position is the instant up to which all jobs were read."""
+        columns = self.columns()
+        start, span = max(resume, self.since), _DAY
+        while start < self.until:
+            end = min(start + span, self.until)
+            records = Records(self.rejects)
+            for batch in self._span(columns, start, end, records):
+                yield replace(batch, position=start, done=start - self.since)
+            empty = pl.DataFrame(schema={RECORD: pl.Int64})
+            yield Batch(conform(empty), read=0, position=end, done=end - self.since)
+            if records.read > _MANY:
+                span = max(span // 2, _HOUR)
+            elif records.read < _FEW:
+                span = min(span * 2, 30 * _DAY)
+            start = end
+
+    def _span(self, columns: list[str], start: int, end: int, records: Records) -> Iterator[Batch]:
+        argv = [self.command, "-P", "-a", "-D", "--noconvert", "--noheader", f"--delimiter={_SEPARATOR}"]
+        argv += ["-o", ",".join(columns)]
+        argv += ["-S", _clock(start), "-E", _clock(end)]
+        argv += ["-M", self.cluster] if self.cluster else []
+        output = Lines(
+            self.command,
+            lambda: stream(argv, timeout=self.timeout),
+            rejects=self.rejects,
+            notes=[],  # an empty span is nothing to speak of
+        )
+        table = SacctTable(columns, wanted=WANTED, notes=self.notes, separator=_SEPARATOR)
+        reading = _Reading(table, records, cluster=self.cluster, zone="UTC")
+        for block in output.blocks():
+            jobs = complete(reading.jobs(block, name=self.command))
+            yield from records.batches(jobs, done=0, upto=reading.upto)
+        left = reading.rest()
+        if left is not None:
+            yield from records.batches(complete(left), done=0)
+
+
+def _clock(epoch: int) -> str:
+    """As `-S` and `-E` take it; commands run with TZ=UTC."""
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,0 +1,276 @@
+"""Words of sacct to the fields of a job, and to the usage of its steps."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.frames import outcome_from_state
+from tocsin.core.units import parse_memory
+from tocsin.sources.columns import Converted, by_value, instants, integers, numbers
+from tocsin.sources.records import LINE, RECORD
+from tocsin.sources.sacct_steps import FOLDED, ID
+from tocsin.sources.sacct_words import (
+    EXIT,
+    MEMORY,
+    STATE,
+    TRES,
+    array_word,
+    disk_word,
+    duration_word,
+    exit_word,
+    memory_word,
+    state_word,
+    tres_word,
+)
+
+__all__ = ["BAD", "STEP", "WANTED", "jobs_of", "split_ids", "steps_of"]
+
+BAD, STEP = "_bad", "_step"
+
+# Comments are left out on purpose: tools write outcomes into them.
+WANTED = frozenset(
+    {
+        "account",
+        "alloccpus",
+        "allocnodes",
+        "alloctres",
+        "cluster",
+        "constraints",
+        "consumedenergyraw",
+        "elapsed",
+        "elapsedraw",
+        "eligible",
+        "end",
+        "exitcode",
+        "gid",
+        "group",
+        "jobid",
+        "jobidraw",
+        "jobname",
+        "licenses",
+        "maxdiskread",
+        "maxdiskwrite",
+        "maxrss",
+        "ncpus",
+        "nnodes",
+        "nodelist",
+        "partition",
+        "priority",
+        "qos",
+        "reqcpus",
+        "reqgres",
+        "reqmem",
+        "reqnodes",
+        "reqtres",
+        "reservation",
+        "start",
+        "state",
+        "submit",
+        "submitline",
+        "systemcpu",
+        "timelimit",
+        "timelimitraw",
+        "totalcpu",
+        "tresusageintot",
+        "tresusageouttot",
+        "uid",
+        "user",
+        "usercpu",
+        "workdir",
+    }
+)
+
+_JOB_ID = (
+    r"^(?<job>\d{1,18})(?:_(?:(?<task>\d{1,10})|\[(?<array>[0-9,:%.\-]+)\])|\+(?<het>\d{1,6}))?"
+    r"(?:\.(?<step>[A-Za-z0-9_]{1,64}(?:\+\d{1,6})?))?$"
+)
+
+_TEXTS = {
+    "name": "jobname",
+    "user": "user",
+    "group": "group",
+    "account": "account",
+    "partition": "partition",
+    "qos": "qos",
+    "reservation": "reservation",
+    "submit_line": "submitline",
+    "work_dir": "workdir",
+    "constraints": "constraints",
+    "licenses": "licenses",
+    "req_gres": "reqgres",
+}
+_NO_NODES = "None assigned"
+
+
+class _Words:
+    """A frame of words; each reading of a column remembers the rows in which it failed."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self.rows = rows
+        self.bad = pl.repeat(False, rows.height, dtype=pl.Boolean, eager=True)
+
+    def text(self, name: str) -> pl.Series:
+        if name in self.rows.columns:
+            return self.rows[name]
+        return pl.repeat(None, self.rows.height, dtype=pl.String, eager=True)
+
+    def take(self, name: str, read: Callable[[pl.Series], Converted]) -> pl.Series:
+        found = read(self.text(name))
+        if found.bad is not None:
+            self.bad = self.bad | found.bad
+        return found.values
+
+    def count(self, name: str) -> pl.Series:
+        return self.take(name, integers)
+
+    def parse(self, name: str, parse: Callable[[str], Any], dtype: Any = pl.Int64) -> pl.Series:
+        return self.take(name, lambda column: by_value(column, parse, dtype))
+
+
+def split_ids(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the parts of their ids: _job, task, array, het_offset, _step, and the text without the step."""
+    plain = rows["jobid"].cast(pl.Int64, strict=False)
+    if plain.null_count() == 0:
+        parts = pl.DataFrame(schema=dict.fromkeys(("task", "array", "het", "step"), pl.String)).clear(
+            rows.height
+        )
+    else:
+        parts = rows["jobid"].str.extract_groups(_JOB_ID).struct.unnest()
+        plain = parts["job"].cast(pl.Int64, strict=False)
+    return rows.with_columns(
+        plain.alias("_job"),
+        parts["task"].cast(pl.Int64, strict=False),
+        parts["array"],
+        parts["het"].cast(pl.Int64, strict=False).alias("het_offset"),
+        parts["step"].alias(STEP),
+        rows["jobid"].str.extract(r"^([^.]*)").alias(ID),
+    )
+
+
+def steps_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """Steps with their usage; text that is no number is left out here, it costs no job."""
+    return rows.select(LINE, ID, **_usage(_Words(rows)), steps=pl.lit(1, pl.Int64))
+
+
+def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str) -> pl.DataFrame:
+    """Job fields of rows that are no steps, with LINE, RECORD, ID and BAD, and room for what their steps add."""
+    words = _Words(rows)
+    time = {
+        name: words.take(name, lambda column: instants(column, zone))
+        for name in ("submit", "eligible", "start", "end")
+    }
+    elapsed = pl.coalesce(words.count("elapsedraw"), words.parse("elapsed", duration_word))
+    nodes = pl.lit(words.text("nodelist")).replace(_NO_NODES, None)
+    state = words.parse("state", state_word, STATE).struct.unnest()
+    code = words.parse("exitcode", exit_word, EXIT).struct.unnest()
+    memory = words.parse("reqmem", memory_word, MEMORY).struct.unnest()
+    asked = words.parse("reqtres", tres_word, TRES).struct.unnest()
+    given = words.parse("alloctres", tres_word, TRES).struct.unnest()
+    started = pl.lit(time["start"]).is_not_null()
+    if "nodelist" in rows.columns:
+        # Older sacct prints the end as the start of a job that was cancelled before it had nodes.
+        started &= nodes.is_not_null() | (elapsed > 0) | pl.lit(time["end"]).is_null()
+    started = started.fill_null(False)
+    node_count = pl.coalesce(words.count("allocnodes"), words.count("nnodes"), given["node"])
+    cpu_count = pl.coalesce(words.count("alloccpus"), words.count("ncpus"), given["cpu"])
+    # For a job that has not started these two are what it asks for.
+    waiting_nodes, waiting_cpus = pl.when(~started).then(node_count), pl.when(~started).then(cpu_count)
+    req_nodes = pl.coalesce(words.count("reqnodes"), asked["node"], waiting_nodes)
+    req_cpus = pl.coalesce(words.count("reqcpus"), asked["cpu"], waiting_cpus)
+    over = pl.max_horizontal(pl.coalesce(req_nodes, node_count), 1)
+    raw_id = words.text("jobidraw").cast(pl.Int64, strict=False)
+    het = pl.col("het_offset").is_not_null()
+    own_name = words.text("cluster")
+    request = {
+        # The id that sacct prints for a component is its leader's; its own is the raw one.
+        "job_id": pl.when(het)
+        .then(pl.coalesce(raw_id, pl.col("_job") + pl.col("het_offset")))
+        .otherwise("_job"),
+        "het_id": pl.when(het).then("_job"),
+        "cluster": pl.coalesce(own_name, pl.lit(cluster, pl.String)),
+        "raw_id": raw_id,
+        "array_tasks": by_value(rows["array"], array_word).values,
+        **{field: words.text(name) for field, name in _TEXTS.items()},
+        "uid": words.count("uid"),
+        "gid": words.count("gid"),
+        "priority": words.count("priority"),
+        "req_nodes": req_nodes,
+        "req_cpus": req_cpus,
+        "req_memory": _per_node(memory, asked["mem"], pl.coalesce(req_cpus, cpu_count), over),
+        "req_gpus": asked["gpu"],
+        "req_tres": asked["text"],
+        "time_limit": pl.coalesce(_minutes(words), words.parse("timelimit", duration_word)),
+        "submit": time["submit"],
+        "eligible": time["eligible"],
+    }
+    allocation: dict[str, Any] = {
+        "start": time["start"],
+        "node_list": nodes,
+        "alloc_nodes": node_count,
+        "alloc_cpus": cpu_count,
+        "alloc_memory": _share(pl.lit(given["mem"]), pl.max_horizontal(node_count, 1)),
+        "alloc_gpus": given["gpu"],
+        "alloc_tres": given["text"],
+        "elapsed": elapsed,
+    }
+    ending = pl.when(state["state"].is_not_null()).then(outcome_from_state(pl.lit(state["state"])))
+    outcome = {
+        "end": time["end"],
+        "state": state["state"],
+        "outcome": ending,
+        "cancelled_by": state["by"],
+        # sacct prints 0:0 for a job that still lives.
+        "exit_code": pl.when(ending.is_not_null()).then(code["code"]),
+        "exit_signal": pl.when(ending.is_not_null()).then(code["signal"]),
+        "source": pl.lit("sacct"),
+        "request_final": pl.lit(True),
+    }
+    fields: dict[str, Any] = request | outcome | _usage(words)
+    fields |= {field: pl.when(started).then(value) for field, value in allocation.items()}
+    fields |= {f"_{field}": pl.lit(None, _type(field)) for field in FOLDED}
+    return rows.select(LINE, RECORD, ID, "task", "array", "het_offset", **fields, **{BAD: words.bad})
+
+
+def _usage(words: _Words) -> dict[str, Any]:
+    """A job's own line has few of these; where it has one it counts before what its steps add up to."""
+    read = words.parse("tresusageintot", disk_word)
+    written = words.parse("tresusageouttot", disk_word)
+    energy = pl.lit(words.take("consumedenergyraw", numbers))
+    return {
+        "max_memory": words.parse("maxrss", parse_memory),
+        "cpu_seconds": words.parse("totalcpu", duration_word),
+        "user_cpu_seconds": words.parse("usercpu", duration_word),
+        "system_cpu_seconds": words.parse("systemcpu", duration_word),
+        "read_bytes": pl.coalesce(read, words.parse("maxdiskread", parse_memory)),
+        "written_bytes": pl.coalesce(written, words.parse("maxdiskwrite", parse_memory)),
+        # Without a gatherer sacct prints 0; NO_VAL of 32 and 64 bits means the same.
+        "energy": pl.when(energy.is_between(1, 2**32 - 3)).then(energy),
+    }
+
+
+def _type(field: str) -> Any:
+    return pl.Float64 if field == "energy" else pl.Int64
+
+
+def _minutes(words: _Words) -> pl.Series:
+    """TimelimitRaw: minutes, or a word that Timelimit has too."""
+    return words.text("timelimitraw").cast(pl.Int64, strict=False) * 60
+
+
+def _share(amount: pl.Expr, nodes: pl.Expr) -> pl.Expr:
+    """Of a whole job's amount what falls on each node, rounded up."""
+    return (amount + nodes - 1) // nodes
+
+
+def _per_node(memory: pl.DataFrame, total: pl.Series, cpus: pl.Expr, nodes: pl.Expr) -> pl.Expr:
+    amount, per = pl.lit(memory["amount"]), pl.lit(memory["per"])
+    return (
+        pl.when(per == "node")
+        .then(amount)
+        .when((per == "cpu") & (amount.cast(pl.Float64) * cpus < 2.0**62))
+        .then(_share(amount * cpus, nodes))
+        .when(per == "job")
+        .then(_share(amount, nodes))
+        .otherwise(_share(pl.lit(total), nodes))
+    )

@@ -1,0 +1,33 @@
+"""Secrets from files that nobody else can read."""
+
+import stat
+from pathlib import Path
+
+from tocsin.core.errors import SettingsError
+
+__all__ = ["read_secret"]
+
+_MOST = 65_536
+
+
+def read_secret(path: str | Path) -> str:
+    """The text of a secret's file without the white space around it; an unsafe or empty file is refused."""
+    try:
+        with Path(path).open("rb") as file:
+            mode = Path(path).stat().st_mode
+            data = file.read(_MOST + 1)
+    except FileNotFoundError:
+        raise SettingsError(f"there is no secret in {path}: the file is missing; write it there") from None
+    except IsADirectoryError:
+        raise SettingsError(f"{path} is a directory; name the file that holds the secret") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"the secret in {path} cannot be read: {reason}") from None
+    if mode & stat.S_IROTH:
+        raise SettingsError(f"everybody can read the secret in {path}; chmod 600 {path}")
+    if len(data) > _MOST:
+        raise SettingsError(f"{path} is too long for a secret; name the file that holds only the secret")
+    secret = data.decode("utf-8", "replace").strip()
+    if not secret:
+        raise SettingsError(f"the secret in {path} is empty; write it there")
+    return secret

@@ -1,0 +1,163 @@
+"""A real Slurm behind the port `Cluster`: by its commands, and by slurmrestd where there is one."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import polars as pl
+
+from tocsin.core.errors import ClusterError, NotFound
+from tocsin.core.ids import JobKey
+from tocsin.core.intake import JobSource
+from tocsin.core.machine import Machine
+from tocsin.sources.commands import run
+from tocsin.sources.rest import SlurmRest
+from tocsin.sources.slurm_queue import QUEUE_ENV, queue_command, read_queue, separators
+
+__all__ = ["SlurmCluster"]
+
+
+class SlurmCluster:
+    """The cluster `name`. With `rest`, queue, accounting, machine, hold and release go over slurmrestd.
+
+    Scripts are always read by command: slurmrestd does not tell them before 24.05.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        rest: SlurmRest | None = None,
+        timeout: float = 60.0,
+        run: Callable[..., bytes] = run,
+    ) -> None:
+        self.name = name
+        self.rest = rest
+        self.timeout = timeout
+        self._command = run
+
+    def _run(self, argv: list[str], **more: dict[str, str]) -> bytes:
+        return self._command(argv, timeout=self.timeout, **more)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def queue(self) -> pl.DataFrame:
+        return self._queue()
+
+    def _queue(self, key: JobKey | None = None) -> pl.DataFrame:
+        if self.rest:
+            return self.rest.queue(key and key.job_id, cluster=self.name)
+        between, after = separators()
+        output = self._run(queue_command(between, after, job=key and _id(key)), env=QUEUE_ENV)
+        return read_queue(output, between, after, cluster=self.name)
+
+    def history(self, since: int, until: int) -> JobSource:
+        """Accounting as a source that can be imported, with its rejects and notes."""
+        if self.rest:
+            from tocsin.sources.rest_accounting import RestAccounting
+
+            return RestAccounting(self.rest, since, until, cluster=self.name)
+        from tocsin.sources.sacct import SacctLive
+
+        return SacctLive(since, until, cluster=self.name)
+
+    def accounting(self, since: int, until: int) -> Iterator[pl.DataFrame]:
+        return (batch.jobs for batch in self.history(since, until).batches() if batch.jobs.height)
+
+    def machine(self) -> Machine:
+        from tocsin.sources.slurm_machine import machine_from_rest, machine_from_scontrol
+
+        return (
+            machine_from_rest(self.name, self.rest)
+            if self.rest
+            else machine_from_scontrol(self.name, self._run)
+        )
+
+    def script(self, key: JobKey) -> str | None:
+        """From slurmctld while it knows the job; afterwards from slurmdbd, where it keeps scripts (job_script)."""
+        with suppress(ClusterError):
+            output = self._run(["scontrol", "write", "batch_script", _id(key), "-"])
+            if output.strip():
+                return output.decode("utf-8", "replace")
+        output = self._run(["sacct", "-M", self.name, "-B", "-j", _id(key)])
+        return _script_in(output.decode("utf-8", "replace"), key.job_id)
+
+    # --- acting ----------------------------------------------------------------------------------
+
+    def hold(self, key: JobKey, reason: str) -> None:
+        self._change(key, hold=True, reason=_one_line(reason))
+
+    def release(self, key: JobKey) -> None:
+        self._change(key, hold=False)
+
+    def _change(self, key: JobKey, *, hold: bool, reason: str = "") -> None:
+        """Do it, then look. Of an array with tasks that have ended, Slurm says that it failed although it was done."""
+        self._must_be_pending(key)
+        failure: ClusterError | None = None
+        try:
+            self._order(_id(key), hold=hold, reason=reason)
+        except ClusterError as error:
+            failure = error
+        waiting = self._records_of(key).filter(pl.col("state") == "PENDING")["priority"]
+        held = (waiting == 0).fill_null(False)
+        if not (held.all() if hold else not held.any()):
+            raise failure or ClusterError(
+                f"Slurm took the order to {'hold' if hold else 'release'} job {_id(key)} and did not follow it; "
+                f"look: scontrol show job {_id(key)}"
+            )
+        if failure and not len(waiting):
+            raise failure
+
+    def _order(self, job: str, *, hold: bool, reason: str) -> None:
+        if self.rest:
+            self.rest.change(job, hold=hold, reason=reason)
+            return
+        self._run(["scontrol", "hold" if hold else "release", job])
+        if reason:
+            with suppress(ClusterError):  # 22.05 lets administrators alone write it; the hold stands without
+                self._run(["scontrol", "update", f"JobId={job}", f"AdminComment={reason}"])
+
+    def _must_be_pending(self, key: JobKey) -> None:
+        """The id may by now be another job's, or that of the same job submitted again."""
+        mine = self._records_of(key)
+        if not mine.height:
+            raise NotFound(f'job {key} is no longer in the queue of cluster "{self.name}"; was it requeued?')
+        states = mine["state"].unique().to_list()
+        if "PENDING" not in states:
+            raise ClusterError(f"job {key} does not wait any more: it is {', '.join(map(str, states))}")
+
+    def _records_of(self, key: JobKey) -> pl.DataFrame:
+        """What the queue has of this job: of a task its own record or, before it has one, that of its array."""
+        try:
+            jobs = self._queue(key)
+        except ClusterError as error:
+            if "Invalid job id" not in str(error):
+                raise
+            raise NotFound(f'no job {key.job_id} in the queue of cluster "{self.name}"') from None
+        same = jobs.filter((pl.col("job_id") == key.job_id) & (pl.col("submit") == key.submit))
+        if key.task is None:
+            return same
+        own = same.filter(pl.col("task") == key.task)
+        return own if own.height else same.filter(pl.col("task").is_null())
+
+
+def _id(key: JobKey) -> str:
+    return str(key.job_id) if key.task is None else f"{key.job_id}_{key.task}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:500]
+
+
+def _script_in(output: str, job_id: int) -> str | None:
+    """The script in `sacct -B`, which prints a title, a rule, the script and an empty line for each record.
+
+    A plain job has one record. An array has one for each task, and they are alike: the next title ends the first.
+    Titles bear the job's own id, which nobody knows before it is submitted, so a script cannot hide its end by one.
+    """
+    titles = list(re.finditer(rf"^Batch Script for {job_id}([_+]\S*)?\n-{{80}}\n", output, re.MULTILINE))
+    if not titles:
+        return None
+    end = titles[1].start() if titles[0][1] and len(titles) > 1 else len(output)
+    script = output[titles[0].end() : end].removesuffix("\n")
+    return None if script.strip() in ("", "NONE") else script

@@ -1,0 +1,232 @@
+"""Job records of Slurm's JSON as values by the names of core's fields, in the shapes of v0.0.36.
+
+What later versions changed is overridden in `rest_versions`. Environments and comments are never read.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.core.units import memory_per_node
+from tocsin.sources.slurm_steps import usage_of
+from tocsin.sources.slurm_values import (
+    array_text,
+    ended,
+    exit_status,
+    gpus,
+    instant,
+    limit,
+    member,
+    number,
+    positive,
+    state_of,
+    tasks_in,
+    text,
+    tres_text,
+    tres_total,
+    words,
+)
+
+__all__ = ["Fields", "JobReader", "Record", "gres_as_written", "memory_on_each", "without_status"]
+
+Record = Mapping[str, Any]
+Fields = dict[str, Any]
+
+_MET = re.compile(r"\((?:un)?fulfilled\)|\(failed\)")
+
+
+class JobReader:
+    """Reads jobs of accounting and of the queue; bad text in a number field raises ValueError."""
+
+    tells_exit_codes = False
+    """Whether accounting's exit codes can be believed."""
+    tells_start = False
+    """Whether accounting's start is the start."""
+
+    def accounted(self, record: Record) -> Fields:
+        time, array, het = member(record, "time"), member(record, "array"), member(record, "het")
+        tres = member(record, "tres")
+        state = state_of(member(record, "state").get("current"), requeued=True)
+        over = ended(state)
+        asked, got = tres_total(tres.get("requested")), tres_total(tres.get("allocated"))
+        nodes, raw, array_id = (
+            text(record.get("nodes")),
+            positive(record.get("job_id")),
+            positive(array.get("job_id")),
+        )
+        start = instant(time.get("start")) if self.tells_start else _start(time, over)
+        # A job that was sent back at once has nodes and no start; of one that runs, old versions tell none.
+        untold = not over and not self.tells_start
+        ran = bool(nodes or got) and state != "PENDING" and (start is not None or untold)
+        at_once = member(member(member(array, "limits"), "max"), "running").get("tasks")
+        tasks = array_text(array.get("task"), at_once) if array_id else None
+        code, signal = self._exit(record.get("exit_code")) if over else (None, None)
+        if not signal and state != "COMPLETED" and not self.tells_exit_codes:
+            code = signal = None
+        het_id = positive(het.get("job_id"))
+        fields = {
+            "cluster": text(record.get("cluster")),
+            "job_id": array_id or raw,
+            "task": number(array.get("task_id")) if array_id and not tasks else None,
+            "submit": instant(time.get("submission")),
+            "raw_id": raw,
+            "array": tasks,
+            "array_tasks": tasks_in(tasks),
+            "het_id": het_id,
+            "het_offset": number(het.get("job_offset")) if het_id else None,
+            "name": text(record.get("name")),
+            "user": text(record.get("user")) or text(member(record, "association").get("user")),
+            "group": text(record.get("group")),
+            "account": text(record.get("account")),
+            "partition": text(record.get("partition")),
+            "qos": text(record.get("qos")),
+            "reservation": text(member(record, "reservation").get("name")),
+            "submit_line": text(record.get("submit_line")),
+            "work_dir": text(record.get("working_directory")),
+            "req_nodes": asked.get("node"),
+            "req_cpus": positive(member(record, "required").get("CPUs")) or asked.get("cpu"),
+            "req_memory": memory_on_each(asked),
+            "req_gpus": gpus(asked),
+            "req_tres": tres_text(asked),
+            "time_limit": limit(time.get("limit")),
+            "constraints": text(record.get("constraints")),
+            "licenses": text(record.get("licenses")),
+            "priority": number(record.get("priority")),
+            "eligible": instant(time.get("eligible")),
+            "start": start if ran else None,
+            "state": state,
+            "end": instant(time.get("end")) if over else None,
+            "exit_code": code,
+            "exit_signal": signal,
+            "cancelled_by": _user_number(record.get("kill_request_user")) if state == "CANCELLED" else None,
+            "elapsed": number(time.get("elapsed")) if ran else None,
+        }
+        if ran:
+            fields |= _allocation(nodes, got) | {"alloc_nodes": positive(record.get("allocation_nodes"))}
+        if over:
+            fields |= usage_of(record.get("steps"))
+        return fields
+
+    def _exit(self, value: Any) -> tuple[int | None, int | None]:
+        found = value if type(value) is dict else {}
+        signaled = found.get("status") == "SIGNALED"
+        return 0, number(member(found, "signal").get("signal_id")) if signaled else 0
+
+    def queued(self, record: Record) -> Fields:
+        state = state_of(record.get("job_state"), requeued=False)
+        over = ended(state)
+        asked, got = tres_total(record.get("tres_req_str")), tres_total(record.get("tres_alloc_str"))
+        nodes, raw, array_id = (
+            text(record.get("nodes")),
+            positive(record.get("job_id")),
+            positive(record.get("array_job_id")),
+        )
+        ran = bool(nodes or got) and state != "PENDING"
+        tasks = (
+            array_text(record.get("array_task_string"), record.get("array_max_tasks")) if array_id else None
+        )
+        start, end = instant(record.get("start_time")), instant(record.get("end_time"))
+        code, signal = self._queue_exit(record.get("exit_code")) if over else (None, None)
+        het_id, batch = positive(record.get("het_job_id")), record.get("batch_flag")
+        whole = over and ran and start and end and not positive(record.get("suspend_time"))
+        fields = {
+            "cluster": text(record.get("cluster")),
+            "job_id": array_id or raw,
+            "task": number(record.get("array_task_id")) if array_id and not tasks else None,
+            "submit": instant(record.get("submit_time")),
+            "raw_id": raw,
+            "array": tasks,
+            "array_tasks": tasks_in(tasks),
+            "het_id": het_id,
+            "het_offset": number(record.get("het_job_offset")) if het_id else None,
+            "name": text(record.get("name")),
+            "user": text(record.get("user_name")),
+            "uid": number(record.get("user_id")),
+            "group": text(record.get("group_name")),
+            "gid": number(record.get("group_id")),
+            "account": text(record.get("account")),
+            "partition": text(record.get("partition")),
+            "qos": text(record.get("qos")),
+            "reservation": text(record.get("resv_name")),
+            "command": text(record.get("command")),
+            "work_dir": text(record.get("current_working_directory")),
+            "interactive": None if type(batch) is not bool else not batch,
+            "req_nodes": asked.get("node") or positive(record.get("node_count")),
+            "req_cpus": asked.get("cpu") or positive(record.get("cpus")),
+            "req_tasks": positive(record.get("tasks")),
+            "cpus_per_task": positive(record.get("cpus_per_task")),
+            "tasks_per_node": positive(record.get("tasks_per_node")),
+            "req_memory": memory_on_each(asked),
+            "req_gpus": gpus(asked),
+            "req_gres": gres_as_written(record.get("tres_per_node"))
+            or gres_as_written(record.get("tres_per_job")),
+            "req_tres": tres_text(asked),
+            "time_limit": limit(record.get("time_limit")),
+            "time_min": limit(record.get("time_minimum")) or None,
+            "dependency": without_status(record.get("dependency")),
+            "constraints": text(record.get("features")),
+            "licenses": text(record.get("licenses")),
+            "req_node_list": text(record.get("required_nodes")),
+            "exclude_nodes": text(record.get("excluded_nodes")),
+            "exclusive": self._exclusive(record),
+            "requeue": record.get("requeue") if type(record.get("requeue")) is bool else None,
+            "priority": number(record.get("priority")),
+            "eligible": instant(record.get("eligible_time")),
+            "start": start if ran else None,
+            "state": state,
+            "end": end if over else None,
+            "exit_code": code,
+            "exit_signal": signal,
+            "elapsed": end - start if whole and start and end else None,
+        }
+        if ran:
+            fields |= _allocation(nodes, got) | {"alloc_nodes": got.get("node")}
+        return fields
+
+    def _queue_exit(self, value: Any) -> tuple[int | None, int | None]:
+        return exit_status(number(value))
+
+    def _exclusive(self, record: Record) -> bool:
+        return "none" in words(record.get("shared"))
+
+
+def _start(time: Record, over: bool) -> int | None:
+    """Counted back from the end; of a job that runs it is not known."""
+    end, elapsed = instant(time.get("end")), number(time.get("elapsed"))
+    if not over or end is None or elapsed is None:
+        return None
+    return end - elapsed - (number(time.get("suspended")) or 0)
+
+
+def memory_on_each(resources: dict[str, int]) -> int | None:
+    """Memory on each node of that for the whole job."""
+    return (
+        memory_per_node((resources["mem"], "job"), cpus=None, nodes=resources.get("node"))
+        if "mem" in resources
+        else None
+    )
+
+
+def _allocation(nodes: str | None, got: dict[str, int]) -> Fields:
+    return {
+        "node_list": nodes,
+        "alloc_cpus": got.get("cpu"),
+        "alloc_memory": memory_on_each(got),
+        "alloc_gpus": gpus(got),
+        "alloc_tres": tres_text(got),
+    }
+
+
+def gres_as_written(value: Any) -> str | None:
+    """Generic resources as written, without the `gres:` that Slurm puts before each."""
+    return text(re.sub(r"(^|,)gres[:/]", r"\1", value)) if type(value) is str else None
+
+
+def without_status(value: Any) -> str | None:
+    found = text(value)
+    return found and text(_MET.sub("", found))
+
+
+def _user_number(value: Any) -> int | None:
+    """JSON names the user who cancelled a job; only root's number is known without asking the system."""
+    return 0 if value == "root" else None

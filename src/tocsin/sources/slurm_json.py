@@ -1,0 +1,209 @@
+"""Jobs from `sacct --json`: a file or pipe of any size, or a live sacct asked one span of time after another."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.errors import ClusterError, SourceError
+from tocsin.core.fields import KEY
+from tocsin.core.intake import Batch, Rejects
+from tocsin.sources.commands import stream
+from tocsin.sources.json_stream import JsonObject
+from tocsin.sources.lines import LineFile
+from tocsin.sources.records import LINE, RECORD, REPEATED, Records
+from tocsin.sources.rest_versions import V36
+from tocsin.sources.slurm_replies import (
+    adapter_of,
+    adapter_of_record,
+    failure_in,
+    jobs_frame,
+    latest,
+    notes_on_version,
+    sentences,
+    version_of,
+)
+
+__all__ = ["JobsReply", "SacctJsonFile", "SacctJsonLive"]
+
+BLOCK = 5_000  # records turned into one frame
+_DAY = 86_400
+_ENV = {
+    "SLURM_TIME_FORMAT": "standard"
+}  # 22.05 hands times to its JSON plug-in as text, which must not be epochs
+
+
+class JobsReply:
+    """The jobs of a reply in blocks; what it says of itself is known once all blocks are read.
+
+    The version comes before the jobs until 22.05 and after them since: until it is known, the shape of the first
+    record decides.
+    """
+
+    def __init__(self, chunks: Iterator[bytes], *, adapter: V36 | None = None) -> None:
+        self._object = JsonObject(chunks)
+        self._adapter = adapter
+        self.version: str | None = None
+        self.errors: list[Any] = []
+        self.warnings: list[Any] = []
+
+    def blocks(self) -> Iterator[list[Any]]:
+        block: list[Any] = []
+        for key, place, value in self._object.members():
+            if key == "jobs" and place is not None:
+                block.append(value)
+                if len(block) == BLOCK:
+                    yield block
+                    block = []
+            elif key == "meta":
+                self.version = version_of(value)
+            elif key in ("errors", "warnings") and value:
+                (self.errors if key == "errors" else self.warnings).append(value)
+        if block:
+            yield block
+
+    @property
+    def broken(self) -> str | None:
+        return self._object.broken
+
+    def adapter(self, block: list[Any]) -> V36:
+        if self._adapter is None:
+            self._adapter = adapter_of(self.version) if self.version else adapter_of_record(block[0])
+        return self._adapter
+
+
+class SacctJsonFile:
+    """A file of `sacct --json` (also gzip, `-` for standard input) as a source of jobs."""
+
+    def __init__(self, path: str | Path, *, cluster: str | None = None) -> None:
+        self.cluster = cluster
+        self.rejects = Rejects()
+        self.notes: list[str] = []
+        self._file = _JsonFile(path, rejects=self.rejects, notes=self.notes)
+        self.total = self._file.total
+        self.identity = self._file.identity("sacct-json", cluster=cluster)
+
+    def batches(self, resume: int = 0) -> Iterator[Batch]:
+        records = Records(self.rejects, resume=resume)
+        reply = JobsReply(self._file.chunks())
+        known = Rejects()  # of records that an earlier run counted
+        try:
+            for block in reply.blocks():
+                first = records.read + 1
+                records.read += len(block)
+                counted = self.rejects if first > resume else known
+                jobs = jobs_frame(
+                    block,
+                    reply.adapter(block).accounted,
+                    first=first,
+                    rejects=counted,
+                    source="sacct",
+                    cluster=self.cluster,
+                )
+                jobs = records.fresh(_numbered(jobs), [*KEY, "state", "end"])
+                jobs = records.sift(jobs, ~pl.struct(KEY).is_last_distinct(), REPEATED)
+                yield from records.batches(jobs, done=self._file.done)
+        except SourceError as error:
+            raise SourceError(f"{self._file.path}: {error}; give what `sacct --json` printed") from None
+        self._end(reply, records.read)
+
+    def _end(self, reply: JobsReply, read: int) -> None:
+        broken = self._file.broken or reply.broken
+        if broken:
+            self.rejects.add(broken, [read + 1])
+            self.notes.append(f"{self._file.path} was read up to record {read}: {broken}")
+        elif not read:
+            self.notes.append(f"{self._file.path} has no jobs")
+        if read or reply.version:
+            self.notes.extend(notes_on_version(reply.version) if not broken else [])
+        self.notes.extend(sentences(reply.warnings))
+        if failure := failure_in(reply.errors):
+            raise failure
+
+
+def _numbered(jobs: pl.DataFrame) -> pl.DataFrame:
+    """A record's number stands for its line: that of a pretty-printed file would tell nobody more."""
+    return jobs.with_columns(pl.col(RECORD).alias(LINE))
+
+
+class _JsonFile(LineFile):
+    """A file as it was before it was packed, in chunks: JSON need not have lines."""
+
+    def chunks(self) -> Iterator[bytes]:
+        self._read, self._broken = 0, None
+        return self._chunks()
+
+    @property
+    def done(self) -> int:
+        return self._read
+
+    @property
+    def broken(self) -> str | None:
+        return self._broken
+
+
+class SacctJsonLive:
+    """A live `sacct --json` for [since, until), one day at a time, as a source of jobs."""
+
+    def __init__(
+        self,
+        since: int,
+        until: int,
+        *,
+        cluster: str | None = None,
+        timeout: float = 600.0,
+        stream: Callable[..., Iterator[bytes]] = stream,
+    ) -> None:
+        self.since, self.until, self.cluster, self.timeout = since, until, cluster, timeout
+        self.identity = f"sacct-json-live:{cluster}:{since}:{until}"
+        self.total: int | None = max(0, until - since)
+        self.rejects = Rejects()
+        self.notes: list[str] = []
+        self._stream = stream
+
+    def batches(self, resume: int = 0) -> Iterator[Batch]:
+        read = 0
+        for start in range(max(self.since, resume), self.until, _DAY):
+            end = min(start + _DAY, self.until)
+            frames: list[pl.DataFrame] = []
+            before = read
+            reply = JobsReply(self._stream(self._command(start, end), timeout=self.timeout, env=_ENV))
+            try:
+                for block in reply.blocks():
+                    frames.append(
+                        jobs_frame(
+                            block,
+                            reply.adapter(block).accounted,
+                            first=read + 1,
+                            rejects=self.rejects,
+                            source="sacct",
+                            cluster=self.cluster,
+                        )
+                    )
+                    read += len(block)
+            except SourceError as error:
+                raise ClusterError(f"sacct --json: {error}; is its plug-in for JSON installed?") from None
+            if reply.broken:
+                raise ClusterError(f"sacct --json broke off: {reply.broken}; try again")
+            if failure := failure_in(reply.errors):
+                raise failure
+            said = sentences(reply.warnings) + (notes_on_version(reply.version) if frames else [])
+            self.notes.extend(note for note in said if note not in self.notes)
+            jobs = (
+                latest(pl.concat(frames))
+                if frames
+                else jobs_frame([], dict, first=1, rejects=Rejects(), source="")
+            )
+            yield Batch(jobs.drop(RECORD), read=read - before, position=end, done=end - self.since)
+
+    def _command(self, since: int, until: int) -> list[str]:
+        # -D: a requeued job has a record for each time it was submitted.
+        names = ("sacct", "--json", "-a", "-D", "-S", _moment(since), "-E", _moment(until))
+        return [*names, *(("-M", self.cluster) if self.cluster else ())]
+
+
+def _moment(epoch: int) -> str:
+    """In UTC, which is the time zone that the command is run in."""
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S")

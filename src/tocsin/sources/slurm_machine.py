@@ -1,0 +1,136 @@
+"""The machine as Slurm knows it: nodes, partitions and limits from scontrol's text or from slurmrestd."""
+
+import re
+from collections.abc import Callable
+
+from tocsin.core.errors import UnitError
+from tocsin.core.machine import Machine, Node, Partition
+from tocsin.core.units import parse_duration
+from tocsin.sources.rest import SlurmRest
+from tocsin.sources.slurm_values import ABSENT, MEGABYTE, gpus_in
+
+__all__ = ["machine_from_rest", "machine_from_scontrol", "read_config", "read_nodes", "read_partitions"]
+
+_PAIR = re.compile(r"(?:^|(?<=\s))([A-Z][A-Za-z0-9_:/]*)=")
+_CONFIG = re.compile(r"([A-Za-z][\w/.]*(?:\[\d+\])?)\s+=\s?(.*)")
+_REASON = re.compile(r"\sReason=(.*?)\s*\[[^\s\]]*@[^\]]*\]")  # who set it and when stands after it
+_NONE = ABSENT | {"UNLIMITED", "INFINITE"}
+
+
+def machine_from_scontrol(cluster: str, run: Callable[[list[str]], bytes]) -> Machine:
+    """`run` takes a command and returns what it prints."""
+    nodes = run(["scontrol", "-a", "-o", "show", "node"]).decode("utf-8", "replace")
+    partitions = run(["scontrol", "-a", "-o", "show", "partition"]).decode("utf-8", "replace")
+    config = read_config(run(["scontrol", "show", "config"]).decode("utf-8", "replace"))
+    return Machine(
+        cluster=cluster,
+        nodes=read_nodes(nodes),
+        partitions=read_partitions(partitions),
+        max_array_size=_count(config.get("MaxArraySize")),
+    )
+
+
+def machine_from_rest(cluster: str, rest: SlurmRest) -> Machine:
+    nodes, partitions = rest.nodes(), rest.partitions()
+    missing = dict(rest.served("slurm").adapter.missing)
+    missing["max_array_size"] = "slurmrestd does not tell it; scontrol show config does"
+    return Machine(cluster=cluster, nodes=nodes, partitions=partitions, missing=missing)
+
+
+def read_config(text: str) -> dict[str, str]:
+    """The settings of `scontrol show config`, as it prints them."""
+    found = (_CONFIG.fullmatch(line.rstrip()) for line in text.splitlines())
+    return {match[1]: match[2].strip() for match in found if match}
+
+
+def read_nodes(text: str) -> tuple[Node, ...]:
+    """The nodes of `scontrol -o show node`."""
+    return tuple(_node(pairs) for pairs in map(_pairs, text.splitlines()) if pairs.get("NodeName"))
+
+
+def read_partitions(text: str) -> tuple[Partition, ...]:
+    """The partitions of `scontrol -o show partition`."""
+    return tuple(_partition(pairs) for pairs in map(_pairs, text.splitlines()) if pairs.get("PartitionName"))
+
+
+def _pairs(line: str) -> dict[str, str]:
+    """`Name=value` pairs of one line. Values may have blanks; what people wrote (Reason, Comment) comes last, so of
+    a name that comes twice the first is Slurm's own."""
+    names = list(_PAIR.finditer(line))
+    ends = [name.start() for name in names[1:]] + [len(line)]
+    found: dict[str, str] = {}
+    for name, end in zip(names, ends, strict=False):
+        found.setdefault(name[1], line[name.end() : end].strip())
+    if reason := _REASON.search(line):
+        found["Reason"] = reason[1].strip()
+    return found
+
+
+def _node(pairs: dict[str, str]) -> Node:
+    gres = _text(pairs.get("Gres"))
+    return Node(
+        name=pairs["NodeName"],
+        cpus=_count(pairs.get("CPUTot")),
+        memory=_megabytes(pairs.get("RealMemory")),
+        gpus=gpus_in(gres),
+        gres=gres,
+        features=_list(pairs.get("AvailableFeatures")),
+        partitions=_list(pairs.get("Partitions")),
+        state=_text(pairs.get("State")),
+        reason=_text(pairs.get("Reason")),
+    )
+
+
+def _partition(pairs: dict[str, str]) -> Partition:
+    return Partition(
+        name=pairs["PartitionName"],
+        node_list=_text(pairs.get("Nodes")),
+        nodes=_count(pairs.get("TotalNodes"), least=0),
+        cpus=_count(pairs.get("TotalCPUs"), least=0),
+        state=_text(pairs.get("State")),
+        default=pairs.get("Default") == "YES",
+        max_time=_duration(pairs.get("MaxTime")),
+        default_time=_duration(pairs.get("DefaultTime")),
+        min_nodes=_count(pairs.get("MinNodes")),
+        max_nodes=_count(pairs.get("MaxNodes")),
+        max_cpus_per_node=_count(pairs.get("MaxCPUsPerNode")),
+        max_memory_per_node=_megabytes(pairs.get("MaxMemPerNode")),
+        max_memory_per_cpu=_megabytes(pairs.get("MaxMemPerCPU")),
+        default_memory_per_node=_megabytes(pairs.get("DefMemPerNode")),
+        default_memory_per_cpu=_megabytes(pairs.get("DefMemPerCPU")),
+        allow_accounts=_allowed(pairs.get("AllowAccounts")),
+        deny_accounts=_list(pairs.get("DenyAccounts")),
+        allow_groups=_allowed(pairs.get("AllowGroups")),
+        allow_qos=_allowed(pairs.get("AllowQos")),
+    )
+
+
+def _text(value: str | None) -> str | None:
+    return None if value is None or value in _NONE else value
+
+
+def _count(value: str | None, *, least: int = 1) -> int | None:
+    found = int(value) if value and re.fullmatch(r"\d{1,15}", value, re.ASCII) else None
+    return None if found is None or found < least else found
+
+
+def _megabytes(value: str | None) -> int | None:
+    found = _count(value)
+    return found and found * MEGABYTE
+
+
+def _duration(value: str | None) -> int | None:
+    try:
+        return parse_duration(value or "")
+    except UnitError:
+        return None
+
+
+def _list(value: str | None) -> tuple[str, ...]:
+    return tuple(word for word in (_text(value) or "").split(",") if word)
+
+
+def _allowed(value: str | None) -> tuple[str, ...] | None:
+    """None where all are allowed."""
+    found = _list(value)
+    return None if not found or found == ("ALL",) else found

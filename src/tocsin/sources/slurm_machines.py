@@ -1,0 +1,128 @@
+"""Node and partition records of Slurm's JSON, in the shapes of v0.0.36 and, for partitions, of v0.0.40 on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.core.machine import Node, Partition
+from tocsin.core.units import UNLIMITED
+from tocsin.sources.slurm_values import (
+    MEGABYTE,
+    amount,
+    gpus_in,
+    limit,
+    member,
+    number,
+    positive,
+    text,
+    words,
+)
+
+__all__ = ["MachineReader", "MemoryLimits", "nested_partition", "per_node_and_cpu"]
+
+Record = Mapping[str, Any]
+MemoryLimits = tuple[tuple[int | None, int | None], tuple[int | None, int | None]]
+"""Default and maximum, each per CPU and per node."""
+
+_PER_CPU = 2**63  # MEM_PER_CPU: the top bit of an amount of memory
+
+
+class MachineReader:
+    """Reads nodes and partitions; bad text in a number field raises ValueError."""
+
+    def node(self, record: Record) -> Node:
+        gres = text(record.get("gres"))
+        memory = positive(record.get("real_memory"))
+        return Node(
+            name=text(record.get("name")) or "",
+            cpus=positive(record.get("cpus")),
+            memory=memory and memory * MEGABYTE,
+            gpus=gpus_in(gres),
+            gres=gres,
+            features=tuple(words(record.get("features"))),
+            partitions=tuple(words(record.get("partitions"))),
+            state="+".join(word.upper() for word in self._node_state(record)) or None,
+            reason=text(record.get("reason")),
+        )
+
+    def _node_state(self, record: Record) -> list[str]:
+        return words(record.get("state"))
+
+    def partition(self, record: Record) -> Partition:
+        least, most = self._memory(record)
+        longest = amount(record.get("max_time_limit"))
+        return Partition(
+            name=text(record.get("name")) or "",
+            node_list=text(record.get("nodes")),
+            nodes=number(record.get("total_nodes")),
+            cpus=number(record.get("total_cpus")),
+            state=text(record.get("state")),
+            default="default" in words(record.get("flags")),
+            max_time=UNLIMITED if longest == -1 else limit(record.get("max_time_limit")),
+            default_time=limit(record.get("default_time_limit")) or None,
+            min_nodes=positive(record.get("min_nodes_per_job")),
+            max_nodes=positive(record.get("maximum_nodes_per_job")),
+            max_cpus_per_node=positive(record.get("maximum_cpus_per_node")),
+            default_memory_per_cpu=least[0],
+            default_memory_per_node=least[1],
+            max_memory_per_cpu=most[0],
+            max_memory_per_node=most[1],
+            allow_accounts=_allowed(record.get("allowed_accounts")),
+            deny_accounts=tuple(words(record.get("denied_accounts"))),
+            allow_groups=_allowed(record.get("allowed_groups")),
+            allow_qos=_allowed(record.get("allowed_qos")),
+        )
+
+    def _memory(self, record: Record) -> MemoryLimits:
+        return _flagged(record.get("default_memory_per_cpu")), _flagged(record.get("maximum_memory_per_node"))
+
+
+def nested_partition(record: Record) -> Partition:
+    """A partition as told since v0.0.40, nested by subject."""
+    nodes, accounts, most, default = (
+        member(record, name) for name in ("nodes", "accounts", "maximums", "defaults")
+    )
+    return Partition(
+        name=text(record.get("name")) or "",
+        node_list=text(nodes.get("configured")),
+        nodes=number(nodes.get("total")),
+        cpus=number(member(record, "cpus").get("total")),
+        state="+".join(words(member(record, "partition").get("state"))) or None,
+        max_time=limit(most.get("time")),
+        default_time=limit(default.get("time")) or None,
+        min_nodes=positive(member(record, "minimums").get("nodes")),
+        max_nodes=positive(most.get("nodes")),
+        max_cpus_per_node=positive(most.get("cpus_per_node")),
+        default_memory_per_cpu=_megabytes(default.get("partition_memory_per_cpu")),
+        default_memory_per_node=_megabytes(default.get("partition_memory_per_node")),
+        max_memory_per_cpu=_megabytes(most.get("partition_memory_per_cpu")),
+        max_memory_per_node=_megabytes(most.get("partition_memory_per_node")),
+        allow_accounts=_allowed(accounts.get("allowed")),
+        deny_accounts=tuple(words(accounts.get("deny"))),
+        allow_groups=_allowed(member(record, "groups").get("allowed")),
+        allow_qos=_allowed(member(record, "qos").get("allowed")),
+    )
+
+
+def per_node_and_cpu(record: Record) -> MemoryLimits:
+    """Limits that have a field each, as v0.0.38 has them."""
+    return (
+        (_megabytes(record.get("default_memory_per_cpu")), _megabytes(record.get("default_memory_per_node"))),
+        (_megabytes(record.get("maximum_memory_per_cpu")), _megabytes(record.get("maximum_memory_per_node"))),
+    )
+
+
+def _megabytes(value: Any) -> int | None:
+    found = positive(value)
+    return found and found * MEGABYTE
+
+
+def _flagged(value: Any) -> tuple[int | None, int | None]:
+    """An amount whose sign says that it is per CPU, as amounts per CPU and per node; 0 is none."""
+    found = amount(value) or 0
+    return (_megabytes(found + _PER_CPU), None) if found < 0 else (None, _megabytes(found))
+
+
+def _allowed(value: Any) -> tuple[str, ...] | None:
+    """None where all are allowed."""
+    found = tuple(words(value))
+    return None if not found or found == ("ALL",) else found

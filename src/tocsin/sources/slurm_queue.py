@@ -1,0 +1,167 @@
+"""The queue from squeue's text: few fields, and separators that no field can hold."""
+
+import secrets
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.errors import ClusterError
+from tocsin.core.frames import SCHEMA, conform, outcome_from_state
+from tocsin.core.units import parse_duration
+from tocsin.sources.columns import by_value
+from tocsin.sources.slurm_jobs import gres_as_written, memory_on_each, without_status
+from tocsin.sources.slurm_values import (
+    ABSENT,
+    ended,
+    exit_status,
+    gpus,
+    state_of,
+    tasks_in,
+    tres_text,
+    tres_total,
+)
+
+__all__ = ["FIELDS", "QUEUE_ENV", "queue_command", "read_queue", "separators"]
+
+_NAMES = """
+JobID ArrayJobID ArrayTaskID HetJobID HetJobOffset State SubmitTime EligibleTime StartTime EndTime TimeLimit
+MinTime tres-alloc NumTasks cpus-per-task NTPerNode NodeList exit_code tres-per-node tres-per-job
+OverSubscribe BatchFlag Requeue PriorityLong UserName UserID GroupName GroupID Account Partition QOS
+Reservation Feature Licenses ReqNodes Dependency Cluster Name Command WorkDir
+"""
+FIELDS = tuple(_NAMES.split())
+QUEUE_ENV = {"SLURM_BITSTR_LEN": "0"}  # else squeue cuts an array's tasks off after 64 characters
+_NO_VAL = 2**32 - 2
+
+
+def separators() -> tuple[str, str]:
+    """What stands between fields and after a record, drawn anew each time: a job's name cannot forge a record."""
+    mark = secrets.token_hex(8)
+    return f"\x1f{mark}\x1f", f"\x1e{mark}\x1e"
+
+
+def queue_command(between: str, after: str, *, job: str | None = None) -> list[str]:
+    """`:0` prints a field whole and without padding; what follows it is printed as it is.
+
+    Of one task (`17_4`) squeue tells apart from its array, which it shows as one, only with -r.
+    """
+    form = ",".join(f"{name}:0{between}" for name in FIELDS[:-1]) + f",{FIELDS[-1]}:0{after}"
+    which = [] if job is None else ["-j", job, *(["-r"] if "_" in job else [])]
+    return ["squeue", "-h", "-a", "-t", "all", "-O", form, *which]
+
+
+def read_queue(output: bytes, between: str, after: str, *, cluster: str) -> pl.DataFrame:
+    """squeue's records as jobs. A pending array is one record; of a running job squeue tells no request in TRES."""
+    text = output.decode("utf-8", "replace")
+    records = pl.Series(
+        "record", [part.removeprefix("\n") for part in text.split(after)[:-1]], dtype=pl.String
+    )
+    if not len(records):
+        return pl.DataFrame(schema=SCHEMA)
+    words = records.str.split_exact(between, len(FIELDS)).struct.unnest()
+    if words[f"field_{len(FIELDS)}"].is_not_null().any() or words[f"field_{len(FIELDS) - 1}"].is_null().any():
+        raise ClusterError("squeue printed something else than was asked for; is it Slurm 20.11 or newer?")
+    column = {name: _present(words[f"field_{place}"]) for place, name in enumerate(FIELDS)}
+    return conform(pl.DataFrame(_columns(column, cluster)))
+
+
+def _columns(column: dict[str, pl.Series], cluster: str) -> dict[str, pl.Series]:
+    def whole(name: str) -> pl.Series:
+        number = column[name].cast(pl.Int64, strict=False)
+        return number.set((number >= _NO_VAL).fill_null(False), None)
+
+    def each(name: str, read: Any, dtype: Any = pl.String) -> pl.Series:
+        return by_value(column[name], read, dtype).values
+
+    state = each("State", lambda text: state_of(text, requeued=False))
+    over = by_value(state, ended, pl.Boolean).values.fill_null(False)
+    pending = (state == "PENDING").fill_null(False)
+    ran = column["NodeList"].is_not_null() & ~pending
+    task = column["ArrayTaskID"].cast(pl.Int64, strict=False)
+    array = column["ArrayTaskID"].set(task.is_not_null(), None)
+    resources = by_value(column["tres-alloc"], _resources, _RESOURCES).values.struct.unnest()
+    code = by_value(column["exit_code"], _exit, _EXIT).values.struct.unnest()
+    times = {name: _no_zero(whole(name)) for name in ("SubmitTime", "EligibleTime", "StartTime", "EndTime")}
+    start, end = times["StartTime"].set(~ran, None), times["EndTime"].set(~over, None)
+    minimum = each("MinTime", parse_duration, pl.Int64)
+    asked = {f"req_{name}": resources[name].set(~pending, None) for name in _RESOURCES_OF_A_JOB}
+    got = {f"alloc_{name}": resources[name].set(~ran, None) for name in _RESOURCES_OF_A_JOB}
+    return {
+        "cluster": column["Cluster"].fill_null(cluster),
+        "job_id": whole("ArrayJobID"),
+        "task": task,
+        "submit": times["SubmitTime"],
+        "raw_id": whole("JobID"),
+        "array": array,
+        "array_tasks": by_value(array, tasks_in).values,
+        "het_id": whole("HetJobID"),
+        "het_offset": whole("HetJobOffset"),
+        "name": column["Name"],
+        "user": column["UserName"],
+        "uid": whole("UserID"),
+        "group": column["GroupName"],
+        "gid": whole("GroupID"),
+        "account": column["Account"],
+        "partition": column["Partition"],
+        "qos": column["QOS"],
+        "reservation": column["Reservation"],
+        "command": column["Command"],
+        "work_dir": column["WorkDir"],
+        "interactive": column["BatchFlag"] == "0",
+        "req_tasks": whole("NumTasks"),
+        "cpus_per_task": _no_zero(whole("cpus-per-task")),
+        "tasks_per_node": _no_zero(whole("NTPerNode")),
+        "req_gres": each("tres-per-node", gres_as_written).zip_with(
+            column["tres-per-node"].is_not_null(), each("tres-per-job", gres_as_written)
+        ),
+        "time_limit": each("TimeLimit", parse_duration, pl.Int64),
+        "time_min": _no_zero(minimum),
+        "dependency": each("Dependency", without_status),
+        "constraints": column["Feature"],
+        "licenses": column["Licenses"],
+        "req_node_list": column["ReqNodes"],
+        "exclusive": column["OverSubscribe"] == "NO",
+        "requeue": column["Requeue"] == "1",
+        "priority": whole("PriorityLong"),
+        "eligible": times["EligibleTime"],
+        "start": start,
+        "node_list": column["NodeList"].set(~ran, None),
+        "state": state,
+        "outcome": state.to_frame("state").select(outcome_from_state(pl.col("state"))).to_series(),
+        "end": end,
+        "exit_code": code["code"].set(~over, None),
+        "exit_signal": code["signal"].set(~over, None),
+        "source": pl.repeat("squeue", len(state), eager=True),
+        "request_final": pl.repeat(False, len(state), eager=True),
+        **asked,
+        **got,
+    }
+
+
+_RESOURCES_OF_A_JOB = ("nodes", "cpus", "memory", "gpus", "tres")
+_RESOURCES = pl.Struct({name: pl.String if name == "tres" else pl.Int64 for name in _RESOURCES_OF_A_JOB})
+_EXIT = pl.Struct({"code": pl.Int64, "signal": pl.Int64})
+
+
+def _resources(text: str) -> dict[str, Any]:
+    found = tres_total(text)
+    return {
+        "nodes": found.get("node"),
+        "cpus": found.get("cpu"),
+        "memory": memory_on_each(found),
+        "gpus": gpus(found),
+        "tres": tres_text(found),
+    }
+
+
+def _exit(text: str) -> dict[str, int | None]:
+    code, signal = exit_status(int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None)
+    return {"code": code, "signal": signal}
+
+
+def _present(words: pl.Series) -> pl.Series:
+    return words.set(words.is_in(list(ABSENT)).fill_null(False), None)
+
+
+def _no_zero(numbers: pl.Series) -> pl.Series:
+    return numbers.set((numbers == 0).fill_null(False), None)

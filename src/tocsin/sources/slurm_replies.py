@@ -1,0 +1,164 @@
+"""What a reply of Slurm in JSON says of itself: its version, errors and warnings; and its jobs as frames."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.errors import ClusterError
+from tocsin.core.fields import KEY
+from tocsin.core.frames import SCHEMA, outcome_from_state
+from tocsin.core.intake import Rejects
+from tocsin.sources.records import BACKWARDS, NO_ID, NO_NUMBER, NO_SUBMIT, RECORD
+from tocsin.sources.rest_versions import ADAPTERS, NEWEST, V36, adapter_for
+
+__all__ = [
+    "NOTHING_FOUND",
+    "adapter_of",
+    "adapter_of_record",
+    "failure_in",
+    "jobs_frame",
+    "latest",
+    "notes_on_version",
+    "sentences",
+    "version_of",
+]
+
+NO_CLUSTER = "no cluster name"
+NOT_A_RECORD = "not a JSON object"
+NOTHING_FOUND = 9003  # 22.05 tells an empty answer as an error
+
+Reader = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+_VERSION = re.compile(r"v\d{1,3}\.\d{1,3}\.\d{1,5}")
+
+
+def version_of(meta: Any) -> str | None:
+    """`meta.plugin.data_parser` (`data_parser/v0.0.42`), or before 23.02 `type` (`openapi/dbv0.0.38`)."""
+    plugin = meta.get("plugin") if isinstance(meta, dict) else None
+    for name in ("data_parser", "type"):
+        found = _VERSION.search(str(plugin.get(name))) if isinstance(plugin, dict) else None
+        if found:
+            return found[0]
+    return None
+
+
+def adapter_of(version: str | None) -> V36:
+    return adapter_for(version) if version else ADAPTERS[NEWEST]
+
+
+def adapter_of_record(record: Any) -> V36:
+    """By the shape of a job of accounting, for 24.11's files, where the version comes after the jobs."""
+    state = record.get("state") if isinstance(record, dict) else None
+    old = isinstance(state, dict) and isinstance(state.get("current"), str)
+    return ADAPTERS["v0.0.38"] if old else ADAPTERS[NEWEST]
+
+
+def notes_on_version(version: str | None) -> list[str]:
+    """A warning where the version is not one that was recorded."""
+    if version is None:
+        return ["the reply does not tell its version; it is read as " + NEWEST]
+    if version in ADAPTERS:
+        return []
+    return [
+        f"{version} of Slurm's JSON was never tried with tocsin; it is read as {adapter_for(version).version}"
+    ]
+
+
+def failure_in(errors: Any) -> ClusterError | None:
+    """The error that a list of errors amounts to; none where it is empty or only says that there is nothing."""
+    told = [error for error in _entries(errors) if _number(error) != NOTHING_FOUND]
+    if not told:
+        return None
+    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+    return ClusterError(f"Slurm says: {_sentence(told[0])}{more}")
+
+
+def sentences(warnings: Any) -> list[str]:
+    """Warnings as notes."""
+    return list(dict.fromkeys(f"Slurm warns: {_sentence(warning)}" for warning in _entries(warnings)))[:20]
+
+
+def _entries(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value in (None, {}, "") else [value]
+
+
+def _number(error: Any) -> Any:
+    return error.get("error_number", error.get("errno")) if isinstance(error, dict) else None
+
+
+def _sentence(entry: Any) -> str:
+    if not isinstance(entry, dict):
+        return str(entry)[:300]
+    words = [str(entry[name]) for name in ("description", "error") if entry.get(name)]
+    number = _number(entry)
+    text = ": ".join(dict.fromkeys(words)) or "no reason given"
+    return f"{text[:300]} (error {number})" if number else text[:300]
+
+
+def jobs_frame(
+    records: Sequence[Any],
+    read: Reader,
+    *,
+    first: int,
+    rejects: Rejects,
+    source: str,
+    cluster: str | None = None,
+    final: bool = True,
+) -> pl.DataFrame:
+    """Jobs of the good records, with their number (the first is `first`) in the column RECORD.
+
+    `final` marks requests that accounting keeps only as they were at last.
+    """
+    rows: list[dict[str, Any]] = []
+    bad: dict[str, list[int]] = {}
+    for number, record in enumerate(records, first):
+        if not isinstance(record, dict):
+            bad.setdefault(NOT_A_RECORD, []).append(number)
+            continue
+        try:
+            row = read(record)
+        except (ValueError, OverflowError):
+            bad.setdefault(NO_NUMBER, []).append(number)
+            continue
+        if not row["cluster"]:
+            row["cluster"] = cluster
+        reason = _fault(row)
+        if reason:
+            bad.setdefault(reason, []).append(number)
+            continue
+        row[RECORD] = number
+        rows.append(row)
+    for reason, numbers in bad.items():
+        rejects.add(reason, numbers)
+    jobs = pl.DataFrame({name: [row.get(name) for row in rows] for name in _TYPES}, schema=_TYPES)
+    state = pl.col("state")
+    return jobs.with_columns(
+        pl.when(state.is_not_null()).then(outcome_from_state(state)).alias("outcome"),
+        pl.lit(source).alias("source"),
+        pl.lit(final).alias("request_final"),
+    )
+
+
+def latest(jobs: pl.DataFrame) -> pl.DataFrame:
+    """One row for each job: the last."""
+    return jobs.unique(KEY, keep="last", maintain_order=True)
+
+
+_TYPES = {**SCHEMA, RECORD: pl.Int64()}
+
+
+def _fault(row: dict[str, Any]) -> str | None:
+    if row["job_id"] is None:
+        return NO_ID
+    submit, start, end = row["submit"], row["start"], row["end"]
+    if submit is None:
+        return NO_SUBMIT
+    if row["cluster"] is None:
+        return NO_CLUSTER
+    if (end is not None and (end < submit or (start is not None and end < start))) or (
+        start and start < submit
+    ):
+        return BACKWARDS
+    return None

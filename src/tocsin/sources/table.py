@@ -1,0 +1,164 @@
+"""Tables of jobs, CSV (plain or gzip) and Parquet, read with a mapping file."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tocsin.core.errors import SourceError
+from tocsin.core.intake import Batch, Rejects
+from tocsin.sources.columns import known_zone
+from tocsin.sources.csv_text import cells, csv_words
+from tocsin.sources.lines import LineFile, stem
+from tocsin.sources.mapped import Mapped
+from tocsin.sources.mapping import Rule, read_mapping
+from tocsin.sources.records import (
+    BACKWARDS,
+    LINE,
+    NO_ID,
+    NO_NUMBER,
+    NO_SUBMIT,
+    RECORD,
+    WRONG_COLUMNS,
+    Records,
+)
+
+__all__ = ["TableFile"]
+
+_LONGEST = 128 * 2**10  # of a line; the csv module takes no longer field
+_ROWS = 50_000
+_BAD = "_bad"
+
+
+class TableFile:
+    """A table as a source of jobs. Times without a zone are in `zone`, by default the mapping's."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        mapping: str | Path,
+        *,
+        cluster: str | None = None,
+        zone: str | None = None,
+    ) -> None:
+        self.mapping = read_mapping(mapping)
+        self.zone = known_zone(zone or self.mapping.zone)
+        self.rejects = Rejects()
+        self.notes: list[str] = []
+        self._file = LineFile(path, rejects=self.rejects, notes=self.notes, longest=_LONGEST)
+        self.cluster = cluster or self.mapping.cluster
+        if self.cluster is None and "cluster" not in self.mapping.rules:
+            self.cluster = self._named_by_file(path)
+        self.total = self._file.total
+        self.identity = self._file.identity(
+            "table", mapping=self.mapping, cluster=self.cluster, zone=self.zone
+        )
+
+    def batches(self, resume: int = 0) -> Iterator[Batch]:
+        records = Records(self.rejects, resume=resume)
+        if self._is_parquet():
+            yield from self._parquet(records)
+        else:
+            yield from self._csv(records)
+
+    def _named_by_file(self, path: str | Path) -> str:
+        name = stem(path)
+        if name is None:
+            raise SourceError("a table from standard input has no name for its cluster; name it with -M")
+        self.notes.append(
+            f'the table names no cluster; it is called "{name}" after its file (-M names another)'
+        )
+        return name
+
+    def _is_parquet(self) -> bool:
+        if not self._file.regular:
+            return False
+        with Path(self._file.path).open("rb") as file:
+            return file.read(4) == b"PAR1"
+
+    def _wanted(self, columns: list[str]) -> list[str]:
+        """The columns that the mapping looks at."""
+        names = {name for rules in self.mapping.rules.values() for rule in rules for name in _named(rule)}
+        for field in ("job_id", "submit"):
+            asked = [name for rule in self.mapping.rules[field] for name in rule.column]
+            if asked and not set(asked) & set(columns):
+                some = ", ".join(columns[:20])
+                raise SourceError(
+                    f'{self._file.name} has no column "{asked[0]}", which mapping {self.mapping.name} takes for '
+                    f"{field}; it has: {some}"
+                )
+        naming = {name for rule in self.mapping.rules.get("cluster", ()) for name in rule.column}
+        if self.cluster is None and not naming & set(columns):
+            self.cluster = self._named_by_file(self._file.path)
+        return [name for name in dict.fromkeys(columns) if name in names]
+
+    def _csv(self, records: Records) -> Iterator[Batch]:
+        places: dict[str, int] = {}
+        columns = 0
+        for block in self._file.blocks():
+            data = block.data.replace(b"\r\n", b"\n").replace(b"\r", b" ")
+            if not columns:
+                header, data = self._header(data)
+                columns = len(header)
+                places = {name: header.index(name) for name in self._wanted(header)} if header else {}
+            frame, right = csv_words(data, places, columns=columns, separator=self.mapping.separator)
+            filled = _filled(data, right)
+            numbered = records.number(block.first + np.flatnonzero(filled))
+            records.read += block.lost
+            records.drop(numbered.filter(pl.Series(~right[filled])), WRONG_COLUMNS)
+            rows = numbered.filter(pl.Series(right[filled])).hstack(frame)
+            yield from records.batches(self._jobs(rows, records), done=block.done)
+
+    def _header(self, data: bytes) -> tuple[list[str], bytes]:
+        """The names in the first line that is not blank, and the lines with that one emptied."""
+        found = re.search(rb"^[^\n]*\S[^\n]*$", data, re.MULTILINE)
+        if not found:
+            return [], data
+        names = cells(found[0].decode("utf-8", "replace"), self.mapping.separator)
+        return [name.strip() for name in names], data[: found.start()] + data[found.end() :]
+
+    def _parquet(self, records: Records) -> Iterator[Batch]:
+        try:
+            table = pl.scan_parquet(self._file.path)
+            wanted = self._wanted(table.collect_schema().names())
+            rows = int(table.select(pl.len()).collect().item())
+            for frame in table.select(wanted).collect_batches(chunk_size=_ROWS, maintain_order=True):
+                numbered = records.number(np.arange(records.read + 1, records.read + frame.height + 1))
+                done = (self.total or 0) * records.read // max(rows, 1)
+                jobs = self._jobs(numbered.hstack(frame), records)
+                yield from records.batches(jobs, done=done)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise SourceError(f"{self._file.name} is no Parquet file that can be read: {said}") from None
+        if records.read != rows:
+            raise SourceError(
+                f"{self._file.name} is damaged: of its {rows} rows {records.read} could be read"
+            )
+
+    def _jobs(self, frame: pl.DataFrame, records: Records) -> pl.DataFrame:
+        mapped = Mapped(frame, self.mapping, cluster=self.cluster, zone=self.zone)
+        jobs = mapped.jobs().with_columns(frame[LINE], frame[RECORD], mapped.bad.alias(_BAD))
+        jobs = records.sift(jobs, pl.col("job_id").is_null() | (pl.col("job_id") < 0), NO_ID)
+        jobs = records.sift(jobs, pl.col(_BAD), NO_NUMBER)
+        jobs = records.sift(jobs, pl.col("submit").is_null(), NO_SUBMIT)
+        jobs = records.sift(jobs, pl.col("cluster").is_null(), "no cluster name")
+        start, end, submit = pl.col("start"), pl.col("end"), pl.col("submit")
+        jobs = records.sift(jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS)
+        return records.latest(jobs)
+
+
+def _named(rule: Rule) -> tuple[str, ...]:
+    return rule.column + rule.less
+
+
+def _filled(data: bytes, right: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The lines that are not blank; those with the right number of columns are known not to be."""
+    filled = right.copy()
+    if not right.all():
+        lines = data.split(b"\n")
+        for number in np.flatnonzero(~right).tolist():
+            filled[number] = bool(lines[number].strip())
+    return filled

@@ -1,0 +1,42 @@
+"""The command line as a person meets it: arguments in; exit code, stdout and stderr out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tocsin.cli import settings
+from tocsin.cli.main import run
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+Tocsin = Callable[..., Said]
+
+
+@pytest.fixture
+def tocsin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tocsin:
+    """`tocsin(...)` on a home of its own, with no settings from this machine."""
+    monkeypatch.setattr(settings, "SYSTEM_FILE", tmp_path / "etc" / "tocsin.toml")
+    for name, value in {
+        "TOCSIN_HOME": tmp_path / "home",
+        "HOME": tmp_path,
+        "XDG_CONFIG_HOME": tmp_path / "config",
+    }.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setenv("TZ", "UTC")
+
+    def call(*arguments: object) -> Said:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            run([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return Said(int(ended.value.code or 0), said.out, said.err)
+
+    return call

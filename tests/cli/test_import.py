@@ -1,0 +1,129 @@
+"""`tocsin import` tells what it did, adds nothing twice, and says what was wrong by line."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tocsin
+
+SACCT = (
+    "JobID|JobName|User|Account|Cluster|Partition|Submit|Start|End|Elapsed|State|ExitCode|ReqCPUS|NNodes|ReqMem|Timelimit\n"
+    "1|ok|alice|research|lab|main|2026-01-01T10:00:00|2026-01-01T10:00:05|2026-01-01T10:10:05|00:10:00|COMPLETED|0:0|2|1|4Gn|01:00:00\n"
+    "2|bad|bob|research|lab|main|2026-01-01T11:00:00|2026-01-01T11:00:05|2026-01-01T11:00:06|00:00:01|FAILED|1:0|2|1|4Gn|01:00:00\n"
+    "3_[1-9%2]|many|bob|research|lab|main|2026-01-01T12:00:00|Unknown|Unknown|00:00:00|PENDING|0:0|1|1|1Gc|UNLIMITED\n"
+    "4|gone|bob|research|lab|main|2026-01-01T12:00:00|2026-01-01T12:00:09|2026-01-01T12:01:09|00:01:00|CANCELLED by 1002|0:15|1|1|1Gc|00:10:00\n"
+)
+SWF = "; UnixStartTime: 1000000\n1 0 5 60 4 -1 -1 4 600 -1 1 7 7 3 1 -1 -1 -1\n"
+
+
+@pytest.fixture
+def sacct(tmp_path: Path) -> Path:
+    path = tmp_path / "jobs.txt"
+    path.write_text(SACCT)
+    return path
+
+
+def test_the_summary_has_the_promised_keys_and_a_second_import_adds_nothing(
+    tocsin: Tocsin, sacct: Path
+) -> None:
+    first = json.loads(tocsin("import", "sacct", sacct, "--json").out)
+    assert (first["read"], first["new"], first["updated"], first["rejected"]) == (4, 4, 0, {})
+    assert first["rows_per_second"] > 0
+    again = json.loads(tocsin("import", "sacct", sacct, "--json").out)
+    assert (again["read"], again["new"], again["updated"]) == (4, 0, 0)
+
+
+def test_a_job_that_changes_is_updated_and_never_doubled(tocsin: Tocsin, sacct: Path) -> None:
+    tocsin("import", "sacct", sacct)
+    sacct.write_text(
+        SACCT.replace("Unknown|Unknown|00:00:00|PENDING", "Unknown|Unknown|00:00:00|CANCELLED by 0")
+    )
+    assert json.loads(tocsin("import", "sacct", sacct, "--json").out)["updated"] == 1
+    assert len(json.loads(tocsin("jobs", "--json").out)["jobs"]) == 4
+
+
+def test_bad_rows_are_counted_with_their_lines_and_the_good_ones_kept(tocsin: Tocsin, tmp_path: Path) -> None:
+    path = tmp_path / "log.swf.gz"
+    path.write_bytes(
+        gzip.compress((SWF + "2 1 2\n3 nine 5 60 4 -1 -1 4 600 -1 1 7 7 3 1 -1 -1 -1\n").encode())
+    )
+    said = tocsin("import", "swf", path)
+    assert said.code == 0
+    assert "1 new" in said.out
+    assert "2 rejected" in said.out
+    assert "first at 3" in said.err
+    assert "first at 4" in said.err
+    assert tocsin("import", "swf", path, "--strict").code == 1
+
+
+def test_a_truncated_archive_gives_what_was_whole(tocsin: Tocsin, tmp_path: Path) -> None:
+    lines = "".join(f"{n} {n} 5 60 4 -1 -1 4 600 -1 1 7 7 3 1 -1 -1 -1\n" for n in range(1, 2001))
+    whole = gzip.compress(("; UnixStartTime: 1000000\n" + lines).encode())
+    path = tmp_path / "cut.swf.gz"
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    said = tocsin("import", "swf", path, "--json")
+    assert said.code == 0
+    summary = json.loads(said.out)
+    assert 0 < summary["new"] < 2000
+    assert "gz" in " ".join([*summary["notes"], *summary["rejected"]]).lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("nothing.swf", None, "there is no file"),
+        ("folder", "folder", "is a directory"),
+        ("empty.swf", "", "empty"),
+    ],
+)
+def test_what_cannot_be_read_is_a_sentence(
+    tocsin: Tocsin, tmp_path: Path, name: str, content: str | None, sentence: str
+) -> None:
+    path = tmp_path / name
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_text(content)
+    said = tocsin("import", "swf", path)
+    assert sentence in said.err
+    assert "Traceback" not in said.err
+    assert said.code == (0 if content == "" else 1)
+
+
+def test_sacct_without_a_header_takes_its_columns_from_the_line(tocsin: Tocsin, tmp_path: Path) -> None:
+    header, *rows = SACCT.splitlines(keepends=True)
+    path = tmp_path / "bare.txt"
+    path.write_text("".join(rows))
+    said = tocsin("import", "sacct", "-o", header.strip().replace("|", ","), path, "--json")
+    assert json.loads(said.out)["new"] == 4
+
+
+def test_local_times_are_read_in_the_zone_that_is_named(tocsin: Tocsin, sacct: Path) -> None:
+    tocsin("import", "sacct", "--tz", "Europe/Rome", sacct)
+    job = json.loads(tocsin("job", "1", "--json").out)["jobs"][0]
+    assert job["submit"] == "2026-01-01T09:00:00Z"
+    assert "no time zone" in tocsin("import", "sacct", "--tz", "Middle/Earth", sacct).err
+
+
+def test_debug_shows_the_traceback_and_without_it_there_is_none(tocsin: Tocsin, tmp_path: Path) -> None:
+    assert "Traceback" in tocsin("--debug", "import", "swf", tmp_path / "none").err
+    assert "Traceback" not in tocsin("import", "swf", tmp_path / "none").err
+
+
+def test_a_mapping_that_is_broken_names_the_key(tocsin: Tocsin, tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text('[fields]\nshoe_size = "x"\n')
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    said = tocsin("import", "table", "-m", tmp_path / "map.toml", tmp_path / "t.csv")
+    assert said.code == 1
+    assert "shoe_size" in said.err
+
+
+@pytest.mark.parametrize(
+    ("file", "jobs"), [("SDSC-BLUE-2000-4.2-cln", 243_306), ("KTH-SP2-1996-2.1-cln", 27_992)]
+)
+def test_a_public_log_is_stored_whole_and_only_once(tocsin: Tocsin, data: Path, file: str, jobs: int) -> None:
+    path = data / "swf" / f"{file}.swf.gz"
+    assert json.loads(tocsin("import", "swf", path, "--json").out)["new"] == jobs
+    assert json.loads(tocsin("import", "swf", path, "--json").out)["new"] == 0

@@ -1,0 +1,81 @@
+"""Settings come from files and the environment, and `tocsin config` says from which."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tocsin
+
+
+def test_each_setting_is_shown_with_its_origin(
+    tocsin: Tocsin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config" / "tocsin").mkdir(parents=True)
+    user = tmp_path / "config" / "tocsin" / "tocsin.toml"
+    user.write_text("[history]\nlag = 30\n[cluster.lab]\ntimeout = 5\n")
+    monkeypatch.setenv("TOCSIN_CLUSTER__lab__TIMEOUT", "9")
+    shown = json.loads(tocsin("config", "show", "--json").out)
+    assert shown["history.lag"]["value"] == 30
+    assert shown["history.lag"]["origin"] == str(user)
+    assert shown["cluster.lab.timeout"] == {
+        "value": 9,
+        "origin": "$TOCSIN_CLUSTER__lab__TIMEOUT",
+        "doc": shown["cluster.lab.timeout"]["doc"],
+    }
+    assert shown["store.keep_days"]["origin"] == "default"
+
+
+def test_a_file_named_on_the_line_wins_over_the_others(tocsin: Tocsin, tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "tocsin.toml").write_text("[history]\nlag = 30\n")
+    (tmp_path / "mine.toml").write_text("[history]\nlag = 7\n")
+    shown = json.loads(tocsin("--config", tmp_path / "mine.toml", "config", "show", "--json").out)
+    assert shown["history.lag"]["value"] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[history]\nlag = soon\n", "is not TOML"),
+        ("[history]\nlagg = 5\n", '"lagg" in [history]'),
+        ("[cluster.lab]\ntimezone = 'Middle/Earth'\n", '"Middle/Earth" is no time zone'),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(tocsin: Tocsin, tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "bad.toml").write_text(text)
+    said = tocsin("--config", tmp_path / "bad.toml", "config", "check")
+    assert said.code == 1
+    assert sentence in said.err
+    assert len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("content", "mode", "word"), [("", 0o600, "empty"), ("secret", 0o644, "chmod 600")])
+def test_a_secret_that_others_can_read_is_refused(
+    tocsin: Tocsin, tmp_path: Path, content: str, mode: int, word: str
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(content)
+    secret.chmod(mode)
+    (tmp_path / "c.toml").write_text(f'[store]\npassword_file = "{secret}"\n')
+    said = tocsin("--config", tmp_path / "c.toml", "config", "check")
+    assert said.code == 1
+    assert word in said.err
+    assert (
+        "secret" not in said.err.replace(str(secret), "").replace("secret file", "").lower()
+        or word in said.err
+    )
+
+
+def test_sound_settings_are_said_to_be_sound(tocsin: Tocsin) -> None:
+    said = tocsin("config", "check")
+    assert (said.code, said.out) == (0, "")
+    assert "sound" in said.err
+
+
+def test_a_password_in_the_url_is_refused(tocsin: Tocsin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOCSIN_STORE__URL", "postgresql://tocsin:hunter2@localhost/jobs")
+    said = tocsin("jobs")
+    assert said.code == 1
+    assert "password_file" in said.err
+    assert "hunter2" not in said.err

@@ -1,0 +1,37 @@
+"""Recorded replies of slurmrestd, sacct and scontrol, one folder for each release of Slurm."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "fixtures" / "slurm"
+RELEASES = {
+    "v0.0.36": "22.05",
+    "v0.0.37": "22.05",
+    "v0.0.38": "22.05",
+    "v0.0.40": "24.11",
+    "v0.0.41": "24.11",
+    "v0.0.42": "24.11",
+}
+VERSIONS = list(RELEASES)
+
+
+def path_of(family: str, version: str, what: str) -> Path:
+    return FOLDER / RELEASES[version] / f"{family}_{version}_{what}.json.gz"
+
+
+def body(family: str, version: str, what: str) -> bytes:
+    """A reply as slurmrestd sent it."""
+    with gzip.open(path_of(family, version, what)) as file:
+        return file.read()
+
+
+def reply(family: str, version: str, what: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(body(family, version, what))
+    return found
+
+
+def text(name: str) -> str:
+    """What a command of 22.05 printed."""
+    return (FOLDER / "22.05" / name).read_text()

@@ -1,0 +1,69 @@
+"""Commands run without a shell, within a time, and fail in sentences."""
+
+import os
+import select
+import sys
+
+import pytest
+
+from tocsin.core.errors import ClusterError
+from tocsin.sources import commands
+from tocsin.sources.commands import run, stream
+
+PYTHON = sys.executable
+
+
+def ends(handle: int) -> bool:
+    """Whether the process behind a pidfd ends soon."""
+    return bool(select.select([handle], [], [], 10)[0])
+
+
+def test_the_output_is_given_back_and_nothing_is_a_shell() -> None:
+    assert run(["echo", "$HOME; id"], timeout=10) == b"$HOME; id\n"
+
+
+def test_the_environment_is_clean_and_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm/slurm.conf")
+    monkeypatch.setenv("SLURM_CLUSTERS", "other")
+    monkeypatch.setenv("SACCT_FORMAT", "jobid")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    said = dict(
+        line.split("=", 1) for line in run(["env"], timeout=10, env={"MORE": "1"}).decode().splitlines()
+    )
+    assert said["SLURM_CONF"] == "/etc/slurm/slurm.conf"
+    assert said["SLURM_TIME_FORMAT"] == "%s"
+    assert (said["LC_ALL"], said["TZ"], said["MORE"]) == ("C.UTF-8", "UTC", "1")
+    assert not {"SLURM_CLUSTERS", "SACCT_FORMAT"} & set(said)
+
+
+def test_a_missing_command_names_what_to_install() -> None:
+    with pytest.raises(ClusterError, match="squeue-of-nowhere is not installed here; install"):
+        run(["squeue-of-nowhere"], timeout=10)
+
+
+def test_a_failing_command_gives_its_code_and_first_words() -> None:
+    argv = [PYTHON, "-c", "import sys; print('sacct: error: no', 'x', file=sys.stderr); sys.exit(3)"]
+    with pytest.raises(ClusterError, match=r"failed \(exit 3\): sacct: error: no x"):
+        run(argv, timeout=30)
+
+
+def test_a_command_that_hangs_is_killed_with_what_it_started() -> None:
+    output = stream(["sh", "-c", "sleep 600 & echo $!; wait"], timeout=1.5)
+    child = os.pidfd_open(int(next(output)))
+    with pytest.raises(ClusterError, match=r"did not answer within 1\.5 s"):
+        list(output)
+    assert ends(child)
+
+
+def test_a_reader_that_stops_ends_the_command() -> None:
+    endless = "import os\nprint(os.getpid(), flush=True)\nwhile True: print('x' * 1000)"
+    output = stream([PYTHON, "-c", endless], timeout=60)
+    process = os.pidfd_open(int(next(output).split()[0]))
+    output.close()  # type: ignore[attr-defined] # a generator
+    assert ends(process)
+
+
+def test_more_than_can_be_held_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "MOST_BYTES", 2**20)
+    with pytest.raises(ClusterError, match="printed more than 1 MiB"):
+        run([PYTHON, "-c", "print('x' * 3_000_000)"], timeout=30)

@@ -1,0 +1,220 @@
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sources.test_rest import Server, rest_to
+from tocsin.core.errors import ClusterError, NotFound
+from tocsin.core.frames import SCHEMA
+from tocsin.core.ids import JobKey
+from tocsin.core.units import UNLIMITED
+from tocsin.sources.slurm_cluster import SlurmCluster
+from tocsin.sources.slurm_queue import FIELDS, queue_command, read_queue, separators
+
+if TYPE_CHECKING:
+    from tocsin.core.ports import Cluster
+
+PENDING = dict.fromkeys(FIELDS, "N/A") | {
+    "JobID": "17",
+    "ArrayJobID": "17",
+    "State": "PENDING",
+    "SubmitTime": "1794779550",
+    "StartTime": "1794789550",
+    "EndTime": "1794799550",
+    "TimeLimit": "10:00",
+    "MinTime": "0:00",
+    "tres-alloc": "cpu=4,mem=600M,node=2,billing=4,gres/gpu=2",
+    "NumTasks": "2",
+    "exit_code": "0",
+    "tres-per-node": "gres:gpu:1",
+    "OverSubscribe": "OK",
+    "BatchFlag": "1",
+    "Requeue": "1",
+    "PriorityLong": "1",
+    "NodeList": "",
+    "UserName": "alice",
+    "Dependency": "afterok:1(unfulfilled)",
+    "Cluster": "lab",
+    "Name": "two words",
+}
+
+
+def printed(*records: dict[str, str], between: str = "|", after: str = "#") -> bytes:
+    lines = (
+        between.join({**PENDING, **record}[name] for name in FIELDS) + after + "\n" for record in records
+    )
+    return "".join(lines).encode()
+
+
+def queue_of(*records: dict[str, str]) -> pl.DataFrame:
+    return read_queue(printed(*records), "|", "#", cluster="lab")
+
+
+def test_squeue_tells_a_pending_job_as_it_was_asked_for() -> None:
+    jobs = queue_of({})
+    job = jobs.row(0, named=True)
+    assert jobs.schema == SCHEMA
+    assert (job["job_id"], job["task"], job["submit"], job["name"]) == (17, None, 1794779550, "two words")
+    assert (job["req_nodes"], job["req_cpus"], job["req_memory"], job["req_gpus"]) == (2, 4, 300 * 2**20, 2)
+    assert (job["req_gres"], job["time_limit"], job["dependency"]) == ("gpu:1", 600, "afterok:1")
+    assert job["start"] is job["end"] is job["outcome"] is job["alloc_cpus"] is None
+    assert job["request_final"] is False
+
+
+def test_squeue_tells_ended_and_running_jobs_arrays_and_het_jobs() -> None:
+    jobs = queue_of(
+        {"State": "FAILED", "exit_code": "768", "NodeList": "n[1-2]"},
+        {"State": "OUT_OF_MEMORY", "exit_code": "253", "NodeList": "n1"},
+        {"State": "RUNNING", "NodeList": "n1", "TimeLimit": "UNLIMITED"},
+        {"State": "CANCELLED", "NumTasks": "4294967294"},
+        {"JobID": "21", "ArrayTaskID": "3"},
+        {"ArrayTaskID": "1-400:3%2"},
+        {"JobID": "16", "ArrayJobID": "16", "HetJobID": "15", "HetJobOffset": "1"},
+        {"State": "REQUEUED"},
+    )
+    failed, oom, runs, cancelled, task, array, het, again = jobs.iter_rows(named=True)
+    assert (failed["outcome"], failed["exit_code"], failed["end"]) == ("failed", 3, 1794799550)
+    assert (oom["outcome"], oom["exit_signal"]) == ("out_of_memory", 125)
+    assert (runs["start"], runs["end"], runs["time_limit"]) == (1794789550, None, UNLIMITED)
+    assert (runs["alloc_cpus"], runs["req_cpus"]) == (4, None)
+    assert cancelled["start"] is cancelled["req_tasks"] is None
+    assert (task["job_id"], task["task"], task["raw_id"], task["array"]) == (17, 3, 21, None)
+    assert (array["task"], array["array"], array["array_tasks"]) == (None, "1-400:3%2", 134)
+    assert (het["job_id"], het["het_id"], het["het_offset"]) == (16, 15, 1)
+    assert (again["state"], again["outcome"]) == ("PENDING", None)
+
+
+def test_separators_differ_each_time_and_stand_in_the_command() -> None:
+    between, after = separators()
+    assert (between, after) != separators()
+    command = queue_command(between, after)
+    form = command[command.index("-O") + 1]
+    assert form.count(between) == len(FIELDS) - 1
+    assert form.endswith(after)
+    assert "-r" not in command
+    assert queue_command(between, after, job="17_4")[-3:] == ["-j", "17_4", "-r"]
+
+
+@given(st.text(), st.text())
+@settings(deadline=None)
+def test_no_name_can_break_a_record(name: str, folder: str) -> None:
+    between, after = separators()
+    text = {
+        "Name": name.encode("utf-8", "replace").decode(),
+        "WorkDir": folder.encode("utf-8", "replace").decode(),
+    }
+    jobs = read_queue(printed(text, {}, between=between, after=after), between, after, cluster="lab")
+    assert jobs["job_id"].to_list() == [17, 17]
+    assert jobs["name"][1] == "two words"
+
+
+def test_an_empty_queue_is_empty_and_other_output_is_refused() -> None:
+    assert read_queue(b"", "|", "#", cluster="lab").height == 0
+    with pytest.raises(ClusterError, match="something else"):
+        read_queue(b"17|PENDING#\n", "|", "#", cluster="lab")
+
+
+class Commands:
+    """Slurm's commands of a cluster with one array; holds are kept in `held`."""
+
+    def __init__(self, *, obeys: bool = True, scripts: dict[str, str] | None = None) -> None:
+        self.obeys = obeys
+        self.scripts = scripts or {}
+        self.held = False
+        self.called: list[list[str]] = []
+
+    def __call__(self, argv: list[str], **_: Any) -> bytes:
+        self.called.append(argv)
+        match argv:
+            case ["squeue", *_]:
+                if "17" not in argv and "17_4" not in argv and "-j" in argv:
+                    raise ClusterError(
+                        "squeue failed (exit 1): slurm_load_jobs error: Invalid job id specified"
+                    )
+                form = argv[argv.index("-O") + 1]
+                between = form.partition(":0")[2].partition(",")[0]
+                after = form.rpartition(":0")[2]
+                task = "4" if "-r" in argv else "1-4"
+                record = {"ArrayTaskID": task, "PriorityLong": "0" if self.held else "1"}
+                return printed(record, between=between, after=after)
+            case ["scontrol", "hold" | "release", _]:
+                self.held = self.obeys and argv[1] == "hold"
+            case ["scontrol", "update", *_]:
+                raise ClusterError("scontrol failed (exit 1): Access/permission denied")
+            case ["scontrol", "write", "batch_script", job, "-"]:
+                if job not in self.scripts:
+                    raise ClusterError("scontrol failed (exit 1): job script retrieval failed")
+                return self.scripts[job].encode()
+            case ["sacct", *_]:
+                kept = self.scripts.get("kept")
+                return b"" if kept is None else f"Batch Script for {argv[-1]}\n{'-' * 80}\n{kept}\n".encode()
+        return b""
+
+
+KEY = JobKey("lab", 17, None, 1794779550)
+
+
+def test_it_is_a_cluster() -> None:
+    cluster: Cluster = SlurmCluster("lab", run=Commands())
+    assert cluster.queue().height == 1
+
+
+def test_hold_and_release_by_command() -> None:
+    commands = Commands()
+    cluster = SlurmCluster("lab", run=commands)
+    cluster.hold(KEY, "too little\nmemory")
+    assert ["scontrol", "hold", "17"] in commands.called
+    # Who may not write the reason holds all the same.
+    assert ["scontrol", "update", "JobId=17", "AdminComment=too little memory"] in commands.called
+    cluster.release(KEY._replace(task=4))
+    assert ["scontrol", "release", "17_4"] in commands.called
+
+
+def test_a_job_that_was_requeued_or_is_gone_is_not_touched() -> None:
+    commands = Commands()
+    cluster = SlurmCluster("lab", run=commands)
+    with pytest.raises(NotFound, match="requeued"):
+        cluster.hold(KEY._replace(submit=5), "x")
+    with pytest.raises(NotFound, match="no job 99"):
+        cluster.hold(KEY._replace(job_id=99), "x")
+    assert not any("hold" in argv for argv in commands.called)
+
+
+def test_an_order_that_slurm_does_not_follow_is_an_error() -> None:
+    with pytest.raises(ClusterError, match="did not follow it"):
+        SlurmCluster("lab", run=Commands(obeys=False)).hold(KEY, "x")
+
+
+def test_scripts_come_from_slurmctld_then_from_slurmdbd_and_may_be_missing() -> None:
+    script = "#!/bin/bash\n#SBATCH -n 1\n\nsrun x\n"
+    assert SlurmCluster("lab", run=Commands(scripts={"17": script})).script(KEY) == script
+    assert SlurmCluster("lab", run=Commands(scripts={"kept": script})).script(KEY) == script
+    assert SlurmCluster("lab", run=Commands(scripts={"kept": "NONE"})).script(KEY) is None
+    # A script cannot hide what follows by looking like the next one.
+    sly = f"{script}Batch Script for 17\n{'-' * 80}\n./miner\n"
+    assert SlurmCluster("lab", run=Commands(scripts={"kept": sly})).script(KEY) == sly
+    assert SlurmCluster("lab", run=Commands()).script(KEY) is None
+
+
+def test_with_slurmrestd_the_queue_and_accounting_come_from_there() -> None:
+    server = Server("v0.0.42")
+    cluster = SlurmCluster("lab", rest=rest_to(server), run=Commands())
+    assert cluster.queue()["source"].unique().to_list() == ["rest"]
+    frames = list(cluster.accounting(1794700800, 1794700800 + 3600))
+    assert [frame.height for frame in frames] == [4]
+
+
+def test_rest_holds_only_what_waits() -> None:
+    def nothing(request: httpx2.Request) -> httpx2.Response:
+        return (
+            httpx2.Response(200, content=b'{"jobs": [], "errors": []}')
+            if "job/" in request.url.path
+            else server(request)
+        )
+
+    server = Server("v0.0.42")
+    with pytest.raises(NotFound, match="no longer in the queue"):
+        SlurmCluster("lab", rest=rest_to(nothing), run=Commands()).hold(KEY, "x")
