@@ -70,7 +70,9 @@ def run_import(
 
 def reached(store: Store, prefix: str) -> int | None:
     """The furthest position of the imports whose identity begins so; None where there was none."""
-    position = sa.select(sa.func.max(imports.c.position)).where(imports.c.identity.startswith(prefix, autoescape=True))
+    position = sa.select(sa.func.max(imports.c.position)).where(
+        imports.c.identity.startswith(prefix, autoescape=True)
+    )
     with store.reading() as connection:
         return connection.execute(position).scalar()
 

@@ -1,0 +1,60 @@
+"""Run the benchmarks, write bench/results/*.json and the table in docs/benchmarks.md: `python -m bench [NAME...]`."""
+
+import importlib
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.owed import OWED, rows
+
+NAMES = ("startup", "intake", "store", "scripts", "history", "watch")
+RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+
+
+def main(names: list[str]) -> int:
+    unknown = set(names) - set(NAMES)
+    if unknown:
+        print(
+            f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}",
+            file=sys.stderr,
+        )
+        return 2
+    RESULTS.mkdir(exist_ok=True)
+    for name in names or NAMES:
+        print(f"bench {name} ...", file=sys.stderr, flush=True)
+        start = time.perf_counter()
+        result: dict[str, Any] = importlib.import_module(f"bench.{name}").run()
+        result["bench_seconds"] = round(time.perf_counter() - start, 1)
+        (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
+    results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
+    table = rows(results)
+    PAGE.write_text(_page(table))
+    for row in table:
+        print(row)
+    return 0
+
+
+def _page(table: list[str]) -> str:
+    cores = len(os.sched_getaffinity(0))
+    return "\n".join(
+        [
+            "# Benchmarks",
+            "",
+            f"Written by `make bench` on {cores} cores, Python {platform.python_version()}. "
+            f"Public logs are read from `TOCSIN_DATA`; {len(OWED)} figures are owed.",
+            "",
+            "| what | owed | measured | |",
+            "|---|---|---|---|",
+            *table,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

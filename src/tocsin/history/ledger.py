@@ -1,0 +1,370 @@
+"""History job by job: the same numbers as the replay of a log, kept up to date while a cluster is watched."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from math import nan
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.machine import Machine
+from tocsin.core.stages import Stage
+from tocsin.core.units import UNLIMITED
+from tocsin.history import recipe
+
+__all__ = ["Group", "Ledger"]
+
+_HOUR, _DAY = 3600, 86400
+_LONG = 2**38
+_SUBMITTED, _STARTED, _RELEASED = 0, 1, 2
+_CODES = {str(outcome): number for outcome, number in recipe.CLASSES.items()}
+_FIELDS = list(dict.fromkeys(name for key in recipe.KEYS for name in key.fields))
+_READ = list(
+    dict.fromkeys(
+        (
+            "cluster",
+            "job_id",
+            "task",
+            "submit",
+            "start",
+            "known_at",
+            "outcome",
+            "elapsed",
+            "max_memory",
+            "req_memory",
+            "time_limit",
+            *_FIELDS,
+        )
+    )
+)
+
+
+class Ledger:
+    """What is known now, as a Past. Jobs are told by `learn` in any order; each counts from its own instant on.
+
+    Questions come in order of time. One about a moment before the last one is answered from what is known by now.
+    """
+
+    def __init__(
+        self, *, machine: Machine | None = None, scripts: Callable[[str], str | None] | None = None
+    ) -> None:
+        self.machine = machine
+        self.known_until = 0
+        """The instant up to which everything has been counted."""
+        self._scripts = scripts
+        self.groups: list[dict[tuple[Any, ...], Group]] = [{} for _ in recipe.KEYS]
+        """For each key of the recipe, what is known of each of its values."""
+        self.told: dict[tuple[Any, ...], tuple[int, int]] = {}
+        """What has been told of each job (1 that it was submitted, 2 that it started, 4 how it ended), and when the last
+        of it became known."""
+        self._events: list[tuple[Any, ...]] = []
+
+    def script(self, digest: str) -> str | None:
+        return self._scripts(digest) if self._scripts else None
+
+    def learn(self, jobs: pl.DataFrame) -> None:
+        """Take note of jobs as they now stand; what was told before of a job is not counted again."""
+        for row in jobs.select(_READ).iter_rows(named=True):
+            key = (row["submit"], row["job_id"], -1 if row["task"] is None else row["task"], row["cluster"])
+            told, last = self.told.get(key, (0, 0))
+            moments = (row["submit"], row["start"], row["known_at"] if row["outcome"] is not None else None)
+            for what, at in enumerate(moments):
+                if at is not None and not told & 1 << what:
+                    heappush(self._events, (at, what, key, row))
+                    told, last = told | 1 << what, max(last, at)
+            self.told[key] = (told, last)
+
+    def advance(self, until: int) -> None:
+        """Count everything that became known up to and at this instant."""
+        self._apply((until, _RELEASED + 1))
+        self.known_until = max(self.known_until, until)
+
+    def features(self, jobs: pl.DataFrame, *, stage: Stage) -> pl.DataFrame:
+        """One row a job, in order; a job that never reaches the stage has no values."""
+        rows = list(jobs.select(*_READ, "end").iter_rows(named=True))
+        moments = [recipe.moment(row["submit"], row["start"], row["end"], stage) for row in rows]
+        order = sorted(
+            (number for number, at in enumerate(moments) if at is not None),
+            key=lambda n: (moments[n], rows[n]["job_id"], -1 if rows[n]["task"] is None else rows[n]["task"]),
+        )
+        found: list[list[float]] = [[nan] * (len(recipe.KEYS) * len(recipe.STATISTICS))] * len(rows)
+        for number in order:
+            at, row = moments[number], rows[number]
+            assert at is not None, "those without a moment were left out"
+            if stage is Stage.SUBMIT:
+                # Of the jobs submitted in the same second, those with a smaller id came before.
+                key = (
+                    row["submit"],
+                    row["job_id"],
+                    -1 if row["task"] is None else row["task"],
+                    row["cluster"],
+                )
+                self._apply((at, _SUBMITTED, key))
+                self._apply_released(at)
+                self.known_until = max(self.known_until, at - 1)
+            else:
+                self.advance(at)
+            found[number] = [value for group in self._of(row) for value in _read(group, at)]
+        frame = pl.DataFrame(found, schema=dict.fromkeys(recipe.columns(), pl.Float32), orient="row")
+        return frame.fill_nan(None)
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def counted(self) -> dict[tuple[Any, ...], tuple[int, int]]:
+        """What was told and is counted by now; the rest lies ahead."""
+        counted = dict(self.told)
+        for _, what, key, _ in self._events:
+            counted[key] = (counted[key][0] & ~(1 << what), counted[key][1])
+        return counted
+
+    def _apply(self, before: tuple[Any, ...]) -> None:
+        events = self._events
+        while events and events[0][: len(before)] < before:
+            _, what, _, row = heappop(events)
+            self._count(what, row)
+
+    def _apply_released(self, at: int) -> None:
+        """What else happened in this second, except for submissions: starts and outcomes are known by it."""
+        later = []
+        events = self._events
+        while events and events[0][0] <= at:
+            event = heappop(events)
+            if event[1] == _SUBMITTED:
+                later.append(event)
+            else:
+                self._count(event[1], event[3])
+        for event in later:
+            heappush(events, event)
+
+    def _count(self, what: int, row: dict[str, Any]) -> None:
+        if what == _RELEASED:
+            release = _Release(row)
+            for group in self._of(row, make=True):
+                if group is not None:
+                    group.release(release)
+        else:
+            for group in self._of(row, make=True):
+                if group is not None:
+                    if what == _SUBMITTED:
+                        group.submission(row["submit"])
+                    else:
+                        group.started += 1
+
+    def _of(self, row: dict[str, Any], *, make: bool = False) -> Iterator["Group | None"]:
+        """The job's group of each key; None where it has no such key."""
+        for key, groups in zip(recipe.KEYS, self.groups, strict=True):
+            if row[key.fields[0]] is None:
+                yield None
+                continue
+            name = tuple([row[field] for field in key.fields])
+            group = groups.get(name)
+            if group is None:
+                group = Group()
+                if make:
+                    groups[name] = group
+            yield group
+
+
+class _Release:
+    """An outcome as every key's group counts it."""
+
+    __slots__ = ("code", "elapsed", "known", "memory", "memory_used", "started", "time_used")
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        self.code = _CODES[row["outcome"]]
+        self.known = row["known_at"]
+        self.started = row["start"] is not None
+        self.elapsed = None if row["elapsed"] is None else min(row["elapsed"], _LONG - 1)
+        self.memory = None if row["max_memory"] is None else min(row["max_memory"] >> 10, _LONG - 1)
+        self.time_used = _ratio(self.elapsed, row["time_limit"])
+        self.memory_used = _ratio(row["max_memory"], row["req_memory"])
+
+
+def _ratio(used: int | None, asked: int | None) -> int | None:
+    """Used over asked in 1/1024, at most 64."""
+    if used is None or used < 0 or not asked or asked < 0 or asked >= UNLIMITED:
+        return None
+    whole, rest = divmod(used, asked)
+    return min(min(whole, 64) * 1024 + int(rest * 1024 / asked), 64 * 1024)
+
+
+class Group:
+    """What is known of the jobs that share a key."""
+
+    __slots__ = (
+        "completed",
+        "counts",
+        "day",
+        "elapsed_last",
+        "elapsed_least",
+        "elapsed_most",
+        "ended",
+        "hour",
+        "last_known",
+        "last_submit",
+        "memory_most",
+        "memory_used",
+        "recent",
+        "released",
+        "released_started",
+        "started",
+        "streak",
+        "submitted",
+        "time_used",
+        "week",
+        "week_failed",
+        "week_unsuccessful",
+    )
+
+    def __init__(self) -> None:
+        self.ended = self.completed = self.released = self.released_started = self.started = (
+            self.submitted
+        ) = 0
+        self.streak = self.last_known = self.week_failed = self.week_unsuccessful = 0
+        self.counts: dict[int, int] = {}
+        self.recent = bytearray()
+        self.week: deque[tuple[int, int]] = deque()
+        self.hour: deque[int] = deque()
+        self.day: deque[int] = deque()
+        self.time_used: tuple[int, ...] = ()
+        self.memory_used: tuple[int, ...] = ()
+        self.elapsed_last = self.elapsed_least = self.elapsed_most = self.memory_most = nan
+        self.last_submit: int | None = None
+
+    def submission(self, at: int) -> None:
+        self.submitted += 1
+        self.last_submit = at
+        self.hour.append(at)
+        self.day.append(at)
+        self.forget(at)
+
+    def release(self, release: _Release) -> None:
+        self.released += 1
+        self.released_started += release.started
+        code = release.code
+        if code not in recipe.COUNTED:
+            return
+        self.ended += 1
+        self.counts[code] = self.counts.get(code, 0) + 1
+        self.recent.append(code)
+        del self.recent[: -recipe.LAST[-1]]
+        self.week.append((release.known, code))
+        self.week_failed += code in recipe.FAILED
+        self.week_unsuccessful += code in recipe.UNSUCCESSFUL
+        self.last_known = release.known
+        if code in recipe.UNSUCCESSFUL:
+            self.streak = max(self.streak, 0) + 1
+        else:
+            self.streak = min(self.streak, 0) - 1
+        if release.time_used is not None:
+            self.time_used = (*self.time_used, release.time_used)[-recipe.RECENT :]
+        if release.memory_used is not None:
+            self.memory_used = (*self.memory_used, release.memory_used)[-recipe.RECENT :]
+        if code == recipe.COMPLETED:
+            self._complete(release)
+        self.forget(release.known)
+
+    def _complete(self, release: _Release) -> None:
+        self.completed += 1
+        if release.elapsed is not None:
+            self.elapsed_last = release.elapsed
+            # nan is neither above nor below anything
+            self.elapsed_least = (
+                release.elapsed if not self.elapsed_least <= release.elapsed else self.elapsed_least
+            )
+            self.elapsed_most = (
+                release.elapsed if not self.elapsed_most >= release.elapsed else self.elapsed_most
+            )
+        if release.memory is not None:
+            memory = release.memory * 1024
+            self.memory_most = memory if not self.memory_most >= memory else self.memory_most
+
+    def to_json(self) -> list[Any]:
+        """All of it as plain values, in the order of the slots."""
+        return [_plain(getattr(self, name)) for name in Group.__slots__]
+
+    @classmethod
+    def from_json(cls, values: list[Any]) -> "Group":
+        group = cls()
+        for name, value in zip(cls.__slots__, values, strict=True):
+            setattr(group, name, _LIKE[name](value) if name in _LIKE else value)
+        return group
+
+    def forget(self, now: int) -> None:
+        """Let go of what no window reaches any more."""
+        while self.week and self.week[0][0] <= now - recipe.WEEK:
+            _, code = self.week.popleft()
+            self.week_failed -= code in recipe.FAILED
+            self.week_unsuccessful -= code in recipe.UNSUCCESSFUL
+        while self.hour and self.hour[0] < now - _HOUR:
+            self.hour.popleft()
+        while self.day and self.day[0] < now - _DAY:
+            self.day.popleft()
+
+
+_LIKE: dict[str, Callable[[Any], Any]] = {
+    "counts": dict,
+    "recent": bytearray,
+    "week": lambda pairs: deque((known, code) for known, code in pairs),
+    "hour": deque,
+    "day": deque,
+    "time_used": tuple,
+    "memory_used": tuple,
+    **dict.fromkeys(
+        ("elapsed_last", "elapsed_least", "elapsed_most", "memory_most"),
+        lambda value: nan if value is None else value,
+    ),
+}
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; there is no nan in JSON."""
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, bytearray | deque | tuple):
+        return list(value)
+    return None if value != value else value
+
+
+def _read(group: Group | None, at: int) -> Iterator[float]:
+    """The statistics in the recipe's order."""
+    if group is None:
+        yield from [nan] * len(recipe.STATISTICS)
+        return
+    group.forget(at)
+    ended, week = group.ended, len(group.week)
+    yield ended
+    yield week
+    for classes, in_week in (
+        (recipe.FAILED, group.week_failed),
+        (recipe.UNSUCCESSFUL, group.week_unsuccessful),
+    ):
+        yield _share(sum(group.counts.get(code, 0) for code in classes), ended)
+        for number in recipe.LAST:
+            last = group.recent[-number:]
+            yield _share(sum(code in classes for code in last), len(last))
+        yield _share(in_week, week)
+    for classes in (recipe.TIMEOUT, recipe.OUT_OF_MEMORY, recipe.NODE):
+        yield _share(sum(group.counts.get(code, 0) for code in classes), ended)
+    yield group.recent[-1] if ended else nan
+    yield group.streak
+    yield at - group.last_known if ended else nan
+    for shares in (group.time_used, group.memory_used):
+        yield _share(sum(shares), len(shares)) / 1024
+    yield group.completed
+    yield group.elapsed_last
+    yield group.elapsed_least
+    yield group.elapsed_most
+    yield group.memory_most
+    yield group.submitted
+    yield len(group.hour)
+    yield len(group.day)
+    yield nan if group.last_submit is None else at - group.last_submit
+    running = group.started - group.released_started
+    yield running
+    yield group.submitted - group.released - running
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else nan

@@ -1,0 +1,321 @@
+"""History over a whole log at once: for each job, what was known at its moment, in a few sorts and sums.
+
+All sums are of whole numbers, so that a value depends on nothing but what it counts: outcomes that become known later
+cannot change a single bit of it, and the ledger, which counts one by one, comes to the same.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tocsin.core.fields import KEY
+from tocsin.core.machine import Machine
+from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.core.units import UNLIMITED
+from tocsin.history import recipe
+
+__all__ = ["Replay"]
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
+
+_HOUR, _DAY = 3600, 86400
+_NEVER = np.int64(2**40)  # later than any instant
+_LONG = np.int64(2**38)  # longer than any run, larger (in KiB) than any memory
+_MIXERS = tuple(np.uint64(2 * (0x9E3779B97F4A7C15 * n % 2**63) + 1) for n in range(1, 9))
+
+
+class Replay:
+    """A finished log as a Past. `log` must hold every job that the asked-for jobs could know of."""
+
+    def __init__(
+        self,
+        log: pl.DataFrame,
+        *,
+        machine: Machine | None = None,
+        scripts: Callable[[str], str | None] | None = None,
+        keys: tuple[recipe.Key, ...] = tuple(recipe.KEYS),
+    ) -> None:
+        self.machine = machine
+        self._scripts = scripts
+        self._keys = keys
+        self._log = log.sort("submit", "job_id", "task", nulls_last=False)
+        self._columns = _Columns(self._log)
+
+    def script(self, digest: str) -> str | None:
+        return self._scripts(digest) if self._scripts else None
+
+    def features(self, jobs: pl.DataFrame, *, stage: Stage) -> pl.DataFrame:
+        """One row a job, in order; a job that never reaches the stage has no values."""
+        asked = _Asked.of(jobs, self._log, self._columns, stage)
+        found: dict[str, Floats] = {}
+        for key, log_groups, groups in self._groups(jobs):
+            for name, values in _statistics(self._columns, log_groups, asked, groups):
+                found[recipe.column(key.name, name)] = values
+        return pl.DataFrame(found).fill_nan(None)
+
+    def _groups(self, jobs: pl.DataFrame) -> Iterator[tuple[recipe.Key, Ints, Ints]]:
+        """For each key the number of every row's group, the log's and the jobs'; -1 where a job has no such key."""
+        same = jobs is self._log
+        hashed: dict[str, npt.NDArray[np.uint64]] = {}
+        rows = self._log if same else pl.concat([self._log.select(_FIELDS), jobs.select(_FIELDS)])
+        for name in _FIELDS:
+            hashed[name] = rows[name].hash(seed=0).to_numpy()
+        for key in self._keys:
+            mixed = np.zeros(rows.height, np.uint64)
+            for mixer, name in zip(_MIXERS, key.fields, strict=False):
+                mixed = (mixed ^ hashed[name]) * mixer
+            numbers = np.unique(mixed, return_inverse=True)[1].astype(np.int64)
+            numbers[rows[key.fields[0]].is_null().to_numpy()] = -1
+            cut = self._log.height
+            yield key, numbers[:cut], numbers if same else numbers[cut:]
+
+
+_FIELDS = list(dict.fromkeys(name for key in recipe.KEYS for name in key.fields))
+
+
+class _Columns:
+    """The log's columns as whole numbers, once for all keys."""
+
+    def __init__(self, log: pl.DataFrame) -> None:
+        self.submit = _ints(log["submit"], 0)
+        self.start = _ints(log["start"], _NEVER)
+        known = _ints(log["known_at"], _NEVER)
+        code = log["outcome"].replace_strict(
+            {str(outcome): number for outcome, number in recipe.CLASSES.items()},
+            default=-1,
+            return_dtype=pl.Int64,
+        )
+        self.code = _ints(code, -1)
+        self.known = np.where(self.code >= 0, known, _NEVER)
+        by_key = log.select(pl.struct(KEY).rank("ordinal")).to_series().to_numpy()
+        order = np.lexsort((by_key, self.known))
+        self.released = order[self.known[order] < _NEVER]
+        self.elapsed = np.minimum(_ints(log["elapsed"], -1), _LONG - 1)
+        self.memory = np.minimum(_ints(log["max_memory"], -1) >> 10, _LONG - 1)
+        self.time_used = ratio(self.elapsed, _ints(log["time_limit"], 0))
+        self.memory_used = ratio(_ints(log["max_memory"], -1), _ints(log["req_memory"], 0))
+
+
+def ratio(used: Ints, asked: Ints) -> Ints:
+    """Used over asked in 1/1024, at most 64; -1 where one of them is not known."""
+    good = (used >= 0) & (asked > 0) & (asked < UNLIMITED)
+    safe = np.where(good, asked, 1)
+    # Divided first where the product would not fit: memory is counted in bytes.
+    whole, rest = np.divmod(np.where(good, used, 0), safe)
+    shares = np.minimum(whole, 64) * 1024 + (rest.astype(np.float64) * 1024 / safe).astype(np.int64)
+    return np.where(good, np.minimum(shares, 64 * 1024), -1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The moments asked for."""
+
+    at: Ints
+    """When; later than anything for a job that never reaches the stage."""
+    place: Ints
+    """How many jobs of the log were submitted before: by key within a second at the submission itself."""
+    hour: Ints
+    day: Ints
+
+    @classmethod
+    def of(cls, jobs: pl.DataFrame, log: pl.DataFrame, columns: _Columns, stage: Stage) -> "_Asked":
+        at = _moments(jobs, stage)
+        place = np.searchsorted(columns.submit, at, side="right")
+        if stage is Stage.SUBMIT:
+            numbered = log.select(KEY).with_row_index("place")
+            own = jobs.select(KEY).join(
+                numbered, on=KEY, how="left", nulls_equal=True, maintain_order="left"
+            )["place"]
+            place = np.where(own.is_null().to_numpy(), place, _ints(own, 0))
+        return cls(
+            at,
+            place.astype(np.int64),
+            np.searchsorted(columns.submit, at - _HOUR, side="left").astype(np.int64),
+            np.searchsorted(columns.submit, at - _DAY, side="left").astype(np.int64),
+        )
+
+
+def _moments(jobs: pl.DataFrame, stage: Stage) -> Ints:
+    if stage is Stage.SUBMIT:
+        return _ints(jobs["submit"], 0)
+    if stage is Stage.END:
+        return _ints(jobs["end"], _NEVER)
+    start = _ints(jobs["start"], _NEVER)
+    return np.where(start < _NEVER, start + EARLY_SECONDS, _NEVER) if stage is Stage.EARLY else start
+
+
+class _Sequence:
+    """Rows of the log sorted by group and then by time, and where each asked-for moment falls among them."""
+
+    def __init__(self, rows: Ints, times: Ints, groups: Ints, span: np.int64) -> None:
+        """`rows` come in order of time; those of no group are left out."""
+        rows, times = rows[groups[rows] >= 0], times[groups[rows] >= 0]
+        order = np.argsort(groups[rows], kind="stable")
+        self.rows = rows[order]
+        self.groups = groups[self.rows]
+        self._at = self.groups * span + times[order]
+        self._span = span
+
+    def upto(self, groups: Ints, times: Ints) -> Ints:
+        """How many are in this group's reach: at or before the time."""
+        return np.searchsorted(self._at, groups * self._span + times, side="right")
+
+    def before(self, groups: Ints, times: Ints) -> Ints:
+        return np.searchsorted(self._at, groups * self._span + times, side="left")
+
+    def sums(self, values: npt.NDArray[Any]) -> Ints:
+        """Running totals over the sorted rows, zero in front."""
+        return np.concatenate(([0], np.cumsum(values[self.rows], dtype=np.int64)))
+
+
+def _statistics(log: _Columns, log_groups: Ints, asked: _Asked, groups: Ints) -> Iterator[tuple[str, Floats]]:
+    """Every statistic of one key, computed with the questions sorted by group and moment."""
+    order = np.lexsort((asked.place, asked.at, groups))
+    group, at = groups[order], asked.at[order]
+    reached = (group >= 0) & (at < _NEVER)
+    ask = _Question(log, log_groups, group, np.where(reached, at, 0))
+    place, hour, day = asked.place[order], asked.hour[order], asked.day[order]
+    for name, values in (*ask.outcomes(), *ask.usage(), *ask.submissions(place, hour, day)):
+        result = np.empty(len(order), np.float32)
+        result[order] = np.where(reached, values, np.nan)
+        yield name, result
+
+
+class _Question:
+    """One key's answers for sorted (group, moment) pairs."""
+
+    def __init__(self, log: _Columns, log_groups: Ints, group: Ints, at: Ints) -> None:
+        self.log, self.log_groups = log, log_groups
+        self.group, self.at = np.maximum(group, 0), at
+        self.span = np.int64(max(_last(log.submit), _last(log.start), _last(log.known), _last(at)) + _DAY)
+        released = log.released
+        self.all = _Sequence(released, log.known[released], log_groups, self.span)
+        counted = released[np.isin(log.code[released], list(recipe.COUNTED))]
+        self.seen = _Sequence(counted, log.known[counted], log_groups, self.span)
+        self.now = self.seen.upto(self.group, at)
+        self.first = self.seen.before(self.group, np.zeros_like(at))
+
+    def outcomes(self) -> Iterator[tuple[str, Any]]:
+        seen, now, first = self.seen, self.now, self.first
+        code = self.log.code
+        week = np.maximum(seen.upto(self.group, np.maximum(self.at - recipe.WEEK, -1)), first)
+        yield "ended", now - first
+        yield "ended_week", now - week
+        for name, classes in (("failed", recipe.FAILED), ("unsuccessful", recipe.UNSUCCESSFUL)):
+            total = seen.sums(np.isin(code, list(classes)))
+            yield name, _share(total, first, now)
+            for number in recipe.LAST:
+                yield f"{name}_last{number}", _share(total, np.maximum(now - number, first), now)
+            yield f"{name}_week", _share(total, week, now)
+        for name, classes in (
+            ("timeout", recipe.TIMEOUT),
+            ("out_of_memory", recipe.OUT_OF_MEMORY),
+            ("node", recipe.NODE),
+        ):
+            yield name, _share(seen.sums(np.isin(code, list(classes))), first, now)
+        if not len(seen.rows):
+            yield from (
+                ("last", np.full(len(now), np.nan)),
+                ("streak", now * 0),
+                ("since", np.full(len(now), np.nan)),
+            )
+            return
+        any_, last = now > first, np.maximum(now - 1, 0)
+        yield "last", np.where(any_, code[seen.rows][last], np.nan)
+        yield "streak", np.where(any_, _streaks(seen, np.isin(code, list(recipe.UNSUCCESSFUL)))[last], 0)
+        yield "since", np.where(any_, self.at - self.log.known[seen.rows][last], np.nan)
+
+    def usage(self) -> Iterator[tuple[str, Any]]:
+        log = self.log
+        for name, shares in (("time_used", log.time_used), ("memory_used", log.memory_used)):
+            part = self._part(shares >= 0)
+            total = part.seen.sums(shares)
+            recent = np.maximum(part.now - recipe.RECENT, part.first)
+            yield name, _share(total, recent, part.now) / 1024
+        completed = log.code == recipe.COMPLETED
+        done = self._part(completed)
+        yield "completed", done.now - done.first
+        run = self._part(completed & (log.elapsed >= 0))
+        yield "elapsed_last", run.at_last(log.elapsed[run.seen.rows])
+        yield "elapsed_least", run.at_last(-_highest(run.seen, -log.elapsed))
+        yield "elapsed_most", run.at_last(_highest(run.seen, log.elapsed))
+        large = self._part(completed & (log.memory >= 0))
+        yield "memory_most", large.at_last(_highest(large.seen, log.memory) * 1024)
+
+    def submissions(self, place: Ints, hour: Ints, day: Ints) -> Iterator[tuple[str, Any]]:
+        log, group = self.log, self.group
+        rows = np.arange(len(log.submit), dtype=np.int64)
+        sent = _Sequence(rows, rows, self.log_groups, np.int64(len(rows) + 1))
+        upto, first = sent.before(group, place), sent.before(group, np.zeros_like(place))
+        yield "submitted", upto - first
+        yield "submitted_hour", np.maximum(upto - sent.before(group, hour), 0)
+        yield "submitted_day", np.maximum(upto - sent.before(group, day), 0)
+        last = log.submit[sent.rows][np.maximum(upto - 1, 0)] if len(sent.rows) else np.zeros_like(upto)
+        yield "since_submitted", np.where(upto > first, self.at - last, np.nan)
+        begun = np.argsort(log.start, kind="stable")
+        begun = begun[log.start[begun] < _NEVER]
+        started = _Sequence(begun, log.start[begun], self.log_groups, self.span)
+        runs = started.upto(group, self.at) - started.before(group, np.zeros_like(self.at))
+        ended, none = self.all.upto(group, self.at), self.all.before(group, np.zeros_like(self.at))
+        ran = self.all.sums(log.start < _NEVER)
+        running = runs - (ran[ended] - ran[none])
+        yield "running", running
+        yield "pending", (upto - first) - (ended - none) - running
+
+    def _part(self, wanted: Flags) -> "_Part":
+        """The outcomes that are wanted, among those that count."""
+        kept = wanted[self.seen.rows]
+        number = np.concatenate(([0], np.cumsum(kept)))
+        part = object.__new__(_Sequence)
+        part.rows, part.groups = self.seen.rows[kept], self.seen.groups[kept]
+        return _Part(part, number[self.now], number[self.first])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    seen: _Sequence
+    now: Ints
+    first: Ints
+
+    def at_last(self, values: npt.NDArray[Any]) -> Any:
+        """The value at the last row in reach, absent where there is none."""
+        if not len(values):
+            return np.full(len(self.now), np.nan)
+        return np.where(self.now > self.first, values[np.maximum(self.now - 1, 0)], np.nan)
+
+
+def _share(total: Ints, low: Ints, high: Ints) -> Any:
+    number = high - low
+    return np.where(number > 0, (total[high] - total[low]) / np.maximum(number, 1), np.nan)
+
+
+def _streaks(seen: _Sequence, flag: Flags) -> Ints:
+    """At each row, how many in a row of its group ended alike: above zero flagged, below zero not."""
+    flags = flag[seen.rows]
+    places = np.arange(len(flags))
+    change = np.ones(len(flags), bool)
+    change[1:] = (flags[1:] != flags[:-1]) | (seen.groups[1:] != seen.groups[:-1])
+    length = places - np.maximum.accumulate(np.where(change, places, 0)) + 1
+    return np.where(flags, length, -length)
+
+
+def _highest(seen: _Sequence, values: Ints) -> Ints:
+    """The highest value so far at each row of its group: each group is lifted above all before it."""
+    lift = seen.groups * (2 * _LONG)
+    highest: Ints = np.maximum.accumulate(values[seen.rows] + lift) - lift
+    return highest
+
+
+def _ints(series: pl.Series, absent: int | np.int64) -> Ints:
+    return series.cast(pl.Int64).fill_null(int(absent)).to_numpy().astype(np.int64, copy=False)
+
+
+def _last(times: Ints) -> int:
+    real = times[times < _NEVER]
+    return int(real.max()) if len(real) else 0

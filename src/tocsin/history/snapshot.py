@@ -1,0 +1,89 @@
+"""The ledger on disk: written to the cache with its watermark, taken up again at the next start.
+
+The cache may be deleted at any time; the ledger is then rebuilt from the store.
+"""
+
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tocsin.history import recipe
+from tocsin.history.ledger import Group, Ledger
+
+__all__ = ["open_ledger", "save_ledger"]
+
+FILE = "history.json.z"
+SCHEMA = 1
+LATE = (
+    7 * 86400
+)  # a record may reach the store so long after its instant and is still counted after a restart
+
+Load = Callable[[int], pl.DataFrame]
+"""Jobs that were alive at this instant or later; 0: all."""
+
+
+def open_ledger(folder: Path, load: Load, fingerprint: Callable[[int], str]) -> Ledger:
+    """The ledger as it was saved, brought up to date, or one made anew from the store.
+
+    `fingerprint` tells what the store holds up to an instant: where that has changed (an older log was imported,
+    jobs were pruned), what was saved is no longer true and is left aside.
+    """
+    saved = _read(folder / FILE)
+    if saved is not None and saved["fingerprint"] == fingerprint(saved["known_until"]):
+        ledger = _restore(saved)
+        ledger.learn(load(saved["known_until"] - LATE))
+    else:
+        ledger = Ledger()
+        ledger.learn(load(0))
+    return ledger
+
+
+def save_ledger(folder: Path, ledger: Ledger, fingerprint: Callable[[int], str]) -> None:
+    """Whole or not at all: a reader sees the old one until the new one is complete."""
+    state = {
+        "schema": SCHEMA,
+        "recipe": _recipe(),
+        "known_until": ledger.known_until,
+        "fingerprint": fingerprint(ledger.known_until),
+        "told": [
+            [list(key), *told]
+            for key, told in ledger.counted().items()
+            if not told[0] & 4 or told[1] >= ledger.known_until - 2 * LATE  # the others never come again
+        ],
+        "groups": [
+            [[list(name), group.to_json()] for name, group in groups.items()] for groups in ledger.groups
+        ],
+    }
+    partial = folder / f".{FILE}.new"
+    partial.write_bytes(zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 1))
+    partial.replace(folder / FILE)
+
+
+def _recipe() -> list[str]:
+    """A ledger of other keys or statistics is of no use."""
+    return [
+        *(f"{key.name}:{','.join(key.fields)}" for key in recipe.KEYS),
+        *(s.name for s in recipe.STATISTICS),
+    ]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        state = json.loads(zlib.decompress(path.read_bytes()))
+    except (OSError, ValueError, zlib.error):
+        return None  # it is a cache: what cannot be read is made anew
+    good = isinstance(state, dict) and state.get("schema") == SCHEMA and state.get("recipe") == _recipe()
+    return state if good else None
+
+
+def _restore(state: dict[str, Any]) -> Ledger:
+    ledger = Ledger()
+    ledger.known_until = state["known_until"]
+    ledger.told = {tuple(key): (bits, last) for key, bits, last in state["told"]}
+    for groups, saved in zip(ledger.groups, state["groups"], strict=True):
+        groups.update((tuple(name), Group.from_json(values)) for name, values in saved)
+    return ledger

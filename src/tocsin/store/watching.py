@@ -1,0 +1,133 @@
+"""What a watcher asks of the store: how far it got, which verdicts were given, and jobs by their keys, many at once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import sqlalchemy as sa
+
+from tocsin.core.fields import KEY
+from tocsin.core.frames import SCHEMA
+from tocsin.store import bulk
+from tocsin.store.database import Store
+from tocsin.store.tables import NO_TASK, imports, jobs, key_text, verdicts
+
+__all__ = ["Progress", "advance", "arrays", "begin", "ended_since", "given", "jobs_named", "living"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the watch of a cluster has come; it is kept as an import that never finishes."""
+
+    number: int
+    began: int
+    """What had ended before the first round is not watched."""
+    reached: int
+    """All that accounting told of up to here is stored and has its verdicts."""
+
+
+def begin(store: Store, cluster: str, now: int) -> Progress:
+    """Where the watch of this cluster stands; the first time, it begins now."""
+    identity = f"watch:{cluster}"
+    query = (
+        sa.select(imports.c.id, imports.c.started, imports.c.position)
+        .where(imports.c.identity == identity)
+        .order_by(imports.c.id)
+        .limit(1)
+    )
+    with store.writing() as connection:
+        row = connection.execute(query).first()
+        if row is None:
+            zeros: dict[str, Any] = dict.fromkeys(("read", "new", "updated", "unchanged"), 0)
+            connection.execute(
+                sa.insert(imports).values(identity=identity, started=now, position=now, rejected={}, **zeros)
+            )
+            row = connection.execute(query).one()
+    return Progress(row.id, row.started, row.position)
+
+
+def advance(store: Store, progress: Progress, reached: int) -> Progress:
+    """Everything up to `reached` is done; it never goes back."""
+    reached = max(reached, progress.reached)
+    if reached != progress.reached:
+        with store.writing() as connection:
+            connection.execute(
+                sa.update(imports)
+                .where(imports.c.id == progress.number, imports.c.position < reached)
+                .values(position=reached)
+            )
+    return Progress(progress.number, progress.began, reached)
+
+
+def given(store: Store, keys: Iterable[str]) -> list[tuple[str, str]]:
+    """(job, stage) of the first verdicts that these jobs have."""
+    wanted = pl.DataFrame({"job": list(keys)}, schema={"job": pl.String})
+    if wanted.is_empty():
+        return []
+    with store.reading() as connection:
+        staged = bulk.stage(connection, verdicts, wanted)
+        rows = connection.execute(
+            sa.select(verdicts.c.job, verdicts.c.stage)
+            .join_from(staged, verdicts, staged.c.job == verdicts.c.job)
+            .where(verdicts.c.seq == 0)
+        ).all()
+    return [(row.job, row.stage) for row in rows]
+
+
+def jobs_named(store: Store, keys: pl.DataFrame) -> pl.DataFrame:
+    """The jobs with these keys, in no order, as one frame with all fields."""
+    if keys.is_empty():
+        return pl.DataFrame(schema=SCHEMA)
+    wanted = keys.select(KEY).unique().with_columns(pl.col("task").fill_null(NO_TASK))
+    with store.reading() as connection:
+        staged = bulk.stage(connection, jobs, wanted)
+        query = sa.select(*(jobs.c[name] for name in SCHEMA)).join_from(
+            staged, jobs, sa.and_(*(jobs.c[name] == staged.c[name] for name in KEY))
+        )
+        return pl.concat([pl.DataFrame(schema=SCHEMA), *bulk.frames(connection, query)], rechunk=True)
+
+
+def living(store: Store, cluster: str) -> pl.DataFrame:
+    """The keys of jobs that had a verdict and no end yet; not of arrays, which end by their tasks."""
+    heard = sa.exists().where(verdicts.c.job == key_text())
+    return _keys(store, jobs.c.cluster == cluster, jobs.c.outcome.is_(None), jobs.c.array.is_(None), heard)
+
+
+def ended_since(store: Store, cluster: str, since: int) -> pl.DataFrame:
+    """The jobs that ended at this instant or later, as far as is known, with their keys, starts and ends."""
+    return _rows(
+        store,
+        (*KEY, "start", "end", "outcome"),
+        jobs.c.cluster == cluster,
+        jobs.c.end >= since,
+        jobs.c.outcome.is_not(None),
+    )
+
+
+def arrays(store: Store, cluster: str, ids: Iterable[int]) -> pl.DataFrame:
+    """The keys of the records without a task that these ids have."""
+    wanted = pl.DataFrame({"job_id": list(ids)}, schema={"job_id": pl.Int64})
+    if wanted.is_empty():
+        return pl.DataFrame(schema={name: SCHEMA[name] for name in KEY})
+    with store.reading() as connection:
+        staged = bulk.stage(connection, jobs, wanted)
+        query = (
+            sa.select(*(jobs.c[name] for name in KEY))
+            .join_from(staged, jobs, staged.c.job_id == jobs.c.job_id)
+            .where(jobs.c.cluster == cluster, jobs.c.task == NO_TASK)
+        )
+        empty = pl.DataFrame(schema={name: SCHEMA[name] for name in KEY})
+        return pl.concat([empty, *bulk.frames(connection, query)])
+
+
+def _keys(store: Store, *conditions: sa.ColumnElement[bool]) -> pl.DataFrame:
+    return _rows(store, KEY, *conditions)
+
+
+def _rows(store: Store, names: Iterable[str], *conditions: sa.ColumnElement[bool]) -> pl.DataFrame:
+    names = list(names)
+    query = sa.select(*(jobs.c[name] for name in names)).where(*conditions)
+    empty = pl.DataFrame(schema={name: SCHEMA[name] for name in names})
+    with store.reading() as connection:
+        return pl.concat([empty, *bulk.frames(connection, query)])

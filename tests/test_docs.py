@@ -1,0 +1,64 @@
+"""The documents are true: every command and option in them exists, and every setting is a setting."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from tocsin.cli.main import cli
+from tocsin.core.settings import Layer, resolve
+
+REPOSITORY = Path(__file__).parents[1]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"(?:^|\| |\$ )(tocsin [^#|\n]*)", re.MULTILINE)
+
+
+def commands() -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        for language, block in _BLOCK.findall(page.read_text()):
+            if language in ("", "console"):
+                found += [(page.name, line.strip()) for line in _COMMAND.findall(block)]
+        found += [(page.name, line) for line in re.findall(r"`(tocsin [a-z][^`]*)`", page.read_text())]
+    return found
+
+
+@pytest.mark.parametrize(("page", "line"), commands())
+def test_a_command_in_the_documents_exists(page: str, line: str) -> None:
+    command: click.Command = cli
+    words = shlex.split(line)[1:]
+    while words and isinstance(command, click.Group) and not words[0].startswith("-"):
+        if words[0].isupper():  # a placeholder such as COMMAND
+            return
+        name = words.pop(0)
+        assert name in command.commands, f"{page}: {line}"
+        command = command.commands[name]
+    known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
+    used = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
+    assert used <= known, f"{page}: {line}"
+
+
+def test_the_settings_in_the_documents_are_settings() -> None:
+    blocks = [
+        block for page in PAGES for language, block in _BLOCK.findall(page.read_text()) if language == "toml"
+    ]
+    assert blocks
+    for block in blocks:
+        resolve([Layer("the documents", tomllib.loads(block))])
+
+
+def test_every_room_is_in_the_architecture() -> None:
+    page = (REPOSITORY / "docs" / "architecture.md").read_text()
+    for room in sorted((REPOSITORY / "src" / "tocsin").iterdir()):
+        if (room / "__init__.py").is_file():
+            assert f"`{room.name}`" in page, f"docs/architecture.md says nothing of the room {room.name}"
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} names {target}"
