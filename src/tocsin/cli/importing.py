@@ -108,10 +108,10 @@ def table(
     """Read tables (CSV, CSV.gz, Parquet) by a mapping of their columns."""
     from tocsin.sources.table import TableFile
 
-    zone = options.zone_of(context, cluster, tz)
+    zone = options.zone_of(context, cluster, tz).key if tz else None  # else the mapping says which
     _import(
         context,
-        [partial(TableFile, file, mapping, cluster=cluster, zone=zone.key) for file in files],
+        [partial(TableFile, file, mapping, cluster=cluster, zone=zone) for file in files],
         strict,
         as_json,
     )
