@@ -8,6 +8,7 @@ TocsinError
 │   └── ScriptError       a job script
 ├── SettingsError         a setting is unknown, of the wrong type or unsafe
 ├── StoreError            the store cannot be opened, is locked, or is of another version
+├── ModelError            a model was changed, is missing, or cannot be used
 ├── ClusterError          Slurm did not answer, or refused
 └── NotFound              what was asked for is not here
 """
@@ -15,6 +16,7 @@ TocsinError
 __all__ = [
     "ClusterError",
     "InputError",
+    "ModelError",
     "NodeListError",
     "NotFound",
     "ScriptError",
@@ -56,6 +58,10 @@ class SettingsError(TocsinError):
 
 class StoreError(TocsinError):
     """The store cannot be opened, is locked, or is of another version."""
+
+
+class ModelError(TocsinError):
+    """A model was changed, is missing, or cannot be used."""
 
 
 class ClusterError(TocsinError):

@@ -1,0 +1,235 @@
+"""`tocsin models`: the versions of each detector's models, and which of them is in service."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tocsin.cli import options
+from tocsin.cli.output import Column, count, print_json, print_table, say
+from tocsin.cli.settings import Context
+from tocsin.core.errors import ModelError
+from tocsin.core.stages import Stage
+from tocsin.core.units import format_instant
+
+if TYPE_CHECKING:
+    from tocsin.models.cards import Card
+    from tocsin.models.registry import Registry
+
+__all__ = ["models"]
+
+_stage = click.option("--stage", type=click.Choice([str(s) for s in Stage]), help="Champion of this stage.")
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def models(context: click.Context) -> None:
+    """List, check and choose models."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_)
+
+
+@models.command("list")
+@click.argument("detector", required=False)
+@options.no_header
+@options.parsable
+@options.as_json
+@click.pass_obj
+def list_(
+    context: Context,
+    detector: str | None = None,
+    noheader: bool = False,
+    parsable2: bool = False,
+    as_json: bool = False,
+) -> None:
+    """List all versions, the oldest first."""
+    registry = _registry(context)
+    rows = [row for name in _detectors(registry, detector) for row in _rows(registry, name)]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        say(f"there is no model in {context.folder.models} yet")
+        return
+    print_table(rows, _COLUMNS, header=not noheader, parsable=parsable2)
+
+
+@models.command()
+@click.argument("detector")
+@click.argument("version", default="champion")
+@_stage
+@options.as_json
+@click.pass_obj
+def show(context: Context, detector: str, version: str, stage: str | None, as_json: bool) -> None:
+    """Show the card of a VERSION, or of the champion."""
+    registry = _registry(context)
+    card = registry.card(detector, registry.resolve(detector, version, stage=Stage(stage) if stage else None))
+    if as_json:
+        print_json(card.to_json())
+    else:
+        _print_card(card, _offices(registry, card))
+
+
+@models.command()
+@click.argument("detector")
+@click.argument("version")
+@_stage
+@click.option("--why", default="by hand", metavar="TEXT", help="The reason, for the card.")
+@options.as_json
+@click.pass_obj
+def promote(
+    context: Context, detector: str, version: str, stage: str | None, why: str, as_json: bool
+) -> None:
+    """Make VERSION (or "challenger") the champion of its stage."""
+    registry = _registry(context)
+    version = registry.resolve(detector, version, stage=Stage(stage) if stage else None)
+    card = registry.card(detector, version)
+    if stage and card.stage != stage:
+        raise ModelError(f"{detector} {version} is a model for {card.stage}, not for {stage}")
+    before = registry.champion(detector, card.stage)
+    registry.promote(detector, version, why=why)
+    _tell(registry, detector, version, before, as_json)
+
+
+@models.command()
+@click.argument("detector")
+@_stage
+@click.option("--why", default="roll-back", metavar="TEXT", help="The reason, for the card.")
+@options.as_json
+@click.pass_obj
+def rollback(context: Context, detector: str, stage: str | None, why: str, as_json: bool) -> None:
+    """Give the place back to the champion before."""
+    registry = _registry(context)
+    wanted = Stage(stage) if stage else None
+    before = registry.champion(detector, wanted)
+    _tell(registry, detector, registry.rollback(detector, wanted, why=why), before, as_json)
+
+
+@models.command()
+@click.argument("detector", required=False)
+@click.argument("version", required=False)
+@options.as_json
+@click.pass_obj
+def verify(context: Context, detector: str | None, version: str | None, as_json: bool) -> None:
+    """Compare every file with its hash; exit 1 with a sentence for each model that is not sound."""
+    registry = _registry(context)
+    if detector and version:
+        wanted = [(detector, registry.resolve(detector, version))]
+    else:
+        wanted = [(name, v) for name in _detectors(registry, detector) for v in registry.versions(name)]
+    results: list[dict[str, Any]] = []
+    for name, v in wanted:
+        try:
+            registry.verify(name, v)
+            trouble = None
+        except ModelError as error:
+            trouble = str(error)
+        results.append({"detector": name, "version": v, "sound": trouble is None, "trouble": trouble})
+    if as_json:
+        print_json(results)
+    bad = [result for result in results if not result["sound"]]
+    for result in bad:
+        say(f"tocsin: {result['trouble']}")
+    if not bad:
+        say(f"{count(len(results), 'model')} checked: every file is as it was written")
+    raise SystemExit(1 if bad else 0)
+
+
+def _registry(context: Context) -> "Registry":
+    from tocsin.models.registry import Registry
+
+    return Registry(context.folder.models)
+
+
+def _tell(registry: "Registry", detector: str, version: str, before: str | None, as_json: bool) -> None:
+    stage = registry.card(detector, version).stage
+    if as_json:
+        print_json({"detector": detector, "stage": str(stage), "champion": version, "before": before})
+    elif before == version:
+        say(f"{detector} {version} is the champion for {stage} already")
+    else:
+        say(f"{detector} {version} is now the champion for {stage} (before: {before or 'none'})")
+
+
+def _detectors(registry: "Registry", detector: str | None) -> list[str]:
+    if detector is None:
+        return registry.detectors()
+    registry.resolve(detector, next(iter(registry.versions(detector)), "1"))  # says so if there is none
+    return [detector]
+
+
+def _rows(registry: "Registry", detector: str) -> list[dict[str, Any]]:
+    """What a listing tells of each version; a card that cannot be read is a row too."""
+    rows = []
+    for version in registry.versions(detector):
+        row: dict[str, Any] = dict.fromkeys(
+            ("aliases", "stage", "target", "engine", "rows", "created", "trouble")
+        )
+        row |= {"detector": detector, "version": version, "aliases": []}
+        try:
+            card = registry.card(detector, version)
+            row |= {
+                "aliases": _offices(registry, card),
+                "stage": str(card.stage),
+                "target": card.target,
+                "engine": card.engine,
+                "rows": card.rows,
+                "created": format_instant(card.created),
+            }
+        except ModelError as error:
+            row["trouble"] = str(error)
+        rows.append(row)
+    return rows
+
+
+def _offices(registry: "Registry", card: "Card") -> list[str]:
+    held = {
+        "champion": registry.champion(card.detector, card.stage),
+        "challenger": registry.challenger(card.detector, card.stage),
+    }
+    return [office for office, version in held.items() if version == card.version]
+
+
+_COLUMNS = [
+    Column("Detector", lambda row: row["detector"], -12),
+    Column("Version", lambda row: row["version"], 7),
+    Column("Alias", lambda row: ",".join(row["aliases"]), -10),
+    Column("Stage", lambda row: row["stage"] or "", -7),
+    Column("Target", lambda row: row["target"] or "", -12),
+    Column("Engine", lambda row: row["engine"] or "cannot be read", -14),
+    Column("Rows", lambda row: "" if row["rows"] is None else str(row["rows"]), 10),
+    Column("Created", lambda row: row["created"] or "", -20),
+]
+
+
+def _print_card(card: "Card", offices: list[str]) -> None:
+    def line(name: str, value: object) -> None:
+        if value not in (None, "", []):
+            click.echo(f"{name:<12} {value}")
+
+    line("model", f"{card.detector} {card.version}" + (f" ({', '.join(offices)})" if offices else ""))
+    line("stage", card.stage)
+    line("target", card.target)
+    line("engine", card.engine)
+    line("created", f"{format_instant(card.created)} by tocsin {card.tocsin}")
+    if card.window:
+        line("window", f"{format_instant(card.window.first)} to {format_instant(card.window.last)}")
+    line("rows", f"{card.rows:,}")
+    line("data", card.data_hash)
+    line("features", f"{len(card.features)}: {', '.join(card.features)}" if card.features else "")
+    line("parameters", ", ".join(f"{name}={value}" for name, value in card.parameters.items()))
+    line("calibration", (card.calibration or {}).get("kind"))
+    line("parent", card.parent)
+    for threshold in card.thresholds:
+        line(
+            "threshold", ", ".join(f"{key} {value}" for key, value in threshold.items() if value is not None)
+        )
+    for figure in card.figures:
+        value = figure.reason if figure.value is None else f"{figure.value:.4f}"
+        interval = "" if figure.low is None else f" [{figure.low:.4f}, {figure.high:.4f}]"
+        line("figure", f"{figure.name} {value}{interval} at {figure.stage}, {figure.split}, {figure.data}")
+    for promotion in card.promotions:
+        line(
+            "promoted", f"{format_instant(promotion.at)} from {promotion.replaced or 'none'}: {promotion.why}"
+        )
+    for name, digest in card.files.items():
+        line("file", f"{name} sha256 {digest}")

@@ -1,0 +1,1 @@
+"""Models: engines, search, time splits, calibration, thresholds, metrics, files and the registry of versions."""

@@ -1,0 +1,116 @@
+"""LightGBM: the default engine, and bagged trees (its random forest) as a rival."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tocsin.core.errors import ModelError
+from tocsin.models.engines import PATIENCE, Engine, Floats, Matrix, Task
+from tocsin.models.lightgbm_text import sound_text
+from tocsin.models.space import Real, Space, Whole
+
+if TYPE_CHECKING:
+    import lightgbm
+
+__all__ = ["BAGGED", "LIGHTGBM"]
+
+_REPEATABLE: Mapping[str, Any] = {"deterministic": True, "force_row_wise": True, "verbosity": -1}
+
+_BAGS: Mapping[str, Any] = {"num_leaves": 255, "bagging_fraction": 0.632, "feature_fraction": 0.6}
+
+_SPACE: Space = {
+    "num_leaves": Whole(8, 255, log=True),
+    "learning_rate": Real(0.02, 0.2, log=True),
+    "min_data_in_leaf": Whole(5, 300, log=True),
+    "feature_fraction": Real(0.4, 1.0),
+    "bagging_fraction": Real(0.5, 1.0),
+    "lambda_l2": Real(1e-3, 30.0, log=True),
+    "min_gain_to_split": Real(1e-4, 1.0, log=True),
+}
+_BAGGED_SPACE: Space = {
+    "num_leaves": Whole(32, 1023, log=True),
+    "min_data_in_leaf": Whole(2, 100, log=True),
+    "feature_fraction": Real(0.2, 1.0),
+    "bagging_fraction": Real(0.4, 0.9),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _LightGBM:
+    booster: "lightgbm.Booster"
+    threads: int
+    averages: bool
+    """Whether it is a forest, which averages its trees; LightGBM adds up their contributions all the same."""
+
+    @property
+    def rounds(self) -> int:
+        return self.booster.current_iteration()
+
+    def predict(self, X: Matrix) -> Floats:
+        return self._predict(X)
+
+    def contributions(self, X: Matrix) -> Floats:
+        values = self._predict(X, pred_contrib=True)
+        return values / self.rounds if self.averages else values
+
+    def save(self, path: Path) -> None:
+        self.booster.save_model(path)
+
+    def _predict(self, X: Matrix, **how: Any) -> Floats:
+        if X.ndim != 2 or X.shape[1] != self.booster.num_feature():
+            raise ModelError(f"the model has {self.booster.num_feature()} features; the rows are {X.shape}")
+        if not len(X):
+            return np.empty((0, X.shape[1] + 1) if how else 0)
+        return np.asarray(self.booster.predict(X, num_threads=self.threads, **how), dtype=np.float64)
+
+
+def _train(task: Task, fixed: Mapping[str, Any]) -> _LightGBM:
+    import lightgbm
+
+    parameters = {
+        "objective": "binary",
+        "bagging_freq": 1,
+        **(_BAGS if fixed else {}),
+        **task.parameters,
+        **fixed,
+        **_REPEATABLE,
+        "seed": task.seed,
+        "num_threads": task.threads,
+    }
+    if task.monotone is not None and any(task.monotone):
+        parameters["monotone_constraints"] = list(task.monotone)
+    rows = lightgbm.Dataset(task.X, task.y, weight=task.weight, params=parameters)
+    later: list[lightgbm.Dataset] = []
+    stop: list[Callable[..., Any]] = []
+    # A forest does not fit its trees to the errors of the ones before: more of them never hurt.
+    if task.valid is not None and not fixed:
+        later = [lightgbm.Dataset(task.valid[0], task.valid[1], reference=rows, params=parameters)]
+        stop = [lightgbm.early_stopping(PATIENCE, first_metric_only=True, verbose=False)]
+    try:
+        booster = lightgbm.train(parameters, rows, task.rounds, valid_sets=later, callbacks=stop)
+    except lightgbm.basic.LightGBMError as error:
+        raise ModelError(f"LightGBM refuses to train: {error}") from None
+    if stop and 0 < booster.best_iteration < booster.current_iteration():
+        best = booster.best_iteration
+        booster = lightgbm.Booster(model_str=booster.model_to_string(num_iteration=best))
+    return _LightGBM(booster, task.threads, averages=parameters.get("boosting") == "rf")
+
+
+def _load(path: Path, threads: int) -> _LightGBM:
+    import lightgbm
+
+    try:
+        text = sound_text(path.read_bytes().decode("ascii"), str(path))
+        averages = "\naverage_output\n" in text.partition("\nTree=")[0]
+        return _LightGBM(lightgbm.Booster(model_str=text), threads, averages)
+    except (lightgbm.basic.LightGBMError, ValueError, TypeError) as error:
+        raise ModelError(f"{path} is no model of LightGBM: {str(error)[:200]}") from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read ({error.strerror})") from None
+
+
+LIGHTGBM = Engine("lightgbm", ".txt", _SPACE, lambda task: _train(task, {}), _load)
+BAGGED = Engine("bagged", ".txt", _BAGGED_SPACE, lambda task: _train(task, {"boosting": "rf"}), _load)

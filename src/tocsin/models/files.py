@@ -1,0 +1,141 @@
+"""Files of a model: read as plain files only, hashed, and written whole or not at all."""
+
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tocsin.core.errors import ModelError
+
+__all__ = ["hashes", "locked", "read_plain", "replace_file", "scratch", "settle"]
+
+_NEW = ".new-"
+_CHUNK = 1 << 20
+_MOST_FILES = 10_000  # a folder with more is no model
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every file below, by its path in the folder. A link, a pipe or a device is refused."""
+    found: dict[str, str] = {}
+    for root, folders, names in os.walk(folder, onerror=_raise):
+        folders.sort()
+        for name in sorted([*names, *(f for f in folders if (Path(root) / f).is_symlink())]):
+            path = Path(root) / name
+            if len(found) == _MOST_FILES:
+                raise ModelError(f"{folder} holds more than {_MOST_FILES:,} files; that is no model")
+            digest = hashlib.sha256()
+            with os.fdopen(_open_plain(path), "rb") as file:
+                while chunk := file.read(_CHUNK):
+                    digest.update(chunk)
+            found[path.relative_to(folder).as_posix()] = digest.hexdigest()
+    return found
+
+
+def read_plain(path: Path, *, most: int) -> bytes:
+    """The bytes of a plain file of bounded size."""
+    with os.fdopen(_open_plain(path), "rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ModelError(f"{path} is refused: it has more than {most:,} bytes")
+    return content
+
+
+def replace_file(path: Path, content: bytes, *, beside: Path) -> None:
+    """Write the file in the folder `beside` and rename it: a reader sees the old bytes or the new ones."""
+    partial = beside / f"{_NEW}{secrets.token_hex(8)}"
+    try:
+        with partial.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        _sync(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The folder to ourselves, among all processes and threads that ask in this way."""
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o660)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def scratch(beside: Path) -> Iterator[Path]:
+    """An empty folder in `beside`, removed at the end unless it was renamed; also clears what killed writers left.
+
+    A writer holds a lock on its folder, which the kernel drops when the writer dies.
+    """
+    with locked(beside):
+        for left in beside.glob(f"{_NEW}*"):
+            _clear(left)
+        folder = beside / f"{_NEW}{secrets.token_hex(8)}"
+        folder.mkdir()
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield folder
+    finally:
+        os.close(descriptor)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def settle(folder: Path, name: str) -> None:
+    """Bring a scratch folder to the disk, then give it its name; from then on it is there, whole."""
+    for root, _, names in os.walk(folder, onerror=_raise):
+        for file in names:
+            _sync(Path(root) / file)
+        _sync(Path(root))
+    target = folder.parent / name
+    folder.rename(target)
+    _sync(folder.parent)
+
+
+def _clear(left: Path) -> None:
+    """Remove an unfinished file or folder unless its writer lives; files are written under the caller's lock."""
+    with suppress(OSError):
+        descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _open_plain(path: Path) -> int:
+    """Opened so that a link is not followed and a pipe does not block."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise ModelError(f"{path} is missing; restore it from a backup or train again") from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read as a plain file ({error.strerror})") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ModelError(f"{path} is refused: it is no plain file")
+    return descriptor
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _raise(error: OSError) -> None:
+    raise error

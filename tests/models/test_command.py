@@ -1,0 +1,118 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.models.examples import card, write
+from tocsin.cli.models import models
+from tocsin.cli.settings import Context
+from tocsin.core.errors import ModelError, NotFound
+from tocsin.core.stages import Stage
+from tocsin.models.registry import Registry
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    made = Registry(tmp_path / "models")
+    for stage in (Stage.SUBMIT, Stage.SUBMIT, Stage.START):
+        made.add("failure", write, card(stage=stage))
+    return made
+
+
+def tocsin(registry: Registry, *arguments: str) -> Result:
+    context = Context(home=str(registry.folder.parent))
+    done = CliRunner().invoke(models, arguments, obj=context)
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def test_an_empty_home_has_none(tmp_path: Path) -> None:
+    done = tocsin(Registry(tmp_path / "models"))
+    assert (done.stdout, done.exit_code) == ("", 0)
+    assert "there is no model" in done.stderr
+    assert json.loads(tocsin(Registry(tmp_path / "models"), "list", "--json").stdout) == []
+
+
+def test_a_listing_names_the_champion(registry: Registry) -> None:
+    tocsin(registry, "promote", "failure", "2")
+    lines = tocsin(registry).stdout.splitlines()
+    assert lines[0].split()[:3] == ["Detector", "Version", "Alias"]
+    assert lines[3].split()[:4] == ["failure", "2", "champion", "submit"]
+    rows = json.loads(tocsin(registry, "list", "failure", "--json").stdout)
+    assert [(row["version"], row["aliases"]) for row in rows] == [("1", []), ("2", ["champion"]), ("3", [])]
+
+
+def test_a_damaged_card_is_a_row_too(registry: Registry) -> None:
+    (registry.folder / "failure" / "2" / "card.json").write_text("{")
+    rows = json.loads(tocsin(registry, "list", "--json").stdout)
+    assert "card.json is refused" in rows[1]["trouble"]
+    assert "cannot be read" in tocsin(registry).stdout
+
+
+def test_show_tells_what_the_card_tells(registry: Registry) -> None:
+    shown = tocsin(registry, "show", "failure", "1").stdout
+    for part in ("lightgbm", "28,476", "auc 0.9100 [0.9000, 0.9200] at submit", "sha256"):
+        assert part in shown
+    document = json.loads(tocsin(registry, "show", "failure", "1", "--json").stdout)
+    assert document["version"] == "1"
+    assert set(document["files"]) == {"model.txt", "encoders/users.json"}
+
+
+def test_show_without_a_version_is_the_champion(registry: Registry) -> None:
+    with pytest.raises(NotFound, match="tocsin models promote failure VERSION"):
+        tocsin(registry, "show", "failure")
+    tocsin(registry, "promote", "failure", "2", "--why", "fewer alarms")
+    shown = tocsin(registry, "show", "failure").stdout
+    assert "failure 2 (champion)" in shown
+    assert "fewer alarms" in shown
+    tocsin(registry, "promote", "failure", "3")
+    assert "failure 3" in tocsin(registry, "show", "failure", "--stage", "start").stdout
+
+
+def test_promote_and_roll_back_say_what_they_did(registry: Registry) -> None:
+    assert "now the champion for submit (before: none)" in tocsin(registry, "promote", "failure", "1").stderr
+    assert "(before: 1)" in tocsin(registry, "promote", "failure", "2").stderr
+    assert "already" in tocsin(registry, "promote", "failure", "2").stderr
+    assert (
+        "failure 1 is now the champion for submit (before: 2)"
+        in tocsin(registry, "rollback", "failure").stderr
+    )
+    with pytest.raises(ModelError, match="no other champion"):
+        tocsin(registry, "rollback", "failure")
+
+
+def test_promote_and_roll_back_speak_JSON(registry: Registry) -> None:
+    tocsin(registry, "promote", "failure", "1")
+    done = json.loads(tocsin(registry, "promote", "failure", "2", "--json").stdout)
+    assert done == {"detector": "failure", "stage": "submit", "champion": "2", "before": "1"}
+    assert json.loads(tocsin(registry, "rollback", "failure", "--json").stdout)["champion"] == "1"
+
+
+def test_a_challenger_is_promoted_by_that_name_and_only_at_its_stage(registry: Registry) -> None:
+    registry.challenge("failure", "3", Stage.START)
+    tocsin(registry, "promote", "failure", "challenger", "--stage", "start")
+    assert registry.champion("failure", Stage.START) == "3"
+    with pytest.raises(ModelError, match="for submit, not for start"):
+        tocsin(registry, "promote", "failure", "1", "--stage", "start")
+
+
+def test_verify_checks_all_and_exits_1_with_the_name_of_the_file(registry: Registry) -> None:
+    done = tocsin(registry, "verify")
+    assert (done.exit_code, done.stderr) == (0, "3 models checked: every file is as it was written\n")
+    (registry.folder / "failure" / "2" / "model.txt").write_text("changed")
+    done = tocsin(registry, "verify", "--json")
+    assert done.exit_code == 1
+    assert [row["sound"] for row in json.loads(done.stdout)] == [True, False, True]
+    assert "failure/2/model.txt was changed" in done.stderr
+    assert tocsin(registry, "verify", "failure", "1").exit_code == 0
+    assert tocsin(registry, "verify", "failure", "2").exit_code == 1
+
+
+def test_a_detector_that_is_not_there_is_said(registry: Registry) -> None:
+    for command in ("list", "verify"):
+        with pytest.raises(NotFound, match='"weather"'):
+            tocsin(registry, command, "weather")
+    with pytest.raises(ModelError, match="no name of a detector"):
+        tocsin(registry, "promote", "../../etc", "1")
