@@ -17,7 +17,7 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
 
 run: .venv/.installed ## install into .venv and run the demonstration (no root, no cluster)
-	@PATH="$(CURDIR)/$(BIN):$$PATH" tocsin --home .demo demo
+	@$(BIN)/tocsin --home .demo demo
 
 test: .venv/.installed-dev ## install what the tests need and run all of them
 	@bash tests/services/install.sh $(BIN)/python
@@ -55,5 +55,5 @@ clean: ## remove .venv and caches
 
 .venv/.installed-dev: .venv/.made $(PINS)
 	@echo "installing tocsin and its tests' tools into .venv"
-	@$(PIP) -e '.[dev,postgres]'
+	@$(PIP) -e '.[dev,postgres,engines]'
 	@touch .venv/.installed $@

@@ -3,6 +3,7 @@
 import re
 import shlex
 import tomllib
+import types
 from pathlib import Path
 
 import click
@@ -10,6 +11,8 @@ import pytest
 
 from tocsin.cli.main import cli
 from tocsin.core.settings import Layer, resolve
+from tocsin.judge.checks import CHECKS
+from tocsin.judge.ground import demo_ground
 
 REPOSITORY = Path(__file__).parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -44,11 +47,24 @@ def test_a_command_in_the_documents_exists(page: str, line: str) -> None:
 
 def test_the_settings_in_the_documents_are_settings() -> None:
     blocks = [
-        block for page in PAGES for language, block in _BLOCK.findall(page.read_text()) if language == "toml"
+        block
+        for page in PAGES
+        for language, block in _BLOCK.findall(page.read_text())
+        if language == "toml" and "entry-points" not in block
     ]
     assert blocks
     for block in blocks:
         resolve([Layer("the documents", tomllib.loads(block))])
+
+
+def test_the_detector_in_the_documents_passes_every_check() -> None:
+    page = (REPOSITORY / "docs" / "write-a-detector.md").read_text()
+    code = next(block for language, block in _BLOCK.findall(page) if language == "python")
+    module = types.ModuleType("siren_of_the_documents")
+    exec(compile(code, "write-a-detector.md", "exec"), module.__dict__)  # our own page, run as a reader would
+    ground = demo_ground()
+    for check in CHECKS:
+        check(module.DETECTOR, ground)
 
 
 def test_every_room_is_in_the_architecture() -> None:

@@ -103,7 +103,7 @@ def test_a_reader_that_stops_early_is_no_error(
     import subprocess
     import sys
 
-    command = f"{sys.executable} -c 'from tocsin.cli import main; main()' jobs --json | true"
+    command = f"{sys.executable} -c 'from tocsin.cli.main import run; run()' jobs --json | true"
     ended = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, env=dict(os.environ)
     )

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from dataclasses import dataclass
+from ctypes.util import find_library
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # Debian keeps daemons in sbin, which an ordinary user's PATH leaves out, and PostgreSQL's programs in a folder per version.
@@ -11,11 +12,12 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True)
 class Service:
-    """What a service is made of: each program or plug-in, and the Debian package that brings it."""
+    """What a service is made of: each program, plug-in or library, and the Debian package that brings it."""
 
     title: str
     programs: dict[str, str]
     plugins: dict[str, str]
+    libraries: dict[str, str] = field(default_factory=dict)
     needs_root: bool = False
 
 
@@ -45,6 +47,7 @@ SERVICES = {
         programs={"initdb": "postgresql", "postgres": "postgresql", "psql": "postgresql"},
         plugins={},
     ),
+    "lightgbm": Service(title="LightGBM", programs={}, plugins={}, libraries={"gomp": "libgomp1"}),
 }
 
 
@@ -69,7 +72,10 @@ def _has_plugin(name: str) -> bool:
 def _lacking(service: str) -> dict[str, str]:
     known = SERVICES[service]
     lacking = {p: package for p, package in known.programs.items() if not _has_program(p)}
-    return lacking | {p: package for p, package in known.plugins.items() if not _has_plugin(p)}
+    lacking |= {p: package for p, package in known.plugins.items() if not _has_plugin(p)}
+    return lacking | {
+        f"lib{name}": package for name, package in known.libraries.items() if not find_library(name)
+    }
 
 
 def missing_packages() -> list[str]:
@@ -83,7 +89,7 @@ def missing(service: str) -> str | None:
     if lacking:
         packages = " ".join(sorted(set(lacking.values())))
         return (
-            f"{known.title} cannot be started here: {', '.join(lacking)} not found; "
+            f"{known.title} cannot run here: {', '.join(lacking)} not found; "
             f"on Debian, as root: apt-get install --no-install-recommends {packages}"
         )
     if known.needs_root and os.geteuid() != 0:

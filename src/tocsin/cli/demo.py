@@ -1,5 +1,8 @@
 """`tocsin demo`: a small cluster of our own, imported and reported on."""
 
+import shutil
+import sys
+
 import click
 
 from tocsin.cli import options
@@ -44,7 +47,10 @@ def demo(context: Context, seed: int, days: int, as_json: bool) -> None:
         f"The demo cluster ran for {count(days, 'day')}: {count(summary.read, 'job')}, {summary.new:,} of them new.\n"
     )
     click.echo(report.to_text())
-    me = f"tocsin --home {context.home}" if context.home else "tocsin"
+    me = (
+        "tocsin" if shutil.which("tocsin") else sys.argv[0]
+    )  # in a .venv that is not active it is not on the path
+    me += f" --home {context.home}" if context.home else ""
     click.echo(f"\nNext: {me} jobs -M demo -s OOM     the jobs that ran out of memory")
     click.echo(f"      {me} job ID -M demo          all that is known of one")
     click.echo(f"      {me} doctor                  what tocsin needs to watch a real Slurm")

@@ -142,7 +142,8 @@ def slurm(
     zone = options.zone_of(context, cluster)
     since = parse_time(starttime, zone, now) if starttime else None
     until = parse_time(endtime, zone, now) if endtime else int(now)
-    _import(context, [partial(accounting_source, context, cluster, since, until)], strict, as_json)
+    with accounting_source(context, cluster, since, until) as source:
+        _import(context, [lambda: source], strict, as_json)
 
 
 def _is_json(file: str) -> bool:

@@ -1,7 +1,8 @@
 """`tocsin jobs` and `tocsin job`: what the store knows, filtered and printed as sacct does."""
 
 import time
-from typing import Any
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +14,13 @@ from tocsin.core.errors import InputError, NotFound, UnitError
 from tocsin.core.fields import FIELDS, Part
 from tocsin.core.ids import JobKey, parse_key, parse_slurm_id
 
-__all__ = ["job", "jobs"]
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tocsin.store.database import Store
+    from tocsin.store.verdicts import StoredVerdict
+
+__all__ = ["found_jobs", "job", "jobs"]
 
 NEWEST = 100
 
@@ -104,40 +111,67 @@ def job(context: Context, which: str, cluster: str | None, as_json: bool) -> Non
 
     ID is 17, 17_4 or a key such as lab:17_4@1794775393.
     """
-    from tocsin.store.jobs import Filter, load
+    from tocsin.store.verdicts import of_job
 
-    key, (job_id, task) = _which(which)
     with context.store() as store:
-        wanted = Filter(
-            clusters=[cluster] if cluster else [key.cluster] if key else [], ids=[(job_id, task)], arrays=True
-        )
-        frame = load(store, wanted)
-    rows = [row for row in frame.iter_rows(named=True) if key is None or _key(row) == key]
-    if not rows:
-        where = f' in cluster "{cluster}"' if cluster else ""
-        raise NotFound(
-            f"no job {which}{where} in the store; was it imported? `tocsin jobs` lists what is there"
-        )
-    clusters = sorted({row["cluster"] for row in rows})
-    if len(clusters) > 1:
-        raise InputError(
-            f"{len(clusters)} clusters know job {which}: {', '.join(clusters)}; name one with -M"
-        )
+        rows = found_jobs(store, which, cluster).to_dicts()
+        verdicts = {str(_key(row)): of_job(store, _key(row)) for row in rows}
     if as_json:
         from tocsin.core.frames import to_json
 
-        print_json({"jobs": [to_json(row) for row in rows]})
+        said = {key: [verdict.document for verdict in found] for key, found in verdicts.items()}
+        print_json({"jobs": [{**to_json(row), "verdicts": said[str(_key(row))]} for row in rows]})
         return
-    zone = options.zone_of(context, clusters[0])
+    zone = options.zone_of(context, rows[0]["cluster"])
     for number, row in enumerate(rows):
         if number:
             click.echo()
         _show(row, zone)
+        _timeline(verdicts[str(_key(row))], zone)
     if len(rows) > 1:
         say(f"{count(len(rows), 'submission')} or tasks have this id")
 
 
-def _show(row: dict[str, Any], zone: Any) -> None:
+def found_jobs(store: "Store", which: str, cluster: str | None) -> "pl.DataFrame":
+    """The jobs that an id or a key names, all of one cluster."""
+    import polars as pl
+
+    from tocsin.store.jobs import Filter, load
+
+    key, (job_id, task) = _which(which)
+    wanted = Filter(
+        clusters=[cluster] if cluster else [key.cluster] if key else [], ids=[(job_id, task)], arrays=True
+    )
+    frame = load(store, wanted)
+    if key:
+        frame = frame.filter(pl.col("submit") == key.submit, pl.col("task").eq_missing(key.task))
+    if frame.is_empty():
+        where = f' in cluster "{cluster}"' if cluster else ""
+        raise NotFound(
+            f"no job {which}{where} in the store; was it imported? `tocsin jobs` lists what is there"
+        )
+    clusters = sorted(frame["cluster"].unique())
+    if len(clusters) > 1:
+        raise InputError(
+            f"{len(clusters)} clusters know job {which}: {', '.join(clusters)}; name one with -M"
+        )
+    return frame
+
+
+def _timeline(verdicts: "list[StoredVerdict]", zone: tzinfo) -> None:
+    """What was said of it, stage by stage."""
+    if verdicts:
+        click.echo("  verdicts")
+    for verdict in verdicts:
+        at = datetime.fromtimestamp(verdict.at, zone).strftime("%Y-%m-%dT%H:%M:%S")
+        findings = verdict.document.get("findings", [])
+        said = "; ".join(finding["text"] for finding in findings) or "nothing found"
+        click.echo(
+            f"    {verdict.stage:<8} {at} {verdict.level:<8} {said}{' (late)' if verdict.late else ''}"
+        )
+
+
+def _show(row: dict[str, Any], zone: tzinfo) -> None:
     """Fields that have a value, grouped by what they tell about."""
     click.echo(str(_key(row)))
     for part in Part:

@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 import click
 
 from tocsin import __version__
+from tocsin.cli.cases import cases
+from tocsin.cli.check import check, explain
 from tocsin.cli.config import config
 from tocsin.cli.demo import demo
 from tocsin.cli.doctor import doctor
@@ -15,9 +17,11 @@ from tocsin.cli.importing import import_
 from tocsin.cli.jobs import job, jobs
 from tocsin.cli.keeping import backup, prune
 from tocsin.cli.manual import completion, manual
+from tocsin.cli.models import models
 from tocsin.cli.schema import schema
 from tocsin.cli.script import script
 from tocsin.cli.settings import Context
+from tocsin.cli.watch import watch
 from tocsin.core.errors import TocsinError
 
 __all__ = ["cli", "run"]
@@ -37,7 +41,10 @@ def cli(context: click.Context, config_file: str | None, home: str | None, debug
     context.obj = Context(config_file=config_file, home=home, debug=debug, environ=dict(os.environ))
 
 
-for command in (import_, jobs, job, script, demo, doctor, config, schema, prune, backup, completion, manual):
+for command in (
+    *(check, explain, watch, cases, import_, jobs, job, script, models),
+    *(demo, doctor, config, schema, prune, backup, completion, manual),
+):
     cli.add_command(command)
 
 

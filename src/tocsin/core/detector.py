@@ -78,6 +78,8 @@ class Detector(Protocol):
 
     name: str
     stages: Sequence[Stage]
+    learns: bool
+    """Whether it must be trained before it can be heard; one of rules alone is fitted on the spot."""
 
     def fit(self, jobs: "pl.DataFrame", past: Past, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
         """Learn from ended jobs; `past` tells what was known at each one's time."""

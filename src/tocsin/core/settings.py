@@ -15,6 +15,7 @@ __all__ = [
     "Line",
     "Settings",
     "StoreSettings",
+    "WatchSettings",
     "resolve",
     "section_docs",
 ]
@@ -59,16 +60,29 @@ class HistorySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchSettings:
+    """How `tocsin watch` follows a cluster."""
+
+    interval: int = _setting(
+        5, "least seconds between two looks at the queue; it is never less than 20 times what one look takes"
+    )
+    scripts: bool = _setting(
+        False, "read the scripts of jobs, one question to Slurm for each; the site must allow it"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All sections; `cluster` has one for each name."""
 
     cluster: Mapping[str, ClusterSettings] = field(default_factory=dict)
     store: StoreSettings = field(default_factory=StoreSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
 
 
 _NAMED: Mapping[str, type] = {"cluster": ClusterSettings}
-_PLAIN: Mapping[str, type] = {"store": StoreSettings, "history": HistorySettings}
+_PLAIN: Mapping[str, type] = {"store": StoreSettings, "history": HistorySettings, "watch": WatchSettings}
 
 
 class Layer(NamedTuple):

@@ -6,11 +6,12 @@ from dataclasses import replace
 from random import Random
 
 from tocsin.demo.applications import APPLICATIONS, Application, Shape
-from tocsin.demo.jobs import Cause, Need, Record, Request, Submission
+from tocsin.demo.jobs import Record, Request, Submission
 from tocsin.demo.machine import KINDS, QUEUES
 from tocsin.demo.mistakes import MISTAKES, Mistake
 from tocsin.demo.people import DAY_WEIGHTS, GROUPS, HABITS, HOUR_WEIGHTS, User
 from tocsin.demo.script import write
+from tocsin.demo.truth import Cause, Need
 
 __all__ = ["again", "compose", "next_attempt_at", "session", "sessions_of_day"]
 

@@ -1,33 +1,17 @@
 """A demo job: what was asked for, what it truly needs, what became of it and why."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.ids import JobKey
+from tocsin.demo.truth import Cause, Need
 
 if TYPE_CHECKING:
     from tocsin.demo.applications import Application
     from tocsin.demo.mistakes import Mistake
     from tocsin.demo.people import User
 
-__all__ = ["Cause", "Ending", "Need", "Record", "Request", "Submission", "Truth"]
-
-
-class Cause(StrEnum):
-    """Why a job ended as it did: the hidden truth, never a field of a job."""
-
-    NONE = "nothing went wrong"
-    TOO_LITTLE_MEMORY = "it needed more memory than it asked for"
-    TOO_LITTLE_TIME = "it needed more time than it asked for"
-    MISSING_FILE = "a path in the script is mistyped"
-    BROKEN_PROGRAM = "the program or its input is broken"
-    WRONG_INPUT = "its user saw that the results are wrong"
-    BAD_NODE = "its node was failing"
-    OUTAGE = "the file system was away"
-    GAVE_UP_WAITING = "its user would not wait longer"
-    CLOSED_BY_HAND = "its user was done with it"
-    PREEMPTED = "it had to give way"
+__all__ = ["Ending", "Record", "Request", "Submission", "Truth"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +52,6 @@ class Request:
         whole = len(self.tasks) > 1 and self.tasks == tuple(range(first, last + 1))
         spec = f"{first}-{last}" if whole else ",".join(map(str, self.tasks))
         return f"{spec}%{self.throttle}" if self.throttle else spec
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """What a run truly takes: bytes on each node at the peak, and seconds."""
-
-    size: float
-    memory: int
-    seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

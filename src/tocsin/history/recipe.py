@@ -60,6 +60,10 @@ KEYS: Sequence[Key] = (
 )
 
 
+OWN_KEYS = tuple(key for key in KEYS if "user" in key.fields)
+"""Keys for which the jobs of the user are all that has to be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statistic:
     """One number that is known of a key at a moment; absent where there is nothing to count."""

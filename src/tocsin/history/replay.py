@@ -31,7 +31,10 @@ _MIXERS = tuple(np.uint64(2 * (0x9E3779B97F4A7C15 * n % 2**63) + 1) for n in ran
 
 
 class Replay:
-    """A finished log as a Past. `log` must hold every job that the asked-for jobs could know of."""
+    """A finished log as a Past. `log` must hold every job that the asked-for jobs could know of by `keys`.
+
+    Statistics of keys that are not asked for are absent.
+    """
 
     def __init__(
         self,
@@ -54,10 +57,11 @@ class Replay:
         """One row a job, in order; a job that never reaches the stage has no values."""
         asked = _Asked.of(jobs, self._log, self._columns, stage)
         found: dict[str, Floats] = {}
+        nothing = np.full(jobs.height, np.nan, np.float32)
         for key, log_groups, groups in self._groups(jobs):
             for name, values in _statistics(self._columns, log_groups, asked, groups):
                 found[recipe.column(key.name, name)] = values
-        return pl.DataFrame(found).fill_nan(None)
+        return pl.DataFrame({name: found.get(name, nothing) for name in recipe.columns()}).fill_nan(None)
 
     def _groups(self, jobs: pl.DataFrame) -> Iterator[tuple[recipe.Key, Ints, Ints]]:
         """For each key the number of every row's group, the log's and the jobs'; -1 where a job has no such key."""

@@ -13,7 +13,17 @@ from tocsin.store import bulk
 from tocsin.store.database import Store
 from tocsin.store.tables import NO_TASK, imports, jobs, key_text, verdicts
 
-__all__ = ["Progress", "advance", "arrays", "begin", "ended_since", "given", "jobs_named", "living"]
+__all__ = [
+    "Progress",
+    "advance",
+    "arrays",
+    "begin",
+    "ended_since",
+    "fingerprint",
+    "given",
+    "jobs_named",
+    "living",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,14 @@ def ended_since(store: Store, cluster: str, since: int) -> pl.DataFrame:
         jobs.c.end >= since,
         jobs.c.outcome.is_not(None),
     )
+
+
+def fingerprint(store: Store, cluster: str, until: int) -> str:
+    """What the store knew of a cluster's outcomes at an instant: another text when an older log was imported since."""
+    numbers = (sa.func.count(), *(sa.func.sum(jobs.c[name]) for name in ("submit", "known_at", "job_id")))
+    query = sa.select(*numbers).where(jobs.c.cluster == cluster, jobs.c.known_at <= until)
+    with store.reading() as connection:
+        return ":".join(str(number or 0) for number in connection.execute(query).one())
 
 
 def arrays(store: Store, cluster: str, ids: Iterable[int]) -> pl.DataFrame:

@@ -1,0 +1,139 @@
+"""`tocsin cases`: what people are asked to look into, and their answers."""
+
+import getpass
+import time
+from datetime import datetime
+from typing import Any
+
+import click
+
+from tocsin.cli import options
+from tocsin.cli.output import Column, print_json, print_table, say
+from tocsin.cli.settings import Context
+
+__all__ = ["cases"]
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def cases(context: click.Context) -> None:
+    """List cases and answer them.
+
+    An answered case never rings again for the same cause.
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(list_)
+
+
+@cases.command("list")
+@click.option("-a", "--all", "everything", is_flag=True, help="Answered ones too.")
+@options.no_header
+@options.parsable
+@options.as_json
+@click.pass_obj
+def list_(
+    context: Context,
+    everything: bool = False,
+    noheader: bool = False,
+    parsable2: bool = False,
+    as_json: bool = False,
+) -> None:
+    """List open cases, the oldest first."""
+    from tocsin.judge.cases import to_json
+    from tocsin.store.cases import Status, list_cases
+
+    with context.store() as store:
+        found = list_cases(store, None if everything else Status.OPEN)
+    if as_json:
+        print_json({"cases": [to_json(case) for case in found]})
+        return
+    zone = options.zone_of(context, None)
+    rows = [
+        {
+            "case": str(case.id),
+            "status": str(case.status),
+            "opened": datetime.fromtimestamp(case.opened, zone).strftime("%Y-%m-%dT%H:%M:%S"),
+            "user": str(case.document.get("user") or ""),
+            "job": str(case.job),
+            "text": str(case.document.get("finding", {}).get("text", "")),
+        }
+        for case in found
+    ]
+    print_table(rows, _COLUMNS, header=not noheader, parsable=parsable2)
+    if not found:
+        say("no case has been opened yet" if everything else "no case is open; --all lists answered ones too")
+
+
+@cases.command()
+@click.argument("number", type=int)
+@options.as_json
+@click.pass_obj
+def show(context: Context, number: int, as_json: bool) -> None:
+    """Show one case with all of its answers."""
+    from tocsin.store.cases import show as shown
+
+    with context.store() as store:
+        _print(context, shown(store, number), as_json)
+
+
+def _answer(name: str, status: str, doc: str) -> click.Command:
+    """`confirm` and `dismiss` differ in a word."""
+
+    @cases.command(name, help=doc)
+    @click.argument("number", type=int)
+    @click.option("--note", default="", metavar="TEXT", help="Why; it is kept with the answer.")
+    @options.as_json
+    @click.pass_obj
+    def command(context: Context, number: int, note: str, as_json: bool) -> None:
+        from tocsin.judge.cases import answer
+        from tocsin.store.cases import Status
+
+        with context.store() as store:
+            case = answer(
+                store, number, Status(status), who=getpass.getuser(), at=int(time.time()), note=note
+            )
+            _print(context, case, as_json)
+
+    return command
+
+
+confirm = _answer("confirm", "confirmed", "Say that a case is what it seems.")
+dismiss = _answer("dismiss", "dismissed", "Say that a case is nothing.")
+
+
+def _column(title: str, width: int) -> Column:
+    return Column(title, lambda row: row[title.lower()], width)
+
+
+_COLUMNS = [
+    _column("Case", 5),
+    _column("Status", 9),
+    _column("Opened", 19),
+    _column("User", 10),
+    _column("Job", -28),
+    _column("Text", -60),
+]
+
+
+def _print(context: Context, case: Any, as_json: bool) -> None:
+    from tocsin.judge.cases import to_json
+
+    if as_json:
+        print_json(to_json(case))
+        return
+    zone = options.zone_of(context, case.job.cluster)
+
+    def clock(at: int) -> str:
+        return datetime.fromtimestamp(at, zone).strftime("%Y-%m-%dT%H:%M:%S")
+
+    finding = case.document.get("finding", {})
+    click.echo(f"case {case.id} is {case.status}: {finding.get('text', case.cause)}")
+    for line in finding.get("evidence", []):
+        click.echo(f"  {line}")
+    click.echo(f"  job      {case.job}")
+    click.echo(f"  user     {case.document.get('user') or ''}")
+    click.echo(f"  opened   {clock(case.opened)}")
+    click.echo(f"  cause    {case.cause}")
+    for said in case.answers:
+        note = f": {said.note}" if said.note else ""
+        click.echo(f"  {said.answer} by {said.who} at {clock(said.at)}{note}")

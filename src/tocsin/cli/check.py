@@ -1,0 +1,195 @@
+"""`tocsin check` and `tocsin explain`: a verdict in words, before a job is submitted or after."""
+
+import getpass
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tocsin.cli import options
+from tocsin.cli.judging import seated_judge
+from tocsin.cli.output import print_json, say
+from tocsin.cli.settings import Context
+from tocsin.core.errors import ClusterError, NotFound, TocsinError
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Level, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tocsin.core.detector import Past
+    from tocsin.core.machine import Machine
+    from tocsin.store.database import Store
+
+__all__ = ["check", "explain"]
+
+NAGIOS = {Level.OK: 0, Level.WARNING: 1, Level.CRITICAL: 2, Level.UNKNOWN: 3}
+_HEADLINES = {
+    Level.OK: "nothing speaks against it",
+    Level.WARNING: "look at this before you submit it",
+    Level.CRITICAL: "it will not do what you want",
+    Level.UNKNOWN: "nobody could say",
+}
+
+
+class _CheckUsage(click.UsageError):
+    exit_code = NAGIOS[Level.UNKNOWN]
+
+
+class _Check(click.Command):
+    """A command whose every error is 3, as monitoring tools expect."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        try:
+            return super().make_context(*arguments, **more)
+        except click.UsageError as error:
+            raise _CheckUsage(error.format_message(), error.ctx) from error
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except TocsinError as error:
+            if context.obj.debug:
+                raise
+            say(f"tocsin: {error}")
+            raise SystemExit(NAGIOS[Level.UNKNOWN]) from error
+
+
+@click.command(cls=_Check, context_settings={"ignore_unknown_options": True})
+@click.argument("script")
+@click.argument("submit_options", nargs=-1, type=click.UNPROCESSED, metavar="[-- SBATCH OPTIONS]")
+@click.option("-u", "--user", metavar="USER", help="Whose job it would be [default: you].")
+@click.option("-A", "--account", metavar="ACCOUNT", help="Account that would be charged.")
+@options.cluster
+@click.option("--local", is_flag=True, help="Use own data only; ask no service.")
+@options.as_json
+@click.pass_obj
+def check(
+    context: Context,
+    script: str,
+    submit_options: tuple[str, ...],
+    user: str | None,
+    account: str | None,
+    cluster: str | None,
+    local: bool,
+    as_json: bool,
+) -> None:
+    """Give a verdict on a job script.
+
+    Before it is submitted, and without running anything in it. Options of the submission may follow the script. Exit
+    code: 0 fine, 1 warning, 2 critical, 3 unknown or error.
+    """
+    from tocsin.judge.rehearsal import job_of
+    from tocsin.scripts.script import parse
+    from tocsin.scripts.text import read
+
+    del local  # until there is a service to ask, own data is all there is
+    text = read(Path(script))
+    seen = parse(text).with_options(submit_options) if submit_options else parse(text)
+    user = user or getpass.getuser()
+    with context.store() as store:
+        name, machine = _machine(context, cluster)
+        known = {"account": account, "name": Path(script).name}
+        job = job_of(seen, cluster=name, user=user, at=int(time.time()), path=script, known=known)
+        past = _past(store, job, machine, {str(job["script"][0]): text})
+        verdict = seated_judge(context, store, past).explain(
+            job, Stage.SUBMIT, past=past, at=int(time.time())
+        )
+    _tell(verdict, script, as_json)
+    raise SystemExit(NAGIOS[verdict.level])
+
+
+@click.command()
+@click.argument("which", metavar="JOB")
+@options.cluster
+@click.option(
+    "--stage",
+    type=click.Choice([str(stage) for stage in Stage]),
+    default="submit",
+    show_default=True,
+    help="As of when.",
+)
+@options.as_json
+@click.pass_obj
+def explain(context: Context, which: str, cluster: str | None, stage: str, as_json: bool) -> None:
+    """Explain the verdict on one job.
+
+    From what was known at that stage of its life, with all evidence.
+    """
+    from tocsin.cli.jobs import found_jobs
+    from tocsin.store.scriptfiles import read_script
+
+    with context.store() as store:
+        jobs = found_jobs(store, which, cluster)
+        if jobs.height > 1:
+            raise NotFound(
+                f"{jobs.height} jobs have the id {which}; name one by its key (tocsin job {which})"
+            )
+        _, machine = _machine(context, str(jobs["cluster"][0]))
+        digest, texts = jobs["script"][0], {}
+        if digest:
+            with suppress(NotFound):  # pruned, or never kept
+                texts[digest] = read_script(context.folder.scripts, digest)
+        past = _past(store, jobs, machine, texts)
+        verdict = seated_judge(context, store, past).explain(
+            jobs, Stage(stage), past=past, at=int(time.time())
+        )
+    _tell(verdict, verdict.job, as_json)
+
+
+def _machine(context: Context, cluster: str | None) -> tuple[str, "Machine | None"]:
+    """The name of the cluster and what it has, where it can be asked."""
+    from tocsin.cli.clusters import live_cluster
+
+    if cluster == "demo":
+        from tocsin.demo.cluster import DemoCluster
+
+        return cluster, DemoCluster().machine()
+    found = live_cluster(context, cluster)
+    with found.rest or nullcontext():
+        try:
+            return found.name, found.machine()
+        except ClusterError:
+            return found.name, None  # the verdict says what is missing for it
+
+
+def _past(store: "Store", job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]) -> "Past":
+    """What is known of this user's jobs; one user's are read in a moment, a whole store is not."""
+    from tocsin.history.recipe import OWN_KEYS
+    from tocsin.history.replay import Replay
+    from tocsin.store.jobs import Filter, load
+
+    user = job["user"][0]
+    mine = load(store, Filter(clusters=[job["cluster"][0]], users=[user] if user else [], arrays=True))
+    return Replay(mine, machine=machine, scripts=texts.get, keys=OWN_KEYS)
+
+
+def _tell(verdict: Verdict, subject: str, as_json: bool) -> None:
+    if as_json:
+        print_json(verdict.to_json())
+        return
+    for line in in_words(verdict, subject):
+        click.echo(line)
+
+
+def in_words(verdict: Verdict, subject: str) -> Iterator[str]:
+    """One screen: what is wrong, what to change, what could not be said."""
+    yield f"{verdict.level.upper()}: {subject}: {_HEADLINES[verdict.level]}."
+    said = [finding.text for finding in verdict.findings]
+    for finding in verdict.findings:
+        yield f"\n  {finding.level}: {finding.text}"
+        yield from (f"    {line}" for line in finding.evidence if line not in finding.text)
+    for advice in verdict.advice:
+        yield f"\n  {advice.change}" + (f" ({advice.why})" if advice.why not in said else "")
+        if advice.edit:
+            yield f"    @@ line {advice.edit.line} @@"
+            if advice.edit.old is not None:
+                yield f"    -{advice.edit.old}"
+            yield f"    +{advice.edit.new}"
+    if verdict.missing:
+        yield ""
+        for part, reason in verdict.missing.items():
+            yield f"  not said: {part}: {reason}"

@@ -1,0 +1,1 @@
+"""Findings → one Verdict: plug-ins, policy, cases."""

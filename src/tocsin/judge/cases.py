@@ -1,0 +1,121 @@
+"""Cases: what people are asked to look into, and their answers, which silence the same cause for ever."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from tocsin.core.ids import JobKey
+from tocsin.core.units import format_instant
+from tocsin.core.verdict import Finding, Level
+from tocsin.judge.policy import Policy
+from tocsin.store import audit
+from tocsin.store import cases as kept
+from tocsin.store.cases import Case, Status
+from tocsin.store.database import Store
+
+__all__ = ["CaseBook", "Heard", "answer", "cause_of", "to_json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A job's row, as it was at submission, and what was found on it."""
+
+    job: dict[str, Any]
+    findings: Sequence[Finding]
+
+
+def cause_of(finding: Finding, job: dict[str, Any], subject: str) -> str:
+    """The same text for the same cause, whichever job shows it: detector:kind:cluster:user:subject."""
+    about = job[subject]
+    return ":".join(
+        (
+            finding.detector,
+            finding.kind,
+            job["cluster"],
+            job["user"] or "",
+            "" if about is None else str(about),
+        )
+    )
+
+
+class CaseBook:
+    """Holds findings against policy and against the cases that the store knows."""
+
+    def __init__(self, store: Store, policy: Policy) -> None:
+        self.store = store
+        self.policy = policy
+
+    def consider(self, heard: Sequence[Heard], *, at: int, open_new: bool) -> list[list[Finding]]:
+        """The findings of each job, in order: those whose case was answered are silent and name it.
+
+        With `open_new`, a cause that has no case gets one. To do so again changes nothing.
+        """
+        if not self.policy.rules or not any(one.findings for one in heard):
+            return [list(one.findings) for one in heard]
+        known: dict[str, Case] | None = None
+        told: list[list[Finding]] = []
+        for one in heard:
+            findings = list(one.findings)
+            for number, finding in enumerate(findings):
+                rule = self.policy.rule_for(finding)
+                if rule is None:
+                    continue
+                if known is None:
+                    known = {case.cause: case for case in kept.list_cases(self.store, None)}
+                cause = cause_of(finding, one.job, rule.subject)
+                case = known.get(cause)
+                if case is None and open_new:
+                    case = self._open(cause, one.job, finding, at)
+                    known[cause] = case
+                if case is not None:
+                    findings[number] = self._told(finding, case)
+            told.append(findings)
+        return told
+
+    def _open(self, cause: str, job: dict[str, Any], finding: Finding, at: int) -> Case:
+        key = JobKey(job["cluster"], job["job_id"], job["task"], job["submit"])
+        document = {
+            "finding": {**asdict(finding), "level": str(finding.level)},
+            "user": job["user"],
+            "account": job["account"],
+        }
+        opened = kept.open_case(self.store, cause=cause, job=key, at=at, document=document)
+        if opened is not None:
+            return opened
+        # Another process was faster.
+        return next(case for case in kept.list_cases(self.store, None) if case.cause == cause)
+
+    def _told(self, finding: Finding, case: Case) -> Finding:
+        if case.status is Status.OPEN:
+            return replace(finding, evidence=[*finding.evidence, f"case {case.id} is open"])
+        last = kept.show(self.store, case.id).answers[-1]
+        note = f": {last.note}" if last.note else ""
+        return replace(
+            finding,
+            level=Level.OK,
+            text=f"{finding.text} (case {case.id} was {case.status} by {last.who}{note})",
+        )
+
+
+def answer(store: Store, number: int, status: Status, *, who: str, at: int, note: str = "") -> Case:
+    """Confirm or dismiss a case, and write down who did."""
+    case = kept.answer(store, number, status, who=who, at=at, note=note)
+    detail = {"case": number, "note": note}
+    audit.append(store, audit.Entry(at=at, who=who, what=f"case {status}", job=case.job, detail=detail))
+    return case
+
+
+def to_json(case: Case) -> dict[str, Any]:
+    """A case as JSON has it."""
+    return {
+        "case": case.id,
+        "status": str(case.status),
+        "cause": case.cause,
+        "job": str(case.job),
+        "opened": format_instant(case.opened),
+        **case.document,
+        "answers": [
+            {"at": format_instant(a.at), "who": a.who, "answer": str(a.answer), "note": a.note}
+            for a in case.answers
+        ],
+    }

@@ -1,0 +1,142 @@
+"""What detectors are checked on: a log with its machine and scripts, and the same log with another future."""
+
+import random
+from dataclasses import dataclass, field
+from functools import cache
+
+import polars as pl
+
+from tocsin.core.detector import Budget, Detector, Fitted
+from tocsin.core.fields import FIELDS, Kind, Part, fields_of
+from tocsin.core.frames import SCHEMA
+from tocsin.core.machine import Machine
+from tocsin.core.outcomes import Outcome
+from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.history.replay import Replay
+
+__all__ = ["BUDGET", "SEED", "Ground", "demo_ground", "other_value", "scrambled"]
+
+SEED = 11
+BUDGET = Budget(trials=2)
+_LAG = 60  # seconds from a job's end until its outcome counts as known (history.lag)
+_ROWS = 12
+_LATER = (Part.ALLOCATION, Part.OUTCOME, Part.USAGE)
+
+
+@dataclass(slots=True, eq=False)
+class Ground:
+    """What detectors are checked on: a log with outcomes, and where it is known the machine and the scripts."""
+
+    log: pl.DataFrame
+    machine: Machine | None = None
+    scripts: dict[str, str] = field(default_factory=dict)
+    _fitted: dict[tuple[int, Stage], tuple[Detector, Fitted]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        told = pl.coalesce("known_at", pl.col("end") + _LAG)
+        self.log = self.log.with_columns(known_at=pl.when(pl.col("outcome").is_not_null()).then(told))
+
+    @property
+    def cut(self) -> int:
+        """The instant up to which a detector may learn: three quarters of the submissions lie before it."""
+        return int(self.log["submit"].sort()[int(self.log.height * 0.75)])
+
+    def past(self, log: pl.DataFrame | None = None) -> Replay:
+        return Replay(self.log if log is None else log, machine=self.machine, scripts=self.scripts.get)
+
+    def ended(self) -> pl.DataFrame:
+        """The jobs to learn from."""
+        return self.log.filter(pl.col("known_at") <= self.cut)
+
+    def fit(self, detector: Detector, stage: Stage, past: Replay | None = None) -> Fitted:
+        return detector.fit(self.ended(), past or self.past(), stage=stage, seed=SEED, budget=BUDGET)
+
+    def fitted(self, detector: Detector, stage: Stage) -> Fitted:
+        """Fitted once, for the checks that only look."""
+        known = self._fitted.get((id(detector), stage))
+        if known is None:
+            known = self._fitted[(id(detector), stage)] = (detector, self.fit(detector, stage))
+        return known[1]
+
+    def asked(self, stage: Stage, until: int | None = None) -> pl.DataFrame:
+        """A few jobs that reach the stage, the last ones before the cut or after it, and some that ask for too much."""
+        at = {
+            Stage.SUBMIT: pl.col("submit"),
+            Stage.EARLY: pl.col("start") + EARLY_SECONDS,
+            Stage.END: pl.col("end"),
+        }.get(stage, pl.col("start"))
+        reached = self.log.with_columns(at=at).filter(pl.col("at").is_not_null()).sort("at", "job_id", "task")
+        mine = (
+            reached.filter(pl.col("at") > self.cut).head(_ROWS)
+            if until is None
+            else reached.filter(pl.col("at") <= until).tail(4 * _ROWS)
+        ).select(SCHEMA.names())
+        greedy = mine.head(4).with_columns(
+            req_memory=pl.lit(2**50, pl.Int64),
+            time_limit=pl.lit(10**9, pl.Int64),
+            req_nodes=pl.lit(10**6, pl.Int64),
+        )
+        return pl.concat([mine, greedy]) if until is None else mine
+
+
+@cache
+def demo_ground() -> Ground:
+    """A week of the demo cluster."""
+    from tocsin.demo.cluster import START, DemoCluster
+
+    days = 7
+    cluster = DemoCluster(seed=5, days=days)
+    log = pl.concat(cluster.accounting(START, START + days * 86400))
+    return Ground(log, cluster.machine(), dict(cluster.scripts()))
+
+
+def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
+    """The log with another future: what was not known by then is changed, and later jobs are other jobs."""
+    seed = random.Random(until)  # noqa: S311  # no secret
+    unknown = (pl.col("known_at") > until).fill_null(True)
+    waiting = unknown & (pl.col("start") > until).fill_null(True)
+    # an end that lies before `until` but was not known then may be any; those that are known later stay later
+    other = [
+        pl.when(waiting if FIELDS[name].part is Part.ALLOCATION else unknown)
+        .then(other_value(name, seed))
+        .otherwise(name)
+        .alias(name)
+        for name in fields_of(*_LATER)
+    ]
+    shifted = pl.col("known_at") + seed.randrange(1, 86400)
+    changed = log.with_columns(
+        *other,
+        pl.when(unknown & pl.col("known_at").is_not_null())
+        .then(shifted)
+        .otherwise("known_at")
+        .alias("known_at"),
+    ).with_columns(
+        pl.when(waiting & (pl.col("start") <= until)).then(None).otherwise("start").alias("start"),
+        pl.when(unknown)
+        .then(pl.coalesce("known_at", pl.lit(until + 86400)))
+        .otherwise("known_at")
+        .alias("known_at"),
+    )
+    now = changed.filter(pl.col("submit") <= until)
+    later = changed.filter(pl.col("submit") > until)[::2].with_columns(
+        pl.col("user").reverse(), pl.col("name").reverse(), pl.col("submit") + 7
+    )
+    return pl.concat([now, later])
+
+
+def other_value(name: str, seed: random.Random) -> pl.Expr:
+    """Another value of a column, of its own kind."""
+    entry = FIELDS[name]
+    if name == "outcome":
+        cycle = [str(outcome) for outcome in Outcome]
+        swapped = {outcome: cycle[(place + 3) % len(cycle)] for place, outcome in enumerate(cycle)}
+        return pl.col(name).replace_strict(swapped, default=str(Outcome.FAILED), return_dtype=pl.String)
+    if entry.kind is Kind.TEXT:
+        return pl.lit(f"other-{seed.randrange(1000)}").alias(name)
+    if entry.kind is Kind.FLAG:
+        return ~pl.col(name).fill_null(False)
+    if entry.kind is Kind.INSTANT:
+        return pl.coalesce(name, "submit") + seed.randrange(1, 100_000)
+    return (
+        (pl.coalesce(pl.col(name), pl.lit(0)) * 3 + seed.randrange(1, 10**6)).cast(SCHEMA[name]).alias(name)
+    )

@@ -1,0 +1,73 @@
+"""Detectors by entry points: the built-in ones are found the same way as a site's own."""
+
+import re
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
+
+from tocsin.core.detector import ENTRY_POINTS, Detector
+from tocsin.core.stages import Stage
+
+__all__ = ["find_detectors"]
+
+_OURS = "tocsin"
+_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+
+
+def find_detectors(broken: dict[str, str] | None = None) -> dict[str, Detector]:
+    """All detectors that are installed, by name, ours first.
+
+    One that cannot be used is left out and takes no other down: `broken`, if given, gets a sentence for each. A module is
+    imported here and not before; what a detector needs besides, it imports when it is fitted or loaded.
+    """
+    found: dict[str, Detector] = {}
+    trouble = {} if broken is None else broken
+    for entry in sorted(
+        entry_points(group=ENTRY_POINTS), key=lambda e: (_home(e) != _OURS, _home(e), e.name)
+    ):
+        if entry.name in found:
+            trouble[f"{entry.name} of {_home(entry)}"] = (
+                f'the detector "{entry.name}" of {_home(entry)} is left out: that name is taken already; give it another'
+            )
+            continue
+        try:
+            detector = entry.load()
+            wrong = _wrong(detector, entry.name)
+        except (Exception, SystemExit) as error:  # a stranger's module may do anything when it is imported
+            wrong = f"{entry.value} cannot be imported ({type(error).__name__}: {_line(error)})"
+        if wrong:
+            trouble[entry.name] = f'the detector "{entry.name}" of {_home(entry)} is left out: {wrong}'
+        else:
+            found[entry.name] = detector
+    return found
+
+
+def _wrong(detector: object, name: str) -> str | None:
+    """What keeps an object from being a detector."""
+    if isinstance(detector, type):
+        return f"its entry point names the class {detector.__name__}; name an object of it"
+    if not isinstance(detector, Detector):
+        lacking = [
+            part
+            for part in ("name", "stages", "learns", "fit", "load")
+            if getattr(detector, part, None) is None
+        ]
+        return f"it has no {', no '.join(lacking)}; see tocsin.core.detector.Detector"
+    if not callable(detector.fit) or not callable(detector.load):
+        return "its fit or load cannot be called; see tocsin.core.detector.Detector"
+    if not _NAME.fullmatch(name):
+        return "a name has small letters, digits and underscores only"
+    if detector.name != name:
+        return f'it calls itself "{detector.name}"; its name and that of its entry point must be one'
+    stages: Sequence[object] = list(detector.stages)
+    if not stages or not all(isinstance(stage, Stage) for stage in stages):
+        return f"its stages are {stages!r}; give at least one of tocsin.core.stages.Stage"
+    return None
+
+
+def _home(entry: EntryPoint) -> str:
+    """The distribution that it came with."""
+    return entry.dist.name if entry.dist else "an unnamed distribution"
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,52 @@
+"""Policy as data: which findings open a case."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from tocsin.core.errors import SettingsError
+from tocsin.core.fields import FIELDS
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Finding, Level
+
+__all__ = ["NO_CASES", "Policy", "Rule"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Findings of this detector, kind and level open a case; `*` stands for anything.
+
+    `subject` is a field of the job's request: findings on jobs that are alike in it have the same cause.
+    """
+
+    detector: str = "*"
+    kind: str = "*"
+    level: Level = Level.CRITICAL
+    subject: str = "name"
+
+    def __post_init__(self) -> None:
+        if self.subject not in FIELDS or FIELDS[self.subject].stage is not Stage.SUBMIT:
+            raise SettingsError(
+                f'"{self.subject}" in a rule is no field of a request; a cause must be known at submission'
+            )
+
+    def covers(self, finding: Finding) -> bool:
+        return (
+            finding.level is self.level
+            and fnmatchcase(finding.detector, self.detector)
+            and fnmatchcase(finding.kind, self.kind)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The first rule that covers a finding counts."""
+
+    rules: Sequence[Rule] = ()
+
+    def rule_for(self, finding: Finding) -> Rule | None:
+        return next((rule for rule in self.rules if rule.covers(finding)), None)
+
+
+NO_CASES = Policy()
+"""What holds until an operator says otherwise: findings are told, and nobody has to answer them."""

@@ -1,0 +1,206 @@
+"""Rules of the script itself: options that contradict each other, and lines that are not read as they were meant."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC
+
+from tocsin.core.errors import InputError
+from tocsin.core.nodelist import count_nodes
+from tocsin.core.units import format_duration, format_memory, parse_instant
+from tocsin.core.verdict import Level
+from tocsin.limits.breach import Breach
+from tocsin.limits.said import Said
+from tocsin.scripts.request import Problem
+from tocsin.scripts.scheduler import Scheduler
+
+__all__ = ["contradictions", "misread_lines"]
+
+Rule = Callable[[Said, int], Breach | None]
+
+_MOST_SHOWN = 10
+_LITTLE = 2**30
+"""A whole node's memory is always more."""
+_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
+_MEMORY_OPTIONS = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
+
+
+def contradictions(said: Said, row: int) -> Iterator[Breach]:
+    """sbatch 22.05 refuses each of the critical ones."""
+    if said.script.scheduler is not Scheduler.SLURM or len(said.script.components) > 1:
+        return
+    for rule in _RULES:
+        if found := rule(said, row):
+            yield found
+
+
+def misread_lines(said: Said, row: int) -> Iterator[Breach]:
+    """What the parser noticed: one breach for each kind, all lines in its evidence."""
+    refused, ignored, other = list[Problem](), list[Problem](), list[Problem]()
+    for problem in said.script.problems:
+        if "refuses the script" in problem.text:
+            refused.append(problem)
+        elif "is ignored:" in problem.text or "is not read:" in problem.text:
+            ignored.append(problem)
+        else:
+            other.append(problem)
+    for kind, level, problems, step in (
+        ("script_refused", Level.CRITICAL, refused, ""),
+        ("directive_ignored", Level.WARNING, ignored, "; move it above the first command, or remove it"),
+        ("directive_wrong", Level.WARNING, other, "; correct it"),
+    ):
+        if problems:
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            yield Breach(
+                row=row,
+                kind=kind,
+                level=level,
+                text=f"{_told(problems[0])}{more}{step}",
+                evidence=tuple(_told(problem) for problem in problems[:_MOST_SHOWN]),
+            )
+
+
+def _told(problem: Problem) -> str:
+    return f"line {problem.line}: {problem.text}" if problem.line else f"command line: {problem.text}"
+
+
+def _two_memories(said: Said, row: int) -> Breach | None:
+    given = [d for name in _MEMORY_OPTIONS if (d := said.last(name)) is not None]
+    if len(given) < 2:
+        return None
+    names = " and ".join(d.option for d in given)
+    return _breach(
+        said, row, "memory_twice", f"gives both {names}, which exclude each other; keep one", *_MEMORY_OPTIONS
+    )
+
+
+def _tasks_do_not_fit(said: Said, row: int) -> Breach | None:
+    nodes, each, tasks = (_number(said, name) for name in ("req_nodes", "tasks_per_node", "req_tasks"))
+    if not said.fixed or not each or tasks <= nodes * each:
+        return None
+    return _breach(
+        said,
+        row,
+        "tasks_do_not_fit",
+        f"asks for {tasks} tasks, but {nodes} nodes with {each} tasks on each make {nodes * each}; "
+        f"ask for {-(-tasks // each)} nodes, or leave one of the three out",
+        "--ntasks",
+        "--nodes",
+        "--ntasks-per-node",
+    )
+
+
+def _idle_nodes(said: Said, row: int) -> Breach | None:
+    nodes, tasks = _number(said, "req_nodes"), _number(said, "req_tasks")
+    if not said.fixed or said.last("--ntasks") is None or not 0 < tasks < nodes:
+        return None
+    return _breach(
+        said,
+        row,
+        "more_nodes_than_tasks",
+        f"asks for {nodes} nodes for {tasks} task{'s' * (tasks != 1)}; sbatch gives it {tasks}, so ask for that",
+        "--nodes",
+        "--ntasks",
+        level=Level.WARNING,
+    )
+
+
+def _nodes_backwards(said: Said, row: int) -> Breach | None:
+    nodes = said.last("--nodes")
+    found = re.fullmatch(r"(\d{1,9})-(\d{1,9})", (nodes.value if nodes else None) or "", re.ASCII)
+    if not found or int(found[1]) <= int(found[2]):
+        return None
+    text = f"asks for at least {found[1]} and at most {found[2]} nodes; swap them"
+    return _breach(said, row, "nodes_backwards", text, "--nodes")
+
+
+def _time_min_above(said: Said, row: int) -> Breach | None:
+    least, limit = _number(said, "time_min"), _number(said, "time_limit")
+    if not limit or least <= limit:
+        return None
+    text = (
+        f"would do with {format_duration(least)} at least, but its time limit is {format_duration(limit)}; "
+        "--time-min must not be above --time"
+    )
+    return _breach(said, row, "time_min_above_limit", text, "--time-min", "--time")
+
+
+def _begin_after_deadline(said: Said, row: int) -> Breach | None:
+    begin, deadline = (_moment(said, option) for option in ("--begin", "--deadline"))
+    if begin is None or deadline is None or begin[0] != deadline[0] or begin[1] <= deadline[1]:
+        return None
+    text = "may begin only after its deadline has passed; move --begin before --deadline"
+    return _breach(said, row, "begin_after_deadline", text, "--begin", "--deadline")
+
+
+def _moment(said: Said, option: str) -> tuple[bool, int] | None:
+    """Whether it is relative to the submission, and when; other forms (`16:00`, `tomorrow`) are not compared."""
+    directive = said.last(option)
+    text = ((directive.value if directive else None) or "").strip()
+    if relative := re.fullmatch(r"now(?:\+(\d{1,9})([a-z]*))?", text.lower(), re.ASCII):
+        unit = (relative[2] or "second").rstrip("s")
+        return None if unit not in _UNITS else (True, int(relative[1] or 0) * _UNITS[unit])
+    if not re.match(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+        return None
+    try:
+        instant = parse_instant(text, UTC)  # both are local time of the same cluster
+    except InputError:
+        return None
+    return None if instant is None else (False, instant)
+
+
+def _more_nodes_listed(said: Said, row: int) -> Breach | None:
+    listed, nodes = said.last("--nodelist"), _number(said, "req_nodes")
+    if not said.fixed or listed is None:
+        return None
+    try:
+        number = count_nodes(listed.value or "")
+    except InputError:
+        return None
+    if number <= nodes:
+        return None
+    text = f"names {number} nodes that it must have, but asks for {nodes}; ask for {number}, or name fewer"
+    return _breach(said, row, "more_nodes_listed", text, "--nodelist", "--nodes")
+
+
+def _little_memory_of_whole_nodes(said: Said, row: int) -> Breach | None:
+    memory = _number(said, "req_memory")
+    exclusive = said.script.request.get("exclusive") is True and said.memory_per == "node"
+    if not exclusive or not 0 < memory < _LITTLE:
+        return None
+    text = (
+        f"takes whole nodes but may use only {format_memory(memory)} on each; "
+        "--mem=0 gives it all the memory of nodes that nobody else can use meanwhile"
+    )
+    return _breach(
+        said, row, "exclusive_with_little_memory", text, "--exclusive", "--mem", level=Level.WARNING
+    )
+
+
+_RULES: tuple[Rule, ...] = (
+    _two_memories,
+    _tasks_do_not_fit,
+    _idle_nodes,
+    _nodes_backwards,
+    _time_min_above,
+    _begin_after_deadline,
+    _more_nodes_listed,
+    _little_memory_of_whole_nodes,
+)
+
+
+def _number(said: Said, name: str) -> int:
+    """A number of the request; 0 where it is not given."""
+    value = said.script.request.get(name)
+    return value if type(value) is int else 0
+
+
+def _breach(
+    said: Said, row: int, kind: str, text: str, *options: str, level: Level = Level.CRITICAL
+) -> Breach:
+    given = [d for d in map(said.last, options) if d is not None]
+    evidence = [
+        f"{f'line {d.line}' if d.line else 'command line'}: {d.option}"
+        + (f"={d.value[:200]}" if d.value else "")
+        for d in given
+    ]
+    return Breach(row=row, kind=kind, level=level, text=text, evidence=tuple(evidence))

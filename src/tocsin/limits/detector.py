@@ -1,0 +1,216 @@
+"""The detector `limits`: findings and advice from the rules of this room."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.detector import Budget, Parts, Past
+from tocsin.core.errors import ModelError, ScriptError
+from tocsin.core.machine import Machine
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Advice, Edit, Finding, Level
+from tocsin.limits.breach import Breach, Thresholds, hopeless
+from tocsin.limits.capacity import Capacity
+from tocsin.limits.contradictions import contradictions, misread_lines
+from tocsin.limits.nodes import feature_breaches, node_breaches, node_list_breaches
+from tocsin.limits.partitions import array_breaches, partition_breaches, unknown_partitions
+from tocsin.limits.precedent import precedent_breaches, welcome
+from tocsin.limits.request import asked
+from tocsin.limits.said import Said, read
+from tocsin.scripts import edits
+
+__all__ = ["DETECTOR", "FittedLimits", "Limits"]
+
+NAME = "limits"
+VERSION = 1
+_FILE = "limits.json"
+_NO_MACHINE = "nothing is known of nodes, partitions and limits; requests were held against the past and the script only"
+_NO_PARTITION = "the job names no partition and the cluster's default is not known"
+_NO_ARRAY_SIZE = "the largest array that the cluster allows is not known"
+
+
+@dataclass(slots=True)
+class FittedLimits:
+    """The rules with their thresholds. At the start of a job only its past is asked again: it has its nodes."""
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    _last: tuple[Machine, Capacity] | None = field(default=None, repr=False, compare=False)
+
+    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+        if not jobs.height:
+            return []
+        features = past.features(jobs, stage=stage)
+        if stage is not Stage.SUBMIT:
+            by_row = _by_row(precedent_breaches(jobs, features, self.thresholds), jobs.height)
+            return [_parts(breaches, None, {}) for breaches in by_row]
+        said = read(past, jobs.select("script", "submit_line").rows())
+        missing: list[dict[str, str]] = [{} for _ in said]
+        by_row = _by_row(self._of_request(jobs, features, said), jobs.height)
+        if past.machine is None or not past.machine.partitions:
+            missing = [{NAME: _NO_MACHINE} for _ in said]
+        else:
+            capacity = self._capacity(past.machine)
+            on_machine, missing = _of_machine(jobs, features, said, capacity)
+            by_row = [local + general for local, general in zip(on_machine, by_row, strict=True)]
+        return [_parts(*each) for each in zip(by_row, said, missing, strict=True)]
+
+    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+        return self.assess(job, past, stage=stage)[0]
+
+    def save(self, folder: Path) -> None:
+        document = {"version": VERSION, "thresholds": asdict(self.thresholds)}
+        (folder / _FILE).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
+
+    def _of_request(
+        self, jobs: pl.DataFrame, features: pl.DataFrame, said: Sequence[Said | None]
+    ) -> Iterator[Breach]:
+        """What needs no machine."""
+        yield from precedent_breaches(jobs, features, self.thresholds)
+        for row, script in enumerate(said):
+            if script is not None:
+                yield from contradictions(script, row)
+                yield from misread_lines(script, row)
+
+    def _capacity(self, machine: Machine) -> Capacity:
+        """A machine of thousands of nodes is read once, not for every job."""
+        if self._last is None or self._last[0] is not machine:
+            self._last = (machine, Capacity.of(machine))
+        return self._last[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Rules with evidence; there is nothing to learn."""
+
+    name: str = NAME
+    stages: Sequence[Stage] = (Stage.SUBMIT, Stage.START)
+    learns: bool = False
+
+    def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> FittedLimits:
+        del jobs, past, stage, seed, budget  # the contract hands them; rules have no use for them
+        return FittedLimits()
+
+    def load(self, folder: Path) -> FittedLimits:
+        path = folder / _FILE
+        try:
+            document = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{path} cannot be read: {error}; fit the detector {NAME} again") from None
+        if not isinstance(document, dict) or document.get("version") != VERSION:
+            raise ModelError(f"{path} is not of version {VERSION}; fit the detector {NAME} again")
+        return FittedLimits(_thresholds(document.get("thresholds"), path))
+
+
+def _thresholds(values: Any, path: Path) -> Thresholds:
+    known = {entry.name for entry in fields(Thresholds)}
+    numbers = isinstance(values, dict) and all(type(value) in (int, float) for value in values.values())
+    if not numbers or set(values) != known:
+        raise ModelError(f"{path} does not hold the thresholds {', '.join(sorted(known))}; fit {NAME} again")
+    return Thresholds(**values)
+
+
+def _of_machine(
+    jobs: pl.DataFrame, features: pl.DataFrame, said: Sequence[Said | None], capacity: Capacity
+) -> tuple[list[list[Breach]], list[dict[str, str]]]:
+    """For each job what holds in all of its partitions, and what could not be said."""
+    missing: list[dict[str, str]] = [{} for _ in said]
+    wanted = asked(jobs, said, capacity.default).with_columns(
+        welcome=pl.lit(welcome(features)).gather(pl.col("row"))
+    )
+    if wanted["partition"].null_count():
+        for row in wanted.filter(pl.col("partition").is_null())["row"]:
+            missing[row][NAME] = _NO_PARTITION
+        wanted = wanted.filter(pl.col("partition").is_not_null())
+    if capacity.machine.max_array_size is None:
+        for row in wanted.filter(pl.col("array").is_not_null())["row"]:
+            missing[row][f"{NAME}.array"] = _NO_ARRAY_SIZE
+    known = wanted.join(capacity.limits, on="partition", how="inner", maintain_order="left")
+    found = _by_row(
+        (
+            *unknown_partitions(wanted, capacity),
+            *partition_breaches(known, capacity),
+            *node_breaches(known, capacity),
+            *node_list_breaches(known, capacity),
+            *feature_breaches(known, capacity),
+            *array_breaches(jobs, capacity),
+        ),
+        jobs.height,
+    )
+    partitions: dict[int, list[str]] = {}
+    for row, name in wanted.select("row", "partition").rows():
+        if found[row]:
+            partitions.setdefault(row, []).append(name)
+    return [
+        hopeless(breaches, partitions.get(row, ())) if breaches else [] for row, breaches in enumerate(found)
+    ], missing
+
+
+def _by_row(breaches: Sequence[Breach] | Iterator[Breach], height: int) -> list[list[Breach]]:
+    rows: list[list[Breach]] = [[] for _ in range(height)]
+    for breach in breaches:
+        rows[breach.row].append(breach)
+    return rows
+
+
+def _parts(breaches: Sequence[Breach], said: Said | None, missing: dict[str, str]) -> Parts:
+    if not breaches:
+        return Parts(missing=missing)
+    return Parts(findings=_findings(breaches), advice=_advice(breaches, said), missing=missing)
+
+
+def _findings(breaches: Sequence[Breach]) -> list[Finding]:
+    """One for each kind, the worst first; what other partitions say to the same becomes evidence."""
+    kinds: dict[str, list[Breach]] = {}
+    for breach in sorted(breaches, key=lambda b: b.level is not Level.CRITICAL):
+        kinds.setdefault(breach.kind, []).append(breach)
+    return [
+        Finding(
+            detector=NAME,
+            kind=kind,
+            level=same[0].level,
+            text=same[0].text,
+            evidence=list(dict.fromkeys([*same[0].evidence, *(other.text for other in same[1:])])),
+        )
+        for kind, same in kinds.items()
+    ]
+
+
+def _advice(breaches: Sequence[Breach], said: Said | None) -> list[Advice]:
+    """The change that would fit, for each field once; with the line of the script where it is known."""
+    fitting: dict[str, Breach] = {}
+    for breach in breaches:
+        if breach.change:
+            fitting.setdefault(breach.change[0], breach)
+    return [
+        Advice(change=_written(breach, said), why=breach.text, edit=_edit(breach, said))
+        for breach in fitting.values()
+    ]
+
+
+def _written(breach: Breach, said: Said | None) -> str:
+    from tocsin.scripts.slurm import SLURM
+
+    assert breach.change, "only those with one are asked"
+    dialect = said.script.dialect if said else SLURM
+    name, value = breach.change
+    option = dialect.fresh.get(name)
+    return option.text.format(dialect.write(name, value)) if option else f"{name}={value}"
+
+
+def _edit(breach: Breach, said: Said | None) -> Edit | None:
+    assert breach.change, "only those with one are asked"
+    if said is None or any(d.line == 0 and d.field == breach.change[0] for d in said.script.directives):
+        return None  # what the command line says cannot be mended in the script
+    try:
+        line, old, new = edits.edit(said.script, *breach.change)
+    except ScriptError:
+        return None
+    # here a new line is put in as that line; a verdict says after which one
+    return Edit(line=line, old=old, new=new) if old is not None else Edit(line=line - 1, old=None, new=new)
+
+
+DETECTOR = Limits()

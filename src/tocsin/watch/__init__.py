@@ -1,0 +1,1 @@
+"""Follow a cluster: its queue round by round, the stage clock, and each verdict exactly once."""

@@ -1,0 +1,100 @@
+"""The loop around the rounds: how long to wait, when to give way, how to stop."""
+
+import os
+import select
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Self
+
+from tocsin.core.errors import ClusterError, SourceError, StoreError
+from tocsin.core.ports import Clock
+from tocsin.watch.watcher import COST_SHARE, Round, Watcher
+
+__all__ = ["LONGEST", "Stop", "run"]
+
+LONGEST = 300
+"""Seconds between two tries, however long nothing answers."""
+
+
+class Stop:
+    """An event that a signal may set: waiting for it is waiting at a pipe, and a handler only writes to it."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def set(self) -> None:
+        with suppress(BlockingIOError):  # it is full of requests to stop
+            os.write(self._write, b"x")
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it was set before the time was over."""
+        return bool(select.select([self._read], [], [], max(0.0, seconds))[0])
+
+    @contextmanager
+    def on_signals(self, *numbers: signal.Signals) -> Iterator[None]:
+        """Set by these signals while the block runs."""
+
+        def handle(_number: int, _frame: FrameType | None) -> None:
+            self.set()
+
+        before = {number: signal.signal(number, handle) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._read)
+        os.close(self._write)
+
+
+def run(
+    watcher: Watcher,
+    clock: Clock,
+    stop: Stop,
+    *,
+    interval: float,
+    tell: Callable[[Round], None],
+    say: Callable[[str], None],
+    once: bool = False,
+) -> None:
+    """Round after round until it is stopped, which it is between two rounds; with `once`, until it has caught up.
+
+    The pause is at least `interval`, and at least 20 times what the queue's answer took. What goes wrong is said
+    once, when it begins, and once when it is over.
+    """
+    said: set[str] = set()
+    failures = 0
+    pause = 0.0
+    while not stop.wait(pause):
+        try:
+            done = watcher.step(int(clock.now()))
+        except (ClusterError, SourceError, StoreError) as error:
+            if once:
+                raise
+            pause = min(interval * 2**failures, LONGEST)
+            failures = min(failures + 1, 16)
+            _say_once(f"{error} (trying again)", said, say)
+            continue
+        if failures or (said and not done.troubles):
+            say("all answer again")
+            said.clear()
+        failures = 0
+        for trouble in done.troubles:
+            _say_once(trouble, said, say)
+        tell(done)
+        if once and not done.behind:
+            return
+        pause = 0.0 if done.behind else max(interval, COST_SHARE * done.cost)
+
+
+def _say_once(sentence: str, said: set[str], say: Callable[[str], None]) -> None:
+    if sentence not in said:
+        said.add(sentence)
+        say(sentence)

@@ -1,0 +1,74 @@
+"""A past that answers for each job as of the job's own moment, whatever order the stages are judged in."""
+
+from collections.abc import Callable, Mapping
+from itertools import groupby
+
+import polars as pl
+
+from tocsin.core.frames import key_text
+from tocsin.core.machine import Machine
+from tocsin.core.stages import Stage
+from tocsin.history.ledger import Ledger
+from tocsin.watch.stages import moment
+
+__all__ = ["Recall"]
+
+
+class Recall:
+    """The ledger must be asked in order of time; detectors ask stage by stage. Between them stands this.
+
+    After an outage that is what makes a late verdict honest: it is made from what was known then.
+    """
+
+    def __init__(self, ledger: Ledger, script: Callable[[str], str | None]) -> None:
+        self.ledger = ledger
+        self.script = script
+        self._due: Mapping[Stage, pl.DataFrame] = {}
+        self._told: dict[Stage, pl.DataFrame] | None = None
+
+    @property
+    def machine(self) -> Machine | None:
+        return self.ledger.machine
+
+    @machine.setter
+    def machine(self, machine: Machine | None) -> None:
+        self.ledger.machine = machine
+
+    def prepare(self, due: Mapping[Stage, pl.DataFrame]) -> dict[Stage, list[int]]:
+        """These jobs will be asked for. Returned is, for each, the instant up to which the past is counted."""
+        self._due, self._told = due, None
+        front = self.ledger.known_until
+        return {
+            stage: jobs.select(pl.max_horizontal(moment(stage), front)).to_series().to_list()
+            for stage, jobs in due.items()
+        }
+
+    def features(self, jobs: pl.DataFrame, *, stage: Stage) -> pl.DataFrame:
+        if self._told is None:
+            self._told = self._in_order()
+        told = self._told.get(stage)
+        if told is None:
+            return self.ledger.features(jobs, stage=stage)
+        keys = jobs.select(key_text())
+        if not keys["job"].is_in(told["job"].implode()).all():
+            return self.ledger.features(jobs, stage=stage)
+        return keys.join(told, on="job", how="left", maintain_order="left").drop("job")
+
+    def _in_order(self) -> dict[Stage, pl.DataFrame]:
+        """Ask the ledger for all that is due, run by run of the same stage in order of time."""
+        order = sorted(
+            (at, stage.order, number, stage)
+            for stage, jobs in self._due.items()
+            for number, at in enumerate(jobs.select(moment(stage)).to_series())
+        )
+        asked: dict[Stage, list[int]] = {stage: [] for stage in self._due}
+        found: dict[Stage, list[pl.DataFrame]] = {stage: [] for stage in self._due}
+        for stage, run in groupby(order, key=lambda item: item[3]):
+            numbers = [number for _, _, number, _ in run]
+            asked[stage] += numbers
+            found[stage].append(self.ledger.features(self._due[stage][numbers], stage=stage))
+        return {
+            stage: self._due[stage][asked[stage]].select(key_text()).hstack(pl.concat(found[stage]))
+            for stage in self._due
+            if found[stage]
+        }

@@ -1,0 +1,67 @@
+"""Scripts of jobs, read once each and a few a round: every one of them is a question to slurmctld."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from tocsin.core.errors import ClusterError, NotFound
+from tocsin.core.ids import JobKey
+from tocsin.core.ports import Cluster
+from tocsin.store.scriptfiles import keep_script, read_script
+
+__all__ = ["MOST_SCRIPTS", "Scripts"]
+
+MOST_SCRIPTS = 50
+"""In one round: at 10 to 20 ms each, a second of waiting for Slurm's commands."""
+
+
+class Scripts:
+    """Reads the scripts of jobs from the cluster into the folder of kept ones."""
+
+    def __init__(self, cluster: Cluster, folder: Path, most: int = MOST_SCRIPTS) -> None:
+        self.folder = folder
+        self.most = most
+        self.trouble: str | None = None
+        """Why the last round could not read one."""
+        self._cluster = cluster
+        self._tried: set[JobKey] = set()
+
+    def fetch(self, wanted: Iterable[JobKey]) -> tuple[dict[JobKey, str], set[JobKey]]:
+        """The references of the scripts that were read, and the jobs whose turn has not come yet.
+
+        After a refusal nothing more is asked in this round, and nobody has to wait for an answer.
+        """
+        self.trouble = None
+        found: dict[JobKey, str] = {}
+        waiting: set[JobKey] = set()
+        for key in wanted:
+            if key in self._tried:
+                continue
+            if len(found) >= self.most:
+                waiting.add(key)
+                continue
+            self._tried.add(key)
+            try:
+                text = self._cluster.script(key)
+            except NotFound:
+                continue
+            except ClusterError as error:
+                self.trouble = str(error)
+                return found, set()
+            if text is not None:
+                found[key] = keep_script(self.folder, text)
+        return found, waiting
+
+    def read(self, reference: str) -> str | None:
+        """The text of a kept script; None where it is not here any more."""
+        with suppress(NotFound):
+            return read_script(self.folder, reference)
+        return None
+
+    def kept(self, reference: str | None) -> bool:
+        """Whether the script with this reference is here."""
+        return reference is not None and (self.folder / reference).exists()
+
+    def forget(self, present: set[JobKey]) -> None:
+        """Remember only who is still about."""
+        self._tried &= present

@@ -1,0 +1,51 @@
+"""Rings for users whose jobs mostly failed; knows nothing of tocsin but the contract of a detector."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from tocsin.core.detector import Budget, Parts, Past
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Finding, Level
+
+
+@dataclass
+class FittedSiren:
+    threshold: float
+
+    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+        shares = past.features(jobs, stage=stage)["user.failed"]
+        return [self._parts(share) for share in shares]
+
+    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+        return self.assess(job, past, stage=stage)[0]
+
+    def save(self, folder: Path) -> None:
+        (folder / "siren.json").write_text(json.dumps({"threshold": self.threshold}))
+
+    def _parts(self, share: float | None) -> Parts:
+        if share is None or share < self.threshold:
+            return Parts(missing={"siren": "the user is new here"} if share is None else {})
+        text = f"{share:.0%} of the jobs of this user failed; look at their logs first"
+        return Parts(
+            findings=[Finding(detector="siren", kind="often_failed", level=Level.WARNING, text=text)]
+        )
+
+
+@dataclass(frozen=True)
+class Siren:
+    name: str = "siren"
+    stages: tuple[Stage, ...] = (Stage.SUBMIT,)
+    learns: bool = True
+
+    def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> FittedSiren:
+        share = (jobs["outcome"] == "failed").mean()
+        return FittedSiren(2 * share if isinstance(share, float) else 0.5)
+
+    def load(self, folder: Path) -> FittedSiren:
+        return FittedSiren(json.loads((folder / "siren.json").read_text())["threshold"])
+
+
+DETECTOR = Siren()

@@ -1,0 +1,214 @@
+"""The judge: parts joined to one verdict, levels, and detectors that are wrong in every way."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.watch.scene import NOON, ended, frame, running
+from tocsin.core.detector import Budget, Parts, Past
+from tocsin.core.outcomes import Target
+from tocsin.core.schema import verdict_schema
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Advice, Failure, Finding, Level, Resources, RuntimeRange
+from tocsin.history.ledger import Ledger
+from tocsin.judge.judge import UNTRAINED, Judge, Model, Seat, seats
+from tocsin.models.registry import Registry
+
+Say = Callable[[dict[str, Any]], Any]
+
+
+class Speaker:
+    """A fitted detector that says of each job what a function says."""
+
+    def __init__(self, say: Say) -> None:
+        self.say = say
+        self.seen: list[pl.DataFrame] = []
+
+    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+        self.seen.append(jobs)
+        return [self.say(row) for row in jobs.to_dicts()]
+
+    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+        parts: Parts = self.say(job.to_dicts()[0])
+        return Parts(findings=parts.findings, advice=[Advice(change="do not", why="it is explained")])
+
+    def save(self, folder: Path) -> None:
+        raise AssertionError
+
+
+def seat(say: Say, *stages: Stage) -> Seat:
+    return Seat(dict.fromkeys(stages or Stage, Model(Speaker(say), "7")))
+
+
+def finding(level: Level, detector: str = "a", **more: Any) -> Finding:
+    return Finding(detector=detector, kind="k", level=level, text=f"it is {level}", **more)
+
+
+def warns(row: dict[str, Any]) -> Parts:
+    return Parts(findings=[finding(Level.WARNING)])
+
+
+def assess(judge: Judge, jobs: pl.DataFrame, stage: Stage = Stage.SUBMIT, **more: Any) -> list[Any]:
+    return judge.assess(jobs, stage, past=Ledger(), at=NOON + 9, **more)
+
+
+def test_the_worst_finding_is_the_level_and_every_part_has_its_place() -> None:
+    failure = Failure(probability=0.9, threshold=0.5, will_fail=True, target=Target.FAILED)
+    resources = Resources(runtime_seconds=RuntimeRange(p50=1, p95=2))
+    judge = Judge(
+        {
+            "a": seat(warns),
+            "b": seat(lambda row: Parts(findings=[finding(Level.CRITICAL, "b")], failure=failure)),
+            "c": seat(lambda row: Parts(resources=resources, missing={"c": "no memory is known"})),
+        }
+    )
+    [verdict] = assess(judge, frame({}))
+    assert verdict.level is Level.CRITICAL
+    assert [f.detector for f in verdict.findings] == ["a", "b"]
+    assert (verdict.failure, verdict.resources) == (failure, resources)
+    assert verdict.models == {"a": "7", "b": "7", "c": "7"}
+    assert verdict.missing == {"c": "no memory is known"}
+    assert (verdict.job, verdict.stage, verdict.seq) == (f"lab:1@{NOON}", "submit", 0)
+    assert (verdict.at, verdict.known_until, verdict.late) == (NOON + 9, NOON, False)
+    schema = pytest.importorskip("jsonschema")
+    schema.validate(json.loads(json.dumps(verdict.to_json())), verdict_schema())
+
+
+def test_of_two_that_tell_the_same_part_the_first_is_heard() -> None:
+    def tells(share: float) -> Say:
+        return lambda row: Parts(
+            failure=Failure(probability=share, threshold=0.5, will_fail=False, target=Target.FAILED)
+        )
+
+    [verdict] = assess(Judge({"a": seat(tells(0.1)), "b": seat(tells(0.2))}), frame({}))
+    assert verdict.failure.probability == 0.1
+    assert verdict.missing == {"failure by b": "a has told it already"}
+
+
+def _raises(row: dict[str, Any]) -> Parts:
+    raise RuntimeError("out of order")
+
+
+@pytest.mark.parametrize(
+    ("say", "reason"),
+    [
+        (_raises, "it failed: RuntimeError: out of order"),
+        (lambda row: None, "no Parts but NoneType"),
+        (lambda row: Parts(findings=[finding(Level.OK, "other")]), "another detector's name"),
+        (lambda row: Parts(findings=[finding(Level.OK, score=math.nan)]), "cannot be written as JSON"),
+        (lambda row: Parts(anomalies=[{"at": object()}]), "cannot be written as JSON"),
+    ],
+)
+def test_a_detector_that_is_wrong_is_named_and_the_others_are_heard(say: Say, reason: str) -> None:
+    [verdict] = assess(Judge({"a": seat(say), "b": seat(lambda row: Parts())}), frame({}))
+    assert reason in verdict.missing["a"]
+    assert verdict.models == {"b": "7"}
+    assert verdict.level is Level.OK
+    [alone] = assess(Judge({"a": seat(say)}), frame({}))
+    assert alone.level is Level.UNKNOWN
+
+
+def test_answers_for_another_number_of_jobs_are_no_answers() -> None:
+    class Short(Speaker):
+        def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+            return []
+
+    judge = Judge({"a": Seat({Stage.SUBMIT: Model(Short(warns), "1")})})
+    assert "0 answers for 1 jobs" in assess(judge, frame({}))[0].missing["a"]
+
+
+def test_one_odd_job_does_not_silence_a_detector_on_the_others() -> None:
+    def picky(row: dict[str, Any]) -> Parts:
+        return _raises(row) if row["job_id"] == 13 else warns(row)
+
+    verdicts = assess(Judge({"a": seat(picky)}), frame(*({"job_id": n} for n in range(50))))
+    assert [number for number, verdict in enumerate(verdicts) if verdict.missing] == [13]
+    assert sum(verdict.level is Level.WARNING for verdict in verdicts) == 49
+
+
+def test_a_detector_that_always_fails_is_not_asked_for_ever() -> None:
+    calls = 0
+
+    def broken(row: dict[str, Any]) -> Parts:
+        nonlocal calls
+        calls += 1
+        raise ValueError("no")
+
+    verdicts = assess(Judge({"a": seat(broken)}), frame(*({"job_id": n} for n in range(5000))))
+    assert all("ValueError" in verdict.missing["a"] for verdict in verdicts)
+    assert calls < 1000
+
+
+def test_only_what_was_known_at_the_stage_is_shown() -> None:
+    speaker = Speaker(lambda row: Parts())
+    judge = Judge({"a": Seat(dict.fromkeys(Stage, Model(speaker, "1")))})
+    job = frame(ended(NOON + 5, NOON + 400, elapsed=395, node_list="n1", name="x", known_at=NOON + 401))
+    for stage in (Stage.SUBMIT, Stage.START, Stage.EARLY, Stage.END):
+        assess(judge, job, stage)
+    submit, start, early, end = (seen.to_dicts()[0] for seen in speaker.seen)
+    hidden = ("start", "node_list", "state", "outcome", "end", "elapsed", "known_at")
+    assert [name for name in hidden if submit[name] is not None] == []
+    assert [name for name in hidden if start[name] is not None] == ["start", "node_list"]
+    assert early == start
+    assert all(end[name] is not None for name in hidden)
+    assert submit["name"] == "x"
+
+
+def test_a_detector_is_heard_at_its_stages_only() -> None:
+    judge = Judge({"a": seat(warns, Stage.SUBMIT)})
+    job = frame(running(NOON + 5))
+    assert assess(judge, job)[0].level is Level.WARNING
+    [start] = assess(judge, job, Stage.START)
+    assert (start.level, start.models, start.missing) == (Level.OK, {}, {})
+    assert start.known_until == NOON + 5
+
+
+def test_no_jobs_no_verdicts() -> None:
+    assert assess(Judge({"a": seat(warns)}), frame()) == []
+
+
+def test_an_explanation_has_what_a_verdict_leaves_out() -> None:
+    verdict = Judge({"a": seat(warns)}).explain(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    assert verdict.level is Level.WARNING
+    assert [advice.change for advice in verdict.advice] == ["do not"]
+
+
+class _Learner:
+    name = "learner"
+    stages = (Stage.SUBMIT,)
+    learns = True
+
+    def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> Speaker:
+        return Speaker(warns)
+
+    def load(self, folder: Path) -> Speaker:
+        raise AssertionError("there is nothing to load")
+
+
+def test_a_detector_without_a_model_says_so_and_one_that_needs_none_is_fitted(tmp_path: Path) -> None:
+    class Ruler(_Learner):
+        name = "limits"
+        learns = False
+
+    found = seats({"limits": Ruler(), "learner": _Learner()}, Registry(tmp_path), Ledger())
+    judge = Judge({"a": found["limits"], "learner": found["learner"]})
+    [verdict] = assess(judge, frame({}))
+    assert verdict.missing == {"learner": UNTRAINED}
+    assert list(verdict.models) == ["a"]
+
+
+def test_a_detector_that_cannot_be_fitted_takes_nobody_down(tmp_path: Path) -> None:
+    class Broken(_Learner):
+        name = "limits"
+        learns = False
+
+        def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> Speaker:
+            raise OSError("no disk")
+
+    found = seats({"limits": Broken()}, Registry(tmp_path), Ledger())
+    assert "no disk" in found["limits"].missing[Stage.SUBMIT]

@@ -1,0 +1,125 @@
+"""Scripts held against themselves, and changes written back into them."""
+
+from datetime import UTC
+
+import pytest
+
+from tests.limits.examples import GIB, Known, assess, job, of_script, past_of, submitted
+from tocsin.core.detector import Parts
+from tocsin.core.units import parse_duration
+from tocsin.core.verdict import Edit
+from tocsin.scripts.script import parse
+
+
+def told(parts: Parts) -> dict[str, str]:
+    return {finding.kind: str(finding.level) for finding in parts.findings}
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind", "level"),
+    [
+        (("--mem=1G", "--mem-per-cpu=500M"), "memory_twice", "critical"),
+        (("-N 2", "-n 5", "--ntasks-per-node=2"), "tasks_do_not_fit", "critical"),
+        (("-N 3-2",), "nodes_backwards", "critical"),
+        (("--time=10", "--time-min=20"), "time_min_above_limit", "critical"),
+        (("--begin=now+2hours", "--deadline=now+1hour"), "begin_after_deadline", "critical"),
+        (("--begin=2027-02-01", "--deadline=2027-01-31T12:00"), "begin_after_deadline", "critical"),
+        (("--nodelist=n[1-2]", "--nodes=1"), "more_nodes_listed", "critical"),
+        (("-N 2", "-n 1"), "more_nodes_than_tasks", "warning"),
+        (("--exclusive", "--mem=100M"), "exclusive_with_little_memory", "warning"),
+    ],
+)
+def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, level: str) -> None:
+    parts = submitted(*lines, machine=None)
+    assert told(parts) == {kind: level}
+    assert all("line " in line for line in parts.findings[0].evidence)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("--mem=1G",),
+        ("-N 2", "-n 4", "--ntasks-per-node=2"),
+        ("-N 2-4", "-n 50", "--ntasks-per-node=2"),
+        ("-n 5", "--ntasks-per-node=2"),
+        ("--time=20", "--time-min=10"),
+        ("--begin=now+1hour", "--deadline=now+2hours"),
+        ("--begin=16:00", "--deadline=now+2hours"),
+        ("--nodelist=n1", "--nodes=2"),
+        ("--nodelist=n[1-", "--nodes=2"),
+        ("--exclusive", "--mem=0"),
+        ("-N 1", "-n 1", "hetjob", "--mem=1G", "--mem-per-cpu=1G"),
+    ],
+)
+def test_options_that_go_together(lines: tuple[str, ...]) -> None:
+    assert told(submitted(*lines, machine=None)) == {}
+
+
+def test_a_line_that_sbatch_ignores_is_told_by_its_number() -> None:
+    text = "#!/bin/bash\n#SBATCH --time=10\nmodule load x\n#SBATCH --mem=4G\n # nothing\n#SBATCH -n 4\n"
+    parts = of_script(text, machine=None)
+    assert told(parts) == {"directive_ignored": "warning"}
+    (finding,) = parts.findings
+    assert finding.text.startswith(
+        "line 4: #SBATCH is ignored: it comes after the first command (and 1 more)"
+    )
+    assert len(finding.evidence) == 2
+
+
+def test_a_script_that_sbatch_refuses_is_critical() -> None:
+    assert told(of_script("#SBATCH --time=10\ntrue\n", machine=None)) == {"script_refused": "critical"}
+    assert told(submitted("--tiem=10", machine=None)) == {"directive_wrong": "warning"}
+
+
+def test_the_command_line_wins_over_the_script() -> None:
+    lines = ("-N 2", "-n 5", "--ntasks-per-node=2")
+    assert told(submitted(*lines, machine=None, command="sbatch --nodes=3 job.sh")) == {}
+    assert told(submitted(*lines, machine=None, command="sbatch 'never closed")) == {
+        "tasks_do_not_fit": "critical"
+    }
+
+
+def test_advice_is_the_line_to_change_in_the_words_of_the_script() -> None:
+    parts = submitted("--job-name=a", "-t 3-0   # long", "--mem=500G")
+    assert {advice.change: advice.edit for advice in parts.advice} == {
+        "--time=1-00:00:00": Edit(
+            line=3, old="#SBATCH -t 3-0   # long", new="#SBATCH -t 1-00:00:00   # long"
+        ),
+        "--mem=125G": Edit(line=4, old="#SBATCH --mem=500G", new="#SBATCH --mem=125G"),
+    }
+    assert [advice.edit for advice in submitted("-N9").advice] == [
+        Edit(line=2, old="#SBATCH -N9", new="#SBATCH -N3")
+    ]
+
+
+def test_the_changed_script_asks_for_what_fits() -> None:
+    text = "#!/bin/bash\n#SBATCH --time=3-00:00:00\n#SBATCH --mem=500G\ntrue\n"
+    for advice in of_script(text).advice:
+        edit = advice.edit
+        assert edit is not None
+        lines = text.split("\n")
+        assert lines[edit.line - 1] == edit.old
+        lines[edit.line - 1] = edit.new
+        text = "\n".join(lines)
+    request = parse(text, zone=UTC).request
+    assert (request["time_limit"], request["req_memory"]) == (parse_duration("1-0"), 125 * GIB)
+    assert told(of_script(text)) == {}
+
+
+def test_a_line_to_add_stands_after_the_last_directive() -> None:
+    text = "#!/bin/bash\n#SBATCH --mem=1G\ntrue\n"
+    (parts,) = assess(job(script="d", time_limit=60), past=Known(None, past_of("script", 3), {"d": text}))
+    assert parts.advice[0].edit == Edit(line=2, old=None, new="#SBATCH --time=02:24:00")
+
+
+def test_what_the_command_line_says_is_not_mended_in_the_script() -> None:
+    parts = submitted("--time=10", command="sbatch --time=3-0 job.sh")
+    assert [advice.edit for advice in parts.advice] == [None]
+    assert told(parts) == {"time_above_partition": "critical"}
+
+
+def test_other_schedulers_scripts_are_changed_in_their_own_words() -> None:
+    parts = of_script("#!/bin/bash\n#PBS -l walltime=72:00:00\ntrue\n")
+    assert [advice.edit for advice in parts.advice] == [
+        Edit(line=2, old="#PBS -l walltime=72:00:00", new="#PBS -l walltime=24:00:00")
+    ]

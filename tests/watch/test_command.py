@@ -1,0 +1,71 @@
+"""`tocsin watch` as a person meets it, on the demo cluster."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.watch.scene import NOON
+from tocsin.cli.settings import Context
+from tocsin.cli.watch import in_a_line, watch
+from tocsin.core.errors import InputError
+from tocsin.core.schema import verdict_schema
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Finding, Level, Verdict
+
+
+def call(home: Path, *arguments: str) -> Result:
+    done = CliRunner().invoke(watch, list(arguments), obj=Context(home=str(home)))
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def test_the_demo_is_watched_and_every_verdict_is_a_document(tmp_path: Path) -> None:
+    validate = pytest.importorskip("jsonschema").validate
+    first = call(tmp_path, "--demo", "--once", "--all", "--json")
+    documents = [json.loads(line) for line in first.stdout.splitlines()]
+    assert {document["stage"] for document in documents} >= {"submit", "start", "early"}
+    for document in documents:
+        validate(document, verdict_schema())
+        assert document["job"].startswith("demo:")
+    assert "nothing is held or changed" in first.stderr
+    assert len(list((tmp_path / "scripts").iterdir())) > 1
+    again = call(tmp_path, "--demo", "--once", "--all", "--json")
+    said = {document["id"] for document in documents}
+    assert said.isdisjoint(json.loads(line)["id"] for line in again.stdout.splitlines())
+
+
+def test_what_is_fine_is_not_printed(tmp_path: Path) -> None:
+    done = call(tmp_path, "--demo", "--once")
+    assert done.exit_code == 0
+    assert "OK:" not in done.stdout
+
+
+def test_the_demo_has_one_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match='the demo\'s cluster is "demo", not "lab"'):
+        call(tmp_path, "--demo", "-M", "lab")
+
+
+def test_the_words_come_first() -> None:
+    def verdict(level: Level, *findings: Finding, missing: dict[str, str] | None = None) -> Verdict:
+        return Verdict(
+            job=f"lab:1@{NOON}",
+            stage=Stage.SUBMIT,
+            at=NOON,
+            known_until=NOON,
+            level=level,
+            late=level is Level.CRITICAL,
+            findings=list(findings),
+            missing=missing or {},
+        )
+
+    big = Finding(detector="limits", kind="memory", level=Level.CRITICAL, text="no node has 9 TB")
+    odd = Finding(detector="limits", kind="time", level=Level.WARNING, text="it is short")
+    assert in_a_line(verdict(Level.CRITICAL, odd, big)) == (
+        f"CRITICAL: no node has 9 TB (lab:1@{NOON}, submit, late)"
+    )
+    assert in_a_line(verdict(Level.UNKNOWN, missing={"limits": "it failed"})) == (
+        f"UNKNOWN: limits: it failed (lab:1@{NOON}, submit)"
+    )

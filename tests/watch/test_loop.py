@@ -1,0 +1,132 @@
+"""The loop around the rounds: what it waits for, what it says, how it ends."""
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from tests.watch.scene import NOON, Told, given, watcher
+from tocsin.core.errors import ClusterError, StoreError
+from tocsin.store.database import Store
+from tocsin.watch import loop
+from tocsin.watch.loop import Stop, run
+from tocsin.watch.watcher import Round
+
+
+class Clock:
+    def now(self) -> float:
+        return NOON
+
+
+class Waits(Stop):
+    """Writes down how long it was waited, and does not wait."""
+
+    def __init__(self, rounds: int) -> None:
+        super().__init__()
+        self.waited: list[float] = []
+        self.left = rounds
+
+    def wait(self, seconds: float) -> bool:
+        self.waited.append(seconds)
+        self.left -= 1
+        return self.left < 0
+
+
+class Rounds:
+    """A watcher whose rounds are given."""
+
+    def __init__(self, *rounds: Any) -> None:
+        self.rounds = list(rounds)
+
+    def step(self, now: int) -> Round:
+        done = self.rounds.pop(0)
+        if isinstance(done, Exception):
+            raise done
+        return Round(at=now, queued=1, **done)
+
+
+def follow(*rounds: Any, interval: float = 5, **more: Any) -> tuple[list[float], list[str], int]:
+    said: list[str] = []
+    told: list[Round] = []
+    with Waits(len(rounds)) as stop:
+        run(
+            Rounds(*rounds),  # type: ignore[arg-type]  # it steps, and no more is asked of it
+            Clock(),
+            stop,
+            interval=interval,
+            tell=told.append,
+            say=said.append,
+            **more,
+        )
+        return stop.waited, said, len(told)
+
+
+def test_the_pause_is_the_interval_or_twenty_times_what_the_dump_took() -> None:
+    waited, _, _ = follow({"cost": 0.01}, {"cost": 1.5}, {"cost": 0.3})
+    assert waited == [0, 5, 30, 6]
+
+
+def test_who_is_behind_does_not_wait() -> None:
+    waited, _, _ = follow({"cost": 1, "behind": True}, {"cost": 1, "behind": True}, {"cost": 0})
+    assert waited == [0, 0, 0, 5]
+
+
+def test_trouble_is_said_once_and_tried_again_less_and_less_often() -> None:
+    down = ClusterError("slurmctld does not answer")
+    waited, said, told = follow(*[down] * 9, {"cost": 0}, {"cost": 0})
+    assert waited == [0, 5, 10, 20, 40, 80, 160, loop.LONGEST, loop.LONGEST, loop.LONGEST, 5, 5]
+    assert said == ["slurmctld does not answer (trying again)", "all answer again"]
+    assert told == 2
+
+
+def test_another_trouble_is_said_too_and_troubles_of_a_part_do_not_stop_the_rounds() -> None:
+    part = {"cost": 0, "troubles": ["slurmdbd does not answer"]}
+    waited, said, told = follow(StoreError("locked"), part, part, {"cost": 0}, part)
+    assert said == [
+        "locked (trying again)",
+        "all answer again",
+        "slurmdbd does not answer",
+        "all answer again",
+        "slurmdbd does not answer",
+    ]
+    assert told == 4
+    assert waited[2:] == [5] * 4
+
+
+def test_what_is_no_trouble_of_the_outside_ends_the_watch() -> None:
+    with pytest.raises(ZeroDivisionError):
+        follow(ZeroDivisionError())
+
+
+def test_once_is_until_it_has_caught_up_and_an_error_is_an_error() -> None:
+    assert follow({"cost": 0, "behind": True}, {"cost": 0}, {"cost": 0}, once=True)[2] == 2
+    with pytest.raises(ClusterError):
+        follow(ClusterError("no"), once=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_after_the_round(store: Store, number: signal.Signals) -> None:
+    cluster = Told(queued=[{}])
+    handler = signal.getsignal(number)
+
+    class Signalled(Told):
+        def queue(self) -> Any:
+            os.kill(os.getpid(), number)
+            return super().queue()
+
+    watch = watcher(Signalled(queued=cluster.queued), store)
+    rounds: list[Round] = []
+    with Stop() as stop, stop.on_signals(signal.SIGTERM, signal.SIGINT):
+        run(watch, Clock(), stop, interval=600, tell=rounds.append, say=print)
+    assert len(rounds) == 1
+    assert given(store) == [(f"lab:1@{NOON}", "submit")]
+    assert signal.getsignal(number) is handler
+
+
+def test_a_wait_ends_at_once_when_it_is_stopped() -> None:
+    with Stop() as stop:
+        assert not stop.wait(0)
+        for _ in range(100_000):  # more than a pipe holds
+            stop.set()
+        assert stop.wait(600)

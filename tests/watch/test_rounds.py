@@ -1,0 +1,283 @@
+"""Rounds on a cluster that tells what we want: stubs, ends that only the queue knows, scripts, what is kept."""
+
+from typing import Any
+
+import pytest
+
+from tests.watch.scene import NOON, Killed, Mortal, Told, ended, given, rows, running, watcher
+from tocsin.core.detector import Parts, Past
+from tocsin.core.errors import ClusterError
+from tocsin.core.ids import JobKey
+from tocsin.core.stages import Stage
+from tocsin.judge.judge import Judge, Model, Seat
+from tocsin.store.database import Store
+from tocsin.store.home import Home
+from tocsin.watch.scripts import Scripts
+
+KEY = f"lab:1@{NOON}"
+
+
+def stages(store: Store, job: str = KEY) -> list[str]:
+    return [stage for key, stage in given(store) if key == job]
+
+
+def test_a_stage_is_judged_when_it_is_reached_and_not_before(store: Store) -> None:
+    cluster = Told()
+    watch = watcher(cluster, store)
+    watch.step(NOON - 10)
+    cluster.queued = [{}]
+    assert [v.stage for v in watch.step(NOON + 5).verdicts] == ["submit"]
+    cluster.queued = [running(NOON + 7)]
+    assert [v.stage for v in watch.step(NOON + 10).verdicts] == ["start"]
+    assert watch.step(NOON + 126).verdicts == []
+    assert [v.stage for v in watch.step(NOON + 127).verdicts] == ["early"]
+    cluster.queued, cluster.accounted = [], [ended(NOON + 7, NOON + 300)]
+    last = watch.step(NOON + 305)
+    assert [(v.stage, v.late) for v in last.verdicts] == [("end", False)]
+    assert watch.step(NOON + 310).verdicts == []
+
+
+@pytest.mark.parametrize(("end", "reached"), [(120, False), (121, True)])
+def test_early_is_for_jobs_that_still_run_after_two_minutes(store: Store, end: int, reached: bool) -> None:
+    cluster = Told()
+    watch = watcher(cluster, store)
+    watch.step(NOON)
+    cluster.accounted = [ended(NOON, NOON + end)]
+    watch.step(NOON + 200)
+    assert ("early" in stages(store)) is reached
+
+
+def test_a_job_that_was_cancelled_while_it_waited_was_submitted_and_ended(store: Store) -> None:
+    cluster = Told()
+    watch = watcher(cluster, store)
+    watch.step(NOON)
+    cluster.accounted = [ended(None, NOON + 50, "CANCELLED")]
+    watch.step(NOON + 100)
+    assert stages(store) == ["end", "submit"]
+
+
+def test_what_ended_before_the_watch_began_is_not_watched(store: Store) -> None:
+    cluster = Told(queued=[ended(NOON, NOON + 5)], accounted=[ended(NOON, NOON + 5)])
+    watch = watcher(cluster, store)
+    watch.step(NOON + 6)
+    watch.step(NOON + 300)
+    assert given(store) == []
+
+
+def test_a_stub_of_accounting_makes_no_job(store: Store) -> None:
+    cluster = Told()
+    watch = watcher(cluster, store)
+    watch.step(NOON)
+    cluster.queued = [ended(NOON, NOON + 3, job_id=7, task=2)]
+    # For some seconds accounting shows the task as a plain job of its raw id, without partition and request.
+    cluster.accounted = [ended(NOON, NOON + 3, job_id=9, partition=None)]
+    watch.step(NOON + 4)
+    assert given(store) == [(f"lab:7@{NOON}", "submit"), (f"lab:7_2@{NOON}", "start")]
+    cluster.accounted = [ended(NOON, NOON + 3, job_id=7, task=2, elapsed=3, max_memory=5)]
+    watch.step(NOON + 9)
+    assert (f"lab:7_2@{NOON}", "end") in given(store)
+    assert rows(store, "SELECT max_memory FROM jobs WHERE task = 2") == [(5,)]
+    assert rows(store, "SELECT count(*) FROM jobs WHERE job_id = 9") == [(0,)]
+
+
+def test_an_end_that_accounting_never_tells_is_taken_from_the_queue_after_a_minute(store: Store) -> None:
+    cluster = Told(queued=[{}])
+    watch = watcher(cluster, store)
+    watch.step(NOON)
+    cluster.queued = [ended(None, NOON + 10, "CANCELLED")]
+    watch.step(NOON + 12)
+    assert stages(store) == ["submit"]
+    watch.step(NOON + 70)
+    assert stages(store) == ["end", "submit"]
+    assert rows(store, "SELECT outcome, known_at FROM jobs") == [("cancelled", NOON + 70)]
+
+
+def test_of_a_job_that_nobody_tells_the_end_of_it_stays_unknown(store: Store) -> None:
+    cluster = Told(queued=[{}])
+    watch = watcher(cluster, store)
+    watch.step(NOON)
+    cluster.queued = []
+    watch.step(NOON + 60)
+    for hour in range(1, 27):
+        watch = watcher(cluster, store) if hour == 5 else watch  # a restart is no news
+        watch.step(NOON + hour * 3600)
+    assert rows(store, "SELECT outcome FROM jobs") == [(None,)]
+    watch.step(NOON + 31 * 3600)
+    assert rows(store, "SELECT outcome FROM jobs") == [("unknown",)]
+    assert stages(store) == ["submit"]
+
+
+def test_a_job_that_was_missing_for_a_moment_is_not_given_up(store: Store) -> None:
+    cluster = Told(queued=[{}])
+    watch = watcher(cluster, store)
+    watch.step(NOON)
+    cluster.queued = []
+    watch.step(NOON + 60)
+    cluster.queued = [{}]
+    for hour in range(1, 30):
+        watch.step(NOON + hour * 3600)
+    assert rows(store, "SELECT outcome FROM jobs") == [(None,)]
+
+
+def test_an_end_that_a_killed_process_had_stored_gets_its_verdict(store: Store) -> None:
+    mortal = Mortal(store.engine, store.timeout)
+    cluster = Told(queued=[ended(None, NOON + 10, "CANCELLED")])
+    watch = watcher(cluster, mortal)
+    watch.step(NOON)
+    mortal.deaths.append(1)  # after the jobs are stored, before their verdicts are
+    with pytest.raises(Killed):
+        watch.step(NOON + 70)
+    cluster.queued = []
+    assert rows(store, "SELECT outcome FROM jobs") == [("cancelled",)]
+    watcher(cluster, store).step(NOON + 100)
+    assert stages(store) == ["end", "submit"]
+
+
+def test_accounting_that_comes_hours_late_is_still_heard(store: Store) -> None:
+    cluster = Told(queued=[running(NOON)])
+    watch = watcher(cluster, store)
+    watch.step(NOON + 5)
+    cluster.queued = []
+    for minute in range(1, 300, 10):
+        watch.step(NOON + minute * 60)
+    cluster.accounted = [ended(NOON, NOON + 30)]
+    watch.step(NOON + 300 * 60)
+    assert stages(store) == ["end", "start", "submit"]
+
+
+def test_a_requeued_job_is_submitted_again(store: Store) -> None:
+    cluster = Told(queued=[running(NOON)])
+    watch = watcher(cluster, store)
+    watch.step(NOON + 5)
+    cluster.queued = [{"submit": NOON + 50}]
+    cluster.accounted = [ended(NOON, NOON + 50, "REQUEUED")]
+    watch.step(NOON + 55)
+    assert stages(store) == ["end", "start", "submit"]
+    assert stages(store, f"lab:1@{NOON + 50}") == ["submit"]
+
+
+def test_a_task_that_is_put_back_belongs_to_its_old_array(store: Store) -> None:
+    cluster = Told(queued=[{"array": "1-2", "array_tasks": 2}])
+    watch = watcher(cluster, store)
+    watch.step(NOON)
+    cluster.queued = [running(NOON + 1, task=1), running(NOON + 1, task=2)]
+    watch.step(NOON + 5)
+    cluster.queued = [running(NOON + 1, task=1), running(NOON + 90, task=2, submit=NOON + 60)]
+    cluster.accounted = [ended(NOON + 1, NOON + 60, "REQUEUED", task=2)]
+    watch.step(NOON + 95)
+    assert [job for job, stage in given(store) if stage == "submit"] == [KEY]
+    assert (f"lab:1_2@{NOON + 60}", "start") in given(store)
+
+
+def test_an_array_that_was_never_seen_whole_is_made_from_its_tasks(store: Store) -> None:
+    cluster = Told(queued=[running(NOON + 1, task=task, name="sweep") for task in (1, 2, 3, 7)])
+    watcher(cluster, store).step(NOON + 2)
+    made = rows(store, 'SELECT "array", array_tasks, name, state, start FROM jobs WHERE task = -1')
+    assert made == [("1-3,7", 4, "sweep", "PENDING", None)]
+    assert stages(store) == ["submit"]
+
+
+def test_the_request_is_frozen_as_first_seen_and_the_dump_is_not_stored_again(store: Store) -> None:
+    cluster = Told(queued=[{"time_limit": 600, "priority": 5}])
+    watch = watcher(cluster, store)
+    watch.step(NOON)
+    cluster.queued = [{"time_limit": 1200, "priority": 6}]
+    watch.step(NOON + 5)
+    assert rows(store, "SELECT time_limit, priority, request_final FROM jobs") == [(600, 5, 0)]
+
+
+def test_scripts_are_read_once_a_few_a_round_and_the_verdict_waits_for_them(store: Store, home: Home) -> None:
+    cluster = Told(
+        queued=[{"job_id": number} for number in range(1, 6)],
+        scripts={number: f"#!/bin/sh\necho {number}\n" for number in range(1, 6)},
+    )
+    watch = watcher(cluster, store, scripts=Scripts(cluster, home.scripts, most=2))
+    assert [len(watch.step(NOON + 5 * number).verdicts) for number in range(4)] == [2, 2, 1, 0]
+    assert cluster.asked == [1, 2, 3, 4, 5]
+    assert rows(store, "SELECT count(DISTINCT script) FROM jobs") == [(5,)]
+    assert len(list(home.scripts.iterdir())) == 5
+
+
+def test_an_array_that_only_its_tasks_tell_of_does_not_wait_for_a_script(store: Store, home: Home) -> None:
+    cluster = Told(
+        queued=[{"job_id": 1}, {"job_id": 2}, running(NOON, job_id=7, task=1)],
+        scripts=dict.fromkeys(range(9), "#!/bin/sh\n"),
+    )
+    watch = watcher(cluster, store, scripts=Scripts(cluster, home.scripts, most=1))
+    assert [v.job for v in watch.step(NOON + 2).verdicts] == [
+        f"lab:{job}@{NOON}" for job in ("1", "7", "7_1")
+    ]
+
+
+def test_where_scripts_may_not_be_read_verdicts_do_not_wait(store: Store, home: Home) -> None:
+    class Closed(Told):
+        def script(self, key: JobKey) -> str | None:
+            super().script(key)
+            raise ClusterError("you may not read the scripts of others")
+
+    cluster = Closed(queued=[{"job_id": number} for number in range(1, 6)])
+    watch = watcher(cluster, store, scripts=Scripts(cluster, home.scripts))
+    done = watch.step(NOON)
+    assert done.troubles == ["you may not read the scripts of others"]
+    assert len(done.verdicts) == 5
+    assert len(cluster.asked) == 1
+
+
+class _Looking:
+    """A detector that writes down what it was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+
+    def assess(self, jobs: Any, past: Past, *, stage: Stage) -> list[Parts]:
+        history = past.features(jobs, stage=stage)
+        for row, known in zip(jobs.to_dicts(), history.to_dicts(), strict=True):
+            self.shown.append((stage, row, known))
+        return [Parts() for _ in range(jobs.height)]
+
+    explain = save = None
+
+
+def test_a_late_verdict_is_made_from_what_was_known_then(store: Store) -> None:
+    looking = _Looking()
+    judge = Judge({"looking": Seat(dict.fromkeys(Stage, Model(looking, "1")))})  # type: ignore[arg-type]  # no more is asked
+    cluster = Told()
+    watch = watcher(cluster, store, judge)
+    watch.step(NOON - 10)
+    cluster.accounted = [
+        ended(NOON + 10, NOON + 200, "FAILED", job_id=1, submit=NOON),
+        ended(NOON + 260, NOON + 500, job_id=2, submit=NOON + 250),
+        ended(NOON + 710, NOON + 900, job_id=3, submit=NOON + 700),
+    ]
+    late = watch.step(NOON + 1000).verdicts
+    assert {v.stage: v.late for v in late if v.job.startswith("lab:3@")} == {
+        "submit": True,
+        "start": True,
+        "early": True,
+        "end": False,
+    }
+    seen = {(stage, row["job_id"]): (row, known) for stage, row, known in looking.shown}
+    submission, known = seen["submit", 3]
+    assert submission["start"] is submission["end"] is submission["outcome"] is None
+    assert (known["user.submitted"], known["user.ended"]) == (2, 0)
+    assert seen["submit", 1][1]["user.submitted"] == 0
+    assert seen["early", 3][0]["start"] == NOON + 710
+    assert seen["early", 3][0]["end"] is None
+    assert seen["end", 3][0]["outcome"] == "completed"
+    cluster.queued = [{"job_id": 4, "submit": NOON + 1001}]
+    [now] = watch.step(NOON + 1005).verdicts
+    assert looking.shown[-1][2]["user.ended"] == 3
+    assert (now.at, now.known_until) == (NOON + 1005, NOON + 1001)
+
+
+def test_memory_holds_no_more_than_is_about(store: Store) -> None:
+    cluster = Told()
+    watch = watcher(cluster, store)
+    for number in range(40):
+        now = NOON + number * 400
+        cluster.queued = [{"job_id": number, "submit": now}]
+        cluster.accounted = [ended(now - 300, now - 1, job_id=number - 1, submit=now - 400)]
+        watch.step(now)
+    kept = [watch._docket._given, watch._queue_seen, watch._ended_seen, watch._living]
+    assert all(len(part) <= 3 for part in kept)
+    assert len(watch._absent) == 0
