@@ -21,7 +21,7 @@ from tests.services.slurm import SlurmLab
 
 KILLS = 10
 LONG = 130
-TOCSIN = [sys.executable, "-c", "from tocsin.cli import main; main()"]
+TOCSIN = [sys.executable, "-c", "from tocsin.cli.main import run; run()"]
 Expected = set[tuple[str, str]]
 
 

@@ -17,6 +17,8 @@ __all__ = ["Group", "Ledger"]
 
 _HOUR, _DAY = 3600, 86400
 _LONG = 2**38
+FORGET = 14 * 86400  # seconds after which a job that has ended is no longer told of again
+_ROOM = 100_000  # jobs that are remembered before the first are forgotten
 _SUBMITTED, _STARTED, _RELEASED = 0, 1, 2
 _CODES = {str(outcome): number for outcome, number in recipe.CLASSES.items()}
 _FIELDS = list(dict.fromkeys(name for key in recipe.KEYS for name in key.fields))
@@ -58,7 +60,10 @@ class Ledger:
         self.told: dict[tuple[Any, ...], tuple[int, int]] = {}
         """What has been told of each job (1 that it was submitted, 2 that it started, 4 how it ended), and when the last
         of it became known."""
-        self._events: list[tuple[Any, ...]] = []
+        # What lies ahead: submissions by (instant, id), outcomes by (known_at, key).
+        self._submissions: list[tuple[Any, ...]] = []
+        self._others: list[tuple[Any, ...]] = []
+        self._room = _ROOM
 
     def script(self, digest: str) -> str | None:
         return self._scripts(digest) if self._scripts else None
@@ -66,19 +71,26 @@ class Ledger:
     def learn(self, jobs: pl.DataFrame) -> None:
         """Take note of jobs as they now stand; what was told before of a job is not counted again."""
         for row in jobs.select(_READ).iter_rows(named=True):
-            key = (row["submit"], row["job_id"], -1 if row["task"] is None else row["task"], row["cluster"])
+            key = _key(row)
             told, last = self.told.get(key, (0, 0))
             moments = (row["submit"], row["start"], row["known_at"] if row["outcome"] is not None else None)
             for what, at in enumerate(moments):
                 if at is not None and not told & 1 << what:
-                    heappush(self._events, (at, what, key, row))
+                    if what == _SUBMITTED:
+                        heappush(self._submissions, (at, key, what, row))
+                    else:
+                        heappush(self._others, (at, (key[3], key[1], key[2], key[0]), what, row))
                     told, last = told | 1 << what, max(last, at)
             self.told[key] = (told, last)
 
     def advance(self, until: int) -> None:
         """Count everything that became known up to and at this instant."""
-        self._apply((until, _RELEASED + 1))
+        self._count_upto((until + 1,), until)
         self.known_until = max(self.known_until, until)
+        if len(self.told) > self._room:
+            old = self.known_until - FORGET
+            self.told = {key: told for key, told in self.told.items() if not told[0] & 4 or told[1] >= old}
+            self._room = 2 * len(self.told) + _ROOM
 
     def features(self, jobs: pl.DataFrame, *, stage: Stage) -> pl.DataFrame:
         """One row a job, in order; a job that never reaches the stage has no values."""
@@ -93,15 +105,7 @@ class Ledger:
             at, row = moments[number], rows[number]
             assert at is not None, "those without a moment were left out"
             if stage is Stage.SUBMIT:
-                # Of the jobs submitted in the same second, those with a smaller id came before.
-                key = (
-                    row["submit"],
-                    row["job_id"],
-                    -1 if row["task"] is None else row["task"],
-                    row["cluster"],
-                )
-                self._apply((at, _SUBMITTED, key))
-                self._apply_released(at)
+                self._count_upto((at, _key(row)), at)
                 self.known_until = max(self.known_until, at - 1)
             else:
                 self.advance(at)
@@ -114,28 +118,18 @@ class Ledger:
     def counted(self) -> dict[tuple[Any, ...], tuple[int, int]]:
         """What was told and is counted by now; the rest lies ahead."""
         counted = dict(self.told)
-        for _, what, key, _ in self._events:
-            counted[key] = (counted[key][0] & ~(1 << what), counted[key][1])
+        for _, _, what, row in (*self._submissions, *self._others):
+            bits, last = counted[_key(row)]
+            counted[_key(row)] = (bits & ~(1 << what), last)
         return counted
 
-    def _apply(self, before: tuple[Any, ...]) -> None:
-        events = self._events
-        while events and events[0][: len(before)] < before:
-            _, what, _, row = heappop(events)
+    def _count_upto(self, submissions: tuple[Any, ...], others: int) -> None:
+        """Submissions before this (instant, key), and starts and outcomes up to and at this instant."""
+        while self._submissions and self._submissions[0][: len(submissions)] < submissions:
+            self._count(_SUBMITTED, heappop(self._submissions)[3])
+        while self._others and self._others[0][0] <= others:
+            _, _, what, row = heappop(self._others)
             self._count(what, row)
-
-    def _apply_released(self, at: int) -> None:
-        """What else happened in this second, except for submissions: starts and outcomes are known by it."""
-        later = []
-        events = self._events
-        while events and events[0][0] <= at:
-            event = heappop(events)
-            if event[1] == _SUBMITTED:
-                later.append(event)
-            else:
-                self._count(event[1], event[3])
-        for event in later:
-            heappush(events, event)
 
     def _count(self, what: int, row: dict[str, Any]) -> None:
         if what == _RELEASED:
@@ -164,6 +158,11 @@ class Ledger:
                 if make:
                     groups[name] = group
             yield group
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    """The key in the order in which the jobs of one second are counted."""
+    return row["submit"], row["job_id"], -1 if row["task"] is None else row["task"], row["cluster"]
 
 
 class _Release:
@@ -199,10 +198,13 @@ class Group:
         "elapsed_last",
         "elapsed_least",
         "elapsed_most",
+        "elapsed_unsuccessful",
         "ended",
         "hour",
+        "last_completed",
         "last_known",
         "last_submit",
+        "last_unsuccessful",
         "memory_most",
         "memory_used",
         "recent",
@@ -230,7 +232,10 @@ class Group:
         self.time_used: tuple[int, ...] = ()
         self.memory_used: tuple[int, ...] = ()
         self.elapsed_last = self.elapsed_least = self.elapsed_most = self.memory_most = nan
+        self.elapsed_unsuccessful: float = nan
         self.last_submit: int | None = None
+        self.last_unsuccessful: int | None = None
+        self.last_completed: int | None = None
 
     def submission(self, at: int) -> None:
         self.submitted += 1
@@ -255,6 +260,9 @@ class Group:
         self.last_known = release.known
         if code in recipe.UNSUCCESSFUL:
             self.streak = max(self.streak, 0) + 1
+            self.last_unsuccessful = release.known
+            if release.elapsed is not None:
+                self.elapsed_unsuccessful = release.elapsed
         else:
             self.streak = min(self.streak, 0) - 1
         if release.time_used is not None:
@@ -267,6 +275,7 @@ class Group:
 
     def _complete(self, release: _Release) -> None:
         self.completed += 1
+        self.last_completed = release.known
         if release.elapsed is not None:
             self.elapsed_last = release.elapsed
             # nan is neither above nor below anything
@@ -312,7 +321,7 @@ _LIKE: dict[str, Callable[[Any], Any]] = {
     "time_used": tuple,
     "memory_used": tuple,
     **dict.fromkeys(
-        ("elapsed_last", "elapsed_least", "elapsed_most", "memory_most"),
+        ("elapsed_last", "elapsed_least", "elapsed_most", "elapsed_unsuccessful", "memory_most"),
         lambda value: nan if value is None else value,
     ),
 }
@@ -350,6 +359,8 @@ def _read(group: Group | None, at: int) -> Iterator[float]:
     yield group.recent[-1] if ended else nan
     yield group.streak
     yield at - group.last_known if ended else nan
+    yield nan if group.last_unsuccessful is None else at - group.last_unsuccessful
+    yield nan if group.last_completed is None else at - group.last_completed
     for shares in (group.time_used, group.memory_used):
         yield _share(sum(shares), len(shares)) / 1024
     yield group.completed
@@ -357,6 +368,7 @@ def _read(group: Group | None, at: int) -> Iterator[float]:
     yield group.elapsed_least
     yield group.elapsed_most
     yield group.memory_most
+    yield group.elapsed_unsuccessful
     yield group.submitted
     yield len(group.hour)
     yield len(group.day)

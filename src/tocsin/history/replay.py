@@ -97,7 +97,8 @@ class _Columns:
         )
         self.code = _ints(code, -1)
         self.known = np.where(self.code >= 0, known, _NEVER)
-        by_key = log.select(pl.struct(KEY).rank("ordinal")).to_series().to_numpy()
+        key = pl.struct("cluster", "job_id", pl.col("task").fill_null(-1), "submit")
+        by_key = log.select(key.rank("ordinal")).to_series().to_numpy()
         order = np.lexsort((by_key, self.known))
         self.released = order[self.known[order] < _NEVER]
         self.elapsed = np.minimum(_ints(log["elapsed"], -1), _LONG - 1)
@@ -223,6 +224,12 @@ class _Question:
             ("node", recipe.NODE),
         ):
             yield name, _share(seen.sums(np.isin(code, list(classes))), first, now)
+        for name, classes in (
+            ("unsuccessful", recipe.UNSUCCESSFUL),
+            ("completed", frozenset({recipe.COMPLETED})),
+        ):
+            part = self._part(np.isin(code, list(classes)))
+            yield f"since_{name}", self.at - part.at_last(self.log.known[part.seen.rows])
         if not len(seen.rows):
             yield from (
                 ("last", np.full(len(now), np.nan)),
@@ -251,6 +258,8 @@ class _Question:
         yield "elapsed_most", run.at_last(_highest(run.seen, log.elapsed))
         large = self._part(completed & (log.memory >= 0))
         yield "memory_most", large.at_last(_highest(large.seen, log.memory) * 1024)
+        bad = self._part(np.isin(log.code, list(recipe.UNSUCCESSFUL)) & (log.elapsed >= 0))
+        yield "elapsed_unsuccessful", bad.at_last(log.elapsed[bad.seen.rows])
 
     def submissions(self, place: Ints, hour: Ints, day: Ints) -> Iterator[tuple[str, Any]]:
         log, group = self.log, self.group

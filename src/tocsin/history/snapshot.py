@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from tocsin.history import recipe
-from tocsin.history.ledger import Group, Ledger
+from tocsin.history.ledger import FORGET, Group, Ledger
 
 __all__ = ["open_ledger", "save_ledger"]
 
@@ -52,7 +52,7 @@ def save_ledger(folder: Path, ledger: Ledger, fingerprint: Callable[[int], str])
         "told": [
             [list(key), *told]
             for key, told in ledger.counted().items()
-            if not told[0] & 4 or told[1] >= ledger.known_until - 2 * LATE  # the others never come again
+            if not told[0] & 4 or told[1] >= ledger.known_until - FORGET  # the others never come again
         ],
         "groups": [
             [[list(name), group.to_json()] for name, group in groups.items()] for groups in ledger.groups
