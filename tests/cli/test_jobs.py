@@ -29,6 +29,8 @@ def ids(said: str) -> list[str]:
         (("-s", "F,CD"), ["1", "2"]),
         (("-s", "cancelled"), ["4"]),
         (("-j", "2,4"), ["2", "4"]),
+        (("-j", "1_[1-3],4"), ["4"]),
+        (("-a", "-X", "-D", "-u", "alice"), ["1"]),
         (("-A", "research", "-r", "main", "--name", "bad"), ["2"]),
         (("-M", "elsewhere"), []),
         (("-S", "2026-01-01T11:30:00"), ["3_[1-9%2]", "4"]),
@@ -64,6 +66,10 @@ def test_no_limit_is_shown_as_the_word(store: Tocsin) -> None:
         (("-s", "TIRED"), '"TIRED" is no job state'),
         (("-S", "someday"), '"someday" is no time'),
         (("-j", "abc"), '"abc" is no job id'),
+        (("-j", ""), "names no job"),
+        (("-j", "1_[1-99999999]"), "more than 1000 tasks"),
+        (("-o", "JobID%99999999999"), "no width"),
+        (("-o", ""), "names no column"),
     ],
 )
 def test_a_wrong_word_is_named(store: Tocsin, options: tuple[str, ...], sentence: str) -> None:
@@ -87,6 +93,41 @@ def test_a_job_in_words_shows_only_what_is_known(store: Tocsin) -> None:
     assert "req_memory" in out
     assert "exit_code" not in out
     assert "start " not in out
+
+
+def test_what_a_job_is_called_cannot_steer_the_terminal(tocsin: Tocsin, tmp_path: Path) -> None:
+    path = tmp_path / "evil.txt"
+    path.write_text(SACCT.replace("|ok|", "|\x1b[2Jgone\x07|"))
+    tocsin("import", "sacct", path)
+    for said in (tocsin("jobs"), tocsin("jobs", "-P"), tocsin("job", "1")):
+        assert "gone" in said.out
+        assert not any(ord(letter) < 32 and letter != "\n" for letter in said.out)
+
+
+def test_sacct_habits_are_understood(store: Tocsin) -> None:
+    assert store("jobs", "-p", "-j", "2", "-o", "JobID,ElapsedRaw,TimelimitRaw").out.splitlines() == [
+        "JobID|ElapsedRaw|TimelimitRaw|",
+        "2|1|60|",
+    ]
+    header = store("jobs", "-P", "-j", "2", "-o", "ALL").out.splitlines()[0].split("|")
+    assert {"JobID", "State", "NodeList", "MaxRSS"} <= set(header)
+    assert "no job in the store" in store("jobs", "-u", "nobody").err
+
+
+def test_a_full_disk_is_said_as_such(store: Tocsin) -> None:
+    import subprocess
+    import sys
+
+    code = "from tocsin.cli.main import run; run(['jobs'])"
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert "No space left" in ended.stderr
+    assert "mistake" not in ended.stderr
+    closed = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.stdout = None; {code}"], capture_output=True
+    )
+    assert closed.returncode == 0
 
 
 def test_an_unknown_job_names_the_next_step(store: Tocsin) -> None:

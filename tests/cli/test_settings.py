@@ -40,6 +40,11 @@ def test_a_file_named_on_the_line_wins_over_the_others(tocsin: Tocsin, tmp_path:
         ("[history]\nlag = soon\n", "is not TOML"),
         ("[history]\nlagg = 5\n", '"lagg" in [history]'),
         ("[cluster.lab]\ntimezone = 'Middle/Earth'\n", '"Middle/Earth" is no time zone'),
+        ("[cluster.lab]\nrest_url = 'ftp://x'\n", "write http://host:6820"),
+        ("[cluster.lab]\nslurm_conf = '/nonexistent'\n", "no such file"),
+        ("[cluster.lab]\ntimeout = 0\n", "at least a second"),
+        ("[store]\nurl = 'nonsense'\n", "is no address"),
+        ("[store]\nurl = 'postgresql://host:notaport/x'\n", "is no address"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(tocsin: Tocsin, tmp_path: Path, text: str, sentence: str) -> None:

@@ -1,5 +1,6 @@
 """The columns of `tocsin jobs`: sacct's names where sacct has the thing, and every field by its own name."""
 
+import re
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from tocsin.cli.output import Column
 from tocsin.core.errors import InputError
 from tocsin.core.fields import FIELDS, Kind
-from tocsin.core.units import format_duration, format_memory
+from tocsin.core.units import UNLIMITED, format_duration, format_memory
 
 __all__ = ["DEFAULT", "columns", "needed_fields"]
 
@@ -61,7 +62,9 @@ _WIDTHS = {
     Kind.SECONDS: 11,
     Kind.BYTES: 9,
 }
-_MADE = {  # columns that are made of several fields
+_MADE = {  # columns that are made of several fields, or in a unit of sacct's own
+    "ElapsedRaw": (("elapsed",), 10),
+    "TimelimitRaw": (("time_limit",), 12),
     "JobID": (("job_id", "task", "array", "het_id", "het_offset"), 14),
     "State": (("state", "cancelled_by"), 13),
     "ExitCode": (("exit_code", "exit_signal"), 8),
@@ -77,14 +80,21 @@ _BY_NAME = {
 
 
 def columns(spec: str, zone: tzinfo) -> list[Column]:
-    """The columns that `-o` names: `JobID%20,State,req_memory`."""
-    return [_column(item.strip(), zone) for item in spec.split(",") if item.strip()]
+    """The columns that `-o` names: `JobID%20,State,req_memory`; ALL is every one of sacct's."""
+    return [_column(item, zone) for item in _items(spec)]
+
+
+def _items(spec: str) -> list[str]:
+    named = [item.strip() for item in spec.split(",") if item.strip()]
+    if not named:
+        raise InputError("-o names no column; leave it out for the usual ones")
+    return [column for item in named for column in ((*_MADE, *_SACCT) if item.upper() == "ALL" else (item,))]
 
 
 def needed_fields(spec: str) -> list[str]:
     """The fields that must be read to show these columns."""
     fields: list[str] = []
-    for item in filter(None, (part.strip() for part in spec.split(","))):
+    for item in _items(spec):
         name = _name(item.partition("%")[0])
         fields += _MADE[name][0] if name in _MADE else (_SACCT[name][0] if name in _SACCT else name,)
     return list(dict.fromkeys(fields))
@@ -103,8 +113,8 @@ def _name(text: str) -> str:
 def _column(item: str, zone: tzinfo) -> Column:
     text, _, size = item.partition("%")
     name = _name(text)
-    if size and not size.lstrip("-").isdecimal():
-        raise InputError(f'"{item}" has no width after the %; write {text}%20')
+    if size and not (re.fullmatch(r"-?[1-9]\d{0,3}", size, re.ASCII)):
+        raise InputError(f'"{item}" has no width from 1 to 9999 after the %; write {text}%20')
     if name in _MADE:
         width, value = _MADE[name][1], _MAKERS[name]
     else:
@@ -120,12 +130,23 @@ def _value(name: str, zone: tzinfo) -> Callable[[dict[str, Any]], str]:
     shown: dict[Kind, Callable[[Any], str]] = {
         Kind.INSTANT: lambda v: datetime.fromtimestamp(v, zone).strftime("%Y-%m-%dT%H:%M:%S"),
         Kind.SECONDS: format_duration,
-        Kind.BYTES: format_memory,
+        Kind.BYTES: _memory,
         Kind.NUMBER: lambda v: f"{v:g}",
         Kind.FLAG: lambda v: "yes" if v else "no",
     }
     show = shown.get(kind, str)
     return lambda row: "" if row[name] is None else show(row[name])
+
+
+def _memory(amount: int) -> str:
+    """Exact where that is short, else in the unit that leaves at most four digits, as sacct does."""
+    exact = format_memory(amount)
+    if len(exact) <= 6:
+        return exact
+    for unit, size in (("T", 2**40), ("G", 2**30), ("M", 2**20)):
+        if amount >= size:
+            return f"{amount / size:.2f}{unit}"
+    return f"{amount / 1024:.0f}K"
 
 
 def _job_id(row: dict[str, Any]) -> str:
@@ -152,7 +173,14 @@ def _key(row: dict[str, Any]) -> str:
     return f"{row['cluster']}:{row['job_id']}{task}@{row['submit']}"
 
 
+def _minutes(row: dict[str, Any]) -> str:
+    limit = row["time_limit"]
+    return "" if limit is None else "UNLIMITED" if limit == UNLIMITED else str(limit // 60)
+
+
 _MAKERS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "ElapsedRaw": lambda row: "" if row["elapsed"] is None else str(row["elapsed"]),
+    "TimelimitRaw": _minutes,
     "JobID": _job_id,
     "State": _state,
     "ExitCode": _exit_code,

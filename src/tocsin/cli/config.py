@@ -1,10 +1,14 @@
 """`tocsin config`: the settings as they stand, and whether they are sound."""
 
+from pathlib import Path
+
 import click
 
 from tocsin.cli import options
 from tocsin.cli.output import print_json, say
 from tocsin.cli.settings import Context
+from tocsin.core.errors import SettingsError
+from tocsin.core.settings import ClusterSettings
 
 __all__ = ["config"]
 
@@ -34,7 +38,6 @@ def show(context: Context, as_json: bool) -> None:
 @click.pass_obj
 def check(context: Context) -> None:
     """Read all settings and the files they name; exit 1 with a sentence for what is wrong."""
-    from pathlib import Path
 
     from tocsin.sources.secrets import read_secret
 
@@ -42,10 +45,26 @@ def check(context: Context) -> None:
     for line in lines:
         if line.name.endswith("_file") and line.value:
             read_secret(Path(line.value))
-    for cluster in context.settings.cluster:
-        options.zone_of(context, cluster)
+    for name, cluster in context.settings.cluster.items():
+        options.zone_of(context, name)
+        _check_cluster(name, cluster)
+    if context.settings.store.url:
+        from tocsin.store.database import checked_address
+
+        checked_address(context.settings.store.url)
     set_lines = [line for line in lines if line.origin != "default"]
     say(f"the settings are sound: {len(set_lines)} set, {len(lines) - len(set_lines)} at their defaults")
+
+
+def _check_cluster(name: str, cluster: ClusterSettings) -> None:
+    if cluster.rest_url and not cluster.rest_url.startswith(("http://", "https://", "unix:/")):
+        raise SettingsError(
+            f'cluster.{name}.rest_url is "{cluster.rest_url}"; write http://host:6820 or unix:/path'
+        )
+    if cluster.slurm_conf and not Path(cluster.slurm_conf).is_file():
+        raise SettingsError(f'cluster.{name}.slurm_conf is "{cluster.slurm_conf}", and there is no such file')
+    if not cluster.timeout:
+        raise SettingsError(f"cluster.{name}.timeout is 0; give Slurm at least a second")
 
 
 def _shown(value: object) -> str:

@@ -1,5 +1,6 @@
 """`tocsin jobs` and `tocsin job`: what the store knows, filtered and printed as sacct does."""
 
+import re
 import time
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -8,11 +9,11 @@ import click
 
 from tocsin.cli import options
 from tocsin.cli.columns import DEFAULT, columns, needed_fields
-from tocsin.cli.output import count, print_json, print_table, say
+from tocsin.cli.output import count, plain, print_json, print_table, say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import InputError, NotFound, UnitError
 from tocsin.core.fields import FIELDS, Part
-from tocsin.core.ids import JobKey, parse_key, parse_slurm_id
+from tocsin.core.ids import JobKey, array_size, array_tasks, parse_key, parse_slurm_id
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["found_jobs", "job", "jobs"]
 
 NEWEST = 100
+MOST_TASKS = 1000
 
 
 @click.command()
@@ -42,7 +44,17 @@ NEWEST = 100
 @options.no_header
 @options.parsable
 @options.as_json
-@click.option("--limit", type=click.IntRange(min=0), help=f"The newest N only; 0 is all [default: {NEWEST}].")
+@click.option("-p", "--parsable", is_flag=True, help="As -P, with a pipe at the end of each line too.")
+@click.option(
+    "-X", "--allocations", is_flag=True, expose_value=False, help="As always here: steps are folded in."
+)
+@click.option("-a", "--allusers", is_flag=True, expose_value=False, help="As always here: all users' jobs.")
+@click.option(
+    "-D", "--duplicates", is_flag=True, expose_value=False, help="As always here: every requeue is a job."
+)
+@click.option(
+    "--limit", type=click.IntRange(0, 10**9), help=f"The newest N only; 0 is all [default: {NEWEST}]."
+)
 @click.pass_obj
 def jobs(
     context: Context,
@@ -59,6 +71,7 @@ def jobs(
     noheader: bool,
     parsable2: bool,
     as_json: bool,
+    parsable: bool,
     limit: int | None,
 ) -> None:
     """List jobs, with sacct's filters.
@@ -76,7 +89,7 @@ def jobs(
     most = limit if limit is not None else (0 if narrowed else NEWEST)
     wanted = Filter(
         clusters=named,
-        ids=[_id(word) for word in options.words(ids)],
+        ids=_ids(ids),
         users=options.words(users),
         accounts=options.words(accounts),
         partitions=options.words(partitions),
@@ -96,7 +109,11 @@ def jobs(
 
         print_json({"jobs": [to_json(row) for row in frame.iter_rows(named=True)]})
         return
-    print_table(frame.iter_rows(named=True), shown, header=not noheader, parsable=parsable2)
+    end = "|" if parsable else ""
+    pipes = parsable or parsable2
+    print_table(frame.iter_rows(named=True), shown, header=not noheader, parsable=pipes, end=end)
+    if frame.is_empty():
+        say("no job in the store is like that")
     if most and limit is None and frame.height == most:
         say(f"the newest {most} jobs; -S, -E, -j or --limit show others")
 
@@ -173,7 +190,8 @@ def _timeline(verdicts: "list[StoredVerdict]", zone: tzinfo) -> None:
 
 def _show(row: dict[str, Any], zone: tzinfo) -> None:
     """Fields that have a value, grouped by what they tell about."""
-    click.echo(str(_key(row)))
+    click.echo(plain(str(_key(row))))
+    click.echo(f"  submitted            {columns('submit', zone)[0].value(row)}")
     for part in Part:
         names = [name for name, field in FIELDS.items() if field.part is part and row[name] is not None]
         if part is Part.IDENTITY or not names:
@@ -181,11 +199,30 @@ def _show(row: dict[str, Any], zone: tzinfo) -> None:
         click.echo(f"  {part}")
         for name in names:
             value = columns(name, zone)[0].value(row)
-            click.echo(f"    {name:<20} {value}")
+            click.echo(f"    {name:<20} {plain(value)}")
 
 
 def _key(row: dict[str, Any]) -> JobKey:
     return JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])
+
+
+def _ids(text: str | None) -> list[tuple[int, int | None]]:
+    """Every job that `-j` names: `17`, `17_4`, `17_[1-3,8]`."""
+    if text is None:
+        return []
+    named = re.findall(r"[^,\[]+(?:\[[^\]]*\])?[^,]*", text)
+    if not named:
+        raise InputError("-j names no job; write -j 17 or -j 17_4,18")
+    return [found for word in named for found in _tasks(word.strip())]
+
+
+def _tasks(word: str) -> list[tuple[int, int | None]]:
+    found = parse_slurm_id(word)
+    if found.array is None:
+        return [_id(word)]
+    if array_size(found.array) > MOST_TASKS:
+        raise InputError(f'"{word}" names more than {MOST_TASKS} tasks; name the array, or fewer of them')
+    return [(found.job_id, task) for task in array_tasks(found.array)]
 
 
 def _id(text: str) -> tuple[int, int | None]:

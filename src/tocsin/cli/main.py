@@ -18,6 +18,7 @@ from tocsin.cli.jobs import job, jobs
 from tocsin.cli.keeping import backup, prune
 from tocsin.cli.manual import completion, manual
 from tocsin.cli.models import models
+from tocsin.cli.output import say
 from tocsin.cli.schema import schema
 from tocsin.cli.script import script
 from tocsin.cli.settings import Context
@@ -52,6 +53,8 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; every error ends as one sentence on stderr and an exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
+    if sys.stdout is None:  # closed by the caller: there is nobody to tell, and nothing to fail for
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # it lives as long as we do
     try:
         code: Any = cli.main(args=arguments, prog_name="tocsin", standalone_mode=False)
         sys.stdout.flush()
@@ -67,6 +70,12 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         sys.exit(0)
     except TocsinError as error:
         _explain(error, debug, f"tocsin: {error}")
+    except OSError as error:
+        _explain(
+            error,
+            debug,
+            f"tocsin: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""),
+        )
     except Exception as error:
         _explain(
             error,
@@ -78,5 +87,5 @@ def run(arguments: list[str] | None = None) -> NoReturn:
 def _explain(error: BaseException, debug: bool, sentence: str) -> NoReturn:
     if debug:
         traceback.print_exception(error)
-    click.echo(sentence, err=True)
+    say(sentence)
     sys.exit(1)

@@ -11,7 +11,7 @@ import click
 
 from tocsin.core.intake import Batch
 
-__all__ = ["Column", "count", "print_json", "print_table", "progress", "say"]
+__all__ = ["Column", "count", "plain", "print_json", "print_table", "progress", "say"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,21 @@ class Column:
     width: int
 
 
+_CONTROL = dict.fromkeys([*range(32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
+
+
+def plain(text: str) -> str:
+    """Text that came from a job, safe to print: a name with an escape sequence in it must not steer a terminal.
+
+    >>> plain("a\\x1b[2Jb")
+    'a�[2Jb'
+    """
+    return text if text.isprintable() else text.translate(_CONTROL)
+
+
 def say(sentence: str) -> None:
     """A message for a person: stderr, never mixed with data."""
-    click.echo(sentence, err=True)
+    click.echo(plain(sentence), err=True)
 
 
 def count(number: int, noun: str) -> str:
@@ -41,21 +53,21 @@ def print_json(value: Any) -> None:
 
 
 def print_table(
-    rows: Iterable[dict[str, Any]], columns: Sequence[Column], *, header: bool, parsable: bool
+    rows: Iterable[dict[str, Any]], columns: Sequence[Column], *, header: bool, parsable: bool, end: str = ""
 ) -> None:
-    """Fixed widths for eyes (a cut value ends in +), pipes for programs."""
+    """Fixed widths for eyes (a cut value ends in +), pipes for programs; `end` closes each line of those."""
     write = sys.stdout.write
     if parsable:
         if header:
-            write("|".join(column.title for column in columns) + "\n")
+            write("|".join(column.title for column in columns) + end + "\n")
         for row in rows:
-            write("|".join(column.value(row) for column in columns) + "\n")
+            write("|".join(plain(column.value(row)) for column in columns) + end + "\n")
         return
     if header:
         write(" ".join(_fit(c.title, c.width, cut=False) for c in columns).rstrip() + "\n")
         write(" ".join("-" * abs(c.width) for c in columns) + "\n")
     for row in rows:
-        write(" ".join(_fit(c.value(row), c.width) for c in columns).rstrip() + "\n")
+        write(" ".join(_fit(plain(c.value(row)), c.width) for c in columns).rstrip() + "\n")
 
 
 def _fit(text: str, width: int, *, cut: bool = True) -> str:

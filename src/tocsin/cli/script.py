@@ -1,11 +1,14 @@
 """`tocsin script`: what the parser saw in a job script."""
 
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import click
 
 from tocsin.cli import options
-from tocsin.cli.output import print_json
+from tocsin.cli.columns import columns
+from tocsin.cli.output import count, plain, print_json
+from tocsin.core.fields import FIELDS
 
 __all__ = ["script"]
 
@@ -21,7 +24,8 @@ def script(file: str, as_json: bool) -> None:
     from tocsin.scripts.script import parse, to_json
     from tocsin.scripts.text import read
 
-    seen = to_json(parse(read(Path(file))))
+    found = parse(read(Path(file) if file != "-" else file))
+    seen = to_json(found)
     if as_json:
         print_json(seen)
         return
@@ -30,9 +34,15 @@ def script(file: str, as_json: bool) -> None:
     )
     for directive in seen["directives"]:
         field = directive["field"] or "-"
+        if not directive.get("effective", True):
+            field += " (overridden)"
         click.echo(
-            f"{directive['line']:>5}  {directive['option']:<24} {directive['value'] or '':<32} {field}"
+            plain(f"{directive['line']:>5}  {directive['option']:<24} {directive['value'] or '':<32} {field}")
         )
     for problem in seen["problems"]:
-        click.echo(f"{problem['line']:>5}  ! {problem['text']}")
-    click.echo(f"{len(seen['commands'])} lines of commands")
+        click.echo(plain(f"{problem['line']:>5}  ! {problem['text']}"))
+    click.echo("asks for")
+    row = dict.fromkeys(FIELDS) | dict(found.request)
+    for name in found.request:
+        click.echo(plain(f"       {name:<24} {columns(name, ZoneInfo('UTC'))[0].value(row)}"))
+    click.echo(f"{count(len(seen['commands']), 'line')} of commands")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tocsin.core.errors import UnitError
 
-__all__ = ["JobKey", "SlurmId", "array_size", "parse_key", "parse_slurm_id"]
+__all__ = ["JobKey", "SlurmId", "array_size", "array_tasks", "parse_key", "parse_slurm_id"]
 
 
 class JobKey(NamedTuple):
@@ -82,17 +82,30 @@ def array_size(spec: str) -> int:
     >>> array_size("1-9%2"), array_size("0-20:4"), array_size("1,3,5-7")
     (9, 6, 5)
     """
-    total = 0
+    return sum(len(tasks) for tasks in _ranges(spec))
+
+
+def array_tasks(spec: str) -> list[int]:
+    """The tasks one by one; ask `array_size` first.
+
+    >>> array_tasks("1,3,5-7%2")
+    [1, 3, 5, 6, 7]
+    """
+    return [task for tasks in _ranges(spec) for task in tasks]
+
+
+def _ranges(spec: str) -> list[range]:
+    found = []
     for item in spec.strip().strip("[]").partition("%")[0].split(","):
         if item in ("", "..."):
             continue
-        found = _RANGE.fullmatch(item)
-        if not found:
+        match = _RANGE.fullmatch(item)
+        if not match:
             raise UnitError(
                 f'"{item}" in the array "{spec[:80]}" is no task or range; write 1-9, 0-20:4 or 1,3,5'
             )
-        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if step == 0 or last < first:
             raise UnitError(f'the range "{item}" in the array "{spec[:80]}" has no tasks')
-        total += (last - first) // step + 1
-    return total
+        found.append(range(first, last + 1, step))
+    return found

@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL, make_url
 from tocsin.core.errors import SettingsError, StoreError
 from tocsin.store.migrations import HEAD, VERSION_TABLE
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "checked_address", "open_store"]
 
 _LOCK_NUMBER = (
     0x746F6373  # "tocs": an advisory lock of PostgreSQL, held while the form of the store is changed
@@ -39,8 +39,9 @@ class Store:
 
     @property
     def place(self) -> str:
-        """Its address without the password."""
-        return self.engine.url.render_as_string(hide_password=True)
+        """Its address without the password, as settings write it."""
+        url = self.engine.url
+        return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
     @property
     def embedded(self) -> bool:
@@ -102,10 +103,15 @@ def open_store(url: str, *, password: str | None = None, timeout: float = 30.0) 
     return store
 
 
+def checked_address(url: str) -> None:
+    """Raises where `open_store` would refuse the URL itself."""
+    _address(url, None)
+
+
 def _address(url: str, password: str | None) -> URL:
     try:
         address = make_url(url)
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):
         raise SettingsError(_NO_URL.format(url=url[:80])) from None
     if address.password is not None or "password" in address.query:
         raise SettingsError(
@@ -232,6 +238,11 @@ def _sentence(error: Any, store: Store) -> str:
         return f"no room left for the store {store.place}: {text}; free some space, or run tocsin prune"
     if isinstance(error, sqlite3.Error):
         return f"the store {store.place} refused: {text}"
+    if "authentication" in text or "no password supplied" in text:
+        return (
+            f"the store {store.place} refuses this user: {text}; put the password into a file and name it in "
+            "store.password_file"
+        )
     if "connect" in text:
         return f"cannot reach the store {store.place}: {text}; is PostgreSQL up, and is store.url right?"
     return f"the store {store.place} refused: {text}"

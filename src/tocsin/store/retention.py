@@ -113,7 +113,12 @@ def _copy_sqlite(store: Store, target: Path) -> None:
     with store.reading() as connection, closing(sqlite3.connect(target)) as copy:
         source = connection.connection.driver_connection
         assert isinstance(source, sqlite3.Connection), "an embedded store is SQLite's"
-        source.backup(copy)
+        try:
+            source.backup(copy)
+        except sqlite3.Error as error:  # the target's trouble, not the store's
+            raise StoreError(
+                f"cannot write the backup to {target.parents[1]}: {error}; is there room?"
+            ) from error
 
 
 def _dump_postgres(store: Store, target: Path) -> None:
