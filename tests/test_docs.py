@@ -10,9 +10,13 @@ import click
 import pytest
 
 from tocsin.cli.main import cli
+from tocsin.core.frames import to_jobs
+from tocsin.core.outcomes import Outcome
 from tocsin.core.settings import Layer, resolve
+from tocsin.core.units import UNLIMITED
 from tocsin.judge.checks import CHECKS
 from tocsin.judge.ground import demo_ground
+from tocsin.sources.table import TableFile
 
 REPOSITORY = Path(__file__).parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -50,11 +54,26 @@ def test_the_settings_in_the_documents_are_settings() -> None:
         block
         for page in PAGES
         for language, block in _BLOCK.findall(page.read_text())
-        if language == "toml" and "entry-points" not in block
+        if language == "toml" and "entry-points" not in block and "[fields]" not in block
     ]
     assert blocks
     for block in blocks:
         resolve([Layer("the documents", tomllib.loads(block))])
+
+
+def test_the_mapping_in_the_documents_reads_a_table(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "import-a-table.md").read_text()
+    (tmp_path / "my.toml").write_text(
+        next(block for language, block in _BLOCK.findall(page) if language == "toml")
+    )
+    (tmp_path / "t.csv").write_text(
+        "id,submitted,started,ended,owner,queue,slots,mem_mb,walltime,status,rc\n"
+        "7,01.02.2025 10:00:00,1738400500,1738400600,ada,long,4,100,-1,done,0\n"
+    )
+    [batch] = TableFile(tmp_path / "t.csv", str(tmp_path / "my.toml")).batches()
+    [job] = to_jobs(batch.jobs)
+    assert (job.job_id, job.user, job.req_memory, job.time_limit) == (7, "ada", 100 * 2**20, UNLIMITED)
+    assert (job.submit, job.outcome) == (1738400400, Outcome.COMPLETED)
 
 
 def test_the_detector_in_the_documents_passes_every_check() -> None:
