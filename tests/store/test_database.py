@@ -135,7 +135,7 @@ def test_a_password_that_is_handed_in_opens_the_store(postgres: Postgres) -> Non
     bare = with_password._replace(password=None).render_as_string()
     with open_store(bare, password=postgres.password) as store:
         assert postgres.password not in store.place
-    with pytest.raises(StoreError, match="store.password_file") as refused:
+    with pytest.raises(StoreError, match=r"store\.password_file") as refused:
         open_store(bare, password="wrong")
     assert "wrong" not in str(refused.value)
 
