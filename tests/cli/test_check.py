@@ -1,5 +1,6 @@
 """`tocsin check` says before submission what is wrong and which line to change; `tocsin explain` does so afterwards."""
 
+import io
 import json
 from pathlib import Path
 
@@ -48,6 +49,84 @@ def test_the_document_is_a_verdict(tocsin: Tocsin, script: Path) -> None:
 
 def test_options_of_the_submission_win_over_the_script(tocsin: Tocsin, script: Path) -> None:
     assert tocsin("check", script, "-M", "demo", "-u", "ada", "--", "--mem=5000G").code == 2
+
+
+def test_what_the_command_line_asks_for_is_not_mended_in_the_script(tocsin: Tocsin, script: Path) -> None:
+    said = tocsin("check", script, "-M", "demo", "-u", "ada", "--", "--time=400-0")
+    assert said.code == 2
+    assert "on the command line" in said.out
+    assert "@@" not in said.out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("--mem=1.5G", "--ntasks=0", "--cpus-per-task=0", "--begin=garbage", "--gres=gpu:x:y", "--mem=4X"),
+        *("--time=abc", "-n zwei", "--nope", "-p"),
+    ],
+)
+def test_what_sbatch_refuses_is_critical(tocsin: Tocsin, script: Path, line: str) -> None:
+    script.write_text(FINE.replace("--mem=4G", line))
+    said = tocsin("check", script, "-M", "demo", "-u", "ada")
+    assert said.code == 2
+    assert "line 4" in said.out
+    script.write_text(FINE)
+    assert tocsin("check", script, "-M", "demo", "-u", "ada", "--", *line.split()).code == 2
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "echo hello\n"])
+def test_a_script_that_sbatch_refuses_is_critical(tocsin: Tocsin, script: Path, text: str) -> None:
+    script.write_text(text)
+    assert tocsin("check", script, "-M", "demo", "-u", "ada").code == 2
+
+
+@pytest.mark.parametrize(
+    "more", [("--usr", "niels"), ("--time=5",), ("foo",), ("--", "foo", "bar"), ("-t", "5")]
+)
+def test_what_is_no_option_of_the_check_is_an_error(
+    tocsin: Tocsin, script: Path, more: tuple[str, ...]
+) -> None:
+    assert tocsin("check", script, "-M", "demo", *more).code == 3
+
+
+@pytest.mark.parametrize("words", [("--mem",), ("--mem=4G", "foo"), ("--shoe-size=4",)])
+def test_words_of_the_submission_that_sbatch_refuses_are_critical(
+    tocsin: Tocsin, script: Path, words: tuple[str, ...]
+) -> None:
+    said = tocsin("check", script, "-M", "demo", "-u", "ada", "--", *words)
+    assert said.code == 2
+    assert "command line" in said.out
+
+
+def test_an_unknown_cluster_is_an_error(
+    tocsin: Tocsin, script: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    said = tocsin("check", script, "-M", "nosuch")
+    assert said.code == 3
+    assert "no cluster nosuch" in said.err
+    (tmp_path / "config" / "tocsin").mkdir(parents=True)
+    (tmp_path / "config" / "tocsin" / "tocsin.toml").write_text("[cluster.nosuch]\ntimeout = 1\n")
+    assert tocsin("check", script, "-M", "nosuch", "-u", "ada").code != 3
+
+
+def test_this_hosts_slurm_is_not_taken_for_another_cluster(
+    tocsin: Tocsin, script: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    scontrol = tmp_path / "bin" / "scontrol"
+    scontrol.parent.mkdir()
+    scontrol.write_text('#!/bin/sh\n[ "$2" = config ] && echo "ClusterName = lab"\n')
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", str(scontrol.parent))
+    assert "no cluster nosuch" in tocsin("check", script, "-M", "nosuch", "-u", "ada").err
+    assert tocsin("check", script, "-M", "lab", "-u", "ada").code != 3
+
+
+def test_a_script_may_come_from_standard_input(tocsin: Tocsin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(FINE.replace("4G", "5000G").encode())))
+    said = tocsin("check", "-", "-M", "demo", "-u", "ada")
+    assert said.code == 2
+    assert "-#SBATCH --mem=5000G" in said.out
 
 
 def test_a_directive_that_is_ignored_is_a_warning(tocsin: Tocsin, script: Path) -> None:

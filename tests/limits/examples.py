@@ -128,7 +128,7 @@ def of_script(text: str, *, machine: Machine | None = MACHINE, command: str | No
     script = parse(text)
     if command:
         script = script.with_options(command.split())
-    wanted = job(script=digest, submit_line=command, **script.request)
+    wanted = job(**{"job_id": 0, "script": digest, "submit_line": command, **script.request})
     return assess(wanted, past=Known(machine, scripts={digest: text}))[0]
 
 

@@ -1,6 +1,7 @@
 """Requests held against nodes, partitions and limits."""
 
 from dataclasses import replace
+from itertools import product
 
 import polars as pl
 import pytest
@@ -285,3 +286,24 @@ def test_ten_thousand_jobs_are_judged_as_one_is() -> None:
     assert len(many) == 10_000
     alone = [fitted.assess(from_jobs([one]), past, stage=Stage.SUBMIT)[0] for one in jobs[::10]]
     assert many[0:300:10] == alone
+
+
+def test_a_job_alone_and_among_many_is_told_the_same() -> None:
+    wishes = [
+        job(
+            job_id=1 + number,
+            partition=partition,
+            req_nodes=nodes,
+            req_cpus=cpus,
+            req_memory=memory * GIB,
+            req_gpus=gpus,
+        )
+        for number, (partition, nodes, cpus, memory, gpus) in enumerate(
+            product(
+                ("main", "big", "gpu", "percpu"), (None, 1, 2), (1, 16, 17, 33), (1, 124, 125, 251), (0, 4, 5)
+            )
+        )
+    ]
+    together = assess(*wishes, past=Known(MACHINE))
+    for wish, parts in list(zip(wishes, together, strict=True))[::7]:
+        assert assess(wish, past=Known(MACHINE))[0].findings == parts.findings

@@ -46,7 +46,6 @@ def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, l
         ("--begin=now+1hour", "--deadline=now+2hours"),
         ("--begin=16:00", "--deadline=now+2hours"),
         ("--nodelist=n1", "--nodes=2"),
-        ("--nodelist=n[1-", "--nodes=2"),
         ("--exclusive", "--mem=0"),
         ("-N 1", "-n 1", "hetjob", "--mem=1G", "--mem-per-cpu=1G"),
     ],
@@ -68,7 +67,35 @@ def test_a_line_that_sbatch_ignores_is_told_by_its_number() -> None:
 
 def test_a_script_that_sbatch_refuses_is_critical() -> None:
     assert told(of_script("#SBATCH --time=10\ntrue\n", machine=None)) == {"script_refused": "critical"}
-    assert told(submitted("--tiem=10", machine=None)) == {"directive_wrong": "warning"}
+    assert told(of_script("true\n", machine=None)) == {"script_refused": "critical"}
+    assert told(of_script("\n", machine=None)) == {"script_refused": "critical"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("--tiem=10", "--nodelist=n[1-", "--mem=1.5G", "--mem=4X", "--time=abc", "-n zwei", "--ntasks=0"),
+        *("--cpus-per-task=0", "--begin=garbage", "--gres=gpu:x:y", "-p", "--nope"),
+    ],
+)
+def test_an_option_that_sbatch_refuses_is_critical(line: str) -> None:
+    parts = submitted("--job-name=a", line, machine=None)
+    assert told(parts) == {"refused_option": "critical"}
+    assert parts.findings[0].text.startswith("line 3: ")
+
+
+def test_nothing_was_refused_of_a_job_that_was_accepted() -> None:
+    text = "#!/bin/bash\n#SBATCH --option-of-a-plugin=1\ntrue\n"
+    (parts,) = assess(job(job_id=7, script="d"), past=Known(None, scripts={"d": text}))
+    assert told(parts) == {}
+
+
+def test_a_word_of_the_command_line_that_is_no_option_is_told() -> None:
+    (parts,) = assess(
+        job(job_id=0, script="d", submit_line="--mem=4G foo"), past=Known(None, scripts={"d": "#!/bin/sh\n"})
+    )
+    assert told(parts) == {"refused_option": "critical"}
+    assert "command line" in parts.findings[0].text
 
 
 def test_the_command_line_wins_over_the_script() -> None:
@@ -115,6 +142,7 @@ def test_a_line_to_add_stands_after_the_last_directive() -> None:
 def test_what_the_command_line_says_is_not_mended_in_the_script() -> None:
     parts = submitted("--time=10", command="sbatch --time=3-0 job.sh")
     assert [advice.edit for advice in parts.advice] == [None]
+    assert [advice.change for advice in parts.advice] == ["--time=1-00:00:00 on the command line"]
     assert told(parts) == {"time_above_partition": "critical"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tocsin.core.fields import FIELDS, Part
 from tocsin.core.units import UNLIMITED
-from tocsin.scripts.script import parse
+from tocsin.scripts.script import parse, to_json
 
 MB, GB = 1024**2, 1024**3
 
@@ -45,11 +45,21 @@ CASES: list[tuple[str, dict[str, object]]] = [
         "work_dir": "/work"}),
     ("#SBATCH --cpus-per-t=2", {"cpus_per_task": 2, "req_cpus": 2}),  # getopt takes a unique beginning
     ("#SBATCH --time=1:00:00\n#SBATCH --time=2:00:00", {"time_limit": 7200}),
+    ("#SBATCH --gpus=8 --cpus-per-gpu=4", {"req_gpus": 8, "req_cpus": 32}),
+    ("#SBATCH --tres-per-task=cpu:4,gres/gpu:1 -n 8", {
+        "req_tasks": 8, "cpus_per_task": 4, "req_cpus": 32, "req_gpus": 8}),
+    ("#SBATCH --tres-per-task=cpu=4,gres/gpu:a100=1 -n 8", {
+        "req_tasks": 8, "cpus_per_task": 4, "req_cpus": 32, "req_gpus": 8}),
+    ("#SBATCH --gres=gpu:2\n#SBATCH --gres=nvme:10", {"req_gres": "nvme:10"}),
+    ("#SBATCH --nodes=1k --time=1-", {"req_nodes": 1024, "time_limit": 86400}),
+    ("#SBATCH --priority=TOP --mail-type=END,SOMETHING", {}),
     # PBS
     ("#PBS -l select=2:ncpus=4:mem=8gb:ngpus=1,walltime=1:00:00", {
-        "req_nodes": 2, "req_cpus": 8, "req_memory": 8 * GB, "req_gpus": 2, "time_limit": 3600}),
+        "req_nodes": 2, "req_tasks": 2, "req_cpus": 8, "req_memory": 8 * GB, "req_gpus": 2, "time_limit": 3600}),
     ("#PBS -l select=1:ncpus=4:mem=8gb+2:ncpus=2:mem=1gb", {
-        "req_nodes": 3, "req_cpus": 8, "req_memory": 8 * GB}),
+        "req_nodes": 3, "req_tasks": 3, "req_cpus": 8, "req_memory": 8 * GB}),
+    ("#PBS -l select=1:ncpus=4:mpiprocs=4+2:ncpus=2", {"req_nodes": 3, "req_tasks": 6, "req_cpus": 8}),
+    ("#PBS -l nodes=2:ppn=8:gpus=4\n#PBS -l nodes=1:ppn=4", {"req_nodes": 1, "req_cpus": 4}),
     ("#PBS -l nodes=2:ppn=8,mem=32gb -N x -q long@srv", {
         "req_nodes": 2, "req_cpus": 16, "req_memory": 16 * GB, "name": "x", "partition": "long"}),
     ("#PBS -lnodes=n01:ppn=4+n02:ppn=4", {"req_nodes": 2, "req_cpus": 8, "req_node_list": "n01,n02"}),
@@ -59,7 +69,8 @@ CASES: list[tuple[str, dict[str, object]]] = [
     ("#PBS -t [0-9]%2", {"array": "0-9%2", "array_tasks": 10}),
     ("#PBS -J 1-10:3 -r n -I", {"array": "1-10:3", "array_tasks": 4, "requeue": False, "interactive": True}),
     ("#PBS -W depend=afterok:1.srv -l place=scatter:excl", {"dependency": "afterok:1.srv", "exclusive": True}),
-    ("#PBS -l select=1:ncpus=2 \\\n#PBS -l walltime=60", {"req_nodes": 1, "req_cpus": 2, "time_limit": 60}),
+    ("#PBS -l select=1:ncpus=2 \\\n#PBS -l walltime=60", {
+        "req_nodes": 1, "req_tasks": 1, "req_cpus": 2, "time_limit": 60}),
     # LSF
     ("#BSUB -W 1:30 -n 8 -R 'span[ptile=4]'", {
         "time_limit": 5400, "req_tasks": 8, "req_cpus": 8, "tasks_per_node": 4, "req_nodes": 2}),
@@ -75,6 +86,15 @@ CASES: list[tuple[str, dict[str, object]]] = [
         "exclusive": True, "partition": "normal", "account": "proj", "requeue": True}),
     ('#BSUB -R "select[a] \\\nrusage[mem=1GB]"', {"constraints": "a", "req_memory": GB}),
     # Grid Engine
+    ("#$ -l h_vmem=2.5G,h_rt=1::1", {"req_memory": 5 * GB // 2, "time_limit": 3601}),
+    ("#$ -l h_rt=::3600", {"time_limit": 3600}),
+    # OAR, PJM and Flux
+    ("#OAR -l /nodes=2+{gpu>0}/nodes=1/gpu=2", {"req_nodes": 3, "req_gpus": 2}),
+    ("#OAR -l /nodes=2/core=4+/nodes=1/core=2,walltime=1:0:0", {
+        "req_nodes": 3, "req_cpus": 10, "time_limit": 3600}),
+    ("#PJM -L elapse=00:10:00-01:00:00", {"time_limit": 3600, "time_min": 600}),
+    ('#PJM --bulk --sparam "sd=0-9"', {"array": "0-9", "array_tasks": 10}),
+    ('# flux: --conf="""\n# flux: [a]\n# flux: -N = "9" # no\n# flux: """\n# flux: -N 2', {"req_nodes": 2}),
     ("#$ -pe smp 4 -l h_vmem=2G,h_rt=1:00:00", {
         "req_cpus": 4, "req_nodes": 1, "req_memory": 8 * GB, "time_limit": 3600}),
     ("#$ -pe mpi 64 -l h_vmem=2G", {"req_cpus": 64}),  # over how many nodes is not known
@@ -113,7 +133,7 @@ CASES: list[tuple[str, dict[str, object]]] = [
 def test_header(header: str, request_: dict[str, object]) -> None:
     script = parse(f"#!/bin/bash\n{header}\nrun\n")
     assert script.request == request_
-    assert not script.problems
+    assert [problem for problem in script.problems if problem.kind != "note"] == []
 
 
 def test_every_field_is_one_of_a_jobs_request() -> None:
@@ -124,7 +144,7 @@ def test_every_field_is_one_of_a_jobs_request() -> None:
 @pytest.mark.parametrize(
     ("header", "says"),
     [
-        ("#SBATCH --time=soon", "no duration"),
+        ("#SBATCH --time=soon", "no time"),
         ("#SBATCH --frobnicate=3", "unknown"),
         ("#SBATCH --mem", "no value"),
         ("#SBATCH –N 2", "no hyphen"),
@@ -140,7 +160,7 @@ def test_every_field_is_one_of_a_jobs_request() -> None:
         ("# flux: -t 1w", "no duration"),
         ("#OAR -l walltime=1:2:3:4", "no walltime"),
         ("#PJM -L node-mem=much", "no amount"),
-        ("#SBATCH --mem-per-cpu=9999999999999P -n 99", "too large"),
+        ("#SBATCH --mem-per-cpu=9999999999999T -n 99", "too large"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line_and_the_rest_is_read(header: str, says: str) -> None:
@@ -203,3 +223,26 @@ def test_a_plain_script_takes_its_request_from_the_command_line() -> None:
     }  # fmt: skip
     assert script.with_options(["-N", "3", "job.sh"]).request == {"req_nodes": 3}
     assert "unknown" in script.with_options(["sbatch", "--nope", "job.sh"]).problems[-1].text
+
+
+def test_memory_of_slots_on_any_number_of_nodes_is_said_to_be_unknown() -> None:
+    (problem,) = parse("#!/bin/sh\n#$ -pe mpi 4 -l h_vmem=2.5G\nrun\n").problems
+    assert problem.line == 2
+    assert problem.kind == "note"
+
+
+def test_a_continued_line_is_read_once() -> None:
+    script = parse("#!/bin/sh\n#PBS -l ncpus=2 \\\n#PBS -l walltime=60\nrun\n")
+    assert [d.option for d in script.directives] == ["-l ncpus", "-l walltime"]
+
+
+def test_it_is_told_which_directives_hold() -> None:
+    text = "#!/bin/sh\n#SBATCH -t 5 -t 6 --mem=4G --mem-per-cpu=1G -o a -o b -n zwei\n#SBATCH --gres=gpu:2\nrun\n"
+    seen = to_json(parse(text).with_options(["--gres=gpu:1"]))["directives"]
+    assert [(d["option"], d["value"]) for d in seen if d["effective"]] == [
+        ("--time", "6"),
+        ("--mem-per-cpu", "1G"),
+        ("--output", "b"),
+        ("--gres", "gpu:1"),
+        ("--gres gpu", "1"),
+    ]

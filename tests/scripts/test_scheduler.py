@@ -80,7 +80,7 @@ def test_here_documents_are_left_alone() -> None:
     )
     assert script.request == {"req_nodes": 1}
     assert [line for line, _ in script.commands] == [3, 4, 5, 6, 7, 8, 9]
-    assert script.problems == ((5, "#SBATCH is ignored: it stands in a here-document"),)
+    assert script.problems == ((5, "#SBATCH is ignored: it stands in a here-document", "ignored"),)
 
 
 def test_a_shift_is_no_here_document() -> None:

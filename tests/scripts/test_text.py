@@ -2,9 +2,13 @@
 
 import doctest
 import importlib
+import io
 import json
+import os
 import pkgutil
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,9 +103,9 @@ def test_json_holds_what_was_seen() -> None:
         "scheduler": "slurm",
         "interpreter": "bash",
         "directives": [
-            {"line": 2, "option": "--time", "value": "UNLIMITED", "field": "time_limit"},
-            {"line": 2, "option": "--mem", "value": "1G", "field": "req_memory"},
-            {"line": 2, "option": "--output", "value": "x.out", "field": None},
+            {"line": 2, "option": "--time", "value": "UNLIMITED", "field": "time_limit", "effective": True},
+            {"line": 2, "option": "--mem", "value": "1G", "field": "req_memory", "effective": True},
+            {"line": 2, "option": "--output", "value": "x.out", "field": None, "effective": True},
         ],
         "request": {"time_limit": "UNLIMITED", "req_memory": 1024**3},
         "components": [{"time_limit": "UNLIMITED", "req_memory": 1024**3}],
@@ -118,3 +122,26 @@ def test_examples_in_docstrings_hold() -> None:
     results = [doctest.testmod(module) for module in modules]
     assert sum(result.failed for result in results) == 0
     assert sum(result.attempted for result in results) > 1
+
+
+def test_a_script_comes_from_standard_input_or_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"#!/bin/sh\n")))
+    assert read("-") == "#!/bin/sh\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"#" * (LARGEST + 10))))
+    with pytest.raises(ScriptError, match="standard input has more than"):
+        read("-")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=_endless, args=(pipe,))
+    writer.start()
+    with pytest.raises(ScriptError, match="more than"):
+        read(pipe)
+    writer.join()
+
+
+def _endless(pipe: Path) -> None:
+    with suppress(BrokenPipeError), pipe.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"#" * 65536)

@@ -14,6 +14,7 @@ from tocsin.cli.judging import seated_judge
 from tocsin.cli.output import print_json, say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import ClusterError, NotFound, TocsinError
+from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
 
@@ -58,7 +59,7 @@ class _Check(click.Command):
             raise SystemExit(NAGIOS[Level.UNKNOWN]) from error
 
 
-@click.command(cls=_Check, context_settings={"ignore_unknown_options": True})
+@click.command(cls=_Check)
 @click.argument("script")
 @click.argument("submit_options", nargs=-1, type=click.UNPROCESSED, metavar="[-- SBATCH OPTIONS]")
 @click.option("-u", "--user", metavar="USER", help="Whose job it would be [default: you].")
@@ -79,21 +80,34 @@ def check(
 ) -> None:
     """Give a verdict on a job script.
 
-    Before it is submitted, and without running anything in it. Options of the submission may follow the script. Exit
-    code: 0 fine, 1 warning, 2 critical, 3 unknown or error.
+    Before it is submitted, and without running anything in it; - is standard input. Options of the submission may
+    follow after --. Exit code: 0 fine, 1 warning, 2 critical, 3 unknown or error.
     """
     from tocsin.judge.rehearsal import job_of
     from tocsin.scripts.script import parse
     from tocsin.scripts.text import read
 
     del local  # until there is a service to ask, own data is all there is
-    text = read(Path(script))
-    seen = parse(text).with_options(submit_options) if submit_options else parse(text)
+    if submit_options and not submit_options[0].startswith("-"):
+        raise _CheckUsage(
+            f'"{submit_options[0]}" is no option; after -- come options of the submission, such as --time=60'
+        )
+    text = read(script)
+    seen = parse(text).with_options(submit_options, only_options=True) if submit_options else parse(text)
     user = user or getpass.getuser()
+    path = None if script == "-" else script
     with context.store() as store:
-        name, machine = _machine(context, cluster)
-        known = {"account": account, "name": Path(script).name}
-        job = job_of(seen, cluster=name, user=user, at=int(time.time()), path=script, known=known)
+        name, machine = _machine(context, cluster, store)
+        known = {"account": account, "name": Path(path).name if path else "sbatch"}
+        job = job_of(
+            seen,
+            cluster=name,
+            user=user,
+            at=int(time.time()),
+            path=path,
+            options=submit_options,
+            known=known,
+        )
         past = _past(store, job, machine, {str(job["script"][0]): text})
         verdict = seated_judge(context, store, past).explain(
             job, Stage.SUBMIT, past=past, at=int(time.time())
@@ -128,7 +142,7 @@ def explain(context: Context, which: str, cluster: str | None, stage: str, as_js
             raise NotFound(
                 f"{jobs.height} jobs have the id {which}; name one by its key (tocsin job {which})"
             )
-        _, machine = _machine(context, str(jobs["cluster"][0]))
+        _, machine = _machine(context, str(jobs["cluster"][0]), store)
         digest, texts = jobs["script"][0], {}
         if digest:
             with suppress(NotFound):  # pruned, or never kept
@@ -140,20 +154,35 @@ def explain(context: Context, which: str, cluster: str | None, stage: str, as_js
     _tell(verdict, verdict.job, as_json)
 
 
-def _machine(context: Context, cluster: str | None) -> tuple[str, "Machine | None"]:
+def _machine(context: Context, cluster: str | None, store: "Store") -> tuple[str, "Machine | None"]:
     """The name of the cluster and what it has, where it can be asked."""
-    from tocsin.cli.clusters import live_cluster
+    from tocsin.cli.clusters import host_cluster, live_cluster
 
     if cluster == "demo":
         from tocsin.demo.cluster import DemoCluster
 
         return cluster, DemoCluster().machine()
+    if cluster is not None and cluster not in context.settings.cluster:
+        here = host_cluster(ClusterSettings().timeout)
+        if here != cluster:
+            if not _has_jobs_of(store, cluster):
+                raise NotFound(
+                    f"no cluster {cluster} in the settings, in the store or on this host; "
+                    "name it in the settings ([cluster.NAME]), or leave -M out"
+                )
+            return cluster, None  # its jobs are known; this host's nodes are not its own
     found = live_cluster(context, cluster)
     with found.rest or nullcontext():
         try:
             return found.name, found.machine()
         except ClusterError:
             return found.name, None  # the verdict says what is missing for it
+
+
+def _has_jobs_of(store: "Store", cluster: str) -> bool:
+    from tocsin.store.jobs import Filter, load
+
+    return load(store, Filter(clusters=[cluster], limit=1), ["cluster"]).height > 0
 
 
 def _past(store: "Store", job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]) -> "Past":

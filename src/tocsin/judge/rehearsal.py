@@ -1,7 +1,8 @@
 """A script that is not submitted yet as a job, so that it can be judged like one."""
 
 import hashlib
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -24,9 +25,13 @@ def job_of(
     user: str,
     at: int,
     path: str | None = None,
+    options: Sequence[str] = (),
     known: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """The job that submitting this script now would make; `known` adds what the script does not say."""
+    """The job that submitting this script now would make; `known` adds what the script does not say.
+
+    `options` are those of the submission, which the script was already read with.
+    """
     request = {
         name: value for name, value in {**(known or {}), **script.request}.items() if value is not None
     }
@@ -38,6 +43,7 @@ def job_of(
         **{
             "user": user,
             "command": path,
+            "submit_line": shlex.join(options) or None,
             "script": hashlib.sha256(encode(script.text)).hexdigest(),
             **request,
         },

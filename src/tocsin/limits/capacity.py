@@ -13,7 +13,7 @@ from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.units import UNLIMITED, format_memory
 
-__all__ = ["PLENTY", "Capacity", "Size", "gpu_types", "in_service"]
+__all__ = ["PLENTY", "Capacity", "Kind", "Size", "gpu_types", "in_service"]
 
 PLENTY = 2**62
 """What is not told limits nothing."""
@@ -77,6 +77,8 @@ class Capacity:
     """One row a partition."""
     kinds: pl.DataFrame
     """One row for each kind of node of each partition, with how many there are and how many are in service."""
+    serving: Mapping[str, tuple["Kind", ...]]
+    """The kinds of each partition that have a node in service."""
 
     @classmethod
     def of(cls, machine: Machine) -> "Capacity":
@@ -110,6 +112,9 @@ class Capacity:
                 schema=_KINDS,
                 orient="row",
             ),
+            serving={
+                name: tuple(kind for kind, _, serving in found if serving) for name, found in kinds.items()
+            },
         )
 
     def out_of_service(self, partition: str) -> list[str]:
@@ -157,7 +162,9 @@ def _largest(partition: Partition, nodes: tuple[Node, ...]) -> Size:
     return Size(cpus, memory, most([node.gpus for node in nodes]))
 
 
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
+    """Nodes that are alike."""
+
     cpus: int
     memory: int
     gpus: int
@@ -165,15 +172,15 @@ class _Kind(NamedTuple):
     features: tuple[str, ...] | None
 
 
-def _kinds(partition: Partition, nodes: tuple[Node, ...]) -> list[tuple[_Kind, int, int]]:
+def _kinds(partition: Partition, nodes: tuple[Node, ...]) -> list[tuple[Kind, int, int]]:
     """Each with how many there are and how many are in service."""
     if not nodes:
         number = _or_plenty(partition.nodes)
-        return [(_Kind(PLENTY, PLENTY, PLENTY, None, None), number, number)]
-    kinds: Counter[_Kind] = Counter()
-    serving: Counter[_Kind] = Counter()
+        return [(Kind(PLENTY, PLENTY, PLENTY, None, None), number, number)]
+    kinds: Counter[Kind] = Counter()
+    serving: Counter[Kind] = Counter()
     for node in nodes:
-        kind = _Kind(
+        kind = Kind(
             _or_plenty(node.cpus),
             _or_plenty(node.memory),
             node.gpus,
@@ -185,7 +192,7 @@ def _kinds(partition: Partition, nodes: tuple[Node, ...]) -> list[tuple[_Kind, i
     return [(kind, number, serving[kind]) for kind, number in kinds.items()]
 
 
-def _words(partition: str, kind: _Kind, number: int, serving: int) -> str:
+def _words(partition: str, kind: Kind, number: int, serving: int) -> str:
     has = (
         f"{kind.cpus} CPUs" if kind.cpus < PLENTY else "",
         format_memory(kind.memory) if kind.memory < PLENTY else "",

@@ -10,7 +10,7 @@ from tocsin.core.units import format_duration, format_memory, parse_instant
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach
 from tocsin.limits.said import Said
-from tocsin.scripts.request import Problem
+from tocsin.scripts.request import Problem, ProblemKind
 from tocsin.scripts.scheduler import Scheduler
 
 __all__ = ["contradictions", "misread_lines"]
@@ -33,22 +33,27 @@ def contradictions(said: Said, row: int) -> Iterator[Breach]:
             yield found
 
 
-def misread_lines(said: Said, row: int) -> Iterator[Breach]:
-    """What the parser noticed: one breach for each kind, all lines in its evidence."""
-    refused, ignored, other = list[Problem](), list[Problem](), list[Problem]()
-    for problem in said.script.problems:
-        if "refuses the script" in problem.text:
-            refused.append(problem)
-        elif "is ignored:" in problem.text or "is not read:" in problem.text:
-            ignored.append(problem)
-        else:
-            other.append(problem)
-    for kind, level, problems, step in (
-        ("script_refused", Level.CRITICAL, refused, ""),
-        ("directive_ignored", Level.WARNING, ignored, "; move it above the first command, or remove it"),
-        ("directive_wrong", Level.WARNING, other, "; correct it"),
-    ):
-        if problems:
+_MISREAD = (
+    (ProblemKind.SCRIPT, "script_refused", Level.CRITICAL, ""),
+    (ProblemKind.REFUSED, "refused_option", Level.CRITICAL, "; sbatch refuses the job"),
+    (
+        ProblemKind.IGNORED,
+        "directive_ignored",
+        Level.WARNING,
+        "; move it above the first command, or remove it",
+    ),
+    (ProblemKind.UNCLEAR, "directive_wrong", Level.WARNING, "; correct it"),
+)
+
+
+def misread_lines(said: Said, row: int, *, accepted: bool = False) -> Iterator[Breach]:
+    """What the parser noticed: one breach for each kind, all lines in its evidence.
+
+    Of a job that the scheduler accepted nothing was refused: its plugins or its version knew the option.
+    """
+    for sort, kind, level, step in _MISREAD:
+        problems = [problem for problem in said.script.problems if problem.kind is sort]
+        if problems and not (accepted and level is Level.CRITICAL):
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             yield Breach(
                 row=row,

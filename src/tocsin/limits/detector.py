@@ -70,10 +70,10 @@ class FittedLimits:
     ) -> Iterator[Breach]:
         """What needs no machine."""
         yield from precedent_breaches(jobs, features, self.thresholds)
-        for row, script in enumerate(said):
+        for row, (script, number) in enumerate(zip(said, jobs["job_id"], strict=True)):
             if script is not None:
                 yield from contradictions(script, row)
-                yield from misread_lines(script, row)
+                yield from misread_lines(script, row, accepted=bool(number))
 
     def _capacity(self, machine: Machine) -> Capacity:
         """A machine of thousands of nodes is read once, not for every job."""
@@ -198,13 +198,19 @@ def _written(breach: Breach, said: Said | None) -> str:
     dialect = said.script.dialect if said else SLURM
     name, value = breach.change
     option = dialect.fresh.get(name)
-    return option.text.format(dialect.write(name, value)) if option else f"{name}={value}"
+    text = option.text.format(dialect.write(name, value)) if option else f"{name}={value}"
+    return f"{text} on the command line" if _on_command_line(name, said) else text
+
+
+def _on_command_line(name: str, said: Said | None) -> bool:
+    """What the command line says cannot be mended in the script."""
+    return said is not None and any(d.line == 0 and d.field == name for d in said.script.directives)
 
 
 def _edit(breach: Breach, said: Said | None) -> Edit | None:
     assert breach.change, "only those with one are asked"
-    if said is None or any(d.line == 0 and d.field == breach.change[0] for d in said.script.directives):
-        return None  # what the command line says cannot be mended in the script
+    if said is None or _on_command_line(breach.change[0], said):
+        return None
     try:
         line, old, new = edits.edit(said.script, *breach.change)
     except ScriptError:

@@ -18,6 +18,7 @@ __all__ = ["feature_breaches", "node_breaches", "node_list_breaches"]
 
 Row = Mapping[str, Any]
 MEGABYTE = 2**20
+_FEW = 8
 
 
 def node_breaches(asked: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
@@ -31,6 +32,9 @@ def node_breaches(asked: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
             | pl.lit(not known)
         )
     )
+    if possible.height <= _FEW:  # a frame costs more than a look at each of a few jobs
+        open_ = [not _on_one_node(row, capacity) for row in possible.iter_rows(named=True)]
+        possible = possible.filter(pl.Series(open_, dtype=pl.Boolean)) if any(open_) else possible.clear()
     if not possible.height:
         return
     laid = _laid_out(possible, capacity)
@@ -58,6 +62,25 @@ def node_breaches(asked: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
             evidence=tuple(capacity.out_of_service(row["partition"])),
             partition=row["partition"],
         )
+
+
+def _on_one_node(row: Row, capacity: Capacity) -> bool:
+    """Whether it is plain that one node in service takes all of the job."""
+    if row["asked_nodes"] != 1 or row["nodes"] != 1:
+        return False
+    wanted = row["tasks"] * row["cpus"]
+    for kind in capacity.serving[row["partition"]]:
+        cpus = min(kind.cpus, row["max_cpus_per_node"])
+        memory = min(kind.memory, row["max_memory_per_node"], row["max_memory_per_cpu"] * cpus)
+        if (
+            wanted <= cpus
+            and (row["memory"] is None or row["memory"] < memory)
+            and row["gpus"] <= kind.gpus
+            and (not kind.gpu_types or set(row["gpu_types"]) <= set(kind.gpu_types))
+            and (kind.features is None or set(row["needs"]) <= set(kind.features))
+        ):
+            return True
+    return False
 
 
 def _laid_out(asked: pl.DataFrame, capacity: Capacity) -> pl.DataFrame:

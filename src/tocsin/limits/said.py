@@ -45,9 +45,11 @@ def read(past: Past, submitted: Iterable[tuple[str | None, str | None]]) -> list
 @lru_cache(maxsize=1024)
 def _said(text: str, submit_line: str | None) -> Said:
     script = parse(text)
-    if submit_line and len(submit_line) < _LONGEST_LINE:
+    if submit_line and submit_line.strip() and len(submit_line) < _LONGEST_LINE:
         with suppress(ValueError):  # a quote that is never closed: the shell took the line apart, we cannot
-            script = script.with_options(shlex.split(submit_line))
+            words = shlex.split(submit_line)
+            # a job that is not submitted yet has only options, without the command
+            script = script.with_options(words, only_options=words[0].startswith("-"))
     if len(script.components) > 1:
         return Said(script=script, fixed=False, memory_per=None)  # which component the job is, is not known
     nodes = [d for d in script.directives if d.field == "req_nodes"]

@@ -9,7 +9,7 @@ from tocsin.scripts.request import Reader, Value
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.words import Place, Splitter, Word, directive_words
 
-__all__ = ["Dialect", "Fresh", "Joined", "part_of", "whole"]
+__all__ = ["Dialect", "Fresh", "Joined", "after_backslash", "part_of", "whole"]
 
 Parts = Callable[[Directive, Locate], Iterable[Directive]]
 
@@ -17,6 +17,15 @@ Parts = Callable[[Directive, Locate], Iterable[Directive]]
 def whole(directive: Directive, _locate: Locate) -> Iterable[Directive]:
     """An option that stands for itself."""
     return (directive,)
+
+
+def _never(_line: str) -> str | None:
+    return None
+
+
+def after_backslash(line: str) -> str | None:
+    """A backslash at the end joins the next line."""
+    return "" if line.endswith("\\") else None
 
 
 class Fresh(NamedTuple):
@@ -57,10 +66,16 @@ class Dialect:
     """A new option for a field that none sets yet."""
     joined: Mapping[str, Joined] = field(default_factory=dict)
     """A field that is rather added to an option that is there."""
+    checks: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
+    """What raises InputError for a value that is refused, by the option's name."""
+    refuses: bool = False
+    """It refuses the whole submission for a value that it cannot read."""
+    replaced: Mapping[str, str | None] = field(default_factory=dict)
+    """Options that stand for several fields and replace an earlier one in all of them; with the field that comes first."""
     parts: Parts = field(default=whole)
     """Takes a list of resources apart."""
-    continued: bool = False
-    """A backslash at the end joins the next line."""
+    goes_on: Callable[[str], str | None] = field(default=_never)
+    """What stands between a line that is not finished and the next one; None for a finished line."""
     cpu_for_each_task: bool = True
     """Tasks are what CPUs are asked for with; False where jobs get whole nodes."""
     words: Splitter = field(default=directive_words)

@@ -80,9 +80,10 @@ def _candidates(script: Script, field: str, value: Value) -> Iterator[Edit]:
             yield _replaced(lines, _with_quote(lines, last.whole), option.format(text))
     elif joined := dialect.joined.get(field):
         amount = _spelled(script, field, value, joined.per)
-        after = [d.whole or d.place for d in given if d.option.startswith(joined.option)]
-        if amount is not None and after and (place := after[-1]):
-            yield _replaced(lines, place._replace(start=place.end), joined.text.format(amount))
+        places = (d.whole or d.place for d in given if d.option.startswith(joined.option))
+        after = [place for place in places if place]
+        if amount is not None and after:
+            yield _replaced(lines, after[-1]._replace(start=after[-1].end), joined.text.format(amount))
     beside = [d for d in given if fresh and fresh.unless and d.option.startswith(fresh.unless)]
     if fresh and text is not None and not beside:
         yield _inserted(script, lines, dialect.prefix + fresh.text.format(text))

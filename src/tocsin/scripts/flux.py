@@ -8,6 +8,7 @@ from tocsin.scripts.dialect import Dialect, Fresh
 from tocsin.scripts.options import option_table
 from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.words import Word, directive_words
 
 __all__ = ["FLUX"]
 
@@ -57,6 +58,29 @@ OPTIONS = option_table(
 """
 )
 
+_QUOTES = re.compile(r"\"{3}|'{3}")
+_TRIPLE = re.compile(r"(\"{3}|'{3})(.*?)(?:\1|(\Z))", re.DOTALL)
+
+
+def _goes_on(line: str) -> str | None:
+    """A value between triple quotes may have many lines, each behind the prefix (RFC 36)."""
+    at = 0
+    while found := _QUOTES.search(line, at):
+        at = line.find(found[0], found.end()) + len(found[0])
+        if at < len(found[0]):
+            return "\n"
+    return None
+
+
+def _words(line: str, start: int) -> tuple[list[Word], str | None]:
+    """As a shell would, and what stands between triple quotes is one value with all that is in it."""
+    masked = _TRIPLE.sub(
+        lambda found: found[1] + "x" * len(found[2]) + (found[1] if found[3] is None else ""), line
+    )
+    words, trouble = directive_words(masked, start)
+    return [Word("".join(line[at] for at in word.columns), word.columns) for word in words], trouble
+
+
 _UNITS = {"": 60, "s": 1, "m": 60, "h": 3600, "d": 86400, "ms": 0.001}
 
 
@@ -82,6 +106,8 @@ FLUX = Dialect(
     prefix="# flux: ",
     commands=("flux",),
     table=OPTIONS,
+    goes_on=_goes_on,
+    words=_words,
     readers={"time_limit": _time},
     writers={"time_limit": _time_text},
     fresh={

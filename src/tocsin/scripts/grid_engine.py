@@ -172,6 +172,14 @@ def _memory_text(value: Value) -> str:
     return str(int(value))
 
 
+def _time(text: str) -> int | None:
+    """[[hours]:[minutes]:]seconds; a part may be empty (sge_types(1)): `1::1`, `::3600`."""
+    parts = text.split(":")
+    if len(parts) == 3:
+        text = ":".join(part or "0" for part in parts)
+    return clock(text)
+
+
 def _queue(text: str) -> str | None:
     return text.partition("@")[0] or None
 
@@ -182,7 +190,7 @@ GRID_ENGINE = Dialect(
     commands=("qsub", "qlogin", "qrsh"),
     table=OPTIONS,
     readers={
-        "time_limit": clock,
+        "time_limit": _time,
         "req_memory": _memory,
         "req_cpus": count,
         "partition": _queue,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tocsin.core.units import parse_memory
-from tocsin.scripts.dialect import Dialect, Fresh, Joined, part_of
+from tocsin.scripts.dialect import Dialect, Fresh, Joined, after_backslash, part_of
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value, clock, count
 from tocsin.scripts.scheduler import Scheduler
@@ -232,7 +232,7 @@ LSF = Dialect(
     prefix="#BSUB ",
     commands=("bsub",),
     table=OPTIONS,
-    continued=True,
+    goes_on=after_backslash,
     readers={
         "time_limit": _time,
         "req_memory": _memory,

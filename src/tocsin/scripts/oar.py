@@ -91,16 +91,40 @@ def _resources(directive: Directive, word: Word, locate: Locate) -> Iterator[Dir
         if value is not None and name.text.strip() == "walltime":
             yield part_of(directive, locate, "walltime", value, "time_limit", around=item)
             continue
-        above: dict[str, str] = {}
-        for level in item.pieces("+")[0].pieces("/"):
-            rest = level.trim()
-            if rest.text.startswith("{") and "}" in rest.text:
-                closing = rest.text.rindex("}")
-                yield Directive(directive.line, "--resource {}", rest.text[1:closing], "constraints")
-                rest = rest.part(closing + 1).trim()
-            name, value = rest.halves("=")
-            if value is not None:
-                yield _level(directive, locate, name.text.strip(), value.trim(), rest, above)
+        groups = [list(_group(directive, locate, group)) for group in item.pieces("+")]
+        yield from groups[0] if len(groups) == 1 else _sum(directive, groups)
+
+
+def _group(directive: Directive, locate: Locate, group: Word) -> Iterator[Directive]:
+    above: dict[str, str] = {}
+    for level in group.pieces("/"):
+        rest = level.trim()
+        if rest.text.startswith("{") and "}" in rest.text:
+            closing = rest.text.rindex("}")
+            yield Directive(directive.line, "--resource {}", rest.text[1:closing], "constraints")
+            rest = rest.part(closing + 1).trim()
+        name, value = rest.halves("=")
+        if value is not None:
+            yield _level(directive, locate, name.text.strip(), value.trim(), rest, above)
+
+
+def _sum(directive: Directive, groups: list[list[Directive]]) -> Iterator[Directive]:
+    """Groups with a plus between them are had together; a constraint of one is none of the job."""
+    for target in ("req_nodes", "req_cpus", "req_gpus"):
+        numbers = [_of_group(group, target) for group in groups]
+        known = [number for number in numbers if number is not None]
+        # without a count of CPUs a group has all of its nodes' CPUs, and without one of GPUs none is asked for
+        if known and (target == "req_gpus" or len(known) == len(numbers)):
+            yield Directive(directive.line, "--resource +", str(sum(known)), target, "job")
+
+
+def _of_group(group: list[Directive], target: str) -> int | None:
+    counts = {d.field: d for d in group if d.field and (d.value or "").isdigit() and len(d.value or "") < 10}
+    found = counts.get(target)
+    if found is None:
+        return None
+    nodes = counts.get("req_nodes")
+    return int(found.value or 0) * (int(nodes.value or 1) if nodes and found.per == "node" else 1)
 
 
 def _level(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from tocsin.core.errors import UnitError
 from tocsin.core.units import parse_memory
-from tocsin.scripts.dialect import Dialect, Fresh, Joined, part_of
+from tocsin.scripts.dialect import Dialect, Fresh, Joined, after_backslash, part_of
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value, clock, clock_text, count
 from tocsin.scripts.scheduler import Scheduler
@@ -154,7 +154,9 @@ def _chunks(directive: Directive, key: str, value: Word, locate: Locate) -> Iter
         nodes = int(parts[0].value or 1) if (parts[0].value or "").isdigit() else 1
         totals["req_nodes", ""] = totals.get(("req_nodes", ""), 0) + nodes
         for part in parts[1:]:
-            if part.field == "req_node_list":
+            if part.field == "req_tasks":
+                totals["req_tasks", "job"] = totals.get(("req_tasks", "job"), 0) + _quiet(part.value)
+            elif part.field == "req_node_list":
                 names.append(part.value or "")
             elif part.field == "req_memory":
                 old = totals.get(("req_memory", "node"), 0)
@@ -171,6 +173,7 @@ def _chunks(directive: Directive, key: str, value: Word, locate: Locate) -> Iter
 def _chunk(directive: Directive, key: str, group: Word, locate: Locate) -> Iterator[Directive]:
     items = group.pieces(":")
     features = []
+    chunks = items[0].text if items[0].text.isdigit() else "1"
     if items[0].text.isdigit():
         yield part_of(directive, locate, key, items.pop(0), "req_nodes")
     else:
@@ -188,6 +191,10 @@ def _chunk(directive: Directive, key: str, group: Word, locate: Locate) -> Itera
             features.append(item.text)
     if features:
         yield Directive(directive.line, f"{directive.option} {key}", ":".join(features), "constraints")
+    if key == "select" and chunks.isdigit() and not any(item.text.startswith("mpiprocs=") for item in items):
+        # mpiprocs is 1 where CPUs are asked for and 0 where none are (pbs_resources(7B))
+        idle = any(item.text in ("ncpus=0", "ncpus=00") for item in items)
+        yield Directive(directive.line, f"{directive.option} {key}", "0" if idle else chunks, "req_tasks")
 
 
 def _quiet(text: str | None) -> int:
@@ -207,7 +214,7 @@ PBS = Dialect(
     prefix="#PBS ",
     commands=("qsub", "msub"),
     table=OPTIONS,
-    continued=True,
+    goes_on=after_backslash,
     readers={
         "time_limit": clock,
         "time_min": clock,
@@ -232,5 +239,6 @@ PBS = Dialect(
         "req_cpus": Joined("-l select", ":ncpus={}", "node"),
         "tasks_per_node": Joined("-l select", ":mpiprocs={}"),
     },
+    replaced={"-l nodes": "req_nodes", "-l select": "req_nodes"},
     parts=_parts,
 )

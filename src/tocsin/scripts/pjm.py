@@ -98,17 +98,16 @@ def _resources(directive: Directive, locate: Locate) -> Iterator[Directive]:
         target, per = _RESOURCES.get(key, (None, ""))
         if key == "node":  # node=4x3:torus
             value = value.halves(":")[0]
+        if key == "elapse" and "-" in value.text:  # least-most
+            least, most = value.halves("-")
+            yield part_of(directive, locate, "elapse least", least, "time_min")
+            value = most or value
         yield part_of(directive, locate, key, value, target, per, around=item)
 
 
 def _nodes(text: str) -> int:
     """`12` or a shape such as `2x3x2`."""
     return prod(count(side) for side in text.lower().split("x")[:3])
-
-
-def _time(text: str) -> int | None:
-    """[[hours:]minutes:]seconds, or least-most."""
-    return clock(text.partition("-")[0])
 
 
 def _memory(text: str) -> int | None:
@@ -134,7 +133,8 @@ def _memory_text(value: Value) -> str:
 
 def _bulk(text: str) -> str | None:
     """Only a range of bulk numbers is an array; step jobs use the same option for other things."""
-    return text if re.fullmatch(r"\d{1,9}-\d{1,9}", text, re.ASCII) else None
+    found = re.fullmatch(r"(?:sd=)?(\d{1,9}-\d{1,9})", text.strip(), re.ASCII)
+    return found[1] if found else None
 
 
 PJM = Dialect(
@@ -142,7 +142,13 @@ PJM = Dialect(
     prefix="#PJM ",
     commands=("pjsub",),
     table=OPTIONS,
-    readers={"time_limit": _time, "req_nodes": _nodes, "req_memory": _memory, "array": _bulk},
+    readers={
+        "time_limit": clock,
+        "time_min": clock,
+        "req_nodes": _nodes,
+        "req_memory": _memory,
+        "array": _bulk,
+    },
     writers={"time_limit": clock_text, "req_memory": _memory_text},
     fresh={
         "time_limit": Fresh('-L "elapse={}"'),

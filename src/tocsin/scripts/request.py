@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from tocsin.core.errors import InputError, UnitError
@@ -12,11 +13,37 @@ from tocsin.core.units import UNLIMITED
 from tocsin.scripts.options import Directive
 from tocsin.scripts.text import readable
 
-__all__ = ["Draft", "Problem", "Reader", "Request", "Value", "clock", "clock_text", "count", "in_unit_of"]
+__all__ = [
+    "Draft",
+    "Problem",
+    "ProblemKind",
+    "Reader",
+    "Request",
+    "Value",
+    "clock",
+    "clock_text",
+    "count",
+    "in_unit_of",
+]
 
 Value = int | str | bool
 Request = dict[str, Value]
 Reader = Callable[[str], Value | None]
+
+
+class ProblemKind(StrEnum):
+    """What the scheduler makes of it."""
+
+    SCRIPT = "script"
+    """It refuses the script, whatever the options."""
+    REFUSED = "refused"
+    """It refuses the submission for an option or its value."""
+    IGNORED = "ignored"
+    """It does not read the line."""
+    UNCLEAR = "unclear"
+    """It cannot be what was meant."""
+    NOTE = "note"
+    """Nothing is wrong, but what it amounts to only the scheduler knows."""
 
 
 class Problem(NamedTuple):
@@ -24,6 +51,7 @@ class Problem(NamedTuple):
 
     line: int
     text: str
+    kind: ProblemKind = ProblemKind.UNCLEAR
 
 
 def count(text: str) -> int:
@@ -80,17 +108,30 @@ class Draft:
 
     readers: Mapping[str, Reader]
     cpu_for_each_task: bool = True
+    checks: Mapping[str, Callable[[str], object]] = dataclasses.field(default_factory=dict)
+    last_wins: bool = False
+    """Of an option that is given twice and sets no field, only the last counts."""
+    wrong: ProblemKind = ProblemKind.UNCLEAR
+    """What a value that cannot be read is to the scheduler."""
     problems: list[Problem] = dataclasses.field(default_factory=list)
     values: Request = dataclasses.field(default_factory=dict)
     counts: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     """Memory, GPUs and CPUs as given: per job, node, task, cpu, slot or gpu."""
+    memory_line: int = 0
+    held: dict[tuple[str, str], int] = dataclasses.field(default_factory=dict)
+    """Which option holds for a field, by its place among those taken."""
 
-    def take(self, directive: Directive) -> None:
+    def take(self, directive: Directive, at: int = 0) -> None:
         name, text = directive.field, directive.value
+        check = self.checks.get(directive.option)
+        if check and text is not None and not self._allowed(check, text, directive):
+            return
         if name is None:
+            self.held[directive.option, "" if self.last_wins else str(at)] = at
             return
         if text is None:
             self.values[name] = directive.per != "no"
+            self.held[name, ""] = at
             return
         reader = self.readers.get(name) or (_array if name == "array" else _READERS[FIELDS[name].kind])
         try:
@@ -98,17 +139,35 @@ class Draft:
             if name == "array" and value is not None:
                 self.values["array_tasks"] = array_size(str(value))
         except InputError as error:
-            self.problems.append(Problem(directive.line, f"{directive.option}: {error}"))
+            self._refuse(directive, error)
             return
         if value is None:
+            self.held[name, str(at)] = at
             return
         if name in ("req_memory", "req_gpus", "req_cpus"):
             given = self.counts.setdefault(name, {})
             if name != "req_gpus" or directive.per == "job":
+                for per in given:
+                    self.held.pop((name, per), None)
                 given.clear()  # one amount of memory and CPUs holds; GPUs per node and per task go together
+            self.held[name, directive.per or "job"] = at
             given[directive.per or "job"] = int(value)
+            if name == "req_memory":
+                self.memory_line = directive.line
         else:
             self.values[name] = value
+            self.held[name, ""] = at
+
+    def _allowed(self, check: Callable[[str], object], text: str, directive: Directive) -> bool:
+        try:
+            check(text)
+        except InputError as error:
+            self._refuse(directive, error)
+            return False
+        return True
+
+    def _refuse(self, directive: Directive, error: InputError) -> None:
+        self.problems.append(Problem(directive.line, f"{directive.option}: {error}", self.wrong))
 
     def finish(self) -> Request:
         """The request; every scheduler's default is one task of one CPU on one node."""
@@ -120,18 +179,21 @@ class Draft:
         elif not nodes and on_each and "req_tasks" in values:
             values["req_nodes"] = nodes = -(-_number(values["req_tasks"]) // on_each)
         tasks, width = _number(values.get("req_tasks")), _number(values.get("cpus_per_task"))
+        gpus = _total(counts.get("req_gpus", {}), nodes or 1, tasks or 1)
         cpus = _total(counts.get("req_cpus", {}), nodes or 1, tasks or 1)
+        if gpus and (of_each := counts.get("req_cpus", {}).get("gpu")):
+            cpus = max(of_each * gpus, tasks, nodes)
         if cpus is None and (tasks or width) and self.cpu_for_each_task:
             cpus = max(tasks or nodes or 1, nodes or 1) * (width or 1)
-        gpus = _total(counts.get("req_gpus", {}), nodes or 1, tasks or 1)
         for name, number in (("req_cpus", cpus), ("req_gpus", gpus)):
             if number is not None:
                 values[name] = number
         for per, amount in counts.get("req_memory", {}).items():
-            if (
-                per != "slot" or nodes or (cpus or 1) == 1
-            ):  # Grid Engine's slots may lie on any number of nodes
+            if per != "slot" or nodes or (cpus or 1) == 1:
                 values["req_memory"] = _on_a_node(amount, per, values)
+            else:
+                text = f"{cpus} slots may lie on any number of nodes, so the memory on a node is not known"
+                self.problems.append(Problem(self.memory_line, text, ProblemKind.NOTE))
         for name in [n for n, v in values.items() if type(v) is int and v > UNLIMITED]:
             del values[name]
             self.problems.append(Problem(0, f"{name} is too large to be meant"))
@@ -147,7 +209,8 @@ def in_unit_of(field: str, per: str, value: Value, request: Mapping[str, Value])
     if field == "req_memory":
         whole, share = value * nodes, _holders(per, request)
     else:
-        whole, share = value, {"node": nodes, "task": _number(request.get("req_tasks")) or 1}.get(per, 1)
+        shares = {"node": nodes, "task": request.get("req_tasks"), "gpu": request.get("req_gpus")}
+        whole, share = value, _number(shares.get(per)) or 1
     return whole // share if whole % share == 0 else None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from tocsin.core.errors import UnitError
 from tocsin.core.units import UNLIMITED, parse_instant
 from tocsin.scripts.cobalt import COBALT
+from tocsin.scripts.command_line import up_to_script
 from tocsin.scripts.dialect import Dialect
 from tocsin.scripts.flux import FLUX
 from tocsin.scripts.grid_engine import GRID_ENGINE
@@ -16,8 +17,8 @@ from tocsin.scripts.oar import OAR
 from tocsin.scripts.options import Directive, read_options
 from tocsin.scripts.pbs import PBS
 from tocsin.scripts.pjm import PJM
-from tocsin.scripts.request import Draft, Problem, Request
-from tocsin.scripts.scheduler import RULES, Mark, Scheduler, recognise, survey
+from tocsin.scripts.request import Draft, Problem, ProblemKind, Request
+from tocsin.scripts.scheduler import LONGEST_DIRECTIVE, RULES, Mark, Scheduler, recognise, survey
 from tocsin.scripts.slurm import SLURM
 from tocsin.scripts.text import decode, readable, split_lines
 from tocsin.scripts.words import Place, Word
@@ -29,6 +30,8 @@ DIALECTS: Mapping[Scheduler, Dialect] = {
 }
 
 _MOST_PROBLEMS = 100
+_MOST_JOINED = 100
+"""Lines of one directive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ class Script:
     problems: tuple[Problem, ...]
     last_directive: int
     """Line of the last directive; 0 without any."""
+    effective: frozenset[int]
+    """Which of the directives hold: no later one and no other option overrode them, and their value was read."""
     zone: tzinfo | None = None
 
     @property
@@ -58,10 +63,11 @@ class Script:
         """A script without directives is as good for Slurm as for any other."""
         return DIALECTS[self.scheduler or Scheduler.SLURM]
 
-    def with_options(self, argv: Sequence[str]) -> "Script":
+    def with_options(self, argv: Sequence[str], *, only_options: bool = False) -> "Script":
         """The same script submitted with these options, which win over its directives.
 
-        `argv` is the command line with or without the submit command; it ends at the first word that is no option.
+        `argv` is the command line with or without the submit command; it ends at the first word that is no option,
+        unless such words are wrong.
         """
         words = [Word(word, range(len(word))) for word in argv]
         command = argv[0].rpartition("/")[2] if argv else ""
@@ -70,19 +76,20 @@ class Script:
         if known:
             words = words[2:] if command == "flux" else words[1:]
         troubles: list[str] = []
-        given = _up_to_script(words, dialect)
+        given = words if only_options else up_to_script(words, dialect)
         found = list(read_options(given, dialect.table, 0, _nowhere, troubles))
         added = tuple(part for directive in found for part in dialect.parts(directive, _nowhere))
-        problems = list(self.problems) + [Problem(0, trouble) for trouble in troubles]
+        problems = list(self.problems) + [
+            Problem(0, readable(trouble), _refusal(dialect)) for trouble in troubles
+        ]
         both = self.directives + added
-        components = tuple(
-            _request(dialect, [*own, *added], problems, self.zone) for own in _components(self.directives)
-        )
+        components, effective = _requests(dialect, self.directives, added, problems, self.zone)
         return replace(
             self,
             scheduler=dialect.scheduler,
             directives=both,
             components=components,
+            effective=effective,
             problems=tuple(dict.fromkeys(problems)),
         )
 
@@ -103,15 +110,17 @@ def parse(text: str | bytes, *, zone: tzinfo | None = None) -> Script:
     if scheduler:
         dialect = DIALECTS[scheduler]
         for mark in found.marks:
+            if mark.line < last:
+                continue  # it continues the directive before it, and was read with it
             if mark.ignored or mark.scheduler is not scheduler:
                 if mark.options:
                     problems.append(_unread(mark, scheduler))
             else:
                 last = max(last, _read_line(lines, mark, dialect, directives, problems))
-        components = tuple(_request(dialect, own, problems, zone) for own in _components(directives))
-        _whole(text, scheduler, problems)
+        components, effective = _requests(dialect, directives, (), problems, zone)
     else:
-        components = ({},)
+        components, effective = ({},), frozenset()
+    _whole(text, scheduler, problems)
     if len(problems) > _MOST_PROBLEMS:
         left = len(problems) - _MOST_PROBLEMS
         problems = [*problems[:_MOST_PROBLEMS], Problem(0, f"{left} more problems are not listed")]
@@ -124,6 +133,7 @@ def parse(text: str | bytes, *, zone: tzinfo | None = None) -> Script:
         commands=found.commands,
         problems=tuple(problems),
         last_directive=last,
+        effective=effective,
         zone=zone,
     )
 
@@ -139,13 +149,17 @@ def to_json(script: Script) -> dict[str, Any]:
                 "option": readable(d.option),
                 "value": d.value and readable(d.value),
                 "field": d.field,
+                "effective": at in script.effective,
             }
-            for d in script.directives
+            for at, d in enumerate(script.directives)
         ],
         "request": _plain(script.request),
         "components": [_plain(request) for request in script.components],
         "commands": [{"line": line, "text": readable(text)} for line, text in script.commands],
-        "problems": [{"line": problem.line, "text": readable(problem.text)} for problem in script.problems],
+        "problems": [
+            {"line": problem.line, "text": readable(problem.text), "kind": problem.kind.value}
+            for problem in script.problems
+        ],
     }
 
 
@@ -159,13 +173,17 @@ def _read_line(
     """Adds the options of one directive line, joined with those that continue it; returns its last line."""
     number = mark.line + 1
     line = lines[mark.line].rstrip("\r")
-    segments = [
-        (0, number, 0)
-    ]  # from which column of the joined line on which physical line and column it is
-    while dialect.continued and line.endswith("\\") and number < len(lines) and len(segments) < 100:
+    # from which column of the joined line on which physical line and column it is
+    segments = [(0, number, 0)]
+    while len(segments) < _MOST_JOINED and number < len(lines) and len(line) < LONGEST_DIRECTIVE:
+        glue = dialect.goes_on(line)
+        if glue is None:
+            break
         following = lines[number].rstrip("\r")
         begin = len(dialect.prefix.rstrip()) if following.startswith(dialect.prefix.rstrip()) else 0
-        line = line[:-1]
+        if glue and not begin:
+            break
+        line = (line if glue else line[:-1]) + glue  # a backslash is not part of the value
         number += 1
         segments.append((len(line), number, begin))
         line += following[begin:]
@@ -185,32 +203,62 @@ def _read_line(
         words = words[1:]
     for directive in read_options(words, dialect.table, mark.line + 1, locate, troubles):
         directives.extend(dialect.parts(directive, locate))
-    problems.extend(Problem(mark.line + 1, readable(text)) for text in troubles)
+    problems.extend(Problem(mark.line + 1, readable(text), _refusal(dialect)) for text in troubles)
     return number
 
 
-def _components(directives: Sequence[Directive]) -> list[list[Directive]]:
+Numbered = tuple[int, Directive]
+
+
+def _components(directives: Sequence[Directive]) -> list[list[Numbered]]:
     """The directives of each component: `#SBATCH hetjob` stands between them."""
-    parts: list[list[Directive]] = [[]]
-    for directive in directives:
+    parts: list[list[Numbered]] = [[]]
+    for at, directive in enumerate(directives):
         if directive.option in ("hetjob", "packjob"):
             parts.append([])
         else:
-            parts[-1].append(directive)
+            parts[-1].append((at, directive))
     return parts
 
 
-def _request(
-    dialect: Dialect, directives: Sequence[Directive], problems: list[Problem], zone: tzinfo | None
-) -> Request:
+def _requests(
+    dialect: Dialect,
+    own: Sequence[Directive],
+    added: Sequence[Directive],
+    problems: list[Problem],
+    zone: tzinfo | None,
+) -> tuple[tuple[Request, ...], frozenset[int]]:
+    """What each component asks for, and which directives say so; those of the command line are for all."""
     readers = dialect.readers if zone is None else {**dialect.readers, "begin": _begin(zone)}
-    draft = Draft(readers, dialect.cpu_for_each_task)
-    for directive in directives:
-        if directive.field != "begin" or zone:
-            draft.take(directive)
-    request = draft.finish()
-    problems.extend(draft.problems)
-    return request
+    effective = {at for at, d in enumerate(own) if d.option in ("hetjob", "packjob")}
+    requests = []
+    for part in _components(own):
+        draft = Draft(readers, dialect.cpu_for_each_task, dialect.checks, dialect.refuses, _refusal(dialect))
+        for at, directive in _in_force([*part, *enumerate(added, len(own))], dialect):
+            draft.take(
+                directive if directive.field != "begin" or zone else directive._replace(field=None), at
+            )
+        requests.append(draft.finish())
+        problems.extend(draft.problems)
+        effective.update(draft.held.values())
+    return tuple(requests), frozenset(effective)
+
+
+def _in_force(directives: list[Numbered], dialect: Dialect) -> list[Numbered]:
+    """Without the options that a later one replaces as a whole: a second `-l nodes=` forgets the first one's GPUs."""
+    for option, first in dialect.replaced.items():
+        heads = [at for at, d in directives if d.option == option and d.field == first]
+        if len(heads) > 1:
+            directives = [
+                (at, d)
+                for at, d in directives
+                if at >= heads[-1] or (d.option != option and not d.option.startswith(option + " "))
+            ]
+    return directives
+
+
+def _refusal(dialect: Dialect) -> ProblemKind:
+    return ProblemKind.REFUSED if dialect.refuses else ProblemKind.UNCLEAR
 
 
 def _begin(zone: tzinfo) -> Any:
@@ -227,47 +275,24 @@ def _begin(zone: tzinfo) -> Any:
 def _unread(mark: Mark, scheduler: Scheduler) -> Problem:
     line, word = mark.line + 1, RULES[mark.scheduler].word
     if mark.scheduler is not scheduler:
-        return Problem(line, f"#{word} is not read: the script is taken for one of {scheduler.value}")
-    return Problem(line, f"#{word} is ignored: {mark.ignored}")
+        text = f"#{word} is not read: the script is taken for one of {scheduler.value}"
+    else:
+        text = f"#{word} is ignored: {mark.ignored}"
+    return Problem(line, text, ProblemKind.IGNORED)
 
 
-def _whole(text: str, scheduler: Scheduler, problems: list[Problem]) -> None:
-    """What sbatch refuses about the script as such."""
-    if scheduler is not Scheduler.SLURM:
+def _whole(text: str, scheduler: Scheduler | None, problems: list[Problem]) -> None:
+    """What sbatch refuses about the script as such; one without directives may be for Slurm."""
+    if scheduler not in (None, Scheduler.SLURM):
         return
-    if not text.startswith("#!"):
-        problems.append(Problem(1, "the first line does not begin with #!; sbatch refuses the script"))
+    if not text.strip():
+        problems.append(Problem(1, "the script is empty; sbatch refuses the script", ProblemKind.SCRIPT))
+    elif not text.startswith("#!"):
+        said = "the first line does not begin with #!; sbatch refuses the script"
+        problems.append(Problem(1, said, ProblemKind.SCRIPT))
     if "\r\n" in text:
-        problems.append(
-            Problem(1, "the lines end as on Windows (CR LF); sbatch refuses the script, run dos2unix")
-        )
-
-
-def _up_to_script(words: list[Word], dialect: Dialect) -> list[Word]:
-    """The words of a command line before the script's name."""
-    given, wanted = [], 0
-    for word in words:
-        if not wanted and (not word.text.startswith("-") or word.text == "--"):
-            break
-        if wanted:
-            wanted -= 1
-        else:
-            wanted = _wants(word.text, dialect)
-        given.append(word)
-    return given
-
-
-def _wants(text: str, dialect: Dialect) -> int:
-    """How many further words are the value of this one."""
-    table = dialect.table
-    if not table.double or text.startswith("--"):
-        option = table.find(text.partition("=")[0]) if table.double else table.find(text)
-        return 0 if option is None or option.optional or ("=" in text and table.double) else option.values
-    for j, letter in enumerate(text[1:], 1):
-        option = table.find("-" + letter)
-        if option and option.values:
-            return 0 if option.optional or text[j + 1 :] else option.values
-    return 0
+        said = "the lines end as on Windows (CR LF); sbatch refuses the script, run dos2unix"
+        problems.append(Problem(1, said, ProblemKind.SCRIPT))
 
 
 def _nowhere(_start: int, _end: int) -> Place | None:

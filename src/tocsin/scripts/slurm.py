@@ -1,18 +1,29 @@
 """Slurm: the options of sbatch 22.05 to 24.11, and what they ask for."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from tocsin.core.errors import UnitError
-from tocsin.core.units import UNLIMITED, format_duration, format_memory, parse_duration, parse_memory
+from tocsin.core.units import UNLIMITED, format_duration, format_memory
 from tocsin.scripts.dialect import Dialect, Fresh
 from tocsin.scripts.options import Directive, Locate, option_table
-from tocsin.scripts.request import Value, count
+from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.slurm_values import (
+    CHECKS,
+    duration,
+    gpu_count,
+    gres_gpus,
+    least_nodes,
+    megabytes,
+    number,
+    tres_per_task,
+)
 from tocsin.scripts.words import sbatch_words
 
 __all__ = ["SLURM"]
 
-# man sbatch, and src/common/slurm_opt.c for the names it does not list
+# man sbatch, src/common/slurm_opt.c for the names it does not list, and the plugins pyxis and shifter
 OPTIONS = option_table(
     """
 -A --account            = account
@@ -30,11 +41,25 @@ OPTIONS = option_table(
 -C --constraint         = constraints
    --container          =
    --container-id       =
+   --container-entrypoint
+   --container-env      =
+   --container-image    =
+   --container-mount-home
+   --container-mounts   =
+   --container-name     =
+   --container-readonly
+   --container-remap-root
+   --container-save     =
+   --container-workdir  =
+   --container-writable
+   --no-container-entrypoint
+   --no-container-mount-home
+   --no-container-remap-root
    --contiguous
 -S --core-spec          =
    --cores-per-socket   =
    --cpu-freq           =
-   --cpus-per-gpu       =
+   --cpus-per-gpu       = req_cpus/gpu
 -c --cpus-per-task      = cpus_per_task
    --deadline           =
    --delay-boot         =
@@ -62,6 +87,7 @@ OPTIONS = option_table(
    --hint               =
 -H --hold
    --ignore-pbs
+   --image              =
 -i --input              =
 -J --job-name           = name
 -k --no-kill            ?
@@ -122,6 +148,7 @@ OPTIONS = option_table(
    --use-min-nodes
 -v --verbose
 -V --version
+   --volume             =
 -W --wait
    --wait-all-nodes     =
    --wckey              =
@@ -130,55 +157,34 @@ OPTIONS = option_table(
 )
 
 
-def _time(text: str) -> int | None:
-    """Slurm counts in minutes, rounds up, and takes zero for no limit."""
-    seconds = UNLIMITED if text == "-1" else parse_duration(text)
-    if seconds is None or seconds == UNLIMITED:
-        return seconds
-    return -(-seconds // 60) * 60 or UNLIMITED
-
-
-def _memory(text: str) -> int | None:
-    amount = parse_memory(text, unit="M")
-    return None if amount == UNLIMITED else amount
-
-
-def _nodes(text: str) -> int:
-    """The least number of `2`, `2-4` or `2,4,8`."""
-    return count(text.split(",")[0].split("-")[0])
-
-
-def _gpus(text: str) -> int:
-    """The number in `2`, `a100:2` or `a100:1,v100:1`; a type alone is one."""
-    total = 0
-    for item in text.split(","):
-        last = item.rpartition(":")[2].partition("(")[0]
-        total += 1 if item and not item[0].isdigit() and ":" not in item else count(last)
-    return total
-
-
 def _exclusive(text: str) -> bool | None:
     """Only without user or mcs are the nodes for this job alone."""
     return None if text.lower() in ("user", "mcs", "topo") else text.lower() != "no"
 
 
+def _priority(text: str) -> int | None:
+    """TOP is known only to the scheduler; what is no number sbatch takes for none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
+
+
 def _parts(directive: Directive, _locate: Locate) -> Iterable[Directive]:
-    """GPUs among the generic resources are counted; they are per node."""
-    if directive.field != "req_gres" or not directive.value:
+    """GPUs among the generic resources are counted per node, and what each task takes by its kind."""
+    if directive.option not in ("--gres", "--tres-per-task") or not directive.value:
         return (directive,)
-    total = 0
-    for item in directive.value.split(","):
-        name, _, rest = item.removeprefix("gres:").removeprefix("gres/").partition(":")
-        if name == "gpu":
-            try:
-                total += _gpus(rest) if rest else 1
-            except UnitError:
-                total += 1 if ":" not in rest else 0  # gpu:v100 is one of a type
-    return (
-        (directive, Directive(directive.line, "--gres gpu", str(total), "req_gpus", "node"))
-        if total
-        else (directive,)
-    )
+    with suppress(UnitError):  # what is wrong with the value is said by its check
+        if directive.option == "--gres" and (gpus := gres_gpus(directive.value)):
+            return (directive, Directive(directive.line, "--gres gpu", str(gpus), "req_gpus", "node"))
+        if directive.option == "--tres-per-task":
+            found = tres_per_task(directive.value)
+            return (directive, *(_of_task(directive, *item) for item in found.items() if item[0] in _OF_TASK))
+    return (directive,)
+
+
+_OF_TASK = {"cpu": ("cpus_per_task", ""), "gpu": ("req_gpus", "task")}
+
+
+def _of_task(directive: Directive, kind: str, number: int) -> Directive:
+    return Directive(directive.line, f"--tres-per-task {kind}", str(number), *_OF_TASK[kind])
 
 
 def _megabytes(value: Value) -> str:
@@ -197,13 +203,17 @@ SLURM = Dialect(
     table=OPTIONS,
     words=sbatch_words,
     readers={
-        "time_limit": _time,
-        "time_min": _time,
-        "req_memory": _memory,
-        "req_nodes": _nodes,
-        "req_gpus": _gpus,
+        "time_limit": duration,
+        "time_min": duration,
+        "req_memory": megabytes,
+        "req_nodes": least_nodes,
+        "req_gpus": gpu_count,
+        **dict.fromkeys(("req_tasks", "cpus_per_task", "tasks_per_node"), number),
         "exclusive": _exclusive,
+        "priority": _priority,
     },
+    checks=CHECKS,
+    refuses=True,
     writers={"time_limit": _duration, "time_min": _duration, "req_memory": _megabytes},
     fresh={
         "time_limit": Fresh("--time={}"),
@@ -223,5 +233,6 @@ SLURM = Dialect(
         "qos": Fresh("--qos={}"),
         "constraints": Fresh("--constraint={}"),
     },
+    replaced={"--gres": "req_gres", "--tres-per-task": None},
     parts=_parts,
 )

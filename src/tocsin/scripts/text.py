@@ -1,6 +1,7 @@
 """What a file of script text is: bytes to text and back without loss, its lines, its shebang, its here-documents."""
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import islice
@@ -17,9 +18,16 @@ _BINARY = (b"\x7fELF", b"PK\x03\x04", b"\x1f\x8b", b"%PDF", b"\x89PNG", b"MZ\x90
 
 
 def read(source: Path | str | bytes) -> str:
-    """The text of a script file; bytes are the content itself. No more than LARGEST bytes are ever read."""
+    """The text of a script file; `-` is standard input, bytes are the content itself.
+
+    No more than LARGEST bytes are ever read, not from a pipe that never ends either.
+    """
     if isinstance(source, bytes):
         return decode(source)
+    if str(source) == "-":
+        if sys.stdin is None or sys.stdin.closed:
+            raise ScriptError("standard input is closed; give the script's file")
+        return decode(sys.stdin.buffer.read(LARGEST + 1), name="standard input")
     path = Path(source)
     try:
         with path.open("rb") as file:

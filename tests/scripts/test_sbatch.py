@@ -1,0 +1,92 @@
+"""sbatch itself is the judge of which values are refused; it reads its options before it looks for a controller."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tocsin.scripts.script import parse
+
+CONFIG = """ClusterName=lab
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort=6
+AuthType=auth/none
+MessageTimeout=1
+CredType=cred/none
+GresTypes=gpu
+SelectType=select/cons_tres
+NodeName=n[1-3] CPUs=4
+PartitionName=main Nodes=ALL Default=YES
+"""
+
+VALUES = {
+    "--mem": "4G 4gb 1T 16000M 0 +1 1.5G .5G 4X 1P 4MiB 16GBs -1 UNLIMITED MaxMemPerNode 4B",
+    "--mem-per-cpu": "4G 1.5G x",
+    "--tmp": "4G 1.5G",
+    "--time": "0 -1 90 1:90 1- 1-00 1-2:3:4 99:99:99 UNLIMITED infinite abc 1.5 1:2:3:4 1-2-3 5m :30 ::3600 1::1",
+    "--time-min": "5 foo",
+    "--ntasks": "4 +4 0 -1 4k zwei",
+    "--cpus-per-task": "1 0 x",
+    "--ntasks-per-node": "2 0 x",
+    "--threads-per-core": "1 0 x",
+    "--nodes": "2 2-4 1k abc 2:ppn=4 2x",
+    "--gres": "gpu gpu:2 gpu:a100 gpu:a100:2 gpu:2k gpu:2x gpu:0 none gpu:x:y gpu: gpu:a:b:c :2 2 gpu::2",
+    "--gpus": "2 a100 a100:2 x:2,y:3 2k x:y:z a100:x :2",
+    "--begin": "now now+1hour now+60 NOW now-1hour tomorrow today noon midnight fika teatime 16:00 16:00:00 010227 "
+    "01/02/27 01.02.27 01/02 2027-01-02 2027-01-02T16:00 uts1800000000 garbage now+1x now+1h now+1min 4pm 2027-13-02 "
+    "20270102 25:00 16 1600 16:0",
+    "--deadline": "foo now+1hour",
+    "--mail-type": "END end,fail BEGIN,SOMETHING foo",
+    "--open-mode": "append truncate foo",
+    "--nope": "1",
+    "--hold": "x",
+}
+
+
+@pytest.mark.skipif(shutil.which("sbatch") is None, reason="there is no sbatch here")
+def test_what_sbatch_refuses_is_refused_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(CONFIG)
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\n")
+    differ = []
+    for option, values in VALUES.items():
+        for word in (f"{option}={value}" for value in ["", *values.split()]):
+            if word in ("--gpus=", "--mail-type=", "--gres="):
+                continue  # taken for none
+            said = subprocess.run(
+                ["sbatch", "--test-only", word, script],
+                env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")},
+                stdin=subprocess.DEVNULL,
+                timeout=30,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            problems = parse("#!/bin/sh\n").with_options([word], only_options=True).problems
+            if ("Unable to contact" in said.stderr) is any(problem.kind == "refused" for problem in problems):
+                differ.append((word, said.stderr, problems))
+    assert differ == []
+
+
+@pytest.mark.skipif(shutil.which("sbatch") is None, reason="there is no sbatch here")
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n\n", "run\n", "\n#!/bin/sh\n", "#!/bin/sh\r\nrun\r\n", "#!/bin/sh\n", "#! /bin/sh\nrun\n"],
+)
+def test_a_script_that_sbatch_refuses_is_said_to_be_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "slurm.conf").write_text(CONFIG)
+    script = tmp_path / "job.sh"
+    script.write_bytes(text.encode())
+    said = subprocess.run(
+        ["sbatch", "--test-only", script],
+        env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")},
+        stdin=subprocess.DEVNULL,
+        timeout=30,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    refused = any(problem.kind == "script" for problem in parse(text).problems)
+    assert ("Unable to contact" not in said.stderr) is refused
