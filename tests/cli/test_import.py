@@ -2,6 +2,13 @@
 
 import gzip
 import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -127,3 +134,89 @@ def test_a_public_log_is_stored_whole_and_only_once(tocsin: Tocsin, data: Path, 
     path = data / "swf" / f"{file}.swf.gz"
     assert json.loads(tocsin("import", "swf", path, "--json").out)["new"] == jobs
     assert json.loads(tocsin("import", "swf", path, "--json").out)["new"] == 0
+
+
+def test_a_source_of_which_nothing_is_kept_is_an_error(tocsin: Tocsin, sacct: Path, tmp_path: Path) -> None:
+    said = tocsin("import", "sacct", "-M", "gamma", sacct)
+    assert said.code == 1
+    assert 'of another cluster than "gamma"' in said.err
+    assert "nothing was stored: all records were rejected" in said.err
+    assert tocsin("import", "sacct", "-M", "gamma", sacct, "--json").code == 1
+    (tmp_path / "cut.json").write_text('{"jobs": [{"job_id"')
+    said = tocsin("import", "sacct", tmp_path / "cut.json")
+    assert said.code == 1
+    assert "before the first job" in said.err
+
+
+def test_messages_name_the_file_the_line_and_what_was_wrong(
+    tocsin: Tocsin, sacct: Path, tmp_path: Path
+) -> None:
+    odd = tmp_path / "odd.txt"
+    odd.write_text(SACCT.replace("2026-01-01T11:00:05", "soon").replace("1Gc", "?"))
+    said = tocsin("import", "sacct", sacct, odd)
+    assert (
+        f'rejected: {odd}: 1 record: time that cannot be read (first at 3; line 3: Start "soon")' in said.err
+    )
+    assert (
+        f'note: {odd}: ReqMem could not be read in 2 records and is left empty (first at line 4: "?")'
+        in said.err
+    )
+    summary = json.loads(tocsin("import", "sacct", odd, "--json").out)
+    assert summary["rejected_examples"] == {"time that cannot be read": 'Start "soon"'}
+    kept = summary["new"] + summary["updated"] + summary["unchanged"]
+    assert summary["read"] == kept + sum(summary["rejected"].values())
+
+
+def test_a_fifo_gives_all_that_is_written_into_it(tocsin: Tocsin, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(fifo.write_text, SACCT)
+        said = tocsin("import", "sacct", fifo, "--json")
+        written.result(timeout=10)
+    assert json.loads(said.out)["new"] == 4
+
+
+HANGING = """#!/bin/sh
+[ "$1" = --helpformat ] && { echo JobID Submit State Partition; exit; }
+echo $$ > "$0.started"
+exec sleep 600
+"""
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A sacct that never answers, first in the path; where it tells its process id."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "sacct").write_text(HANGING)
+    (folder / "sacct").chmod(0o755)
+    os.mkfifo(folder / "sacct.started")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    started = os.open(folder / "sacct.started", os.O_RDONLY | os.O_NONBLOCK)
+    yield started
+    os.close(started)
+
+
+def test_a_sacct_that_hangs_is_waited_for_as_long_as_the_settings_say(
+    tocsin: Tocsin, hanging: int, tmp_path: Path
+) -> None:
+    (tmp_path / "short.toml").write_text("[cluster.lab]\ntimeout = 1\n")
+    said = tocsin("--config", tmp_path / "short.toml", "import", "slurm")
+    assert said.code == 1
+    assert "did not answer within 1 s" in said.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_import_that_is_ended_takes_its_sacct_along(
+    tocsin: Tocsin, hanging: int, number: signal.Signals
+) -> None:
+    argv = [sys.executable, "-c", "from tocsin.cli.main import run; run(['import', 'slurm'])"]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert select.select([hanging], [], [], 20)[0], "sacct was not started"
+        child = os.pidfd_open(int(os.read(hanging, 100)))
+        process.send_signal(number)
+        process.communicate(timeout=20)
+    assert process.returncode != 0
+    assert select.select([child], [], [], 10)[0], "sacct still runs"
+    os.close(child)

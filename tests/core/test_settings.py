@@ -22,7 +22,7 @@ def test_without_any_layer_all_is_default() -> None:
 def test_each_cluster_has_its_own_section() -> None:
     settings, _ = resolve([Layer("f", {"cluster": {"lab": {"timeout": 5}, "big": {}}})])
     assert settings.cluster["lab"].timeout == 5
-    assert settings.cluster["big"].timeout == 30
+    assert settings.cluster["big"].timeout == 60
 
 
 @pytest.mark.parametrize(

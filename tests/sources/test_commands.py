@@ -55,6 +55,13 @@ def test_a_command_that_hangs_is_killed_with_what_it_started() -> None:
     assert ends(child)
 
 
+def test_the_time_of_a_stream_is_that_of_its_silence() -> None:
+    talks = "import time\nfor _ in range(8): print('x', flush=True); time.sleep(0.2)"
+    assert b"".join(stream([PYTHON, "-c", talks], timeout=1.0)).count(b"x") == 8
+    with pytest.raises(ClusterError, match="did not answer within 1 s"):
+        run([PYTHON, "-c", talks], timeout=1.0)
+
+
 def test_a_reader_that_stops_ends_the_command() -> None:
     endless = "import os\nprint(os.getpid(), flush=True)\nwhile True: print('x' * 1000)"
     output = stream([PYTHON, "-c", endless], timeout=60)

@@ -320,9 +320,24 @@ def test_what_is_no_sacct_json_is_refused_in_a_sentence(tmp_path: Path) -> None:
     file.write_text("")
     empty = SacctJsonFile(file)
     assert list(empty.batches()) == []
-    assert empty.rejects.total == 1
+    assert (empty.rejects.total, empty.notes) == (0, [f"{file} has no jobs"])
+    file.write_text('{"jobs": [{"job_id": 1, "clus')
+    with pytest.raises(SourceError, match="before the first job"):
+        list(SacctJsonFile(file).batches())
     with pytest.raises(SourceError):
         SacctJsonFile(tmp_path)
+
+
+def test_a_named_cluster_is_the_only_one_that_is_read_and_an_ended_job_stays_ended(tmp_path: Path) -> None:
+    living = {**record(1), "state": {"current": ["RUNNING"]}}
+    file = write(tmp_path / "a.json", jobs=[record(1), living])
+    mine = record(1)["cluster"]
+    source = SacctJsonFile(file, cluster=mine)
+    jobs = pl.concat([batch.jobs for batch in source.batches()])
+    assert (jobs.height, jobs["outcome"].null_count()) == (1, 0)
+    other = SacctJsonFile(file, cluster="gamma")
+    assert sum(batch.jobs.height for batch in other.batches()) == 0
+    assert other.rejects.counts == {'of another cluster than "gamma"': 2}
 
 
 def test_errors_in_a_file_are_told_after_its_jobs(tmp_path: Path) -> None:

@@ -247,10 +247,14 @@ def test_bad_rows_are_counted_by_reason_with_their_lines_and_good_ones_kept(tmp_
         "11,100,110,120,ann,90,1,ok,2,1\n"
     )
     jobs, source = read(write(tmp_path, text), mapping_in(tmp_path))
-    assert jobs["job_id"].to_list() == [1, 11]
+    assert jobs["job_id"].to_list() == [1, 5, 11]
+    assert source.notes[-1].endswith(
+        'could not be read in 1 record and is left empty (first at line 7: "ninety")'
+    )
+    assert source.rejects.examples["time that cannot be read"] == 'start "never"'
     assert source.rejects.lines == {
         "wrong number of columns": [3, 4, 6],
-        "text in a number field": [7, 8],
+        "time that cannot be read": [8],
         "times that run backwards": [9],
         "no job id": [10],
         "no submit time": [11],
@@ -364,3 +368,25 @@ def test_what_is_written_comes_back(
         assert (line["job_id"], line["submit"]) == (number, submit)
         assert line["time_limit"] == (UNLIMITED if limit == 999 else limit * 60)
         assert line["user"] == (None if user == "-" else user)
+
+
+def test_an_id_that_is_text_is_none_unless_the_mapping_takes_text(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,sub\nabc,2024-01-01T00:00:00\n7,2024-01-01T00:00:00\n")
+    (tmp_path / "m.toml").write_text('[fields]\njob_id = "id"\nsubmit = "sub"\n')
+    source = TableFile(tmp_path / "t.csv", tmp_path / "m.toml", cluster="lab")
+    assert pl.concat([batch.jobs for batch in source.batches()])["job_id"].to_list() == [7]
+    assert source.rejects.lines == {"no job id": [2]}
+    (tmp_path / "m.toml").write_text('[fields]\njob_id = { column = "id", unit = "text" }\nsubmit = "sub"\n')
+    source = TableFile(tmp_path / "t.csv", tmp_path / "m.toml", cluster="lab")
+    assert pl.concat([batch.jobs for batch in source.batches()]).height == 2
+
+
+def test_a_value_that_a_newline_tears_apart_is_not_stored_by_halves(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text('[fields]\njob_id = "id"\nsubmit = "sub"\nuser = "user"\n')
+    (tmp_path / "t.csv").write_text(
+        'id,sub,user\n1,100,"a\nb"\n2,100,"say ""hi"", ok"\n3,100,"c\n9,9,d\ne"\n4,100,5" disk\n5,100,"open\n6,100,f\n'
+    )
+    source = TableFile(tmp_path / "t.csv", tmp_path / "m.toml", cluster="lab")
+    jobs = pl.concat([batch.jobs for batch in source.batches()])
+    assert jobs.select("job_id", "user").rows() == [(2, 'say "hi", ok'), (4, '5" disk'), (6, "f")]
+    assert source.rejects.counts == {"wrong number of columns": 6}

@@ -87,4 +87,4 @@ def accounting_source(
         with rest_client(cluster) as rest:
             yield RestAccounting(rest, since, until, cluster=name)
     else:
-        yield SacctLive(since, until, cluster=name)
+        yield SacctLive(since, until, cluster=name, timeout=cluster.timeout)

@@ -1,13 +1,12 @@
 """`tocsin import`: read jobs from a log, a table or a live Slurm into the store."""
 
-import gzip
-import io
-import sys
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -46,7 +45,9 @@ def swf(context: Context, files: Sequence[str], cluster: str | None, strict: boo
     """
     from tocsin.sources.swf import SwfFile
 
-    _import(context, [partial(SwfFile, file, cluster=cluster) for file in files], strict, as_json)
+    _import(
+        context, [partial(SwfFile, file, cluster=cluster) for file in files], strict, as_json, names=files
+    )
 
 
 @import_.command()
@@ -69,17 +70,12 @@ def sacct(
     as_json: bool,
 ) -> None:
     """Read the text of `sacct -P` or `sacct --json` from files ("-" is standard input)."""
-    from tocsin.sources.sacct import SacctFile
-    from tocsin.sources.slurm_json import SacctJsonFile
+    from tocsin.sources.sacct_output import sacct_output
 
     zone = options.zone_of(context, cluster, tz)
-
-    def source(file: str) -> "JobSource":
-        if not columns and _is_json(file):
-            return SacctJsonFile(file, cluster=cluster)
-        return SacctFile(file, columns=options.words(columns) or None, cluster=cluster, zone=zone.key)
-
-    _import(context, [partial(source, file) for file in files], strict, as_json)
+    names = options.words(columns) or None
+    makers = [partial(sacct_output, file, columns=names, cluster=cluster, zone=zone.key) for file in files]
+    _import(context, makers, strict, as_json, names=files)
 
 
 @import_.command()
@@ -114,6 +110,7 @@ def table(
         [partial(TableFile, file, mapping, cluster=cluster, zone=zone) for file in files],
         strict,
         as_json,
+        names=files,
     )
 
 
@@ -146,25 +143,6 @@ def slurm(
         _import(context, [lambda: source], strict, as_json)
 
 
-def _is_json(file: str) -> bool:
-    """Whether the first thing in it opens a JSON object; a pipe is only peeked into."""
-    try:
-        if file == "-":
-            return isinstance(sys.stdin.buffer, io.BufferedReader) and _opens_object(
-                sys.stdin.buffer.peek(64)
-            )
-        with Path(file).open("rb") as raw:
-            head = raw.read(2)
-        with gzip.open(file) if head == b"\x1f\x8b" else Path(file).open("rb") as content:
-            return _opens_object(content.read(64))
-    except (OSError, EOFError):
-        return False  # the source itself says what is wrong with the file
-
-
-def _opens_object(head: bytes) -> bool:
-    return head.lstrip()[:1] == b"{"
-
-
 @dataclass
 class _Total:
     """The sum over all that one command read."""
@@ -175,34 +153,82 @@ class _Total:
     unchanged: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
     lines: dict[str, list[int]] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, summary: "ImportSummary") -> None:
-        self.read += summary.read
-        self.new += summary.new
-        self.updated += summary.updated
-        self.unchanged += summary.unchanged
-        for reason, number in summary.rejected.items():
+    def add(self, told: "ImportSummary | _Total") -> None:
+        self.read += told.read
+        self.new += told.new
+        self.updated += told.updated
+        self.unchanged += told.unchanged
+        lines = told.lines if isinstance(told, _Total) else told.first_lines
+        for reason, number in told.rejected.items():
             self.rejected[reason] = self.rejected.get(reason, 0) + number
-            self.lines.setdefault(reason, []).extend(summary.first_lines.get(reason, []))
-        self.notes += summary.notes
+            self.lines.setdefault(reason, []).extend(lines.get(reason, []))
+        self.examples = told.examples | self.examples
+        self.notes += told.notes
+
+    @property
+    def kept(self) -> int:
+        return self.new + self.updated + self.unchanged
 
 
 def _import(
-    context: Context, makers: Sequence[Callable[[], "JobSource"]], strict: bool, as_json: bool
+    context: Context,
+    makers: Sequence[Callable[[], "JobSource"]],
+    strict: bool,
+    as_json: bool,
+    *,
+    names: Sequence[str] = (),
 ) -> None:
+    """Import one after another; `names` are those of the files, for the messages where there are several."""
     from tocsin.store.importing import run_import
 
-    total = _Total()
-    with context.store() as store:
-        for make in makers:
+    total, lost = _Total(), False
+    with context.store() as store, _ended_in_order():
+        for number, make in enumerate(makers):
             source = make()
             with progress("reading", source.total, quiet=as_json) as advance:
-                total.add(run_import(store, source, lag=context.settings.history.lag, progress=advance))
-    seconds = time.monotonic() - context.started
-    _report(total, seconds, as_json)
-    if strict and total.rejected:
+                one = _Total()
+                one.add(run_import(store, source, lag=context.settings.history.lag, progress=advance))
+            if not as_json:
+                _complain(one, f"{names[number]}: " if len(names) > 1 else "")
+            lost = lost or (one.read > 0 and one.kept == 0 and bool(one.rejected))
+            total.add(one)
+    _report(total, time.monotonic() - context.started, as_json)
+    if lost or (strict and total.rejected):
         raise SystemExit(1)
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """SIGTERM ends an import as Ctrl-C does: what is open is closed, a command that is being read is killed."""
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():  # only there can it be set
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _complain(one: _Total, name: str) -> None:
+    """What was noted and rejected in one file."""
+    for note in one.notes:
+        say(f"note: {name}{note}")
+    for reason, number in one.rejected.items():
+        lines = one.lines.get(reason, [])
+        shown = f"first at {', '.join(map(str, lines))}" if lines else ""
+        if lines and reason in one.examples:
+            shown += f"; line {lines[0]}: {one.examples[reason]}"
+        say(f"rejected: {name}{count(number, 'record')}: {reason}" + (f" ({shown})" if shown else ""))
+    if one.read and not one.kept and one.rejected:
+        say(f"error: {name}nothing was stored: all records were rejected")
 
 
 def _report(total: _Total, seconds: float, as_json: bool) -> None:
@@ -216,17 +242,13 @@ def _report(total: _Total, seconds: float, as_json: bool) -> None:
                 "unchanged": total.unchanged,
                 "rejected": total.rejected,
                 "rejected_lines": total.lines,
+                "rejected_examples": total.examples,
                 "notes": total.notes,
                 "seconds": round(seconds, 3),
                 "rows_per_second": rate,
             }
         )
         return
-    for note in total.notes:
-        say(f"note: {note}")
-    for reason, number in total.rejected.items():
-        lines = ", ".join(map(str, total.lines.get(reason, [])))
-        say(f"rejected: {count(number, 'record')}: {reason}" + (f" (first at {lines})" if lines else ""))
     click.echo(
         f"{count(total.read, 'job')} read in {seconds:.1f} s: {total.new:,} new, {total.updated:,} updated, "
         f"{total.unchanged:,} unchanged, {sum(total.rejected.values()):,} rejected"

@@ -18,10 +18,14 @@ class Rejects:
 
     counts: dict[str, int] = field(default_factory=dict)
     lines: dict[str, list[int]] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+    """What was wrong in the first record of a reason, such as `Start "tomorrow"`, where that can be shown."""
 
-    def add(self, reason: str, lines: Iterable[int]) -> None:
+    def add(self, reason: str, lines: Iterable[int], example: str | None = None) -> None:
         found = list(lines)
         if found:
+            if example and reason not in self.counts:
+                self.examples[reason] = example
             self.counts[reason] = self.counts.get(reason, 0) + len(found)
             first = self.lines.setdefault(reason, [])
             first.extend(sorted(found)[: FIRST_LINES - len(first)])

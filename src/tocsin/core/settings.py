@@ -38,7 +38,7 @@ class ClusterSettings:
     )
     rest_user: str = _setting("", "user name sent to slurmrestd; empty: the user who runs tocsin")
     rest_token_file: str = _setting("", "file with the user's token; empty: own tokens by `scontrol token`")
-    timeout: int = _setting(30, "seconds to wait for one answer of Slurm")
+    timeout: int = _setting(60, "seconds to wait for one answer of Slurm, or for the next word of a long one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,11 @@ import selectors
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
+from typing import Any
 
 from tocsin.core.errors import ClusterError
 
@@ -23,18 +25,20 @@ _SET = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
 def run(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> bytes:
     """All that a command prints; a ClusterError if it cannot be run, fails, takes too long or prints too much."""
     output = bytearray()
+    deadline = monotonic() + timeout
     for chunk in stream(argv, timeout=timeout, env=env):
         output += chunk
+        if monotonic() > deadline:
+            raise _late(argv[0], timeout)
         if len(output) > MOST_BYTES:
             raise ClusterError(f"{argv[0]} printed more than {MOST_BYTES >> 20} MiB; ask for a shorter time")
     return bytes(output)
 
 
 def stream(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> Iterator[bytes]:
-    """What a command prints, as it comes. It is killed when time is up and when the reader stops reading."""
+    """What a command prints, as it comes. It is killed when it is silent for so long and when the reader stops."""
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET | dict(env or {})
-    deadline = monotonic() + timeout
-    with tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile() as errors, _Held() as held:
         try:
             process = subprocess.Popen(
                 list(argv),
@@ -52,9 +56,10 @@ def stream(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None
         except OSError as error:
             raise ClusterError(f"{argv[0]} cannot be run: {error.strerror}") from None
         try:
-            yield from _output(process, argv[0], deadline, timeout)
+            held.release()
+            yield from _output(process, argv[0], timeout)
             try:
-                code = process.wait(max(0.1, deadline - monotonic()))
+                code = process.wait(timeout)
             except subprocess.TimeoutExpired:
                 raise _late(argv[0], timeout) from None
             if code:
@@ -67,14 +72,39 @@ def stream(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None
             _end(process)
 
 
-def _output(process: subprocess.Popen[bytes], name: str, deadline: float, timeout: float) -> Iterator[bytes]:
+class _Held:
+    """Signals that wait until a command that was just started can be ended by whoever they interrupt."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._came: list[int] = []
+
+    def __enter__(self) -> "_Held":
+        if threading.current_thread() is threading.main_thread():  # only there do handlers run
+            for number in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._before[number] = signal.signal(number, lambda came, _: self._came.append(came))
+        return self
+
+    def release(self) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+        while self._came:
+            signal.raise_signal(self._came.pop())
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def _output(process: subprocess.Popen[bytes], name: str, timeout: float) -> Iterator[bytes]:
     pipe = process.stdout
     if pipe is None:  # cannot be: it was asked for
         return
     with selectors.DefaultSelector() as ready:
         ready.register(pipe, selectors.EVENT_READ)
         while True:
-            if not ready.select(max(0.0, deadline - monotonic())):
+            if not ready.select(timeout):
                 raise _late(name, timeout)
             chunk = os.read(pipe.fileno(), _CHUNK)
             if not chunk:

@@ -10,6 +10,7 @@ from tocsin.sources.lines import line_ends
 
 __all__ = ["cells", "csv_words"]
 
+_MOST_LINES = 50  # that a quoted value may be spread over
 _QUOTE, _NEWLINE = ord('"'), ord("\n")
 
 
@@ -78,8 +79,34 @@ def _line_by_line(
     right = np.array(
         [len(row) == columns and bool(line) for row, line in zip(rows, lines, strict=True)], bool
     )
+    right[_torn(lines, separator)] = False
     good = [row for row, whole in zip(rows, right.tolist(), strict=True) if whole]
     frame = pl.DataFrame(
         {name: pl.Series([row[place] for row in good], dtype=pl.String) for name, place in places.items()}
     )
     return frame, right
+
+
+def _torn(lines: list[str], separator: str) -> list[int]:
+    """The lines of records that a newline inside quotes tears apart: half a value is worse than none."""
+    torn: list[int] = []
+    number = 0
+    while number < len(lines):
+        if '"' in lines[number] and _left_open(lines[number], separator):
+            torn.append(number)
+            # Its end is the next line with a quote; a quote that nobody closes must not take all others with it.
+            ahead = range(number + 1, min(number + _MOST_LINES, len(lines)))
+            end = next((place for place in ahead if lines[place].count('"') % 2), None)
+            if end is not None and not _left_open(lines[end], separator):
+                torn += range(number + 1, end + 1)
+                number = end
+        number += 1
+    return torn
+
+
+def _left_open(line: str, separator: str) -> bool:
+    try:
+        next(csv.reader([line], delimiter=separator, strict=True), None)
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False

@@ -19,13 +19,26 @@ import numpy.typing as npt
 from tocsin.core.errors import SourceError
 from tocsin.core.intake import Rejects
 
-__all__ = ["BLOCK", "LONGEST", "Block", "LineFile", "Lines", "line_ends", "stem"]
+__all__ = [
+    "BLOCK",
+    "LONGEST",
+    "Block",
+    "LineFile",
+    "Lines",
+    "Pipe",
+    "is_regular",
+    "line_ends",
+    "open_file",
+    "stem",
+]
 
 BLOCK = 8 * 2**20
 LONGEST = 2**20
 _CHUNK = 2**18
 _EDGE = 2**20  # of each end of a file, for its identity
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 TOO_LONG = "line longer than 1 MiB"
 CUT_OFF = "the file ends in the middle of gzip data"
@@ -133,7 +146,10 @@ class Lines:
             if head.startswith(magic):
                 raise SourceError(f"{self.name} is packed with {name}; unpack it, or pack it with gzip")
         body = self._inflate(head, raw) if head.startswith(b"\x1f\x8b") else chain([head], raw)
-        yield next(body, b"").removeprefix(b"\xef\xbb\xbf")
+        first = next(body, b"")
+        if first.startswith(_UTF16):
+            raise SourceError(f"{self.name} is UTF-16 text; convert it with iconv -f UTF-16 -t UTF-8")
+        yield first.removeprefix(b"\xef\xbb\xbf")
         yield from body
 
     def _counted(self) -> Iterator[bytes]:
@@ -164,12 +180,60 @@ class Lines:
             self._broken = CUT_OFF
 
 
+class Pipe:
+    """A pipe, a FIFO or standard input: opened once, because what is read from it does not come again."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file = open_file(path)
+        self._ahead = b""
+
+    def __str__(self) -> str:
+        return self.path
+
+    def ahead(self, size: int) -> bytes:
+        """Its first bytes, `size` of them where it has so many; they are still read after this."""
+        try:
+            while len(self._ahead) < size and (more := self._file.read(size - len(self._ahead))):
+                self._ahead += more
+        except (OSError, ValueError) as error:
+            raise SourceError(f"{self.path} cannot be read: {error}") from None
+        return self._ahead
+
+    def chunks(self) -> Iterator[bytes]:
+        try:
+            if self._ahead:
+                yield self._ahead
+            while chunk := self._file.read(_CHUNK):
+                yield chunk
+        finally:
+            if self._file is not sys.stdin.buffer:
+                self._file.close()
+
+
+def open_file(path: str | Path) -> BinaryIO:
+    """A file to read from, standard input for `-`; a SourceError says why it cannot be."""
+    if str(path) == "-":
+        if sys.stdin is None:
+            raise SourceError("there is no standard input to read from; name a file")
+        return sys.stdin.buffer
+    try:
+        return Path(path).open("rb", buffering=0)
+    except FileNotFoundError:
+        raise SourceError(f"there is no file {path}; check the path") from None
+    except IsADirectoryError:
+        raise SourceError(f"{path} is a directory; name a file in it") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SourceError(f"{path} cannot be read: {reason}") from None
+
+
 class LineFile(Lines):
-    """A file, or standard input for `-`."""
+    """A file, or standard input for `-`, or a pipe that was opened already."""
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Pipe,
         *,
         rejects: Rejects,
         notes: list[str],
@@ -177,52 +241,44 @@ class LineFile(Lines):
         block: int = BLOCK,
     ) -> None:
         super().__init__(str(path), self._raw, rejects=rejects, notes=notes, longest=longest, block=block)
-        self.path = path
+        self.path = str(path)
         self.total: int | None = None
-        self.regular = False
-        if str(path) != "-":
-            self._look()
-
-    def _look(self) -> None:
-        with self._open() as file:
-            state = os.fstat(file.fileno())
-            self.regular = stat.S_ISREG(state.st_mode)
-            self.total = state.st_size if self.regular else None
-
-    def _open(self) -> BinaryIO:
-        if str(self.path) == "-":
-            return sys.stdin.buffer
-        try:
-            return Path(self.path).open("rb", buffering=0)
-        except FileNotFoundError:
-            raise SourceError(f"there is no file {self.path}; check the path") from None
-        except IsADirectoryError:
-            raise SourceError(f"{self.path} is a directory; name a file in it") from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise SourceError(f"{self.path} cannot be read: {reason}") from None
+        self._pipe = path if isinstance(path, Pipe) else None
+        self.regular = self._pipe is None and is_regular(self.path)
+        if self.regular:
+            with open_file(self.path) as file:
+                self.total = os.fstat(file.fileno()).st_size
 
     def identity(self, kind: str, **options: Any) -> str:
         """The same for the same content read with the same options, whatever its name; unique for a pipe."""
         if not self.regular:
             return f"{kind}:{uuid.uuid4().hex}"
         digest = hashlib.sha256(json.dumps(options, sort_keys=True, default=str).encode())
-        with self._open() as file:
+        with open_file(self.path) as file:
             digest.update(file.read(_EDGE) or b"")
             file.seek(max(0, (self.total or 0) - _EDGE))
             digest.update(file.read(_EDGE) or b"")
         return f"{kind}:{self.total}:{digest.hexdigest()[:32]}"
 
     def _raw(self) -> Iterator[bytes]:
-        file = self._open()
+        pipe = self._pipe or Pipe(self.path)
         try:
-            while chunk := file.read(_CHUNK):
-                yield chunk
+            yield from pipe.chunks()
         except (OSError, ValueError) as error:
             raise SourceError(f"{self.path} cannot be read: {error}") from None
-        finally:
-            if file is not sys.stdin.buffer:
-                file.close()
+
+
+def is_regular(path: str | Path) -> bool:
+    """Whether it is a file that can be opened again and again; a pipe is not even opened to know."""
+    if str(path) == "-":
+        return False
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        mode = stat.S_IFDIR
+    if stat.S_ISDIR(mode):
+        open_file(path).close()  # it cannot be opened, and that says why
+    return stat.S_ISREG(mode)
 
 
 def line_ends(data: bytes) -> npt.NDArray[np.int64]:

@@ -13,6 +13,8 @@ from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.columns import Converted, by_value, instants, integers, local_epoch, numbers
 from tocsin.sources.mapping import UNITS, Rule, TableMapping
+from tocsin.sources.records import LINE
+from tocsin.sources.remarks import Remarks
 from tocsin.sources.sacct_words import TRES, state_word, tres_word
 
 __all__ = ["Mapped"]
@@ -21,12 +23,31 @@ _TOO_LARGE = 2.0**62
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
-class Mapped:
-    """One block of a table under a mapping; `bad` flags the rows in which a column could not be read."""
+_MUST = frozenset({"submit", "start", "end"})
+"""The fields without which a record is worth nothing, when they are there and cannot be read."""
 
-    def __init__(self, rows: pl.DataFrame, mapping: TableMapping, *, cluster: str | None, zone: str) -> None:
+
+class Mapped:
+    """One block of a table under a mapping.
+
+    `bad` flags the rows in which a time could not be read, and `example` shows it; any other word that cannot be read
+    is left out and remarked on.
+    """
+
+    def __init__(
+        self,
+        rows: pl.DataFrame,
+        mapping: TableMapping,
+        remarks: Remarks,
+        *,
+        cluster: str | None,
+        zone: str,
+    ) -> None:
         self.rows, self.mapping, self.zone = rows, mapping, zone
+        self.remarks = remarks
         self.bad = pl.repeat(False, rows.height, dtype=pl.Boolean, eager=True)
+        self.example = pl.repeat(None, rows.height, dtype=pl.String, eager=True)
+        self._reading = ""  # the field
         self._columns: dict[tuple[str, tuple[str, ...]], pl.Series] = {}
         self._tres: dict[str, pl.DataFrame] = {}
         self.found: dict[str, pl.Series] = {}
@@ -65,6 +86,7 @@ class Mapped:
 
     def _field(self, field: Field) -> pl.Series:
         """The first rule that gives a value."""
+        self._reading = field.name
         parts = [self._rule(field, rule) for rule in self.mapping.rules[field.name]]
         whole = reduce(lambda first, next_: first.zip_with(first.is_not_null(), next_), parts)
         return whole.alias(field.name)
@@ -123,20 +145,29 @@ class Mapped:
         return column.fill_nan(None) if column.dtype.is_float() else column
 
     def _take(self, column: pl.Series, parse: Callable[[str], Any], dtype: Any) -> pl.Series:
-        return self._flag(by_value(column.cast(pl.String), parse, dtype))
+        text = column.cast(pl.String)
+        return self._flag(by_value(text, parse, dtype), text)
 
-    def _flag(self, found: Converted) -> pl.Series:
-        if found.bad is not None:
+    def _flag(self, found: Converted, text: pl.Series) -> pl.Series:
+        if found.bad is None:
+            return found.values
+        if self._reading in _MUST:
+            told = pl.select(pl.format('{} "{}"', pl.lit(self._reading), text.str.slice(0, 80))).to_series()
+            self.example = told.zip_with(found.bad & ~self.bad, self.example)
             self.bad = self.bad | found.bad
+        else:
+            self.remarks.unreadable(self._reading, text.filter(found.bad), self.rows[LINE].filter(found.bad))
         return found.values
 
     def _number(self, column: pl.Series, rule: Rule, *, identity: bool = False) -> pl.Series:
         if column.dtype.is_numeric():
             value = column
         elif identity:
-            value = _ids(column.cast(pl.String))
+            text = column.cast(pl.String)
+            value = _ids(text) if rule.unit == "text" else integers(text).values
         else:
-            value = self._flag(numbers(column.cast(pl.String)))
+            text = column.cast(pl.String)
+            value = self._flag(numbers(text), text)
         marks = [float(item) for item in rule.null if not isinstance(item, str)]
         keep = ~value.cast(pl.Float64).is_in(marks) if marks else value.is_not_null()
         if rule.most is not None:
@@ -173,7 +204,8 @@ class Mapped:
             epoch = self._number(column, rule).cast(pl.Float64).cast(pl.Int64, strict=False)
         else:
             form = rule.format
-            epoch = self._flag(instants(column.cast(pl.String), self.zone, form=form))
+            text = column.cast(pl.String)
+            epoch = self._flag(instants(text, self.zone, form=form), text)
             marks = [item for item in rule.null if isinstance(item, int)]
             epoch = (
                 epoch.zip_with(~epoch.is_in(marks).fill_null(False), self._empty(pl.Int64()))

@@ -30,6 +30,7 @@ UNITS: Mapping[str, float] = MappingProxyType(
 )
 """What a number is multiplied with."""
 _FORMS = (
+    "text",  # an id that may be any text; a stable number is made from it
     "number",  # text made from a whole number: an id that stands for a name
     "wait-status",  # the exit code in what wait(2) returns
     "wait-signal",  # the signal in it

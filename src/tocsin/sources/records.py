@@ -16,11 +16,13 @@ __all__ = [
     "NO_ID",
     "NO_NUMBER",
     "NO_SUBMIT",
+    "NO_TIME",
     "RECORD",
     "REPEATED",
     "WRONG_COLUMNS",
     "Records",
     "complete",
+    "of_cluster",
 ]
 
 LINE, RECORD = "_line", "_record"
@@ -30,6 +32,7 @@ WRONG_COLUMNS = "wrong number of columns"
 NO_NUMBER = "text in a number field"
 NO_ID = "no job id"
 NO_SUBMIT = "no submit time"
+NO_TIME = "time that cannot be read"
 BACKWARDS = "times that run backwards"
 REPEATED = "job seen before in this file"
 
@@ -41,6 +44,15 @@ def complete(jobs: pl.DataFrame) -> pl.DataFrame:
     that its key would be wrong (seen on 22.05). The next look finds it whole.
     """
     return jobs.filter(pl.col("partition").is_not_null())
+
+
+def of_cluster(jobs: pl.DataFrame, cluster: str | None, records: "Records") -> pl.DataFrame:
+    """Where -M names a cluster, only its jobs; Slurm writes the names of clusters in lower case."""
+    if cluster is None:
+        return jobs
+    other = pl.col("cluster").str.to_lowercase() != cluster.lower()
+    example = pl.format('Cluster "{}"', pl.col("cluster"))
+    return records.sift(jobs, other, f'of another cluster than "{cluster}"', example)
 
 
 class Records:
@@ -62,22 +74,34 @@ class Records:
         self.read += len(lines)
         return pl.DataFrame({LINE: lines, RECORD: np.arange(first, self.read + 1)})
 
-    def drop(self, rows: pl.DataFrame, reason: str) -> None:
-        """These are bad."""
-        self.rejects.add(reason, rows.filter(pl.col(RECORD) > self.resume)[LINE].to_list())
+    def drop(self, rows: pl.DataFrame, reason: str, example: pl.Expr | None = None) -> None:
+        """These are bad; `example` is text that shows what was wrong in the first of them."""
+        rows = rows.filter(pl.col(RECORD) > self.resume)
+        shown = rows.head(1).select(example)[0, 0] if example is not None and rows.height else None
+        self.rejects.add(reason, rows[LINE].to_list(), shown)
 
-    def sift(self, rows: pl.DataFrame, bad: pl.Expr, reason: str) -> pl.DataFrame:
+    def sift(
+        self, rows: pl.DataFrame, bad: pl.Expr, reason: str, example: pl.Expr | None = None
+    ) -> pl.DataFrame:
         """The rows that are not bad."""
         found = rows.select(bad.fill_null(False).alias("bad"))["bad"]
         if not found.any():
             return rows
-        self.drop(rows.filter(found), reason)
+        self.drop(rows.filter(found), reason, example)
         return rows.filter(~found)
 
     def latest(self, jobs: pl.DataFrame) -> pl.DataFrame:
-        """The same record again is dropped; a later state of a job replaces an earlier one of the same block."""
+        """The same record again is dropped, and of one job only one record of a block is kept.
+
+        One that tells of its end comes before one that tells of its life, whatever their order in the file; of two
+        that tell the same the later comes first.
+        """
         jobs = self.fresh(jobs, [*KEY, "state", "end"])
-        return self.sift(jobs, ~pl.struct(KEY).is_last_distinct(), REPEATED)
+        if not jobs.select(pl.struct(KEY).is_duplicated().any()).item():
+            return jobs
+        ended = pl.col("outcome").is_not_null()
+        stale = ~pl.struct(*KEY, ended.alias("ended")).is_last_distinct() | (~ended & ended.any().over(KEY))
+        return self.sift(jobs, stale, REPEATED)
 
     def fresh(self, rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
         """The rows that differ in these columns from all before; kept is one 64-bit hash for each."""

@@ -13,25 +13,27 @@ from tocsin.core.frames import conform
 from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.columns import known_zone
 from tocsin.sources.commands import run, stream
-from tocsin.sources.lines import Block, LineFile, Lines
+from tocsin.sources.lines import Block, LineFile, Lines, Pipe
 from tocsin.sources.records import (
     BACKWARDS,
     LINE,
     NO_ID,
-    NO_NUMBER,
     NO_SUBMIT,
+    NO_TIME,
     RECORD,
     WRONG_COLUMNS,
     Records,
     complete,
+    of_cluster,
 )
-from tocsin.sources.sacct_jobs import BAD, STEP, WANTED, jobs_of, split_ids, steps_of
-from tocsin.sources.sacct_steps import FOLDED, fold_steps
-from tocsin.sources.sacct_text import SacctTable, column_names
+from tocsin.sources.remarks import Remarks
+from tocsin.sources.sacct_fields import closest, unknown_fields
+from tocsin.sources.sacct_jobs import BAD, EXAMPLE, STEP, WANTED, jobs_of, split_ids, steps_of
+from tocsin.sources.sacct_steps import FOLDED, ID, fold_steps
+from tocsin.sources.sacct_text import SacctTable, column_names, column_words
 
 __all__ = ["LIVE_COLUMNS", "SacctFile", "SacctLive"]
 
-_LONE = "step without its job"
 _NO_CLUSTER = "no cluster name"
 _SEPARATOR = "\x1f"  # a live sacct is asked for one that no name has
 _HOUR, _DAY = 3600, 86400
@@ -91,8 +93,10 @@ class _Reading:
     The last job of a block is held back, because its steps may come with the next one.
     """
 
-    def __init__(self, table: SacctTable, records: Records, *, cluster: str | None, zone: str) -> None:
-        self.table, self.records = table, records
+    def __init__(
+        self, table: SacctTable, records: Records, remarks: Remarks, *, cluster: str | None, zone: str
+    ) -> None:
+        self.table, self.records, self.remarks = table, records, remarks
         self.cluster, self.zone = cluster, zone
         self.held: pl.DataFrame | None = None
 
@@ -112,11 +116,11 @@ class _Reading:
         if self.cluster is None and "cluster" not in rows.columns and rows.height:
             raise SourceError(f"{name} has no column Cluster; name the cluster with -M")
         single = rows.filter(~is_step).join(numbered, on=LINE, how="left", maintain_order="left")
-        jobs = jobs_of(single, cluster=self.cluster, zone=self.zone)
+        jobs = jobs_of(single, cluster=self.cluster, zone=self.zone, remarks=self.remarks)
         if self.held is not None:
             jobs = pl.concat([self.held, jobs])
-        jobs, lone = fold_steps(jobs, steps_of(rows.filter(is_step)))
-        self.records.drop(lone.with_columns(pl.lit(self.records.read + 1).alias(RECORD)), _LONE)
+        jobs, lone = fold_steps(jobs, steps_of(rows.filter(is_step), self.remarks))
+        self.remarks.lone_steps(lone[LINE])
         self.held = jobs.tail(1) if jobs.height else None
         return self._good(jobs.head(-1) if jobs.height else jobs)
 
@@ -128,16 +132,32 @@ class _Reading:
 
     def _good(self, jobs: pl.DataFrame) -> pl.DataFrame:
         records = self.records
-        jobs = records.sift(jobs, pl.col("job_id").is_null(), NO_ID)
-        jobs = records.sift(jobs, pl.col(BAD), NO_NUMBER)
+        jobs = records.sift(
+            jobs, pl.col("job_id").is_null(), NO_ID, pl.format('JobID "{}"', pl.col(ID).str.slice(0, 80))
+        )
+        jobs = records.sift(jobs, pl.col(BAD), NO_TIME, pl.col(EXAMPLE).str.slice(0, 120))
         jobs = records.sift(jobs, pl.col("submit").is_null(), NO_SUBMIT)
         jobs = records.sift(jobs, pl.col("cluster").is_null(), _NO_CLUSTER)
+        jobs = of_cluster(jobs, self.cluster, records)
         start, end, submit = pl.col("start"), pl.col("end"), pl.col("submit")
-        jobs = records.sift(jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS)
+        jobs = records.sift(
+            jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS, _times()
+        )
         return records.latest(jobs).with_columns(
             pl.max_horizontal(field, f"_{field}") if field == "max_memory" else _own_first(field)
             for field in FOLDED
         )
+
+
+def _times() -> pl.Expr:
+    """The times of a job in UTC."""
+    told = [
+        pl.concat_str(
+            pl.lit(f"{name.title()} "), pl.from_epoch(pl.col(name), "s").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+        )
+        for name in ("submit", "start", "end")
+    ]
+    return pl.concat_str(told, separator=", ", ignore_nulls=True)
 
 
 def _own_first(field: str) -> pl.Expr:
@@ -151,13 +171,17 @@ class SacctFile:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Pipe,
         *,
         columns: Sequence[str] | str | None = None,
         cluster: str | None = None,
         zone: str = "UTC",
     ) -> None:
         self.columns = column_names(columns) if columns else None
+        for name in unknown_fields(column_words(columns or "")):
+            meant = closest(name)
+            hint = f"did you mean {meant}?" if meant else "sacct --helpformat lists them"
+            raise SourceError(f'"{name}" is no column of sacct; {hint}')
         self.cluster = cluster
         self.zone = known_zone(zone)
         self.rejects = Rejects()
@@ -169,7 +193,8 @@ class SacctFile:
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records = Records(self.rejects, resume=resume)
         table = SacctTable(self.columns, wanted=WANTED, notes=self.notes)
-        reading = _Reading(table, records, cluster=self.cluster, zone=self.zone)
+        remarks = Remarks()
+        reading = _Reading(table, records, remarks, cluster=self.cluster, zone=self.zone)
         name, done = self._file.name, 0
         for block in self._file.blocks():
             jobs, done = reading.jobs(block, name=name), block.done
@@ -180,6 +205,7 @@ class SacctFile:
             yield from records.batches(jobs_left, done=done)
         elif records.read:
             yield from records.batches(pl.DataFrame(schema={RECORD: pl.Int64}), done=done)
+        self.notes += remarks.notes()
 
 
 class SacctLive:
@@ -209,7 +235,12 @@ class SacctLive:
 
     def columns(self) -> list[str]:
         """Those of LIVE_COLUMNS that this sacct has; versions differ."""
-        known = run([self.command, "--helpformat"], timeout=60).decode("utf-8", "replace").lower().split()
+        known = (
+            run([self.command, "--helpformat"], timeout=self.timeout)
+            .decode("utf-8", "replace")
+            .lower()
+            .split()
+        )
         found = [name for name in LIVE_COLUMNS if name.lower() in known]
         if not {"JobID", "Submit"} <= set(found):
             raise ClusterError(f"{self.command} --helpformat lists no JobID and Submit; is it Slurm's sacct?")
@@ -217,12 +248,12 @@ class SacctLive:
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         """The position is the instant up to which all jobs were read."""
-        columns = self.columns()
+        columns, remarks = self.columns(), Remarks()
         start, span = max(resume, self.since), _DAY
         while start < self.until:
             end = min(start + span, self.until)
             records = Records(self.rejects)
-            for batch in self._span(columns, start, end, records):
+            for batch in self._span(columns, start, end, records, remarks):
                 yield replace(batch, position=start, done=start - self.since)
             empty = pl.DataFrame(schema={RECORD: pl.Int64})
             yield Batch(conform(empty), read=0, position=end, done=end - self.since)
@@ -231,8 +262,11 @@ class SacctLive:
             elif records.read < _FEW:
                 span = min(span * 2, 30 * _DAY)
             start = end
+        self.notes += remarks.notes()
 
-    def _span(self, columns: list[str], start: int, end: int, records: Records) -> Iterator[Batch]:
+    def _span(
+        self, columns: list[str], start: int, end: int, records: Records, remarks: Remarks
+    ) -> Iterator[Batch]:
         argv = [self.command, "-P", "-a", "-D", "--noconvert", "--noheader", f"--delimiter={_SEPARATOR}"]
         argv += ["-o", ",".join(columns)]
         argv += ["-S", _clock(start), "-E", _clock(end)]
@@ -244,7 +278,7 @@ class SacctLive:
             notes=[],  # an empty span is nothing to speak of
         )
         table = SacctTable(columns, wanted=WANTED, notes=self.notes, separator=_SEPARATOR)
-        reading = _Reading(table, records, cluster=self.cluster, zone="UTC")
+        reading = _Reading(table, records, remarks, cluster=self.cluster, zone="UTC")
         for block in output.blocks():
             jobs = complete(reading.jobs(block, name=self.command))
             yield from records.batches(jobs, done=0, upto=reading.upto)

@@ -6,9 +6,12 @@ from typing import Any
 import polars as pl
 
 from tocsin.core.frames import outcome_from_state
+from tocsin.core.outcomes import STATES
 from tocsin.core.units import parse_memory
+from tocsin.sources.clock_change import settle_twice_told
 from tocsin.sources.columns import Converted, by_value, instants, integers, numbers
 from tocsin.sources.records import LINE, RECORD
+from tocsin.sources.remarks import Remarks
 from tocsin.sources.sacct_steps import FOLDED, ID
 from tocsin.sources.sacct_words import (
     EXIT,
@@ -24,9 +27,9 @@ from tocsin.sources.sacct_words import (
     tres_word,
 )
 
-__all__ = ["BAD", "STEP", "WANTED", "jobs_of", "split_ids", "steps_of"]
+__all__ = ["BAD", "EXAMPLE", "STEP", "WANTED", "jobs_of", "split_ids", "steps_of"]
 
-BAD, STEP = "_bad", "_step"
+BAD, EXAMPLE, STEP = "_bad", "_example", "_step"
 
 # Comments are left out on purpose: tools write outcomes into them.
 WANTED = frozenset(
@@ -101,14 +104,19 @@ _TEXTS = {
     "req_gres": "reqgres",
 }
 _NO_NODES = "None assigned"
+_KNOWN_STATES = (*STATES, "UNKNOWN")
+_RAN = ("RUNNING", "SUSPENDED", "COMPLETING", "COMPLETED", "TIMEOUT", "OUT_OF_MEMORY")
+"""The states that only a job that started has."""
 
 
 class _Words:
-    """A frame of words; each reading of a column remembers the rows in which it failed."""
+    """A frame of words. A time that cannot be read makes its row bad; any other word is left out and remarked on."""
 
-    def __init__(self, rows: pl.DataFrame) -> None:
+    def __init__(self, rows: pl.DataFrame, remarks: Remarks) -> None:
         self.rows = rows
+        self.remarks = remarks
         self.bad = pl.repeat(False, rows.height, dtype=pl.Boolean, eager=True)
+        self.example = pl.repeat(None, rows.height, dtype=pl.String, eager=True)
 
     def text(self, name: str) -> pl.Series:
         if name in self.rows.columns:
@@ -118,6 +126,16 @@ class _Words:
     def take(self, name: str, read: Callable[[pl.Series], Converted]) -> pl.Series:
         found = read(self.text(name))
         if found.bad is not None:
+            self.remarks.unreadable(
+                name, self.text(name).filter(found.bad), self.rows[LINE].filter(found.bad)
+            )
+        return found.values
+
+    def instant(self, name: str, zone: str) -> pl.Series:
+        found = instants(self.text(name), zone)
+        if found.bad is not None:
+            told = pl.select(pl.format('{} "{}"', pl.lit(name.title()), self.text(name))).to_series()
+            self.example = told.zip_with(found.bad & ~self.bad, self.example)
             self.bad = self.bad | found.bad
         return found.values
 
@@ -148,29 +166,33 @@ def split_ids(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def steps_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """Steps with their usage; text that is no number is left out here, it costs no job."""
-    return rows.select(LINE, ID, **_usage(_Words(rows)), steps=pl.lit(1, pl.Int64))
+def steps_of(rows: pl.DataFrame, remarks: Remarks) -> pl.DataFrame:
+    """Steps with their usage."""
+    return rows.select(LINE, ID, **_usage(_Words(rows, remarks)), steps=pl.lit(1, pl.Int64))
 
 
-def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str) -> pl.DataFrame:
-    """Job fields of rows that are no steps, with LINE, RECORD, ID and BAD, and room for what their steps add."""
-    words = _Words(rows)
-    time = {
-        name: words.take(name, lambda column: instants(column, zone))
-        for name in ("submit", "eligible", "start", "end")
-    }
-    elapsed = pl.coalesce(words.count("elapsedraw"), words.parse("elapsed", duration_word))
+def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, remarks: Remarks) -> pl.DataFrame:
+    """Job fields of rows that are no steps, with LINE, RECORD, ID, BAD, EXAMPLE, and room for what steps add."""
+    words = _Words(rows, remarks)
+    time = {name: words.instant(name, zone) for name in ("submit", "start", "end")}
+    time["eligible"] = words.take("eligible", lambda column: instants(column, zone))
+    elapsed = words.count("elapsedraw")
+    elapsed = elapsed.zip_with(elapsed.is_not_null(), words.parse("elapsed", duration_word))
+    time = settle_twice_told(time, {name: words.text(name) for name in time}, elapsed, zone)
     nodes = pl.lit(words.text("nodelist")).replace(_NO_NODES, None)
     state = words.parse("state", state_word, STATE).struct.unnest()
+    remarks.strange_states(state["state"].filter(~state["state"].is_in(_KNOWN_STATES)))
     code = words.parse("exitcode", exit_word, EXIT).struct.unnest()
     memory = words.parse("reqmem", memory_word, MEMORY).struct.unnest()
     asked = words.parse("reqtres", tres_word, TRES).struct.unnest()
     given = words.parse("alloctres", tres_word, TRES).struct.unnest()
     started = pl.lit(time["start"]).is_not_null()
-    if "nodelist" in rows.columns:
+    if "start" not in rows.columns:
+        told = pl.lit(elapsed > 0) | nodes.is_not_null() | pl.lit(state["state"].is_in(_RAN))
+        started = told & (pl.lit(state["state"]) != "PENDING").fill_null(True)
+    elif "nodelist" in rows.columns:
         # Older sacct prints the end as the start of a job that was cancelled before it had nodes.
-        started &= nodes.is_not_null() | (elapsed > 0) | pl.lit(time["end"]).is_null()
+        started &= nodes.is_not_null() | pl.lit(elapsed > 0) | pl.lit(time["end"]).is_null()
     started = started.fill_null(False)
     node_count = pl.coalesce(words.count("allocnodes"), words.count("nnodes"), given["node"])
     cpu_count = pl.coalesce(words.count("alloccpus"), words.count("ncpus"), given["cpu"])
@@ -229,7 +251,9 @@ def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str) -> pl.DataFra
     fields: dict[str, Any] = request | outcome | _usage(words)
     fields |= {field: pl.when(started).then(value) for field, value in allocation.items()}
     fields |= {f"_{field}": pl.lit(None, _type(field)) for field in FOLDED}
-    return rows.select(LINE, RECORD, ID, "task", "array", "het_offset", **fields, **{BAD: words.bad})
+    return rows.select(
+        LINE, RECORD, ID, "task", "array", "het_offset", **fields, **{BAD: words.bad, EXAMPLE: words.example}
+    )
 
 
 def _usage(words: _Words) -> dict[str, Any]:

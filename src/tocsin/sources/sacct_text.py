@@ -11,8 +11,9 @@ import polars as pl
 from tocsin.core.errors import SourceError
 from tocsin.sources.lines import LONGEST, Block, line_ends
 from tocsin.sources.records import LINE
+from tocsin.sources.sacct_fields import unknown_fields
 
-__all__ = ["SacctTable", "column_names"]
+__all__ = ["SacctTable", "column_names", "column_words"]
 
 _FREE = frozenset(
     {"jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir", "constraints", "extra"}
@@ -20,6 +21,7 @@ _FREE = frozenset(
 """The columns in which a user may write newlines or the separator."""
 _MOST_LINES = 50  # that one record may be spread over
 _PIPE = "\x1e"  # stands for a separator that belongs to a name
+_RULER = re.compile(rb"-+( -+)*\s*$")  # under the header of text of fixed width
 _START = re.compile(rb"\d+(?:[_+.].*)?", re.DOTALL)  # of an id
 
 Indices = npt.NDArray[np.int64]
@@ -27,8 +29,13 @@ Indices = npt.NDArray[np.int64]
 
 def column_names(text: str | Sequence[str]) -> list[str]:
     """Lower-case names of `-o` or of a header line, without widths such as `%20`."""
+    return [word.lower() for word in column_words(text)]
+
+
+def column_words(text: str | Sequence[str]) -> list[str]:
+    """The same as they are written."""
     words = re.split(r"[|,]", text) if isinstance(text, str) else list(text)
-    return [re.sub(r"%-?\d*$", "", word.strip()).lower() for word in words]
+    return [re.sub(r"%-?\d*$", "", word.strip()) for word in words]
 
 
 class SacctTable:
@@ -90,18 +97,27 @@ class SacctTable:
 
     def _look(self, data: bytes, name: str) -> None:
         """The columns: those given, or those that the first line names."""
-        first = next((line for line in data.splitlines() if line.strip()), None)
+        lines = (line for line in data.splitlines() if line.strip() and not line.startswith(b"#"))
+        first = next(lines, None)
         if first is None:
             return
         self._looked = True
-        header = column_names(first.decode("utf-8", "replace"))
+        text = first.decode("utf-8", "replace")
+        header = column_names(text)
         named = {"jobid", "jobidraw"} & set(header) and len(self.wanted & set(header)) > 1
         if not self.columns:
+            if not named and b"|" not in first and _RULER.match(next(lines, b"")):
+                raise SourceError(
+                    f"{name} looks like sacct's text of fixed width, which cuts values off; use sacct -P"
+                )
             if not named:
                 raise SourceError(
                     f"the first line of {name} names no columns; give them with -o, such as -o JobID,Submit,State"
                 )
             self.columns = header
+            strange = ", ".join(f'"{word}"' for word in unknown_fields(column_words(text))[:10])
+            if strange:
+                self.notes.append(f"columns that sacct does not have were left out: {strange}")
         elif first.count(b"|") == len(self.columns) and first.rstrip(b"\r").endswith(b"|"):
             self.columns = [*self.columns, ""]  # sacct -p ends each line with a separator
         missing = {"jobid", "submit"} - set(self.columns)
@@ -185,7 +201,7 @@ class _Repair:
             if self.counts[number] > self.want:
                 owner = number if self._too_many(number, line) else -1
                 continue
-            if not line.strip():
+            if not line.strip() or line.startswith(b"#"):
                 continue
             joined, after = self._join(number, line)
             if joined is not None:

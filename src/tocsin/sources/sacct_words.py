@@ -8,7 +8,7 @@ import polars as pl
 
 from tocsin.core.errors import UnitError
 from tocsin.core.ids import array_size
-from tocsin.core.outcomes import SHORT_STATES
+from tocsin.core.outcomes import SHORT_STATES, STATES
 from tocsin.core.units import format_tres, parse_duration, parse_memory, parse_memory_request, parse_tres
 
 __all__ = [
@@ -37,8 +37,13 @@ duration_word = lru_cache(2**16)(parse_duration)  # run times repeat from block 
 
 
 def state_word(text: str) -> dict[str, Any]:
+    """A state in any case; one that a narrow column cut (`OUT_OF_ME+`) is completed where only one begins so."""
     word, _, rest = text.strip().partition(" ")
-    word = word.rstrip("+")
+    cut = word.endswith("+")
+    word = word.rstrip("+").upper()
+    if cut and word not in STATES:
+        whole = [state for state in STATES if word and state.startswith(word)]
+        word = whole[0] if len(whole) == 1 else word
     by = rest.removeprefix("by ").strip()
     number = int(by) if by.isascii() and by.isdigit() and len(by) < 19 else None
     return {"state": SHORT_STATES.get(word, word) or None, "by": number}
@@ -53,8 +58,10 @@ def exit_word(text: str) -> dict[str, int]:
 
 def memory_word(text: str) -> dict[str, Any] | None:
     found = parse_memory_request(text)
-    if found is None or found[0] >= _MOST:
+    if found is None:
         return None
+    if found[0] >= _MOST:
+        raise UnitError(f'"{text}" is more memory than any machine has')
     return {"amount": found[0], "per": found[1]}
 
 

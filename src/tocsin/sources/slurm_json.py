@@ -8,12 +8,11 @@ from typing import Any
 import polars as pl
 
 from tocsin.core.errors import ClusterError, SourceError
-from tocsin.core.fields import KEY
 from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.commands import stream
 from tocsin.sources.json_stream import JsonObject
-from tocsin.sources.lines import LineFile
-from tocsin.sources.records import LINE, RECORD, REPEATED, Records
+from tocsin.sources.lines import LineFile, Pipe
+from tocsin.sources.records import LINE, RECORD, Records, of_cluster
 from tocsin.sources.rest_versions import V36
 from tocsin.sources.slurm_replies import (
     adapter_of,
@@ -77,7 +76,7 @@ class JobsReply:
 class SacctJsonFile:
     """A file of `sacct --json` (also gzip, `-` for standard input) as a source of jobs."""
 
-    def __init__(self, path: str | Path, *, cluster: str | None = None) -> None:
+    def __init__(self, path: str | Path | Pipe, *, cluster: str | None = None) -> None:
         self.cluster = cluster
         self.rejects = Rejects()
         self.notes: list[str] = []
@@ -102,18 +101,25 @@ class SacctJsonFile:
                     source="sacct",
                     cluster=self.cluster,
                 )
-                jobs = records.fresh(_numbered(jobs), [*KEY, "state", "end"])
-                jobs = records.sift(jobs, ~pl.struct(KEY).is_last_distinct(), REPEATED)
-                yield from records.batches(jobs, done=self._file.done)
+                jobs = of_cluster(_numbered(jobs), self.cluster, records)
+                yield from records.batches(records.latest(jobs), done=self._file.done)
         except SourceError as error:
             raise SourceError(f"{self._file.path}: {error}; give what `sacct --json` printed") from None
+        if (self._file.broken or reply.broken) and self._file.done:
+            records.read += 1  # the record that it breaks in
+            if records.read == 1:
+                raise SourceError(
+                    f"{self._file.path}: {self._file.broken or reply.broken}, before the first job; "
+                    "give all that `sacct --json` printed"
+                )
+            yield from records.batches(pl.DataFrame(schema={RECORD: pl.Int64}), done=self._file.done)
         self._end(reply, records.read)
 
     def _end(self, reply: JobsReply, read: int) -> None:
         broken = self._file.broken or reply.broken
-        if broken:
-            self.rejects.add(broken, [read + 1])
-            self.notes.append(f"{self._file.path} was read up to record {read}: {broken}")
+        if broken and read:
+            self.rejects.add(broken, [read])
+            self.notes.append(f"{self._file.path} was read up to record {read - 1}: {broken}")
         elif not read:
             self.notes.append(f"{self._file.path} has no jobs")
         if read or reply.version:

@@ -142,8 +142,9 @@ def jobs_frame(
 
 
 def latest(jobs: pl.DataFrame) -> pl.DataFrame:
-    """One row for each job: the last."""
-    return jobs.unique(KEY, keep="last", maintain_order=True)
+    """One row for each job: the last, and one that tells of its end before one that tells of its life."""
+    ended = jobs.sort(pl.col("outcome").is_not_null(), maintain_order=True)
+    return ended.unique(KEY, keep="last", maintain_order=True).sort(RECORD)
 
 
 _TYPES = {**SCHEMA, RECORD: pl.Int64()}

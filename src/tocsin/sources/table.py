@@ -19,18 +19,19 @@ from tocsin.sources.records import (
     BACKWARDS,
     LINE,
     NO_ID,
-    NO_NUMBER,
     NO_SUBMIT,
+    NO_TIME,
     RECORD,
     WRONG_COLUMNS,
     Records,
 )
+from tocsin.sources.remarks import Remarks
 
 __all__ = ["TableFile"]
 
 _LONGEST = 128 * 2**10  # of a line; the csv module takes no longer field
 _ROWS = 50_000
-_BAD = "_bad"
+_BAD, _EXAMPLE = "_bad", "_example"
 
 
 class TableFile:
@@ -47,6 +48,7 @@ class TableFile:
         self.mapping = read_mapping(mapping)
         self.zone = known_zone(zone or self.mapping.zone)
         self.rejects = Rejects()
+        self._remarks = Remarks()
         self.notes: list[str] = []
         self._file = LineFile(path, rejects=self.rejects, notes=self.notes, longest=_LONGEST)
         self.cluster = cluster or self.mapping.cluster
@@ -59,10 +61,12 @@ class TableFile:
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records = Records(self.rejects, resume=resume)
+        self._remarks = Remarks()
         if self._is_parquet():
             yield from self._parquet(records)
         else:
             yield from self._csv(records)
+        self.notes += self._remarks.notes()
 
     def _named_by_file(self, path: str | Path) -> str:
         name = stem(path)
@@ -139,10 +143,12 @@ class TableFile:
             )
 
     def _jobs(self, frame: pl.DataFrame, records: Records) -> pl.DataFrame:
-        mapped = Mapped(frame, self.mapping, cluster=self.cluster, zone=self.zone)
-        jobs = mapped.jobs().with_columns(frame[LINE], frame[RECORD], mapped.bad.alias(_BAD))
+        mapped = Mapped(frame, self.mapping, self._remarks, cluster=self.cluster, zone=self.zone)
+        jobs = mapped.jobs().with_columns(
+            frame[LINE], frame[RECORD], mapped.bad.alias(_BAD), mapped.example.alias(_EXAMPLE)
+        )
         jobs = records.sift(jobs, pl.col("job_id").is_null() | (pl.col("job_id") < 0), NO_ID)
-        jobs = records.sift(jobs, pl.col(_BAD), NO_NUMBER)
+        jobs = records.sift(jobs, pl.col(_BAD), NO_TIME, pl.col(_EXAMPLE))
         jobs = records.sift(jobs, pl.col("submit").is_null(), NO_SUBMIT)
         jobs = records.sift(jobs, pl.col("cluster").is_null(), "no cluster name")
         start, end, submit = pl.col("start"), pl.col("end"), pl.col("submit")

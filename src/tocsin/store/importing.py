@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,8 @@ class ImportSummary:
     """The first line (or record) numbers of each reason."""
     seconds: float
     rows_per_second: float
+    examples: dict[str, str] = field(default_factory=dict)
+    """What was wrong in the first record of a reason, where the source shows it."""
     resumed_from: int = 0
     """The position at which an interrupted import was taken up; 0: from the start."""
     notes: list[str] = field(default_factory=list)
@@ -45,13 +48,17 @@ def run_import(
     began = time.monotonic()
     number, resume = _begin(store, source.identity)
     read, counts = 0, jobs.Counts()
-    for batch in source.batches(resume):
-        with store.writing() as connection:
-            found = jobs.merge_in(connection, batch.jobs, lag=lag)
-            _advance(connection, number, batch, found, source.rejects.counts)
-        read, counts = read + batch.read, counts + found
-        if progress is not None:
-            progress(batch)
+    batches = source.batches(resume)
+    with ExitStack() as stack:
+        if hasattr(batches, "close"):
+            stack.callback(batches.close)  # whatever happens, a command that is being read ends now
+        for batch in batches:
+            with store.writing() as connection:
+                found = jobs.merge_in(connection, batch.jobs, lag=lag)
+                _advance(connection, number, batch, found, source.rejects.counts)
+            read, counts = read + batch.read, counts + found
+            if progress is not None:
+                progress(batch)
     _finish(store, number, source.rejects.counts)
     seconds = time.monotonic() - began
     return ImportSummary(
@@ -63,6 +70,7 @@ def run_import(
         first_lines={reason: list(lines) for reason, lines in source.rejects.lines.items()},
         seconds=seconds,
         rows_per_second=read / seconds if seconds else 0.0,
+        examples=dict(source.rejects.examples),
         resumed_from=resume,
         notes=list(source.notes),
     )

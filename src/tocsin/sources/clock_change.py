@@ -1,0 +1,65 @@
+"""Times of the hour that comes twice when clocks are set back: which of the two readings is meant."""
+
+import polars as pl
+
+__all__ = ["settle_twice_told"]
+
+_QUARTER = 900  # clocks change at whole quarters of an hour
+_MOST = 2**33  # beyond it no zone's rules are known
+_LOCAL = r"^\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*$"
+
+
+def settle_twice_told(
+    times: dict[str, pl.Series], texts: dict[str, pl.Series], elapsed: pl.Series, zone: str
+) -> dict[str, pl.Series]:
+    """The times (submit, eligible, start, end; read as the first of two) with those moved that must be the second.
+
+    The order submit, start, end must hold, and where it can the end is the start and the elapsed time. A submit time
+    is always the first reading: it is part of a job's key, which must not change when its start becomes known.
+    """
+    shift = {name: _shift(times[name], texts[name], zone) for name in ("eligible", "start", "end")}
+    odd = shift["eligible"] + shift["start"] + shift["end"] > 0
+    if not odd.any():
+        return times
+    rows = pl.DataFrame(
+        {name: times[name] for name in times}
+        | {f"+{name}": moved for name, moved in shift.items()}
+        | {"elapsed": elapsed, "place": pl.int_range(len(odd), eager=True)}
+    ).filter(odd)
+    submit, length = rows["submit"], rows["elapsed"]
+    best_start, best_end = rows["start"], rows["end"]
+    least = _faults(submit, best_start, best_end, length)
+    for late_start, late_end in ((0, 1), (1, 1), (1, 0)):
+        start, end = rows["start"] + late_start * rows["+start"], rows["end"] + late_end * rows["+end"]
+        faults = _faults(submit, start, end, length)
+        better = faults < least
+        best_start, best_end = start.zip_with(better, best_start), end.zip_with(better, best_end)
+        least = faults.zip_with(better, least)
+    eligible = pl.when(pl.col("eligible") < pl.col("submit")).then(pl.col("eligible") + pl.col("+eligible"))
+    found = {
+        "start": best_start,
+        "end": best_end,
+        "eligible": rows.select(eligible.otherwise("eligible")).to_series(),
+    }
+    return times | {name: times[name].scatter(rows["place"], values) for name, values in found.items()}
+
+
+def _faults(submit: pl.Series, start: pl.Series, end: pl.Series, elapsed: pl.Series) -> pl.Series:
+    """How much speaks against a reading: times that run backwards before a length that is not the elapsed time."""
+    backwards = (start < submit).fill_null(False) | (end < start).fill_null(False)
+    backwards |= (end < submit).fill_null(False)
+    return 2 * backwards.cast(pl.Int64) + (end - start != elapsed).fill_null(False).cast(pl.Int64)
+
+
+def _shift(times: pl.Series, texts: pl.Series, zone: str) -> pl.Series:
+    """Seconds from the first to the second reading; 0 where there is only one."""
+    known = times.is_between(0, _MOST).fill_null(False)
+    quarter = (times // _QUARTER).zip_with(known, pl.repeat(None, len(times), dtype=pl.Int64, eager=True))
+    start = quarter.drop_nulls().unique() * _QUARTER
+    clock = pl.from_epoch(start, "s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    second = clock.dt.replace_time_zone(None).dt.replace_time_zone(zone, ambiguous="latest").dt.epoch("s")
+    table = pl.DataFrame({"quarter": start // _QUARTER, "shift": second - start}).filter(pl.col("shift") > 0)
+    if not table.height:
+        return pl.repeat(0, len(times), dtype=pl.Int64, eager=True)
+    found = quarter.replace_strict(table["quarter"], table["shift"], default=0, return_dtype=pl.Int64)
+    return found.fill_null(0) * texts.str.contains(_LOCAL).fill_null(False).cast(pl.Int64)
