@@ -46,8 +46,10 @@ class Calibrator:
         if self.kind == "isotonic":
             return np.asarray(np.interp(scores, *self.numbers))
         inner = np.clip(scores, _EDGE, 1 - _EDGE)
-        odds = _sigmoid_columns(self.kind, inner) @ np.array(self.numbers)
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -40.0, 40.0))))
+        # No matrix product: it rounds a row otherwise alone than among others.
+        odds = (_sigmoid_columns(self.kind, inner) * np.array(self.numbers)).sum(axis=-1)
+        # Beyond 36 the nearest number to a probability is 1 itself.
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -35.0, 35.0))))
 
     def to_json(self) -> dict[str, Any]:
         numbers = [list(n) if isinstance(n, tuple) else n for n in self.numbers]

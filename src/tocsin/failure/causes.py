@@ -1,0 +1,57 @@
+"""By what a job would fail, where the source tells causes apart: shares of the past, held up by the training's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.outcomes import TARGETS, Outcome, Target
+from tocsin.history import recipe
+
+__all__ = ["READ", "base_causes", "causes"]
+
+_PRIOR = 5
+"""The training's shares weigh as much as so many failures of the job's own kind."""
+_KEYS = ("twin", "script", "name", "executable", "shape", "user")
+"""The first of these with a failure speaks, the closest first."""
+_STATISTICS = ("ended", "failed", "unsuccessful", "timeout", "out_of_memory", "node")
+READ = tuple(recipe.column(key, statistic) for key in _KEYS for statistic in _STATISTICS)
+"""The statistics that causes are told from."""
+
+
+def base_causes(outcomes: pl.Series, target: Target) -> dict[str, float]:
+    """The share of each cause among the training's failures; empty where the source knows only one."""
+    wanted = [str(outcome) for outcome in TARGETS[target]]
+    counts = dict(outcomes.filter(outcomes.is_in(wanted)).value_counts().sort("outcome").rows())
+    total = sum(counts.values())
+    return {name: count / total for name, count in counts.items()} if len(counts) > 1 else {}
+
+
+def causes(probability: float, history: Mapping[str, Any], base: Mapping[str, float]) -> dict[str, float]:
+    """The probability of each cause; they sum up to the job's probability."""
+    if not base:
+        return {}
+    weights = {cause: share * _PRIOR for cause, share in base.items()}
+    for cause, count in _counts(history, base).items():
+        weights[cause] = weights.get(cause, 0.0) + count
+    total = sum(weights.values())
+    found = {cause: probability * weight / total for cause, weight in weights.items()}
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _counts(history: Mapping[str, Any], base: Mapping[str, float]) -> dict[str, float]:
+    """How often each cause struck jobs of this kind."""
+    for key in _KEYS:
+        told = {name: history.get(recipe.column(key, name)) or 0.0 for name in _STATISTICS}
+        if not told["unsuccessful"]:
+            continue
+        named = {
+            str(Outcome.TIMEOUT): told["timeout"],
+            str(Outcome.OUT_OF_MEMORY): told["out_of_memory"],
+            str(Outcome.NODE_FAIL): told["node"],
+            str(Outcome.CANCELLED): told["unsuccessful"] - told["failed"],
+        }
+        rest = told["failed"] - told["timeout"] - told["out_of_memory"] - told["node"]
+        named[str(Outcome.FAILED)] = rest
+        return {name: max(0.0, share) * told["ended"] for name, share in named.items() if name in base}
+    return {}

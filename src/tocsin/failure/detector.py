@@ -1,0 +1,82 @@
+"""The detector `failure`: the probability that a job fails, and a finding from the threshold on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from tocsin.core.detector import Budget, Past
+from tocsin.core.errors import ModelError
+from tocsin.core.outcomes import Target
+from tocsin.core.stages import Stage
+from tocsin.failure.causes import base_causes
+from tocsin.failure.columns import Columns
+from tocsin.failure.fitted import NAME, FittedFailure
+from tocsin.failure.labels import default_target, trainable
+from tocsin.failure.model_files import load
+from tocsin.failure.training import train
+from tocsin.models.cards import Window
+from tocsin.models.engines import engine
+from tocsin.models.thresholds import Rule
+
+__all__ = ["DETECTOR", "FailureDetector"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureDetector:
+    """How to train; what was learned is a FittedFailure."""
+
+    name: str = NAME
+    stages: Sequence[Stage] = (Stage.SUBMIT, Stage.START, Stage.EARLY)
+    learns: bool = True
+    target: Target | None = None
+    """None: `unsuccessful` for archives in SWF, `failed` for all else."""
+    rule: Rule = field(default_factory=lambda: Rule("precision_at_least", 0.8))
+    engine: str = "lightgbm"
+    zone: str = "UTC"
+    """The cluster's time zone: hours and weekdays are those of its people."""
+    threads: int = 1
+
+    def fit(
+        self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget
+    ) -> FittedFailure:
+        """Learn from the jobs among these whose outcome is known; hand in only what was known when the model is made."""
+        _check_zone(self.zone)
+        target = self.target or default_target(jobs)
+        rows = trainable(jobs, target, stage)
+        columns, X = Columns.fit(rows, past.features(rows, stage=stage), stage=stage, zone=self.zone)
+        trained = train(
+            engine(self.engine), X, rows, rule=self.rule, seed=seed, budget=budget, threads=self.threads
+        )
+        submit = rows["submit"].to_numpy()
+        return FittedFailure(
+            columns=columns,
+            target=target,
+            engine=self.engine,
+            model=trained.model,
+            calibrator=trained.calibrator,
+            threshold=trained.threshold,
+            table=trained.table,
+            figures=trained.figures,
+            parameters=trained.parameters,
+            search=trained.search,
+            brier=trained.brier,
+            causes=base_causes(rows["outcome"], target),
+            window=Window(first=int(submit[0]), last=int(submit[-1])),
+            rows=rows.height,
+        )
+
+    def load(self, folder: Path) -> FittedFailure:
+        return load(folder, threads=self.threads)
+
+
+def _check_zone(zone: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except (ValueError, OSError, KeyError):
+        raise ModelError(f'"{zone}" is no time zone; name one such as Europe/Rome') from None
+
+
+DETECTOR = FailureDetector()

@@ -1,0 +1,183 @@
+"""Features that know when they were known: each is declared once, with its stage, its family and how it is made."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tocsin.core.stages import Stage
+from tocsin.core.units import UNLIMITED
+from tocsin.history import recipe
+
+__all__ = ["CODED", "FEATURES", "SEASON_DAYS", "Feature", "feature_table", "known_at_stage"]
+
+SEASON_DAYS = 730
+"""A season that was seen once is no season: it tells a training's weeks apart, and nothing of the next ones."""
+
+CODED = ("partition", "qos", "gid")
+"""Categories that are told by how common they were in the training; how their jobs ended is history's."""
+
+_MOST = 50
+"""Counters that only grow tell the time, which a model must not learn; above this they say nothing more."""
+
+_BROAD = ("cluster", "account", "partition")
+"""Keys of many users; their counters and extremes drift with time."""
+_DRIFTING = (
+    "ended",
+    "ended_week",
+    "submitted",
+    "submitted_day",
+    "completed",
+    "elapsed_least",
+    "elapsed_most",
+    "memory_most",
+)
+_GROWING = ("ended", "submitted", "completed")
+_KINDS = ("user", "name", "executable", "script", "place", "size", "limit", "shape", "twin")
+"""Keys whose jobs are enough alike that a request can be held against what they used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    name: str
+    stage: Stage
+    family: str
+    """What it is folded into when it is explained: request, time, a key of history, or use."""
+    words: str
+    make: pl.Expr
+    """From the fields of a job, its statistics of the past and `local`, its submission in the cluster's time."""
+    span_days: int = 0
+    """A training must span so many days, or the feature is left out."""
+
+
+def _limit(name: str) -> pl.Expr:
+    return pl.when(pl.col(name) < UNLIMITED).then(pl.col(name))
+
+
+def _request() -> Iterator[Feature]:
+    def known(name: str, words: str, make: pl.Expr) -> Feature:
+        return Feature(name, Stage.SUBMIT, "request", words, make)
+
+    for name, words in (
+        ("req_nodes", "nodes asked for"),
+        ("req_cpus", "CPUs asked for"),
+        ("req_tasks", "tasks asked for"),
+        ("cpus_per_task", "CPUs for each task"),
+        ("tasks_per_node", "tasks on each node"),
+        ("req_memory", "memory asked for on each node"),
+        ("req_gpus", "GPUs asked for"),
+        ("array_tasks", "tasks of the array"),
+        ("task", "place in the array"),
+        ("het_offset", "component of a heterogeneous job"),
+    ):
+        yield known(name, words, pl.col(name))
+    limit = _limit("time_limit")
+    yield known("time_limit", "time limit", limit)
+    yield known("no_time_limit", "no time limit", pl.col("time_limit") == UNLIMITED)
+    yield known("time_min", "least wall time that would do", _limit("time_min"))
+    yield known("limit_odd", "seconds of the time limit beyond whole hours", limit % 3600)
+    yield known("cpu_time", "CPU time asked for", pl.col("req_cpus") * limit.cast(pl.Float64))
+    yield known(
+        "memory_per_cpu",
+        "memory for each CPU",
+        pl.col("req_memory").cast(pl.Float64) * pl.col("req_nodes").fill_null(1) / pl.col("req_cpus"),
+    )
+    yield known("delay", "seconds until it may start", pl.col("begin") - pl.col("submit"))
+    for name in ("interactive", "exclusive", "requeue"):
+        yield known(name, name, pl.col(name))
+    for name in ("dependency", "constraints", "licenses", "reservation", "req_node_list", "exclude_nodes"):
+        yield known(f"has_{name}", f"names {name}", pl.col(name).is_not_null())
+    for name in CODED:
+        yield known(f"common_{name}", f"how common its {name} was in the training", pl.col(f"common_{name}"))
+
+
+def _time() -> Iterator[Feature]:
+    local = pl.col("local").dt
+    clock = local.hour().cast(pl.Float32) + local.minute().cast(pl.Float32) / 60
+    yield Feature("hour", Stage.SUBMIT, "time", "hour of the day", clock)
+    yield Feature("weekday", Stage.SUBMIT, "time", "day of the week", local.weekday())
+    for name, make in (("week", local.week()), ("month", local.month()), ("quarter", local.quarter())):
+        yield Feature(name, Stage.SUBMIT, "time", f"{name} of the year", make, SEASON_DAYS)
+
+
+def _history() -> Iterator[Feature]:
+    for key in recipe.KEYS:
+        for statistic in recipe.STATISTICS:
+            if key.name in _BROAD and statistic.name in _DRIFTING:
+                continue
+            name = recipe.column(key.name, statistic.name)
+            make = pl.col(name).clip(upper_bound=_MOST) if statistic.name in _GROWING else pl.col(name)
+            yield Feature(name, Stage.SUBMIT, key.name, f"{statistic.doc}, {key.words}", make)
+    before = pl.col("user.submitted")
+    yield Feature(
+        "activity",
+        Stage.SUBMIT,
+        "user",
+        "user is new (0), infrequent (1) or frequent (2)",
+        pl.when(before.is_null() | (before == 0)).then(0).when(before < 20).then(1).otherwise(2),
+    )
+    for key in recipe.KEYS:
+        if key.name not in _KINDS:
+            continue
+        for used in ("elapsed_last", "elapsed_least", "elapsed_most"):
+            column = recipe.column(key.name, used)
+            words = f"time limit over {_doc(used)}, {key.words}"
+            yield Feature(
+                f"limit/{column}", Stage.SUBMIT, key.name, words, _limit("time_limit") / (pl.col(column) + 1)
+            )
+        column = recipe.column(key.name, "memory_most")
+        words = f"memory asked for over {_doc('memory_most')}, {key.words}"
+        yield Feature(
+            f"memory/{column}", Stage.SUBMIT, key.name, words, pl.col("req_memory") / (pl.col(column) + 1)
+        )
+
+
+def _doc(statistic: str) -> str:
+    return next(each.doc for each in recipe.STATISTICS if each.name == statistic)
+
+
+def _allocation() -> Iterator[Feature]:
+    wait = pl.col("start") - pl.col("submit")
+    yield Feature("wait", Stage.START, "wait", "seconds that it waited", wait)
+    yield Feature("alloc_nodes", Stage.START, "wait", "nodes that it got", pl.col("alloc_nodes"))
+    yield Feature("alloc_cpus", Stage.START, "wait", "CPUs that it got", pl.col("alloc_cpus"))
+    granted = pl.col("alloc_cpus") / pl.col("req_cpus")
+    yield Feature("granted", Stage.START, "wait", "CPUs that it got over those asked for", granted)
+
+
+def _use() -> Iterator[Feature]:
+    """Known only after the end: for the figures that papers print, and for nothing that warns."""
+    for name in ("elapsed", "cpu_seconds", "max_memory", "read_bytes", "written_bytes", "steps"):
+        yield Feature(name, Stage.END, "use", name, pl.col(name))
+    elapsed = pl.col("elapsed")
+    yield Feature("time_used", Stage.END, "use", "run time over time limit", elapsed / _limit("time_limit"))
+    cores = pl.coalesce("alloc_cpus", "req_cpus")
+    busy = pl.col("cpu_seconds") / (elapsed * cores + 1)
+    yield Feature("cpu_used", Stage.END, "use", "CPU time over CPUs and run time", busy)
+    memory = pl.col("max_memory") / (pl.col("req_memory") + 1)
+    yield Feature("memory_used", Stage.END, "use", "peak memory over memory asked for", memory)
+    yield Feature("never_ran", Stage.END, "use", "never got its nodes", pl.col("start").is_null())
+
+
+FEATURES: dict[str, Feature] = {
+    feature.name: feature for feature in (*_request(), *_time(), *_history(), *_allocation(), *_use())
+}
+
+
+def known_at_stage(stage: Stage, days: float) -> list[str]:
+    """The names of the features that a training of so many days may use at a stage."""
+    return [f.name for f in FEATURES.values() if stage.knows(f.stage) and days >= f.span_days]
+
+
+def feature_table(
+    jobs: pl.DataFrame, history: pl.DataFrame, codes: pl.DataFrame, names: Sequence[str], *, zone: str
+) -> pl.DataFrame:
+    """The named features of each job, in order. `codes` has the columns of `CODED`, row by row."""
+    local = (
+        pl.from_epoch("submit", time_unit="s")
+        .dt.replace_time_zone("UTC")
+        .dt.convert_time_zone(zone)
+        .alias("local")
+    )
+    known = pl.concat([jobs, history, codes], how="horizontal").with_columns(local)
+    return known.select(FEATURES[name].make.alias(name) for name in names).cast(pl.Float32)

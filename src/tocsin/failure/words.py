@@ -1,0 +1,152 @@
+"""What a feature says, as a sentence that its user can check."""
+
+from collections.abc import Callable, Mapping
+from math import isfinite, isnan
+from typing import Any
+
+from tocsin.core.outcomes import Outcome
+from tocsin.core.units import format_duration, format_memory
+from tocsin.failure.features import FEATURES
+from tocsin.history import recipe
+
+__all__ = ["sentence", "shown"]
+
+_WORDS = {key.name: key.words for key in recipe.KEYS}
+_DURATIONS = ("time_limit", "time_min", "limit_odd", "delay", "wait", "elapsed", "cpu_time", "cpu_seconds")
+_MEMORIES = ("req_memory", "memory_per_cpu", "max_memory")
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_OUTCOMES = tuple(Outcome)
+
+
+def shown(name: str, value: float) -> str | None:
+    """A value as people write it."""
+    if isnan(value):
+        return None
+    if not isfinite(value):
+        return "no limit"
+    if name.startswith(("limit/", "memory/")) or name in ("granted", "time_used", "cpu_used", "memory_used"):
+        return f"{value:.3g}"
+    last = name.rpartition(".")[2]
+    if last in _DURATIONS or last.startswith(("since", "elapsed_")):
+        return format_duration(int(value))
+    if last in _MEMORIES or last == "memory_most":
+        return format_memory(int(value))
+    if name == "hour":
+        return f"{int(value):02}:{int(value % 1 * 60):02}"
+    if name == "weekday":
+        return _DAYS[int(value) - 1]
+    return f"{value:.0f}" if value == int(value) else f"{value:.3g}"
+
+
+def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
+    """`history` are the statistics of this job's past: how many outcomes a share counts is among them."""
+    feature = FEATURES[name]
+    if isnan(value):
+        kind = _WORDS.get(feature.family)
+        return f"nothing is known of earlier jobs {kind}" if kind else f"{feature.words}: not told"
+    key, _, statistic = name.partition(".")
+    ended = int(history.get(recipe.column(key, "ended")) or 0)
+    if key in _WORDS and (say := _SAY.get(statistic) or _share(statistic)):
+        return say(value, _WORDS[key], ended)
+    if name == "activity":
+        return (
+            "no earlier job of this user is known",
+            "this user runs few jobs",
+            "this user runs many jobs",
+        )[int(value)]
+    return f"{feature.words}: {shown(name, value)}"
+
+
+Say = Callable[[float, str, int], str]
+
+
+def _share(statistic: str) -> Say | None:
+    """`failed_last10` and its like."""
+    what, _, over = statistic.partition("_")
+    verb = {"failed": "failed", "unsuccessful": "were unsuccessful"}.get(what)
+    if verb is None:
+        return None
+    if over.startswith("last"):
+
+        def say_last(value: float, kind: str, ended: int) -> str:
+            number = max(1, min(int(over[4:]), ended))
+            return f"{round(value * number)} of the last {number} jobs {kind} {verb}"
+
+        return say_last
+    when = "the last 7 days" if over == "week" else "all time"
+
+    def say_share(value: float, kind: str, ended: int) -> str:
+        if over == "week":
+            return f"{value:.0%} of the jobs {kind} that ended in {when} {verb}"
+        return f"{round(value * ended)} of all {ended} earlier jobs {kind} {verb}"
+
+    return say_share
+
+
+def _of_all(what: str) -> Say:
+    return lambda value, kind, ended: f"{round(value * ended)} of all {ended} earlier jobs {kind} {what}"
+
+
+def _streak(value: float, kind: str, ended: int) -> str:
+    del ended
+    if value > 0:
+        return (
+            f"the last {value:.0f} jobs {kind} were all unsuccessful"
+            if value > 1
+            else f"the last job {kind} was unsuccessful"
+        )
+    if value < 0:
+        return (
+            f"the last {-value:.0f} jobs {kind} all completed"
+            if value < -1
+            else f"the last job {kind} completed"
+        )
+    return f"no job {kind} has ended yet"
+
+
+def _ago(what: str) -> Say:
+    return lambda value, kind, _: f"the last {what} {kind} is {format_duration(int(value))} ago"
+
+
+def _ran(what: str) -> Say:
+    return lambda value, kind, _: f"the {what} {kind} ran {format_duration(int(value))}"
+
+
+def _used(what: str) -> Say:
+    return lambda value, kind, _: f"the latest jobs {kind} used {value:.0%} of their {what}"
+
+
+def _count(what: str) -> Say:
+    def say(value: float, kind: str, ended: int) -> str:
+        del ended
+        return f"{value:.0f} job{'s' * (value != 1)} {kind} {what}"
+
+    return say
+
+
+_SAY: Mapping[str, Say] = {
+    "timeout": _of_all("ran out of time"),
+    "out_of_memory": _of_all("ran out of memory"),
+    "node": _of_all("were spoiled by a node"),
+    "last": lambda value, kind, _: f"the last job {kind} was {_OUTCOMES[int(value)].replace('_', ' ')}",
+    "streak": _streak,
+    "since": _ago("outcome"),
+    "since_unsuccessful": _ago("unsuccessful job"),
+    "since_completed": _ago("completed job"),
+    "since_submitted": _ago("submission"),
+    "time_used": _used("time limit"),
+    "memory_used": _used("memory"),
+    "elapsed_last": _ran("last completed job"),
+    "elapsed_least": _ran("shortest completed job"),
+    "elapsed_most": _ran("longest completed job"),
+    "elapsed_unsuccessful": _ran("last unsuccessful job"),
+    "submitted_hour": _count("were submitted in the last hour"),
+    "submitted_day": _count("were submitted in the last day"),
+    "submitted": lambda value, kind, ended: _count("are known" if value < 50 else "or more are known")(
+        value, kind, ended
+    ),
+    "ended": lambda _, kind, ended: f"{ended} jobs {kind} have ended",
+    "ended_week": _count("ended in the last 7 days"),
+    "running": _count("run now"),
+    "pending": _count("wait now"),
+}

@@ -1,0 +1,247 @@
+"""What a user of the detector notices: it is right, it says why, and it refuses in sentences."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tocsin.core.detector import Budget
+from tocsin.core.errors import ModelError
+from tocsin.core.outcomes import Target
+from tocsin.core.stages import Stage
+from tocsin.failure.detector import DETECTOR, FailureDetector
+from tocsin.failure.features import FEATURES
+from tocsin.failure.fitted import FittedFailure
+from tocsin.failure.words import sentence
+from tocsin.history.ledger import Ledger
+from tocsin.history.replay import Replay
+from tocsin.judge.ground import Ground
+from tocsin.models.cards import read_card
+from tocsin.models.metrics import measure
+from tocsin.models.registry import Registry
+
+BUDGET = Budget(trials=1)
+
+
+def later(ground: Ground) -> pl.DataFrame:
+    labels = [*(str(o) for o in ("failed", "timeout", "out_of_memory", "node_fail")), "completed"]
+    return ground.log.filter(pl.col("submit") > ground.cut, pl.col("outcome").is_in(labels))
+
+
+def test_it_foresees_the_failures_of_the_next_days(ground: Ground, model: FittedFailure) -> None:
+    jobs = later(ground)
+    p = model.probabilities(jobs, ground.past().features(jobs, stage=Stage.SUBMIT))
+    failed = jobs["outcome"].ne("completed").to_numpy()
+    assert measure("auc", failed, p) > 0.75
+    assert p[failed].mean() > 2 * p[~failed].mean()
+    assert abs(p.mean() - failed.mean()) < 0.2
+
+
+def test_a_job_rings_from_the_threshold_on(ground: Ground, model: FittedFailure) -> None:
+    answers = model.assess(later(ground), ground.past(), stage=Stage.SUBMIT)
+    for parts in answers:
+        assert parts.failure is not None
+        assert parts.failure.will_fail == (parts.failure.probability >= model.threshold.value)
+        assert len(parts.findings) == parts.failure.will_fail
+    ringing = [parts for parts in answers if parts.findings]
+    assert 0 < len(ringing) < len(answers)
+    finding = ringing[0].findings[0]
+    assert finding.text.startswith("the job will fail with a probability of ")
+    assert finding.score == ringing[0].failure.probability  # type: ignore[union-attr]  # told above
+
+
+def test_an_explanation_names_what_its_user_can_check(ground: Ground, model: FittedFailure) -> None:
+    jobs, past = later(ground), ground.past()
+    p = model.probabilities(jobs, past.features(jobs, stage=Stage.SUBMIT))
+    job = jobs[int(np.argmax(p))]
+    failure = model.explain(job, past, stage=Stage.SUBMIT).failure
+    assert failure is not None
+    assert failure.probability == pytest.approx(float(p.max()), abs=1e-12)
+    effects = [abs(reason.effect) for reason in failure.contributions]
+    assert effects == sorted(effects, reverse=True)
+    assert effects[0] > 0
+    assert any(" jobs " in reason.text for reason in failure.contributions)
+    families = [FEATURES[reason.feature].family for reason in failure.contributions]
+    assert len(set(families)) == len(families)
+
+
+@pytest.mark.parametrize(
+    ("feature", "value", "text"),
+    [
+        ("name.failed_last10", 0.4, "4 of the last 10 jobs of this user with this name failed"),
+        (
+            "name.unsuccessful_last40",
+            0.5,
+            "6 of the last 12 jobs of this user with this name were unsuccessful",
+        ),
+        (
+            "name.out_of_memory",
+            0.25,
+            "3 of all 12 earlier jobs of this user with this name ran out of memory",
+        ),
+        ("user.streak", 3, "the last 3 jobs of this user were all unsuccessful"),
+        ("user.streak", -1, "the last job of this user completed"),
+        ("twin.last", 3, "the last job of this user, alike in all was out of memory"),
+        ("name.memory_used", 0.975, "the latest jobs of this user with this name used 98% of their memory"),
+        ("name.failed", float("nan"), "nothing is known of earlier jobs of this user with this name"),
+        ("time_limit", 5400, "time limit: 01:30:00"),
+        ("weekday", 7, "day of the week: Sunday"),
+    ],
+)
+def test_a_feature_is_a_sentence(feature: str, value: float, text: str) -> None:
+    assert sentence(feature, value, {"name.ended": 12, "user.ended": 12, "twin.ended": 12}) == text
+
+
+def test_every_feature_has_a_sentence() -> None:
+    for name in FEATURES:
+        for value in (0.0, 1.0, float("nan"), float("inf") if name == "granted" else 2.0):
+            assert len(sentence(name, value, {}).split()) > 1
+
+
+def test_quick_failures_of_the_last_hours_do_not_teach(ground: Ground, model: FittedFailure) -> None:
+    """What is known of the last jobs is not how they end, but how the quick ones among them do."""
+    last = int(ground.ended()["submit"].max())  # type: ignore[arg-type]  # an instant
+    assert model.window.last < last - 3600
+
+
+def test_causes_share_the_probability(ground: Ground, model: FittedFailure) -> None:
+    parts = model.explain(later(ground).head(1), ground.past(), stage=Stage.SUBMIT)
+    assert parts.failure is not None
+    assert {"failed", "timeout", "out_of_memory"} <= parts.failure.causes.keys()
+    assert sum(parts.failure.causes.values()) == pytest.approx(parts.failure.probability)
+
+
+def test_an_unknown_user_gets_an_answer_and_a_sentence(ground: Ground, model: FittedFailure) -> None:
+    job = later(ground).head(1).with_columns(user=pl.lit("zaphod"))
+    parts = model.assess(job, ground.past(), stage=Stage.SUBMIT)[0]
+    assert parts.failure is not None
+    assert 0 <= parts.failure.probability <= 1
+    assert 'no earlier job of the user "zaphod" is known' in parts.missing["failure.history"]
+
+
+def test_an_empty_history_gets_an_answer(ground: Ground, model: FittedFailure) -> None:
+    parts = model.assess(later(ground).head(1), Ledger(), stage=Stage.SUBMIT)[0]
+    assert parts.failure is not None
+    assert "failure.history" in parts.missing
+
+
+def test_a_service_and_a_replay_say_the_same(ground: Ground, model: FittedFailure) -> None:
+    jobs = later(ground).head(40)
+    ledger = Ledger()
+    ledger.learn(ground.log)
+    live, replayed = (model.assess(jobs, past, stage=Stage.SUBMIT) for past in (ledger, ground.past()))
+    assert live == replayed
+
+
+def test_nonsense_in_a_request_gets_an_answer(ground: Ground, model: FittedFailure) -> None:
+    job = later(ground).head(1)
+    for name in ("req_cpus", "req_nodes", "time_limit", "req_memory", "req_gpus"):
+        for value in (0, -1, 2**62):
+            odd = job.with_columns(pl.lit(value, pl.Int64).alias(name))
+            failure = model.explain(odd, ground.past(), stage=Stage.SUBMIT).failure
+            assert failure is not None
+            assert 0 <= failure.probability <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (pl.lit("completed"), "0 of .* jobs are failed; a model needs at least 10"),
+        (pl.lit("failed"), "as many that are not"),
+        (pl.lit("unknown"), "0 of .* have a known outcome .* import a longer log"),
+    ],
+)
+def test_a_log_that_cannot_teach_is_refused(ground: Ground, change: pl.Expr, sentence: str) -> None:
+    jobs = ground.ended().with_columns(outcome=change)
+    with pytest.raises(ModelError, match=sentence):
+        DETECTOR.fit(jobs, Replay(jobs), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
+
+
+def test_too_few_jobs_are_refused(ground: Ground) -> None:
+    jobs = ground.ended().head(50)
+    with pytest.raises(ModelError, match="at least 100"):
+        DETECTOR.fit(jobs, Replay(jobs), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
+
+
+def test_jobs_that_we_stopped_teach_nothing(ground: Ground) -> None:
+    jobs = ground.ended().with_columns(intervened=pl.col("outcome") != "completed")
+    with pytest.raises(ModelError, match="0 of"):
+        DETECTOR.fit(jobs, ground.past(), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
+
+
+def test_the_target_follows_the_source(ground: Ground) -> None:
+    jobs = ground.ended()
+    archive = DETECTOR.fit(
+        jobs.with_columns(source=pl.lit("swf")), ground.past(), stage=Stage.SUBMIT, seed=0, budget=BUDGET
+    )
+    assert archive.target is Target.UNSUCCESSFUL
+    assert archive.causes["cancelled"] > 0
+
+
+def test_a_model_answers_at_its_own_stage_only(ground: Ground, model: FittedFailure) -> None:
+    with pytest.raises(ModelError, match="answers at submit, not at start"):
+        model.assess(later(ground).head(1), ground.past(), stage=Stage.START)
+
+
+def test_a_job_that_waits_has_no_verdict_at_start(ground: Ground) -> None:
+    fitted = ground.fitted(DETECTOR, Stage.START)
+    job = later(ground).head(1).with_columns(start=pl.lit(None, pl.Int64))
+    parts = fitted.assess(job, ground.past(), stage=Stage.START)[0]
+    assert parts.failure is None
+    assert "has not reached this stage" in parts.missing["failure"]
+
+
+def test_a_zone_that_is_none_is_refused(ground: Ground) -> None:
+    with pytest.raises(ModelError, match="Mars/Olympus"):
+        FailureDetector(zone="Mars/Olympus").fit(
+            ground.ended(), ground.past(), stage=Stage.SUBMIT, seed=0, budget=BUDGET
+        )
+
+
+def test_hours_are_those_of_the_cluster(ground: Ground) -> None:
+    from tocsin.failure.features import CODED, feature_table
+
+    jobs = ground.log.head(1)
+    codes = pl.DataFrame({f"common_{name}": [0.5] for name in CODED})
+    history = ground.past().features(jobs, stage=Stage.SUBMIT)
+    hours = [
+        feature_table(jobs, history, codes, ["hour"], zone=zone).item() for zone in ("UTC", "Asia/Tokyo")
+    ]
+    assert (hours[1] - hours[0]) % 24 == pytest.approx(9)
+
+
+def test_a_short_training_has_no_seasons(model: FittedFailure) -> None:
+    assert not {"week", "month", "quarter"} & set(model.columns.names)
+
+
+def test_it_is_kept_in_the_registry_with_its_card(tmp_path: Path, model: FittedFailure) -> None:
+    registry = Registry(tmp_path)
+    version = registry.add("failure", model.save, model.card(created=1_800_000_000))
+    folder = tmp_path / "failure" / version
+    card = read_card((folder / "card.json").read_bytes(), "card.json")
+    assert card.target == "failed"
+    assert [figure.name for figure in card.figures][:2] == ["accuracy", "precision"]
+    assert card.thresholds[0]["rule"]["kind"] == "precision_at_least"
+    assert DETECTOR.load(folder).columns == model.columns
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda document: document.update(version=2),
+        lambda document: document.pop("threshold"),
+        lambda document: document["columns"]["names"].append("horoscope"),
+        lambda document: document.update(calibrator={"kind": "beta", "numbers": [-1.0]}),
+        lambda document: document.update(engine="oracle"),
+        lambda document: document["parameters"].update(members=3),
+    ],
+)
+def test_a_file_that_was_changed_is_refused(tmp_path: Path, model: FittedFailure, break_it: object) -> None:
+    model.save(tmp_path)
+    document = json.loads((tmp_path / "failure.json").read_text())
+    break_it(document)  # type: ignore[operator]  # a function of the list above
+    (tmp_path / "failure.json").write_text(json.dumps(document))
+    with pytest.raises(ModelError):
+        DETECTOR.load(tmp_path)
