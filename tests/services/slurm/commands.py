@@ -103,10 +103,13 @@ class Commands:
         return {job: state.split()[0] for job, state, _ in rows}  # "CANCELLED by 1001"
 
     def requeue(self, job: int) -> None:
-        """Requeue a running job and let it start again at once; by itself Slurm waits two minutes."""
+        """Requeue a running job and let it start again in 3 s; by itself Slurm waits two minutes.
+
+        In the second in which its node took back the credential of the first run it refuses the second, and the job fails.
+        """
         self.run("scontrol", "requeue", str(job))
         self.wait_state(job, "PENDING")
-        self.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+        self.run("scontrol", "update", f"JobId={job}", "StartTime=now+3")
 
     def exhaust_time(self, job: int) -> None:
         """Move the end of a running job's time to now: it ends TIMEOUT when slurmctld next looks, within 30 s.
