@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -34,7 +33,7 @@ ODD = ["#SBATCH --job dock \\", " #SBATCH -N 2", "#SBATCH --tasks=4", "#SBATCH -
        "# x\n\n#SBATCH -c2\n  # y\n#SBATCH -N3", "#SBATCH --job-name=\"a'b\" -p 'c\"d'", "#SBATCH -J a\\ -p b", "#SBATCH -J 'a\\'b' -p c"]  # fmt: skip
 
 
-@pytest.mark.skipif(not shutil.which("sbatch"), reason="no sbatch here to compare with")
+@pytest.mark.usefixtures("sbatch")
 @pytest.mark.parametrize("header", HEADERS + ODD)
 def test_sbatch_reads_the_same(header: str, tmp_path: Path) -> None:
     """With a controller that is not there, sbatch -v still prints the options that it found; nothing is submitted."""

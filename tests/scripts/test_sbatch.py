@@ -1,7 +1,6 @@
 """sbatch itself is the judge of which values are refused; it reads its options before it looks for a controller."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -45,7 +44,7 @@ VALUES = {
 }
 
 
-@pytest.mark.skipif(shutil.which("sbatch") is None, reason="there is no sbatch here")
+@pytest.mark.usefixtures("sbatch")
 def test_what_sbatch_refuses_is_refused_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text(CONFIG)
     script = tmp_path / "job.sh"
@@ -70,7 +69,7 @@ def test_what_sbatch_refuses_is_refused_and_nothing_else(tmp_path: Path) -> None
     assert differ == []
 
 
-@pytest.mark.skipif(shutil.which("sbatch") is None, reason="there is no sbatch here")
+@pytest.mark.usefixtures("sbatch")
 @pytest.mark.parametrize(
     "text",
     ["", " \n\n", "run\n", "\n#!/bin/sh\n", "#!/bin/sh\r\nrun\r\n", "#!/bin/sh\n", "#! /bin/sh\nrun\n"],
