@@ -1,7 +1,8 @@
 """A trained failure model that answers: probabilities for many jobs at once, and one job with its reasons."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import exp, isnan
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,16 @@ from tocsin.failure.training import SHARE
 from tocsin.failure.words import sentence, shown
 from tocsin.models.calibration import Calibrator
 from tocsin.models.cards import Card, Window
+from tocsin.models.engines import engine
 from tocsin.models.metrics import Metric
 from tocsin.models.thresholds import Threshold
 
-__all__ = ["NAME", "FittedFailure"]
+__all__ = ["FILE", "NAME", "VERSION", "FittedFailure"]
 
 NAME = "failure"
+VERSION = 1
+"""Of the form in which a model is saved."""
+FILE = "failure.json"
 _REASONS = 5
 _NO_USER = "the job names no user, so only its request and the cluster's past speak"
 _NOT_REACHED = "the job has not reached this stage, so nothing can be said of it here"
@@ -85,9 +90,26 @@ class FittedFailure:
         return self._parts(p, history.select(READ), 0, said, reasons, always=True)
 
     def save(self, folder: Path) -> None:
-        from tocsin.failure.model_files import save  # which makes these
-
-        save(self, folder)
+        """The booster in its native text, and all else as JSON."""
+        document = {
+            "version": VERSION,
+            "columns": self.columns.to_json(),
+            "target": str(self.target),
+            "engine": self.engine,
+            "calibrator": self.calibrator.to_json(),
+            "threshold": self.threshold.to_json(),
+            "table": [row.to_json() for row in self.table],
+            "figures": [asdict(figure) for figure in self.figures],
+            "parameters": dict(self.parameters),
+            "search": dict(self.search),
+            "brier": dict(self.brier),
+            "causes": dict(self.causes),
+            "window": asdict(self.window),
+            "rows": self.rows,
+        }
+        text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
+        (folder / FILE).write_text(text + "\n", "utf-8")
+        self.model.save(folder, engine(self.engine))
 
     def card(self, *, created: int) -> Card:
         """For the registry. Its figures are of the rehearsal: the same training on the first jobs, asked about the rest."""

@@ -1,7 +1,6 @@
-"""A failure model on disk: the booster in its native text, and all else as JSON."""
+"""A failure model read back from disk: what `FittedFailure.save` wrote, and nothing else."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.failure.columns import Columns
 from tocsin.failure.ensemble import load_ensemble
-from tocsin.failure.fitted import NAME, FittedFailure
+from tocsin.failure.fitted import FILE, NAME, VERSION, FittedFailure
 from tocsin.models.calibration import calibrator_from_json
 from tocsin.models.cards import Window
 from tocsin.models.engines import engine
@@ -20,37 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["VERSION", "load", "save"]
-
-VERSION = 1
-_FILE = "failure.json"
-
-
-def save(model: FittedFailure, folder: Path) -> None:
-    document = {
-        "version": VERSION,
-        "columns": model.columns.to_json(),
-        "target": str(model.target),
-        "engine": model.engine,
-        "calibrator": model.calibrator.to_json(),
-        "threshold": model.threshold.to_json(),
-        "table": [row.to_json() for row in model.table],
-        "figures": [asdict(figure) for figure in model.figures],
-        "parameters": dict(model.parameters),
-        "search": dict(model.search),
-        "brier": dict(model.brier),
-        "causes": dict(model.causes),
-        "window": asdict(model.window),
-        "rows": model.rows,
-    }
-    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
-    (folder / _FILE).write_text(text + "\n", "utf-8")
-    model.model.save(folder, engine(model.engine))
+__all__ = ["load"]
 
 
 def load(folder: Path, *, threads: int) -> FittedFailure:
-    """What `save` wrote; anything else is refused with the file's name."""
-    path = folder / _FILE
+    """What was saved; anything else is refused with the file's name."""
+    path = folder / FILE
     try:
         document = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
