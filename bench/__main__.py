@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.owed import OWED, rows
+from bench.tables import sections
 
-NAMES = ("startup", "intake", "store", "scripts", "history", "watch")
+NAMES = (
+    *("startup", "intake", "store", "scripts", "history", "watch"),
+    *("verdict", "failure", "walk", "imbalance", "workload", "execution"),
+)
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
@@ -33,13 +37,13 @@ def main(names: list[str]) -> int:
         (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
     results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
     table = rows(results)
-    PAGE.write_text(_page(table))
+    PAGE.write_text(_page(table, sections(results)))
     for row in table:
         print(row)
     return 0
 
 
-def _page(table: list[str]) -> str:
+def _page(table: list[str], more: list[str]) -> str:
     cores = len(os.sched_getaffinity(0))
     return "\n".join(
         [
@@ -52,6 +56,7 @@ def _page(table: list[str]) -> str:
             "|---|---|---|---|",
             *table,
             "",
+            *more,
         ]
     )
 

@@ -11,6 +11,7 @@ from tocsin.core.detector import Budget
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
+from tocsin.failure.columns import Columns
 from tocsin.failure.detector import DETECTOR, FailureDetector
 from tocsin.failure.features import FEATURES
 from tocsin.failure.fitted import FittedFailure
@@ -43,7 +44,7 @@ def test_a_job_rings_from_the_threshold_on(ground: Ground, model: FittedFailure)
     answers = model.assess(later(ground), ground.past(), stage=Stage.SUBMIT)
     for parts in answers:
         assert parts.failure is not None
-        assert parts.failure.will_fail == (parts.failure.probability >= model.threshold.value)
+        assert parts.failure.will_fail == (parts.failure.probability >= model.calibrated.threshold.value)
         assert len(parts.findings) == parts.failure.will_fail
     ringing = [parts for parts in answers if parts.findings]
     assert 0 < len(ringing) < len(answers)
@@ -201,13 +202,11 @@ def test_a_zone_that_is_none_is_refused(ground: Ground) -> None:
 
 
 def test_hours_are_those_of_the_cluster(ground: Ground) -> None:
-    from tocsin.failure.features import CODED, feature_table
-
     jobs = ground.log.head(1)
-    codes = pl.DataFrame({f"common_{name}": [0.5] for name in CODED})
     history = ground.past().features(jobs, stage=Stage.SUBMIT)
     hours = [
-        feature_table(jobs, history, codes, ["hour"], zone=zone).item() for zone in ("UTC", "Asia/Tokyo")
+        Columns(Stage.SUBMIT, zone, ("hour",), {}, {}).matrix(jobs, history).item()
+        for zone in ("UTC", "Asia/Tokyo")
     ]
     assert (hours[1] - hours[0]) % 24 == pytest.approx(9)
 
@@ -230,12 +229,12 @@ def test_it_is_kept_in_the_registry_with_its_card(tmp_path: Path, model: FittedF
 @pytest.mark.parametrize(
     "break_it",
     [
-        lambda document: document.update(version=2),
-        lambda document: document.pop("threshold"),
+        lambda document: document.update(version=1),
+        lambda document: document["calibrated"].pop("threshold"),
         lambda document: document["columns"]["names"].append("horoscope"),
-        lambda document: document.update(calibrator={"kind": "beta", "numbers": [-1.0]}),
+        lambda document: document["calibrated"].update(calibrator={"kind": "beta", "numbers": [-1.0]}),
         lambda document: document.update(engine="oracle"),
-        lambda document: document["parameters"].update(members=3),
+        lambda document: document["plan"].pop("rounds"),
     ],
 )
 def test_a_file_that_was_changed_is_refused(tmp_path: Path, model: FittedFailure, break_it: object) -> None:

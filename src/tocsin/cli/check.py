@@ -16,7 +16,8 @@ from tocsin.cli.settings import Context
 from tocsin.core.errors import ClusterError, NotFound, TocsinError
 from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Level, Verdict
+from tocsin.core.units import format_duration, format_memory
+from tocsin.core.verdict import SEEN_FROM, Level, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,7 +84,7 @@ def check(
     Before it is submitted, and without running anything in it; - is standard input. Options of the submission may
     follow after --. Exit code: 0 fine, 1 warning, 2 critical, 3 unknown or error.
     """
-    from tocsin.judge.rehearsal import job_of
+    from tocsin.judge.rehearsal import as_taken, job_of
     from tocsin.scripts.script import parse
     from tocsin.scripts.text import read
 
@@ -108,7 +109,8 @@ def check(
             options=submit_options,
             known=known,
         )
-        past = _past(store, job, machine, {str(job["script"][0]): text})
+        past, earlier = _past(context, store, job, machine, {str(job["script"][0]): text})
+        job = as_taken(job, machine, earlier)
         verdict = seated_judge(context, store, past).explain(
             job, Stage.SUBMIT, past=past, at=int(time.time())
         )
@@ -147,7 +149,7 @@ def explain(context: Context, which: str, cluster: str | None, stage: str, as_js
         if digest:
             with suppress(NotFound):  # pruned, or never kept
                 texts[digest] = read_script(context.folder.scripts, digest)
-        past = _past(store, jobs, machine, texts)
+        past, _ = _past(context, store, jobs, machine, texts)
         verdict = seated_judge(context, store, past).explain(
             jobs, Stage(stage), past=past, at=int(time.time())
         )
@@ -185,15 +187,21 @@ def _has_jobs_of(store: "Store", cluster: str) -> bool:
     return load(store, Filter(clusters=[cluster], limit=1), ["cluster"]).height > 0
 
 
-def _past(store: "Store", job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]) -> "Past":
-    """What is known of this user's jobs; one user's are read in a moment, a whole store is not."""
-    from tocsin.history.recipe import OWN_KEYS
+def _past(
+    context: Context, store: "Store", job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]
+) -> "tuple[Past, pl.DataFrame]":
+    """What is known of the cluster's jobs, and these; without a failure model nobody asks for more than this user's."""
+    from tocsin.history.recipe import KEYS, OWN_KEYS
     from tocsin.history.replay import Replay
+    from tocsin.models.registry import Registry
     from tocsin.store.jobs import Filter, load
 
     user = job["user"][0]
-    mine = load(store, Filter(clusters=[job["cluster"][0]], users=[user] if user else [], arrays=True))
-    return Replay(mine, machine=machine, scripts=texts.get, keys=OWN_KEYS)
+    whole = bool(Registry(context.folder.models).versions("failure"))
+    users = [] if whole or not user else [user]
+    known = load(store, Filter(clusters=[job["cluster"][0]], users=users, arrays=True))
+    past = Replay(known, machine=machine, scripts=texts.get, keys=tuple(KEYS if whole else OWN_KEYS))
+    return past, known
 
 
 def _tell(verdict: Verdict, subject: str, as_json: bool) -> None:
@@ -211,8 +219,14 @@ def in_words(verdict: Verdict, subject: str) -> Iterator[str]:
     for finding in verdict.findings:
         yield f"\n  {finding.level}: {finding.text}"
         yield from (f"    {line}" for line in finding.evidence if line not in finding.text)
+    yield from _how_it_fares(verdict, said)
+    yield from _what_it_is(verdict)
     for advice in verdict.advice:
-        yield f"\n  {advice.change}" + (f" ({advice.why})" if advice.why not in said else "")
+        risks = advice.risk_before, advice.risk_after
+        fall = (
+            f", risk {risks[0]:.0%} -> {risks[1]:.0%}" if None not in risks and risks[0] != risks[1] else ""
+        )
+        yield f"\n  {advice.change}" + (f" ({advice.why}{fall})" if advice.why not in said else fall)
         if advice.edit:
             yield f"    @@ line {advice.edit.line} @@"
             if advice.edit.old is not None:
@@ -222,3 +236,58 @@ def in_words(verdict: Verdict, subject: str) -> Iterator[str]:
         yield ""
         for part, reason in verdict.missing.items():
             yield f"  not said: {part}: {reason}"
+
+
+def _how_it_fares(verdict: Verdict, said: list[str]) -> Iterator[str]:
+    """The parts failure, resources and nodes: how likely it fails and why, what it needs, what resembles it."""
+    failure = verdict.failure
+    if failure:
+        group = f"; one of the {failure.profile}" if failure.profile else ""
+        yield f"\n  risk of failure {failure.probability:.0%} (rings from {failure.threshold:.0%} on){group}"
+        told = {line for finding in verdict.findings for line in finding.evidence}
+        for reason in failure.contributions:
+            if reason.text not in told:
+                yield f"    {'speaks for' if reason.effect > 0 else 'speaks against'} it: {reason.text}"
+        if failure.similar:
+            yield f"    jobs like it: {', '.join(f'{s.job} {s.outcome}' for s in failure.similar[:3])}"
+    yield from (
+        f"    unusual: {odd['text']}" for odd in verdict.anomalies if odd.get("kind") == "odd_request"
+    )
+    if verdict.resources:
+        time, memory = verdict.resources.runtime_seconds, verdict.resources.memory_bytes
+        if time:
+            yield f"    will run about {format_duration(time.p50)}, hardly more than {format_duration(time.p95)}"
+        if memory:
+            used, most = (format_memory(-(-size // 2**20) * 2**20) for size in (memory.p50, memory.p95))
+            yield f"    will use about {used}, hardly more than {most}"
+    if verdict.nodes:
+        yield from (
+            f"    avoid {avoid.node}: {avoid.why}" for avoid in verdict.nodes.avoid if avoid.why not in said
+        )
+
+
+def _what_it_is(verdict: Verdict) -> Iterator[str]:
+    """The parts workload and rogue: what the job is, by its script and by what it did, and whether it may be that."""
+    parts = verdict.workload
+    looks = (("its script", parts.submission), ("what it did", parts.execution)) if parts else ()
+    heard = [(by, look) for by, look in looks if look]
+    if heard:
+        yield ""
+    for by, look in heard:
+        seen = sorted(((p, name) for name, p in look.operations.items() if p >= SEEN_FROM), reverse=True)
+        words = [
+            ", ".join(f"{name} ({p:.0%})" for p, name in seen) or "none of the operations that are looked for"
+        ]
+        for label, value in (
+            ("application", look.application),
+            ("domain", look.domain),
+            ("language", look.language),
+        ):
+            if value:
+                words.append(f"{label} {value}")
+        yield f"  by {by}: {'; '.join(words)}"
+        lines = ", ".join(dict.fromkeys(str(e.line) for e in look.evidence[:8]))
+        if lines and seen:
+            yield f"    as line{'s' if ',' in lines else ''} {lines} tell{'' if ',' in lines else 's'}"
+    if verdict.rogue and verdict.rogue.operations:
+        yield f"  {'rogue' if verdict.rogue.rogue else 'it may'}: {verdict.rogue.rule}"

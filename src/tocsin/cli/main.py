@@ -8,20 +8,27 @@ from typing import Any, NoReturn
 import click
 
 from tocsin import __version__
+from tocsin.cli.allow import allow
+from tocsin.cli.backtest import backtest
 from tocsin.cli.cases import cases
 from tocsin.cli.check import check, explain
+from tocsin.cli.classify import classify
 from tocsin.cli.config import config
 from tocsin.cli.demo import demo
 from tocsin.cli.doctor import doctor
+from tocsin.cli.failure import predict, threshold, train_failure
 from tocsin.cli.importing import import_
 from tocsin.cli.jobs import job, jobs
 from tocsin.cli.keeping import backup, prune
 from tocsin.cli.manual import completion, manual
 from tocsin.cli.models import models
 from tocsin.cli.output import say
+from tocsin.cli.profiles import profiles
 from tocsin.cli.schema import schema
+from tocsin.cli.screen import screen
 from tocsin.cli.script import script
 from tocsin.cli.settings import Context
+from tocsin.cli.train import train
 from tocsin.cli.watch import watch
 from tocsin.core.errors import TocsinError
 
@@ -43,10 +50,14 @@ def cli(context: click.Context, config_file: str | None, home: str | None, debug
 
 
 for command in (
-    *(check, explain, watch, cases, import_, jobs, job, script, models),
+    *(check, explain, watch, classify, screen, allow, cases, train),
+    *(backtest, predict, threshold, profiles),
+    *(import_, jobs, job, script, models),
     *(demo, doctor, config, schema, prune, backup, completion, manual),
 ):
     cli.add_command(command)
+
+train.add_command(train_failure)
 
 
 def run(arguments: list[str] | None = None) -> NoReturn:

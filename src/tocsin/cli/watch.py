@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tocsin.cli import options
-from tocsin.cli.judging import seated_judge
+from tocsin.cli.judging import seated_judge, verdict_log
 from tocsin.cli.output import say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import ClusterError, InputError, StoreError
@@ -77,7 +77,13 @@ def watch(
         scripts = Scripts(followed, folder) if settings.scripts or demo else None
         watcher = Watcher(followed, store, seated_judge(context, store, ledger), ledger, scripts=scripts)
 
+        log = verdict_log(context)
+        if log:
+            stack.enter_context(log)
+
         def tell(done: "Round") -> None:
+            if log and (trouble := log.write(done.verdicts)):
+                _complain(trouble)
             for verdict in done.verdicts:
                 if everything or verdict.level is not Level.OK:
                     click.echo(json.dumps(verdict.to_json()) if as_json else in_a_line(verdict))

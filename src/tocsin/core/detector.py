@@ -47,8 +47,18 @@ class Past(Protocol):
     machine: Machine | None
     """Nodes, partitions and limits as they are, where the source tells them."""
 
-    def features(self, jobs: "pl.DataFrame", *, stage: Stage) -> "pl.DataFrame":
-        """For each job, in order, the statistics that were known at its stage."""
+    def features(
+        self, jobs: "pl.DataFrame", *, stage: Stage, names: Sequence[str] | None = None
+    ) -> "pl.DataFrame":
+        """For each job, in order, the statistics that were known at its stage: the named ones in their order, or all."""
+        ...
+
+    def node_outcomes(self, asked: "pl.DataFrame") -> "pl.DataFrame":
+        """For each row of `asked` (`at`, `node`) how the jobs on that node ended in the 7 days up to then.
+
+        The columns are `ended`, `failed`, `expected` (failures that were to be expected of these jobs), `crashes`,
+        `crashes_expected` and `nodes` (how many nodes were known in all).
+        """
         ...
 
     def script(self, digest: str) -> str | None:

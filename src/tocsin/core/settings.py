@@ -16,6 +16,7 @@ __all__ = [
     "Settings",
     "StoreSettings",
     "WatchSettings",
+    "WorkloadSettings",
     "resolve",
     "section_docs",
 ]
@@ -72,6 +73,22 @@ class WatchSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadSettings:
+    """What jobs are, and who may run what."""
+
+    allow_file: str = _setting(
+        "", "the allow-list; empty: /etc/tocsin/allow.toml where there is one, and what `tocsin allow` keeps"
+    )
+    log_file: str = _setting("", "file that gets one line of JSON for each verdict; empty: none")
+    log_megabytes: int = _setting(10, "size at which the log is rotated")
+    log_files: int = _setting(5, "rotated logs that are kept")
+    read_files: bool = _setting(
+        False,
+        "read the files that a script names (sourced, run, imported) as far as its submitter may read them",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All sections; `cluster` has one for each name."""
 
@@ -79,10 +96,16 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
+    workload: WorkloadSettings = field(default_factory=WorkloadSettings)
 
 
 _NAMED: Mapping[str, type] = {"cluster": ClusterSettings}
-_PLAIN: Mapping[str, type] = {"store": StoreSettings, "history": HistorySettings, "watch": WatchSettings}
+_PLAIN: Mapping[str, type] = {
+    "store": StoreSettings,
+    "history": HistorySettings,
+    "watch": WatchSettings,
+    "workload": WorkloadSettings,
+}
 
 
 class Layer(NamedTuple):

@@ -20,11 +20,12 @@ READ = tuple(recipe.column(key, statistic) for key in _KEYS for statistic in _ST
 
 
 def base_causes(outcomes: pl.Series, target: Target) -> dict[str, float]:
-    """The share of each cause among the training's failures; empty where the source knows only one."""
+    """The share of each cause among the training's failures; empty where `failed` is all that the source knows."""
     wanted = [str(outcome) for outcome in TARGETS[target]]
     counts = dict(outcomes.filter(outcomes.is_in(wanted)).value_counts().sort("outcome").rows())
     total = sum(counts.values())
-    return {name: count / total for name, count in counts.items()} if len(counts) > 1 else {}
+    told = len(counts) > 1 or str(Outcome.FAILED) not in counts
+    return {name: count / total for name, count in counts.items()} if told else {}
 
 
 def causes(probability: float, history: Mapping[str, Any], base: Mapping[str, float]) -> dict[str, float]:

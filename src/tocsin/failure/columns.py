@@ -1,7 +1,7 @@
 """The columns of a model: which features of the declared ones a training kept, and the codes that it fitted."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,8 @@ import polars as pl
 
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
-from tocsin.failure.features import CODED, FEATURES, feature_table, known_at_stage
+from tocsin.failure.features import CODED, FEATURES, known_at_stage
+from tocsin.failure.table import FeatureTable
 from tocsin.models.engines import Matrix
 from tocsin.models.splits import DAY
 
@@ -29,39 +30,62 @@ class Columns:
     """For each coded field the share of the training's jobs by value; what was never seen has none."""
     dropped: Mapping[str, int]
     """How many features were left out, by reason."""
+    _table: FeatureTable = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_table", FeatureTable(self.names, zone=self.zone, codes=self.codes))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The statistics of the past that the features are made of."""
+        return self._table.reads
 
     @classmethod
     def fit(
-        cls, jobs: pl.DataFrame, history: pl.DataFrame, *, stage: Stage, zone: str
+        cls,
+        jobs: pl.DataFrame,
+        history: pl.DataFrame,
+        *,
+        stage: Stage,
+        zone: str,
+        settled: tuple[str, ...] | None = None,
     ) -> tuple["Columns", Matrix]:
-        """Choose the columns by themselves where fields are missing, and give the training's matrix."""
+        """Choose the columns by themselves where none are settled, and give the training's matrix."""
         codes = {name: _shares(jobs[name]) for name in CODED}
+        if settled is not None:
+            columns = cls(stage, zone, settled, codes, {})
+            return columns, columns.matrix(jobs, history)
         submit = jobs["submit"].to_numpy()
         names = known_at_stage(stage, (int(submit.max()) - int(submit.min())) / DAY)
-        wide = feature_table(jobs, history, _coded(jobs, codes), names, zone=zone)
-        kept: list[str] = []
-        seen: dict[bytes, list[str]] = {}
+        wide = FeatureTable(names, zone=zone, codes=codes).values(jobs, history)
+        kept: list[int] = []
+        seen: dict[bytes, list[int]] = {}
         dropped = {"the same for all jobs": 0, "equal to another one": 0}
-        for name in names:
-            values = wide[name].to_numpy()
+        for place in range(len(names)):
+            values = wide[:, place]
             if _constant(values):
                 dropped["the same for all jobs"] += 1
                 continue
             alike = seen.setdefault(values[:: max(1, len(values) // 256)].tobytes(), [])
-            if any(np.array_equal(values, wide[other].to_numpy(), equal_nan=True) for other in alike):
+            if any(np.array_equal(values, wide[:, other], equal_nan=True) for other in alike):
                 dropped["equal to another one"] += 1
                 continue
-            alike.append(name)
-            kept.append(name)
+            alike.append(place)
+            kept.append(place)
         if not kept:
             raise ModelError(
                 "no feature tells the jobs of the training apart; read a log with requests and users"
             )
-        return cls(stage, zone, tuple(kept), codes, dropped), _matrix(wide.select(kept))
+        columns = cls(stage, zone, tuple(names[place] for place in kept), codes, dropped)
+        return columns, np.ascontiguousarray(wide[:, kept])
+
+    def only(self, names: tuple[str, ...]) -> "Columns":
+        """These columns alone."""
+        return replace(self, names=names)
 
     def matrix(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Matrix:
         """The rows of these jobs; `history` is what `Past.features` tells of them at the stage."""
-        return _matrix(feature_table(jobs, history, _coded(jobs, self.codes), self.names, zone=self.zone))
+        return np.ascontiguousarray(self._table.values(jobs, history))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -98,25 +122,9 @@ def _shares(values: pl.Series) -> dict[str, float]:
     return {value: round(count / len(values), 6) for value, count in counts.head(_MOST_CODES).rows()}
 
 
-def _coded(jobs: pl.DataFrame, codes: Mapping[str, Mapping[str, float]]) -> pl.DataFrame:
-    return jobs.select(
-        pl.col(name)
-        .cast(pl.String)
-        .replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Float64)
-        .alias(f"common_{name}")
-        if known
-        else pl.repeat(None, pl.len(), dtype=pl.Float64).alias(f"common_{name}")
-        for name, known in codes.items()
-    )
-
-
 def _constant(values: Matrix) -> bool:
     gaps = np.isnan(values)
     if gaps.all():
         return True
     first = values[~gaps][0]
     return not gaps.any() and bool((values == first).all())
-
-
-def _matrix(frame: pl.DataFrame) -> Matrix:
-    return np.ascontiguousarray(frame.to_numpy().astype(np.float32, copy=False))

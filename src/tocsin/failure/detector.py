@@ -11,12 +11,14 @@ from tocsin.core.detector import Budget, Past
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
+from tocsin.failure.aids import Aids
 from tocsin.failure.causes import base_causes
 from tocsin.failure.columns import Columns
 from tocsin.failure.fitted import NAME, FittedFailure
 from tocsin.failure.labels import default_target, trainable
 from tocsin.failure.model_files import load
-from tocsin.failure.training import train
+from tocsin.failure.plan import Plan
+from tocsin.failure.training import Rehearsal, calibrated, train
 from tocsin.models.cards import Window
 from tocsin.models.engines import engine
 from tocsin.models.thresholds import Rule
@@ -38,6 +40,12 @@ class FailureDetector:
     zone: str = "UTC"
     """The cluster's time zone: hours and weekdays are those of its people."""
     threads: int = 1
+    plan: Plan | None = None
+    """Settled by an earlier training; without one, a search settles it."""
+    rehearsal: Rehearsal | None = None
+    """Scores that were given to later jobs in truth; without them, a training rehearses."""
+    aided: bool = True
+    """Whether it learns what explanation and advice need, too."""
 
     def fit(
         self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget
@@ -46,26 +54,39 @@ class FailureDetector:
         _check_zone(self.zone)
         target = self.target or default_target(jobs)
         rows = trainable(jobs, target, stage)
-        columns, X = Columns.fit(rows, past.features(rows, stage=stage), stage=stage, zone=self.zone)
-        trained = train(
-            engine(self.engine), X, rows, rule=self.rule, seed=seed, budget=budget, threads=self.threads
+        columns, X = Columns.fit(
+            rows,
+            past.features(rows, stage=stage),
+            stage=stage,
+            zone=self.zone,
+            settled=self.plan.names if self.plan else None,
+        )
+        found = engine(self.engine)
+        plan, rehearsal, model, X = train(
+            found,
+            X,
+            columns.names,
+            rows,
+            plan=self.plan,
+            rehearsal=self.rehearsal,
+            seed=seed,
+            budget=budget,
+            threads=self.threads,
         )
         submit = rows["submit"].to_numpy()
         return FittedFailure(
-            columns=columns,
+            columns=columns.only(plan.names),
             target=target,
             engine=self.engine,
-            model=trained.model,
-            calibrator=trained.calibrator,
-            threshold=trained.threshold,
-            table=trained.table,
-            figures=trained.figures,
-            parameters=trained.parameters,
-            search=trained.search,
-            brier=trained.brier,
+            suffix=found.suffix,
+            model=model,
+            plan=plan,
+            rehearsal=rehearsal,
+            calibrated=calibrated(rehearsal, rule=self.rule, seed=seed),
             causes=base_causes(rows["outcome"], target),
             window=Window(first=int(submit[0]), last=int(submit[-1])),
             rows=rows.height,
+            aids=Aids.fit(X, rows, plan, seed=seed, threads=self.threads) if self.aided else None,
         )
 
     def load(self, folder: Path) -> FittedFailure:

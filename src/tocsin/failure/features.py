@@ -1,6 +1,6 @@
 """Features that know when they were known: each is declared once, with its stage, its family and how it is made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
@@ -9,7 +9,7 @@ from tocsin.core.stages import Stage
 from tocsin.core.units import UNLIMITED
 from tocsin.history import recipe
 
-__all__ = ["CODED", "FEATURES", "SEASON_DAYS", "Feature", "feature_table", "known_at_stage"]
+__all__ = ["CODED", "FEATURES", "SEASON_DAYS", "Clock", "Common", "Feature", "Told", "known_at_stage"]
 
 SEASON_DAYS = 730
 """A season that was seen once is no season: it tells a training's weeks apart, and nothing of the next ones."""
@@ -38,14 +38,41 @@ _KINDS = ("user", "name", "executable", "script", "place", "size", "limit", "sha
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What the past tells: a statistic as it is, or one of these made of it."""
+
+    column: str
+    most: float | None = None
+    """No more than this."""
+    steps: tuple[float, ...] = ()
+    """How many of these it has reached; none where it is not known."""
+    over: str | None = None
+    """The feature of the request that is divided by it, and by one more so that it is never zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A part of the submission's time as the cluster's people have it."""
+
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """How common the field's value was in the training."""
+
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
 class Feature:
     name: str
     stage: Stage
     family: str
     """What it is folded into when it is explained: request, time, a key of history, or use."""
     words: str
-    make: pl.Expr
-    """From the fields of a job, its statistics of the past and `local`, its submission in the cluster's time."""
+    make: pl.Expr | Clock | Common | Told
+    """An expression is of the fields of a job."""
     span_days: int = 0
     """A training must span so many days, or the feature is left out."""
 
@@ -55,7 +82,7 @@ def _limit(name: str) -> pl.Expr:
 
 
 def _request() -> Iterator[Feature]:
-    def known(name: str, words: str, make: pl.Expr) -> Feature:
+    def known(name: str, words: str, make: pl.Expr | Common) -> Feature:
         return Feature(name, Stage.SUBMIT, "request", words, make)
 
     for name, words in (
@@ -88,16 +115,14 @@ def _request() -> Iterator[Feature]:
     for name in ("dependency", "constraints", "licenses", "reservation", "req_node_list", "exclude_nodes"):
         yield known(f"has_{name}", f"names {name}", pl.col(name).is_not_null())
     for name in CODED:
-        yield known(f"common_{name}", f"how common its {name} was in the training", pl.col(f"common_{name}"))
+        yield known(f"common_{name}", f"how common its {name} was in the training", Common(name))
 
 
 def _time() -> Iterator[Feature]:
-    local = pl.col("local").dt
-    clock = local.hour().cast(pl.Float32) + local.minute().cast(pl.Float32) / 60
-    yield Feature("hour", Stage.SUBMIT, "time", "hour of the day", clock)
-    yield Feature("weekday", Stage.SUBMIT, "time", "day of the week", local.weekday())
-    for name, make in (("week", local.week()), ("month", local.month()), ("quarter", local.quarter())):
-        yield Feature(name, Stage.SUBMIT, "time", f"{name} of the year", make, SEASON_DAYS)
+    yield Feature("hour", Stage.SUBMIT, "time", "hour of the day", Clock("hour"))
+    yield Feature("weekday", Stage.SUBMIT, "time", "day of the week", Clock("weekday"))
+    for name in ("week", "month", "quarter"):
+        yield Feature(name, Stage.SUBMIT, "time", f"{name} of the year", Clock(name), SEASON_DAYS)
 
 
 def _history() -> Iterator[Feature]:
@@ -106,15 +131,14 @@ def _history() -> Iterator[Feature]:
             if key.name in _BROAD and statistic.name in _DRIFTING:
                 continue
             name = recipe.column(key.name, statistic.name)
-            make = pl.col(name).clip(upper_bound=_MOST) if statistic.name in _GROWING else pl.col(name)
+            make = Told(name, most=_MOST if statistic.name in _GROWING else None)
             yield Feature(name, Stage.SUBMIT, key.name, f"{statistic.doc}, {key.words}", make)
-    before = pl.col("user.submitted")
     yield Feature(
         "activity",
         Stage.SUBMIT,
         "user",
         "user is new (0), infrequent (1) or frequent (2)",
-        pl.when(before.is_null() | (before == 0)).then(0).when(before < 20).then(1).otherwise(2),
+        Told("user.submitted", steps=(1, 20)),
     )
     for key in recipe.KEYS:
         if key.name not in _KINDS:
@@ -122,14 +146,10 @@ def _history() -> Iterator[Feature]:
         for used in ("elapsed_last", "elapsed_least", "elapsed_most"):
             column = recipe.column(key.name, used)
             words = f"time limit over {_doc(used)}, {key.words}"
-            yield Feature(
-                f"limit/{column}", Stage.SUBMIT, key.name, words, _limit("time_limit") / (pl.col(column) + 1)
-            )
+            yield Feature(f"limit/{column}", Stage.SUBMIT, key.name, words, Told(column, over="time_limit"))
         column = recipe.column(key.name, "memory_most")
         words = f"memory asked for over {_doc('memory_most')}, {key.words}"
-        yield Feature(
-            f"memory/{column}", Stage.SUBMIT, key.name, words, pl.col("req_memory") / (pl.col(column) + 1)
-        )
+        yield Feature(f"memory/{column}", Stage.SUBMIT, key.name, words, Told(column, over="req_memory"))
 
 
 def _doc(statistic: str) -> str:
@@ -167,17 +187,3 @@ FEATURES: dict[str, Feature] = {
 def known_at_stage(stage: Stage, days: float) -> list[str]:
     """The names of the features that a training of so many days may use at a stage."""
     return [f.name for f in FEATURES.values() if stage.knows(f.stage) and days >= f.span_days]
-
-
-def feature_table(
-    jobs: pl.DataFrame, history: pl.DataFrame, codes: pl.DataFrame, names: Sequence[str], *, zone: str
-) -> pl.DataFrame:
-    """The named features of each job, in order. `codes` has the columns of `CODED`, row by row."""
-    local = (
-        pl.from_epoch("submit", time_unit="s")
-        .dt.replace_time_zone("UTC")
-        .dt.convert_time_zone(zone)
-        .alias("local")
-    )
-    known = pl.concat([jobs, history, codes], how="horizontal").with_columns(local)
-    return known.select(FEATURES[name].make.alias(name) for name in names).cast(pl.Float32)

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from math import exp, isnan
+from dataclasses import asdict, dataclass, replace
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +15,33 @@ from tocsin.core.detector import Parts, Past
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Contribution, Failure, Finding, Level
+from tocsin.core.verdict import Advice, Contribution, Failure, Finding, Level, Nodes, Resources
+from tocsin.failure.advice import advise, moved
+from tocsin.failure.aids import Aids
 from tocsin.failure.causes import READ, causes
+from tocsin.failure.changes import Evidence
 from tocsin.failure.columns import Columns
-from tocsin.failure.ensemble import Ensemble
 from tocsin.failure.features import FEATURES
-from tocsin.failure.training import SHARE
+from tocsin.failure.nodes import bad_nodes, nodes_of_jobs, partition_nodes
+from tocsin.failure.plan import Plan
+from tocsin.failure.training import SHARE, Calibrated, Rehearsal, calibrated
 from tocsin.failure.words import sentence, shown
-from tocsin.models.calibration import Calibrator
 from tocsin.models.cards import Card, Window
-from tocsin.models.engines import engine
-from tocsin.models.metrics import Metric
-from tocsin.models.thresholds import Threshold
+from tocsin.models.curves import curves, pictures_of
+from tocsin.models.engines import Booster, Matrix
+from tocsin.models.thresholds import Rule
+from tocsin.scripts import said
 
-__all__ = ["FILE", "NAME", "VERSION", "FittedFailure"]
+__all__ = ["FILE", "NAME", "REHEARSAL", "VERSION", "FittedFailure"]
 
 NAME = "failure"
-VERSION = 1
+VERSION = 2
 """Of the form in which a model is saved."""
 FILE = "failure.json"
+REHEARSAL = "rehearsal.parquet"
 _REASONS = 5
+_BEFORE = "user.submitted"
+_SPLIT = f"first {SHARE:.0%} of the training by time, the rest predicted and calibrated on"
 _NO_USER = "the job names no user, so only its request and the cluster's past speak"
 _NOT_REACHED = "the job has not reached this stage, so nothing can be said of it here"
 
@@ -46,74 +53,104 @@ class FittedFailure:
     columns: Columns
     target: Target
     engine: str
-    model: Ensemble
-    calibrator: Calibrator
-    threshold: Threshold
-    table: list[Threshold]
-    figures: list[Metric]
-    parameters: Mapping[str, Any]
-    search: Mapping[str, Any]
-    brier: Mapping[str, float]
+    suffix: str
+    """Of the engine's file."""
+    model: Booster
+    plan: Plan
+    rehearsal: Rehearsal
+    calibrated: Calibrated
     causes: Mapping[str, float]
     window: Window
     rows: int
+    aids: Aids | None = None
+    """None in a walk through time, where nobody asks for explanation."""
 
     def probabilities(self, jobs: pl.DataFrame, history: pl.DataFrame) -> NDArray[np.float64]:
         """One a row, calibrated; `history` is what the past tells of these jobs at the model's stage."""
-        return self.calibrator.apply(self.model.predict(self.columns.matrix(jobs, history)))
+        return self._risks(self.columns.matrix(jobs, history))
 
     def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
         self._check(stage)
         if not jobs.height:
             return []
-        history = past.features(jobs, stage=stage)
-        p = self.probabilities(jobs, history)
-        missing, told = _missing(jobs, history, stage), history.select(READ)
+        history = past.features(jobs, stage=stage, names=self._reads())
+        X = self.columns.matrix(jobs, history)
+        p = self._risks(X)
+        missing = _missing(jobs, history, stage)
+        needs = self.aids.resources.resources(X, jobs) if self.aids else [None] * jobs.height
+        nodes = nodes_of_jobs(jobs, past, stage=stage)
+        rings = p >= self.calibrated.threshold.value
+        told: dict[int, dict[str, Any]] = {}
+        if self.causes and rings.any():
+            ringing = np.flatnonzero(rings).tolist()
+            kinds = pl.DataFrame([history.get_column(name) for name in READ])
+            if (
+                len(ringing) < jobs.height
+            ):  # a job alone is not chosen from others, which would cost more than all else
+                kinds = kinds[ringing]
+            told = dict(zip(ringing, kinds.to_dicts(), strict=True))
         return [
-            Parts(missing=said)
-            if said is not None and "failure" in said
-            else self._parts(probability, told, row, said)
-            for row, (probability, said) in enumerate(zip(p.tolist(), missing, strict=True))
+            Parts(missing=lacking)
+            if lacking is not None and "failure" in lacking
+            else self._parts(risk, told.get(row), lacking, resources=needs[row], nodes=nodes[row])
+            for row, (risk, lacking) in enumerate(zip(p.tolist(), missing, strict=True))
         ]
 
     def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
         self._check(stage)
         history = past.features(job, stage=stage)
-        said = _missing(job, history, stage)[0]
-        if said is not None and "failure" in said:
-            return Parts(missing=said)
+        lacking = _missing(job, history, stage)[0]
+        if lacking is not None and "failure" in lacking:
+            return Parts(missing=lacking)
         X = self.columns.matrix(job, history)
         row = history.row(0, named=True)
-        raw = float(self.model.predict(X)[0])
-        reasons = self._reasons(X[0].tolist(), self.model.contributions(X)[0], row)
-        p = float(self.calibrator.apply(np.array([raw]))[0])
-        return self._parts(p, history.select(READ), 0, said, reasons, always=True)
+        parts = self._parts(
+            float(self._risks(X)[0]),
+            row,
+            lacking,
+            reasons=self._reasons(X[0].tolist(), self.model.contributions(X)[0], row),
+            nodes=nodes_of_jobs(job, past, stage=stage)[0],
+        )
+        return self._aided(parts, job, X, history, past, stage) if self.aids else parts
+
+    def with_rule(self, rule: Rule, *, seed: int = 0) -> "FittedFailure":
+        """The same model that rings by another rule."""
+        return replace(self, calibrated=calibrated(self.rehearsal, rule=rule, seed=seed))
 
     def save(self, folder: Path) -> None:
-        """The booster in its native text, and all else as JSON."""
+        """The booster in its native text, its rehearsal as a table with curves, and all else as JSON."""
         document = {
             "version": VERSION,
             "columns": self.columns.to_json(),
             "target": str(self.target),
             "engine": self.engine,
-            "calibrator": self.calibrator.to_json(),
-            "threshold": self.threshold.to_json(),
-            "table": [row.to_json() for row in self.table],
-            "figures": [asdict(figure) for figure in self.figures],
-            "parameters": dict(self.parameters),
-            "search": dict(self.search),
-            "brier": dict(self.brier),
+            "plan": self.plan.to_json(),
+            "calibrated": self.calibrated.to_json(),
             "causes": dict(self.causes),
             "window": asdict(self.window),
             "rows": self.rows,
+            "aided": self.aids is not None,
         }
         text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
         (folder / FILE).write_text(text + "\n", "utf-8")
-        self.model.save(folder, engine(self.engine))
+        self.model.save(folder / f"model{self.suffix}")
+        self.rehearsal.frame().write_parquet(folder / REHEARSAL)
+        self._draw(folder)
+        if self.aids:
+            self.aids.save(folder)
+
+    def _draw(self, folder: Path) -> None:
+        p = self.calibrated.calibrator.apply(self.rehearsal.scores)
+        found = curves(self.rehearsal.failed, p, threshold=self.calibrated.threshold.value)
+        (folder / "curves.json").write_text(
+            json.dumps(found, sort_keys=True, allow_nan=False) + "\n", "utf-8"
+        )
+        title = f"{self.target} at {self.columns.stage}, {_SPLIT}"
+        for name, picture in pictures_of(found, title=title).items():
+            (folder / name).write_text(picture, "utf-8")
 
     def card(self, *, created: int) -> Card:
         """For the registry. Its figures are of the rehearsal: the same training on the first jobs, asked about the rest."""
-        split = f"first {SHARE:.0%} of the training by time, the rest predicted and calibrated on"
         return Card(
             detector=NAME,
             stage=self.columns.stage,
@@ -123,12 +160,23 @@ class FittedFailure:
             window=self.window,
             rows=self.rows,
             features=self.columns.names,
-            parameters=self.parameters,
-            search=self.search,
-            calibration={**self.calibrator.to_json(), "brier": dict(self.brier)},
-            thresholds=[self.threshold.to_json()],
-            figures=[f.figure(stage=self.columns.stage, split=split, data="training") for f in self.figures],
+            parameters={**self.plan.parameters, "rounds": self.plan.rounds},
+            search={
+                **self.plan.search,
+                "dropped": dict(self.plan.dropped),
+                "importances": dict(self.plan.importances),
+            },
+            calibration={**self.calibrated.calibrator.to_json(), "brier": dict(self.calibrated.brier)},
+            thresholds=[self.calibrated.threshold.to_json()],
+            figures=[
+                f.figure(stage=self.columns.stage, split=_SPLIT, data="training")
+                for f in self.calibrated.figures
+            ],
         )
+
+    def _reads(self) -> list[str]:
+        """Of the past, what a verdict without explanation is made of."""
+        return list(dict.fromkeys((*self.columns.reads, _BEFORE, *(READ if self.causes else ()))))
 
     def _check(self, stage: Stage) -> None:
         if stage is not self.columns.stage:
@@ -136,19 +184,22 @@ class FittedFailure:
                 f"this model answers at {self.columns.stage}, not at {stage}; train one for {stage}"
             )
 
+    def _risks(self, X: Matrix) -> NDArray[np.float64]:
+        return self.calibrated.calibrator.apply(self.model.predict(X))
+
     def _parts(
         self,
         p: float,
-        told: pl.DataFrame,
-        row: int,
+        history: Mapping[str, Any] | None,
         missing: dict[str, str] | None,
-        reasons: list[Contribution] | None = None,
         *,
-        always: bool = False,
+        reasons: list[Contribution] | None = None,
+        resources: Resources | None = None,
+        nodes: Nodes | None = None,
     ) -> Parts:
-        threshold = self.threshold.value
+        threshold = self.calibrated.threshold.value
         rings = p >= threshold
-        by = causes(p, told.row(row, named=True), self.causes) if self.causes and (rings or always) else {}
+        by = causes(p, history, self.causes) if self.causes and history is not None else {}
         failure = Failure(
             probability=p,
             threshold=threshold,
@@ -158,7 +209,51 @@ class FittedFailure:
             contributions=reasons or [],
         )
         findings = [self._finding(p, by, reasons or [])] if rings else []
-        return Parts(findings=findings, failure=failure, missing=missing or {})
+        return Parts(
+            findings=findings, failure=failure, resources=resources, nodes=nodes, missing=missing or {}
+        )
+
+    def _aided(
+        self, parts: Parts, job: pl.DataFrame, X: Matrix, history: pl.DataFrame, past: Past, stage: Stage
+    ) -> Parts:
+        """With all that the training's jobs tell of this one: what it needs, what is odd, what resembles it, what to change."""
+        assert self.aids is not None, "asked for only then"
+        row = job.row(0, named=True)
+        profile = self.aids.profiles.assign(job)[0] if self.aids.profiles else None
+        resources = self.aids.resources.resources(X, job)[0]
+        advice: list[Advice] = []
+        if stage is Stage.SUBMIT:
+            nodes = partition_nodes(past.machine, row["partition"])
+            evidence = Evidence(
+                history=history.row(0, named=True),
+                resources=resources,
+                shortages=self.aids.shortages.of(row),
+                bad_nodes=bad_nodes(nodes, row["submit"], past),
+                machine=past.machine,
+                said=said.read(past, [(row["script"], row["submit_line"])])[0],
+            )
+            advice = advise(job, evidence, lambda changed: self._changed(X, changed, history))
+        assert parts.failure is not None, "a job that has reached its stage has a probability"
+        return replace(
+            parts,
+            failure=replace(parts.failure, similar=self.aids.similar.find(X, row), profile=profile),
+            resources=resources,
+            advice=advice,
+            anomalies=[
+                {
+                    "detector": NAME,
+                    "kind": "odd_request",
+                    "part": odd.part,
+                    "score": odd.score,
+                    "text": odd.text,
+                }
+                for odd in self.aids.odd.say(row)
+            ],
+        )
+
+    def _changed(self, X: Matrix, changed: pl.DataFrame, history: pl.DataFrame) -> float:
+        """The risk of the job with another request and the same past."""
+        return float(self._risks(moved(X, self.columns.matrix(changed, history), self.columns.names))[0])
 
     def _finding(self, p: float, by: Mapping[str, float], reasons: list[Contribution]) -> Finding:
         likely = f", most likely {next(iter(by)).replace('_', ' ')}" if by else ""
@@ -169,7 +264,7 @@ class FittedFailure:
             level=Level.WARNING,
             text=f"the job will {word} with a probability of {p:.0%}{likely}",
             score=p,
-            threshold=self.threshold.value,
+            threshold=self.calibrated.threshold.value,
             evidence=[reason.text for reason in reasons if reason.effect > 0],
         )
 
@@ -181,9 +276,12 @@ class FittedFailure:
         families: dict[str, list[tuple[float, str, float]]] = {}
         for name, value, effect in zip(self.columns.names, values, effects.tolist(), strict=False):
             families.setdefault(FEATURES[name].family, []).append((effect, name, value))
+        sums = {family: sum(effect for effect, _, _ in members) for family, members in families.items()}
+        without = self._at(total - np.array(list(sums.values())))
+        moves = dict(zip(sums, (self._at(np.array(total)) - without).tolist(), strict=True))
         found = []
-        for members in families.values():
-            together = sum(effect for effect, _, _ in members)
+        for family, members in families.items():
+            together = sums[family]
             agreeing = [member for member in members if member[0] * together > 0]
             if not agreeing:
                 continue
@@ -193,23 +291,22 @@ class FittedFailure:
                 Contribution(
                     feature=name,
                     value=shown(name, value),
-                    effect=self._at(total) - self._at(total - together),
+                    effect=moves[family],
                     text=sentence(name, value, history),
                 )
             )
         return sorted(found, key=lambda reason: (-abs(reason.effect), reason.feature))[:_REASONS]
 
-    def _at(self, odds: float) -> float:
-        """The calibrated probability at these log-odds."""
-        p = 1 / (1 + exp(-max(-40.0, min(40.0, odds))))
-        return float(self.calibrator.apply(np.array([p]))[0])
+    def _at(self, odds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The calibrated probabilities at these log-odds."""
+        return self.calibrated.calibrator.apply(1 / (1 + np.exp(-np.clip(odds, -40.0, 40.0))))
 
 
 def _missing(jobs: pl.DataFrame, history: pl.DataFrame, stage: Stage) -> list[dict[str, str] | None]:
     """For each job what could not be said; None where nothing is amiss."""
     rows: list[dict[str, str] | None] = [None] * jobs.height
-    before = history["user.submitted"].fill_null(0).eq(0).to_numpy()
-    for row in np.flatnonzero(before).tolist():
+    known = history[_BEFORE].to_numpy() > 0
+    for row in np.flatnonzero(~known).tolist():
         user = jobs["user"][row]
         rows[row] = {
             "failure.history": f'no earlier job of the user "{user}" is known, so only the request and the cluster\'s past speak'

@@ -6,9 +6,11 @@ from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import EARLY_SECONDS, Stage
 
-__all__ = ["FEWEST", "default_target", "reached", "trainable"]
+__all__ = ["FEWEST", "LATEST", "default_target", "mature", "reached", "trainable"]
 
 FEWEST = 100
+LATEST = 100_000
+"""At most so many jobs train, the latest. (SDSC-BLUE, last 20 %: AUC 0.902 with them, 0.901 with all 193,778.)"""
 FEWEST_OF_EACH = 10
 SLOW = 0.95
 """Jobs count as slow from this share of all on, by the time from submission until the outcome is known."""
@@ -31,7 +33,7 @@ def trainable(jobs: pl.DataFrame, target: Target, stage: Stage) -> pl.DataFrame:
         ~pl.col("intervened").fill_null(False),
         reached(stage),
     ).sort("submit", "job_id", "task", nulls_last=False)
-    kept = _mature(kept)
+    kept = mature(kept)
     bad = kept["outcome"].ne(str(Outcome.COMPLETED)).sum()
     if kept.height < FEWEST:
         raise ModelError(
@@ -43,10 +45,10 @@ def trainable(jobs: pl.DataFrame, target: Target, stage: Stage) -> pl.DataFrame:
             f"{bad:,} of {kept.height:,} jobs are {target}; a model needs at least {FEWEST_OF_EACH} that are and as many "
             "that are not: take a longer window or another target"
         )
-    return kept
+    return kept.tail(LATEST)
 
 
-def _mature(jobs: pl.DataFrame) -> pl.DataFrame:
+def mature(jobs: pl.DataFrame) -> pl.DataFrame:
     """Without the jobs submitted so late that the slow ones among them cannot have ended.
 
     What is known of the last hours are mostly quick failures: on a week of the demo cluster 54 % of the last known

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
+from tocsin.failure.aids import Aids
 from tocsin.failure.columns import Columns
-from tocsin.failure.ensemble import load_ensemble
-from tocsin.failure.fitted import FILE, NAME, VERSION, FittedFailure
-from tocsin.models.calibration import calibrator_from_json
+from tocsin.failure.fitted import FILE, NAME, REHEARSAL, VERSION, FittedFailure
+from tocsin.failure.plan import plan_from_json
+from tocsin.failure.training import Calibrated, Rehearsal
 from tocsin.models.cards import Window
 from tocsin.models.engines import engine
-from tocsin.models.metrics import Metric
-from tocsin.models.thresholds import threshold_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,23 +41,18 @@ def load(folder: Path, *, threads: int) -> FittedFailure:
 
 
 def _model(document: "Mapping[str, Any]", folder: Path, threads: int) -> FittedFailure:
-    name = document["engine"]
-    found = engine(name)
-    columns = Columns.from_json(document["columns"])
-    members = len(document["parameters"]["members"])
+    found = engine(document["engine"])
     return FittedFailure(
-        columns=columns,
+        columns=Columns.from_json(document["columns"]),
         target=Target(document["target"]),
-        engine=name,
-        model=load_ensemble(folder, found, members, threads=threads),
-        calibrator=calibrator_from_json(document["calibrator"]),
-        threshold=threshold_from_json(document["threshold"]),
-        table=[threshold_from_json(row) for row in document["table"]],
-        figures=[Metric(**figure) for figure in document["figures"]],
-        parameters=dict(document["parameters"]),
-        search=dict(document["search"]),
-        brier=dict(document["brier"]),
+        engine=found.name,
+        suffix=found.suffix,
+        model=found.load(folder / f"model{found.suffix}", threads=threads),
+        plan=plan_from_json(document["plan"]),
+        rehearsal=Rehearsal.read(folder / REHEARSAL),
+        calibrated=Calibrated.from_json(document["calibrated"]),
         causes={str(cause): float(share) for cause, share in document["causes"].items()},
         window=Window(**document["window"]),
         rows=int(document["rows"]),
+        aids=Aids.load(folder, threads=threads) if document["aided"] else None,
     )

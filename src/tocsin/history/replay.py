@@ -4,7 +4,7 @@ All sums are of whole numbers, so that a value depends on nothing but what it co
 cannot change a single bit of it, and the ledger, which counts one by one, comes to the same.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from tocsin.core.machine import Machine
 from tocsin.core.stages import EARLY_SECONDS, Stage
 from tocsin.core.units import UNLIMITED
 from tocsin.history import recipe
+from tocsin.history.nodes import NodeLog
 
 __all__ = ["Replay"]
 
@@ -49,28 +50,42 @@ class Replay:
         self._keys = keys
         self._log = log.sort("submit", "job_id", "task", nulls_last=False)
         self._columns = _Columns(self._log)
+        self._nodes: NodeLog | None = None
 
     def script(self, digest: str) -> str | None:
         return self._scripts(digest) if self._scripts else None
 
-    def features(self, jobs: pl.DataFrame, *, stage: Stage) -> pl.DataFrame:
+    def features(
+        self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str] | None = None
+    ) -> pl.DataFrame:
         """One row a job, in order; a job that never reaches the stage has no values."""
+        wanted = recipe.columns() if names is None else list(names)
         asked = _Asked.of(jobs, self._log, self._columns, stage)
         found: dict[str, Floats] = {}
         nothing = np.full(jobs.height, np.nan, np.float32)
-        for key, log_groups, groups in self._groups(jobs):
-            for name, values in _statistics(self._columns, log_groups, asked, groups):
+        of_key: dict[str, set[str]] = {}
+        for name in wanted:
+            of_key.setdefault(name.partition(".")[0], set()).add(name.partition(".")[2])
+        for key, log_groups, groups in self._groups(jobs, of_key.keys()):
+            for name, values in _statistics(self._columns, log_groups, asked, groups, of_key[key.name]):
                 found[recipe.column(key.name, name)] = values
-        return pl.DataFrame({name: found.get(name, nothing) for name in recipe.columns()}).fill_nan(None)
+        return pl.DataFrame({name: found.get(name, nothing) for name in wanted}).fill_nan(None)
 
-    def _groups(self, jobs: pl.DataFrame) -> Iterator[tuple[recipe.Key, Ints, Ints]]:
-        """For each key the number of every row's group, the log's and the jobs'; -1 where a job has no such key."""
+    def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
+        if self._nodes is None:  # made when it is first asked for: most questions are not about nodes
+            self._nodes = NodeLog(self._log)
+        return self._nodes.read(asked)
+
+    def _groups(self, jobs: pl.DataFrame, wanted: Collection[str]) -> Iterator[tuple[recipe.Key, Ints, Ints]]:
+        """For each wanted key the number of every row's group, the log's and the jobs'; -1 where a job has no such key."""
         same = jobs is self._log
         hashed: dict[str, npt.NDArray[np.uint64]] = {}
         rows = self._log if same else pl.concat([self._log.select(_FIELDS), jobs.select(_FIELDS)])
         for name in _FIELDS:
             hashed[name] = rows[name].hash(seed=0).to_numpy()
         for key in self._keys:
+            if key.name not in wanted:
+                continue
             mixed = np.zeros(rows.height, np.uint64)
             for mixer, name in zip(_MIXERS, key.fields, strict=False):
                 mixed = (mixed ^ hashed[name]) * mixer
@@ -179,14 +194,18 @@ class _Sequence:
         return np.concatenate(([0], np.cumsum(values[self.rows], dtype=np.int64)))
 
 
-def _statistics(log: _Columns, log_groups: Ints, asked: _Asked, groups: Ints) -> Iterator[tuple[str, Floats]]:
-    """Every statistic of one key, computed with the questions sorted by group and moment."""
+def _statistics(
+    log: _Columns, log_groups: Ints, asked: _Asked, groups: Ints, wanted: Collection[str]
+) -> Iterator[tuple[str, Floats]]:
+    """The wanted statistics of one key, computed with the questions sorted by group and moment."""
     order = np.lexsort((asked.place, asked.at, groups))
     group, at = groups[order], asked.at[order]
     reached = (group >= 0) & (at < _NEVER)
     ask = _Question(log, log_groups, group, np.where(reached, at, 0))
     place, hour, day = asked.place[order], asked.hour[order], asked.day[order]
     for name, values in (*ask.outcomes(), *ask.usage(), *ask.submissions(place, hour, day)):
+        if name not in wanted:
+            continue
         result = np.empty(len(order), np.float32)
         result[order] = np.where(reached, values, np.nan)
         yield name, result

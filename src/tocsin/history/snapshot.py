@@ -13,11 +13,12 @@ import polars as pl
 
 from tocsin.history import recipe
 from tocsin.history.ledger import FORGET, Group, Ledger
+from tocsin.history.nodes import NodeBook
 
 __all__ = ["open_ledger", "save_ledger"]
 
 FILE = "history.json.z"
-SCHEMA = 1
+SCHEMA = 2
 LATE = (
     7 * 86400
 )  # a record may reach the store so long after its instant and is still counted after a restart
@@ -57,6 +58,7 @@ def save_ledger(folder: Path, ledger: Ledger, fingerprint: Callable[[int], str])
         "groups": [
             [[list(name), group.to_json()] for name, group in groups.items()] for groups in ledger.groups
         ],
+        "nodes": ledger.nodes.to_json(),
     }
     partial = folder / f".{FILE}.new"
     partial.write_bytes(zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 1))
@@ -84,6 +86,7 @@ def _restore(state: dict[str, Any]) -> Ledger:
     ledger = Ledger()
     ledger.known_until = state["known_until"]
     ledger.told = {tuple(key): (bits, last) for key, bits, last in state["told"]}
+    ledger.nodes = NodeBook.from_json(state["nodes"])
     for groups, saved in zip(ledger.groups, state["groups"], strict=True):
         groups.update((tuple(name), Group.from_json(values)) for name, values in saved)
     return ledger

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tocsin.core.ids import JobKey
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import Finding, Level
-from tocsin.judge.policy import Policy
+from tocsin.judge.policy import OPERATIONS, Policy, Rule
 from tocsin.store import audit
 from tocsin.store import cases as kept
 from tocsin.store.cases import Case, Status
 from tocsin.store.database import Store
 
-__all__ = ["CaseBook", "Heard", "answer", "cause_of", "to_json"]
+__all__ = ["CaseBook", "Considered", "Heard", "answer", "cause_of", "to_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,21 @@ class Heard:
 
     job: dict[str, Any]
     findings: Sequence[Finding]
+    operations: Sequence[str] = ()
+    """What it is, where that is against the rules."""
+
+
+class Considered(NamedTuple):
+    """The findings of a job as they are told, and the case of each that has one."""
+
+    findings: list[Finding]
+    cases: list[Case | None]
 
 
 def cause_of(finding: Finding, job: dict[str, Any], subject: str) -> str:
     """The same text for the same cause, whichever job shows it: detector:kind:cluster:user:subject."""
     about = job[subject]
+    about = ",".join(about) if isinstance(about, list) else about
     return ":".join(
         (
             finding.detector,
@@ -45,31 +55,33 @@ class CaseBook:
         self.store = store
         self.policy = policy
 
-    def consider(self, heard: Sequence[Heard], *, at: int, open_new: bool) -> list[list[Finding]]:
+    def consider(self, heard: Sequence[Heard], *, at: int, open_new: bool) -> list[Considered]:
         """The findings of each job, in order: those whose case was answered are silent and name it.
 
         With `open_new`, a cause that has no case gets one. To do so again changes nothing.
         """
         if not self.policy.rules or not any(one.findings for one in heard):
-            return [list(one.findings) for one in heard]
+            return [Considered(list(one.findings), [None] * len(one.findings)) for one in heard]
         known: dict[str, Case] | None = None
-        told: list[list[Finding]] = []
+        told: list[Considered] = []
         for one in heard:
             findings = list(one.findings)
+            cases: list[Case | None] = [None] * len(findings)
+            job = {**one.job, OPERATIONS: sorted(one.operations)}
             for number, finding in enumerate(findings):
                 rule = self.policy.rule_for(finding)
                 if rule is None:
                     continue
                 if known is None:
                     known = {case.cause: case for case in kept.list_cases(self.store, None)}
-                cause = cause_of(finding, one.job, rule.subject)
+                cause = cause_of(finding, job, rule.subject)
                 case = known.get(cause)
                 if case is None and open_new:
-                    case = self._open(cause, one.job, finding, at)
+                    case = self._open(cause, job, finding, at)
                     known[cause] = case
                 if case is not None:
-                    findings[number] = self._told(finding, case)
-            told.append(findings)
+                    findings[number], cases[number] = self._told(finding, case, rule), case
+            told.append(Considered(findings, cases))
         return told
 
     def _open(self, cause: str, job: dict[str, Any], finding: Finding, at: int) -> Case:
@@ -79,17 +91,22 @@ class CaseBook:
             "user": job["user"],
             "account": job["account"],
         }
+        if job[OPERATIONS]:  # what people answer is learned from: keep what it was said of
+            document |= {"operations": job[OPERATIONS], "script": job["script"]}
         opened = kept.open_case(self.store, cause=cause, job=key, at=at, document=document)
         if opened is not None:
             return opened
         # Another process was faster.
         return next(case for case in kept.list_cases(self.store, None) if case.cause == cause)
 
-    def _told(self, finding: Finding, case: Case) -> Finding:
+    def _told(self, finding: Finding, case: Case, rule: Rule) -> Finding:
         if case.status is Status.OPEN:
             return replace(finding, evidence=[*finding.evidence, f"case {case.id} is open"])
         last = kept.show(self.store, case.id).answers[-1]
         note = f": {last.note}" if last.note else ""
+        if case.status is Status.CONFIRMED and rule.confirmed_rings:
+            said = f"case {case.id} was confirmed by {last.who}{note}"
+            return replace(finding, evidence=[*finding.evidence, said])
         return replace(
             finding,
             level=Level.OK,

@@ -63,7 +63,7 @@ class Ground:
         at = {
             Stage.SUBMIT: pl.col("submit"),
             Stage.EARLY: pl.col("start") + EARLY_SECONDS,
-            Stage.END: pl.col("end"),
+            Stage.END: pl.coalesce("known_at", "end"),  # its record is there once its end is known
         }.get(stage, pl.col("start"))
         reached = self.log.with_columns(at=at).filter(pl.col("at").is_not_null()).sort("at", "job_id", "task")
         mine = (

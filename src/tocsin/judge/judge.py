@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -13,10 +13,12 @@ from tocsin.core.errors import ModelError
 from tocsin.core.fields import FIELDS
 from tocsin.core.frames import SCHEMA, key_text
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Finding, Level, Verdict, worst
+from tocsin.core.verdict import Finding, Level, Rogue, Verdict, worst
 from tocsin.history.recipe import moment
-from tocsin.judge.cases import CaseBook, Heard
+from tocsin.judge.cases import CaseBook, Considered, Heard
+from tocsin.judge.rogue import ROGUE, Opinion, RogueBook
 from tocsin.models.registry import Registry
+from tocsin.store.cases import Status
 
 __all__ = ["UNTRAINED", "Judge", "Model", "Seat", "as_known", "seats"]
 
@@ -76,11 +78,17 @@ def as_known(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
 
 
 class Judge:
-    """Hears every detector and says one thing of each job. Without a case book no cases are looked at."""
+    """Hears every detector and says one thing of each job.
 
-    def __init__(self, detectors: Mapping[str, Seat], cases: CaseBook | None = None) -> None:
+    Without a case book no cases are looked at, without a rogue book nobody asks whether a job may be what it is.
+    """
+
+    def __init__(
+        self, detectors: Mapping[str, Seat], cases: CaseBook | None = None, rogues: RogueBook | None = None
+    ) -> None:
         self.detectors = dict(detectors)
         self.cases = cases
+        self.rogues = rogues
 
     def assess(
         self,
@@ -103,6 +111,7 @@ class Judge:
             [late] * jobs.height if isinstance(late, bool) else list(late),
             known_until,
             lambda fitted, known: fitted.assess(known, past, stage=stage),
+            past.script,
             open_new=True,
         )
 
@@ -115,6 +124,7 @@ class Judge:
             [False],
             None,
             lambda fitted, known: [fitted.explain(known, past, stage=stage)],
+            past.script,
             open_new=False,
         )[0]
 
@@ -126,6 +136,7 @@ class Judge:
         late: Sequence[bool],
         known_until: Sequence[int] | None,
         ask: Callable[[Fitted, pl.DataFrame], list[Parts]],
+        script: Callable[[str], str | None],
         *,
         open_new: bool,
     ) -> list[Verdict]:
@@ -141,11 +152,21 @@ class Judge:
                 for draft in drafts:
                     draft.missing[name] = reason
         rows = known.select(SCHEMA.names()).to_dicts()
-        findings = [draft.findings for draft in drafts]
-        if self.cases:
-            heard = [Heard(row, found) for row, found in zip(rows, findings, strict=True)]
-            findings = self.cases.consider(heard, at=at, open_new=open_new)
         keys = jobs.select(key_text()).to_series().to_list()
+        if self.rogues:
+            workloads = [draft.parts.get("workload") for draft in drafts]
+            opinions = self.rogues.consider(
+                rows, workloads, keys, stage=stage, script=script, remember=open_new
+            )
+            for draft, opinion in zip(drafts, opinions, strict=True):
+                draft.hear(opinion)
+        if self.cases:
+            heard = [
+                Heard(row, draft.findings, draft.wrong()) for row, draft in zip(rows, drafts, strict=True)
+            ]
+            for draft, told in zip(drafts, self.cases.consider(heard, at=at, open_new=open_new), strict=True):
+                draft.tell(told)
+        findings = [draft.findings for draft in drafts]
         return [
             Verdict(
                 job=keys[number],
@@ -190,6 +211,32 @@ class _Draft:
                 self.missing[f"{part} by {name}"] = f"{self._from[part]} has told it already"
             else:
                 self.parts[part], self._from[part] = value, name
+
+    def hear(self, opinion: Opinion) -> None:
+        """Take in whether the job may be what it is."""
+        self.findings += opinion.findings
+        if opinion.workload:
+            self.parts["workload"] = opinion.workload
+        if opinion.rogue:
+            self.parts["rogue"] = opinion.rogue
+        if opinion.missing:
+            self.missing["rogue"] = opinion.missing
+
+    def wrong(self) -> Sequence[str]:
+        """The operations that are against the rules."""
+        rogue: Rogue | None = self.parts.get("rogue")
+        return rogue.operations if rogue and rogue.rogue else ()
+
+    def tell(self, told: Considered) -> None:
+        """Take in what people said: a rogue job whose case was dismissed is none."""
+        self.findings = told.findings
+        for finding, case in zip(told.findings, told.cases, strict=True):
+            if finding.kind == ROGUE and case is not None:
+                rogue: Rogue = replace(self.parts["rogue"], case=str(case.id))
+                if case.status is Status.DISMISSED:
+                    rule = f"case {case.id} was dismissed; without it: {rogue.rule}"
+                    rogue = replace(rogue, rogue=False, action="none", rule=rule)
+                self.parts["rogue"] = rogue
 
     def level(self, findings: Sequence[Finding]) -> Level:
         """Nothing found is fine; nothing found because nobody could look is not known."""

@@ -9,22 +9,29 @@ from tocsin.core.fields import FIELDS
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level
 
-__all__ = ["NO_CASES", "Policy", "Rule"]
+__all__ = ["NO_CASES", "OPERATIONS", "ROGUE_CASES", "Policy", "Rule"]
+
+OPERATIONS = "operations"
+"""As a subject: what a rogue job is, which is no field of its request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """Findings of this detector, kind and level open a case; `*` stands for anything.
 
-    `subject` is a field of the job's request: findings on jobs that are alike in it have the same cause.
+    `subject` is a field of the job's request, or OPERATIONS: findings on jobs that are alike in it have the same cause.
     """
 
     detector: str = "*"
     kind: str = "*"
     level: Level = Level.CRITICAL
     subject: str = "name"
+    confirmed_rings: bool = False
+    """Whether a confirmed case goes on ringing: misuse does not end because somebody has seen it."""
 
     def __post_init__(self) -> None:
+        if self.subject == OPERATIONS:
+            return
         if self.subject not in FIELDS or FIELDS[self.subject].stage is not Stage.SUBMIT:
             raise SettingsError(
                 f'"{self.subject}" in a rule is no field of a request; a cause must be known at submission'
@@ -50,3 +57,6 @@ class Policy:
 
 NO_CASES = Policy()
 """What holds until an operator says otherwise: findings are told, and nobody has to answer them."""
+
+ROGUE_CASES = Policy([Rule(detector="workload", kind="rogue", subject=OPERATIONS, confirmed_rings=True)])
+"""Rogue jobs are looked into: one case for a user and what the user's jobs are."""

@@ -8,14 +8,18 @@ from typing import Any
 import polars as pl
 
 from tocsin.core.fields import Job
-from tocsin.core.frames import from_jobs
+from tocsin.core.frames import SCHEMA, from_jobs
+from tocsin.core.machine import Machine, Partition
 from tocsin.scripts.script import Script
 from tocsin.scripts.text import encode
 
-__all__ = ["job_of"]
+__all__ = ["as_taken", "job_of"]
 
 UNNUMBERED = 0
 """The id of a job that has none yet."""
+_OF_USER = ("uid", "gid", "group", "account", "qos")
+"""What Slurm knows of a user, and a script seldom says."""
+_LATEST = 20
 
 
 def job_of(
@@ -49,3 +53,38 @@ def job_of(
         },
     )
     return from_jobs([job])
+
+
+def as_taken(job: pl.DataFrame, machine: Machine | None, earlier: pl.DataFrame) -> pl.DataFrame:
+    """The job with what Slurm puts where a submission is silent, as its records of `earlier` jobs have it.
+
+    Else the job would share no history with the user's own earlier ones, which have a partition and a number of CPUs. What
+    belongs to the user is taken over where the latest of the user's jobs agree.
+    """
+    row = job.row(0, named=True)
+    filled = _of_user(earlier.filter(pl.col("user") == row["user"]))
+    nodes = row["req_nodes"] or 1
+    cpus = row["req_cpus"] or (row["req_tasks"] or nodes) * (row["cpus_per_task"] or 1)
+    filled |= {"req_nodes": nodes, "req_cpus": cpus, "req_gpus": None if row["req_gres"] else 0}
+    if partition := _partition(machine, row["partition"]):
+        per_node, per_cpu = partition.default_memory_per_node, partition.default_memory_per_cpu
+        filled |= {
+            "partition": partition.name,
+            "time_limit": partition.default_time or partition.max_time,
+            "req_memory": per_node or (per_cpu and per_cpu * -(-cpus // nodes)),
+        }
+    return job.with_columns(
+        pl.lit(value, SCHEMA[name]).alias(name) for name, value in filled.items() if row[name] is None
+    )
+
+
+def _of_user(earlier: pl.DataFrame) -> dict[str, Any]:
+    latest = earlier.top_k(_LATEST, by="submit")
+    agreed = {name: latest[name].drop_nulls().unique() for name in _OF_USER}
+    return {name: values[0] for name, values in agreed.items() if values.len() == 1}
+
+
+def _partition(machine: Machine | None, name: str | None) -> Partition | None:
+    """The one that is named, or else the cluster's default."""
+    known = machine.partitions if machine else ()
+    return next((p for p in known if (p.default if name is None else p.name == name)), None)

@@ -9,8 +9,8 @@ from tocsin.core.nodelist import count_nodes
 from tocsin.core.units import format_duration, format_memory, parse_instant
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach
-from tocsin.limits.said import Said
 from tocsin.scripts.request import Problem, ProblemKind
+from tocsin.scripts.said import Said
 from tocsin.scripts.scheduler import Scheduler
 
 __all__ = ["contradictions", "misread_lines"]

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 
 from tocsin.core.detector import Budget, Parts, Past
-from tocsin.core.errors import ModelError, ScriptError
+from tocsin.core.errors import ModelError
 from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Advice, Edit, Finding, Level
+from tocsin.core.verdict import Advice, Finding, Level
 from tocsin.limits.breach import Breach, Thresholds, hopeless
 from tocsin.limits.capacity import Capacity
 from tocsin.limits.contradictions import contradictions, misread_lines
@@ -20,8 +20,8 @@ from tocsin.limits.nodes import feature_breaches, node_breaches, node_list_breac
 from tocsin.limits.partitions import array_breaches, partition_breaches, unknown_partitions
 from tocsin.limits.precedent import precedent_breaches, welcome
 from tocsin.limits.request import asked
-from tocsin.limits.said import Said, read
-from tocsin.scripts import edits
+from tocsin.scripts.changes import change_edit, change_text
+from tocsin.scripts.said import Said, read
 
 __all__ = ["DETECTOR", "FittedLimits", "Limits"]
 
@@ -186,37 +186,12 @@ def _advice(breaches: Sequence[Breach], said: Said | None) -> list[Advice]:
         if breach.change:
             fitting.setdefault(breach.change[0], breach)
     return [
-        Advice(change=_written(breach, said), why=breach.text, edit=_edit(breach, said))
+        Advice(
+            change=change_text(said, *breach.change), why=breach.text, edit=change_edit(said, *breach.change)
+        )
         for breach in fitting.values()
+        if breach.change
     ]
-
-
-def _written(breach: Breach, said: Said | None) -> str:
-    from tocsin.scripts.slurm import SLURM
-
-    assert breach.change, "only those with one are asked"
-    dialect = said.script.dialect if said else SLURM
-    name, value = breach.change
-    option = dialect.fresh.get(name)
-    text = option.text.format(dialect.write(name, value)) if option else f"{name}={value}"
-    return f"{text} on the command line" if _on_command_line(name, said) else text
-
-
-def _on_command_line(name: str, said: Said | None) -> bool:
-    """What the command line says cannot be mended in the script."""
-    return said is not None and any(d.line == 0 and d.field == name for d in said.script.directives)
-
-
-def _edit(breach: Breach, said: Said | None) -> Edit | None:
-    assert breach.change, "only those with one are asked"
-    if said is None or _on_command_line(breach.change[0], said):
-        return None
-    try:
-        line, old, new = edits.edit(said.script, *breach.change)
-    except ScriptError:
-        return None
-    # here a new line is put in as that line; a verdict says after which one
-    return Edit(line=line, old=old, new=new) if old is not None else Edit(line=line - 1, old=None, new=new)
 
 
 DETECTOR = Limits()

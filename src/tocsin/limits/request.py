@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from tocsin.limits.capacity import gpu_types
-from tocsin.limits.said import Said
+from tocsin.scripts.said import Said
 
 __all__ = ["asked"]
 

@@ -40,16 +40,17 @@ def walk(
     known_at: NDArray[Any],
     *,
     first: float = 0.2,
+    start: int | None = None,
     every_days: float = 7,
     train_days: float | None = None,
 ) -> Iterator[Step]:
-    """Steps of `every_days` from the instant after the first share of the jobs to the end.
+    """Steps of `every_days` from the instant after the first share of the jobs (or from `start`) to the end.
 
     Each job from there on is tested exactly once; spans without jobs make no step. With `train_days`, only jobs
     submitted in the last so many days before the cut train.
     """
     times = _Times(submit, known_at)
-    start, every = times.cut_after(first), round(every_days * DAY)
+    start, every = times.cut_after(first) if start is None else start, round(every_days * DAY)
     if every < 1:
         raise ModelError(f"a walk cannot step by {every_days} days; name a positive number")
     tested = times.submit[np.searchsorted(times.submit, start) :]

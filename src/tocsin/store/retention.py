@@ -17,7 +17,7 @@ from tocsin.store.database import Store
 from tocsin.store.home import Home
 from tocsin.store.jobs import superseded
 from tocsin.store.scriptfiles import kept_scripts
-from tocsin.store.tables import NO_TASK, jobs, key_text, verdicts
+from tocsin.store.tables import NO_TASK, jobs, key_text, screenings, verdicts
 
 __all__ = ["Pruned", "backup", "prune"]
 
@@ -44,6 +44,7 @@ def prune(store: Store, home: Home, *, before: int, dry_run: bool = False) -> Pr
         used = set(connection.execute(sa.select(jobs.c.script).where(sa.not_(old)).distinct()).scalars())
         if not dry_run:
             connection.execute(sa.delete(verdicts).where(verdicts.c.job.in_(gone)))
+            connection.execute(sa.delete(screenings).where(screenings.c.job.in_(gone)))
             connection.execute(sa.delete(jobs).where(_array_of_old(before)))
             connection.execute(sa.delete(jobs).where(_ended(jobs, before)))
     young = time.time() - _YOUNG

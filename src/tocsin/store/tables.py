@@ -14,6 +14,7 @@ __all__ = [
     "METADATA",
     "NO_TASK",
     "actions",
+    "allow",
     "audit",
     "cases",
     "feedback",
@@ -21,6 +22,7 @@ __all__ = [
     "jobs",
     "key_text",
     "outbox",
+    "screenings",
     "verdicts",
 ]
 
@@ -140,6 +142,40 @@ audit = sa.Table(
     sa.Column("detail", sa.JSON, nullable=False),
 )
 """Who did what and when; rows are added and never changed."""
+
+allow = sa.Table(
+    "allow",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("operation", sa.Text, nullable=False),
+    sa.Column(
+        "kind",
+        sa.Text,
+        nullable=False,
+        doc="user, account or group that is listed; default: the rule for all",
+    ),
+    sa.Column("name", sa.Text, nullable=False, doc="who is listed; of a default: allowed, listed, never"),
+    sa.Column("since", sa.BigInteger, doc="counts from then on; absent: always did"),
+    sa.Column("until", sa.BigInteger, doc="counts up to then; absent: for ever"),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("granted_by", sa.Text, nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False, doc="when it was written down"),
+    sa.Column("removed", sa.BigInteger, doc="when it was taken back"),
+    sa.Column("removed_by", sa.Text),
+)
+"""Who may run which operation; rows are taken back and never deleted."""
+
+screenings = sa.Table(
+    "screenings",
+    METADATA,
+    sa.Column("job", sa.Text, primary_key=True),
+    sa.Column("cluster", sa.Text, nullable=False),
+    sa.Column("user", sa.Text, nullable=False),
+    sa.Column("submit", sa.BigInteger, nullable=False),
+    sa.Column("operations", sa.JSON, nullable=False, doc="{operation: probability} by the script"),
+    sa.Index("screenings_by_user", "user", "submit"),
+)
+"""What each screened job is, as its script tells: the habits of users are read from here."""
 
 
 def key_text(table: sa.FromClause = jobs) -> sa.ColumnElement[str]:

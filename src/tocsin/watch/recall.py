@@ -1,6 +1,6 @@
 """A past that answers for each job as of the job's own moment, whatever order the stages are judged in."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 import polars as pl
@@ -24,7 +24,8 @@ class Recall:
         self.ledger = ledger
         self.script = script
         self._due: Mapping[Stage, pl.DataFrame] = {}
-        self._told: dict[Stage, pl.DataFrame] | None = None
+        self._told: dict[Stage, tuple[dict[str, int], pl.DataFrame]] | None = None
+        """By stage the place of each job that was asked for, and what was told of it."""
 
     @property
     def machine(self) -> Machine | None:
@@ -43,18 +44,23 @@ class Recall:
             for stage, jobs in due.items()
         }
 
-    def features(self, jobs: pl.DataFrame, *, stage: Stage) -> pl.DataFrame:
+    def features(
+        self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str] | None = None
+    ) -> pl.DataFrame:
         if self._told is None:
             self._told = self._in_order()
-        told = self._told.get(stage)
-        if told is None:
-            return self.ledger.features(jobs, stage=stage)
-        keys = jobs.select(key_text())
-        if not keys["job"].is_in(told["job"].implode()).all():
-            return self.ledger.features(jobs, stage=stage)
-        return keys.join(told, on="job", how="left", maintain_order="left").drop("job")
+        places, told = self._told.get(stage, ({}, None))
+        rows = [places.get(key, -1) for key in jobs.select(key_text()).to_series()]
+        if told is None or -1 in rows:
+            return self.ledger.features(jobs, stage=stage, names=names)
+        return (told if names is None else told.select(names))[rows]
 
-    def _in_order(self) -> dict[Stage, pl.DataFrame]:
+    def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
+        if self._told is None:  # what is due is asked for first: the ledger goes forward only
+            self._told = self._in_order()
+        return self.ledger.node_outcomes(asked)
+
+    def _in_order(self) -> dict[Stage, tuple[dict[str, int], pl.DataFrame]]:
         """Ask the ledger for all that is due, run by run of the same stage in order of time."""
         order = sorted(
             (at, stage.order, number, stage)
@@ -68,7 +74,10 @@ class Recall:
             asked[stage] += numbers
             found[stage].append(self.ledger.features(self._due[stage][numbers], stage=stage))
         return {
-            stage: self._due[stage][asked[stage]].select(key_text()).hstack(pl.concat(found[stage]))
-            for stage in self._due
+            stage: (
+                {key: row for row, key in enumerate(jobs[asked[stage]].select(key_text()).to_series())},
+                pl.concat(found[stage]),
+            )
+            for stage, jobs in self._due.items()
             if found[stage]
         }

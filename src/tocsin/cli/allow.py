@@ -1,0 +1,261 @@
+"""`tocsin allow`: who may run which operation, and who said so."""
+
+import getpass
+import time
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tocsin.cli import options
+from tocsin.cli.output import Column, count, print_json, print_table, say
+from tocsin.cli.settings import Context
+from tocsin.core.errors import InputError, NotFound
+from tocsin.core.units import format_instant
+
+if TYPE_CHECKING:
+    from tocsin.store.allow import Grant
+
+__all__ = ["allow"]
+
+_KINDS = ("user", "account", "group")
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def allow(context: click.Context) -> None:
+    """Say who may run which operation.
+
+    What is said here is kept in the store, beside the file that the settings name (workload.allow_file).
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(list_)
+
+
+@allow.command()
+@click.argument("operation")
+@click.option("-u", "--user", metavar="USER", help="Let this user.")
+@click.option("-A", "--account", metavar="ACCOUNT", help="Let this account.")
+@click.option("-g", "--group", metavar="GROUP", help="Let this group.")
+@click.option("--from", "since", metavar="TIME", help="Jobs submitted from then on [default: all].")
+@click.option("--until", metavar="TIME", help="Jobs submitted before then [default: for ever].")
+@click.option("--reason", default="", metavar="TEXT", help="Why; it is in the verdicts.")
+@options.as_json
+@click.pass_obj
+def add(
+    context: Context,
+    operation: str,
+    user: str | None,
+    account: str | None,
+    group: str | None,
+    since: str | None,
+    until: str | None,
+    reason: str,
+    as_json: bool,
+) -> None:
+    """Let a user, an account or a group run an operation."""
+    from tocsin.cli.times import parse_time
+    from tocsin.store.allow import Grant, Kind
+    from tocsin.store.allow import add as added
+
+    named = {kind: name for kind, name in zip(_KINDS, (user, account, group), strict=True) if name}
+    if len(named) != 1:
+        raise click.UsageError("name one of --user, --account, --group")
+    [(kind, name)] = named.items()
+    zone, now = options.zone_of(context, None), int(time.time())
+    grant = Grant(
+        operation=_operation(operation),
+        kind=Kind(kind),
+        name=name,
+        since=parse_time(since, zone, now) if since else None,
+        until=parse_time(until, zone, now) if until else None,
+        reason=reason,
+        granted_by=getpass.getuser(),
+    )
+    if grant.since is not None and grant.until is not None and grant.since >= grant.until:
+        raise InputError(f"it would end ({until}) before it begins ({since}); change --from or --until")
+    with context.store() as store:
+        number = added(store, grant, at=now)
+        _warn_if_pointless(context, store, grant.operation)
+    if as_json:
+        print_json({"permission": number, **_json(grant)})
+    else:
+        click.echo(f"permission {number}: {kind} {name} may run {operation}{_span(grant, zone)}")
+
+
+@allow.command()
+@click.argument("operation")
+@click.argument("rule", type=click.Choice(["allowed", "listed", "never"]))
+@click.option("--reason", default="", metavar="TEXT", help="Why.")
+@options.as_json
+@click.pass_obj
+def default(context: Context, operation: str, rule: str, reason: str, as_json: bool) -> None:
+    """Set the rule for all who are not listed.
+
+    allowed: everybody may; listed: those who are listed; never: nobody, listed or not.
+    """
+    from tocsin.store.allow import Default, set_default
+
+    operation = _operation(operation)
+    with context.store() as store:
+        number = set_default(
+            store, operation, Default(rule), at=int(time.time()), who=getpass.getuser(), reason=reason
+        )
+        from tocsin.cli.judging import allow_book
+
+        now = allow_book(context, store).current().default(operation)
+    if as_json:
+        print_json({"permission": number, "operation": operation, "default": rule})
+    else:
+        click.echo(f"{operation} is {_WORDS[rule]}")
+    if now != rule:
+        say(f"note: the allow-list file says {now}, and the file counts")
+
+
+_WORDS = {
+    "allowed": "allowed for everybody",
+    "listed": "for listed ones only",
+    "never": "never allowed",
+}
+
+
+@allow.command()
+@click.argument("number", type=int)
+@options.as_json
+@click.pass_obj
+def remove(context: Context, number: int, as_json: bool) -> None:
+    """Take a permission back, by its number.
+
+    Jobs that were submitted before keep it.
+    """
+    from tocsin.store.allow import remove as removed
+
+    with context.store() as store:
+        grant = removed(store, number, at=int(time.time()), who=getpass.getuser())
+    if as_json:
+        print_json({"permission": number, **_json(grant)})
+    else:
+        click.echo(f"permission {number} is taken back: {grant.kind} {grant.name}, {grant.operation}")
+
+
+@allow.command("list")
+@click.option("-a", "--all", "everything", is_flag=True, help="Those that count no more, or not yet, too.")
+@options.no_header
+@options.parsable
+@options.as_json
+@click.pass_obj
+def list_(
+    context: Context,
+    everything: bool = False,
+    noheader: bool = False,
+    parsable2: bool = False,
+    as_json: bool = False,
+) -> None:
+    """List the rules and permissions that count, of the store and of the file."""
+    from tocsin.cli.judging import allow_book
+    from tocsin.judge.allow import DEFAULTS
+
+    now = int(time.time())
+    with context.store() as store:
+        current = allow_book(context, store).current()
+    operations = sorted({*DEFAULTS, *current.defaults, *(grant.operation for grant in current.grants)})
+    rules = {operation: str(current.default(operation)) for operation in operations}
+    found = [grant for grant in current.grants if everything or grant.counts(now)]
+    if as_json:
+        print_json({"default": rules, "allow": [_json(grant) for grant in found]})
+        return
+    zone = options.zone_of(context, None)
+    rows = [_row({"operation": name, "who": "everybody", "rule": rule}) for name, rule in rules.items()]
+    rows += [_row({**_json(grant), **_shown(grant, zone)}) for grant in found]
+    print_table(rows, _COLUMNS, header=not noheader, parsable=parsable2)
+
+
+@allow.command()
+@click.argument("file", required=False)
+@options.as_json
+@click.pass_obj
+def check(context: Context, file: str | None, as_json: bool) -> None:
+    """Check the file of an allow-list.
+
+    FILE, or the one that the settings name. A broken one is refused with its line and the reason; exit code 1.
+    """
+    from tocsin.cli.judging import ALLOW_FILE
+    from tocsin.judge.allow_file import parse, read
+
+    named = Path(file or context.settings.workload.allow_file or ALLOW_FILE)
+    if not file and not context.settings.workload.allow_file and not named.exists():
+        raise NotFound(
+            f"there is no {named}, and the settings name no workload.allow_file; nothing is to be checked"
+        )
+    defaults, found = parse(read(named), named, options.zone_of(context, None))
+    if as_json:
+        rules = {operation: str(rule) for operation, rule in defaults.items()}
+        print_json({"file": str(named), "default": rules, "allow": [_json(grant) for grant in found]})
+        return
+    click.echo(f"{named} is good: {count(len(defaults), 'rule')}, {count(len(found), 'permission')}")
+
+
+def _operation(text: str) -> str:
+    if not text.isascii() or not text.replace("_", "").replace("-", "").isalnum():
+        raise InputError(f'"{text}" is no name of an operation; write one such as ai, cyber or cryptomining')
+    return text
+
+
+def _warn_if_pointless(context: Context, store: Any, operation: str) -> None:
+    from tocsin.cli.judging import allow_book
+
+    rule = str(allow_book(context, store).current().default(operation))
+    if rule != "listed":
+        say(
+            f"note: {operation} is {_WORDS[rule]}, so this changes nothing; see: tocsin allow default {operation} listed"
+        )
+
+
+def _span(grant: "Grant", zone: tzinfo) -> str:
+    shown = _shown(grant, zone)
+    return "".join(f" {word} {shown[word]}" for word in ("from", "until") if shown[word])
+
+
+def _shown(grant: "Grant", zone: tzinfo) -> dict[str, str]:
+    def clock(at: int | None) -> str:
+        return "" if at is None else datetime.fromtimestamp(at, zone).strftime("%Y-%m-%dT%H:%M:%S")
+
+    return {
+        "who": f"{grant.kind} {grant.name}",
+        "rule": "may",
+        "from": clock(grant.since),
+        "until": clock(grant.until),
+    }
+
+
+def _json(grant: "Grant") -> dict[str, Any]:
+    return {
+        "operation": grant.operation,
+        str(grant.kind): grant.name,
+        "from": None if grant.since is None else format_instant(grant.since),
+        "until": None if grant.until is None else format_instant(grant.until),
+        "reason": grant.reason,
+        "granted_by": grant.granted_by,
+        "origin": grant.origin,
+    }
+
+
+def _row(values: dict[str, Any]) -> dict[str, Any]:
+    return {**dict.fromkeys(("from", "until", "reason", "granted_by", "origin"), ""), **values}
+
+
+def _column(title: str, key: str, width: int) -> Column:
+    return Column(title, lambda row: str(row[key]), width)
+
+
+_COLUMNS = [
+    _column("Operation", "operation", -14),
+    _column("Who", "who", -24),
+    _column("Rule", "rule", -8),
+    _column("From", "from", 19),
+    _column("Until", "until", 19),
+    _column("GrantedBy", "granted_by", -10),
+    _column("Where", "origin", -16),
+    _column("Reason", "reason", -40),
+]

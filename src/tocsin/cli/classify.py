@@ -1,0 +1,222 @@
+"""`tocsin classify`: what the job scripts in files and folders are, thousands at a time."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tocsin.cli import options
+from tocsin.cli.output import Column, count, print_json, print_table, say
+from tocsin.cli.settings import Context
+from tocsin.core.errors import InputError, ScriptError
+from tocsin.core.verdict import SEEN_FROM, Screening
+
+if TYPE_CHECKING:
+    from tocsin.workload.reading import Joined
+    from tocsin.workload.screening import Screener
+
+__all__ = ["classify"]
+
+CHUNK = 256
+"""Scripts at a time: few enough that the first answer comes at once, many enough to be fast."""
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILES|FOLDERS")
+@click.option("--jsonl", is_flag=True, help="Print one line of JSON for each script, as they come.")
+@click.option(
+    "--follow", is_flag=True, help="Read what the scripts call, too: files that you may read yourself."
+)
+@click.option("--strict", is_flag=True, help="Exit 1 when a file could not be read.")
+@options.no_header
+@options.parsable
+@options.as_json
+@click.pass_obj
+def classify(
+    context: Context,
+    files: tuple[str, ...],
+    jsonl: bool,
+    follow: bool,
+    strict: bool,
+    noheader: bool,
+    parsable2: bool,
+    as_json: bool,
+) -> None:
+    """Say what job scripts are.
+
+    Each of FILES, and every file below FOLDERS; - is standard input. Nothing in them is run. Operations are shown
+    with their probability; one counts as seen from 50 % on.
+    """
+    from tocsin.cli.judging import open_screener
+
+    screener = open_screener(context)
+    refused: list[str] = []
+    told = 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal told
+        for row in _answers(screener, _watched(_paths(files)), follow):
+            if "error" in row:
+                refused.append(row["error"])
+            else:
+                told += 1
+            yield row
+
+    if jsonl:
+        for row in rows():
+            print_json(row)
+    elif as_json:
+        print_json({"scripts": list(rows())})
+    else:
+        good = (row for row in rows() if "error" not in row)
+        print_table(good, _COLUMNS, header=not noheader, parsable=parsable2)
+    for sentence in refused[:5]:
+        say(f"tocsin: {sentence}")
+    if len(refused) > 5:
+        say(f"tocsin: {count(len(refused) - 5, 'more file')} could not be read")
+    if refused and (strict or not told):
+        raise SystemExit(1)
+
+
+def _paths(files: Iterable[str]) -> Iterator[str]:
+    """Every file that the line names; a folder's by name, without following links, so that it ends."""
+    for name in files:
+        if name != "-" and Path(name).is_dir():
+            found = False
+            for folder, below, inside in os.walk(name):
+                below.sort()
+                for file in sorted(inside):
+                    path = os.path.join(folder, file)  # noqa: PTH118  # a million of them: text is faster
+                    if stat.S_ISREG(os.lstat(path).st_mode):
+                        found = True
+                        yield path
+            if not found:
+                raise InputError(f'there is no file below the folder "{name}"')
+        else:
+            yield name
+
+
+def _watched(paths: Iterator[str]) -> Iterator[str]:
+    """The same, counted on the terminal."""
+    if not sys.stderr.isatty() or sys.stdout.isatty():
+        yield from paths
+        return
+    for number, path in enumerate(paths, 1):
+        if number % CHUNK == 0:
+            click.echo(f"\r{number:,} scripts", nl=False, err=True)
+        yield path
+    click.echo("\r", nl=False, err=True)
+
+
+def _answers(screener: "Screener", paths: Iterator[str], follow: bool) -> Iterator[dict[str, Any]]:
+    while chunk := list(islice(paths, CHUNK)):
+        texts: dict[str, str] = {}
+        errors: dict[str, str] = {}
+        below: dict[str, Joined] = {}
+        for path in dict.fromkeys(chunk):
+            try:
+                text = _read(path)
+            except ScriptError as error:
+                errors[path] = str(error)
+                continue
+            if follow and path != "-":
+                below[path] = _followed(path, text)
+                text = below[path].text
+            texts[path] = text
+        screenings = dict(zip(texts, screener.screen(list(texts.values())), strict=True))
+        for path in dict.fromkeys(chunk):
+            if path in errors:
+                yield {"file": path, "error": errors[path]}
+            else:
+                yield _row(path, texts[path], screenings[path], below.get(path))
+
+
+def _read(path: str) -> str:
+    from tocsin.scripts.text import read
+
+    if path != "-":
+        try:
+            mode = Path(path).stat().st_mode
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ScriptError(f'the script "{path}" cannot be read: {reason}') from None
+        if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
+            raise ScriptError(f'"{path}" is no file')
+    return read(path)
+
+
+def _followed(path: str, text: str) -> "Joined":
+    from tocsin.workload.permitted import Submitter
+    from tocsin.workload.reading import called, joined
+
+    me = Submitter(os.geteuid(), frozenset({os.getegid(), *os.getgroups()}))
+    return joined(text, called(text, folder=str(Path(path).absolute().parent), who=me))
+
+
+def _row(path: str, text: str, screening: Screening, below: "Joined | None") -> dict[str, Any]:
+    from tocsin.scripts.text import readable
+
+    row: dict[str, Any] = {
+        "file": readable(path),
+        "operations": {name: round(p, 4) for name, p in screening.operations.items()},
+        "application": screening.application,
+        "domain": screening.domain,
+        "language": screening.language,
+        "evidence": _evidence(text, screening, below),
+    }
+    if below and below.below:
+        row["calls"] = [{"file": c.path, "kind": str(c.kind), "line": c.line} for _, c in below.below]
+    return row
+
+
+def _evidence(text: str, screening: Screening, below: "Joined | None") -> list[dict[str, Any]]:
+    """The lines that spoke for an operation; with the reason, where a sign of misuse gives one."""
+    from tocsin.workload.signs import signs
+    from tocsin.workload.unpack import unpacked
+
+    seen = {name for name, p in screening.operations.items() if p >= SEEN_FROM}
+    reasons: dict[tuple[int, str | None], str] = {}
+    if seen & {"cryptomining", "cyber"}:
+        for hidden in unpacked(text):
+            reasons |= {(hidden.line, s.operation): f"hidden: {s.why}" for s in signs(hidden.text)}
+        reasons |= {(sign.line, sign.operation): sign.why for sign in signs(text)}
+    told = {(e.line, e.operation): None for e in screening.evidence}
+    told |= {(line, name): None for line, name in reasons if name in seen}
+    found = []
+    for line, operation in told:
+        place, file = below.place(line) if below else (line, None)
+        entry: dict[str, Any] = {"line": place, "operation": operation}
+        if file:
+            entry["file"] = file
+        if why := reasons.get((line, operation)):
+            entry["why"] = why
+        found.append(entry)
+    return found
+
+
+def _seen(row: dict[str, Any]) -> str:
+    found = sorted(((p, name) for name, p in row["operations"].items() if p >= SEEN_FROM), reverse=True)
+    return ", ".join(f"{name} {p:.0%}" for p, name in found) or "none"
+
+
+def _lines(row: dict[str, Any]) -> str:
+    return ",".join(dict.fromkeys(str(entry["line"]) for entry in row["evidence"][:8]))
+
+
+def _word(key: str) -> Any:
+    return lambda row: row[key] or ""
+
+
+_COLUMNS = [
+    Column("File", _word("file"), -44),
+    Column("Operations", _seen, -22),
+    Column("Application", _word("application"), -14),
+    Column("Domain", _word("domain"), -18),
+    Column("Language", _word("language"), -10),
+    Column("Lines", _lines, -16),
+]

@@ -1,0 +1,188 @@
+"""Jobs for a command that learns from them: those of a log file, or those of the store."""
+
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tocsin.cli import options
+from tocsin.cli.output import count, progress, say
+from tocsin.cli.settings import Context
+from tocsin.core.errors import InputError, SourceError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tocsin.core.intake import JobSource
+
+__all__ = ["log_options", "read_jobs", "read_log"]
+
+_HEAD = 1 << 16
+_SWF_COLUMNS = 18
+
+
+def log_options(command: Any) -> Any:
+    """`LOG` or `--store`, and how the log is to be read: the options of `tocsin import`."""
+    for option in (
+        click.option(
+            "-o", "--format", "columns", metavar="COLUMNS", help="Columns of sacct's text without a header."
+        ),
+        click.option("-m", "--mapping", metavar="NAME|FILE", help="Mapping of a table's columns."),
+        options.time_zone,
+        options.cluster,
+        click.option("--store", "use_store", is_flag=True, help="Read the store, not a log."),
+        click.argument("log", required=False, metavar="[LOG]"),
+    ):
+        command = option(command)
+    return command
+
+
+def read_jobs(
+    context: Context,
+    log: str | None,
+    use_store: bool,
+    *,
+    cluster: str | None = None,
+    mapping: str | None = None,
+    tz: str | None = None,
+    columns: str | None = None,
+    quiet: bool = False,
+) -> "pl.DataFrame":
+    """The jobs that the line names; one of `log` and `use_store` is asked for."""
+    if use_store == (log is not None):
+        raise click.UsageError("name a LOG, or --store for the jobs in the store; one of them")
+    if log is not None:
+        return read_log(context, log, cluster=cluster, mapping=mapping, tz=tz, columns=columns, quiet=quiet)
+    if mapping or tz or columns:
+        raise click.UsageError("-m, -o and --tz say how a LOG is read; the store needs none of them")
+    from tocsin.store.jobs import Filter, load
+
+    with context.store() as store:
+        jobs = load(store, Filter(clusters=[cluster] if cluster else []))
+    if jobs.is_empty():
+        where = f' of cluster "{cluster}"' if cluster else ""
+        raise InputError(f"the store has no jobs{where}; `tocsin import` reads some")
+    return jobs
+
+
+def read_log(
+    context: Context,
+    path: str,
+    *,
+    cluster: str | None = None,
+    mapping: str | None = None,
+    tz: str | None = None,
+    columns: str | None = None,
+    quiet: bool = False,
+) -> "pl.DataFrame":
+    """The jobs of a log by the order of submission, each outcome known `history.lag` after the end, as an import has it.
+
+    The format is told from the first bytes: SWF, text or JSON of sacct, a table. What comes through a pipe is sacct's
+    unless a mapping is named.
+    """
+    import polars as pl
+
+    from tocsin.core.fields import KEY
+    from tocsin.core.frames import SCHEMA, conform
+    from tocsin.store.bulk import filled
+    from tocsin.store.merge import NEEDED, merge
+
+    source = _source(context, path, cluster, mapping, tz, columns)
+    read, frames = 0, [pl.DataFrame(schema=SCHEMA)]
+    with progress("reading", source.total, quiet=quiet) as advance:
+        for batch in source.batches():
+            frames.append(batch.jobs)
+            read += batch.read
+            if advance is not None:
+                advance(batch)
+    _complain(source)
+    told = pl.concat(frames, rechunk=True)
+    if told.is_empty():
+        why = max(source.rejects.counts, key=source.rejects.counts.__getitem__, default="it is empty")
+        raise SourceError(f"{path} has no job that can be read: {count(read, 'record')}, {why}")
+    known = {*filled(told), *KEY, *NEEDED}  # most fields are empty in most logs, and cost as much
+    told = told.select(name for name in SCHEMA if name in known)
+    jobs = conform(merge(told.clear(), told, context.settings.history.lag).new)
+    return jobs.sort("submit", "job_id", "task", nulls_last=False, maintain_order=True)
+
+
+def _complain(source: "JobSource") -> None:
+    for note in source.notes:
+        say(f"note: {note}")
+    for reason, number in source.rejects.counts.items():
+        lines = ", ".join(map(str, source.rejects.lines.get(reason, [])))
+        say(f"rejected: {count(number, 'record')}: {reason}" + (f" (first at {lines})" if lines else ""))
+
+
+def _source(
+    context: Context, path: str, cluster: str | None, mapping: str | None, tz: str | None, columns: str | None
+) -> "JobSource":
+    from tocsin.sources.lines import is_regular
+    from tocsin.sources.sacct_output import sacct_output
+    from tocsin.sources.swf import SwfFile
+    from tocsin.sources.table import TableFile
+
+    if mapping and columns:
+        raise click.UsageError("-m is for tables, -o for sacct's text; name one of them")
+    zone = options.zone_of(context, cluster, tz)
+    head = b"" if mapping or columns or not is_regular(path) else _head(path)
+    first = next((line for line in head.splitlines() if line.strip()), b"")
+    if first.startswith(b";") or _numbers(first) == _SWF_COLUMNS:
+        return SwfFile(path, cluster=cluster)
+    if mapping or (first and b"|" not in first and not first.lstrip().startswith(b"{")):
+        chosen = mapping or _fitting(path, first)
+        return TableFile(path, chosen, cluster=cluster, zone=zone.key if tz else None)
+    return sacct_output(path, columns=options.words(columns) or None, cluster=cluster, zone=zone.key)
+
+
+def _head(path: str) -> bytes:
+    """The first text of a file, unpacked where it is gzip."""
+    from tocsin.sources.lines import open_file
+
+    with open_file(path) as file:
+        head = file.read(_HEAD)
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
+        except zlib.error as error:
+            raise SourceError(f"{path} is no sound gzip file: {error}") from None
+    return head.removeprefix(b"\xef\xbb\xbf")
+
+
+def _numbers(line: bytes) -> int:
+    """How many words a line of nothing but numbers has; 0 for any other."""
+    words = line.split()
+    return len(words) if all(word.lstrip(b"-+").replace(b".", b"", 1).isdigit() for word in words) else 0
+
+
+def _fitting(path: str, first: bytes) -> str:
+    """The shipped mapping whose id and submission a table has."""
+    from tocsin.sources.csv_text import cells
+    from tocsin.sources.mapping import read_mapping, shipped_mappings
+
+    for name in shipped_mappings():
+        mapping = read_mapping(name)
+        if first.startswith(b"PAR1"):
+            there = _parquet_columns(path)
+        else:
+            there = set(cells(first.decode(errors="replace"), mapping.separator))
+        if all(
+            any(column in there for rule in mapping.rules[field] for column in rule.column)
+            for field in ("job_id", "submit")
+        ):
+            say(f"note: read as a table with the mapping {name}; -m names another")
+            return name
+    raise SourceError(
+        f"{path} is no SWF log, no text or JSON of sacct, and no table that {' or '.join(shipped_mappings())} fits; "
+        "name a mapping with -m, or the columns of sacct's text without a header with -o"
+    )
+
+
+def _parquet_columns(path: str) -> set[str]:
+    import polars as pl
+
+    try:
+        return set(pl.read_parquet_schema(Path(path)))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise SourceError(f"{path} cannot be read as Parquet: {error}") from None

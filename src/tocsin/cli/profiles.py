@@ -1,0 +1,192 @@
+"""`tocsin profiles`: which kinds of jobs there are, what they ask for and how they end."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tocsin.cli import options
+from tocsin.cli.logs import log_options, read_jobs
+from tocsin.cli.output import Column, count, print_json, print_table, say
+from tocsin.cli.settings import Context
+from tocsin.core.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from tocsin.failure.profiles import Profiles
+
+__all__ = ["profiles"]
+
+_METHODS = {"mixture": "a Gaussian mixture", "kmeans": "K-means"}
+
+
+@click.command()
+@log_options
+@click.option(
+    "--kind",
+    type=click.Choice(["request", "usage"]),
+    default="request",
+    show_default=True,
+    help="By what jobs ask for, or by what finished jobs used.",
+)
+@click.option("--method", type=click.Choice(list(_METHODS)), default="mixture", show_default=True)
+@click.option("--out", metavar="FOLDER", help="Write profiles.json and the pictures here.")
+@options.as_json
+@click.pass_obj
+def profiles(
+    context: Context,
+    log: str | None,
+    use_store: bool,
+    cluster: str | None,
+    tz: str | None,
+    mapping: str | None,
+    columns: str | None,
+    kind: Any,
+    method: Any,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Group the jobs of a LOG, or of the store, into profiles.
+
+    The number of profiles is where K-means' distortion or the mixture's BIC bends. Tables say what each profile's jobs
+    are, who runs them and how they end.
+    """
+    jobs = read_jobs(
+        context, log, use_store, cluster=cluster, tz=tz, mapping=mapping, columns=columns, quiet=as_json
+    )
+    from tocsin.failure.labels import default_target
+    from tocsin.failure.profiles import Profiles
+    from tocsin.failure.profiles_tables import correlations, tables
+
+    found = Profiles.fit(jobs, kind, method=method)
+    numbers, target = found.numbers(jobs), default_target(jobs)
+    names, values = correlations(jobs, numbers, target, options.zone_of(context, cluster, tz).key)
+    document = {
+        **found.to_json(),
+        "jobs": jobs.height,
+        "target": str(target),
+        "tables": tables(jobs, numbers, target),
+        "correlations": {"names": names, "values": [[_finite(v) for v in row] for row in values.tolist()]},
+    }
+    if out is not None:
+        _write(Path(out), document, found)
+        say(f"profiles.json and 4 pictures are in {out}")
+    if as_json:
+        print_json(document)
+    else:
+        _print(document, found)
+
+
+def _finite(value: float) -> float | None:
+    return round(value, 6) if value == value else None
+
+
+def _write(folder: Path, document: dict[str, Any], found: "Profiles") -> None:
+    from tocsin.models.pictures import bars, heat_map, line_chart
+
+    curves = found.curves
+    at = {number: place for place, number in enumerate(curves.numbers)}
+    ends = [row["by_outcome"] for row in document["tables"]["outcomes"]]
+    seen = [str(outcome) for outcome in Outcome if any(outcome in row for row in ends)]
+    rows = {
+        f"{row['profile'] + 1}: {found.profiles[row['profile']].name}": {
+            outcome.replace("_", " "): end.get(outcome, 0) / sum(end.values()) for outcome in seen
+        }
+        for row, end in zip(document["tables"]["outcomes"], ends, strict=True)
+    }
+    table = document["correlations"]
+    pictures = {
+        "elbow.svg": line_chart(
+            "Elbow: distortion by the number of profiles",
+            "number of profiles",
+            "within-cluster sum of squares, over that of one profile",
+            {"K-means": (curves.numbers, curves.distortion)},
+            marks={f"bends at {curves.elbow}": (curves.elbow, curves.distortion[at[curves.elbow]])},
+            dots=True,
+        ),
+        "bic.svg": line_chart(
+            "BIC by the number of profiles",
+            "number of profiles",
+            "BIC of the Gaussian mixture; lower is better",
+            {"mixture": (curves.numbers, curves.bic)},
+            marks={f"bends at {curves.bic_knee}": (curves.bic_knee, curves.bic[at[curves.bic_knee]])},
+            dots=True,
+        ),
+        "labels.svg": bars("How the jobs of each profile end", "share of its finished jobs", rows),
+        "correlation.svg": heat_map(
+            "Correlations of finished jobs (Spearman)",
+            table["names"],
+            [[float("nan") if v is None else v for v in row] for row in table["values"]],
+        ),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "profiles.json").write_text(json.dumps(document, allow_nan=False) + "\n", encoding="utf-8")
+    for name, picture in pictures.items():
+        (folder / name).write_text(picture, encoding="utf-8")
+
+
+def _print(document: dict[str, Any], found: "Profiles") -> None:
+    curves, shown = found.curves, document["tables"]
+    click.echo(
+        f"{count(len(found.profiles), f'{found.kind} profile')} of {count(found.rows, 'job')} by "
+        f"{_METHODS[found.clusters.method]} (distortion bends at {curves.elbow}, BIC at {curves.bic_knee})"
+    )
+    for number, profile in enumerate(found.profiles, start=1):
+        click.echo(
+            f"  {number}  {profile.name}: {count(profile.jobs, 'job')} ({profile.jobs / found.rows:.0%})"
+        )
+    for name, why in found.left_out.items():
+        say(f"note: left out: {name} ({why})")
+    _table("Resources and times, mean ± deviation", shown["resources"], _RESOURCES)
+    _table(
+        "Jobs by run time (short: under 1 h, long: from 8 h on)",
+        shown["durations"],
+        _numbers("short", "medium", "long"),
+    )
+    _table(
+        "Users by activity (new: 1 job, infrequent: up to 20)",
+        shown["activity"],
+        _numbers("frequent", "infrequent", "new"),
+    )
+    target = document["target"]
+    _table(f"Jobs by outcome (target: {target})", shown["outcomes"], [*_numbers("completed", target), _SHARE])
+    if shown["types"]:
+        _table("Jobs by memory for each CPU", shown["types"], _numbers("balanced", "compute", "memory"))
+    else:
+        say("note: no job tells its memory, so there is no table of compute and memory jobs")
+
+
+def _table(title: str, rows: list[dict[str, Any]], columns: list[Column]) -> None:
+    if rows:
+        click.echo(f"\n{title}")
+        print_table(rows, [_NUMBER, *columns], header=True, parsable=False)
+
+
+def _numbers(*names: str) -> list[Column]:
+    return [Column(name, partial(_number, name), max(12, len(name))) for name in names]
+
+
+def _number(name: str, row: dict[str, Any]) -> str:
+    return f"{row[name]:,}"
+
+
+def _spread(name: str, form: str, row: dict[str, Any]) -> str:
+    from tocsin.failure import profiles_columns
+
+    shown: Callable[[float], str] = getattr(profiles_columns, form)
+    mean, deviation = row[f"{name}_mean"], row[f"{name}_deviation"]
+    return "–" if mean is None else f"{shown(mean)} ± {shown(deviation or 0.0)}"
+
+
+_NUMBER = Column("profile", lambda row: str(row["profile"] + 1), 7)
+_SHARE = Column("share", lambda row: "–" if row["share"] is None else f"{row['share']:.1%}", 7)
+_RESOURCES = [
+    *_numbers("jobs"),
+    Column("users", lambda row: f"{row['users']:,}", 7),
+    Column("CPUs", partial(_spread, "cpus", "whole"), 21),
+    Column("memory a node", partial(_spread, "memory", "memory"), 21),
+    Column("run time", partial(_spread, "run_time", "duration"), 21),
+    Column("wait", partial(_spread, "wait", "duration"), 21),
+]

@@ -1,0 +1,119 @@
+"""Nodes that failed jobs lately beyond chance: those of a job that got its nodes, and those it had better exclude."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import exp, lgamma, log
+
+import polars as pl
+
+from tocsin.core.detector import Past
+from tocsin.core.errors import NodeListError
+from tocsin.core.machine import Machine
+from tocsin.core.nodelist import expand_nodes
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Avoid, Nodes
+from tocsin.history.nodes import nodes_of
+from tocsin.history.recipe import moment
+
+__all__ = ["bad_nodes", "nodes_of_jobs", "partition_nodes"]
+
+CHANCE = 0.01
+"""A node is named when chance alone would name any of the known nodes with at most this probability (Bonferroni)."""
+FEWEST = 3
+"""Failures; fewer are never held against a node."""
+_MOST_NAMED = 20
+
+
+def nodes_of_jobs(jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Nodes | None]:
+    """For each job which of its nodes to avoid; None where its nodes are not known at this stage."""
+    found: list[Nodes | None] = [None] * jobs.height
+    if stage is Stage.SUBMIT or jobs["node_list"].null_count() == jobs.height:
+        return found
+    rows, asked = [], []
+    for row, (submit, start, end, text) in enumerate(
+        jobs.select("submit", "start", "end", "node_list").iter_rows()
+    ):
+        at, names = moment(submit, start, end, stage), nodes_of(text) if text else ()
+        if at is None or not names:
+            continue
+        found[row] = Nodes()
+        rows += [row] * len(names)
+        asked += [(at, name) for name in names]
+    for place, _, avoid in _flagged(asked, past):
+        nodes = found[rows[place]]
+        assert nodes is not None, "it was asked for"
+        nodes.avoid.append(avoid)
+    return found
+
+
+def bad_nodes(names: Sequence[str], at: int, past: Past) -> list[Avoid]:
+    """Which of these nodes fail jobs now; the worst is first."""
+    found = _flagged([(at, name) for name in names], past)
+    found.sort(key=lambda each: (each[1], each[2].node))
+    return [avoid for _, _, avoid in found[:_MOST_NAMED]]
+
+
+def partition_nodes(machine: Machine | None, partition: str | None) -> list[str]:
+    """The nodes that a job may get in its partitions; the cluster's default where it names none."""
+    if machine is None:
+        return []
+    wanted = set(partition.split(",")) if partition else {p.name for p in machine.partitions if p.default}
+    listed = [p.node_list for p in machine.partitions if p.name in wanted and p.node_list]
+    named = [name for text in listed for name in _expanded(text)]
+    named += [node.name for node in machine.nodes if wanted.intersection(node.partitions)]
+    return sorted(set(named))
+
+
+@lru_cache(maxsize=64)
+def _expanded(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(expand_nodes(text))
+    except NodeListError:
+        return ()
+
+
+def _flagged(asked: list[tuple[int, str]], past: Past) -> list[tuple[int, float, Avoid]]:
+    """Each with its place in `asked` and its chance."""
+    if not asked:
+        return []
+    frame = pl.DataFrame(asked, schema={"at": pl.Int64, "node": pl.String}, orient="row")
+    told = pl.concat([frame, past.node_outcomes(frame)], how="horizontal").with_row_index("place")
+    found = []
+    for row in told.filter(pl.max_horizontal("failed", "crashes") >= FEWEST).iter_rows(named=True):
+        by_failures = _tail(row["failed"], row["expected"])
+        by_crashes = _tail(row["crashes"], row["crashes_expected"])
+        chance = 2 * min(by_failures, by_crashes) * max(row["nodes"], 1)  # two looks at each node
+        if chance <= CHANCE:
+            why = _crashed(row) if by_crashes < by_failures else _failed(row)
+            found.append((row["place"], chance, Avoid(node=row["node"], why=why)))
+    return found
+
+
+def _failed(row: dict[str, float]) -> str:
+    return (
+        f"{row['failed']} of the {row['ended']} jobs that ended on it in the last 7 days failed, where "
+        f"{row['expected']:.1f} were to be expected of these jobs"
+    )
+
+
+def _crashed(row: dict[str, float]) -> str:
+    return (
+        f"it crashed {row['crashes']} times under the {row['ended']} jobs that ended on it in the last 7 days, where "
+        f"{row['crashes_expected']:.1f} were to be expected"
+    )
+
+
+def _tail(number: int, mean: float) -> float:
+    """The chance of so many failures or more where `mean` are expected: Poisson, which is never too bold.
+
+    Each failure is a coin of its own chance, known before it falls; their sum spreads less than Poisson's.
+    """
+    if number < FEWEST or number <= mean:
+        return 1.0
+    if mean <= 0:
+        return 0.0
+    total, term = 0.0, exp(-mean + number * log(mean) - lgamma(number + 1))
+    while number < 10_000 and term > total * 1e-9:
+        total, number = total + term, number + 1
+        term *= mean / number
+    return min(1.0, total)

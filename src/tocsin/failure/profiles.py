@@ -1,0 +1,224 @@
+"""Job profiles: groups of jobs that ask for the same (known at `submit`) or used the same (known at `end`)."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tocsin.core.errors import ModelError
+from tocsin.failure.profiles_clusters import Clusters, Curves, Method, count_clusters, fit_clusters
+from tocsin.failure.profiles_columns import COLUMNS, Column, Kind, table
+from tocsin.failure.profiles_words import names_of
+
+__all__ = ["FEWEST", "Profile", "Profiles"]
+
+FEWEST = 50
+MOST_ROWS = 20_000
+_LEAST_KNOWN = 0.5
+"""A field that fewer jobs tell says nothing of a profile."""
+_EDGES = (0.01, 0.5, 0.99)
+_BESIDE = 1.1
+"""So far beyond the edge of its profile a value is unusual: rounding to the next size is not."""
+
+_over = pl.col("outcome").is_not_null() & pl.col("start").is_not_null()
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    name: str
+    jobs: int
+    bounds: Mapping[str, tuple[float, float, float]]
+    """Of each column: the value that 1 %, half and 99 % of its jobs do not exceed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Profiles from the smallest jobs to the largest."""
+
+    kind: Kind
+    names: tuple[str, ...]
+    """The columns that they are told apart by."""
+    fill: NDArray[np.float64]
+    """The scaled value that stands for what a job does not tell: the median."""
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    clusters: Clusters
+    profiles: tuple[Profile, ...]
+    curves: Curves
+    left_out: Mapping[str, str]
+    rows: int
+
+    @classmethod
+    def fit(
+        cls, jobs: pl.DataFrame, kind: Kind = "request", *, method: Method = "mixture", seed: int = 0
+    ) -> "Profiles":
+        """Profiles of these jobs; of the usage, those of finished jobs only.
+
+        The number is the larger of the two at which K-means' distortion and the mixture's BIC bend: both fall on with
+        every further cluster, because jobs ask for round numbers.
+        """
+        known = jobs.filter(_over) if kind == "usage" else jobs
+        if known.height < FEWEST:
+            which = "finished jobs" if kind == "usage" else "jobs"
+            raise ModelError(f"{known.height:,} {which} are too few for profiles; {FEWEST} are needed")
+        values = table(known, COLUMNS[kind])
+        used, left_out = _useful(values, kind)
+        raw = (
+            np.stack([COLUMNS[kind][c].scaled(values[:, c]) for c in used], axis=1)
+            if used
+            else np.zeros((len(values), 0))
+        )
+        fill = np.nanmedian(raw, axis=0)
+        full = np.where(np.isnan(raw), fill, raw)
+        centre, scale = full.mean(axis=0), full.std(axis=0)
+        points = (full - centre) / scale
+        sample = points[np.linspace(0, len(points) - 1, min(MOST_ROWS, len(points))).astype(np.int64)]
+        curves = count_clusters(sample, seed) if used else Curves([1], [1.0], [0.0], 1, 1)
+        number = max(curves.elbow, curves.bic_knee)
+        clusters = (
+            fit_clusters(sample, number, method, seed) if used else Clusters("kmeans", np.zeros((1, 0)))
+        )
+        clusters = clusters.ordered(np.argsort(clusters.centres.mean(axis=1) if used else [0], kind="stable"))
+        numbers = clusters.assign(points)
+        return cls(
+            kind=kind,
+            names=tuple(COLUMNS[kind][c].name for c in used),
+            fill=fill,
+            centre=centre,
+            scale=scale,
+            clusters=clusters,
+            profiles=_described(known, values, numbers, len(clusters.centres), kind),
+            curves=curves,
+            left_out=left_out,
+            rows=known.height,
+        )
+
+    def numbers(self, jobs: pl.DataFrame) -> pl.Series:
+        """The place of each job's profile, from 0; null where a job tells none of the columns, or has no usage yet."""
+        raw = np.full((jobs.height, len(self.names)), np.nan)
+        values = table(jobs, self._columns)
+        for place, column in enumerate(self._columns):
+            raw[:, place] = column.scaled(values[:, place])
+        points = (np.where(np.isnan(raw), self.fill, raw) - self.centre) / self.scale
+        told = pl.Series(~np.isnan(raw).all(axis=1) if self.names else np.ones(jobs.height, dtype=bool))
+        if self.kind == "usage":
+            told &= jobs.select(_over).to_series()
+        return pl.select(
+            pl.when(told).then(pl.Series(self.clusters.assign(points))).alias("profile")
+        ).to_series()
+
+    def assign(self, jobs: pl.DataFrame) -> pl.Series:
+        """The name of each job's profile."""
+        names = {number: profile.name for number, profile in enumerate(self.profiles)}
+        return self.numbers(jobs).replace_strict(names, return_dtype=pl.String)
+
+    def unusual(self, job: pl.DataFrame) -> list[str]:
+        """What of one job lies outside what nearly all jobs of its profile have, in sentences."""
+        number = self.numbers(job)[0]
+        if number is None:
+            return []
+        profile = self.profiles[number]
+        values = table(job.head(1), COLUMNS[self.kind])[0]
+        said = []
+        for column, value in zip(COLUMNS[self.kind], values.tolist(), strict=True):
+            if column.name not in profile.bounds or np.isnan(value):
+                continue
+            low, _, high = profile.bounds[column.name]
+            margin = _BESIDE if column.logarithmic else 1.0
+            if value > high * margin or value < low / margin:
+                usual = f"{column.shown(low)} to {column.shown(high)}" if low < high else column.shown(low)
+                said.append(f"{column.words}: {column.shown(value)}, where 98 % of its profile have {usual}")
+        return said
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        return tuple(column for column in COLUMNS[self.kind] if column.name in self.names)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "columns": list(self.names),
+            "fill": self.fill.tolist(),
+            "centre": self.centre.tolist(),
+            "scale": self.scale.tolist(),
+            "clusters": self.clusters.to_json(),
+            "profiles": [asdict(profile) for profile in self.profiles],
+            "curves": asdict(self.curves),
+            "left_out": dict(self.left_out),
+            "rows": self.rows,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "Profiles":
+        """What `to_json` wrote; anything else is refused."""
+        try:
+            kind = cast("Kind", document["kind"])
+            names = tuple(column.name for column in COLUMNS[kind] if column.name in document["columns"])
+            fill, centre, scale = (
+                np.array(document[n], dtype=np.float64) for n in ("fill", "centre", "scale")
+            )
+            profiles = tuple(
+                Profile(str(p["name"]), int(p["jobs"]), {str(c): _three(b) for c, b in p["bounds"].items()})
+                for p in document["profiles"]
+            )
+            clusters = Clusters.from_json(document["clusters"], len(names))
+            shapes_fit = all(a.shape == (len(names),) and np.isfinite(a).all() for a in (fill, centre, scale))
+            if (
+                not shapes_fit
+                or not (scale > 0).all()
+                or len(clusters.centres) != len(profiles)
+                or not profiles
+            ):
+                raise ValueError
+            return cls(
+                kind, names, fill, centre, scale, clusters, profiles,
+                Curves(**document["curves"]), dict(document["left_out"]), int(document["rows"]),
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise ModelError(
+                f"{str(dict(document))[:80]} are no profiles; restore the model from a backup or train again"
+            ) from None
+
+
+def _three(bounds: Any) -> tuple[float, float, float]:
+    low, middle, high = bounds
+    return float(low), float(middle), float(high)
+
+
+def _useful(values: NDArray[np.float64], kind: Kind) -> tuple[list[int], dict[str, str]]:
+    """Columns that enough jobs tell and that differ among them; and why the others are left out."""
+    used: list[int] = []
+    left_out: dict[str, str] = {}
+    for place, column in enumerate(COLUMNS[kind]):
+        told = values[~np.isnan(values[:, place]), place]
+        if len(told) < _LEAST_KNOWN * len(values):
+            left_out[column.words] = f"{len(told):,} of {len(values):,} jobs tell it"
+        elif np.ptp(column.scaled(told)) < 1e-9:
+            left_out[column.words] = f"the same in every job: {column.shown(told[0])}"
+        else:
+            used.append(place)
+    if not used and not any(reason.startswith("the same") for reason in left_out.values()):
+        other = "usage" if kind == "request" else "request"
+        raise ModelError(
+            f"these jobs tell nothing of their {kind}; the {other} profile may do (--kind {other})"
+        )
+    return used, left_out
+
+
+def _described(
+    jobs: pl.DataFrame, values: NDArray[np.float64], numbers: NDArray[np.int64], count: int, kind: Kind
+) -> tuple[Profile, ...]:
+    names = names_of(jobs, pl.Series(numbers), count)
+    profiles = []
+    for number, name in enumerate(names):
+        rows = values[numbers == number]
+        bounds = {}
+        for place, column in enumerate(COLUMNS[kind]):
+            told = rows[~np.isnan(rows[:, place]), place]
+            if len(told):
+                bounds[column.name] = _three(np.quantile(told, _EDGES, method="inverted_cdf").tolist())
+        profiles.append(Profile(name, len(rows), bounds))
+    return tuple(profiles)

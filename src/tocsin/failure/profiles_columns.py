@@ -1,0 +1,128 @@
+"""What a profile is made of: the fields of a request, or of a finished job's usage, as columns on a fair scale."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tocsin.core.units import UNLIMITED
+
+__all__ = [
+    "COLUMNS",
+    "Column",
+    "Kind",
+    "cpus",
+    "duration",
+    "memory",
+    "memory_of",
+    "run_time",
+    "table",
+    "wait",
+    "whole",
+]
+
+Kind = Literal["request", "usage"]
+
+_YEAR = 365 * 86_400
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(40), duration(720), duration(3600), duration(200_000)
+    ('40 s', '12 min', '1 h', '2.3 days')
+    """
+    for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= (2 * size if unit == "days" else 0.995 * size):
+            return f"{_short(seconds / size)} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def memory(amount: float) -> str:
+    """
+    >>> memory(4 * 2**30), memory(1.5 * 2**20)
+    ('4 GB', '1.5 MB')
+    """
+    for unit, size in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20)):
+        if amount >= 0.995 * size:
+            return f"{_short(amount / size)} {unit}"
+    return f"{amount / 1024:.0f} KB"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 9.95 or abs(value - round(value)) < 0.05 else f"{value:.1f}"
+
+
+def whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    words: str
+    make: pl.Expr
+    shown: Callable[[float], str]
+    logarithmic: bool = True
+    """Twice as much is as far at 2 CPUs as at 200."""
+
+    def scaled(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        return np.log2(values + 1) if self.logarithmic else values
+
+
+def _known(field: str) -> pl.Expr:
+    """Zero of these stands for nothing, or for all that the node has."""
+    return pl.when(pl.col(field) > 0).then(pl.col(field))
+
+
+_limit = pl.when(pl.col("time_limit") == UNLIMITED).then(_YEAR).otherwise(_known("time_limit"))
+run_time = pl.coalesce("elapsed", pl.col("end") - pl.col("start"))
+wait = (pl.col("start") - pl.col("submit")).clip(lower_bound=0)
+cpus = pl.coalesce(_known("alloc_cpus"), _known("req_cpus"))
+memory_of = pl.coalesce(_known("alloc_memory"), _known("req_memory"))
+
+COLUMNS: Mapping[Kind, tuple[Column, ...]] = {
+    "request": (
+        Column("cpus", "CPUs asked for", _known("req_cpus"), whole),
+        Column("nodes", "nodes asked for", _known("req_nodes"), whole),
+        Column("memory", "memory asked for on each node", _known("req_memory"), memory),
+        Column("gpus", "GPUs asked for", pl.col("req_gpus"), whole),
+        Column("time", "time asked for", _limit, duration),
+    ),
+    "usage": (
+        Column("cpus", "CPUs", cpus, whole),
+        Column("memory", "memory on each node", memory_of, memory),
+        Column("run_time", "run time", run_time, duration),
+        Column("wait", "wait", wait, duration),
+        Column("peak", "peak memory", _known("max_memory"), memory),
+        Column(
+            "busy",
+            "share of its CPUs' time that was used",
+            (pl.col("cpu_seconds") / (run_time.cast(pl.Float64) * cpus)).clip(0, 1),
+            _share,
+            logarithmic=False,
+        ),
+        Column(
+            "time_used",
+            "share of its time limit that was used",
+            (run_time / _limit).clip(0, 1),
+            _share,
+            False,
+        ),
+    ),
+}
+"""The fields of HPE's profiles (section VI: CPUs, memory, run time, wait), with what else the kind knows."""
+
+
+def table(jobs: pl.DataFrame, columns: tuple[Column, ...]) -> NDArray[np.float64]:
+    """The columns' values, one row a job; NaN is what is not told."""
+    made = jobs.select(column.make.cast(pl.Float64).alias(column.name) for column in columns)
+    values = made.fill_null(float("nan")).to_numpy().astype(np.float64)
+    values[~np.isfinite(values) | (values < 0)] = np.nan  # a clock that went back, a division by zero
+    return values

@@ -1,0 +1,226 @@
+"""What a job will need: run time and peak memory, as a median and a bound that holds for 95 of 100.
+
+Only jobs that completed teach: one that was stopped at its limit tells what did not do, not what would have done. The
+bound is of the need, so it may lie above the request.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tocsin.core.errors import ModelError
+from tocsin.core.outcomes import Outcome
+from tocsin.core.units import UNLIMITED, format_duration
+from tocsin.core.verdict import MemoryRange, Resources, RuntimeRange
+from tocsin.failure.conformal import conformal_offset
+from tocsin.failure.shortages import shown_memory
+from tocsin.models.engines import Booster, Floats, Matrix, engine
+
+__all__ = ["FILE", "KINDS", "Kind", "Need", "ResourceModel", "wasted"]
+
+FILE = "resources.json"
+VERSION = 1
+LEVEL = 0.95
+ROWS = 40_000
+"""The latest rows teach; more of them are slower and no better, for history tells of the older ones."""
+FEWEST = 50
+HELD_BACK = 0.15
+"""The last share of the rows is not learned from: on it the bound is calibrated."""
+ROUNDS = 60
+_PARAMETERS = {
+    "objective": "quantile",
+    "num_leaves": 31,
+    "learning_rate": 0.12,
+    "feature_fraction": 0.3,
+    "bagging_fraction": 0.5,
+    "max_bin": 63,
+}
+_MOST = 2.0**62
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One resource: what was used of it, and what was asked for."""
+
+    name: str
+    used: str
+    asked: str
+    least: int
+    """What was used, where it was measured."""
+
+
+KINDS = (
+    Kind("runtime_seconds", "elapsed", "time_limit", 0),
+    # Slurm writes 0 for a job that ended before its first sample; no process uses so little.
+    Kind("memory_bytes", "max_memory", "req_memory", 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """For each row the median and the bound, in seconds or bytes."""
+
+    p50: Floats
+    p95: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantiles:
+    p50: Booster
+    p95: Booster
+    offset: float
+    """Of the bound, in logarithms: what the calibration added."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceModel:
+    """A resource that too few jobs record is not foreseen: it has no entry."""
+
+    quantiles: Mapping[str, _Quantiles]
+
+    @classmethod
+    def fit(cls, X: Matrix, jobs: pl.DataFrame, *, seed: int, threads: int) -> "ResourceModel":
+        """`X` and `jobs` row by row in the order of time, outcomes known; the last rows calibrate."""
+        found = {kind.name: _fitted(kind, X, jobs, seed, threads) for kind in KINDS}
+        return cls({name: quantiles for name, quantiles in found.items() if quantiles is not None})
+
+    def predict(self, X: Matrix) -> dict[str, Need]:
+        return {
+            name: Need(_amount(q.p50.predict(X)), _amount(q.p95.predict(X) + q.offset))
+            for name, q in self.quantiles.items()
+        }
+
+    def scores(self, X: Matrix, jobs: pl.DataFrame) -> dict[str, Floats]:
+        """How far the use lies above the bound before its offset, in logarithms; NaN where a job did not complete."""
+        return {
+            kind.name: _use(kind, jobs) - self.quantiles[kind.name].p95.predict(X)
+            for kind in KINDS
+            if kind.name in self.quantiles
+        }
+
+    def recalibrated(self, scores: Mapping[str, Floats]) -> "ResourceModel":
+        """The same model with the offsets that these later rows ask for, in the order of time."""
+        return ResourceModel(
+            {
+                name: replace(q, offset=conformal_offset(scores[name], level=LEVEL)) if name in scores else q
+                for name, q in self.quantiles.items()
+            }
+        )
+
+    def resources(self, X: Matrix, jobs: pl.DataFrame) -> list[Resources]:
+        """What to say of each job, beside what it asks for."""
+        need = self.predict(X)
+        runtime = self._ranges(need, KINDS[0], jobs)
+        memory = self._ranges(need, KINDS[1], jobs)
+        return [
+            Resources(
+                runtime_seconds=RuntimeRange(p50=time[0], p95=time[1], requested=time[2]) if time else None,
+                memory_bytes=MemoryRange(p50=size[0], p95=size[1], requested=size[2]) if size else None,
+            )
+            for time, size in zip(runtime, memory, strict=True)
+        ]
+
+    def save(self, folder: Path) -> None:
+        document = {
+            "version": VERSION,
+            "quantiles": {name: {"offset": q.offset} for name, q in sorted(self.quantiles.items())},
+        }
+        (folder / FILE).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
+        for name, q in self.quantiles.items():
+            for part in ("p50", "p95"):
+                getattr(q, part).save(folder / f"{name}-{part}.txt")
+
+    @classmethod
+    def load(cls, folder: Path, *, threads: int) -> "ResourceModel":
+        path, lightgbm = folder / FILE, engine("lightgbm")
+        try:
+            document = json.loads(path.read_text("utf-8"))
+            if document["version"] != VERSION:
+                raise ValueError(f"it is not of version {VERSION}")
+            return cls(
+                {
+                    kind.name: _Quantiles(
+                        p50=lightgbm.load(folder / f"{kind.name}-p50.txt", threads=threads),
+                        p95=lightgbm.load(folder / f"{kind.name}-p95.txt", threads=threads),
+                        offset=float(document["quantiles"][kind.name]["offset"]),
+                    )
+                    for kind in KINDS
+                    if kind.name in document["quantiles"]
+                }
+            )
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ModelError(f"{path} cannot be read: {str(error)[:200]}; train again") from None
+
+    def _ranges(
+        self, need: Mapping[str, Need], kind: Kind, jobs: pl.DataFrame
+    ) -> list[tuple[int, int, int | None] | None]:
+        if kind.name not in need:
+            return [None] * jobs.height
+        p50, p95 = need[kind.name].p50, need[kind.name].p95
+        asked = jobs[kind.asked].to_list()
+        return [
+            (int(middle), int(bound), None if limit is None or limit < 0 else limit)
+            for middle, bound, limit in zip(np.rint(np.minimum(p50, p95)), np.ceil(p95), asked, strict=True)
+        ]
+
+
+def wasted(resources: Resources) -> list[str]:
+    """What of the request would lie idle even if the job needed as much as its bound; a sentence for each resource."""
+    said = []
+    time, memory = resources.runtime_seconds, resources.memory_bytes
+    if time is not None and time.requested and time.p95 < time.requested < UNLIMITED:
+        said.append(
+            f"asks for {format_duration(time.requested)} and will hardly run longer than {format_duration(time.p95)} "
+            f"(half of such jobs end within {format_duration(time.p50)}): {1 - time.p95 / time.requested:.0%} of the time "
+            "would be wasted"
+        )
+    if memory is not None and memory.requested and memory.p95 < memory.requested < UNLIMITED:
+        said.append(
+            f"asks for {shown_memory(memory.requested)} on each node and will hardly use more than {shown_memory(memory.p95)} "
+            f"(half of such jobs use at most {shown_memory(memory.p50)}): {1 - memory.p95 / memory.requested:.0%} of the memory "
+            "would be wasted"
+        )
+    return said
+
+
+def _fitted(kind: Kind, X: Matrix, jobs: pl.DataFrame, seed: int, threads: int) -> _Quantiles | None:
+    use = _use(kind, jobs)
+    rows = np.flatnonzero(~np.isnan(use))[-ROWS:]
+    cut = len(rows) - int(len(rows) * HELD_BACK)
+    teach, later = rows[:cut], rows[cut:]
+    if len(rows) < FEWEST or np.unique(use[teach]).size < 2:
+        return None
+
+    def quantile(level: float) -> Booster:
+        return engine("lightgbm").train(
+            X[teach],
+            use[teach],
+            parameters={**_PARAMETERS, "alpha": level, "min_data_in_leaf": _leaf(len(teach))},
+            seed=seed,
+            threads=threads,
+            rounds=ROUNDS,
+        )
+
+    bound = quantile(LEVEL)
+    offset = conformal_offset(use[later] - bound.predict(X[later]), level=LEVEL)
+    return _Quantiles(quantile(0.5), bound, offset)
+
+
+def _leaf(rows: int) -> int:
+    """A leaf holds enough rows to tell one in twenty, where there are enough."""
+    return max(5, min(50, rows // 50))
+
+
+def _use(kind: Kind, jobs: pl.DataFrame) -> Floats:
+    """In logarithms; NaN for a job that did not complete or whose use is not known."""
+    good = (pl.col("outcome") == str(Outcome.COMPLETED)) & (pl.col(kind.used) >= kind.least)
+    amount = pl.when(good).then(pl.col(kind.used)).cast(pl.Float64).fill_null(float("nan"))
+    return np.asarray(np.log1p(jobs.select(amount).to_series().to_numpy()), dtype=np.float64)
+
+
+def _amount(logs: Floats) -> Floats:
+    return np.asarray(np.clip(np.expm1(np.minimum(logs, 60.0)), 0.0, _MOST))

@@ -1,0 +1,221 @@
+"""At which requests jobs of a kind ran out of memory or time, and at which they completed: what the next one must ask for."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.errors import ModelError
+from tocsin.core.outcomes import Outcome
+from tocsin.core.units import UNLIMITED, format_duration, format_memory
+
+__all__ = ["FILE", "Shortage", "Shortages", "nice_memory", "nice_time", "shown_memory"]
+
+FILE = "shortages.json"
+VERSION = 1
+FEWEST = 2
+"""Jobs that ran out of it; one may have been an accident."""
+OFTEN = 0.5
+"""Share of such jobs among those that speak, from which on more is advised."""
+SELDOM = 0.1
+"""At most this share may have run out at a request for it to be advised."""
+MORE = 2.0
+"""Where no job of the kind got by, so many times the largest request that did not do."""
+MARGIN = 1.2
+"""Above the largest use of those that completed."""
+MOST_GROUPS = 3000
+MOST_REQUESTS = 16
+"""Different requests of one kind that are kept, the most frequent."""
+
+_KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "script": (("script",), "with this very script"),
+    "name": (("user", "name"), "of this user with this name"),
+    "executable": (("user", "executable"), "of this user with this executable"),
+    "size": (("user", "req_cpus"), "of this user with so many CPUs"),
+}
+"""What makes jobs of one kind, the closest first; the size alone only where a log tells nothing of what was run."""
+
+
+def nice_memory(amount: float) -> int:
+    """Rounded up to what people write: whole megabytes, and no more than five binary digits."""
+    whole = max(int(amount), 1)
+    step = max(2**20, 1 << max(whole.bit_length() - 5, 0))
+    return -(-whole // step) * step
+
+
+def nice_time(seconds: float) -> int:
+    """Rounded up to whole five minutes, from two hours on to quarters, from a day on to hours."""
+    step = 300 if seconds <= 7200 else 900 if seconds <= 86400 else 3600
+    return -(-int(seconds) // step) * step
+
+
+def shown_memory(amount: int) -> str:
+    """In whole megabytes, rounded up."""
+    return format_memory(-(-amount // 2**20) * 2**20)
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    used: str
+    ran_out: pl.Expr
+    words: str
+    nice: Callable[[float], int]
+    shown: Callable[[int], str]
+
+
+_AT_LIMIT = pl.col("outcome").is_in([str(Outcome.FAILED), str(Outcome.CANCELLED)]) & (
+    pl.col("elapsed") >= pl.col("time_limit")
+)
+"""Archives have no word for a job that its limit stopped."""
+
+_RESOURCES: Mapping[str, _Resource] = {
+    "req_memory": _Resource(
+        "max_memory",
+        pl.col("outcome") == str(Outcome.OUT_OF_MEMORY),
+        "ran out of memory with {} on each node",
+        nice_memory,
+        shown_memory,
+    ),
+    "time_limit": _Resource(
+        "elapsed",
+        (pl.col("outcome") == str(Outcome.TIMEOUT)) | _AT_LIMIT,
+        "ran out of time with {}",
+        nice_time,
+        format_duration,
+    ),
+}
+"""By the field that asks for it."""
+
+_Request = tuple[int, int, int, int]
+"""What was asked for, how many ran out of it, how many completed, and the most that these used (0: unknown)."""
+_Key = tuple[str | int, ...]
+_Groups = Mapping[_Key, list[_Request]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A request that jobs of this kind run out of."""
+
+    value: int
+    """What to ask for."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shortages:
+    """By field and kind; only kinds of which a job ran out are kept."""
+
+    requests: Mapping[str, Mapping[str, _Groups]]
+
+    @classmethod
+    def fit(cls, jobs: pl.DataFrame) -> "Shortages":
+        return cls(
+            {
+                field: {kind: _counted(jobs, field, fields) for kind, (fields, _) in _KINDS.items()}
+                for field in _RESOURCES
+            }
+        )
+
+    def of(self, job: Mapping[str, Any]) -> dict[str, Shortage]:
+        """The fields of a job's request at which, or above which, jobs of its kind ran out."""
+        named = any(job[name] is not None for name in ("script", "name", "executable"))
+        found: dict[str, Shortage] = {}
+        for field, kinds in self.requests.items():
+            for kind, (fields, words) in _KINDS.items():
+                requests = kinds[kind].get(tuple(job[name] for name in fields))
+                if requests is None or (named and kind == "size"):
+                    continue
+                if short := _short(requests, job[field], _RESOURCES[field], words):
+                    found.setdefault(field, short)
+        return found
+
+    def save(self, folder: Path) -> None:
+        requests = {
+            field: {
+                kind: [[list(key), rows] for key, rows in sorted(groups.items())]
+                for kind, groups in kinds.items()
+            }
+            for field, kinds in self.requests.items()
+        }
+        document = {"version": VERSION, "requests": requests}
+        (folder / FILE).write_text(json.dumps(document, sort_keys=True) + "\n", "utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Shortages":
+        path = folder / FILE
+        try:
+            document = json.loads(path.read_text("utf-8"))
+            if document["version"] != VERSION:
+                raise ValueError(f"it is not of version {VERSION}")
+            saved = document["requests"]
+            return cls(
+                {field: {kind: dict(_groups(saved[field][kind])) for kind in _KINDS} for field in _RESOURCES}
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ModelError(f"{path} cannot be read: {str(error)[:200]}; train again") from None
+
+
+def _short(requests: list[_Request], asked: int | None, of: _Resource, words: str) -> Shortage | None:
+    """More never made a job run out: who failed with more speaks, and who completed with less."""
+    largest = max(amount for amount, out, _, _ in requests if out)
+    asked = asked or largest  # one that names nothing gets what those got that named nothing either
+    out, done = _speaking(requests, asked)
+    if out < FEWEST or out < OFTEN * (out + done):
+        return None
+    enough = sorted(a for a, _, completed, _ in requests if a > asked and completed and _enough(requests, a))
+    used = max(most for *_, most in requests)
+    advised = enough[0] if enough else of.nice(max(MORE * largest, MARGIN * used))
+    got_by = (
+        f"those that asked for {of.shown(advised)} completed"
+        if enough
+        else f"none is known to have completed with more, so {of.shown(advised)} is a guess"
+    )
+    ran_out = of.words.format(of.shown(asked))
+    return Shortage(advised, f"{out} of {out + done} earlier jobs {words} {ran_out} or more; {got_by}")
+
+
+def _speaking(requests: list[_Request], asked: int) -> tuple[int, int]:
+    out = sum(number for amount, number, _, _ in requests if amount >= asked)
+    return out, sum(number for amount, _, number, _ in requests if amount <= asked)
+
+
+def _enough(requests: list[_Request], amount: int) -> bool:
+    out, done = _speaking(requests, amount)
+    return out <= SELDOM * (out + done)
+
+
+def _counted(jobs: pl.DataFrame, field: str, fields: tuple[str, ...]) -> dict[_Key, list[_Request]]:
+    of = _RESOURCES[field]
+    out, done = of.ran_out.fill_null(False), pl.col("outcome") == str(Outcome.COMPLETED)
+    told = (
+        jobs.filter(
+            out | done,
+            (pl.col(field) > 0) & (pl.col(field) < UNLIMITED),
+            *(pl.col(name).is_not_null() for name in fields),
+        )
+        .group_by(*fields, field)
+        .agg(out=out.sum(), done=done.sum(), used=pl.col(of.used).filter(done).max())
+        .with_columns(lost=pl.col("out").sum().over(fields), jobs=pl.col("out") + pl.col("done"))
+        .filter(pl.col("lost") > 0)
+        .sort("lost", *fields, "jobs", field, descending=[True, *(False for _ in fields), True, False])
+    )
+    found: dict[_Key, list[_Request]] = {}
+    for row in told.iter_rows(named=True):
+        key = tuple(row[name] for name in fields)
+        if key not in found and len(found) == MOST_GROUPS:
+            break
+        requests = found.setdefault(key, [])
+        if len(requests) < MOST_REQUESTS:
+            requests.append((row[field], row["out"], row["done"], max(row["used"] or 0, 0)))
+    return {key: requests for key, requests in found.items() if any(out for _, out, _, _ in requests)}
+
+
+def _groups(saved: list[Any]) -> Iterator[tuple[_Key, list[_Request]]]:
+    for key, requests in saved:
+        rows = [(int(a), int(out), int(done), int(used)) for a, out, done, used in requests]
+        if not any(out for _, out, _, _ in rows):
+            raise ValueError("a kind of which none ran out")
+        yield tuple(key), rows

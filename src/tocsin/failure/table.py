@@ -1,0 +1,104 @@
+"""The table of a model's features: what a job tells by expressions made once, what its past tells by plain copies."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tocsin.failure.features import FEATURES, Clock, Common, Told
+from tocsin.models.engines import Floats, Matrix
+
+__all__ = ["FeatureTable"]
+
+_FEW = 100
+"""Rows up to which it costs less to copy all columns than to choose some."""
+
+
+class FeatureTable:
+    """Made once for a model, and the same for one job as for a million.
+
+    A query of polars costs some microseconds for each of its expressions, whatever the number of rows; most features
+    are statistics of the past as they are, and need none.
+    """
+
+    def __init__(self, names: Sequence[str], *, zone: str, codes: Mapping[str, Mapping[str, float]]) -> None:
+        """`codes` has for each coded field the number of each value that is known."""
+        self._width = len(names)
+        told = [(n, make) for n, name in enumerate(names) if isinstance(make := _make(name), Told)]
+        self._plain = [(n, make.column) for n, make in told if make == Told(make.column)]
+        self._made = [(n, make) for n, make in told if make != Told(make.column)]
+        self.reads = tuple(dict.fromkeys(make.column for _, make in told))
+        """The statistics of the past that it takes."""
+        own = {n: name for n, name in enumerate(names) if not isinstance(_make(name), Told)}
+        wanted = list(dict.fromkeys((*own.values(), *(make.over for _, make in told if make.over))))
+        self._expressions = [_expression(name, zone, codes).cast(pl.Float64).alias(name) for name in wanted]
+        self._own = [(n, wanted.index(name)) for n, name in own.items()]
+        self._asked = {name: n for n, name in enumerate(wanted)}
+        self._shares = {
+            n: np.array([*codes.get(make.field, {}).values(), np.nan])
+            for n, name in enumerate(wanted)
+            if isinstance(make := _make(name), Common)
+        }
+
+    def values(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Matrix:
+        """A row for each job, column by column in memory; what is not known is NaN."""
+        found = np.empty((jobs.height, self._width), np.float32, order="F")
+        own = jobs.select(self._expressions).to_numpy() if self._expressions else np.empty((jobs.height, 0))
+        past, places = self._of_history(history)
+        # Rows of the transposed tables, which lie together in memory.
+        mine, told, into = own.T, past.T, found.T
+        with np.errstate(all="ignore"):  # a nonsensical request may be beyond all numbers of this size
+            for place, source in self._own:
+                values = mine[source]
+                if source in self._shares:  # told as a place among the values that are known
+                    values = self._shares[source][np.nan_to_num(values, nan=-1).astype(np.int64)]
+                into[place] = values
+            for place, column in self._plain:
+                into[place] = told[places[column]]
+            for place, make in self._made:
+                over = mine[self._asked[make.over]] if make.over else None
+                into[place] = _derived(make, told[places[make.column]], over)
+        return found
+
+    def _of_history(self, history: pl.DataFrame) -> tuple[Matrix, dict[str, int]]:
+        """Its numbers, and where each statistic stands."""
+        if history.height > _FEW and history.width > len(self.reads):
+            history = history.select(self.reads)
+        return history.to_numpy(), {name: place for place, name in enumerate(history.columns)}
+
+
+def _make(name: str) -> pl.Expr | Clock | Common | Told:
+    return FEATURES[name].make
+
+
+def _expression(name: str, zone: str, codes: Mapping[str, Mapping[str, float]]) -> pl.Expr:
+    make = _make(name)
+    if isinstance(make, Clock):
+        return _clock(make.part, zone)
+    if isinstance(make, Common):
+        known = pl.Enum(list(codes.get(make.field, {})))
+        return pl.col(make.field).cast(pl.String).cast(known, strict=False).to_physical()
+    assert isinstance(make, pl.Expr), "what the past tells is no expression"
+    return make
+
+
+def _clock(part: str, zone: str) -> pl.Expr:
+    utc = pl.from_epoch("submit", time_unit="s").dt
+    # The way through a zone takes most of the time of all expressions together.
+    local = utc if zone == "UTC" else utc.replace_time_zone("UTC").dt.convert_time_zone(zone).dt
+    if part == "hour":
+        # Multiplied, for polars divides one number otherwise than many: the last bit would differ.
+        return local.hour().cast(pl.Float32) + local.minute().cast(pl.Float32) * (1 / 60)
+    parts = {"weekday": local.weekday, "week": local.week, "month": local.month, "quarter": local.quarter}
+    return parts[part]()
+
+
+def _derived(make: Told, statistic: Matrix, over: Floats | None) -> NDArray[Any]:
+    if over is not None:
+        return over / (statistic + np.float32(1))
+    if make.steps:
+        return np.digitize(np.nan_to_num(statistic), make.steps)
+    assert make.most is not None, "a statistic as it is needs no making"
+    return np.minimum(statistic, np.float32(make.most))

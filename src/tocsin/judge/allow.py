@@ -1,0 +1,151 @@
+"""The allow-list in force: the built-in rules, the store's and those of a file, of which the last good one counts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import SettingsError
+from tocsin.core.units import format_instant
+from tocsin.judge.allow_file import WHO, parse, read
+from tocsin.store.allow import Default, Grant, Kind, grants
+from tocsin.store.database import Store
+
+__all__ = ["DEFAULTS", "AllowBook", "AllowList", "Ruling"]
+
+DEFAULTS: Mapping[str, Default] = {
+    "ai": Default.ALLOWED,
+    "cryptomining": Default.NEVER,
+    "cyber": Default.LISTED,
+}
+"""What holds until an operator says otherwise. An operation that a site adds itself is for listed ones only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Whether a job may run an operation, and the rule that says so, in words."""
+
+    allowed: bool
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllowList:
+    """Rules and permissions as they stand."""
+
+    defaults: Mapping[str, Default] = field(default_factory=dict)
+    grants: Sequence[Grant] = ()
+
+    def default(self, operation: str) -> Default:
+        return self.defaults.get(operation) or DEFAULTS.get(operation, Default.LISTED)
+
+    def ruling(self, operation: str, job: Mapping[str, Any]) -> Ruling:
+        """What holds for a job, at the instant of its submission."""
+        default = self.default(operation)
+        if default is Default.ALLOWED:
+            return Ruling(True, f"{operation} is allowed for everybody")
+        if default is Default.NEVER:
+            return Ruling(False, f"{operation} is never allowed")
+        mine = [g for g in self.grants if g.operation == operation and g.name == job.get(str(g.kind))]
+        for grant in mine:
+            if grant.counts(job["submit"]):
+                return Ruling(True, f"{operation} is for listed ones only, and {_listed(grant)}")
+        who = [f"{kind} {job[str(kind)]}" for kind in WHO if job.get(str(kind))]
+        nobody = f"{' or '.join(who)} is not listed" if who else "nobody knows whose job it is"
+        other = f" ({mine[-1].kind} {mine[-1].name} is {_times(mine[-1])})" if mine else ""
+        return Ruling(False, f"{operation} is for listed ones only, and {nobody}{other}")
+
+
+def _listed(grant: Grant) -> str:
+    why = [part for part in (grant.reason, grant.granted_by and f"granted by {grant.granted_by}") if part]
+    said = f": {', '.join(why)}" if why else ""
+    return f"{grant.kind} {grant.name} is {_times(grant)} ({grant.origin}{said})"
+
+
+def _times(grant: Grant) -> str:
+    words = ["listed"]
+    if grant.since is not None:
+        words.append(f"from {format_instant(grant.since)}")
+    if grant.until is not None:
+        words.append(f"until {format_instant(grant.until)}")
+    return " ".join(words)
+
+
+class AllowBook:
+    """The rules of the store and of a file. A file that is broken is refused, and the last good one stays in force."""
+
+    def __init__(
+        self,
+        store: Store,
+        file: Path | None = None,
+        *,
+        kept: Path | None = None,
+        zone: tzinfo = UTC,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self.store = store
+        self.file = file
+        self.kept = kept
+        """Where the last good file is copied to, so that it outlives this process."""
+        self.zone = zone
+        self._say = say
+        self._seen: object = None
+        self._good: AllowList | None = AllowList() if file is None else None
+        self._trouble = ""
+
+    def current(self) -> AllowList:
+        """All that counts now; SettingsError where the file is broken and no good one is remembered."""
+        self._look()
+        if self._good is None:
+            raise SettingsError(self._trouble)
+        stored = grants(self.store)
+        rules = {
+            grant.operation: Default(grant.name)
+            for grant in stored
+            if grant.kind is Kind.DEFAULT and grant.until is None
+        }
+        listed = [grant for grant in stored if grant.kind is not Kind.DEFAULT]
+        return AllowList({**rules, **self._good.defaults}, [*self._good.grants, *listed])
+
+    def _look(self) -> None:
+        """Read the file again if it is another one than the last time."""
+        if self.file is None:
+            return
+        mark = _mark(self.file)
+        if mark == self._seen:
+            return
+        self._seen = mark
+        try:
+            text = read(self.file)
+            self._good, self._trouble = AllowList(*parse(text, self.file, self.zone)), ""
+        except SettingsError as error:
+            self._trouble = str(error)
+            if self._good is None:
+                self._good = self._remembered()
+            left = "the last good one stays in force" if self._good else "no good one is remembered"
+            if self._say:
+                self._say(f"{error}; {left}")
+            return
+        if self.kept is not None:
+            with suppress(OSError):  # without the copy only a restart would notice
+                partial = self.kept.with_suffix(".new")
+                partial.write_text(text, "utf-8")
+                partial.replace(self.kept)
+
+    def _remembered(self) -> AllowList | None:
+        if self.kept is None or self.file is None:
+            return None
+        try:
+            return AllowList(*parse(self.kept.read_text("utf-8"), self.file, self.zone))
+        except (OSError, SettingsError, UnicodeDecodeError):
+            return None
+
+
+def _mark(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError as error:
+        return error.errno
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode

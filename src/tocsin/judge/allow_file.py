@@ -1,0 +1,136 @@
+"""The file of an allow-list: TOML that is taken as a whole, or refused with the line and the reason."""
+
+import os
+import re
+import stat
+import tomllib
+from contextlib import suppress
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import SettingsError
+from tocsin.store.allow import Default, Grant, Kind
+
+__all__ = ["LARGEST", "WHO", "parse", "read"]
+
+LARGEST = 1024**2
+"""Bytes."""
+WHO = (Kind.USER, Kind.ACCOUNT, Kind.GROUP)
+_KEYS = ("operation", "user", "account", "group", "from", "until", "reason", "granted_by")
+
+
+def read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
+                raise SettingsError(
+                    f"everybody may write to the allow-list {path}, so it is not read; run: chmod o-w {path}"
+                )
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise SettingsError(f"the allow-list {path} cannot be read: {error.strerror}") from None
+    if len(content) > LARGEST:
+        raise SettingsError(f"the allow-list {path} has more than {LARGEST:,} bytes; give the list itself")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise SettingsError(f"the allow-list {path}, line {line}: not UTF-8; save it as UTF-8") from None
+
+
+def parse(text: str, path: Path, zone: tzinfo = UTC) -> tuple[dict[str, Default], list[Grant]]:
+    """The rules that a file has; anything odd is refused with its line. Dates are days of `zone`, the last one included."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"\(at line (\d+).*?\)|at end of document", str(error))
+        line = where[1] if where and where[1] else str(text.count("\n") + 1)
+        reason = re.sub(r"\s*\(at .*\)", "", str(error))
+        raise SettingsError(f"the allow-list {path}, line {line}: {reason}") from None
+    except RecursionError:
+        raise SettingsError(f"the allow-list {path}, line 1: it is nested too deeply") from None
+    places = _Places(text, path)
+    for section in document:
+        if section not in ("default", "allow"):
+            raise places.wrong(None, section, f'"{section}" is neither [default] nor [[allow]]')
+    rules, listed = document.get("default", {}), document.get("allow", [])
+    if not isinstance(rules, dict):
+        raise places.wrong(None, "default", "default is no section; write [default]")
+    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+        raise places.wrong(None, "allow", "allow is no list of sections; write [[allow]] above each")
+    defaults = {}
+    for operation, word in rules.items():
+        if word not in list(Default):
+            raise places.wrong(
+                None, operation, f'{operation} is {word!r}; write "allowed", "listed" or "never"'
+            )
+        defaults[operation] = Default(word)
+    found = [_grant(entry, number, places, zone) for number, entry in enumerate(listed)]
+    return defaults, found
+
+
+def _grant(entry: dict[str, Any], number: int, places: "_Places", zone: tzinfo) -> Grant:
+    for key, value in entry.items():
+        if key not in _KEYS:
+            raise places.wrong(number, key, f'"{key}" is no key of [[allow]]; there are {", ".join(_KEYS)}')
+        if key not in ("from", "until") and not (isinstance(value, str) and value.strip()):
+            raise places.wrong(number, key, f"{key} is {value!r}; it must be text")
+    if "operation" not in entry:
+        raise places.wrong(number, None, "this [[allow]] names no operation")
+    who = [kind for kind in WHO if str(kind) in entry]
+    if len(who) != 1:
+        raise places.wrong(number, None, "this [[allow]] must name one of user, account, group")
+    since = _instant(entry, "from", number, places, zone)
+    until = _instant(entry, "until", number, places, zone)
+    if since is not None and until is not None and since >= until:
+        raise places.wrong(number, "until", "it ends before it begins")
+    return Grant(
+        operation=entry["operation"],
+        kind=who[0],
+        name=entry[str(who[0])],
+        since=since,
+        until=until,
+        reason=entry.get("reason", ""),
+        granted_by=entry.get("granted_by", ""),
+        origin=f"{places.path}, line {places.line(number, None)}",
+    )
+
+
+def _instant(entry: dict[str, Any], key: str, number: int, places: "_Places", zone: tzinfo) -> int | None:
+    value = entry.get(key)
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = date.fromisoformat(value)
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        return int((value if value.tzinfo else value.replace(tzinfo=zone)).timestamp())
+    if isinstance(value, date):
+        day = value + timedelta(days=1) if key == "until" else value
+        return int(datetime.combine(day, time(), zone).timestamp())
+    raise places.wrong(number, key, f"{key} is {value!r}; write a date such as 2026-12-31")
+
+
+class _Places:
+    """Finds the line of what is wrong; TOML readers do not tell."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        self.path = path
+        self._lines = text.split("\n")
+        self._entries = [i for i, line in enumerate(self._lines) if re.match(r"\s*\[\[\s*[\"']?allow", line)]
+
+    def line(self, entry: int | None, key: str | None) -> int:
+        first, last = 0, len(self._lines)
+        if entry is not None and entry < len(self._entries):
+            first = self._entries[entry]
+            last = self._entries[entry + 1] if entry + 1 < len(self._entries) else last
+        if key is not None:
+            spelt = re.compile(rf"\s*\[*\s*[\"']?{re.escape(key)}[\"']?\s*(?:[=.\]]|$)")
+            for number in range(first, last):
+                if spelt.match(self._lines[number]):
+                    return number + 1
+        return first + 1
+
+    def wrong(self, entry: int | None, key: str | None, reason: str) -> SettingsError:
+        return SettingsError(f"the allow-list {self.path}, line {self.line(entry, key)}: {reason}")

@@ -1,0 +1,56 @@
+"""A training run: a failure model from jobs that are known, kept in the registry with its card."""
+
+import time
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from tocsin.core.detector import Budget, Past
+from tocsin.core.stages import Stage
+from tocsin.failure.detector import FailureDetector
+from tocsin.failure.fitted import NAME, FittedFailure
+from tocsin.models.cards import Card
+from tocsin.models.registry import Registry
+from tocsin.models.thresholds import Rule
+
+__all__ = ["Kept", "set_rule", "train_failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A model and the version that it became."""
+
+    version: str
+    model: FittedFailure
+    card: Card
+    in_service: bool
+
+
+def train_failure(
+    jobs: pl.DataFrame,
+    past: Past,
+    registry: Registry,
+    detector: FailureDetector,
+    *,
+    stage: Stage,
+    budget: Budget,
+    seed: int = 0,
+    promote: bool = True,
+) -> Kept:
+    """Learn from these jobs; put it in service, or keep it as one that was only trained."""
+    fitted = detector.fit(jobs, past, stage=stage, seed=seed, budget=budget)
+    return _kept(registry, fitted, promote=promote, why="trained", parent=None)
+
+
+def set_rule(registry: Registry, model: FittedFailure, rule: Rule, *, parent: str) -> Kept:
+    """The champion with another threshold, as a new version: a version never changes."""
+    return _kept(registry, model.with_rule(rule), promote=True, why=f"threshold: {rule}", parent=parent)
+
+
+def _kept(registry: Registry, fitted: FittedFailure, *, promote: bool, why: str, parent: str | None) -> Kept:
+    now = int(time.time())
+    card = replace(fitted.card(created=now), parent=parent)
+    version = registry.add(NAME, fitted.save, card)
+    if promote:
+        registry.promote(NAME, version, why=why, at=now)
+    return Kept(version, fitted, card, promote)

@@ -1,0 +1,199 @@
+"""The curves of a set of predictions, as data of bounded size with a picture of each."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tocsin.models.metrics import BINS, METRICS, Sorted, calibration_error, measure
+from tocsin.models.pictures import histogram, line_chart
+
+__all__ = ["MOST_POINTS", "curves", "pictures_of", "write_curves"]
+
+MOST_POINTS = 200
+_CONFIDENCE_BINS = 20
+_Z = 1.96  # of a 95 % interval
+Floats = NDArray[np.float64]
+
+
+def curves(y: NDArray[Any], p: NDArray[Any], *, threshold: float) -> dict[str, Any]:
+    """Precision and recall, ROC, confidence of both classes, calibration: lists that JSON can hold.
+
+    What has no meaning (one class only, no row) is an empty list with a `reason`.
+    """
+    rows = Sorted(y, p)
+    hits, alarms = np.cumsum(rows.positive), np.cumsum(rows.total)
+    failing = float(hits[-1]) if len(hits) else 0.0
+    good = float(alarms[-1]) - failing if len(hits) else 0.0
+    above = int(np.searchsorted(-rows.p, -threshold, side="right"))
+    found, called = (float(hits[above - 1]), float(alarms[above - 1])) if above else (0.0, 0.0)
+    return {
+        "rows": int(failing + good),
+        "positive": int(failing),
+        "threshold": float(threshold),
+        "at_threshold": {
+            "alarms": int(called),
+            "precision": found / called if called else None,
+            "recall": found / failing if failing else None,
+            "false_positive_rate": (called - found) / good if good else None,
+        },
+        "pr": _pr(rows, hits, alarms, failing) | _area("average_precision", y, p),
+        "roc": _roc(rows, hits, alarms, failing, good) | _area("auc", y, p),
+        "confidence": _confidence(rows),
+        "calibration": _calibration(rows) | {"error": calibration_error(y, p) if len(hits) else None},
+    }
+
+
+def write_curves(
+    folder: Path, y: NDArray[Any], p: NDArray[Any], *, threshold: float, title: str
+) -> dict[str, Any]:
+    """Write `curves.json`, `pr.svg`, `roc.svg`, `confidence.svg` and `calibration.svg`; returns the data."""
+    found = curves(y, p, threshold=threshold)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "curves.json").write_text(json.dumps(found, allow_nan=False) + "\n", encoding="utf-8")
+    for name, picture in pictures_of(found, title=title).items():
+        (folder / name).write_text(picture, encoding="utf-8")
+    return found
+
+
+def pictures_of(found: dict[str, Any], *, title: str) -> dict[str, str]:
+    """The SVG of each curve, by the name of its file."""
+    at, rows, unit = found["at_threshold"], found["rows"], (0.0, 1.02)
+    base = found["positive"] / rows if rows else 0.0
+    pr, roc, confidence, calibration = (found[name] for name in ("pr", "roc", "confidence", "calibration"))
+    here = f"threshold {found['threshold']:.3g}"
+    error = f"calibration error {_shown(calibration['error'])}"
+    return {
+        "pr.svg": line_chart(
+            f"Precision and recall: {title}",
+            "recall (share of the failing jobs that ring)",
+            "precision (share of the alarms that are right)",
+            {f"average precision {_shown(pr['average_precision'])}": (pr["recall"], pr["precision"])},
+            x_range=(0.0, 1.0),
+            y_range=unit,
+            marks=_mark(here, at["recall"], at["precision"]),
+            guides={f"every job rings: {base:.1%} are right": ([0, 1], [base, base])},
+        ),
+        "roc.svg": line_chart(
+            f"ROC: {title}",
+            "false-positive rate (share of the good jobs that ring)",
+            "recall (share of the failing jobs that ring)",
+            {f"area {_shown(roc['auc'])}": (roc["false_positive_rate"], roc["recall"])},
+            x_range=(0.0, 1.0),
+            y_range=unit,
+            marks=_mark(here, at["false_positive_rate"], at["recall"]),
+            guides={"chance": ([0, 1], [0, 1])},
+        ),
+        "confidence.svg": histogram(
+            f"Confidence of both classes: {title}",
+            "predicted probability of failure",
+            "share of the class",
+            confidence["edges"],
+            {
+                f"good jobs ({rows - found['positive']:,})": _shares(confidence["negative"]),
+                f"failing jobs ({found['positive']:,})": _shares(confidence["positive"]),
+            },
+            guides={here: found["threshold"]},
+        ),
+        "calibration.svg": line_chart(
+            f"Calibration: {title}",
+            "predicted probability (mean of a bin)",
+            "share that failed, with its 95 % interval",
+            {error: (calibration["predicted"], calibration["observed"])},
+            x_range=(0.0, 1.0),
+            y_range=unit,
+            guides={"as predicted": ([0, 1], [0, 1])},
+            bands={error: (calibration["low"], calibration["high"])},
+            dots=True,
+        ),
+    }
+
+
+def _pr(rows: Sorted, hits: Floats, alarms: Floats, failing: float) -> dict[str, Any]:
+    if not failing:
+        return {"recall": [], "precision": [], "threshold": []}
+    recall, precision = hits / failing, hits / alarms
+    # The first point repeats the first precision at recall 0, where nothing rings.
+    recall, precision = np.r_[0.0, recall], np.r_[precision[0], precision]
+    kept = _thinned(recall, precision)
+    return {
+        "recall": _list(recall[kept]),
+        "precision": _list(precision[kept]),
+        "threshold": _list(np.r_[rows.p[0], rows.p][kept]),
+    }
+
+
+def _roc(rows: Sorted, hits: Floats, alarms: Floats, failing: float, good: float) -> dict[str, Any]:
+    if not failing or not good:
+        return {"false_positive_rate": [], "recall": [], "threshold": []}
+    wrong, recall = np.r_[0.0, (alarms - hits) / good], np.r_[0.0, hits / failing]
+    kept = _thinned(wrong, recall)
+    return {
+        "false_positive_rate": _list(wrong[kept]),
+        "recall": _list(recall[kept]),
+        "threshold": _list(np.r_[rows.p[0], rows.p][kept]),
+    }
+
+
+def _confidence(rows: Sorted) -> dict[str, Any]:
+    edges = np.linspace(0, 1, _CONFIDENCE_BINS + 1)
+    place = np.minimum((rows.p * _CONFIDENCE_BINS).astype(np.int64), _CONFIDENCE_BINS - 1)
+    positive = np.bincount(place, weights=rows.positive, minlength=_CONFIDENCE_BINS)
+    negative = np.bincount(place, weights=rows.total - rows.positive, minlength=_CONFIDENCE_BINS)
+    return {
+        "edges": _list(edges),
+        "positive": positive.astype(int).tolist(),
+        "negative": negative.astype(int).tolist(),
+    }
+
+
+def _calibration(rows: Sorted) -> dict[str, Any]:
+    """Bins of equal mass, equal probabilities in one bin, as the calibration error counts them; Wilson's interval."""
+    empty: dict[str, Any] = {name: [] for name in ("predicted", "observed", "low", "high", "rows")}
+    if not len(rows.p):
+        return empty
+    middle = np.cumsum(rows.total) - rows.total / 2
+    place = np.minimum((middle / rows.total.sum() * BINS).astype(np.int64), BINS - 1)
+    total = np.bincount(place, weights=rows.total)
+    used = total > 0
+    total = total[used]
+    predicted = np.bincount(place, weights=rows.total * rows.p)[used] / total
+    observed = np.bincount(place, weights=rows.positive)[used] / total
+    centre = (observed + _Z**2 / (2 * total)) / (1 + _Z**2 / total)
+    half = _Z * np.sqrt(observed * (1 - observed) / total + _Z**2 / (4 * total**2)) / (1 + _Z**2 / total)
+    order = np.argsort(predicted, kind="stable")
+    columns = (predicted, observed, np.maximum(centre - half, 0), np.minimum(centre + half, 1), total)
+    return {name: _list(column[order]) for name, column in zip(empty, columns, strict=True)}
+
+
+def _area(name: str, y: NDArray[Any], p: NDArray[Any]) -> dict[str, Any]:
+    value = measure(name, y, p)
+    return {name: None, "reason": METRICS[name]} if np.isnan(value) else {name: value}
+
+
+def _thinned(x: Floats, y: Floats) -> NDArray[np.int64]:
+    """The places of at most MOST_POINTS points of a curve whose x rises: most evenly in x, the rest along its way."""
+    if len(x) <= MOST_POINTS:
+        return np.arange(len(x))
+    way = np.r_[0.0, np.cumsum(np.hypot(np.diff(x), np.diff(y)))]
+    even = np.searchsorted(x, np.linspace(x[0], x[-1], MOST_POINTS * 3 // 4 - 2))
+    along = np.searchsorted(way, np.linspace(0, way[-1], MOST_POINTS // 4 - 2))
+    return np.unique(np.minimum(np.r_[0, even, along, len(x) - 1], len(x) - 1))
+
+
+def _list(values: NDArray[Any]) -> list[float]:
+    return [round(value, 6) for value in values.tolist()]
+
+
+def _shares(counts: list[int]) -> list[float]:
+    return [count / (sum(counts) or 1) for count in counts]
+
+
+def _mark(name: str, x: float | None, y: float | None) -> dict[str, tuple[float, float]]:
+    return {} if x is None or y is None else {name: (x, y)}
+
+
+def _shown(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3f}"

@@ -1,0 +1,83 @@
+"""What each screened job is, as its script told, and what that makes of a user's past."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from tocsin.core.verdict import SEEN_FROM
+from tocsin.store.bulk import insert_new
+from tocsin.store.database import Store
+from tocsin.store.tables import jobs, key_text, screenings
+
+__all__ = ["Past", "Screened", "past_of", "remember", "said", "unscreened"]
+
+_MOST_READ = 2000
+"""Of a user's screened jobs, the newest: habits do not need more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """A job's key as text, whose it is, when it was submitted, and {operation: probability}; none if it could not be read."""
+
+    job: str
+    cluster: str
+    user: str
+    submit: int
+    operations: dict[str, float]
+
+
+@dataclass(slots=True)
+class Past:
+    """A user's screened jobs before an instant, and of each operation when it was run."""
+
+    jobs: list[int] = field(default_factory=list)
+    runs: dict[str, list[int]] = field(default_factory=dict)
+
+
+def remember(store: Store, found: Iterable[Screened]) -> None:
+    """Write screenings down; a job that was screened before keeps the first."""
+    with store.writing() as connection:
+        for one in found:
+            row = {name: getattr(one, name) for name in ("job", "cluster", "user", "submit", "operations")}
+            insert_new(connection, screenings, row)
+
+
+def past_of(store: Store, cluster: str, user: str, *, until: int) -> Past:
+    """What a user's jobs were, up to an instant and with it."""
+    query = (
+        sa.select(screenings.c.submit, screenings.c.operations)
+        .where(screenings.c.user == user, screenings.c.cluster == cluster, screenings.c.submit <= until)
+        .order_by(screenings.c.submit.desc())
+        .limit(_MOST_READ)
+    )
+    past = Past()
+    with store.reading() as connection:
+        for submit, operations in connection.execute(query):
+            if operations:  # else it could not be read
+                past.jobs.append(submit)
+            for name, probability in operations.items():
+                if probability >= SEEN_FROM:
+                    past.runs.setdefault(name, []).append(submit)
+    return past
+
+
+def said(store: Store, *, since: int) -> dict[str, dict[str, float]]:
+    """{operation: probability} of each job that was submitted from an instant on, by its key as text."""
+    query = sa.select(screenings.c.job, screenings.c.operations).where(screenings.c.submit >= since)
+    with store.reading() as connection:
+        return {row.job: row.operations for row in connection.execute(query)}
+
+
+def unscreened(store: Store, limit: int) -> list[dict[str, Any]]:
+    """The keys of the oldest jobs that have a script and were not screened yet."""
+    known = sa.exists().where(screenings.c.job == key_text())
+    query = (
+        sa.select(jobs.c.cluster, jobs.c.job_id, jobs.c.task, jobs.c.submit)
+        .where(jobs.c.script.is_not(None), sa.not_(known))
+        .order_by(jobs.c.submit, jobs.c.job_id, jobs.c.task)
+        .limit(limit)
+    )
+    with store.reading() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]

@@ -1,0 +1,98 @@
+"""Which application a script runs, with its domain and language, by a catalogue of names."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tocsin.workload.words import joined_words
+
+__all__ = ["Application", "ai_words", "applications", "language", "main_application"]
+
+
+class Application(NamedTuple):
+    """What a word of a command stands for."""
+
+    name: str
+    domain: str
+    language: str | None = None
+    operation: str | None = None
+
+
+_AI_WORDS = frozenset("pretrain finetun deeplearning neuralnet rlhf".split())  # noqa: SIM905  # a list of words reads best so
+"""What is said of no single program."""
+_LANGUAGES = (
+    # name, words, beginnings of words, endings of files
+    ("python", "jupyter ipython pip conda", "python", "py ipynb"),
+    ("R", "rscript", "", "r"),
+    ("matlab", "matlab mcc", "", "m"),
+    ("julia", "julia", "", "jl"),
+    ("java", "java", "", "jar"),
+    ("perl", "perl", "", "pl"),
+    ("lua", "lua luajit", "", "lua"),
+    ("fortran", "gfortran ifort ifx mpif90 mpif77 mpifort mpifrt mpifrtpx frt frtpx", "", "f90 f95 f03 f"),
+    ("c++", "g++ mpic++ mpicxx icpc icpx nvcc clang++", "", "cpp cu cxx cc"),
+    ("c", "gcc icc mpicc clang fcc fccpx mpifcc mpifccpx", "", "c"),
+    ("mpi", "mpirun mpiexec aprun ibrun jsrun orterun", "", ""),
+)  # the last: a program that runs in parallel and whose language cannot be told
+_SPEAKING = tuple(
+    (name, frozenset(words.split()), beginning, frozenset(endings.split()))
+    for name, words, beginning, endings in _LANGUAGES
+)
+
+
+@cache
+def _catalogue() -> dict[str, Application]:
+    found: dict[str, Application] = {}
+    document = tomllib.loads((Path(__file__).parent / "applications.toml").read_text("utf-8"))
+    for domain, entry in document.items():
+        for item in entry["words"].split():
+            name, _, words = item.partition("=")
+            kind = Application(name, domain.replace("-", " "), entry.get("language"), entry.get("operation"))
+            for word in (words or name).split(","):
+                found.setdefault(word, kind)
+    return found
+
+
+def applications(lines: Sequence[str]) -> list[Application | None]:
+    """For each line the application that it names, if any."""
+    catalogue = _catalogue()
+    known = catalogue.keys() & joined_words("\n".join(lines))
+    if not known:
+        return [None] * len(lines)
+    return [next((catalogue[word] for word in sorted(known & joined_words(line))), None) for line in lines]
+
+
+def ai_words(words: Iterable[str]) -> set[str]:
+    """Those of these plain words that begin with a name of software for artificial intelligence: torch, torchrl."""
+    heads, names = _ai_names()
+    return {word for word in words if word[:4] in heads and word.startswith(names)}
+
+
+@cache
+def _ai_names() -> tuple[frozenset[str], tuple[str, ...]]:
+    """The first four letters of each name, for a quick look, and the names; short ones stand for themselves alone."""
+    named = {
+        word for word, one in _catalogue().items() if one.operation == "ai" and word.isalnum()
+    } | _AI_WORDS
+    return frozenset(name[:4] for name in named), tuple(sorted(name for name in named if len(name) >= 4))
+
+
+def main_application(named: Iterable[Application | None]) -> Application | None:
+    """The one that most lines name; of equals the last, since what is run stands at the end."""
+    counted = Counter(one for one in named if one is not None)
+    return max(reversed(counted), key=lambda one: counted[one], default=None)
+
+
+def language(lines: Sequence[str]) -> str | None:
+    """The language of what is run, where the commands tell it."""
+    words = joined_words("\n".join(lines))
+    endings = {word.rpartition(".")[2] for word in words if "." in word}
+    for name, own, beginning, files in _SPEAKING:
+        if not (own.isdisjoint(words) and files.isdisjoint(endings)):
+            return name
+        if beginning and any(word.startswith(beginning) for word in words):
+            return name
+    return None

@@ -1,0 +1,75 @@
+"""The command lines of a script as a shell would see them: joined, without comments, simple variables filled in."""
+
+import re
+from functools import lru_cache
+
+__all__ = ["Line", "command_lines"]
+
+Line = tuple[int, str]
+"""A line's number, from 1 on, and its text."""
+
+_MOST_JOINED = 100
+_MOST_VARIABLES = 500
+_MOST_FILLED = 256 * 1024
+"""Characters that all variables together may add to a script: A=$A$A, written often, is a bomb."""
+
+_ASSIGNED = re.compile(
+    r"\s*(?:(?:export|local|readonly|declare(?: -\w+)?|set|env)[ \t]+)?([A-Za-z_]\w{0,63})="
+    r"(?:\"([^\"]{0,4096})\"|'([^']{0,4096})'|([^\s;&|<>()`\"'#]{1,4096}))"
+)
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?[-=]([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
+
+
+@lru_cache(maxsize=2)  # several looks are taken at a script, one after the other
+def command_lines(text: str) -> tuple[Line, ...]:
+    """Each command with the number of its first line; what cannot be known here stays as it is written."""
+    variables: dict[str, str] = {}
+    lines: list[Line] = []
+    room = _MOST_FILLED
+    for number, line in _joined(text):
+        if "$" in line and room > 0:
+            filled = _filled(line, variables, room)
+            room -= max(0, len(filled) - len(line))
+            line = filled
+        if "=" in line and len(variables) < _MOST_VARIABLES:
+            for part in line.split(";", _MOST_JOINED) if ";" in line else (line,):
+                if found := _ASSIGNED.match(part):
+                    value = found[2] or found[3] or found[4] or ""
+                    if "$(" not in value and "`" not in value:
+                        variables[found[1]] = value
+        lines.append((number, line))
+    return tuple(lines)
+
+
+def _joined(text: str) -> list[Line]:
+    """Lines that end in a backslash with those that follow; comments and empty lines are left out."""
+    found: list[Line] = []
+    pieces: list[str] = []
+    first = 0
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip()
+        if not pieces:
+            if not line or line[0] == "#":
+                continue
+            first = number
+        if line.endswith("\\") and len(pieces) < _MOST_JOINED:
+            pieces.append(line[:-1].rstrip())
+            continue
+        pieces.append(line)
+        found.append((first, " ".join(pieces) if len(pieces) > 1 else line))
+        pieces = []
+    if pieces:
+        found.append((first, " ".join(pieces)))
+    return found
+
+
+def _filled(line: str, variables: dict[str, str], room: int) -> str:
+    def value(found: re.Match[str]) -> str:
+        nonlocal room
+        known = variables.get(found[1] or found[3]) or found[2]
+        if known is None or room < len(known):
+            return found[0]
+        room -= len(known)
+        return known
+
+    return _VARIABLE.sub(value, line)

@@ -1,0 +1,155 @@
+"""The detector `workload`: what a job is, by its script at submission and by what it did at its end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from tocsin.core.detector import Budget, Fitted, Parts, Past
+from tocsin.core.errors import ModelError
+from tocsin.core.frames import key_text
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import SEEN_FROM, Finding, Level, Screening, Workload
+from tocsin.workload.execution import FILE as EXECUTION
+from tocsin.workload.execution import FittedExecution, load_execution
+from tocsin.workload.execution_training import execution_labels, train_execution
+from tocsin.workload.screening import Screener, builtin, load_screener
+
+__all__ = ["DETECTOR", "MISUSE", "FittedEnd", "FittedScreening", "WorkloadDetector"]
+
+NAME = "workload"
+MISUSE = {"cryptomining": "mines a cryptocurrency", "cyber": "cracks passwords, scans or floods networks"}
+"""Operations that are a finding wherever they are seen; of the others only the allow-list knows whether they may run."""
+_NO_SCRIPT = "the job has no script that is known, so what it runs cannot be told"
+_PRUNED = "the job's script was not kept, so what it runs cannot be told"
+
+
+@dataclass(frozen=True, slots=True)
+class FittedScreening:
+    """What jobs are by their scripts, at submission."""
+
+    screener: Screener
+
+    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+        _check(stage, Stage.SUBMIT)
+        return [
+            Parts(missing={NAME: said}) if isinstance(said, str) else _parts(Workload(submission=said))
+            for said in _screened(self.screener, jobs, past)
+        ]
+
+    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+        return self.assess(job, past, stage=stage)[0]
+
+    def save(self, folder: Path) -> None:
+        self.screener.save(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedEnd:
+    """What jobs are by what they did, at their end; what their scripts say to the shipped weights is kept beside it."""
+
+    execution: FittedExecution
+    screener: Screener
+
+    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+        _check(stage, Stage.END)
+        told = zip(
+            _screened(self.screener, jobs, past),
+            self.execution.screen(jobs),
+            self.execution.missing(jobs),
+            strict=True,
+        )
+        return [_both(submission, execution, missing) for submission, execution, missing in told]
+
+    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+        return self.assess(job, past, stage=stage)[0]
+
+    def save(self, folder: Path) -> None:
+        self.execution.save(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadDetector:
+    """Scripts are told by the shipped weights until a site trains its own; what jobs did must be learned on the site."""
+
+    name: str = NAME
+    stages: Sequence[Stage] = (Stage.SUBMIT, Stage.END)
+    learns: bool = True
+
+    def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
+        """At submission there is nothing to learn from jobs; at the end, what the scripts say are the labels."""
+        del budget  # neither searches
+        if stage is Stage.SUBMIT:
+            return FittedScreening(_shipped())
+        _check(stage, Stage.END)
+        keys = jobs.select(key_text()).to_series().to_list()
+        told = zip(keys, _screened(_shipped(), jobs, past), strict=True)
+        said = {key: each.operations for key, each in told if not isinstance(each, str)}
+        now = jobs.select(pl.coalesce("known_at", "end").max()).item()
+        fitted = train_execution(jobs, execution_labels(jobs, said), now=now or 0, seed=seed)
+        return FittedEnd(fitted, _shipped())
+
+    def load(self, folder: Path) -> Fitted:
+        if (folder / EXECUTION).is_file():
+            return FittedEnd(load_execution(folder), _shipped())
+        return FittedScreening(load_screener(folder))
+
+
+@cache
+def _shipped() -> Screener:
+    """Read once for a process."""
+    return builtin()
+
+
+def _check(stage: Stage, own: Stage) -> None:
+    if stage is not own:
+        raise ModelError(f"this model answers at {own}, not at {stage}")
+
+
+def _screened(screener: Screener, jobs: pl.DataFrame, past: Past) -> list[Screening | str]:
+    """What each job's script says, or why it says nothing; a script that many jobs share is read once."""
+    digests = jobs["script"].to_list()
+    texts = {digest: past.script(digest) for digest in dict.fromkeys(digests) if digest is not None}
+    known = {digest: text for digest, text in texts.items() if text is not None}
+    found = dict(zip(known, screener.screen(list(known.values())), strict=True))
+    return [found.get(digest, _NO_SCRIPT if digest is None else _PRUNED) for digest in digests]
+
+
+def _parts(workload: Workload) -> Parts:
+    return Parts(findings=_findings(workload), workload=workload)
+
+
+def _both(submission: Screening | str, execution: Screening | None, missing: str | None) -> Parts:
+    by_script = None if isinstance(submission, str) else submission
+    said = {f"{NAME}.execution": missing} if missing else {}
+    if isinstance(submission, str):
+        said[f"{NAME}.submission"] = submission
+    if by_script is None and execution is None:
+        return Parts(missing=said)
+    workload = Workload(submission=by_script, execution=execution)
+    return Parts(findings=_findings(workload), workload=workload, missing=said)
+
+
+def _findings(workload: Workload) -> list[Finding]:
+    """Misuse by the latest answer: what a job did corrects what its script said."""
+    did = workload.execution.operations if workload.execution else {}
+    seen = {**(workload.submission.operations if workload.submission else {}), **did}
+    evidence = workload.submission.evidence if workload.submission else []
+    return [
+        Finding(
+            detector=NAME,
+            kind=name,
+            level=Level.WARNING,
+            text=f"{'by what it did, the job' if name in did else 'the script'} {what} with a probability of {seen[name]:.0%}",
+            score=seen[name],
+            threshold=SEEN_FROM,
+            evidence=[f"line {entry.line}" for entry in evidence if entry.operation == name],
+        )
+        for name, what in MISUSE.items()
+        if seen.get(name, 0.0) >= SEEN_FROM
+    ]
+
+
+DETECTOR = WorkloadDetector()

@@ -1,0 +1,207 @@
+"""The execution-time models of all operations, trained: what an ended job was, by what it did."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tocsin.core.errors import ModelError
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Screening
+from tocsin.models.calibration import Calibrator, calibrator_from_json
+from tocsin.models.cards import Card, Window
+from tocsin.models.engines import Booster, Floats, engine
+from tocsin.models.metrics import Metric
+from tocsin.workload.execution_features import RATIOS, candidates, counters, matrix
+
+__all__ = ["FILE", "NOT_TRAINED", "Classifier", "FittedExecution", "load_execution"]
+
+FILE = "execution.json"
+VERSION = 1
+"""Of the form in which the models are saved."""
+NOT_TRAINED = "no execution-time model is trained yet; train one: tocsin train execution"
+_NOT_ENDED = "the job has not ended, so what it did is not known yet"
+_NO_COUNTER = "no counter of the job is known, so nothing can be said of what it did"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classifier:
+    """The forest of one operation."""
+
+    features: tuple[str, ...]
+    dropped: Mapping[str, str]
+    """Features that it does not look at, and why."""
+    forest: Booster
+    calibrator: Calibrator
+    figures: Sequence[Metric]
+    """Of the rehearsal on the window's last jobs; empty where it could not be held."""
+    rows: int
+    positive: int
+
+    def probabilities(self, values: pl.DataFrame) -> Floats:
+        return self.calibrator.apply(self.forest.predict(matrix(values, self.features)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedExecution:
+    """One classifier for each operation that could be learned."""
+
+    operations: Mapping[str, Classifier]
+    untrained: Mapping[str, str]
+    """Operations that could not, and why."""
+    alpha_days: float
+    trained: int
+    rows: int
+    window: Window
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What any of the classifiers looks at."""
+        return tuple(dict.fromkeys(name for each in self.operations.values() for name in each.features))
+
+    def screen(self, jobs: pl.DataFrame) -> list[Screening | None]:
+        """One a row; none for a job that has not ended, or of which no counter is known."""
+        if not jobs.height:
+            return []
+        values = candidates(jobs, self.features)
+        p = {name: each.probabilities(values).tolist() for name, each in self.operations.items()}
+        silent = _not_ended(jobs) | self._blank(values)
+        return [
+            None if quiet else Screening(operations={name: p[name][row] for name in p})
+            for row, quiet in enumerate(silent.tolist())
+        ]
+
+    def missing(self, jobs: pl.DataFrame) -> list[str | None]:
+        """For each job what could not be said of its execution, or on what the answer could not lean."""
+        if not jobs.height:
+            return []
+        values = candidates(jobs, self.features)
+        looked_at = [name for name in self.features if name not in RATIOS]
+        gaps = np.isnan(matrix(values, looked_at))
+        patterns, place = np.unique(gaps, axis=0, return_inverse=True)
+        said = [self._sentence([n for n, gap in zip(looked_at, row, strict=True) if gap]) for row in patterns]
+        running, blank = _not_ended(jobs).tolist(), self._blank(values).tolist()
+        return [
+            _NOT_ENDED if running[row] else _NO_COUNTER if blank[row] else said[pattern]
+            for row, pattern in enumerate(place.ravel().tolist())
+        ]
+
+    def save(self, folder: Path) -> None:
+        """Each forest in LightGBM's own text, and all else as JSON."""
+        forests = {name: f"execution-{number + 1}.txt" for number, name in enumerate(self.operations)}
+        document = {
+            "version": VERSION,
+            "operations": {
+                name: {
+                    "file": forests[name],
+                    "features": list(each.features),
+                    "dropped": dict(each.dropped),
+                    "calibrator": each.calibrator.to_json(),
+                    "figures": [asdict(figure) for figure in each.figures],
+                    "rows": each.rows,
+                    "positive": each.positive,
+                }
+                for name, each in self.operations.items()
+            },
+            "untrained": dict(self.untrained),
+            "alpha_days": self.alpha_days,
+            "trained": self.trained,
+            "rows": self.rows,
+            "window": asdict(self.window),
+        }
+        (folder / FILE).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", "utf-8")
+        for name, each in self.operations.items():
+            each.forest.save(folder / forests[name])
+
+    def card(self, *, created: int, data: str = "training") -> Card:
+        """For the registry: the model of the detector `workload` at the end of a job."""
+        return Card(
+            detector="workload",
+            stage=Stage.END,
+            target=", ".join(self.operations),
+            engine="bagged",
+            created=created,
+            window=self.window,
+            rows=self.rows,
+            features=self.features,
+            parameters={
+                "alpha_days": self.alpha_days,
+                "operations": {
+                    name: {"jobs": each.rows, "positive": each.positive, "dropped": dict(each.dropped)}
+                    for name, each in self.operations.items()
+                },
+                "untrained": dict(self.untrained),
+            },
+            calibration={name: each.calibrator.to_json() for name, each in self.operations.items()},
+            figures=[
+                figure.figure(
+                    stage=Stage.END,
+                    split=f"{name}: the window's first 80 % by end trained, the rest was asked, before calibration",
+                    data=data,
+                )
+                for name, each in self.operations.items()
+                for figure in each.figures
+            ],
+        )
+
+    def _blank(self, values: pl.DataFrame) -> NDArray[np.bool_]:
+        """No counter that a classifier looks at is there."""
+        return np.asarray(np.isnan(matrix(values, counters(self.features))).all(axis=1))
+
+    def _sentence(self, absent: Sequence[str]) -> str | None:
+        said = [f"{name} was not learned: {why}" for name, why in self.untrained.items()]
+        if absent:
+            said.insert(
+                0, f"not known of this job: {', '.join(absent)}; the answer rests on its other counters"
+            )
+        return "; ".join(said) or None
+
+
+def load_execution(folder: Path, *, threads: int = 1) -> FittedExecution:
+    """What `save` wrote; anything else is refused with the file's name."""
+    path = folder / FILE
+    again = "restore it from a backup or train again: tocsin train execution"
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {again}") from None
+    if not isinstance(document, dict) or document.get("version") != VERSION:
+        raise ModelError(f"{path} is not of version {VERSION}; {again}")
+    try:
+        return FittedExecution(
+            operations={
+                str(name): _classifier(saved, folder, threads)
+                for name, saved in document["operations"].items()
+            },
+            untrained={str(name): str(why) for name, why in document["untrained"].items()},
+            alpha_days=float(document["alpha_days"]),
+            trained=int(document["trained"]),
+            rows=int(document["rows"]),
+            window=Window(**document["window"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelError(f"{path} is not as it was written ({str(error)[:100]}); {again}") from None
+
+
+def _classifier(saved: Mapping[str, Any], folder: Path, threads: int) -> Classifier:
+    file = saved["file"]
+    if Path(file).name != file:
+        raise ValueError(f"{file!r} is no name of a file")
+    return Classifier(
+        features=tuple(str(name) for name in saved["features"]),
+        dropped={str(name): str(why) for name, why in saved["dropped"].items()},
+        forest=engine("bagged").load(folder / file, threads=threads),
+        calibrator=calibrator_from_json(saved["calibrator"]),
+        figures=[Metric(**figure) for figure in saved["figures"]],
+        rows=int(saved["rows"]),
+        positive=int(saved["positive"]),
+    )
+
+
+def _not_ended(jobs: pl.DataFrame) -> NDArray[np.bool_]:
+    return jobs["end"].is_null().to_numpy()

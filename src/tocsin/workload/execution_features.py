@@ -1,0 +1,150 @@
+"""Execution features: what a job did, in numbers, and which of these say anything about an operation.
+
+Features are the numeric fields that are known at the end of a job, a few ratios of them, and the numeric columns of a
+table that are no fields of ours: a site's own counters. Nothing that names a user is among them (RoWD, section 4.2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tocsin.core.fields import FIELDS, Kind, Part, fields_of
+from tocsin.models.engines import Matrix
+
+__all__ = ["CORRELATION", "RATIOS", "Selection", "candidates", "counters", "matrix", "select"]
+
+CORRELATION = 0.015
+"""Features whose correlation with the label is smaller say nothing (RoWD, section 4.2)."""
+PROPORTIONAL = 1 - 1e-9
+"""From this correlation on, two features are one up to a factor and a shift, and one will do."""
+
+_LARGEST = float(np.finfo(np.float32).max)
+_NUMBERS = (Kind.COUNT, Kind.NUMBER, Kind.SECONDS, Kind.BYTES)
+_PERSONAL = {"uid", "gid", "priority", "cancelled_by"}
+"""Numbers of people; a priority is made from a user's share of the machine."""
+_IDS = {"raw_id", "het_id", "het_offset"}
+
+
+def _numeric(*parts: Part) -> tuple[str, ...]:
+    return tuple(
+        name for name in fields_of(*parts) if FIELDS[name].kind in _NUMBERS and name not in _PERSONAL | _IDS
+    )
+
+
+_FIELDS = (
+    *_numeric(Part.USAGE),
+    *_numeric(Part.OUTCOME),
+    *_numeric(Part.ALLOCATION),
+    *_numeric(Part.REQUEST),
+)
+"""What it did before what it got, and that before what it asked for: of two that are the same the first stays."""
+
+_ELAPSED = pl.when(pl.col("elapsed") > 0).then(pl.col("elapsed"))
+_NODES = pl.coalesce("alloc_nodes", "req_nodes")
+_CPUS = pl.coalesce("alloc_cpus", "req_cpus")
+
+RATIOS: Mapping[str, pl.Expr] = {
+    "watts_per_node": pl.coalesce("power", pl.col("energy") / _ELAPSED) / _NODES,
+    "cpu_use": pl.col("cpu_seconds") / (_ELAPSED * _CPUS),
+    "idle_share": pl.col("idle_seconds") / _ELAPSED,
+    "intensity": pl.col("flops") / pl.col("memory_bandwidth"),  # the roofline's axis (RoWD, figure 9)
+    "limit_use": pl.col("elapsed") / pl.col("time_limit"),
+    "read_rate": pl.col("read_bytes") / _ELAPSED,
+    "write_rate": pl.col("written_bytes") / _ELAPSED,
+}
+"""A tree cuts along one feature at a time; of a ratio it would need many cuts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The features that one operation's model looks at, and of all others why not."""
+
+    kept: tuple[str, ...]
+    dropped: Mapping[str, str]
+
+
+def counters(names: Sequence[str]) -> list[str]:
+    """Those that tell what a job did; a size that was asked for or given does not."""
+    given = fields_of(Part.REQUEST, Part.ALLOCATION, Part.OUTCOME)
+    return [name for name in names if name not in given]
+
+
+def candidates(jobs: pl.DataFrame, names: Sequence[str] | None = None) -> pl.DataFrame:
+    """Features of these jobs as numbers, by default all; what is unknown, endless or undefined is null."""
+    own = [name for name, dtype in jobs.schema.items() if name not in FIELDS and dtype.is_numeric()]
+    every = dict.fromkeys((*_FIELDS, *own, *RATIOS))
+    wanted = every if names is None else [name for name in names if name in every]
+    absent = [pl.lit(None, pl.Float64).alias(name) for name in _FIELDS if name not in jobs.columns]
+    whole = jobs.with_columns(absent) if absent else jobs
+    found = [
+        (RATIOS[name] if name in RATIOS and name not in own else pl.col(name)).cast(pl.Float64).alias(name)
+        for name in wanted
+    ]
+    # Beyond float32 a number would be endless in the matrix.
+    return whole.select(pl.when(value.abs() < _LARGEST).then(value) for value in found)
+
+
+def matrix(values: pl.DataFrame, names: Sequence[str]) -> Matrix:
+    """Columns by name, gaps as NaN; a column that these jobs do not have is a gap in every row."""
+    found = np.full((values.height, len(names)), np.nan, dtype=np.float32)
+    for place, name in enumerate(names):
+        if name in values.columns:
+            found[:, place] = values[name].fill_null(float("nan")).to_numpy()
+    return found
+
+
+def select(values: pl.DataFrame, label: NDArray[np.float64]) -> Selection:
+    """The features that correlate with the label, each but once."""
+    dropped: dict[str, str] = {}
+    kept: dict[str, NDArray[np.float64]] = {}
+    for name in values.columns:
+        column = values[name]
+        known = column.is_not_null().to_numpy()
+        if not known.any():
+            dropped[name] = "is known of no job"
+            continue
+        standard = _standard(column.drop_nulls().to_numpy())
+        if standard is None:
+            dropped[name] = "is the same for all jobs"
+            continue
+        correlation = _correlation(column.drop_nulls(), standard, label[known])
+        if correlation < CORRELATION:
+            dropped[name] = f"its correlation with the label, {correlation:.4f}, is below {CORRELATION}"
+            continue
+        whole = np.full(len(known), np.nan)
+        whole[known] = standard
+        twin = next((other for other, seen in kept.items() if _proportional(seen, whole)), None)
+        if twin is not None:
+            dropped[name] = f"is the same as {twin}, or proportional to it"
+            continue
+        kept[name] = whole
+    return Selection(tuple(kept), dropped)
+
+
+def _correlation(column: pl.Series, standard: NDArray[np.float64], label: NDArray[np.float64]) -> float:
+    """Of the values or of their ranks, the larger: one endless job can hide a feature from the first."""
+    against = _standard(label)
+    ranks = _standard(column.rank().cast(pl.Float64).to_numpy())
+    if against is None or ranks is None:
+        return 0.0
+    return max(abs(float((seen * against).mean())) for seen in (standard, ranks))
+
+
+def _standard(values: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Centred and of unit spread; none where there is no spread."""
+    scale = float(np.abs(values).max())
+    if not scale:
+        return None
+    scaled = values / scale  # so that squares of bytes and joules stay finite
+    spread = float(scaled.std())
+    return np.asarray((scaled - scaled.mean()) / spread) if spread > 1e-12 else None
+
+
+def _proportional(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    gaps = np.isnan(one)
+    if not np.array_equal(gaps, np.isnan(other)):
+        return False
+    return abs(float((one[~gaps] * other[~gaps]).mean())) >= PROPORTIONAL

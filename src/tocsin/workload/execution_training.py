@@ -1,0 +1,209 @@
+"""A training of the execution-time models: the jobs that ended in the last α days, one forest for each operation."""
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tocsin.core.errors import ModelError
+from tocsin.core.frames import key_text
+from tocsin.core.units import format_instant
+from tocsin.core.verdict import SEEN_FROM
+from tocsin.models.calibration import IDENTITY, Calibrator, calibrate
+from tocsin.models.cards import Window
+from tocsin.models.engines import Booster, Floats, Matrix, engine
+from tocsin.models.metrics import Metric, evaluate
+from tocsin.models.splits import DAY
+from tocsin.workload.execution import Classifier, FittedExecution
+from tocsin.workload.execution_features import candidates, counters, matrix, select
+
+__all__ = ["ALPHA_DAYS", "BETA_DAYS", "due", "execution_labels", "in_window", "train_execution"]
+
+ALPHA_DAYS = 5.0
+"""So many days of ended jobs train (RoWD, section 4.2 and table 5)."""
+BETA_DAYS = 1.0
+"""After so many days the models are trained again (likewise)."""
+TREES = 100
+FEWEST_OF_EACH = 5
+LEVEL = 0.01
+REHEARSAL = 0.8
+"""The first share of the window trains the rehearsal; the rest of it is asked, for figures and calibration."""
+
+
+def in_window(*, now: int, alpha_days: float = ALPHA_DAYS) -> pl.Expr:
+    """Whether a job ended in the last α days and that was known by now; a job that we stopped is no example."""
+    return (
+        (pl.col("end") > now - round(alpha_days * DAY))
+        & (pl.coalesce("known_at", "end") <= now)
+        & (pl.col("end") <= now)
+        & ~pl.col("intervened").fill_null(False)
+    ).fill_null(False)
+
+
+def due(trained: int | None, *, now: int, beta_days: float = BETA_DAYS) -> bool:
+    """Whether it is time to train again; `trained` is the instant of the last training, None if there was none."""
+    return trained is None or now - trained >= round(beta_days * DAY)
+
+
+def execution_labels(
+    jobs: pl.DataFrame,
+    said: Mapping[str, Mapping[str, float]],
+    answered: Mapping[str, Mapping[str, bool]] | None = None,
+) -> dict[str, pl.Series]:
+    """For each operation whether a job is one, by its submission-time answer; people's answers to cases overrule it.
+
+    `said` has the probabilities of each job (by its key as text), `answered` what confirmed and dismissed cases say.
+    Of a job in neither nothing is known: null.
+    """
+    answered = answered or {}
+    keys = jobs.select(key_text()).to_series().to_list()
+    names = sorted({name for each in (*said.values(), *answered.values()) for name in each})
+    labels = {}
+    for name in names:
+        known = {key: p[name] >= SEEN_FROM for key, p in said.items() if name in p}
+        known |= {key: bool(flags[name]) for key, flags in answered.items() if name in flags}
+        labels[name] = pl.Series(name, [known.get(key) for key in keys], dtype=pl.Boolean)
+    return labels
+
+
+def train_execution(
+    jobs: pl.DataFrame,
+    labels: Mapping[str, pl.Series],
+    *,
+    now: int,
+    alpha_days: float = ALPHA_DAYS,
+    seed: int = 0,
+    threads: int = 1,
+    rehearse: bool = True,
+) -> FittedExecution:
+    """Train on the jobs among these that ended in the last α days; `labels` are row by row, null where unknown.
+
+    An operation that cannot be learned (too few jobs that are, or that are not) gets no model and a sentence why;
+    where none can, the training is refused. Without `rehearse` there are no figures and no calibration.
+    """
+    if not alpha_days > 0:
+        raise ModelError(f"a training window of {alpha_days:g} days holds no job; name a positive number")
+    for name, flags in labels.items():
+        if len(flags) != jobs.height:
+            raise ModelError(f'{len(flags):,} labels of "{name}" were given for {jobs.height:,} jobs')
+    rows = (
+        jobs.with_columns(pl.Series(_label(name), flags, dtype=pl.Boolean) for name, flags in labels.items())
+        .filter(in_window(now=now, alpha_days=alpha_days))
+        .sort("end", "submit", "job_id", "task", maintain_order=True)
+    )
+    if not rows.height:
+        raise ModelError(_no_jobs(jobs, now, alpha_days))
+    known = {name: rows[_label(name)] for name in sorted(labels)}
+    rows = rows.drop(_label(name) for name in labels)
+    values = candidates(rows)
+    found: dict[str, Classifier] = {}
+    untrained: dict[str, str] = {}
+    for name, flags in known.items():
+        try:
+            found[name] = _classifier(
+                name, rows, values, flags, seed=seed, threads=threads, rehearse=rehearse
+            )
+        except ModelError as error:
+            untrained[name] = str(error)
+    if not found:
+        raise ModelError(
+            "; ".join(untrained.values()) or "no operation was named, so there is nothing to learn"
+        )
+    submit = rows["submit"]
+    return FittedExecution(
+        operations=found,
+        untrained=untrained,
+        alpha_days=float(alpha_days),
+        trained=now,
+        rows=rows.height,
+        window=Window(first=int(submit.min()), last=int(submit.max())),  # type: ignore[arg-type]  # instants
+    )
+
+
+def _classifier(
+    name: str,
+    rows: pl.DataFrame,
+    values: pl.DataFrame,
+    flags: pl.Series,
+    *,
+    seed: int,
+    threads: int,
+    rehearse: bool,
+) -> Classifier:
+    told = flags.is_not_null()
+    rows, values = rows.filter(told), values.filter(told)
+    y = flags.filter(told).cast(pl.Float64).to_numpy()
+    positive = int(y.sum())
+    if min(positive, len(y) - positive) < FEWEST_OF_EACH:
+        raise ModelError(
+            f'{positive:,} of the {len(y):,} jobs with a label in the window are "{name}"; a model needs at least '
+            f"{FEWEST_OF_EACH} that are and as many that are not: take a longer window"
+        )
+    selection = select(values, y)
+    if not counters(selection.kept):
+        raise ModelError(
+            f'no counter of the {len(y):,} jobs tells "{name}" from the rest; '
+            "let accounting gather energy, CPU time or I/O"
+        )
+    X = matrix(values, selection.kept)
+    calibrator, figures = _rehearsal(X, y, rows, seed=seed, threads=threads) if rehearse else (IDENTITY, [])
+    return Classifier(
+        features=selection.kept,
+        dropped=selection.dropped,
+        forest=_forest(X, y, seed=seed, threads=threads),
+        calibrator=calibrator,
+        figures=figures,
+        rows=len(y),
+        positive=positive,
+    )
+
+
+def _forest(X: Matrix, y: Floats, *, seed: int, threads: int) -> Booster:
+    """As near to scikit-learn's defaults, which the paper takes, as LightGBM's random forest comes."""
+    parameters: dict[str, Any] = {
+        "num_leaves": 255,
+        "min_data_in_leaf": 1,
+        "min_sum_hessian_in_leaf": 0.0,
+        "feature_fraction": 1.0,
+        "feature_fraction_bynode": min(1.0, max(sqrt(X.shape[1]), 2.0) / X.shape[1]),
+        "max_bin": 127,
+    }
+    return engine("bagged").train(X, y, parameters=parameters, seed=seed, threads=threads, rounds=TREES)
+
+
+def _rehearsal(
+    X: Matrix, y: Floats, rows: pl.DataFrame, *, seed: int, threads: int
+) -> tuple[Calibrator, list[Metric]]:
+    """The same training on the first jobs of the window, asked about the later ones."""
+    end, submit = rows["end"].to_numpy(), rows["submit"].to_numpy()
+    known = rows.select(pl.coalesce("known_at", "end")).to_series().to_numpy()
+    cut = end[min(int(REHEARSAL * len(end)), len(end) - 1)]
+    early, later = np.flatnonzero(known < cut), np.flatnonzero(end >= cut)
+    if _smaller_class(y[early]) < FEWEST_OF_EACH or not len(later):
+        return IDENTITY, []
+    p = _forest(X[early], y[early], seed=seed, threads=threads).predict(X[later])
+    calibrator = calibrate(p, y[later]).calibrator
+    # A level curve would make all jobs alike, where the order of the later ones only gave no proof.
+    if np.ptp(calibrator.apply(np.array([0.01, 0.99]))) < LEVEL:
+        calibrator = IDENTITY
+    return calibrator, evaluate(y[later], p, submit[later], threshold=SEEN_FROM, resamples=50, seed=seed)
+
+
+def _smaller_class(y: NDArray[np.float64]) -> int:
+    return min(int(y.sum()), len(y) - int(y.sum()))
+
+
+def _label(name: str) -> str:
+    return f"label of {name}"
+
+
+def _no_jobs(jobs: pl.DataFrame, now: int, alpha_days: float) -> str:
+    last = jobs["end"].max() if jobs.height else None
+    seen = f"the last known one ended at {format_instant(int(last))}" if last is not None else "none is known"  # type: ignore[arg-type]  # an instant
+    return (
+        f"no job ended in the {alpha_days:g} days before {format_instant(now)} ({seen}); "
+        "import newer jobs or name a longer window"
+    )

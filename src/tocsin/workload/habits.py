@@ -1,0 +1,29 @@
+"""Habits of users: who never ran an operation, and suddenly does many times."""
+
+from collections.abc import Sequence
+
+__all__ = ["LATELY", "LEAST_BEFORE", "LEAST_LATELY", "habit"]
+
+LATELY = 86_400
+"""Seconds before a job that count as now."""
+LEAST_BEFORE = 20
+"""Screened jobs that a user must have had before: of somebody new nothing is a change. Our choice; no paper has one."""
+LEAST_LATELY = 5
+"""One job of another kind is an experiment; so many within a day are a change. Our choice, too."""
+
+
+def habit(user: str, operation: str, *, jobs: Sequence[int], runs: Sequence[int], at: int) -> str | None:
+    """The sentence, for the job that makes the change plain; None for every other.
+
+    `jobs` are the submissions of the user's screened jobs, `runs` those that were this operation; the job at hand,
+    submitted at `at`, is among both. What came after it is not looked at.
+    """
+    before = sum(submit < at - LATELY for submit in jobs)
+    earlier = sum(submit < at - LATELY for submit in runs)
+    lately = sum(at - LATELY <= submit <= at for submit in runs)
+    if before < LEAST_BEFORE or earlier or lately != LEAST_LATELY:
+        return None
+    return (
+        f"{user} never ran {operation} in {before:,} screened jobs, and did {lately} times within a day: "
+        "are these credentials in other hands?"
+    )

@@ -1,0 +1,157 @@
+"""Learning linear models over the lexical encoder, so that whole owners can be left out at little cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tocsin.workload import hints
+from tocsin.workload.encoders import HINT_VALUE, Lexical, odd_lines
+from tocsin.workload.lexical import grams
+from tocsin.workload.normal import Commands, commands
+from tocsin.workload.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+__all__ = ["Linear", "Material", "calibrated", "fit_linear", "material", "owner_folds"]
+
+LEAST_OWNERS = 6
+"""That have an n-gram, before it is known: what fewer have is a name of theirs."""
+STRENGTH = 4.0
+"""Of the fit against the regularisation (C of scikit-learn); chosen leaving owners out, flat from 2 to 6."""
+_MOST_ITERATIONS = 60
+
+
+class Linear(NamedTuple):
+    """Weights by column, and where the score is 0."""
+
+    weights: NDArray[np.float32]
+    bias: float
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Scripts as n-grams of one vocabulary, with hints and owners; a training looks only at its own owners."""
+
+    vocabulary: Vocabulary
+    presence: "sp.csr_matrix"
+    told: NDArray[np.float32]
+    owners: NDArray[np.int64]
+    by_owner: "sp.csr_matrix"
+
+    def encoder(
+        self, left_out: Sequence[int] | NDArray[np.int64] = (), *, least: int = LEAST_OWNERS
+    ) -> Lexical:
+        """The lexical encoder as it is learned without some owners: n-grams that only they have are not known."""
+        kept = np.ones(self.by_owner.shape[0], dtype=bool)
+        kept[list(left_out)] = False
+        had = np.asarray(self.by_owner[kept].sum(axis=0)).ravel()
+        rarity = np.where(had >= least, np.log(max(kept.sum(), 2) / np.maximum(had, 1)) + 0.1, 0)
+        return Lexical(
+            self.vocabulary, (rarity / max(rarity.max(), 1e-9)).astype(np.float16).astype(np.float32)
+        )
+
+    def matrix(self, rows: NDArray[np.int64], encoder: Lexical) -> "sp.csr_matrix":
+        """What the encoder gives for these scripts."""
+        import scipy.sparse as sp
+
+        chosen = self.presence[rows]
+        chosen.data = encoder.rarity[chosen.indices]
+        lengths = np.sqrt(np.asarray(chosen.multiply(chosen).sum(axis=1)).ravel())
+        chosen.data /= np.repeat(np.maximum(lengths, 1e-9), np.diff(chosen.indptr)).astype(np.float32)
+        return sp.hstack([chosen, sp.csr_matrix(HINT_VALUE * self.told[rows])], format="csr")
+
+
+def material(
+    texts: Sequence[str], owners: Sequence[str], whole: Sequence[bool], *, least: int = LEAST_OWNERS
+) -> Material:
+    """All that trainings share: n-grams that at least so many owners have in scripts that are `whole`, not disguised."""
+    import scipy.sparse as sp
+
+    names = {name: number for number, name in enumerate(dict.fromkeys(owners))}
+    numbers = np.array([names[owner] for owner in owners], dtype=np.int64)
+    scripts = [commands(text) for text in texts]
+    vocabulary = Vocabulary(
+        _shared_keys([s for s, w in zip(scripts, whole, strict=True) if w], numbers[np.array(whole)], least)
+    )
+    lines = {line: None for script in scripts for line in script.lines}
+    place = {line: number for number, line in enumerate(lines)}
+    known = vocabulary.find(list(lines))
+    odd = odd_lines(list(lines), known)
+    table = _presence(known.lines, known.columns, (len(lines), len(vocabulary)))
+    where = [[place[line] for line in script.lines] for script in scripts]
+    rows = np.repeat(np.arange(len(scripts)), [len(each) for each in where])
+    presence = _presence(rows, np.concatenate([*map(_ints, where)]), (len(scripts), len(lines))) @ table
+    presence.data[:] = 1  # not how often
+    told = np.stack([hints.hints(s.lines, odd[_ints(w)]) for s, w in zip(scripts, where, strict=True)])
+    member = sp.csr_matrix((np.array(whole, np.float32), (numbers, np.arange(len(numbers)))))
+    by_owner = (member @ presence).tocsr()
+    by_owner.eliminate_zeros()
+    by_owner.data[:] = 1
+    return Material(vocabulary, presence.tocsr(), told, numbers, by_owner)
+
+
+def _shared_keys(scripts: Sequence[Commands], owners: NDArray[np.int64], least: int) -> NDArray[np.uint64]:
+    """The hashes that at least so many owners have."""
+    found = []
+    counts = np.unique(owners, return_counts=True)[1]
+    for rows in np.split(np.argsort(owners, kind="stable"), np.cumsum(counts)[:-1]):
+        lines = list(dict.fromkeys(line for row in rows for line in scripts[row].lines))
+        found += [np.unique(grams(lines).hashes)] if lines else []
+    together = np.sort(np.concatenate(found))
+    first = np.flatnonzero(np.diff(together, prepend=together[:1] + np.uint64(1)))
+    return together[first[np.diff(first, append=len(together)) >= least]]
+
+
+def _presence(rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> "sp.csr_matrix":
+    import scipy.sparse as sp
+
+    return sp.csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
+
+
+def _ints(values: Sequence[int]) -> NDArray[np.int64]:
+    return np.array(values, dtype=np.int64)
+
+
+def fit_linear(
+    X: "sp.csr_matrix", y: NDArray[np.int64], weight: NDArray[np.float64], *, strength: float = STRENGTH
+) -> Linear:
+    """Logistic regression."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]  # it has no types
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+    model = LogisticRegression(C=strength, max_iter=_MOST_ITERATIONS, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early is regularisation, too
+        model.fit(X, y, weight)
+    return Linear(model.coef_[0].astype(np.float32), float(model.intercept_[0]))
+
+
+def owner_folds(owners: NDArray[np.int64], count: int, seed: int) -> list[NDArray[np.int64]]:
+    """The owners in so many parts, dealt out at random, those with most scripts first so that parts are alike."""
+    sizes = np.bincount(owners)
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    return [order[start::count] for start in range(count)]
+
+
+def calibrated(model: Linear, score: NDArray[np.float64], y: NDArray[np.int64], threshold: float) -> Linear:
+    """The model with its score stretched so that 0 lies at the threshold and the odds are right beyond it.
+
+    `score` comes from models that had not seen these scripts. Only the stretch is fitted: one number.
+    """
+    from scipy.optimize import minimize_scalar
+
+    sign, away = 2 * y - 1, score - threshold
+    balance = np.where(y == 1, 0.5 / max((y == 1).sum(), 1), 0.5 / max((y == 0).sum(), 1))
+
+    def loss(stretch: float) -> float:
+        return float(balance @ np.logaddexp(0, -sign * np.exp(stretch) * away))
+
+    stretch = float(np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded").x))
+    return Linear(model.weights * np.float32(stretch), stretch * (model.bias - threshold))

@@ -1,0 +1,155 @@
+"""What the shipped models are taught: every script with its label and weight for each operation, and disguised copies."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tocsin.workload.corpus import Example
+from tocsin.workload.digests import digest_lines
+from tocsin.workload.disguise import Disguise
+from tocsin.workload.examples import made_up
+from tocsin.workload.hints import hints, traces
+from tocsin.workload.normal import commands
+from tocsin.workload.signs import signs
+
+__all__ = ["OPERATIONS", "Lesson", "labels", "lessons"]
+
+OPERATIONS = ("ai", "cryptomining", "cyber")
+MADE_UP = 400
+"""Scripts of each misuse."""
+_OWNERS = 40
+"""That the made-up scripts are dealt to; they are never left out."""
+_SHARES = ((0.3, 0.5, 0.7, 0.8, 0.9), (0.5, 0.7, 0.8, 0.9, 0.95))
+# Weights, chosen leaving owners out (see the card): how much a script of SCRIPT-AI, labelled by hand, counts beside a
+# weakly labelled one; a disguised copy beside its original; a script in which no rule found anything, as not AI;
+# AI against the rest, clean and disguised.
+_BY_HAND, _COPY, _PLAIN, _AI, _AI_DISGUISED = 3.0, 0.7, 0.05, 1.0, 1.25
+_MISUSE = 0.15
+"""All misuse against all innocent scripts."""
+
+
+@dataclass(slots=True)
+class Lesson:
+    """A script, and for each operation that it teaches its label and weight."""
+
+    text: str
+    owner: str
+    example: int | None
+    """The example that it is, as it stands; copies and made-up ones are none."""
+    whole: bool = True
+    """No part of it is random strings."""
+    teaches: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+
+def lessons(examples: Sequence[Example], seed: int = 0) -> list[Lesson]:
+    """The examples themselves first, in their order."""
+    found = [Lesson(example.text, example.owner, number) for number, example in enumerate(examples)]
+    disguise = Disguise(seed)
+    copies: list[tuple[int, Lesson]] = []
+    for shares in _SHARES:
+        for number, example in enumerate(examples):
+            if example.ai is not None:
+                copies.append(
+                    (
+                        number,
+                        Lesson(
+                            disguise.replaced_at_random(example.text, shares),
+                            example.owner,
+                            None,
+                            whole=False,
+                        ),
+                    )
+                )
+    _teach_ai(examples, found, copies)
+    found += [copy for _, copy in copies]
+    for operation in OPERATIONS[1:]:
+        found += _misuse(examples, found, operation, disguise, seed)
+    return found
+
+
+def labels(
+    taught: Sequence[Lesson], operation: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Which lessons teach the operation, their labels and weights."""
+    rows = [row for row, lesson in enumerate(taught) if operation in lesson.teaches]
+    pairs = [taught[row].teaches[operation] for row in rows]
+    return np.array(rows), np.array([label for label, _ in pairs]), np.array([weight for _, weight in pairs])
+
+
+def _teach_ai(
+    examples: Sequence[Example], found: Sequence[Lesson], copies: Sequence[tuple[int, Lesson]]
+) -> None:
+    clean = {
+        row: (example.ai or 0, _PLAIN if example.ai is None else _weight(example))
+        for row, example in enumerate(examples)
+        if example.ai is not None or example.plain
+    }
+    for row, taught in _balanced(clean, _AI).items():
+        found[row].teaches["ai"] = taught
+    copied = {place: (examples[row].ai or 0, _weight(examples[row])) for place, (row, _) in enumerate(copies)}
+    for place, (label, weight) in _balanced(copied, _AI_DISGUISED).items():
+        copies[place][1].teaches["ai"] = (label, _COPY * weight)
+
+
+def _weight(example: Example) -> float:
+    return _BY_HAND if example.origin == "script-ai" else 1.0
+
+
+def _balanced(given: dict[int, tuple[int, float]], share: float) -> dict[int, tuple[int, float]]:
+    """Weights so that the operation weighs `share` times as much as the rest."""
+    yes = sum(weight for label, weight in given.values() if label)
+    no = sum(weight for label, weight in given.values() if not label)
+    half = (yes + no) / 2
+    return {
+        key: (label, weight * (share * half / max(yes, 1e-9) if label else half / max(no, 1e-9)))
+        for key, (label, weight) in given.items()
+    }
+
+
+def _misuse(
+    examples: Sequence[Example], found: Sequence[Lesson], operation: str, disguise: Disguise, seed: int
+) -> list[Lesson]:
+    """Innocent scripts teach what it is not; real and made-up ones, alone, half hidden and among innocent lines, what it is."""
+    chance = random.Random(f"{operation} {seed}")  # noqa: S311  # no secret
+    innocent = [row for row, example in enumerate(examples) if example.misuse is None]
+    crowd = Counter(example.source for example in examples if example.misuse == operation)
+    yes: list[tuple[Lesson, float]] = []
+    for row, example in enumerate(examples):
+        if example.misuse == operation:
+            if not _bears_traces(example.text):
+                continue  # `make; ./a.out` after a header that told all: it would teach that builds are misuse
+            weight = crowd[example.source] ** -0.5  # a repository of fifty alike scripts is not fifty voices
+            yes.append((found[row], weight))
+            yes.append(
+                (Lesson(disguise.replaced(example.text, 0.5), example.owner, None, whole=False), 0.5 * weight)
+            )
+            hidden = _among(example.text, examples[chance.choice(innocent)].text, chance)
+            yes.append((Lesson(hidden, example.owner, None), 0.5 * weight))
+        elif example.misuse is not None:
+            found[row].teaches[operation] = (0, 1.0)
+    for number, text in enumerate(made_up(operation, MADE_UP, seed)):
+        if number % 2:
+            text = _among(text, examples[chance.choice(innocent)].text, chance)
+        yes.append((Lesson(text, f"made up {operation} {number % _OWNERS}", None), 0.1))
+    for row in innocent:
+        found[row].teaches[operation] = (0, 1.0)
+    scale = _MISUSE * len(innocent) / sum(weight for _, weight in yes)
+    for lesson, weight in yes:
+        lesson.teaches[operation] = (1, scale * weight)
+    return [lesson for lesson, _ in yes if lesson.example is None]
+
+
+def _bears_traces(text: str) -> bool:
+    script = commands(text)
+    told = hints(script.lines, np.zeros(1, dtype=bool))
+    return traces(told) or bool(digest_lines(script)) or any(sign.operation for sign in signs(text))
+
+
+def _among(text: str, innocent: str, chance: random.Random) -> str:
+    lines = innocent.split("\n")[:200]
+    place = chance.randint(0, len(lines))
+    return "\n".join([*lines[:place], text, *lines[place:]])

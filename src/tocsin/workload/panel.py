@@ -1,0 +1,120 @@
+"""A panel: some operations told by linear models over one encoder."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tocsin.core.errors import ModelError
+from tocsin.workload import hints
+from tocsin.workload.encoders import Cached, Encoder, Lexical
+from tocsin.workload.minilm import MiniLM
+from tocsin.workload.normal import Commands
+from tocsin.workload.vocabulary import Vocabulary
+
+__all__ = ["VERSION", "Panel", "load_panel"]
+
+VERSION = 1
+"""Of the form in which a panel is saved."""
+_MOST_LINES = 3
+_SHARE = 0.25
+"""Of the line that spoke most: those that spoke less are not named."""
+_LONGEST = 2000
+"""Lines that are looked at one by one, first and last ones, for those that spoke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One column of weights an operation; calibrated, so that 0.5 is where an operation counts as seen."""
+
+    encoder: Encoder
+    operations: tuple[str, ...]
+    weights: NDArray[np.float32]
+    """By column of the encoder, an operation's own next to each other in memory."""
+    bias: NDArray[np.float32]
+
+    def probabilities(self, scripts: Sequence[Commands]) -> NDArray[np.float64]:
+        """Scripts by operations. A script without commands is nothing of all this."""
+        X = self.encoder.encode(scripts)
+        # one operation at a time: scipy would copy all weights to the other order for every call
+        score = np.stack([X @ column for column in self.weights.T], axis=1).astype(np.float64) + self.bias
+        p: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(score, -40, 40)))
+        empty = [not script.lines for script in scripts]
+        p[empty] = 0
+        return p
+
+    def spoke(self, script: Commands, operation: str) -> list[int]:
+        """The lines of the raw script that spoke most for the operation, in order."""
+        if len(script.lines) > _LONGEST:
+            half = _LONGEST // 2
+            script = Commands(
+                script.numbers[:half] + script.numbers[-half:], script.lines[:half] + script.lines[-half:]
+            )
+        weights = self.weights[:, self.operations.index(operation)]
+        scores = self.encoder.line_scores(script, weights)
+        best = np.argsort(-scores, kind="stable")[:_MOST_LINES]
+        least = max(_SHARE * float(scores[best[0]]), 1e-9) if len(best) else 0.0
+        return sorted({script.numbers[place] for place in best if scores[place] >= least})
+
+    def save(self, folder: Path, name: str) -> None:
+        from safetensors.numpy import save
+
+        document: dict[str, Any] = {
+            "version": VERSION,
+            "encoder": self.encoder.name,
+            "operations": list(self.operations),
+            "bias": [float(value) for value in self.bias],
+        }
+        arrays: dict[str, NDArray[Any]] = {"weights": np.ascontiguousarray(self.weights, dtype=np.float16)}
+        encoder = self.encoder.encoder if isinstance(self.encoder, Cached) else self.encoder
+        if isinstance(encoder, Lexical):
+            document["hints"] = hints.columns()
+            arrays |= {"keys": encoder.vocabulary.keys, "rarity": encoder.rarity.astype(np.float16)}
+        elif isinstance(encoder, MiniLM):
+            document["model"] = str(encoder.folder)
+        text = json.dumps(document, indent=1, allow_nan=False)
+        (folder / f"{name}.json").write_text(text + "\n", "utf-8")
+        (folder / f"{name}.safetensors").write_bytes(save(arrays))
+
+
+def load_panel(folder: Path, name: str) -> Panel:
+    """What `save` wrote; a panel over a sentence model needs that model's folder where it was."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    path = folder / f"{name}.json"
+    again = "restore it from a backup or train again"
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        arrays = load_file(folder / f"{name}.safetensors")
+    except (OSError, ValueError, RecursionError, SafetensorError) as error:
+        raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {again}") from None
+    if not isinstance(document, dict) or document.get("version") != VERSION:
+        raise ModelError(f"{path} is not of version {VERSION}; {again}")
+    try:
+        operations = tuple(str(operation) for operation in document["operations"])
+        weights = np.asfortranarray(arrays["weights"], dtype=np.float32)
+        bias = np.array(document["bias"], dtype=np.float32)
+        encoder = _encoder(document, arrays, path)
+        expected = (
+            len(arrays["keys"]) + document["hints"] if document["encoder"] == "lexical" else len(weights)
+        )
+        if weights.shape != (expected, len(operations)) or bias.shape != (len(operations),):
+            raise ValueError("the weights do not fit")
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path} is not as it was written ({str(error)[:100]}); {again}") from None
+    return Panel(encoder, operations, weights, bias)
+
+
+def _encoder(document: dict[str, Any], arrays: dict[str, Any], path: Path) -> Encoder:
+    if document["encoder"] == "lexical":
+        if document["hints"] != hints.columns():
+            raise ModelError(f"{path} is of a tocsin that gave other hints; train again")
+        return Lexical(Vocabulary(arrays["keys"]), arrays["rarity"].astype(np.float32))
+    if document["encoder"] != "minilm":
+        raise ModelError(f'{path} names the encoder "{document["encoder"]}"; there are lexical and minilm')
+    return Cached(MiniLM(Path(document["model"])))

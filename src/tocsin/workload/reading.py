@@ -1,0 +1,173 @@
+"""What a script calls: files that it sources, runs or hands to Python, and the names of containers. Never run."""
+
+import ast
+import os.path
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from tocsin.core.errors import ScriptError
+from tocsin.scripts.text import decode
+from tocsin.workload.commands import command_lines
+from tocsin.workload.permitted import Refused, Submitter, read_as
+
+__all__ = ["Bounds", "Called", "Joined", "Kind", "called", "joined"]
+
+
+class Kind(StrEnum):
+    SOURCED = "sourced"
+    SCRIPT = "script"
+    PYTHON = "python"
+    CONTAINER = "container"
+
+
+class Called(NamedTuple):
+    """Something that a script calls, from which of its lines, and what that says: text, imports, or a name."""
+
+    path: str
+    kind: Kind
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much is read for one script."""
+
+    files: int = 32
+    each: int = 256 * 1024
+    whole: int = 1024**2
+    depth: int = 3
+    seconds: float = 2.0
+
+
+_BOUNDS = Bounds()
+_SOURCED = re.compile(r"(?:^|[;&|(]\s{0,9})(?:source|\.)\s+([^\s;&|<>()`'\"]{1,4096})")
+_WORD = re.compile(r"[^\s;&|<>()`'\"=,]{1,4096}")
+_MODULE = re.compile(r"\bpython[\d.]{0,6}\s+(?:-[uOBsE]{1,4}\s+){0,4}-m\s+([A-Za-z_][\w.]{0,200})")
+_IMAGE = re.compile(
+    r"\b(?:docker|oras|library|shub)://([\w./:@-]{1,200})|([\w./~-]{1,200}\.(?:sif|simg))\b"
+    r"|--(?:container-)?image[ =]([\w./:@+-]{1,200})"
+    r"|\b(?:docker|podman)\s+run\s+(?:-{1,2}[\w-]{1,40}(?:=\S{1,200})?\s+){0,20}([\w./-]{1,200}(?::[\w.-]{1,100})?)"
+)
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]{0,200})", re.MULTILINE)
+
+
+def called(
+    text: str,
+    *,
+    folder: str,
+    who: Submitter,
+    bounds: Bounds = _BOUNDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Called]:
+    """What a script calls, and what is called from there; relative paths are of `folder`, where the job runs.
+
+    What cannot be read, is not the submitter's to read or is beyond the bounds is left out.
+    """
+    ends = clock() + bounds.seconds
+    found: list[Called] = []
+    seen: set[str] = set()
+    room = bounds.whole
+    waiting = deque([(0, 0, text)])
+    while waiting:
+        depth, origin, content = waiting.popleft()
+        for line, kind, name in _named(content):
+            if len(seen) >= bounds.files or room <= 0 or clock() > ends:
+                return found
+            line = origin or line
+            path = name if kind is Kind.CONTAINER else os.path.normpath(os.path.join(folder, name))  # noqa: PTH118  # text in, text out
+            if path in seen:
+                continue
+            seen.add(path)
+            if kind is Kind.CONTAINER:
+                found.append(Called(path, kind, line, name))
+                continue
+            try:
+                said = decode(read_as(who, path, min(bounds.each, room)))
+            except (Refused, ScriptError):
+                continue
+            room -= len(said)
+            if kind is Kind.PYTHON:
+                found.append(Called(path, kind, line, "\n".join(_imports(said))))
+            else:
+                found.append(Called(path, kind, line, said))
+                if depth + 1 < bounds.depth:
+                    waiting.append((depth + 1, line, said))
+    return found
+
+
+def _named(text: str) -> Iterator[tuple[int, Kind, str]]:
+    """What the lines of a script name, in order; words with anything unknown in them are left out."""
+    for number, line in command_lines(text):
+        for name in _SOURCED.findall(line):
+            if _known(name):
+                yield number, Kind.SOURCED, name
+        for module in _MODULE.findall(line):
+            yield number, Kind.PYTHON, module.replace(".", "/") + ".py"
+        for word in _WORD.findall(line):
+            kind = _kind_of(word)
+            if kind and _known(word):
+                yield number, kind, word
+        for names in _IMAGE.findall(line):
+            yield number, Kind.CONTAINER, next(name for name in names if name)
+
+
+def _kind_of(word: str) -> Kind | None:
+    if word.endswith(".py"):
+        return Kind.PYTHON
+    return Kind.SCRIPT if word.endswith((".sh", ".bash", ".zsh", ".csh", ".ksh")) else None
+
+
+def _known(word: str) -> bool:
+    return not any(letter in word for letter in "$*?[{~\\") and "://" not in word
+
+
+def _imports(source: str) -> list[str]:
+    """The modules that a Python file imports, as lines; of one that is no Python, what looks like it."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        names = set(_IMPORT.findall(source))
+    else:
+        names = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module)
+    return [f"import {name}" for name in sorted(names)]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A script with what it calls below it, as one text to screen."""
+
+    text: str
+    lines: int
+    """Of the script itself."""
+    below: Sequence[tuple[int, Called]]
+    """From which line on each called text stands."""
+
+    def place(self, line: int) -> tuple[int, str | None]:
+        """The line of the script that a line of the joined text belongs to, and the file it is from."""
+        if line <= self.lines:
+            return line, None
+        first, file = max((entry for entry in self.below if entry[0] <= line), key=lambda entry: entry[0])
+        del first
+        return file.line, file.path
+
+
+def joined(text: str, files: Sequence[Called]) -> Joined:
+    """The script and what it calls, one below the other."""
+    lines = text.split("\n")
+    count = len(lines)
+    below = []
+    for file in files:
+        below.append((len(lines) + 1, file))
+        lines += file.text.split("\n")
+    return Joined("\n".join(lines), count, below)

@@ -1,0 +1,68 @@
+"""A site's own operations by rule: words and phrases in a TOML file, matched plainly, so that no rule can be slow."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import InputError
+from tocsin.workload.normal import Commands
+from tocsin.workload.words import joined_words, plain_words
+
+__all__ = ["OPERATION", "Rule", "read_rules"]
+
+OPERATION = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+"""What an operation may be called: it becomes the kind of findings."""
+_MOST = 1000
+_KEYS = {"words", "phrases"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An operation is seen in a line that has one of the words, or one of the phrases anywhere."""
+
+    operation: str
+    words: frozenset[str] = frozenset()
+    phrases: tuple[str, ...] = ()
+
+    def spoke(self, script: Commands) -> list[int]:
+        """The lines that match."""
+        return [
+            number
+            for number, line in zip(*script, strict=True)
+            if not self.words.isdisjoint(plain_words(line) | joined_words(line))
+            or any(phrase in line.lower() for phrase in self.phrases)
+        ]
+
+
+def read_rules(path: Path) -> list[Rule]:
+    """Tables `[NAME]` with `words = [...]` and `phrases = [...]`; capitals do not matter."""
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"the rules {path} cannot be read: {str(error)[:200]}") from None
+    return [_rule(name, table, path) for name, table in document.items()]
+
+
+def _rule(name: str, table: Any, path: Path) -> Rule:
+    if not OPERATION.fullmatch(name):
+        raise InputError(
+            f'{path}: "{name[:80]}" is no name of an operation; it has small letters, digits and _'
+        )
+    if not isinstance(table, dict) or not table or table.keys() - _KEYS:
+        raise InputError(f'{path}: [{name}] must hold words = ["…"] or phrases = ["…"], and nothing else')
+    return Rule(
+        name,
+        frozenset(_texts(table.get("words", []), name, path)),
+        tuple(_texts(table.get("phrases", []), name, path)),
+    )
+
+
+def _texts(values: Any, name: str, path: Path) -> Sequence[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) and value.strip() for value in values):
+        raise InputError(f"{path}: [{name}] must list texts that are not empty")
+    if len(values) > _MOST:
+        raise InputError(f"{path}: [{name}] lists {len(values):,} texts; {_MOST:,} are the most")
+    return [value.strip().lower() for value in values]

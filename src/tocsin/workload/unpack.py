@@ -1,0 +1,209 @@
+"""Commands that a script hides in base64, hexadecimal digits, escapes, compression or broken words; never run."""
+
+import base64
+import binascii
+import bz2
+import codecs
+import lzma
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
+
+from tocsin.workload.commands import Line, command_lines
+
+__all__ = ["Hidden", "unpacked"]
+
+
+class Hidden(NamedTuple):
+    """What was hidden in a line of the script."""
+
+    line: int
+    text: str
+
+
+MOST_DEPTH = 4
+MOST_PIECES = 64
+MOST_BYTES = 1024**2
+"""Of all that is unpacked from one script."""
+_MOST_TRIES = 1000
+_LEAST_LETTERS = 12
+"""Random bytes are all printable by chance once in 10^5 (95/256)^12; scripts have few long words."""
+
+# "bash -i" in base64 has 12 characters; shorter pieces are words of a language far more often than hidden text.
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}")
+_BASE64_LINE = re.compile(r"[A-Za-z0-9+/]{4,}={0,2}")
+_BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{24,}={0,6}")
+_HEX = re.compile(r"(?<![A-Za-z0-9])(?:0x)?(?:[0-9a-fA-F]{2}){12,}+")
+_SPACED_HEX = re.compile(r"(?:\b[0-9a-fA-F]{2} ){12,}+")
+_LEAST_WORD = 16
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|0?([0-3][0-7]{2}))")
+_QUOTED = re.compile(r"\"([^\"\n]{8,})\"|'([^'\n]{8,})'|(?<=echo )([^\s'\"|;]{8,})")
+_REVERSED = re.compile(r"\|\s*rev\b|\[::-1\]")
+_ROTATED = re.compile(r"\btr\b.{0,40}n-z|rot_?13", re.IGNORECASE)
+_BROKEN = re.compile(r"(?<=\w)(?:''|\"\")(?=\w)|\$\{?IFS\b\}?(?:\$9)?")
+_SLASHED = re.compile(r"(?:^|[;&|(]\s*|\bsudo )[\w./]*(?:\\[a-zA-Z]\w{0,2}){2,}")
+_RUN = re.compile(r"\b(?:sh|bash|eval|base64|python\d?|perl)\b")
+_MARKS = re.compile(rb"[\s;|&/$=.:-]")
+_PRINTABLE = bytes([*range(32, 127), *b"\n\r\t"])
+_LONGEST = 64 * 1024
+"""A longer line is no command; its letters are not straightened."""
+
+
+def unpacked(text: str) -> list[Hidden]:
+    """What lies hidden in a script, also inside of what was hidden; empty for an open one."""
+    found: list[Hidden] = []
+    seen: set[str] = set()
+    room = MOST_BYTES
+    level: list[Line] = [(0, text)]
+    for _ in range(MOST_DEPTH):
+        deeper: list[Line] = []
+        for origin, layer in level:
+            for number, content in _pieces(layer, room):
+                if content in seen:
+                    continue
+                if len(found) >= MOST_PIECES or room < len(content):
+                    return found
+                seen.add(content)
+                room -= len(content)
+                line = origin or number
+                found.append(Hidden(line, content))
+                deeper.append((line, content))
+        level = deeper
+    return found
+
+
+def _pieces(text: str, room: int) -> Iterator[Line]:
+    """The texts that one layer hides, with their lines."""
+    tries = _MOST_TRIES
+    lines: list[Line] = list(enumerate(text.split("\n"), 1))
+    for number, content in [*_blocks(lines), *_words(text), *_turned(text, lines)]:
+        tries -= 1
+        if tries < 0:
+            return
+        plain = _text_of(content, room)
+        if plain:
+            yield number, plain
+    yield from _straightened(lines)
+    # A piece may be put together from variables: such lines are looked at as the shell would fill them in.
+    filled = (
+        [one for one in command_lines(text) if one[1] != lines[one[0] - 1][1].strip()] if "$" in text else []
+    )
+    for place, content in islice(_words("\n".join(line for _, line in filled)), max(tries, 0)):
+        plain = _text_of(content, room)
+        if plain:
+            yield filled[place - 1][0], plain
+
+
+def _blocks(lines: list[Line]) -> Iterator[tuple[int, bytes]]:
+    """Runs of lines that are base64 as a whole, joined: a here-document, or comments that the script reads itself."""
+    first, pieces = 0, list[str]()
+    for number, line in [*lines, (0, "")]:
+        if pieces or len(line) >= 16:
+            word = line.strip(" \t\r#\"'\\;")
+            if _BASE64_LINE.fullmatch(word) and (pieces or len(word) >= 16):
+                first = first or number
+                pieces.append(word)
+                continue
+        if len(pieces) > 1:
+            for content in _decoded64("".join(pieces)):
+                yield first, content
+        first, pieces = 0, []
+
+
+def _words(text: str) -> Iterator[tuple[int, bytes]]:
+    """Bytes that words of the text may stand for."""
+    # Splitting first is ten times as fast as looking for the shapes in the whole text.
+    for word in dict.fromkeys(word for word in text.split() if len(word) >= _LEAST_WORD):
+        for content in _meant(word):
+            yield text.count("\n", 0, text.find(word)) + 1, content
+    if "xxd" in text or "hex" in text:
+        for found in _SPACED_HEX.finditer(text):
+            yield text.count("\n", 0, found.start()) + 1, bytes.fromhex(found[0])
+
+
+def _meant(word: str) -> Iterator[bytes]:
+    if not word.islower():  # text in base64 has capitals, paths seldom have
+        for found in _BASE64.finditer(word):
+            yield from _decoded64(found[0])
+        for found in _BASE32.finditer(word):
+            stripped = found[0].rstrip("=")
+            with suppress(binascii.Error):
+                yield base64.b32decode(stripped + "=" * (-len(stripped) % 8))
+    for found in _HEX.finditer(word):
+        yield bytes.fromhex(found[0].removeprefix("0x"))
+
+
+def _turned(text: str, lines: list[Line]) -> Iterator[tuple[int, bytes]]:
+    """Quoted words of lines that are written backwards, or with letters 13 places on."""
+    if not any(sign in text for sign in ("rev", "[::-1]", "N-Z", "n-z", "rot13", "rot_13")):
+        return
+    for number, line in lines:
+        backwards, rotated = _REVERSED.search(line), _ROTATED.search(line)
+        if not (backwards or rotated) or not _RUN.search(line):
+            continue
+        for parts in _QUOTED.findall(line):
+            quoted = next(part for part in parts if part)
+            plain = quoted[::-1] if backwards else codecs.decode(quoted, "rot13")
+            yield number, plain.encode("utf-8", errors="surrogateescape")
+            if backwards:
+                yield from ((number, content) for content in _decoded64(plain))
+
+
+def _decoded64(word: str) -> Iterator[bytes]:
+    stripped = word.rstrip("=").replace("-", "+").replace("_", "/")
+    whole = stripped[: len(stripped) - (len(stripped) % 4 == 1)]
+    try:
+        yield base64.b64decode(whole + "=" * (-len(whole) % 4))
+    except (binascii.Error, ValueError):
+        return
+
+
+def _text_of(content: bytes, room: int) -> str | None:
+    """The bytes as text, decompressed where they are compressed; None where they are none."""
+    content = _inflated(content, room)
+    if len(content) < _LEAST_LETTERS or content.startswith(b"\x7fELF"):
+        return None
+    if content[1:64:2].count(0) == len(content[1:64:2]):  # PowerShell's -enc is UTF-16
+        content = content[: len(content) // 2 * 2 : 2]
+    head = content[:4096]
+    # Text has blanks or marks; a long name, an identifier or a key in base64 has not.
+    if len(head.translate(None, _PRINTABLE)) * 20 > len(head) or not _MARKS.search(head):
+        return None
+    return content[:room].decode("utf-8", errors="replace")
+
+
+def _inflated(content: bytes, room: int) -> bytes:
+    """What a compressed piece holds, no more than there is room for."""
+    try:
+        if content.startswith(b"\x1f\x8b"):
+            return zlib.decompressobj(31).decompress(content, room)
+        if content[:1] == b"\x78" and content[1:2] in (b"\x01", b"\x5e", b"\x9c", b"\xda"):
+            return zlib.decompressobj().decompress(content, room)
+        if content.startswith(b"BZh"):
+            return bz2.BZ2Decompressor().decompress(content, room)
+        if content.startswith(b"\xfd7zXZ\0"):
+            return lzma.LZMADecompressor(memlimit=64 * 1024**2).decompress(content, room)
+    except (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError):
+        return b""
+    return content
+
+
+def _straightened(lines: list[Line]) -> Iterator[Line]:
+    r"""Lines with their escapes written out, or with broken words joined: `\x78mrig`, `x''mrig`, `curl${IFS}-s`."""
+    for number, line in lines:
+        if not ("\\" in line or "''" in line or '""' in line or "IFS" in line) or len(line) > _LONGEST:
+            continue
+        letters = sum(_character(found).isalnum() for found in _ESCAPE.finditer(line)) if "\\" in line else 0
+        plain = _ESCAPE.sub(_character, line) if letters >= 3 else line
+        plain = _SLASHED.sub(lambda found: found[0].replace("\\", ""), plain)
+        plain = _BROKEN.sub(lambda found: " " if "IFS" in found[0] else "", plain)
+        if plain != line:
+            yield number, plain
+
+
+def _character(found: re.Match[str]) -> str:
+    letter = chr(int(found[1], 16) if found[1] else int(found[2], 8))
+    return letter if letter.isascii() and letter.isprintable() else found[0]

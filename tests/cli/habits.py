@@ -1,0 +1,29 @@
+"""A log of jobs with habits: what one user's jobs do can be learned from the log itself."""
+
+__all__ = ["habits"]
+
+
+def habits(jobs: int = 800, *, failing: bool = True) -> str:
+    """SWF, a job every ten minutes: of seven users, the third one's jobs fail, the fifth one's every other half day."""
+    lines = ["; UnixStartTime: 1000000000"]
+    for number in range(1, jobs + 1):
+        user = 1 + number % 7
+        bad = failing and (user == 3 or (user == 5 and number // 72 % 2 == 0) or number % 41 == 0)
+        run, procs = 20 + number % 90 if bad else 300 + number % 500, 1 + number % 4
+        request = [procs, 1200, -1]
+        words = [
+            number,
+            number * 600,
+            10,
+            run,
+            procs,
+            -1,
+            -1,
+            *request,
+            0 if bad else 1,
+            user,
+            1,
+            1 + user % 3,
+        ]
+        lines.append(" ".join(map(str, [*words, 1, 1, -1, -1])))
+    return "\n".join(lines) + "\n"

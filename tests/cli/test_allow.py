@@ -1,0 +1,85 @@
+"""`tocsin allow`: permissions given, listed, checked and taken back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tocsin
+
+
+def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
+    said = tocsin(
+        "allow",
+        "add",
+        "cyber",
+        "-A",
+        "sec",
+        "--from",
+        "2026-01-01",
+        "--until",
+        "2099-01-01",
+        "--reason",
+        "audit",
+    )
+    assert said.out == (
+        "permission 1: account sec may run cyber from 2026-01-01T00:00:00 until 2099-01-01T00:00:00\n"
+    )
+    listed = json.loads(tocsin("allow", "list", "--json").out)
+    assert listed["default"] == {"ai": "allowed", "cryptomining": "never", "cyber": "listed"}
+    [permission] = listed["allow"]
+    assert (permission["account"], permission["reason"], permission["origin"]) == (
+        "sec",
+        "audit",
+        "permission 1",
+    )
+    assert permission["granted_by"]
+    assert "account sec" in tocsin("allow").out
+    assert tocsin("allow", "remove", "1").code == 0
+    assert json.loads(tocsin("allow", "list", "--json").out)["allow"] == []
+    assert len(json.loads(tocsin("allow", "list", "--all", "--json").out)["allow"]) == 1
+    again = tocsin("allow", "remove", "1")
+    assert (again.code, "taken back already" in again.err) == (1, True)
+
+
+def test_a_rule_for_all(tocsin: Tocsin) -> None:
+    assert tocsin("allow", "default", "ai", "listed").out == "ai is for listed ones only\n"
+    assert json.loads(tocsin("allow", "list", "--json").out)["default"]["ai"] == "listed"
+
+
+def test_what_changes_nothing_is_said(tocsin: Tocsin) -> None:
+    assert "so this changes nothing" in tocsin("allow", "add", "cryptomining", "-u", "ann").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (["add", "cyber"], 2, "name one of --user, --account, --group"),
+        (["add", "cyber", "-u", "a", "-g", "b"], 2, "name one of"),
+        (["add", "no way", "-u", "a"], 1, "is no name of an operation"),
+        (["add", "cyber", "-u", "a", "--from", "2026-02-01", "--until", "2026-01-01"], 1, "before it begins"),
+        (["add", "cyber", "-u", "a", "--until", "someday"], 1, "someday"),
+        (["check", "/no/such/file"], 1, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_is_refused(tocsin: Tocsin, arguments: list[str], code: int, reason: str) -> None:
+    said = tocsin("allow", *arguments)
+    assert said.code == code
+    assert reason in said.err
+
+
+def test_the_file_and_the_store_are_one_list(
+    tocsin: Tocsin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "allow.toml"
+    file.write_text(
+        '[default]\nai = "never"\n\n[[allow]]\noperation = "cyber"\ngroup = "red"\nreason = "drill"\n'
+    )
+    monkeypatch.setenv("TOCSIN_WORKLOAD__ALLOW_FILE", str(file))
+    tocsin("allow", "add", "cyber", "-u", "ann")
+    said = tocsin("allow", "default", "ai", "allowed")
+    assert "the allow-list file says never, and the file counts" in said.err
+    rows = tocsin("allow", "list", "-P", "-n").out.splitlines()
+    assert rows[0] == "ai|everybody|never|||||"
+    assert f"cyber|group red|may||||{file}, line 4|drill" in rows
+    assert any(row.startswith("cyber|user ann|may|") for row in rows)

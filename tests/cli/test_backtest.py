@@ -1,0 +1,179 @@
+"""`tocsin backtest` as a person meets it: figures with their names, one line a job, a proof, and clear refusals."""
+
+import json
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tocsin
+from tests.cli.habits import habits
+from tests.conftest import unavailable
+from tests.services import missing
+from tocsin.cli import backtest as command
+from tocsin.core.outcomes import Outcome
+from tocsin.core.units import parse_instant
+from tocsin.learn.audit import Audit
+
+QUICK = ("--every-days", 2, "--trials", 1)
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    if sentence := missing("lightgbm"):
+        unavailable(sentence)
+    monkeypatch.setattr(command, "threads", lambda: 1)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "habits.swf"
+    path.write_text(habits())
+    return path
+
+
+def test_every_job_after_the_first_fifth_is_one_line(tocsin: Tocsin, log: Path, tmp_path: Path) -> None:
+    said = tocsin("backtest", log, *QUICK, "--predictions", tmp_path / "out.jsonl", "--json")
+    assert said.code == 0
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [list(line) for line in lines] == [["job", "submit", "probability", "outcome"]] * 640
+    submits = [1_000_000_000 + number * 600 for number in range(161, 801)]
+    assert [parse_instant(line["submit"], UTC) for line in lines] == submits
+    assert [line["job"] for line in lines] == [
+        f"habits:{number}@{submit}" for number, submit in enumerate(submits, start=161)
+    ]
+    assert all(0 <= line["probability"] <= 1 for line in lines)
+    assert {line["outcome"] for line in lines} == {Outcome.COMPLETED, Outcome.FAILED}
+    document = json.loads(said.out)
+    assert (document["predicted"], document["judged"], document["without_model"]) == (640, 640, 0)
+    assert (document["target"], document["stage"]) == ("unsuccessful", "submit")
+    assert document["split"] == "trained on all that was known, every 2 days the next 2 days predicted"
+    assert document["refused"] is None
+    assert "audit" not in document
+    figures = {figure["name"]: figure for figure in document["figures"]}
+    assert figures["auc"]["value"] > 0.8, "a user whose jobs always fail is learned"
+    assert figures["auc"]["low"] < figures["auc"]["value"] < figures["auc"]["high"]
+
+
+def test_the_report_names_what_was_measured_on_what(tocsin: Tocsin, log: Path) -> None:
+    said = tocsin("backtest", log, *QUICK, "--audit")
+    assert said.code == 0
+    assert "640 jobs predicted at submit, target unsuccessful, 640 with an outcome for it" in said.out
+    assert (
+        "trained on all that was known, every 2 days the next 2 days predicted, from 2001-09-10T04:36:40Z on"
+        in said.out
+    )
+    for name in ("accuracy", "precision", "recall", "f1", "auc", "brier", "calibration_error", "baseline"):
+        assert f"  {name} " in said.out
+    assert "holding at the threshold:" in said.out
+    assert "2001-09 " in said.out
+    assert "audit: with all changed that became known after 2001-09-1" in said.err
+    assert "earlier predictions came out the same, bit by bit" in said.err
+
+
+def test_the_store_is_walked_as_the_log_is(tocsin: Tocsin, log: Path, tmp_path: Path) -> None:
+    assert tocsin("import", "swf", log).code == 0
+    for name, of in {"store": ["--store"], "log": [log]}.items():
+        assert tocsin("backtest", *of, *QUICK, "--predictions", tmp_path / name).code == 0
+    assert (tmp_path / "store").read_bytes() == (tmp_path / "log").read_bytes()
+
+
+def test_days_that_train_and_days_between_can_be_told(tocsin: Tocsin, log: Path) -> None:
+    said = tocsin("backtest", log, "--train-days", 1.5, "--every-days", 1, "--trials", 1, "--json")
+    document = json.loads(said.out)
+    assert document["split"] == (
+        "trained on the known jobs of the last 1.5 days, every day the next day predicted"
+    )
+    assert document["predicted"] == 640
+    assert document["trainings"] + document["without_model"] == 5
+
+
+def test_an_audit_is_part_of_the_document(tocsin: Tocsin, log: Path) -> None:
+    found = json.loads(tocsin("backtest", log, *QUICK, "--audit", "--json").out)["audit"]
+    assert found["clean"]
+    assert found["differing"] == 0
+    assert found["compared"] > 100
+
+
+def test_a_leak_is_an_error(tocsin: Tocsin, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leak = Audit(until=1_000_300_000, compared=200, differing=3, example="habits:7@1000006300")
+    monkeypatch.setattr("tocsin.learn.audit.audit", lambda *_, **__: leak)
+    said = tocsin("backtest", log, *QUICK, "--audit")
+    assert said.code == 1
+    assert "the audit failed" in said.err
+    assert "3 of 200 earlier predictions differ, first of job habits:7@1000006300" in said.err
+
+
+def test_jobs_that_still_run_are_predicted_and_not_judged(tocsin: Tocsin, tmp_path: Path) -> None:
+    tocsin("demo", "--days", 3)
+    said = tocsin(
+        "backtest", "--store", "-M", "demo", "--every-days", 1, "--trials", 1, "--stage", "start", "--json"
+    )
+    document = json.loads(said.out)
+    assert document["target"] == "failed"
+    assert document["judged"] < document["predicted"]
+
+
+def test_a_log_with_one_class_gets_a_sentence_and_the_baseline(tocsin: Tocsin, tmp_path: Path) -> None:
+    (tmp_path / "good.swf").write_text(habits(failing=False))
+    said = tocsin("backtest", tmp_path / "good.swf", *QUICK, "--audit")
+    assert said.code == 0
+    assert "jobs are unsuccessful; a model needs at least 10 that are" in said.err
+    assert "0 trainings" in said.out
+    assert "baseline             1.0000" in said.out
+    assert "auc                  all rows are of one class" in said.out
+    document = json.loads(tocsin("backtest", tmp_path / "good.swf", *QUICK, "--json").out)
+    assert "a model needs at least 10 that are" in document["refused"]
+    assert (document["trainings"], document["without_model"]) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "has no job that can be read"),
+        ("; UnixStartTime: 1000000000\n", "has no job that can be read"),
+        (habits(1), "1 of 1 jobs came to submit; a walk needs at least 100: read a longer log"),
+        (habits(99), "99 of 99 jobs came to submit; a walk needs at least 100: read a longer log"),
+    ],
+    ids=["empty", "header", "one", "few"],
+)
+def test_a_log_too_small_is_a_sentence(tocsin: Tocsin, tmp_path: Path, content: str, sentence: str) -> None:
+    (tmp_path / "small.swf").write_text(content)
+    said = tocsin("backtest", tmp_path / "small.swf")
+    assert said.code == 1
+    assert sentence in said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["--rule", "nonsense"], 2, '"nonsense" is no rule; name one as KIND=VALUE'),
+        (["--rule", "luck=0.9"], 1, '"luck" is no rule for a threshold; there are precision_at_least'),
+        (["--rule", "precision_at_least=7"], 1, "7.0 is no value for precision_at_least"),
+        (["--rule", "recall_at_least=nan"], 1, "nan is no value for recall_at_least"),
+        (["--every-days", "inf"], 2, "inf is no number of days"),
+        (["--every-days", "nan"], 2, "nan is no number of days"),
+        (["--every-days", "0"], 2, "0.0 is not in the range"),
+        (["--train-days", "1e300"], 2, "1e+300 is no number of days"),
+        (["--stage", "end"], 2, "'end' is not one of 'submit', 'start', 'early'"),
+        (["--target", "luck"], 2, "'luck' is not one of"),
+        (["--predictions", "/nowhere/out.jsonl"], 1, "/nowhere/out.jsonl cannot be written"),
+        (["--store"], 2, "name a LOG, or --store"),
+    ],
+)
+def test_nonsense_is_refused_with_a_sentence(
+    tocsin: Tocsin, log: Path, arguments: list[str], code: int, sentence: str
+) -> None:
+    said = tocsin("backtest", log, *arguments)
+    assert said.code == code
+    assert sentence in said.err
+    assert "our mistake" not in said.err
+
+
+def test_jobs_of_two_clusters_are_not_walked_at_once(tocsin: Tocsin, log: Path) -> None:
+    for name in ("one", "two"):
+        tocsin("import", "swf", log, "-M", name)
+    said = tocsin("backtest", "--store")
+    assert said.code == 1
+    assert "there are jobs of 2 clusters: one, two; name one with -M" in said.err

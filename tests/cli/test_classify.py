@@ -1,0 +1,142 @@
+"""`tocsin classify`: thousands of scripts, odd files, and one line for each."""
+
+import base64
+import io
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tocsin
+from tests.cli.screeners import by_signs
+from tests.workload.test_signs import mutated
+
+__all__ = ["by_signs"]
+
+pytestmark = pytest.mark.usefixtures("by_signs")
+
+MINER = "#!/bin/bash\nnohup ./gcc -o stratum+tcp://any.example:3333 -u me &\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    scripts = tmp_path / "scripts"
+    (scripts / "deep").mkdir(parents=True)
+    (scripts / "miner.sh").write_text(MINER)
+    (scripts / "deep" / "plain.sh").write_text("#!/bin/bash\nsrun ./a.out\n")
+    return scripts
+
+
+def lines(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_folder_is_read_to_its_depth_and_each_script_is_a_line(tocsin: Tocsin, folder: Path) -> None:
+    said = tocsin("classify", folder, "--jsonl")
+    assert said.code == 0
+    miner, plain = lines(said.out)
+    assert miner == {
+        "file": str(folder / "miner.sh"),
+        "operations": {"ai": 0.01, "cryptomining": 0.99, "cyber": 0.01},
+        "application": None,
+        "domain": None,
+        "language": "bash",
+        "evidence": [
+            {
+                "line": 2,
+                "operation": "cryptomining",
+                "why": "a mining pool: stratum+tcp://any.example:3333 -u me &",
+            }
+        ],
+    }
+    assert plain["file"] == str(folder / "deep" / "plain.sh")
+    assert json.loads(tocsin("classify", folder, "--json").out) == {"scripts": [miner, plain]}
+
+
+def test_a_table_for_people(tocsin: Tocsin, folder: Path) -> None:
+    said = tocsin("classify", folder / "miner.sh", folder / "deep" / "plain.sh", "-P")
+    assert said.out.splitlines() == [
+        "File|Operations|Application|Domain|Language|Lines",
+        f"{folder}/miner.sh|cryptomining 99%|||bash|2",
+        f"{folder}/deep/plain.sh|none|||bash|",
+    ]
+
+
+def test_a_hidden_command_is_named_as_hidden(tocsin: Tocsin, tmp_path: Path) -> None:
+    hidden = base64.b64encode(b"./gcc -o stratum+tcp://any.example:3333").decode()
+    (tmp_path / "a.sh").write_text(f"echo {hidden} | base64 -d | sh\n./xmrig -c c.json\n")
+    [row] = lines(tocsin("classify", tmp_path / "a.sh", "--jsonl").out)
+    told = {entry["line"]: entry["why"] for entry in row["evidence"]}  # type: ignore[index,attr-defined]  # JSON
+    assert told == {
+        2: "a miner: ./xmrig -c c.json",
+        1: "hidden: a mining pool: stratum+tcp://any.example:3333",
+    }
+
+
+def test_what_it_calls_is_read_when_asked(tocsin: Tocsin, folder: Path) -> None:
+    (folder / "outer.sh").write_text("#!/bin/bash\ncd .\npython train.py\n")
+    (folder / "train.py").write_text("import torch\n")
+    [row] = lines(tocsin("classify", folder / "outer.sh", "--jsonl").out)
+    assert row["operations"]["ai"] == 0.01  # type: ignore[index]  # JSON
+    [row] = lines(tocsin("classify", folder / "outer.sh", "--jsonl", "--follow").out)
+    assert row["operations"]["ai"] == 0.9  # type: ignore[index]  # JSON
+    assert row["calls"] == [{"file": str(folder / "train.py"), "kind": "python", "line": 3}]
+
+
+def test_odd_files_are_answered_or_refused_in_a_sentence(tocsin: Tocsin, folder: Path) -> None:
+    odd = {
+        "nul": b"#!/bin/sh\n\0\n",
+        "elf": b"\x7fELF" + bytes(1000),
+        "big": b"x" * (50 * 1024**2),
+        "utf16": "#!/bin/sh\n./xmrig\n".encode("utf-16"),
+        "half16": b"\xff\xfea",
+        "one-line": b"srun a " * 300_000,
+        "latin": "# café\nsrun a\n".encode("latin-1"),
+        "empty": b"",
+    }
+    for name, content in odd.items():
+        (folder / name).write_bytes(content)
+    began = time.process_time()
+    said = tocsin("classify", *(folder / name for name in odd), folder / "nowhere", "--jsonl")
+    assert time.process_time() - began < 20
+    assert said.code == 0
+    rows = {Path(str(row["file"])).name: row for row in lines(said.out)}
+    assert {name for name, row in rows.items() if "error" in row} == {
+        "nul",
+        "elf",
+        "big",
+        "half16",
+        "nowhere",
+    }
+    assert rows["utf16"]["operations"]["cryptomining"] == 0.99  # type: ignore[index]  # JSON
+    assert "more than 4 MiB" in str(rows["big"]["error"])
+    assert tocsin("classify", folder / "nul", folder / "empty", "--strict").code == 1
+    refused = tocsin("classify", folder / "elf")
+    assert refused.code == 1
+    assert "is no text but a binary file" in refused.err
+
+
+def test_standard_input_is_a_script(tocsin: Tocsin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MINER.encode())))
+    [row] = lines(tocsin("classify", "-", "--jsonl").out)
+    assert (row["file"], row["operations"]["cryptomining"]) == ("-", 0.99)  # type: ignore[index]  # JSON
+
+
+def test_an_empty_folder_is_said(tocsin: Tocsin, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    said = tocsin("classify", tmp_path / "none")
+    assert (said.code, "there is no file below" in said.err) == (1, True)
+
+
+def test_many_mutated_scripts_have_a_line_each(tocsin: Tocsin, tmp_path: Path) -> None:
+    chance = random.Random(3)
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(600):
+        text = mutated(MINER * 5, chance)
+        (many / f"{number:04}.sh").write_bytes(text.encode("utf-8", "surrogatepass"))
+    rows = lines(tocsin("classify", many, "--jsonl").out)
+    assert len(rows) == 600
+    assert all("error" in row or "operations" in row for row in rows)

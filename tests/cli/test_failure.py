@@ -1,0 +1,228 @@
+"""`tocsin train failure`, `threshold` and `predict` as a person meets them."""
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tocsin
+from tests.cli.habits import habits
+from tests.conftest import REPOSITORY, unavailable
+from tests.services import missing
+from tests.test_docs import _BLOCK, _COMMAND
+from tocsin.cli import backtest, failure
+from tocsin.cli.main import run
+
+UNDO = "undo: tocsin models promote failure 1"
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (backtest, failure):
+        monkeypatch.setattr(module, "threads", lambda: 1)
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a log and a model of it, made once."""
+    if sentence := missing("lightgbm"):
+        unavailable(sentence)
+    folder = tmp_path_factory.mktemp("learned")
+    (folder / "lab.swf").write_text(habits())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(failure, "threads", lambda: 1)
+        patch.setenv("TZ", "UTC")
+        for line in (["import", "swf", folder / "lab.swf"], ["train", "failure", "--trials", 1, "--json"]):
+            with pytest.raises(SystemExit) as ended:
+                run(["--home", str(folder / "home"), *map(str, line)])
+            assert not ended.value.code
+    return folder
+
+
+@pytest.fixture
+def home(learned: Path, tmp_path: Path, tocsin: Tocsin) -> Path:
+    """A copy of it for this test."""
+    return Path(shutil.copytree(learned / "home", tmp_path / "home"))
+
+
+def test_a_training_says_what_it_learned_and_where_its_pictures_are(tocsin: Tocsin, tmp_path: Path) -> None:
+    (tmp_path / "lab.swf").write_text(habits())
+    log = tmp_path / "lab.swf"
+    said = tocsin("train", "failure", log, "--trials", 1, "--no-promote", "--shortest", 60)
+    assert said.code == 0
+    assert "failure 1: unsuccessful at submit, learned from " in said.out
+    assert "first 80% of the training by time, the rest predicted and calibrated on:" in said.out
+    for name in ("auc", "baseline", "rings from probability", "what tells most: "):
+        assert f"  {name}" in said.out
+    assert "jobs that ran for less than 60 s taught nothing" in said.err
+    assert "to put it in service: tocsin models promote failure 1" in said.out
+    folder = Path(next(line for line in said.out.splitlines() if "pictures" in line).partition(": ")[2])
+    pictures = {"pr.svg", "roc.svg", "calibration.svg", "confidence.svg"}
+    assert {"card.json", "curves.json", *pictures} <= {path.name for path in folder.iterdir()}
+    assert "no failure model is trained for submit yet" in tocsin("threshold").err
+    assert tocsin("models", "promote", "failure", "1").code == 0
+    assert tocsin("threshold").code == 0
+
+
+def test_a_training_as_json(home: Path, tocsin: Tocsin) -> None:
+    document = json.loads(tocsin("train", "failure", "--stage", "start", "--trials", 1, "--json").out)
+    assert (document["stage"], document["target"], document["in_service"]) == ("start", "unsuccessful", True)
+    assert "80%" in document["split"]
+    assert document["figures"]["auc"] > 0.8
+    assert document["features"] > 5
+    assert all(reason for reason in document["dropped"].values())
+    assert list(document["importances"].values()) == sorted(document["importances"].values(), reverse=True)
+    assert json.loads(tocsin("predict", 500, "--stage", "start", "--json").out)[0]["stage"] == "start"
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        (
+            habits(50),
+            "50 of 50 jobs have a known outcome for the target unsuccessful at submit; a model needs",
+        ),
+        (habits(200, failing=False), "jobs are unsuccessful; a model needs at least 10 that are"),
+        ("", "has no job that can be read"),
+    ],
+    ids=["few", "one class", "empty"],
+)
+def test_what_teaches_nothing_is_a_sentence(tocsin: Tocsin, tmp_path: Path, log: str, sentence: str) -> None:
+    (tmp_path / "a.swf").write_text(log)
+    said = tocsin("train", "failure", tmp_path / "a.swf")
+    assert said.code == 1
+    assert sentence in said.err
+
+
+def test_an_empty_store_and_a_nonsense_rule_are_sentences(tocsin: Tocsin) -> None:
+    assert "the store has no jobs; `tocsin import` reads some" in tocsin("train", "failure").err
+    assert '"x=y" is no rule' in tocsin("train", "failure", "--rule", "x=y").err
+    assert "is not one of" in tocsin("train", "failure", "--engine", "oracle").err
+
+
+def test_the_table_shows_what_each_threshold_would_have_done(home: Path, tocsin: Tocsin) -> None:
+    said = tocsin("threshold")
+    header, _, *lines = said.out.splitlines()
+    assert header.split()[:4] == ["Threshold", "AlarmsADay", "Precision", "Recall"]
+    values = [float(line.split()[0]) for line in lines]
+    assert values == sorted(values, reverse=True)
+    [chosen] = [line for line in lines if line.endswith("yes")]
+    assert f"failure 1 rings from probability {chosen.split()[0]} on" in said.err
+    document = json.loads(tocsin("threshold", "--json").out)
+    assert [row["value"] for row in document["table"] if row["chosen"]] == [document["threshold"]["value"]]
+    parsable = tocsin("threshold", "--parsable2", "--noheader")
+    assert {line.count("|") for line in parsable.out.splitlines()} == {7}
+    assert parsable.err == ""
+
+
+@pytest.mark.parametrize(
+    "rule", ["precision_at_least=0.5", "recall-at-least=0.7", "alarms_per_day_at_most=3", "least_cost=1"]
+)
+def test_a_rule_sets_it_as_a_new_version_that_can_be_undone(home: Path, tocsin: Tocsin, rule: str) -> None:
+    before = json.loads(tocsin("threshold", "--json").out)["threshold"]
+    said = tocsin("threshold", "--rule", rule)
+    assert said.code == 0
+    assert "failure 2 rings from probability " in said.out
+    assert UNDO in said.err
+    now = json.loads(tocsin("threshold", "--json").out)
+    assert now["version"] == "2"
+    assert now["threshold"]["rule"]["kind"] == rule.partition("=")[0].replace("-", "_")
+    assert json.loads(tocsin("models", "show", "failure", "2", "--json").out)["parent"] == "1"
+    assert tocsin(*shlex.split(UNDO)[2:]).code == 0
+    again = json.loads(tocsin("threshold", "--json").out)
+    assert (again["version"], again["threshold"]) == ("1", before)
+
+
+def test_a_rule_as_json_and_one_that_cannot_be_met(home: Path, tocsin: Tocsin) -> None:
+    document = json.loads(tocsin("threshold", "--rule", "recall_at_least=0.5", "--json").out)
+    assert (document["version"], document["before"]) == ("2", "1")
+    said = tocsin("threshold", "--rule", "alarms_per_day_at_most=0")
+    assert said.code == 0
+    assert "nothing will ring" in said.out
+    assert "the rule could not be met" in said.err
+
+
+def test_a_nonsense_rule_changes_nothing(home: Path, tocsin: Tocsin) -> None:
+    assert tocsin("threshold", "--rule", "nonsense").code == 2
+    said = tocsin("threshold", "--rule", "precision_at_least=2")
+    assert said.code == 1
+    assert "it lies between 0 and 1" in said.err
+    assert json.loads(tocsin("threshold", "--json").out)["version"] == "1"
+
+
+def test_jobs_are_told_their_risk(home: Path, tocsin: Tocsin) -> None:
+    always, never = 499, 500  # of user 3, whose jobs fail, and of user 4
+    rows = json.loads(tocsin("predict", always, never, "--json").out)
+    assert [row["job"].partition("@")[0] for row in rows] == ["lab:499", "lab:500"]
+    assert [row["user"] for row in rows] == ["3", "4"]
+    assert rows[0]["probability"] > 0.5 > rows[1]["probability"]
+    assert (rows[0]["will_fail"], rows[1]["will_fail"]) == (True, False)
+    assert {row["model"] for row in rows} == {"1"}
+    text = tocsin("predict", rows[0]["job"])
+    assert f"{rows[0]['probability']:.1%}" in text.out
+    assert "yes" in text.out
+
+
+def test_the_first_job_of_a_user_says_so(home: Path, tocsin: Tocsin) -> None:
+    said = tocsin("predict", 1)
+    assert said.code == 0
+    assert "%" in said.out
+    assert 'no earlier job of the user "2" is known' in said.err
+    assert "failure.history" in json.loads(tocsin("predict", 1, "--json").out)[0]["missing"]
+
+
+def test_the_jobs_worth_asking_about_are_those_that_the_model_is_unsure_of(
+    home: Path, tocsin: Tocsin
+) -> None:
+    done = tocsin("predict", "--ask", 5, "--json")
+    asked = json.loads(done.out)
+    assert len(asked) == 5
+    everyone = json.loads(tocsin("predict", "--ask", 2000, "--json").out)
+    unsure = [abs(row["probability"] - 0.5) for row in everyone]
+    assert max(abs(row["probability"] - 0.5) for row in asked) < max(unsure)
+    assert tocsin("predict").code == 2
+    assert tocsin("predict", "1", "--ask", 3).code == 2
+
+
+def test_what_cannot_be_predicted_is_a_sentence(home: Path, tocsin: Tocsin) -> None:
+    for arguments, sentence in {
+        ("99999",): "no job 99999",
+        ("lab:1@5",): "no job lab:1@5",
+        ("hello",): '"hello" is no job id',
+        ("1", "-M", "nowhere"): 'no job 1 in cluster "nowhere"',
+        (
+            "1",
+            "--stage",
+            "start",
+        ): "no failure model is trained for start yet; `tocsin train failure --stage start`",
+    }.items():
+        said = tocsin("predict", *arguments)
+        assert said.code == 1
+        assert sentence in said.err
+        assert "our mistake" not in said.err
+
+
+def test_without_a_model_a_sentence_names_the_next_step(tocsin: Tocsin) -> None:
+    for command in (["threshold"], ["threshold", "--rule", "least_cost=1"], ["predict", "1"]):
+        said = tocsin(*command)
+        assert said.code == 1
+        assert "no failure model is trained for submit yet; `tocsin train failure --stage submit`" in said.err
+
+
+def test_every_command_of_the_page_works(
+    tocsin: Tocsin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of the page, on a log of our own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "LOG").write_text(habits())
+    page = (REPOSITORY / "docs" / "back-test.md").read_text()
+    lines = [line for _, block in _BLOCK.findall(page) for line in _COMMAND.findall(block)]
+    assert len(lines) > 8
+    for line in lines:
+        words = shlex.split(line)[1:]
+        if words[0] in ("backtest", "train") and "--trials" not in words:
+            words += ["--trials", "1"]
+        said = tocsin(*words)
+        assert said.code == 0, f"{line}: {said.err}"

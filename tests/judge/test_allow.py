@@ -1,0 +1,181 @@
+"""The allow-list: its rules, its file, and what happens when the file is broken."""
+
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tocsin.core.errors import SettingsError
+from tocsin.judge.allow import AllowBook, AllowList
+from tocsin.judge.allow_file import parse
+from tocsin.store.allow import Default, Grant, Kind, add, set_default
+from tocsin.store.database import Store, open_store
+from tocsin.store.home import Home
+
+NEW_YEAR = 1798761600  # 2027-01-01 in UTC
+GOOD = """
+[default]
+ai = "listed"
+
+[[allow]]
+operation = "ai"
+account = "physics"
+from = 2026-06-01
+until = 2026-12-31
+reason = "ticket 47"
+granted_by = "ada"
+"""
+
+
+def job(**more: object) -> dict[str, object]:
+    return {"user": "ann", "account": "physics", "group": "staff", "submit": NEW_YEAR - 1, **more}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(Home(tmp_path / "home").prepare().url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "allow.toml"
+    path.write_text(GOOD)
+    return path
+
+
+def listed(text: str) -> AllowList:
+    return AllowList(*parse(text, Path("allow.toml")))
+
+
+def test_what_holds_when_nobody_said_anything() -> None:
+    rules = AllowList()
+    assert rules.ruling("ai", job()).allowed
+    assert rules.ruling("cryptomining", job()) == (rules.ruling("cryptomining", job(user="root")))
+    assert rules.ruling("cryptomining", job()).rule == "cryptomining is never allowed"
+    assert rules.ruling("cyber", job()).rule == (
+        "cyber is for listed ones only, and user ann or account physics or group staff is not listed"
+    )
+    assert not rules.ruling("an_operation_of_the_site", job()).allowed
+
+
+def test_a_listed_account_may_from_its_first_day_to_its_last() -> None:
+    rules = listed(GOOD)
+    ruling = rules.ruling("ai", job())
+    assert ruling.allowed
+    assert ruling.rule == (
+        "ai is for listed ones only, and account physics is listed from 2026-06-01T00:00:00Z until "
+        "2027-01-01T00:00:00Z (allow.toml, line 5: ticket 47, granted by ada)"
+    )
+    late = rules.ruling("ai", job(submit=NEW_YEAR))
+    assert not late.allowed
+    assert "account physics is listed from" in late.rule
+    assert not rules.ruling("ai", job(account="chemistry")).allowed
+
+
+@pytest.mark.parametrize(("key", "value"), [("user", "ann"), ("group", "staff"), ("account", "physics")])
+def test_users_groups_and_accounts_can_be_listed(key: str, value: str) -> None:
+    rules = listed(f'[[allow]]\noperation = "cyber"\n{key} = "{value}"\n')
+    assert rules.ruling("cyber", job()).allowed
+    assert not rules.ruling("cyber", job(**{key: None})).allowed
+
+
+def test_nobody_may_what_is_never_allowed() -> None:
+    assert (
+        not listed('[[allow]]\noperation = "cryptomining"\nuser = "ann"\n')
+        .ruling("cryptomining", job())
+        .allowed
+    )
+
+
+def test_dates_are_days_of_the_place() -> None:
+    _, [rome] = parse(GOOD, Path("x"), ZoneInfo("Europe/Rome"))
+    assert rome.until == NEW_YEAR - 3600
+
+
+BROKEN = {
+    "[[allow]\n": (1, "Expected"),
+    "[default]\nai = 'sometimes'\n": (2, 'write "allowed", "listed" or "never"'),
+    "\n[defaults]\n": (2, "neither [default] nor [[allow]]"),
+    "[[allow]]\noperation='ai'\nuser='a'\n\n[[allow]]\noperation='ai'\n": (5, "must name one of user"),
+    "[[allow]]\noperation='ai'\nuser='a'\ngroup='b'\n": (1, "must name one of user"),
+    "[[allow]]\nuser='a'\n": (1, "names no operation"),
+    "[[allow]]\noperation='ai'\nuser='a'\nuntill=2026-01-01\n": (4, '"untill" is no key'),
+    "[[allow]]\noperation='ai'\nuser='a'\nuntil='soon'\n": (4, "write a date"),
+    "[[allow]]\noperation='ai'\nuser=7\n": (3, "it must be text"),
+    "[[allow]]\noperation='ai'\nuser='a'\nfrom=2026-02-01\nuntil=2026-01-01\n": (5, "ends before it begins"),
+    "allow = 3\n": (1, "write [[allow]]"),
+    "a = [\n1,\n": (3, ""),
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_file_is_refused_with_line_and_reason(text: str) -> None:
+    line, reason = BROKEN[text]
+    with pytest.raises(SettingsError) as refused:
+        parse(text, Path("/etc/tocsin/allow.toml"))
+    assert f"/etc/tocsin/allow.toml, line {line}: " in str(refused.value)
+    assert reason in str(refused.value)
+
+
+def test_the_last_good_list_stays_in_force(store: Store, file: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    book = AllowBook(store, file, kept=tmp_path / "kept.toml", say=said.append)
+    assert book.current().ruling("ai", job()).allowed
+    file.write_text(GOOD + "[[allow]]\noperation = 3\n")
+    for _ in range(3):
+        assert book.current().ruling("ai", job()).allowed
+    [sentence] = said
+    assert "line 13: operation is 3; it must be text; the last good one stays in force" in sentence
+    # A new process knows it, too.
+    again = AllowBook(store, file, kept=tmp_path / "kept.toml", say=said.append)
+    assert again.current().default("ai") is Default.LISTED
+    file.write_text(GOOD.replace("physics", "biology"))
+    assert not book.current().ruling("ai", job()).allowed
+
+
+def test_without_a_good_one_nothing_is_made_up(store: Store, tmp_path: Path) -> None:
+    book = AllowBook(store, tmp_path / "not-there.toml", kept=tmp_path / "kept.toml")
+    with pytest.raises(SettingsError, match=r"not-there\.toml cannot be read: No such file"):
+        book.current()
+
+
+def test_a_file_that_everybody_may_write_to_is_refused(store: Store, file: Path) -> None:
+    file.chmod(0o666)
+    with pytest.raises(SettingsError, match=r"run: chmod o-w"):
+        AllowBook(store, file).current()
+
+
+def test_a_file_with_bad_bytes_is_refused_with_its_line(store: Store, file: Path) -> None:
+    file.write_bytes(b"[default]\n# \xff\n")
+    with pytest.raises(SettingsError, match=r"line 2: not UTF-8"):
+        AllowBook(store, file).current()
+
+
+def test_the_store_adds_to_the_file_and_the_file_decides_the_rule(store: Store, file: Path) -> None:
+    book = AllowBook(store, file)
+    set_default(store, "ai", Default.NEVER, at=1, who="ada")
+    set_default(store, "chess", Default.ALLOWED, at=1, who="ada")
+    add(store, Grant(operation="ai", kind=Kind.USER, name="bob"), at=1)
+    current = book.current()
+    assert (current.default("ai"), current.default("chess")) == (Default.LISTED, Default.ALLOWED)
+    assert current.ruling("ai", job(user="bob", account="x")).allowed
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=200) | st.text("[]alow=\"\n='{}.,-0123default", max_size=200))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        parse(text, Path("x"), UTC)
+    except SettingsError as error:
+        assert ", line " in str(error)
+
+
+def test_the_kept_copy_is_made_as_a_whole(store: Store, file: Path, tmp_path: Path) -> None:
+    AllowBook(store, file, kept=tmp_path / "kept.toml").current()
+    assert (tmp_path / "kept.toml").read_text() == GOOD
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["allow.toml", "home", "kept.toml"]

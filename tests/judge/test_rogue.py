@@ -1,0 +1,224 @@
+"""Rogue jobs: the rule in the verdict, the case, people's answers, habits, and the log."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.judge.test_judge import seat
+from tests.watch.scene import NOON, frame
+from tocsin.core.detector import Parts
+from tocsin.core.schema import verdict_schema
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Evidence, Level, Screening, Verdict, Workload
+from tocsin.history.ledger import Ledger
+from tocsin.judge.allow import AllowBook
+from tocsin.judge.cases import CaseBook, answer
+from tocsin.judge.deeper import Deeper
+from tocsin.judge.feedback import answered, examples
+from tocsin.judge.judge import Judge
+from tocsin.judge.policy import ROGUE_CASES
+from tocsin.judge.rogue import RogueBook
+from tocsin.judge.verdict_log import VerdictLog
+from tocsin.store.allow import Grant, Kind, add
+from tocsin.store.cases import Status, list_cases
+from tocsin.store.database import Store, open_store
+from tocsin.store.home import Home
+from tocsin.store.scriptfiles import keep_script
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home").prepare()
+
+
+@pytest.fixture
+def store(home: Home) -> Iterator[Store]:
+    with open_store(home.url) as opened:
+        yield opened
+
+
+def look(**operations: float) -> Screening:
+    return Screening(
+        operations=operations, evidence=[Evidence(line=3, operation=name) for name in operations]
+    )
+
+
+def judge(
+    store: Store, workload: Workload | None, file: Path | None = None, deeper: Deeper | None = None
+) -> Judge:
+    parts = Parts(workload=workload)
+    return Judge(
+        {"workload": seat(lambda row: parts)},
+        CaseBook(store, ROGUE_CASES),
+        RogueBook(AllowBook(store, file), deeper),
+    )
+
+
+def judged(
+    store: Store, stage: Stage = Stage.SUBMIT, *, file: Path | None = None, **operations: float
+) -> Verdict:
+    workload = Workload(submission=look(**operations))
+    return judge(store, workload, file).assess(frame({"account": "chem"}), stage, past=Ledger(), at=NOON)[0]
+
+
+def test_a_miner_is_rogue_with_rule_evidence_and_case(store: Store) -> None:
+    verdict = judged(store, cryptomining=0.97, ai=0.2)
+    assert verdict.level is Level.CRITICAL
+    assert verdict.rogue is not None
+    assert (verdict.rogue.rogue, verdict.rogue.operations, verdict.rogue.case) == (
+        True,
+        ["cryptomining"],
+        "1",
+    )
+    assert verdict.rogue.rule == "cryptomining is never allowed"
+    [finding] = verdict.findings
+    assert (finding.detector, finding.kind) == ("workload", "rogue")
+    assert finding.text == "this is cryptomining (97%), and cryptomining is never allowed"
+    assert finding.evidence == ["line 3 of its script", "case 1 is open"]
+    assert [case.cause for case in list_cases(store)] == ["workload:rogue:lab:ann:cryptomining"]
+    jsonschema.validate(verdict.to_json(), verdict_schema())
+
+
+def test_what_may_run_is_no_rogue_and_says_by_which_rule(store: Store) -> None:
+    add(
+        store,
+        Grant(operation="cyber", kind=Kind.ACCOUNT, name="chem", reason="audit", granted_by="ada"),
+        at=1,
+    )
+    verdict = judged(store, cyber=0.9, ai=0.7)
+    assert verdict.level is Level.OK
+    assert verdict.rogue is not None
+    assert not verdict.rogue.rogue
+    assert verdict.rogue.rule == (
+        "cyber is for listed ones only, and account chem is listed (permission 1: audit, granted by ada); "
+        "ai is allowed for everybody"
+    )
+    assert list_cases(store, None) == []
+
+
+def test_below_one_half_nothing_was_seen(store: Store) -> None:
+    verdict = judged(store, cryptomining=0.49)
+    assert verdict.rogue is not None
+    assert (verdict.rogue.rogue, verdict.rogue.operations) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("by_script", "by_deed", "rogue"), [(0.9, 0.1, False), (0.1, 0.9, True), (0.9, None, True)]
+)
+def test_what_it_did_corrects_what_its_script_said(
+    store: Store, by_script: float, by_deed: float | None, rogue: bool
+) -> None:
+    execution = None if by_deed is None else Screening(operations={"cryptomining": by_deed})
+    workload = Workload(submission=look(cryptomining=by_script), execution=execution)
+    [verdict] = judge(store, workload).assess(frame({}), Stage.END, past=Ledger(), at=NOON)
+    assert verdict.rogue is not None
+    assert verdict.rogue.rogue is rogue
+    if by_deed == 0.9:
+        assert "by what it did when it ran: 90%; by its script it was 10%" in verdict.findings[0].evidence
+
+
+def test_a_dismissed_case_is_silent_and_a_confirmed_one_is_not(store: Store) -> None:
+    judged(store, cryptomining=0.97)
+    answer(store, 1, Status.DISMISSED, who="ada", at=NOON, note="a benchmark")
+    quiet = judged(store, cryptomining=0.97)
+    assert quiet.level is Level.OK
+    assert quiet.rogue is not None
+    assert (quiet.rogue.rogue, quiet.rogue.action, quiet.rogue.case) == (False, "none", "1")
+    assert "case 1 was dismissed" in quiet.rogue.rule
+    assert judged(store, cyber=0.97).level is Level.CRITICAL  # another operation is another case
+    answer(store, 1, Status.CONFIRMED, who="ada", at=NOON)
+    loud = judged(store, cryptomining=0.97)
+    assert loud.level is Level.CRITICAL
+    assert "case 1 was confirmed by ada" in loud.findings[0].evidence
+    assert len(list_cases(store, None)) == 2
+
+
+def test_a_broken_allow_list_is_said_and_nothing_is_made_up(store: Store, tmp_path: Path) -> None:
+    broken = tmp_path / "allow.toml"
+    broken.write_text("[default]\nai = 1\n")
+    verdict = judged(store, file=broken, cryptomining=0.97)
+    assert verdict.rogue is None
+    assert verdict.workload is not None
+    assert "line 2" in verdict.missing["rogue"]
+
+
+def test_a_job_without_a_workload_has_no_rogue(store: Store) -> None:
+    [verdict] = judge(store, None).assess(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    assert (verdict.rogue, verdict.missing) == (None, {})
+
+
+def test_a_sudden_change_is_a_hint_of_stolen_credentials(store: Store) -> None:
+    day = 86_400
+    before = frame(*({"job_id": n, "submit": NOON - 3 * day + n} for n in range(1, 31)))
+    judge(store, Workload(submission=look(cyber=0.1))).assess(before, Stage.SUBMIT, past=Ledger(), at=NOON)
+    hints = []
+    for number in range(8):
+        now = frame({"job_id": 100 + number, "submit": NOON + number})
+        [verdict] = judge(store, Workload(submission=look(cyber=0.9))).assess(
+            now, Stage.SUBMIT, past=Ledger(), at=NOON + number
+        )
+        hints += [(number, finding) for finding in verdict.findings if finding.kind == "habit"]
+    [(number, hint)] = hints
+    assert (number, hint.level) == (4, Level.WARNING)
+    assert hint.text.startswith("ann never ran cyber in 30 screened jobs, and did 5 times within a day")
+
+
+def test_answers_are_examples(store: Store, home: Home) -> None:
+    scripts = [keep_script(home.scripts, f"./miner {n}\n") for n in range(3)]
+    for number, script in enumerate(scripts):
+        jobs = frame({"job_id": number, "user": f"u{number}", "script": script})
+        judge(store, Workload(submission=look(cryptomining=0.9))).assess(
+            jobs, Stage.SUBMIT, past=Ledger(), at=NOON
+        )
+    answer(store, 1, Status.CONFIRMED, who="ada", at=NOON)
+    answer(store, 2, Status.DISMISSED, who="ada", at=NOON)
+    assert examples(store, home.scripts) == (
+        [("./miner 0\n", "cryptomining", True), ("./miner 1\n", "cryptomining", False)],
+        0,
+    )
+    assert answered(store) == {
+        f"lab:0@{NOON}": {"cryptomining": True},
+        f"lab:1@{NOON}": {"cryptomining": False},
+    }
+    (home.scripts / scripts[0]).unlink()
+    assert examples(store, home.scripts)[1] == 1
+
+
+def test_a_deeper_look_reads_what_the_script_calls(store: Store, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "go.sh").write_text("./gcc -o stratum+tcp://any.example:1\n")
+
+    def screen(texts: list[str]) -> list[Screening]:
+        [text] = texts
+        line = next((n for n, words in enumerate(text.split("\n"), 1) if "stratum" in words), 0)
+        found = [Evidence(line=line, operation="cryptomining")] if line else []
+        return [Screening(operations={"cryptomining": 0.99 if line else 0.01}, evidence=found)]
+
+    class Past(Ledger):
+        def script(self, digest: str) -> str | None:
+            return "#!/bin/sh\nsh go.sh\n"
+
+    jobs = frame({"script": "x", "work_dir": str(work), "uid": os.geteuid(), "gid": os.getegid()})
+    shallow = Workload(submission=look(cryptomining=0.01))
+    [verdict] = judge(store, shallow, deeper=Deeper(screen)).assess(jobs, Stage.SUBMIT, past=Past(), at=NOON)
+    assert verdict.rogue is not None
+    assert verdict.rogue.rogue
+    assert f"line 2 calls {work}/go.sh, which speaks for cryptomining" in verdict.findings[0].evidence
+
+
+def test_the_log_has_a_line_for_each_verdict_and_turns_over(store: Store, tmp_path: Path) -> None:
+    verdict = judged(store, cryptomining=0.97)
+    path = tmp_path / "verdicts.log"
+    with VerdictLog(path, largest=4000, files=2) as log:
+        for _ in range(20):
+            assert log.write([verdict]) is None
+    files = sorted(tmp_path.glob("verdicts.log*"))
+    assert [file.name for file in files] == ["verdicts.log", "verdicts.log.1", "verdicts.log.2"]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    for line in path.read_text().splitlines():
+        assert json.loads(line)["rogue"]["rogue"] is True

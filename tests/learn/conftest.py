@@ -1,0 +1,35 @@
+"""What the tests of this room share: LightGBM, the demo cluster's week, and one walk through it."""
+
+import pytest
+
+from tests.conftest import unavailable
+from tests.services import missing
+from tocsin.core.detector import Budget
+from tocsin.core.outcomes import Target
+from tocsin.core.stages import Stage
+from tocsin.failure.detector import FailureDetector
+from tocsin.judge.ground import Ground, demo_ground
+from tocsin.learn.walk import Walk, Walked, WalkRequest
+
+QUICK = Budget(trials=1)
+DETECTOR = FailureDetector(target=Target.FAILED)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def lightgbm() -> None:
+    if sentence := missing("lightgbm"):
+        unavailable(sentence)
+
+
+@pytest.fixture(scope="session")
+def ground() -> Ground:
+    return demo_ground()
+
+
+def request_for(stage: Stage = Stage.SUBMIT, **fields: float) -> WalkRequest:
+    return WalkRequest(**{"stage": stage, "every_days": 2, "budget": QUICK, **fields})
+
+
+@pytest.fixture(scope="session")
+def walked(ground: Ground) -> list[Walked]:
+    return list(Walk(ground.log, ground.past(), DETECTOR, request_for()))

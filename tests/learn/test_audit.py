@@ -1,0 +1,68 @@
+"""The audit: silent where a walk is honest, and loud where one looks ahead."""
+
+from collections.abc import Sequence
+
+import polars as pl
+import pytest
+
+from tests.learn.conftest import DETECTOR, request_for
+from tocsin.core.outcomes import Outcome
+from tocsin.core.stages import Stage
+from tocsin.history.replay import Replay
+from tocsin.judge.ground import Ground
+from tocsin.learn.audit import Audit, audit
+from tocsin.learn.walk import Walk, Walked
+
+
+def test_an_honest_walk_passes(ground: Ground, walked: list[Walked]) -> None:
+    heard = []
+    found = audit(
+        ground.log, walked, DETECTOR, request_for(), ground.past, progress=lambda *done: heard.append(done)
+    )
+    assert found.clean
+    assert found.differing == 0
+    assert found.example is None
+    asked = pl.concat(each.jobs for each in walked).filter(pl.col("submit") <= found.until)
+    assert found.compared == asked.height > 500
+    assert found.until < ground.log["submit"].max(), "where nothing comes later, nothing is proven"
+    assert heard[-1][0] == heard[-1][1]
+
+
+@pytest.mark.parametrize("stage", [Stage.START, Stage.EARLY])
+def test_a_later_stage_is_compared_as_of_its_own_moment(ground: Ground, stage: Stage) -> None:
+    """A job that was submitted before T and started after it may well be told another probability."""
+    request = request_for(stage)
+    walked = list(Walk(ground.log, ground.past(), DETECTOR, request))
+    assert audit(ground.log, walked, DETECTOR, request, ground.past).clean
+
+
+class Peeking(Replay):
+    """A past that knows a job's own outcome."""
+
+    def features(
+        self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        ends = jobs["outcome"].ne(str(Outcome.COMPLETED)).fill_null(True).cast(pl.Float64)
+        spread = jobs["job_id"] % 100 / 100  # so that a tree may cut anywhere
+        told = super().features(jobs, stage=stage, names=names)
+        return told.with_columns((ends + spread).alias("user.failed"))
+
+
+def test_a_past_that_looks_ahead_is_found(ground: Ground) -> None:
+    walked = list(Walk(ground.log, Peeking(ground.log), DETECTOR, request_for()))
+    found = audit(ground.log, walked, DETECTOR, request_for(), Peeking)
+    assert not found.clean
+    assert 0 < found.differing < found.compared
+    assert found.example is not None
+    assert found.example.startswith("demo:")
+
+
+def test_a_training_that_looks_ahead_is_found(ground: Ground) -> None:
+    """Outcomes that count as known at once train steps that were made before them."""
+    hasty = ground.log.with_columns(known_at=pl.when(pl.col("outcome").is_not_null()).then("submit"))
+    walked = list(Walk(hasty, ground.past(), DETECTOR, request_for()))
+    assert not audit(ground.log, walked, DETECTOR, request_for(), ground.past).clean
+
+
+def test_nothing_compared_is_no_proof() -> None:
+    assert not Audit(until=0, compared=0, differing=0, example=None).clean

@@ -1,0 +1,88 @@
+"""The figures of a walk, counted by hand."""
+
+import numpy as np
+import pytest
+
+from tests.failure.examples import DAY, job, jobs
+from tocsin.core.errors import ModelError
+from tocsin.core.outcomes import Outcome, Target
+from tocsin.learn.report import report
+from tocsin.learn.walk import Walked
+from tocsin.models.splits import Step
+
+NOBODY = np.array([], dtype=np.int64)
+MARCH = 1_740_787_200  # 2025-03-01
+
+
+def step(
+    rows: list[dict[str, object]], p: list[float], *, threshold: float = 0.5, refused: str | None = None
+) -> Walked:
+    frame = jobs(rows)
+    bound = np.full(frame.height, 3600.0)
+    return Walked(Step(MARCH, NOBODY, NOBODY), frame, np.array(p), threshold, bound, refused is None, refused)
+
+
+def asked() -> list[Walked]:
+    """A failing job of two nodes and two hours that rings, a good one of an hour that rings, and others that do not."""
+    failing = {"outcome": Outcome.FAILED}
+    march = [
+        job(1, submit=MARCH, elapsed=7200, alloc_nodes=2, **failing),
+        job(2, submit=MARCH + DAY, elapsed=3600, alloc_nodes=1),
+        job(3, submit=MARCH + 2 * DAY, elapsed=3601, alloc_nodes=1),
+        job(4, submit=MARCH + 3 * DAY, outcome=None, elapsed=None),
+        job(5, submit=MARCH + 3 * DAY, outcome=Outcome.CANCELLED),
+    ]
+    april = [job(6, submit=MARCH + 40 * DAY, elapsed=10800, alloc_nodes=1, **failing)]
+    return [
+        step(march, [0.9, 0.6, 0.1, 0.9, 0.9]),
+        step(april, [0.6], threshold=0.8, refused="nothing to learn from"),
+    ]
+
+
+def test_what_ringing_would_have_saved_and_delayed() -> None:
+    found = report(asked(), Target.FAILED)
+    assert (found.predicted, found.judged) == (6, 4), "no outcome, or another than the target's, is no label"
+    assert (found.alarms, found.saved, found.delayed, found.wasted) == (2, 4.0, 1.0, 3.0)
+    assert (found.trainings, found.searches, found.without_model) == (1, 1, 1)
+
+
+def test_each_step_rings_by_its_own_threshold() -> None:
+    figures = {figure.name: figure.value for figure in report(asked(), Target.FAILED).figures}
+    assert (figures["precision"], figures["recall"], figures["accuracy"]) == (0.5, 0.5, 0.5)
+    assert figures["baseline"] == 0.5
+    assert figures["auc"] == pytest.approx(0.875)  # 0.9 and 0.6 beside 0.6 and 0.1: three won, one tie
+    assert figures["brier"] == pytest.approx((0.01 + 0.36 + 0.01 + 0.16) / 4)
+
+
+def test_months_stand_for_themselves() -> None:
+    march, april = report(asked(), Target.FAILED).months
+    assert (march.month, march.jobs, march.alarms, march.precision, march.recall) == (
+        "2025-03",
+        3,
+        2,
+        0.5,
+        1.0,
+    )
+    assert march.auc == 1.0
+    assert (april.month, april.jobs, april.failing, april.alarms) == ("2025-04", 1, 1.0, 0)
+    assert (april.precision, april.recall, april.auc) == (None, 0.0, None)
+
+
+def test_the_bound_on_run_time_is_held_or_not() -> None:
+    found = report(asked(), Target.FAILED).runtime
+    assert (found.completed, found.jobs) == (0.5, 2)
+    assert found.all_ended == 0.25
+
+
+def test_another_target_counts_other_jobs() -> None:
+    assert report(asked(), Target.UNSUCCESSFUL).judged == 5
+
+
+def test_what_we_stopped_ourselves_is_no_failure() -> None:
+    rows = [job(1, submit=MARCH, outcome=Outcome.FAILED, intervened=True), job(2, submit=MARCH)]
+    assert report([step(rows, [0.9, 0.1])], Target.FAILED).judged == 1
+
+
+def test_a_walk_without_a_single_outcome_is_a_sentence() -> None:
+    with pytest.raises(ModelError, match="no predicted job has an outcome for the target failed"):
+        report([step([job(1, submit=MARCH, outcome=None, elapsed=None)], [0.5])], Target.FAILED)

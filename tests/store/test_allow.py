@@ -1,0 +1,93 @@
+"""Permissions and screenings in the store, on each database."""
+
+import pytest
+
+from tests.store.examples import SUBMIT, frame
+from tocsin.core.errors import NotFound
+from tocsin.store import audit, jobs, screenings
+from tocsin.store.allow import Default, Grant, Kind, add, grants, remove, set_default
+from tocsin.store.database import Store, open_store
+from tocsin.store.home import Home
+from tocsin.store.migrations import VERSION_TABLE
+from tocsin.store.retention import prune
+from tocsin.store.screenings import Screened
+
+
+def grant(**more: object) -> Grant:
+    plain = {
+        "operation": "cyber",
+        "kind": Kind.ACCOUNT,
+        "name": "sec",
+        "reason": "audit",
+        "granted_by": "ada",
+    }
+    return Grant(**{**plain, **more})  # type: ignore[arg-type]  # as each test says
+
+
+def test_a_permission_is_kept_with_who_gave_it(store: Store) -> None:
+    number = add(store, grant(since=10, until=20), at=5)
+    assert grants(store) == [grant(since=10, until=20, origin=f"permission {number}")]
+    [entry] = audit.read(store)
+    assert (entry.who, entry.what, entry.detail["name"]) == ("ada", "allow added", "sec")
+
+
+def test_a_permission_that_was_taken_back_counts_up_to_then(store: Store) -> None:
+    number = add(store, grant(), at=5)
+    remove(store, number, at=100, who="bob")
+    [left] = grants(store)
+    assert (left.counts(99), left.counts(100)) == (True, False)
+    assert [entry.who for entry in audit.read(store)] == ["bob", "ada"]
+    with pytest.raises(NotFound, match="taken back already"):
+        remove(store, number, at=101, who="bob")
+    with pytest.raises(NotFound, match=r"not in the store; .*tocsin allow list"):
+        remove(store, 99, at=101, who="bob")
+
+
+def test_a_new_rule_takes_the_place_of_the_old_one(store: Store) -> None:
+    for at, rule in enumerate((Default.NEVER, Default.ALLOWED)):
+        set_default(store, "chess", rule, at=at, who="ada")
+    assert [g.name for g in grants(store) if g.until is None] == ["allowed"]
+
+
+def screened(job: int, submit: int, user: str = "ann", **operations: float) -> Screened:
+    return Screened(f"lab:{job}@{submit}", "lab", user, submit, operations)
+
+
+def test_a_users_past_is_what_was_screened_up_to_an_instant(store: Store) -> None:
+    rows = [screened(1, 10, ai=0.9), screened(2, 20, ai=0.1), screened(3, 30, ai=0.8), screened(4, 15)]
+    screenings.remember(store, [*rows, screened(5, 12, user="bob", ai=1.0)])
+    screenings.remember(store, [screened(1, 10, ai=0.0)])  # the first one stays
+    past = screenings.past_of(store, "lab", "ann", until=29)
+    assert (sorted(past.jobs), past.runs) == ([10, 20], {"ai": [10]})
+    assert screenings.said(store, since=20) == {"lab:2@20": {"ai": 0.1}, "lab:3@30": {"ai": 0.8}}
+
+
+def test_jobs_with_a_script_are_unscreened_until_they_are(store: Store) -> None:
+    jobs.upsert(
+        store, frame({"job_id": 1, "script": "a"}, {"job_id": 2}, {"job_id": 3, "task": 4, "script": "b"})
+    )
+    assert [row["job_id"] for row in screenings.unscreened(store, 9)] == [1, 3]
+    screenings.remember(store, [Screened(f"lab:3_4@{SUBMIT}", "lab", "", SUBMIT, {})])
+    assert [row["job_id"] for row in screenings.unscreened(store, 9)] == [1]
+
+
+def test_what_is_pruned_is_forgotten(store: Store, home: Home) -> None:
+    jobs.upsert(store, frame({"end": SUBMIT + 5, "outcome": "completed"}))
+    screenings.remember(store, [screened(1, SUBMIT, ai=0.9)])
+    prune(store, home, before=SUBMIT + 10)
+    assert screenings.said(store, since=0) == {}
+
+
+def test_a_store_of_the_first_form_gets_the_new_tables_and_keeps_its_jobs(url: str) -> None:
+    with open_store(url) as store:
+        jobs.upsert(store, frame({"job_id": 7}))
+        with store.writing() as connection:
+            for statement in (
+                "DROP TABLE allow",
+                "DROP TABLE screenings",
+                f"UPDATE {VERSION_TABLE} SET version_num = '0001'",
+            ):
+                connection.exec_driver_sql(statement)
+    with open_store(url) as store:
+        assert grants(store) == []
+        assert jobs.load(store)["job_id"].to_list() == [7]

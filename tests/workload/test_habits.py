@@ -1,0 +1,31 @@
+"""A sudden change of what a user runs."""
+
+from tocsin.workload.habits import LATELY, LEAST_BEFORE, LEAST_LATELY, habit
+
+AT = 1_800_000_000
+BEFORE = [AT - 3 * LATELY - i for i in range(LEAST_BEFORE)]
+NOW = [AT - 60 * i for i in range(LEAST_LATELY)]
+
+
+def said(jobs: list[int], runs: list[int]) -> str | None:
+    return habit("ann", "cyber", jobs=jobs, runs=runs, at=AT)
+
+
+def test_a_change_is_said_once_when_it_is_plain() -> None:
+    sentence = said(BEFORE + NOW, NOW)
+    assert sentence == (
+        "ann never ran cyber in 20 screened jobs, and did 5 times within a day: are these credentials in other hands?"
+    )
+    assert said(BEFORE + NOW[:-1], NOW[:-1]) is None
+    more = [*NOW, AT - 1]
+    assert said(BEFORE + more, more) is None
+
+
+def test_a_newcomer_has_no_habits_and_an_old_habit_is_no_change() -> None:
+    assert said(BEFORE[1:] + NOW, NOW) is None
+    assert said(BEFORE + NOW, [*NOW, BEFORE[0]]) is None
+
+
+def test_what_came_later_is_not_looked_at() -> None:
+    later = [AT + 10 * i for i in range(1, 9)]
+    assert said(BEFORE + NOW[:2] + later, NOW[:2] + later) is None

