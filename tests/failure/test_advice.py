@@ -14,8 +14,9 @@ from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Avoid, MemoryRange, Resources, RuntimeRange
-from tocsin.failure.advice import advise, monotone, moved
+from tocsin.failure.advice import advise, moved
 from tocsin.failure.changes import Evidence
+from tocsin.failure.features import monotone
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.shortages import Shortages, nice_memory, nice_time
 from tocsin.judge.ground import Ground

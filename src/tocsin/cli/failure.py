@@ -1,4 +1,4 @@
-"""`tocsin train failure`, `threshold` and `predict`: the failure model made, set and asked."""
+"""`tocsin train failure` and `tocsin threshold`: the failure model made and set."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,21 +10,16 @@ from tocsin.cli.backtest import rule_of, stages, targets, threads
 from tocsin.cli.logs import log_options, read_jobs
 from tocsin.cli.output import Column, count, print_json, print_table, say
 from tocsin.cli.settings import Context
-from tocsin.core.errors import InputError, ModelError, NotFound
+from tocsin.core.errors import InputError, ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from tocsin.core.detector import Parts, Past
     from tocsin.failure.fitted import FittedFailure
     from tocsin.learn.training import Kept
-    from tocsin.store.database import Store
 
-__all__ = ["predict", "threshold", "train_failure"]
+__all__ = ["champion", "threshold", "train_failure"]
 
-_MOST_ASKED = 2_000
 _ENGINES = ("lightgbm", "xgboost", "catboost", "bagged")
 _LINES = 25
 
@@ -171,7 +166,7 @@ def threshold(
     """
     from tocsin.learn.training import set_rule
 
-    registry, model, version = _champion(context, Stage(stage))
+    registry, model, version = champion(context, Stage(stage))
     if rule is not None:
         kept = set_rule(registry, model, rule_of(rule), parent=version)
         chosen = kept.model.calibrated.threshold
@@ -216,152 +211,7 @@ _THRESHOLDS = [
 ]
 
 
-@click.command()
-@click.argument("which", nargs=-1, metavar="JOB...")
-@click.option("--ask", type=click.IntRange(min=1), metavar="N",
-              help="Instead of JOB: the N jobs of the store that are most worth asking their users about.")  # fmt: skip
-@options.cluster
-@stages
-@options.no_header
-@options.parsable
-@options.as_json
-@click.pass_obj
-def predict(
-    context: Context,
-    which: tuple[str, ...],
-    ask: int | None,
-    cluster: str | None,
-    stage: str,
-    noheader: bool,
-    parsable2: bool,
-    as_json: bool,
-) -> None:
-    """Say how likely jobs are to fail.
-
-    JOB is an id or a key, of the store or of the live queue. The answer is as of the stage: what became known later is
-    not looked at. With --ask, of the jobs that have not ended (or else of the latest), those that the model is least
-    sure of and that stand for most others.
-    """
-    if bool(which) == (ask is not None):
-        raise click.UsageError("name jobs, or --ask for those worth asking about; one of them")
-    import polars as pl
-
-    from tocsin.core.frames import key_text
-    from tocsin.history.replay import Replay
-    from tocsin.judge.judge import as_known
-    from tocsin.store.jobs import Filter, load
-
-    _, model, version = _champion(context, Stage(stage))
-    with context.store() as store:
-        jobs = (
-            pl.concat([_asked(context, store, one, cluster) for one in which])
-            if which
-            else _open_jobs(store, cluster, Stage(stage))
-        )
-        clusters = sorted(jobs["cluster"].unique())
-        if len(clusters) > 1:
-            raise InputError(
-                f"the jobs are of {len(clusters)} clusters: {', '.join(clusters)}; name one with -M"
-            )
-        past = Replay(load(store, Filter(clusters=clusters)))
-    if ask is not None:
-        jobs = _worth(model, jobs, past, Stage(stage), ask)
-    parts = model.assess(as_known(jobs, Stage(stage)), past, stage=Stage(stage))
-    keys = jobs.select(key_text()).to_series().to_list()
-    rows = [
-        _row(key, job, part)
-        for key, job, part in zip(keys, jobs.select("user", "name", "outcome").to_dicts(), parts, strict=True)
-    ]
-    if as_json:
-        print_json([row | {"stage": stage, "model": version} for row in rows])
-    else:
-        print_table(rows, _PREDICTED, header=not noheader, parsable=parsable2)
-        for row in rows:
-            for why in row["missing"].values():
-                say(f"note: {row['job']}: {why}")
-
-
-def _open_jobs(store: "Store", cluster: str | None, stage: Stage) -> "pl.DataFrame":
-    """Jobs that reached the stage and have not ended; where there are none, the latest."""
-    import polars as pl
-
-    from tocsin.failure.labels import reached
-    from tocsin.store.jobs import Filter, load
-
-    latest = load(store, Filter(clusters=[cluster] if cluster else [], order="-submit", limit=_MOST_ASKED))
-    jobs = latest.filter(reached(stage))
-    waiting = jobs.filter(pl.col("outcome").is_null())
-    if jobs.is_empty():
-        raise NotFound("the store has no jobs to ask about; `tocsin import` reads some")
-    return jobs if waiting.is_empty() else waiting
-
-
-def _worth(
-    model: "FittedFailure", jobs: "pl.DataFrame", past: "Past", stage: Stage, number: int
-) -> "pl.DataFrame":
-    import numpy as np
-
-    from tocsin.judge.judge import as_known
-    from tocsin.models.asking import worth_asking
-
-    known = as_known(jobs, stage)
-    history = past.features(known, stage=stage)
-    worth = worth_asking(model.probabilities(known, history), model.columns.matrix(known, history))
-    return jobs[np.argsort(-worth, kind="stable")[:number]]
-
-
-def _row(key: str, job: dict[str, Any], parts: "Parts") -> dict[str, Any]:
-    said = parts.failure
-    return {
-        "job": key,
-        "user": job["user"],
-        "name": job["name"],
-        "probability": said.probability if said else None,
-        "will_fail": said.will_fail if said else None,
-        "causes": dict(said.causes) if said else {},
-        "outcome": job["outcome"],
-        "missing": dict(parts.missing),
-    }
-
-
-_PREDICTED = [
-    Column("Job", lambda row: row["job"], -28),
-    Column("User", lambda row: row["user"] or "", -10),
-    Column("JobName", lambda row: row["name"] or "", -14),
-    Column("Risk", lambda row: "" if row["probability"] is None else f"{row['probability']:.1%}", 6),
-    Column("WillFail", lambda row: {None: "", True: "yes", False: "no"}[row["will_fail"]], -8),
-    Column("By", lambda row: next(iter(row["causes"]), ""), -14),
-    Column("Outcome", lambda row: row["outcome"] or "", -13),
-]
-
-
-def _asked(context: Context, store: "Store", which: str, cluster: str | None) -> "pl.DataFrame":
-    """A job of the store, or else of the live queue."""
-    import polars as pl
-
-    from tocsin.cli.clusters import live_cluster
-    from tocsin.cli.jobs import found_jobs
-    from tocsin.core.errors import ClusterError
-    from tocsin.core.ids import parse_slurm_id
-
-    try:
-        return found_jobs(store, which, cluster)
-    except NotFound as missing:
-        if "@" in which:
-            raise
-        try:
-            live = live_cluster(context, cluster)
-            queue = live.queue()
-        except ClusterError:
-            raise missing from None
-        found = parse_slurm_id(which)
-        jobs = queue.filter(pl.col("job_id") == found.job_id, pl.col("task").eq_missing(found.task))
-        if jobs.is_empty():
-            raise NotFound(f"no job {which} in the store or in the queue of {live.name}") from None
-        return jobs
-
-
-def _champion(context: Context, stage: Stage) -> "tuple[Any, FittedFailure, str]":
+def champion(context: Context, stage: Stage) -> "tuple[Any, FittedFailure, str]":
     from tocsin.failure.detector import FailureDetector
     from tocsin.models.registry import Registry
 

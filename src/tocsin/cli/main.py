@@ -16,13 +16,14 @@ from tocsin.cli.classify import classify
 from tocsin.cli.config import config
 from tocsin.cli.demo import demo
 from tocsin.cli.doctor import doctor
-from tocsin.cli.failure import predict, threshold, train_failure
+from tocsin.cli.failure import threshold, train_failure
 from tocsin.cli.importing import import_
 from tocsin.cli.jobs import job, jobs
 from tocsin.cli.keeping import backup, prune
 from tocsin.cli.manual import completion, manual
 from tocsin.cli.models import models
 from tocsin.cli.output import say
+from tocsin.cli.predict import predict
 from tocsin.cli.profiles import profiles
 from tocsin.cli.schema import schema
 from tocsin.cli.screen import screen

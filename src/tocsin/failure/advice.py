@@ -8,27 +8,18 @@ import polars as pl
 from tocsin.core.frames import SCHEMA
 from tocsin.core.verdict import Advice
 from tocsin.failure.changes import Change, Evidence, changes
+from tocsin.failure.features import monotone
 from tocsin.models.engines import Matrix
 from tocsin.scripts.changes import change_edit, change_text
 from tocsin.scripts.said import Said
 
-__all__ = ["Risk", "advise", "monotone", "moved"]
+__all__ = ["Risk", "advise", "moved"]
 
 MARGIN = 0.02
 """A risk that falls by less is not said to fall."""
 
 Risk = Callable[[pl.DataFrame], float]
 """The model's probability for a job with a changed request, all else as it was."""
-
-
-def monotone(names: Sequence[str]) -> list[int]:
-    """For an engine: with more time or memory beside what such jobs used the probability may only fall.
-
-    On validation inside the first 80 % this costs next to nothing: AUC 0.855 without and 0.858 with it on KTH-SP2, 0.761 and
-    0.762 on DOST-COARE, 0.952 and 0.952 on LLNL-Thunder, 0.883 and 0.881 on SDSC-BLUE. The time limit itself tells what kind of job it is, and is left
-    free: bound as well, it costs 0.004 on DOST-COARE.
-    """
-    return [-1 if name == "req_memory" or name.startswith(("limit/", "memory/")) else 0 for name in names]
 
 
 def moved(before: Matrix, after: Matrix, names: Sequence[str]) -> Matrix:

@@ -24,6 +24,8 @@ from tocsin.failure.columns import Columns
 from tocsin.failure.features import FEATURES
 from tocsin.failure.nodes import bad_nodes, nodes_of_jobs, partition_nodes
 from tocsin.failure.plan import Plan
+from tocsin.failure.shortages import READ as SHORT_OF
+from tocsin.failure.shortages import Shortage
 from tocsin.failure.training import SHARE, Calibrated, Rehearsal, calibrated
 from tocsin.failure.words import sentence, shown
 from tocsin.models.cards import Card, Window
@@ -89,12 +91,13 @@ class FittedFailure:
             ):  # a job alone is not chosen from others, which would cost more than all else
                 kinds = kinds[ringing]
             told = dict(zip(ringing, kinds.to_dicts(), strict=True))
-        return [
+        parts = [
             Parts(missing=lacking)
             if lacking is not None and "failure" in lacking
             else self._parts(risk, told.get(row), lacking, resources=needs[row], nodes=nodes[row])
             for row, (risk, lacking) in enumerate(zip(p.tolist(), missing, strict=True))
         ]
+        return self._with_shortages(parts, jobs, stage)
 
     def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
         self._check(stage)
@@ -111,7 +114,8 @@ class FittedFailure:
             reasons=self._reasons(X[0].tolist(), self.model.contributions(X)[0], row),
             nodes=nodes_of_jobs(job, past, stage=stage)[0],
         )
-        return self._aided(parts, job, X, history, past, stage) if self.aids else parts
+        parts = self._aided(parts, job, X, history, past, stage) if self.aids else parts
+        return self._with_shortages([parts], job, stage)[0]
 
     def with_rule(self, rule: Rule, *, seed: int = 0) -> "FittedFailure":
         """The same model that rings by another rule."""
@@ -251,6 +255,16 @@ class FittedFailure:
             ],
         )
 
+    def _with_shortages(self, parts: list[Parts], jobs: pl.DataFrame, stage: Stage) -> list[Parts]:
+        """What is certain by the training's jobs rings, however unsure the model is of a request that it never saw."""
+        if self.aids is None or stage is not Stage.SUBMIT:
+            return parts
+        told = [self.aids.shortages.of(row) for row in jobs.select(SHORT_OF).iter_rows(named=True)]
+        return [
+            replace(part, findings=[*part.findings, *findings]) if (findings := _certain(short)) else part
+            for part, short in zip(parts, told, strict=True)
+        ]
+
     def _changed(self, X: Matrix, changed: pl.DataFrame, history: pl.DataFrame) -> float:
         """The risk of the job with another request and the same past."""
         return float(self._risks(moved(X, self.columns.matrix(changed, history), self.columns.names))[0])
@@ -300,6 +314,19 @@ class FittedFailure:
     def _at(self, odds: NDArray[np.float64]) -> NDArray[np.float64]:
         """The calibrated probabilities at these log-odds."""
         return self.calibrated.calibrator.apply(1 / (1 + np.exp(-np.clip(odds, -40.0, 40.0))))
+
+
+def _certain(shortages: Mapping[str, Shortage]) -> list[Finding]:
+    return [
+        Finding(
+            detector=NAME,
+            kind=f"short_of_{'memory' if field == 'req_memory' else 'time'}",
+            level=Level.WARNING,
+            text=short.text,
+        )
+        for field, short in shortages.items()
+        if short.certain
+    ]
 
 
 def _missing(jobs: pl.DataFrame, history: pl.DataFrame, stage: Stage) -> list[dict[str, str] | None]:

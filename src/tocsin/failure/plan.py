@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.core.detector import Budget
-from tocsin.failure.advice import monotone
+from tocsin.failure.features import monotone
 from tocsin.failure.selection import select
 from tocsin.models.engines import Booster, Engine, Matrix
 from tocsin.models.search import search_engine

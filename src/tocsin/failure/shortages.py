@@ -12,7 +12,7 @@ from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome
 from tocsin.core.units import UNLIMITED, format_duration, format_memory
 
-__all__ = ["FILE", "Shortage", "Shortages", "nice_memory", "nice_time", "shown_memory"]
+__all__ = ["FILE", "READ", "Shortage", "Shortages", "nice_memory", "nice_time", "shown_memory"]
 
 FILE = "shortages.json"
 VERSION = 1
@@ -20,6 +20,8 @@ FEWEST = 2
 """Jobs that ran out of it; one may have been an accident."""
 OFTEN = 0.5
 """Share of such jobs among those that speak, from which on more is advised."""
+CERTAIN = 10
+"""So many ran out at this request or a larger one, and none completed at it or a smaller one: the next will, too."""
 SELDOM = 0.1
 """At most this share may have run out at a request for it to be advised."""
 MORE = 2.0
@@ -37,6 +39,8 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "size": (("user", "req_cpus"), "of this user with so many CPUs"),
 }
 """What makes jobs of one kind, the closest first; the size alone only where a log tells nothing of what was run."""
+READ = ("script", "user", "name", "executable", "req_cpus", "req_memory", "time_limit")
+"""The fields of a job that a shortage is told from."""
 
 
 def nice_memory(amount: float) -> int:
@@ -102,6 +106,8 @@ class Shortage:
     value: int
     """What to ask for."""
     text: str
+    certain: bool = False
+    """Whether every job that speaks ran out, and there are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +180,8 @@ def _short(requests: list[_Request], asked: int | None, of: _Resource, words: st
         else f"none is known to have completed with more, so {of.shown(advised)} is a guess"
     )
     ran_out = of.words.format(of.shown(asked))
-    return Shortage(advised, f"{out} of {out + done} earlier jobs {words} {ran_out} or more; {got_by}")
+    text = f"{out} of {out + done} earlier jobs {words} {ran_out} or more; {got_by}"
+    return Shortage(advised, text, certain=out >= CERTAIN and not done)
 
 
 def _speaking(requests: list[_Request], asked: int) -> tuple[int, int]:
