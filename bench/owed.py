@@ -39,6 +39,39 @@ OWED = (
     Owed("history: at once over row by row", "history", ("times_faster",), at_least=10, unit="times"),
     Owed("history: two million jobs, a job", "history", ("growth", 3, "microseconds_a_job"), unit="µs"),
     Owed("history: 250,000 jobs, a job", "history", ("growth", 0, "microseconds_a_job"), unit="µs"),
+    *(
+        Owed(
+            f"{log} at submit, {name}", "failure", ("logs", log, "submit", "tocsin", metric, 0), at_least=goal
+        )
+        for log, metric, name, goal in (
+            ("SDSC-BLUE-2000-4.2-cln", "auc", "AUC", 0.92),
+            ("SDSC-BLUE-2000-4.2-cln", "average_precision", "average precision", 0.68),
+            ("LLNL-Thunder-2007-1.1-cln", "auc", "AUC", 0.955),
+            ("LLNL-Thunder-2007-1.1-cln", "average_precision", "average precision", 0.80),
+            ("KTH-SP2-1996-2.1-cln", "auc", "AUC", 0.83),
+            ("DOST-COARE-2020-cln", "auc", "AUC", 0.79),
+        )
+    ),
+    Owed(
+        "SDSC-BLUE, finished record, F1",
+        "failure",
+        ("logs", "SDSC-BLUE-2000-4.2-cln", "end", "tocsin", "f1", 0),
+        at_least=0.90,
+    ),
+    Owed(
+        "SDSC-BLUE's weekly walk",
+        "walk",
+        ("logs", "SDSC-BLUE-2000-4.2-cln", "seconds"),
+        at_most=900,
+        unit="s",
+    ),
+    Owed("its memory", "walk", ("logs", "SDSC-BLUE-2000-4.2-cln", "peak_mib"), at_most=3072, unit="MiB"),
+    Owed(
+        "its calibration error",
+        "walk",
+        ("logs", "SDSC-BLUE-2000-4.2-cln", "figures", "calibration_error", 0),
+        at_most=0.03,
+    ),
 )
 
 
