@@ -16,6 +16,7 @@ import polars as pl
 from bench.intake import COLUMNS
 from bench.rivals import FINISHED, STARTED, SUBMITTED, fields_matrix, published
 from tocsin.core.detector import Budget
+from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
@@ -54,7 +55,11 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             continue
         log, found[name] = read(), {}
         for stage in stages:
-            found[name][str(stage)], curve = measured(log, stage)
+            try:
+                found[name][str(stage)], curve = measured(log, stage)
+            except ModelError as error:  # too few jobs of it reach the stage
+                found[name][str(stage)] = {"refused": str(error)}
+                continue
             if stage is Stage.SUBMIT:
                 drawn[f"{name} ({found[name][str(stage)]['failing']:.0%} fail)"] = curve
                 found[name]["submit, lag 0"], _ = measured(_lag(log, 0), stage)

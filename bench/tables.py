@@ -36,6 +36,9 @@ def _failure(told: Results) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for log, stages in told["logs"].items():
         for stage, row in stages.items():
+            if "refused" in row:
+                yield f"| {log} | {stage} | {row['refused']} | | | | | | | |"
+                continue
             ours, theirs = row["tocsin"], row["published"]
             yield (
                 f"| {log} | {stage} | {row['test']:,} | {row['failing']:.1%} | {_interval(ours['auc'])} "
