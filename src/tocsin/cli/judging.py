@@ -31,7 +31,6 @@ def seated_judge(
     from tocsin.judge.plugins import find_detectors
     from tocsin.judge.policy import ROGUE_CASES
     from tocsin.judge.rogue import RogueBook
-    from tocsin.models.registry import Registry
 
     broken: dict[str, str] = {}
     detectors = find_detectors(broken)
@@ -40,7 +39,7 @@ def seated_judge(
     if only is not None:
         detectors = {name: detector for name, detector in detectors.items() if name in only}
     return Judge(
-        seats(detectors, Registry(context.folder.models), past),
+        seats(detectors, context.registry(), past),
         CaseBook(store, ROGUE_CASES),
         RogueBook(allow_book(context, store), _deeper(context)),
     )
@@ -85,11 +84,7 @@ def verdict_log(context: Context) -> "VerdictLog | None":
 def open_screener(context: Context) -> "Screener":
     """The site's champion, or the weights that came with tocsin."""
     from tocsin.core.stages import Stage
-    from tocsin.models.registry import Registry
-    from tocsin.workload.screening import builtin, load_screener
+    from tocsin.workload.screening import load_screener
 
-    registry = Registry(context.folder.models)
-    if registry.champion("workload", Stage.SUBMIT) is None:
-        return builtin()
-    folder, _ = registry.open_verified("workload", stage=Stage.SUBMIT)
+    folder, _ = context.registry().open_verified("workload", stage=Stage.SUBMIT)
     return load_screener(folder)

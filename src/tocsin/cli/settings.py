@@ -13,6 +13,7 @@ from tocsin.core.errors import SettingsError
 from tocsin.core.settings import Layer, Line, Settings, resolve
 
 if TYPE_CHECKING:
+    from tocsin.models.registry import Registry
     from tocsin.store.database import Store
     from tocsin.store.home import Home
 
@@ -59,6 +60,13 @@ class Context:
             password = read_secret(Path(secret))
         url = self.settings.store.url
         return open_store(url or self.folder.prepare().url, password=password)
+
+    def registry(self) -> "Registry":
+        """The models of the home folder, and those that came with tocsin."""
+        from tocsin import workload
+        from tocsin.models.registry import Registry
+
+        return Registry(self.folder.models, builtin=Path(workload.__file__).parent / "builtin")
 
 
 def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Layer]:

@@ -1,9 +1,8 @@
 """`tocsin train`: learn anew, from examples, from the store and from what people answered."""
 
 import time
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -113,10 +112,9 @@ def workload(context: Context, operation: str, data: Path, with_feedback: bool, 
 
     FOLDER/yes holds scripts that are the operation, FOLDER/no scripts that are not.
     """
-    try:
-        teacher: Any = import_module("tocsin.workload.training").train_operation
-    except (ModuleNotFoundError, AttributeError):
-        raise ModelError("this tocsin cannot train operations of its own yet") from None
+    from tocsin.cli.judging import open_screener
+    from tocsin.workload.training import operation_card, train_operation
+
     if not data.is_dir():
         raise InputError(f'there is no folder "{data}"; it must hold examples of {operation}')
     examples, lost = [], 0
@@ -131,8 +129,17 @@ def workload(context: Context, operation: str, data: Path, with_feedback: bool, 
         )
         if lost:
             say(f"{count(lost, 'answered case')} cannot be: the script was pruned")
-    trained = teacher(operation, data, examples=examples)
+    panel = train_operation(operation, data, more=examples)
+    screener = open_screener(context).with_panel(panel)
+    now, registry = int(time.time()), context.registry()
+    scripts = sum(1 for file in data.rglob("*") if file.is_file()) + len(examples)
+    card = operation_card(screener, operation, examples=scripts, created=now, data=data.name)
+    version = registry.add("workload", screener.save, card)
+    registry.promote("workload", version, why=f"taught {operation}", at=now)
     if as_json:
-        print_json({"operation": operation, "examples": len(examples), "model": str(trained)})
+        print_json(
+            {"operation": operation, "examples": scripts, "answered": len(examples), "version": version}
+        )
     else:
-        click.echo(f"{operation} is learned: {trained}")
+        click.echo(f"{operation} is learned from {count(scripts, 'script')}; version {version} is in service")
+        say("undo: tocsin models rollback workload --stage submit")
