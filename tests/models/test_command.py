@@ -28,11 +28,12 @@ def tocsin(registry: Registry, *arguments: str) -> Result:
     return done
 
 
-def test_an_empty_home_has_none(tmp_path: Path) -> None:
-    done = tocsin(Registry(tmp_path / "models"))
-    assert (done.stdout, done.exit_code) == ("", 0)
-    assert "there is no model" in done.stderr
-    assert json.loads(tocsin(Registry(tmp_path / "models"), "list", "--json").stdout) == []
+def test_an_empty_home_has_what_came_with_tocsin(tmp_path: Path) -> None:
+    done = tocsin(Registry(tmp_path / "models"), "list", "--json")
+    rows = json.loads(done.stdout)
+    assert [(row["detector"], row["version"], row["aliases"]) for row in rows] == [
+        ("workload", "builtin", ["champion"])
+    ]
 
 
 def test_a_listing_names_the_champion(registry: Registry) -> None:
@@ -100,11 +101,11 @@ def test_a_challenger_is_promoted_by_that_name_and_only_at_its_stage(registry: R
 
 def test_verify_checks_all_and_exits_1_with_the_name_of_the_file(registry: Registry) -> None:
     done = tocsin(registry, "verify")
-    assert (done.exit_code, done.stderr) == (0, "3 models checked: every file is as it was written\n")
+    assert (done.exit_code, done.stderr) == (0, "4 models checked: every file is as it was written\n")
     (registry.folder / "failure" / "2" / "model.txt").write_text("changed")
     done = tocsin(registry, "verify", "--json")
     assert done.exit_code == 1
-    assert [row["sound"] for row in json.loads(done.stdout)] == [True, False, True]
+    assert [row["sound"] for row in json.loads(done.stdout)] == [True, False, True, True]
     assert "failure/2/model.txt was changed" in done.stderr
     assert tocsin(registry, "verify", "failure", "1").exit_code == 0
     assert tocsin(registry, "verify", "failure", "2").exit_code == 1

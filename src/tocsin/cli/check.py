@@ -193,11 +193,10 @@ def _past(
     """What is known of the cluster's jobs, and these; without a failure model nobody asks for more than this user's."""
     from tocsin.history.recipe import KEYS, OWN_KEYS
     from tocsin.history.replay import Replay
-    from tocsin.models.registry import Registry
     from tocsin.store.jobs import Filter, load
 
     user = job["user"][0]
-    whole = bool(Registry(context.folder.models).versions("failure"))
+    whole = bool(context.registry().versions("failure"))
     users = [] if whole or not user else [user]
     known = load(store, Filter(clusters=[job["cluster"][0]], users=users, arrays=True))
     past = Replay(known, machine=machine, scripts=texts.get, keys=tuple(KEYS if whole else OWN_KEYS))

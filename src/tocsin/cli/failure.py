@@ -78,7 +78,6 @@ def train_failure(
     from tocsin.failure.detector import FailureDetector
     from tocsin.history.replay import Replay
     from tocsin.learn.training import train_failure as run
-    from tocsin.models.registry import Registry
 
     found = sorted(jobs["cluster"].unique())
     if len(found) > 1:
@@ -94,7 +93,7 @@ def train_failure(
     kept = run(
         jobs.filter(~short),
         Replay(jobs),
-        Registry(context.folder.prepare().models),
+        context.registry(write=True),
         detector,
         stage=Stage(stage),
         budget=Budget(trials=trials),
@@ -213,9 +212,8 @@ _THRESHOLDS = [
 
 def champion(context: Context, stage: Stage) -> "tuple[Any, FittedFailure, str]":
     from tocsin.failure.detector import FailureDetector
-    from tocsin.models.registry import Registry
 
-    registry = Registry(context.folder.models)
+    registry = context.registry()
     if registry.champion("failure", stage) is None:
         raise ModelError(
             f"no failure model is trained for {stage} yet; `tocsin train failure --stage {stage}` trains one on the store"

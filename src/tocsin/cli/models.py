@@ -42,7 +42,7 @@ def list_(
     as_json: bool = False,
 ) -> None:
     """List all versions, the oldest first."""
-    registry = _registry(context)
+    registry = context.registry()
     rows = [row for name in _detectors(registry, detector) for row in _rows(registry, name)]
     if as_json:
         print_json(rows)
@@ -61,7 +61,7 @@ def list_(
 @click.pass_obj
 def show(context: Context, detector: str, version: str, stage: str | None, as_json: bool) -> None:
     """Show the card of a VERSION, or of the champion."""
-    registry = _registry(context)
+    registry = context.registry()
     card = registry.card(detector, registry.resolve(detector, version, stage=Stage(stage) if stage else None))
     if as_json:
         print_json(card.to_json())
@@ -80,7 +80,7 @@ def promote(
     context: Context, detector: str, version: str, stage: str | None, why: str, as_json: bool
 ) -> None:
     """Make VERSION (or "challenger") the champion of its stage."""
-    registry = _registry(context)
+    registry = context.registry()
     version = registry.resolve(detector, version, stage=Stage(stage) if stage else None)
     card = registry.card(detector, version)
     if stage and card.stage != stage:
@@ -98,7 +98,7 @@ def promote(
 @click.pass_obj
 def rollback(context: Context, detector: str, stage: str | None, why: str, as_json: bool) -> None:
     """Give the place back to the champion before."""
-    registry = _registry(context)
+    registry = context.registry()
     wanted = Stage(stage) if stage else None
     before = registry.champion(detector, wanted)
     _tell(registry, detector, registry.rollback(detector, wanted, why=why), before, as_json)
@@ -111,7 +111,7 @@ def rollback(context: Context, detector: str, stage: str | None, why: str, as_js
 @click.pass_obj
 def verify(context: Context, detector: str | None, version: str | None, as_json: bool) -> None:
     """Compare every file with its hash; exit 1 with a sentence for each model that is not sound."""
-    registry = _registry(context)
+    registry = context.registry()
     if detector and version:
         wanted = [(detector, registry.resolve(detector, version))]
     else:
@@ -132,12 +132,6 @@ def verify(context: Context, detector: str | None, version: str | None, as_json:
     if not bad:
         say(f"{count(len(results), 'model')} checked: every file is as it was written")
     raise SystemExit(1 if bad else 0)
-
-
-def _registry(context: Context) -> "Registry":
-    from tocsin.models.registry import Registry
-
-    return Registry(context.folder.models)
 
 
 def _tell(registry: "Registry", detector: str, version: str, before: str | None, as_json: bool) -> None:

@@ -61,12 +61,13 @@ class Context:
         url = self.settings.store.url
         return open_store(url or self.folder.prepare().url, password=password)
 
-    def registry(self) -> "Registry":
-        """The models of the home folder, and those that came with tocsin."""
+    def registry(self, *, write: bool = False) -> "Registry":
+        """The models of the home folder, and those that came with tocsin; to `write`, the folder is made ready."""
         from tocsin import workload
         from tocsin.models.registry import Registry
 
-        return Registry(self.folder.models, builtin=Path(workload.__file__).parent / "builtin")
+        home = self.folder.prepare() if write else self.folder
+        return Registry(home.models, builtin=Path(workload.__file__).parent / "builtin")
 
 
 def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Layer]:

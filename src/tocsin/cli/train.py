@@ -48,7 +48,6 @@ def execution(
 
     On the jobs in the store, with what their scripts said as labels; answered cases count more than that.
     """
-    from tocsin.models.registry import Registry
     from tocsin.workload.execution_training import execution_labels, train_execution
 
     now = int(time.time())
@@ -64,7 +63,7 @@ def execution(
             "no job in the store was screened by its script, so nothing is known to learn from; run: tocsin screen"
         )
     fitted: FittedExecution = train_execution(jobs, labels, now=now, alpha_days=days, seed=seed)
-    registry = Registry(context.folder.prepare().models)
+    registry = context.registry(write=True)
     version = registry.add("workload", fitted.save, fitted.card(created=now, data="the jobs in the store"))
     if promote:
         registry.promote("workload", version, why="trained by hand", at=now)
@@ -131,7 +130,7 @@ def workload(context: Context, operation: str, data: Path, with_feedback: bool, 
             say(f"{count(lost, 'answered case')} cannot be: the script was pruned")
     panel = train_operation(operation, data, more=examples)
     screener = open_screener(context).with_panel(panel)
-    now, registry = int(time.time()), context.registry()
+    now, registry = int(time.time()), context.registry(write=True)
     scripts = sum(1 for file in data.rglob("*") if file.is_file()) + len(examples)
     card = operation_card(screener, operation, examples=scripts, created=now, data=data.name)
     version = registry.add("workload", screener.save, card)
