@@ -21,6 +21,7 @@ from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
+from tocsin.failure.known import known_of
 from tocsin.failure.labels import reached
 from tocsin.history.replay import Replay
 from tocsin.models.curves import curves
@@ -120,7 +121,7 @@ def measured(log: pl.DataFrame, stage: Stage) -> tuple[dict[str, Any], tuple[lis
     model = detector.fit(jobs[train], past, stage=stage, seed=0, budget=Budget(trials=TRIALS))
     result["fit_seconds"] = round(time.perf_counter() - began, 1)
     asked = jobs[test]
-    history = past.features(asked, stage=stage)
+    history = known_of(asked, past, stage=stage)
     began = time.perf_counter()
     p = model.probabilities(asked, history)
     result["scored_per_second"] = round(len(test) / (time.perf_counter() - began))

@@ -84,7 +84,7 @@ class Columns:
         return replace(self, names=names)
 
     def matrix(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Matrix:
-        """The rows of these jobs; `history` is what `Past.features` tells of them at the stage."""
+        """The rows of these jobs; `history` is what was `known_of` them at the stage."""
         return np.ascontiguousarray(self._table.values(jobs, history))
 
     def to_json(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tocsin.failure.aids import Aids
 from tocsin.failure.causes import base_causes
 from tocsin.failure.columns import Columns
 from tocsin.failure.fitted import NAME, FittedFailure
+from tocsin.failure.known import known_of
 from tocsin.failure.labels import default_target, trainable
 from tocsin.failure.model_files import load
 from tocsin.failure.plan import Plan
@@ -56,7 +57,7 @@ class FailureDetector:
         rows = trainable(jobs, target, stage)
         columns, X = Columns.fit(
             rows,
-            past.features(rows, stage=stage),
+            known_of(rows, past, stage=stage),
             stage=stage,
             zone=self.zone,
             settled=self.plan.names if self.plan else None,

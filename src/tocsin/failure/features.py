@@ -7,6 +7,7 @@ import polars as pl
 
 from tocsin.core.stages import Stage
 from tocsin.core.units import UNLIMITED
+from tocsin.failure.known import ON_NODES
 from tocsin.history import recipe
 
 __all__ = [
@@ -173,6 +174,8 @@ def _allocation() -> Iterator[Feature]:
     yield Feature("alloc_cpus", Stage.START, "wait", "CPUs that it got", pl.col("alloc_cpus"))
     granted = pl.col("alloc_cpus") / pl.col("req_cpus")
     yield Feature("granted", Stage.START, "wait", "CPUs that it got over those asked for", granted)
+    for name, words in ON_NODES.items():
+        yield Feature(name, Stage.START, "nodes", words, Told(name))
 
 
 def _use() -> Iterator[Feature]:

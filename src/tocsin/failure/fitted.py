@@ -22,6 +22,7 @@ from tocsin.failure.causes import READ, causes
 from tocsin.failure.changes import Evidence
 from tocsin.failure.columns import Columns
 from tocsin.failure.features import FEATURES
+from tocsin.failure.known import known_of
 from tocsin.failure.nodes import bad_nodes, nodes_of_jobs, partition_nodes
 from tocsin.failure.plan import Plan
 from tocsin.failure.shortages import READ as SHORT_OF
@@ -68,14 +69,14 @@ class FittedFailure:
     """None in a walk through time, where nobody asks for explanation."""
 
     def probabilities(self, jobs: pl.DataFrame, history: pl.DataFrame) -> NDArray[np.float64]:
-        """One a row, calibrated; `history` is what the past tells of these jobs at the model's stage."""
+        """One a row, calibrated; `history` is what was `known_of` them at the model's stage."""
         return self._risks(self.columns.matrix(jobs, history))
 
     def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
         self._check(stage)
         if not jobs.height:
             return []
-        history = past.features(jobs, stage=stage, names=self._reads())
+        history = known_of(jobs, past, stage=stage, names=self._reads())
         X = self.columns.matrix(jobs, history)
         p = self._risks(X)
         missing = _missing(jobs, history, stage)
@@ -101,7 +102,7 @@ class FittedFailure:
 
     def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
         self._check(stage)
-        history = past.features(job, stage=stage)
+        history = known_of(job, past, stage=stage)
         lacking = _missing(job, history, stage)[0]
         if lacking is not None and "failure" in lacking:
             return Parts(missing=lacking)
@@ -259,7 +260,9 @@ class FittedFailure:
         """What is certain by the training's jobs rings, however unsure the model is of a request that it never saw."""
         if self.aids is None or stage is not Stage.SUBMIT:
             return parts
-        told = [self.aids.shortages.of(row) for row in jobs.select(SHORT_OF).iter_rows(named=True)]
+        # Column by column, as in the ledger: for one job a select costs more than all that is read by it.
+        values = zip(*(jobs.get_column(name).to_list() for name in SHORT_OF), strict=True)
+        told = [self.aids.shortages.of(dict(zip(SHORT_OF, row, strict=True))) for row in values]
         return [
             replace(part, findings=[*part.findings, *findings]) if (findings := _certain(short)) else part
             for part, short in zip(parts, told, strict=True)

@@ -12,8 +12,7 @@ from tocsin.core.machine import Machine
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Avoid, Nodes
-from tocsin.history.nodes import nodes_of
-from tocsin.history.recipe import moment
+from tocsin.failure.known import on_nodes
 
 __all__ = ["bad_nodes", "nodes_of_jobs", "partition_nodes"]
 
@@ -29,16 +28,10 @@ def nodes_of_jobs(jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Nodes
     found: list[Nodes | None] = [None] * jobs.height
     if stage is Stage.SUBMIT or jobs["node_list"].null_count() == jobs.height:
         return found
-    rows, asked = [], []
-    for row, (submit, start, end, text) in enumerate(
-        jobs.select("submit", "start", "end", "node_list").iter_rows()
-    ):
-        at, names = moment(submit, start, end, stage), nodes_of(text) if text else ()
-        if at is None or not names:
-            continue
+    asked = on_nodes(jobs, stage)
+    rows = asked["row"].to_list()
+    for row in rows:
         found[row] = Nodes()
-        rows += [row] * len(names)
-        asked += [(at, name) for name in names]
     for place, _, avoid in _flagged(asked, past):
         nodes = found[rows[place]]
         assert nodes is not None, "it was asked for"
@@ -48,7 +41,8 @@ def nodes_of_jobs(jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Nodes
 
 def bad_nodes(names: Sequence[str], at: int, past: Past) -> list[Avoid]:
     """Which of these nodes fail jobs now; the worst is first."""
-    found = _flagged([(at, name) for name in names], past)
+    asked = pl.DataFrame({"at": [at] * len(names), "node": names}, schema={"at": pl.Int64, "node": pl.String})
+    found = _flagged(asked, past)
     found.sort(key=lambda each: (each[1], each[2].node))
     return [avoid for _, _, avoid in found[:_MOST_NAMED]]
 
@@ -72,12 +66,11 @@ def _expanded(text: str) -> tuple[str, ...]:
         return ()
 
 
-def _flagged(asked: list[tuple[int, str]], past: Past) -> list[tuple[int, float, Avoid]]:
+def _flagged(asked: pl.DataFrame, past: Past) -> list[tuple[int, float, Avoid]]:
     """Each with its place in `asked` and its chance."""
-    if not asked:
+    if asked.is_empty():
         return []
-    frame = pl.DataFrame(asked, schema={"at": pl.Int64, "node": pl.String}, orient="row")
-    told = pl.concat([frame, past.node_outcomes(frame)], how="horizontal").with_row_index("place")
+    told = asked.hstack(past.node_outcomes(asked)).with_row_index("place")
     found = []
     for row in told.filter(pl.max_horizontal("failed", "crashes") >= FEWEST).iter_rows(named=True):
         by_failures = _tail(row["failed"], row["expected"])

@@ -13,6 +13,7 @@ from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
+from tocsin.failure.known import known_of
 from tocsin.failure.labels import FEWEST, mature, reached
 from tocsin.failure.resources import KINDS, ResourceModel
 from tocsin.failure.training import Rehearsal, failed, node_hours
@@ -133,7 +134,7 @@ class Walk:
 
     def _step(self, step: Step, fitted: FittedFailure, searched: bool) -> Walked:
         asked = self.jobs[step.test]
-        X = fitted.columns.matrix(asked, self.past.features(asked, stage=self.request.stage))
+        X = fitted.columns.matrix(asked, known_of(asked, self.past, stage=self.request.stage))
         scores = fitted.model.predict(X)
         self._scores[step.test] = scores
         calibrated = fitted.calibrated
@@ -151,7 +152,7 @@ class Walk:
         stage, asked = self.request.stage, self.jobs[step.test]
         if self._needs is None or searched or self._needs_age >= NEEDS_EVERY:
             rows = self.jobs[step.train[-NEEDS_ROWS:]]
-            matrix = fitted.columns.matrix(rows, self.past.features(rows, stage=stage))
+            matrix = fitted.columns.matrix(rows, known_of(rows, self.past, stage=stage))
             self._needs = ResourceModel.fit(
                 matrix, rows, seed=self.request.seed, threads=self.detector.threads
             )

@@ -1,0 +1,74 @@
+"""What was known of jobs at a stage: the statistics of history and, from `start` on, how jobs ended lately on their nodes."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import polars as pl
+
+from tocsin.core.detector import Past
+from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.history.nodes import nodes_of
+
+__all__ = ["ON_NODES", "known_of", "on_nodes"]
+
+ON_NODES: Mapping[str, str] = MappingProxyType(
+    {
+        "nodes.failed_week": "share failed of the jobs that ended on its nodes in the last 7 days",
+        "nodes.beyond": "failures in the last 7 days on the worst of its nodes beyond those to be expected",
+        "nodes.crashes": "crashes of its nodes in the last 7 days",
+    }
+)
+"""Columns of the nodes that a job got, in words."""
+
+
+def known_of(
+    jobs: pl.DataFrame, past: Past, *, stage: Stage, names: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """One row a job, in order; all that there is at the stage where no names are given."""
+    if stage is Stage.SUBMIT:
+        return past.features(jobs, stage=stage, names=names)
+    if names is None:
+        return past.features(jobs, stage=stage).hstack(_nodes(jobs, past, stage))
+    found = past.features(jobs, stage=stage, names=[name for name in names if name not in ON_NODES])
+    if found.width < len(names):
+        found = found.hstack(_nodes(jobs, past, stage)).select(names)
+    return found
+
+
+def on_nodes(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
+    """One row for each job that has reached the stage and each of its nodes: `row`, `at`, `node`."""
+    texts = jobs["node_list"].drop_nulls().unique().to_list()
+    lists = pl.DataFrame(
+        {"node_list": texts, "node": [list(nodes_of(text)) for text in texts]},
+        schema={"node_list": pl.String, "node": pl.List(pl.String)},
+    )
+    return (
+        jobs.select("node_list", at=_moment(stage))
+        .with_row_index("row")
+        .filter(pl.col("at").is_not_null())
+        .join(lists, on="node_list", how="inner", maintain_order="left")
+        .select("row", "at", "node")
+        .explode("node", empty_as_null=True)
+        .filter(pl.col("node").is_not_null())
+    )
+
+
+def _moment(stage: Stage) -> pl.Expr:
+    if stage is Stage.END:
+        return pl.col("end")
+    return pl.col("start") + EARLY_SECONDS if stage is Stage.EARLY else pl.col("start")
+
+
+def _nodes(jobs: pl.DataFrame, past: Past, stage: Stage) -> pl.DataFrame:
+    asked = on_nodes(jobs, stage)
+    if not asked.height:
+        return pl.DataFrame(schema=dict.fromkeys(ON_NODES, pl.Float32)).clear(jobs.height)
+    told = asked.hstack(past.node_outcomes(asked)).group_by("row").agg(
+        (pl.col("failed").sum() / pl.col("ended").sum()).fill_nan(None).alias("nodes.failed_week"),
+        (pl.col("failed") - pl.col("expected")).max().alias("nodes.beyond"),
+        pl.col("crashes").sum().alias("nodes.crashes"),
+    )  # fmt: skip
+    rows = pl.DataFrame({"row": pl.int_range(jobs.height, dtype=pl.UInt32, eager=True)})
+    return rows.join(told, on="row", how="left", maintain_order="left").select(
+        pl.col(name).cast(pl.Float32) for name in ON_NODES
+    )
