@@ -6,7 +6,7 @@ rows and asks for more, uncertainty times density, until half are labelled.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from bench.rivals import best_f1
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.failure.columns import Columns
+from tocsin.failure.features import FEATURES
+from tocsin.failure.known import known_of
 from tocsin.failure.labels import LATEST, mature
 from tocsin.failure.plan import START
 from tocsin.history.replay import Replay
@@ -32,6 +34,7 @@ __all__ = ["run"]
 
 LOGS = ("KTH", "Thunder")
 ROUNDS = 200
+METRICS = ("auc", "average_precision", "f1", "precision", "recall", "brier")
 Rows = tuple[Any, Any, Any]
 
 
@@ -41,24 +44,57 @@ def run(folder: Path | None = None) -> dict[str, Any]:
 
 
 def compared(log: pl.DataFrame) -> dict[str, Any]:
+    """Each strategy on all that is known at submit; then, for what knowledge is worth, rows as they are with less and with more."""
     jobs = log.filter(pl.col("outcome").is_in(LABELS)).sort("submit", "job_id")
-    _, X = Columns.fit(jobs, Replay(log).features(jobs, stage=Stage.SUBMIT), stage=Stage.SUBMIT, zone="UTC")
     y = jobs["outcome"].ne(str(Outcome.COMPLETED)).to_numpy().astype(float)
+    known, X = _features(jobs, log, Stage.SUBMIT)
+    told = [place for place, name in enumerate(known) if FEATURES[name].family in ("request", "time")]
+    found = {name: _judged(make, jobs, X, y) for name, make in STRATEGIES.items()}
+    knowing = {
+        "the request alone": _judged(as_they_are, jobs, X[:, told], y),
+        "the request and history": found["none"],
+        "the finished record (known only after the end)": _judged(
+            as_they_are, jobs, _features(jobs, log, Stage.END)[1], y
+        ),
+    }
+    test = first_last(jobs["submit"].to_numpy(), jobs["known_at"].to_numpy()).test
+    return {"failing": round(float(y[test].mean()), 4), "strategies": found, "knowing": knowing}
+
+
+def _features(jobs: pl.DataFrame, log: pl.DataFrame, stage: Stage) -> tuple[Sequence[str], Any]:
+    columns, X = Columns.fit(jobs, known_of(jobs, Replay(log), stage=stage), stage=stage, zone="UTC")
+    return columns.names, X
+
+
+def _judged(make: Callable[[Any, Any], Rows], jobs: pl.DataFrame, X: Any, y: Any) -> dict[str, Any]:
+    """Ranked, calibrated and with the best F1's threshold, both inside the training; and as HPE has it, at a raw score of 0.5."""
     step = first_last(jobs["submit"].to_numpy(), jobs["known_at"].to_numpy())
     kept = mature(jobs[step.train].with_columns(place=pl.Series(step.train)))["place"].to_numpy()[-LATEST:]
     later = first_last(jobs["submit"].to_numpy()[kept], jobs["known_at"].to_numpy()[kept], share=0.8)
-    found = {}
-    for name, make in STRATEGIES.items():
-        early = _trained(make, X[kept[later.train]], y[kept[later.train]])
-        held = kept[later.test]
-        curve = calibrate(early(X[held]), y[held]).calibrator
-        threshold = best_f1(y[held], curve.apply(early(X[held])))
-        p = curve.apply(_trained(make, X[kept], y[kept])(X[step.test]))
-        found[name] = {
-            metric: round(measure(metric, y[step.test], p, threshold=threshold), 4)
-            for metric in ("auc", "average_precision", "f1", "precision", "recall", "brier")
-        }
-    return {"failing": round(float(y[step.test].mean()), 4), "strategies": found}
+    early = _trained(make, X[kept[later.train]], y[kept[later.train]])
+    held = kept[later.test]
+    curve = calibrate(early(X[held]), y[held]).calibrator
+    threshold = best_f1(y[held], curve.apply(early(X[held])))
+    raw = _trained(make, X[kept], y[kept])(X[step.test])
+    p, truth = curve.apply(raw), y[step.test]
+    return {
+        **{name: round(measure(name, truth, p, threshold=threshold), 4) for name in METRICS},
+        "at_half": {
+            "failed": _class(truth > 0, raw >= 0.5),
+            "completed": _class(truth == 0, raw < 0.5),
+            "accuracy": round(float(((truth > 0) == (raw >= 0.5)).mean()), 4),
+        },
+    }
+
+
+def _class(positive: Any, said: Any) -> list[float]:
+    """Precision, recall and F1 of one class."""
+    hits = float((positive & said).sum())
+    precision, recall = hits / max(1, int(said.sum())), hits / max(1, int(positive.sum()))
+    return [
+        round(value, 4)
+        for value in (precision, recall, 2 * precision * recall / max(1e-12, precision + recall))
+    ]
 
 
 def _trained(make: Callable[[Any, Any], Rows], X: Any, y: Any) -> Callable[[Any], Any]:

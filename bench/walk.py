@@ -3,16 +3,21 @@
 import os
 import resource
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import polars as pl
 
 from bench.failure import logs
 from tocsin.core.outcomes import Target
 from tocsin.failure.detector import FailureDetector
 from tocsin.history.replay import Replay
 from tocsin.learn.audit import audit
-from tocsin.learn.report import report
-from tocsin.learn.walk import Walk, WalkRequest
+from tocsin.learn.report import Report, report
+from tocsin.learn.walk import Walk, Walked, WalkRequest
+from tocsin.models.splits import NEVER, first_last
 
 __all__ = ["run"]
 
@@ -38,7 +43,8 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             "trainings": told.trainings,
             "predicted": told.predicted,
-            "figures": {m.name: [_short(m.value), _short(m.low), _short(m.high)] for m in told.figures},
+            "figures": _figures(told),
+            "last_fifth": _figures(report(_last(walked, jobs), Target.UNSUCCESSFUL)),
             "runtime_covered": _short(told.runtime.completed),
             "runtime_covered_all": _short(told.runtime.all_ended),
             "node_hours": {
@@ -53,6 +59,25 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             found[name]["audit"] = {"compared": proof.compared, "differing": proof.differing}
         print(name, found[name]["seconds"], found[name]["figures"]["auc"], flush=True)
     return {"target": str(Target.UNSUCCESSFUL), "stage": "submit", "every_days": 7, "logs": found}
+
+
+def _last(walked: list[Walked], jobs: pl.DataFrame) -> list[Walked]:
+    """Its predictions of the jobs that a single split predicts: the last 20 % by time."""
+    cut = first_last(jobs["submit"].to_numpy(), jobs["known_at"].fill_null(NEVER).to_numpy()).cut
+    found = []
+    for each in walked:
+        rows = np.flatnonzero(each.jobs["submit"].to_numpy() >= cut)
+        if len(rows):
+            found.append(
+                replace(
+                    each, jobs=each.jobs[rows], probability=each.probability[rows], bound=each.bound[rows]
+                )
+            )
+    return found
+
+
+def _figures(told: Report) -> dict[str, list[float | None]]:
+    return {m.name: [_short(m.value), _short(m.low), _short(m.high)] for m in told.figures}
 
 
 def _short(value: float | None) -> float | None:
