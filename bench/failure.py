@@ -116,7 +116,7 @@ def measured(log: pl.DataFrame, stage: Stage) -> tuple[dict[str, Any], tuple[lis
         "failing": round(float(y[test].mean()), 4),
     }
     began = time.perf_counter()
-    detector = FailureDetector(target=Target.UNSUCCESSFUL, threads=2, aided=False)
+    detector = FailureDetector(target=Target.UNSUCCESSFUL, threads=1, aided=False)
     past = Replay(log)
     model = detector.fit(jobs[train], past, stage=stage, seed=0, budget=Budget(trials=TRIALS))
     result["fit_seconds"] = round(time.perf_counter() - began, 1)
