@@ -262,6 +262,12 @@ def test_steps_fold_into_their_job(tmp_path: Path) -> None:
     assert [batch.read for batch in SacctFile(tmp_path / "sacct.txt").batches()] == [2, 1]
 
 
+def test_a_peak_that_was_never_sampled_is_absent(tmp_path: Path) -> None:
+    text = "1|lab|100|COMPLETED|\n1.0|lab|||0\n2|lab|100|COMPLETED|\n2.0|lab|||0\n2.1|lab|||5K\n"
+    jobs, _ = read(write(tmp_path, f"JobID|Cluster|Submit|State|MaxRSS\n{text}"))
+    assert jobs["max_memory"].to_list() == [None, 5 * 1024]
+
+
 def test_a_job_and_its_steps_may_lie_in_different_blocks(tmp_path: Path) -> None:
     head = "JobID|Cluster|Submit|MaxRSS|JobName\n"
     text = head + "".join(

@@ -261,8 +261,10 @@ def _usage(words: _Words) -> dict[str, Any]:
     read = words.parse("tresusageintot", disk_word)
     written = words.parse("tresusageouttot", disk_word)
     energy = pl.lit(words.take("consumedenergyraw", numbers))
+    peak = pl.lit(words.parse("maxrss", parse_memory))
     return {
-        "max_memory": words.parse("maxrss", parse_memory),
+        # A job that ended before the gatherer's first sample has a peak of 0, which says nothing of its memory.
+        "max_memory": pl.when(peak > 0).then(peak),
         "cpu_seconds": words.parse("totalcpu", duration_word),
         "user_cpu_seconds": words.parse("usercpu", duration_word),
         "system_cpu_seconds": words.parse("systemcpu", duration_word),

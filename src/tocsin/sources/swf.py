@@ -198,7 +198,7 @@ def _fields(cluster: str, layout: _Layout) -> dict[str, pl.Expr]:
         .then(start),
         "elapsed": _whole(run),
         "cpu_seconds": _whole(_present("cpu") * procs),
-        "max_memory": _whole(_present("memory") * 1024 * procs),
+        "max_memory": _whole(_count("memory") * 1024 * procs),
         "source": pl.lit("swf"),
         "request_final": pl.lit(True),
     }
