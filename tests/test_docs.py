@@ -4,6 +4,7 @@ import re
 import shlex
 import tomllib
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -34,6 +35,11 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
+def _options(command: click.Command) -> set[str]:
+    """As one can write them, the `--no-` forms too."""
+    return {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+
+
 @pytest.mark.parametrize(("page", "line"), commands())
 def test_a_command_in_the_documents_exists(page: str, line: str) -> None:
     command: click.Command = cli
@@ -44,9 +50,24 @@ def test_a_command_in_the_documents_exists(page: str, line: str) -> None:
         name = words.pop(0)
         assert name in command.commands, f"{page}: {line}"
         command = command.commands[name]
-    known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
+    known = {*_options(command), "--help", "-h"}
     used = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
     assert used <= known, f"{page}: {line}"
+
+
+def _all(command: click.Command, *name: str) -> Iterator[tuple[str, click.Command]]:
+    yield " ".join(("tocsin", *name)), command
+    if isinstance(command, click.Group):
+        for child, inner in command.commands.items():
+            yield from _all(inner, *name, child)
+
+
+def test_every_command_and_every_way_to_say_no_is_in_the_documents() -> None:
+    pages = "\n".join(page.read_text() for page in PAGES)
+    for name, command in _all(cli):
+        assert name in pages, f"no page names {name}"
+        for option in (option for parameter in command.params for option in parameter.secondary_opts):
+            assert option in pages, f"no page names {option} of {name}"
 
 
 def test_the_settings_in_the_documents_are_settings() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.models import svg
-from tocsin.models.pictures import bars, heat_map, histogram, line_chart, scatter
+from tocsin.models.pictures import bars, heat_map, histogram, line_chart
 from tocsin.models.svg import labels, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -64,7 +64,7 @@ def test_no_name_and_no_number_breaks_the_xml(name: str, values: list[float]) ->
     places = list(range(len(values)))
     for picture in (
         line_chart(name, name, name, {name: (places, values)}, marks={name: (0, 1)}, dots=True),
-        scatter(name, name, name, {name: (values, places)}),
+        line_chart(name, name, name, {name: (values, places)}),
         bars(name, name, {name: {f"{name}{n}": v for n, v in enumerate(values)}}),
         heat_map(
             name, [name] * len(values), np.array([values] * len(values)).reshape(len(values), len(values))

@@ -2,14 +2,14 @@
 
 import getpass
 import time
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tocsin.cli import options
-from tocsin.cli.output import Column, count, print_json, print_table, say
+from tocsin.cli.output import Column, Listing, clock, count, print_json, say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import InputError, NotFound
 from tocsin.core.units import format_instant
@@ -141,17 +141,9 @@ def remove(context: Context, number: int, as_json: bool) -> None:
 
 @allow.command("list")
 @click.option("-a", "--all", "everything", is_flag=True, help="Those that count no more, or not yet, too.")
-@options.no_header
-@options.parsable
-@options.as_json
+@options.listing
 @click.pass_obj
-def list_(
-    context: Context,
-    everything: bool = False,
-    noheader: bool = False,
-    parsable2: bool = False,
-    as_json: bool = False,
-) -> None:
+def list_(context: Context, everything: bool, listing: Listing) -> None:
     """List the rules and permissions that count, of the store and of the file."""
     from tocsin.cli.judging import allow_book
     from tocsin.judge.allow import DEFAULTS
@@ -162,13 +154,13 @@ def list_(
     operations = sorted({*DEFAULTS, *current.defaults, *(grant.operation for grant in current.grants)})
     rules = {operation: str(current.default(operation)) for operation in operations}
     found = [grant for grant in current.grants if everything or grant.counts(now)]
-    if as_json:
+    if listing.as_json:
         print_json({"default": rules, "allow": [_json(grant) for grant in found]})
         return
     zone = options.zone_of(context, None)
     rows = [_row({"operation": name, "who": "everybody", "rule": rule}) for name, rule in rules.items()]
     rows += [_row({**_json(grant), **_shown(grant, zone)}) for grant in found]
-    print_table(rows, _COLUMNS, header=not noheader, parsable=parsable2)
+    listing.print_table(rows, _COLUMNS)
 
 
 @allow.command()
@@ -218,14 +210,11 @@ def _span(grant: "Grant", zone: tzinfo) -> str:
 
 
 def _shown(grant: "Grant", zone: tzinfo) -> dict[str, str]:
-    def clock(at: int | None) -> str:
-        return "" if at is None else datetime.fromtimestamp(at, zone).strftime("%Y-%m-%dT%H:%M:%S")
-
     return {
         "who": f"{grant.kind} {grant.name}",
         "rule": "may",
-        "from": clock(grant.since),
-        "until": clock(grant.until),
+        "from": clock(grant.since, zone),
+        "until": clock(grant.until, zone),
     }
 
 

@@ -2,17 +2,17 @@
 
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from tocsin.cli import options
-from tocsin.cli.logs import log_options, read_jobs
-from tocsin.cli.output import Column, count, print_json, print_table, say
+from tocsin.cli.logs import LogRequest, log_options, one_cluster, read_jobs
+from tocsin.cli.output import Column, count, number_of, print_json, print_table, progress_bar, say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import InputError
 from tocsin.core.outcomes import Target
@@ -22,24 +22,12 @@ from tocsin.core.units import format_instant
 if TYPE_CHECKING:
     from tocsin.learn.audit import Audit
     from tocsin.learn.report import Report
-    from tocsin.learn.walk import Walked
+    from tocsin.learn.walk import Walk, Walked, WalkRequest
+    from tocsin.models.thresholds import Rule
 
-__all__ = ["backtest", "rule_of", "stages", "targets", "threads"]
+__all__ = ["backtest", "threads"]
 
 _MOST_DAYS = 100_000
-
-targets = click.option(
-    "--target",
-    type=click.Choice([str(target) for target in Target]),
-    help="What counts as failure [default: unsuccessful for SWF, failed for Slurm].",
-)
-stages = click.option(
-    "--stage",
-    type=click.Choice([str(stage) for stage in (Stage.SUBMIT, Stage.START, Stage.EARLY)]),
-    default="submit",
-    show_default=True,
-    help="When in a job's life it is asked about.",
-)
 
 
 def _days(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:  # noqa: ARG001  # click hands them in
@@ -55,33 +43,28 @@ def threads() -> int:
 
 @click.command()
 @log_options
-@stages
-@targets
+@options.stage
+@options.target
 @click.option("--train-days", type=click.FloatRange(min=0, min_open=True), metavar="N", callback=_days,
               help="Train on the jobs of the last N days [default: all that is known].")  # fmt: skip
 @click.option("--every-days", type=click.FloatRange(min=0.01), default=7.0, show_default=True, metavar="N", callback=_days,
               help="Train anew every N days.")  # fmt: skip
 @click.option("--trials", type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
               help="Trials of each search.")  # fmt: skip
-@click.option("--rule", metavar="KIND=VALUE", help="Rule for the threshold, as in `tocsin threshold`.")
+@options.rule
 @click.option("--predictions", metavar="FILE", help="Write one line of JSON for each job here.")
 @click.option("--audit", "audited", is_flag=True, help="Prove that nothing later moves a prediction.")
 @options.as_json
 @click.pass_obj
 def backtest(
     context: Context,
-    log: str | None,
-    use_store: bool,
-    cluster: str | None,
-    tz: str | None,
-    mapping: str | None,
-    columns: str | None,
-    stage: str,
-    target: str | None,
+    log: LogRequest,
+    stage: Stage,
+    target: Target | None,
     train_days: float | None,
     every_days: float,
     trials: int,
-    rule: str | None,
+    rule: "Rule",
     predictions: str | None,
     audited: bool,
     as_json: bool,
@@ -91,10 +74,7 @@ def backtest(
     Train on what was known, predict the next days, move on. The first prediction comes after a fifth of the jobs; from
     there on every job is predicted exactly once.
     """
-    chosen = {"rule": rule_of(rule)} if rule else {}
-    jobs = read_jobs(
-        context, log, use_store, cluster=cluster, tz=tz, mapping=mapping, columns=columns, quiet=as_json
-    )
+    jobs = read_jobs(context, log, quiet=as_json)
     from tocsin.core.detector import Budget
     from tocsin.failure.detector import FailureDetector
     from tocsin.failure.labels import default_target
@@ -103,56 +83,40 @@ def backtest(
     from tocsin.learn.report import report
     from tocsin.learn.walk import Walk, WalkRequest
 
-    found = sorted(jobs["cluster"].unique())
-    if len(found) > 1:
-        raise InputError(f"there are jobs of {len(found)} clusters: {', '.join(found)}; name one with -M")
+    cluster = one_cluster(jobs)
+    zone = options.zone_of(context, log.cluster or cluster, log.tz).key
+    target = target or default_target(jobs)
+    detector = FailureDetector(target=target, rule=rule, zone=zone, threads=threads())
     request = WalkRequest(
-        stage=Stage(stage), every_days=every_days, train_days=train_days, budget=Budget(trials=trials)
+        stage=stage, every_days=every_days, train_days=train_days, budget=Budget(trials=trials)
     )
-    detector = FailureDetector(
-        target=Target(target) if target else default_target(jobs),
-        zone=options.zone_of(context, cluster or found[0], tz).key,
-        threads=threads(),
-        **chosen,
-    )
-    assert detector.target is not None, "chosen above"
-    walk = Walk(jobs, Replay(jobs), detector, request)
-    walked: list[Walked] = []
-    with ExitStack() as stack:
-        out = stack.enter_context(_lines(predictions)) if predictions else None
-        advance = stack.enter_context(_bar("walking", len(walk.steps), as_json))
-        for step in walk:
-            walked.append(step)
-            if out is not None:
-                out.writelines(_predictions(step))
-            advance(len(walked), len(walk.steps))
-    told = report(walked, detector.target)
-    proof = None
+    walked = _walked(Walk(jobs, Replay(jobs), detector, request), predictions, quiet=as_json)
+    told, proof = report(walked, target), None
     if audited:
-        with _bar("auditing", len(walk.steps), as_json) as advance:
+        with progress_bar("auditing", len(walked), quiet=as_json) as advance:
             proof = audit(jobs, walked, detector, request, Replay, progress=advance)
     if as_json:
-        print_json(_document(told, walked, stage, every_days, train_days, proof))
+        print_json(_document(told, walked, request, proof))
     else:
-        _print(told, walked, stage, every_days, train_days)
+        _print(told, walked, request)
         if proof is not None:
             _print_proof(proof)
     if proof is not None and not proof.clean:
         raise SystemExit(1)
 
 
-def rule_of(text: str) -> Any:
-    """A rule as the line names it: precision_at_least=0.9."""
-    from tocsin.models.thresholds import RULES, Rule
-
-    kind, _, value = text.partition("=")
-    try:
-        number = float(value)
-    except ValueError:
-        raise click.UsageError(
-            f'"{text}" is no rule; name one as KIND=VALUE, such as precision_at_least=0.9 (kinds: {", ".join(RULES)})'
-        ) from None
-    return Rule(kind.replace("-", "_"), number)
+def _walked(walk: "Walk", predictions: str | None, *, quiet: bool) -> "list[Walked]":
+    """All its steps, each written to the file of predictions as it is done."""
+    walked: list[Walked] = []
+    with ExitStack() as stack:
+        out = stack.enter_context(_lines(predictions)) if predictions else None
+        advance = stack.enter_context(progress_bar("walking", len(walk.steps), quiet=quiet))
+        for step in walk:
+            walked.append(step)
+            if out is not None:
+                out.writelines(_predictions(step))
+            advance(len(walked), len(walk.steps))
+    return walked
 
 
 @contextmanager
@@ -165,20 +129,6 @@ def _lines(path: str) -> Iterator[IO[str]]:
         raise InputError(f"{path} cannot be written: {error.strerror}; name another file") from None
 
 
-@contextmanager
-def _bar(label: str, length: int, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    if quiet or not sys.stderr.isatty():
-        yield lambda done, of: None  # noqa: ARG005  # nobody looks
-        return
-    with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
-
-        def advance(done: int, of: int) -> None:
-            bar.length = of
-            bar.update(done - bar.pos)
-
-        yield advance
-
-
 def _predictions(step: "Walked") -> Iterator[str]:
     from tocsin.core.frames import key_text
 
@@ -188,21 +138,17 @@ def _predictions(step: "Walked") -> Iterator[str]:
         yield json.dumps(line) + "\n"
 
 
-def _split(every_days: float, train_days: float | None) -> str:
-    known = "all that was known" if train_days is None else f"the known jobs of the last {train_days:g} days"
-    span = "day" if every_days == 1 else f"{every_days:g} days"
+def _split(request: "WalkRequest") -> str:
+    days = request.train_days
+    known = "all that was known" if days is None else f"the known jobs of the last {days:g} days"
+    span = "day" if request.every_days == 1 else f"{request.every_days:g} days"
     return f"trained on {known}, every {span} the next {span} predicted"
 
 
 def _document(
-    told: "Report",
-    walked: "list[Walked]",
-    stage: str,
-    every_days: float,
-    train_days: float | None,
-    proof: "Audit | None",
+    told: "Report", walked: "list[Walked]", request: "WalkRequest", proof: "Audit | None"
 ) -> dict[str, Any]:
-    found = {"stage": stage, "split": _split(every_days, train_days), **told.to_json()}
+    found = {"stage": request.stage, "split": _split(request), **told.to_json()}
     found["first"] = format_instant(walked[0].step.cut)
     found["refused"] = _refused(walked)
     if proof is not None:
@@ -220,14 +166,13 @@ def _refused(walked: "list[Walked]") -> str | None:
     return next((each.refused for each in reversed(walked) if each.refused), None)
 
 
-def _print(
-    told: "Report", walked: "list[Walked]", stage: str, every_days: float, train_days: float | None
-) -> None:
+def _print(told: "Report", walked: "list[Walked]", request: "WalkRequest") -> None:
     echo = click.echo
     echo(
-        f"{count(told.predicted, 'job')} predicted at {stage}, target {told.target}, {told.judged:,} with an outcome for it"
+        f"{count(told.predicted, 'job')} predicted at {request.stage}, target {told.target}, "
+        f"{told.judged:,} with an outcome for it"
     )
-    echo(f"{_split(every_days, train_days)}, from {format_instant(walked[0].step.cut)} on")
+    echo(f"{_split(request)}, from {format_instant(walked[0].step.cut)} on")
     echo(f"{count(told.trainings, 'training')}, {told.searches} with a search")
     if refused := _refused(walked):
         say(f"note: {count(told.without_model, 'step')} had no model and told the share so far: {refused}")
@@ -247,27 +192,19 @@ def _print(
         f"{told.delayed:,.0f} of good jobs delayed, {told.wasted:,.0f} still wasted"
     )
     echo("")
-    rows = [
-        dict(zip(month.__slots__, [getattr(month, name) for name in month.__slots__], strict=True))
-        for month in told.months
-    ]
-    print_table(rows, _COLUMNS, header=True, parsable=False)
-
-
-def _share(name: str) -> Callable[[dict[str, Any]], str]:
-    return lambda row: "" if row[name] is None else f"{row[name]:.3f}"
+    print_table([asdict(month) for month in told.months], _COLUMNS, header=True, parsable=False)
 
 
 _COLUMNS = [
     Column("Month", lambda row: row["month"], -7),
-    Column("Jobs", lambda row: f"{row['jobs']:,}", 8),
-    Column("Failing", _share("failing"), 7),
-    Column("Alarms", lambda row: f"{row['alarms']:,}", 7),
-    Column("Precision", _share("precision"), 9),
-    Column("Recall", _share("recall"), 7),
-    Column("AUC", _share("auc"), 6),
-    Column("AP", _share("average_precision"), 6),
-    Column("Runtime", _share("covered"), 7),
+    Column("Jobs", number_of("jobs"), 8),
+    Column("Failing", number_of("failing", 3), 7),
+    Column("Alarms", number_of("alarms"), 7),
+    Column("Precision", number_of("precision", 3), 9),
+    Column("Recall", number_of("recall", 3), 7),
+    Column("AUC", number_of("auc", 3), 6),
+    Column("AP", number_of("average_precision", 3), 6),
+    Column("Runtime", number_of("covered", 3), 7),
 ]
 
 

@@ -2,13 +2,12 @@
 
 import getpass
 import time
-from datetime import datetime
 from typing import Any
 
 import click
 
 from tocsin.cli import options
-from tocsin.cli.output import Column, print_json, print_table, say
+from tocsin.cli.output import Column, Listing, clock, print_json, say
 from tocsin.cli.settings import Context
 
 __all__ = ["cases"]
@@ -27,24 +26,16 @@ def cases(context: click.Context) -> None:
 
 @cases.command("list")
 @click.option("-a", "--all", "everything", is_flag=True, help="Answered ones too.")
-@options.no_header
-@options.parsable
-@options.as_json
+@options.listing
 @click.pass_obj
-def list_(
-    context: Context,
-    everything: bool = False,
-    noheader: bool = False,
-    parsable2: bool = False,
-    as_json: bool = False,
-) -> None:
+def list_(context: Context, everything: bool, listing: Listing) -> None:
     """List open cases, the oldest first."""
     from tocsin.judge.cases import to_json
     from tocsin.store.cases import Status, list_cases
 
     with context.store() as store:
         found = list_cases(store, None if everything else Status.OPEN)
-    if as_json:
+    if listing.as_json:
         print_json({"cases": [to_json(case) for case in found]})
         return
     zone = options.zone_of(context, None)
@@ -52,14 +43,14 @@ def list_(
         {
             "case": str(case.id),
             "status": str(case.status),
-            "opened": datetime.fromtimestamp(case.opened, zone).strftime("%Y-%m-%dT%H:%M:%S"),
+            "opened": clock(case.opened, zone),
             "user": str(case.document.get("user") or ""),
             "job": str(case.job),
             "text": str(case.document.get("finding", {}).get("text", "")),
         }
         for case in found
     ]
-    print_table(rows, _COLUMNS, header=not noheader, parsable=parsable2)
+    listing.print_table(rows, _COLUMNS)
     if not found:
         say("no case has been opened yet" if everything else "no case is open; --all lists answered ones too")
 
@@ -122,18 +113,14 @@ def _print(context: Context, case: Any, as_json: bool) -> None:
         print_json(to_json(case))
         return
     zone = options.zone_of(context, case.job.cluster)
-
-    def clock(at: int) -> str:
-        return datetime.fromtimestamp(at, zone).strftime("%Y-%m-%dT%H:%M:%S")
-
     finding = case.document.get("finding", {})
     click.echo(f"case {case.id} is {case.status}: {finding.get('text', case.cause)}")
     for line in finding.get("evidence", []):
         click.echo(f"  {line}")
     click.echo(f"  job      {case.job}")
     click.echo(f"  user     {case.document.get('user') or ''}")
-    click.echo(f"  opened   {clock(case.opened)}")
+    click.echo(f"  opened   {clock(case.opened, zone)}")
     click.echo(f"  cause    {case.cause}")
     for said in case.answers:
         note = f": {said.note}" if said.note else ""
-        click.echo(f"  {said.answer} by {said.who} at {clock(said.at)}{note}")
+        click.echo(f"  {said.answer} by {said.who} at {clock(said.at, zone)}{note}")

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tocsin.cli import options
-from tocsin.cli.backtest import rule_of, stages, targets, threads
-from tocsin.cli.logs import log_options, read_jobs
-from tocsin.cli.output import Column, count, print_json, print_table, say
+from tocsin.cli.backtest import threads
+from tocsin.cli.logs import LogRequest, log_options, one_cluster, read_jobs
+from tocsin.cli.output import Column, Listing, count, number_of, print_json, say
 from tocsin.cli.settings import Context
-from tocsin.core.errors import InputError, ModelError
+from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 
 if TYPE_CHECKING:
     from tocsin.failure.fitted import FittedFailure
     from tocsin.learn.training import Kept
+    from tocsin.models.thresholds import Rule
 
 __all__ = ["champion", "threshold", "train_failure"]
 
@@ -26,11 +27,10 @@ _LINES = 25
 
 @click.command("failure")
 @log_options
-@stages
-@targets
+@options.stage
+@options.target
 @click.option("--engine", type=click.Choice(_ENGINES), default="lightgbm", show_default=True)
-@click.option("--rule", metavar="KIND=VALUE", default="precision_at_least=0.8", show_default=True,
-              help="Rule for the threshold, as in `tocsin threshold`.")  # fmt: skip
+@options.rule
 @click.option("--trials", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
               help="Trials of the search.")  # fmt: skip
 @click.option("--shortest", type=click.IntRange(min=0), default=0, metavar="SECONDS",
@@ -41,16 +41,11 @@ _LINES = 25
 @click.pass_obj
 def train_failure(
     context: Context,
-    log: str | None,
-    use_store: bool,
-    cluster: str | None,
-    tz: str | None,
-    mapping: str | None,
-    columns: str | None,
-    stage: str,
-    target: str | None,
+    log: LogRequest,
+    stage: Stage,
+    target: Target | None,
     engine: str,
-    rule: str,
+    rule: "Rule",
     trials: int,
     shortest: int,
     seed: int,
@@ -61,17 +56,7 @@ def train_failure(
 
     On the jobs of the store (as without LOG), or of a LOG. The model is kept with its card, curves and pictures.
     """
-    chosen = rule_of(rule)
-    jobs = read_jobs(
-        context,
-        log,
-        use_store or log is None,
-        cluster=cluster,
-        tz=tz,
-        mapping=mapping,
-        columns=columns,
-        quiet=as_json,
-    )
+    jobs = read_jobs(context, log.or_store(), quiet=as_json)
     import polars as pl
 
     from tocsin.core.detector import Budget
@@ -79,30 +64,24 @@ def train_failure(
     from tocsin.history.replay import Replay
     from tocsin.learn.training import train_failure as run
 
-    found = sorted(jobs["cluster"].unique())
-    if len(found) > 1:
-        raise InputError(f"there are jobs of {len(found)} clusters: {', '.join(found)}; name one with -M")
-    detector = FailureDetector(
-        target=Target(target) if target else None,
-        rule=chosen,
-        engine=engine,
-        zone=options.zone_of(context, cluster or found[0], tz).key,
-        threads=threads(),
-    )
-    short = (pl.col("elapsed") < shortest).fill_null(False) if shortest else pl.lit(False)
+    cluster = one_cluster(jobs)
+    zone = options.zone_of(context, log.cluster or cluster, log.tz).key
+    lessons = jobs.filter((pl.col("elapsed") >= shortest).fill_null(True)) if shortest else jobs
+    if not as_json:
+        say(f"learning from {count(lessons.height, 'job')}, {count(trials, 'trial')}; this may take minutes")
     kept = run(
-        jobs.filter(~short),
+        lessons,
         Replay(jobs),
         context.registry(write=True),
-        detector,
-        stage=Stage(stage),
+        FailureDetector(target=target, rule=rule, engine=engine, zone=zone, threads=threads()),
+        stage=stage,
         budget=Budget(trials=trials),
         seed=seed,
         promote=promote,
     )
     if shortest and not as_json:
-        dropped = jobs.height - jobs.filter(~short).height
-        say(f"{count(dropped, 'job')} that ran for less than {shortest} s taught nothing")
+        dropped = count(jobs.height - lessons.height, "job")
+        say(f"{dropped} that ran for less than {shortest} s taught nothing")
     _tell_kept(context, kept, as_json)
 
 
@@ -148,15 +127,13 @@ def _tell_kept(context: Context, kept: "Kept", as_json: bool) -> None:
 
 
 @click.command()
-@stages
-@click.option("--rule", metavar="KIND=VALUE", help="Set the threshold by this rule.")
-@options.no_header
-@options.parsable
-@options.as_json
+@options.stage
+@click.option(
+    "--rule", metavar="KIND=VALUE", callback=options.rule_of, help="Set the threshold by this rule."
+)
+@options.listing
 @click.pass_obj
-def threshold(
-    context: Context, stage: str, rule: str | None, noheader: bool, parsable2: bool, as_json: bool
-) -> None:
+def threshold(context: Context, stage: Stage, rule: "Rule | None", listing: Listing) -> None:
     """Show what each threshold would have done, or set one by a rule.
 
     Rules: precision_at_least=0.9, recall_at_least=0.5, alarms_per_day_at_most=20, least_cost=1 (what a delayed node-hour
@@ -165,11 +142,11 @@ def threshold(
     """
     from tocsin.learn.training import set_rule
 
-    registry, model, version = champion(context, Stage(stage))
+    registry, model, version = champion(context, stage)
     if rule is not None:
-        kept = set_rule(registry, model, rule_of(rule), parent=version)
+        kept = set_rule(registry, model, rule, parent=version)
         chosen = kept.model.calibrated.threshold
-        if as_json:
+        if listing.as_json:
             print_json({"version": kept.version, "before": version, "threshold": chosen.to_json()})
             return
         click.echo(f"failure {kept.version} rings from probability {chosen.value:.3f} on: {chosen.text}")
@@ -179,33 +156,29 @@ def threshold(
         return
     now = model.calibrated.threshold
     others = [row for row in model.calibrated.table if row.value != now.value]
-    if not as_json:
+    if not listing.as_json:
         others = others[:: max(1, len(others) // _LINES)]
     rows = [
         row.to_json() | {"chosen": row is now}
         for row in sorted([*others, now], key=lambda row: row.value, reverse=True)
     ]
-    if as_json:
+    if listing.as_json:
         print_json({"version": version, "threshold": now.to_json(), "table": rows})
         return
-    print_table(rows, _THRESHOLDS, header=not noheader, parsable=parsable2)
-    if not parsable2:
+    listing.print_table(rows, _THRESHOLDS)
+    if not listing.parsable2:
         days = f"{now.alarms_per_day:.1f} alarms a day"
         say(f"failure {version} rings from probability {now.value:.3f} on ({now.rule}): {now.text}, {days}")
 
 
-def _number(name: str, digits: int) -> Any:
-    return lambda row: "" if row[name] is None else f"{row[name]:,.{digits}f}"
-
-
 _THRESHOLDS = [
-    Column("Threshold", _number("value", 3), 9),
-    Column("AlarmsADay", _number("alarms_per_day", 1), 10),
-    Column("Precision", _number("precision", 3), 9),
-    Column("Recall", _number("recall", 3), 6),
-    Column("SavedNodeH", _number("saved", 0), 12),
-    Column("DelayedNodeH", _number("delayed", 0), 12),
-    Column("WastedNodeH", _number("wasted", 0), 12),
+    Column("Threshold", number_of("value", 3), 9),
+    Column("AlarmsADay", number_of("alarms_per_day", 1), 10),
+    Column("Precision", number_of("precision", 3), 9),
+    Column("Recall", number_of("recall", 3), 6),
+    Column("SavedNodeH", number_of("saved"), 12),
+    Column("DelayedNodeH", number_of("delayed"), 12),
+    Column("WastedNodeH", number_of("wasted"), 12),
     Column("Set", lambda row: "yes" if row["chosen"] else "", -3),
 ]
 

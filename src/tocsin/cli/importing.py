@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tocsin.cli import options
-from tocsin.cli.output import count, print_json, progress, say
+from tocsin.cli.output import complain, count, print_json, progress, say
 from tocsin.cli.settings import Context
+from tocsin.core.intake import Rejects
 
 if TYPE_CHECKING:
     from tocsin.core.intake import JobSource
@@ -156,21 +157,16 @@ class _Total:
     examples: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, told: "ImportSummary | _Total") -> None:
+    def add(self, told: "ImportSummary") -> None:
         self.read += told.read
         self.new += told.new
         self.updated += told.updated
         self.unchanged += told.unchanged
-        lines = told.lines if isinstance(told, _Total) else told.first_lines
         for reason, number in told.rejected.items():
             self.rejected[reason] = self.rejected.get(reason, 0) + number
-            self.lines.setdefault(reason, []).extend(lines.get(reason, []))
+            self.lines.setdefault(reason, []).extend(told.first_lines.get(reason, []))
         self.examples = told.examples | self.examples
         self.notes += told.notes
-
-    @property
-    def kept(self) -> int:
-        return self.new + self.updated + self.unchanged
 
 
 def _import(
@@ -189,12 +185,15 @@ def _import(
         for number, make in enumerate(makers):
             source = make()
             with progress("reading", source.total, quiet=as_json) as advance:
-                one = _Total()
-                one.add(run_import(store, source, lag=context.settings.history.lag, progress=advance))
+                told = run_import(store, source, lag=context.settings.history.lag, progress=advance)
+            nothing = bool(told.read and told.rejected) and not (told.new + told.updated + told.unchanged)
             if not as_json:
-                _complain(one, f"{names[number]}: " if len(names) > 1 else "")
-            lost = lost or (one.read > 0 and one.kept == 0 and bool(one.rejected))
-            total.add(one)
+                name = f"{names[number]}: " if len(names) > 1 else ""
+                complain(told.notes, Rejects(told.rejected, told.first_lines, told.examples), name)
+                if nothing:
+                    say(f"error: {name}nothing was stored: all records were rejected")
+            lost = lost or nothing
+            total.add(told)
     _report(total, time.monotonic() - context.started, as_json)
     if lost or (strict and total.rejected):
         raise SystemExit(1)
@@ -215,20 +214,6 @@ def _ended_in_order() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _complain(one: _Total, name: str) -> None:
-    """What was noted and rejected in one file."""
-    for note in one.notes:
-        say(f"note: {name}{note}")
-    for reason, number in one.rejected.items():
-        lines = one.lines.get(reason, [])
-        shown = f"first at {', '.join(map(str, lines))}" if lines else ""
-        if lines and reason in one.examples:
-            shown += f"; line {lines[0]}: {one.examples[reason]}"
-        say(f"rejected: {name}{count(number, 'record')}: {reason}" + (f" ({shown})" if shown else ""))
-    if one.read and not one.kept and one.rejected:
-        say(f"error: {name}nothing was stored: all records were rejected")
 
 
 def _report(total: _Total, seconds: float, as_json: bool) -> None:

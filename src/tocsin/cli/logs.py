@@ -1,13 +1,14 @@
 """Jobs for a command that learns from them: those of a log file, or those of the store."""
 
 import zlib
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tocsin.cli import options
-from tocsin.cli.output import count, progress, say
+from tocsin.cli.output import complain, count, progress, say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import InputError, SourceError
 
@@ -16,66 +17,70 @@ if TYPE_CHECKING:
 
     from tocsin.core.intake import JobSource
 
-__all__ = ["log_options", "read_jobs", "read_log"]
+__all__ = ["LogRequest", "log_options", "one_cluster", "read_jobs"]
 
 _HEAD = 1 << 16
 _SWF_COLUMNS = 18
 
 
-def log_options(command: Any) -> Any:
-    """`LOG` or `--store`, and how the log is to be read: the options of `tocsin import`."""
-    for option in (
-        click.option(
-            "-o", "--format", "columns", metavar="COLUMNS", help="Columns of sacct's text without a header."
-        ),
-        click.option("-m", "--mapping", metavar="NAME|FILE", help="Mapping of a table's columns."),
-        options.time_zone,
-        options.cluster,
-        click.option("--store", "use_store", is_flag=True, help="Read the store, not a log."),
-        click.argument("log", required=False, metavar="[LOG]"),
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRequest:
+    """Which jobs, read how: those of a log file, or those of the store."""
+
+    path: str | None = None
+    use_store: bool = False
+    cluster: str | None = None
+    tz: str | None = None
+    mapping: str | None = None
+    columns: str | None = None
+
+    def or_store(self) -> "LogRequest":
+        """The store where no log is named."""
+        return replace(self, use_store=True) if self.path is None else self
 
 
-def read_jobs(
-    context: Context,
-    log: str | None,
-    use_store: bool,
-    *,
-    cluster: str | None = None,
-    mapping: str | None = None,
-    tz: str | None = None,
-    columns: str | None = None,
-    quiet: bool = False,
-) -> "pl.DataFrame":
-    """The jobs that the line names; one of `log` and `use_store` is asked for."""
-    if use_store == (log is not None):
+log_options = options.gathered(
+    LogRequest,
+    "log",
+    click.argument("path", required=False, metavar="[LOG]"),
+    click.option("--store", "use_store", is_flag=True, help="Read the store, not a log."),
+    options.cluster,
+    options.time_zone,
+    click.option("-m", "--mapping", metavar="NAME|FILE", help="Mapping of a table's columns."),
+    click.option(
+        "-o", "--format", "columns", metavar="COLUMNS", help="Columns of sacct's text without a header."
+    ),
+)
+"""`LOG` or `--store`, and how the log is to be read: the options of `tocsin import`."""
+
+
+def read_jobs(context: Context, log: LogRequest, *, quiet: bool = False) -> "pl.DataFrame":
+    """The jobs that the line names: of a log, or of the store."""
+    if log.use_store == (log.path is not None):
         raise click.UsageError("name a LOG, or --store for the jobs in the store; one of them")
-    if log is not None:
-        return read_log(context, log, cluster=cluster, mapping=mapping, tz=tz, columns=columns, quiet=quiet)
-    if mapping or tz or columns:
+    if log.path is not None:
+        return _read_log(context, log.path, log, quiet)
+    if log.mapping or log.tz or log.columns:
         raise click.UsageError("-m, -o and --tz say how a LOG is read; the store needs none of them")
     from tocsin.store.jobs import Filter, load
 
     with context.store() as store:
-        jobs = load(store, Filter(clusters=[cluster] if cluster else []))
+        jobs = load(store, Filter(clusters=[log.cluster] if log.cluster else []))
     if jobs.is_empty():
-        where = f' of cluster "{cluster}"' if cluster else ""
+        where = f' of cluster "{log.cluster}"' if log.cluster else ""
         raise InputError(f"the store has no jobs{where}; `tocsin import` reads some")
     return jobs
 
 
-def read_log(
-    context: Context,
-    path: str,
-    *,
-    cluster: str | None = None,
-    mapping: str | None = None,
-    tz: str | None = None,
-    columns: str | None = None,
-    quiet: bool = False,
-) -> "pl.DataFrame":
+def one_cluster(jobs: "pl.DataFrame") -> str:
+    """The cluster that all these jobs are of: the past of one says nothing about another."""
+    found = sorted(jobs["cluster"].unique())
+    if len(found) > 1:
+        raise InputError(f"there are jobs of {len(found)} clusters: {', '.join(found)}; name one with -M")
+    return str(found[0])
+
+
+def _read_log(context: Context, path: str, log: LogRequest, quiet: bool) -> "pl.DataFrame":
     """The jobs of a log by the order of submission, each outcome known `history.lag` after the end, as an import has it.
 
     The format is told from the first bytes: SWF, text or JSON of sacct, a table. What comes through a pipe is sacct's
@@ -88,15 +93,14 @@ def read_log(
     from tocsin.store.bulk import filled
     from tocsin.store.merge import NEEDED, merge
 
-    source = _source(context, path, cluster, mapping, tz, columns)
+    source = _source(context, path, log)
     read, frames = 0, [pl.DataFrame(schema=SCHEMA)]
     with progress("reading", source.total, quiet=quiet) as advance:
         for batch in source.batches():
             frames.append(batch.jobs)
             read += batch.read
-            if advance is not None:
-                advance(batch)
-    _complain(source)
+            advance(batch)
+    complain(source.notes, source.rejects)
     told = pl.concat(frames, rechunk=True)
     if told.is_empty():
         why = max(source.rejects.counts, key=source.rejects.counts.__getitem__, default="it is empty")
@@ -107,33 +111,24 @@ def read_log(
     return jobs.sort("submit", "job_id", "task", nulls_last=False, maintain_order=True)
 
 
-def _complain(source: "JobSource") -> None:
-    for note in source.notes:
-        say(f"note: {note}")
-    for reason, number in source.rejects.counts.items():
-        lines = ", ".join(map(str, source.rejects.lines.get(reason, [])))
-        say(f"rejected: {count(number, 'record')}: {reason}" + (f" (first at {lines})" if lines else ""))
-
-
-def _source(
-    context: Context, path: str, cluster: str | None, mapping: str | None, tz: str | None, columns: str | None
-) -> "JobSource":
+def _source(context: Context, path: str, log: LogRequest) -> "JobSource":
     from tocsin.sources.lines import is_regular
     from tocsin.sources.sacct_output import sacct_output
     from tocsin.sources.swf import SwfFile
     from tocsin.sources.table import TableFile
 
-    if mapping and columns:
+    if log.mapping and log.columns:
         raise click.UsageError("-m is for tables, -o for sacct's text; name one of them")
-    zone = options.zone_of(context, cluster, tz)
-    head = b"" if mapping or columns or not is_regular(path) else _head(path)
+    zone = options.zone_of(context, log.cluster, log.tz)
+    head = b"" if log.mapping or log.columns or not is_regular(path) else _head(path)
     first = next((line for line in head.splitlines() if line.strip()), b"")
     if first.startswith(b";") or _numbers(first) == _SWF_COLUMNS:
-        return SwfFile(path, cluster=cluster)
-    if mapping or (first and b"|" not in first and not first.lstrip().startswith(b"{")):
-        chosen = mapping or _fitting(path, first)
-        return TableFile(path, chosen, cluster=cluster, zone=zone.key if tz else None)
-    return sacct_output(path, columns=options.words(columns) or None, cluster=cluster, zone=zone.key)
+        return SwfFile(path, cluster=log.cluster)
+    if log.mapping or (first and b"|" not in first and not first.lstrip().startswith(b"{")):
+        mapping = log.mapping or _fitting(path, first)
+        return TableFile(path, mapping, cluster=log.cluster, zone=zone.key if log.tz else None)
+    columns = options.words(log.columns) or None
+    return sacct_output(path, columns=columns, cluster=log.cluster, zone=zone.key)
 
 
 def _head(path: str) -> bytes:

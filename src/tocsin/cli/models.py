@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tocsin.cli import options
-from tocsin.cli.output import Column, count, print_json, print_table, say
+from tocsin.cli.output import Column, Listing, count, print_json, say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["models"]
 
-_stage = click.option("--stage", type=click.Choice([str(s) for s in Stage]), help="Champion of this stage.")
+_stage = click.option(
+    "--stage",
+    type=click.Choice([str(stage) for stage in Stage]),
+    callback=options.member(Stage),
+    help="Champion of this stage.",
+)
 
 
 @click.group(invoke_without_command=True)
@@ -30,27 +35,19 @@ def models(context: click.Context) -> None:
 
 @models.command("list")
 @click.argument("detector", required=False)
-@options.no_header
-@options.parsable
-@options.as_json
+@options.listing
 @click.pass_obj
-def list_(
-    context: Context,
-    detector: str | None = None,
-    noheader: bool = False,
-    parsable2: bool = False,
-    as_json: bool = False,
-) -> None:
+def list_(context: Context, detector: str | None, listing: Listing) -> None:
     """List all versions, the oldest first."""
     registry = context.registry()
     rows = [row for name in _detectors(registry, detector) for row in _rows(registry, name)]
-    if as_json:
+    if listing.as_json:
         print_json(rows)
         return
     if not rows:
         say(f"there is no model in {context.folder.models} yet")
         return
-    print_table(rows, _COLUMNS, header=not noheader, parsable=parsable2)
+    listing.print_table(rows, _COLUMNS)
 
 
 @models.command()
@@ -59,10 +56,10 @@ def list_(
 @_stage
 @options.as_json
 @click.pass_obj
-def show(context: Context, detector: str, version: str, stage: str | None, as_json: bool) -> None:
+def show(context: Context, detector: str, version: str, stage: Stage | None, as_json: bool) -> None:
     """Show the card of a VERSION, or of the champion."""
     registry = context.registry()
-    card = registry.card(detector, registry.resolve(detector, version, stage=Stage(stage) if stage else None))
+    card = registry.card(detector, registry.resolve(detector, version, stage=stage))
     if as_json:
         print_json(card.to_json())
     else:
@@ -77,11 +74,11 @@ def show(context: Context, detector: str, version: str, stage: str | None, as_js
 @options.as_json
 @click.pass_obj
 def promote(
-    context: Context, detector: str, version: str, stage: str | None, why: str, as_json: bool
+    context: Context, detector: str, version: str, stage: Stage | None, why: str, as_json: bool
 ) -> None:
     """Make VERSION (or "challenger") the champion of its stage."""
     registry = context.registry()
-    version = registry.resolve(detector, version, stage=Stage(stage) if stage else None)
+    version = registry.resolve(detector, version, stage=stage)
     card = registry.card(detector, version)
     if stage and card.stage != stage:
         raise ModelError(f"{detector} {version} is a model for {card.stage}, not for {stage}")
@@ -96,12 +93,11 @@ def promote(
 @click.option("--why", default="roll-back", metavar="TEXT", help="The reason, for the card.")
 @options.as_json
 @click.pass_obj
-def rollback(context: Context, detector: str, stage: str | None, why: str, as_json: bool) -> None:
+def rollback(context: Context, detector: str, stage: Stage | None, why: str, as_json: bool) -> None:
     """Give the place back to the champion before."""
     registry = context.registry()
-    wanted = Stage(stage) if stage else None
-    before = registry.champion(detector, wanted)
-    _tell(registry, detector, registry.rollback(detector, wanted, why=why), before, as_json)
+    before = registry.champion(detector, stage)
+    _tell(registry, detector, registry.rollback(detector, stage, why=why), before, as_json)
 
 
 @models.command()

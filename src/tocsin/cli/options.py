@@ -1,31 +1,85 @@
-"""Options that several commands share; each means what it means in sacct."""
+"""Options that several commands share; one that sacct has means what it means there."""
 
+from collections.abc import Callable
+from dataclasses import fields
+from enum import StrEnum
+from functools import wraps
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 
+from tocsin.cli.output import Listing
 from tocsin.cli.settings import Context
 from tocsin.core.errors import InputError
-from tocsin.core.outcomes import SHORT_STATES, STATES
+from tocsin.core.outcomes import SHORT_STATES, STATES, Target
+from tocsin.core.stages import Stage
 
 __all__ = [
     "as_json",
     "cluster",
+    "gathered",
+    "listing",
+    "member",
     "no_header",
     "parsable",
+    "rule",
+    "rule_of",
+    "stage",
     "states_of",
     "strict",
+    "target",
     "time_zone",
     "window",
     "words",
     "zone_of",
 ]
 
+Decorator = Callable[[Any], Any]
+
+
+def gathered(kind: type[Any], name: str, *parameters: Decorator) -> Decorator:
+    """Parameters that reach a command as one argument, `name`: a `kind`, whose fields they are."""
+
+    def decorate(command: Any) -> Any:
+        @wraps(command)
+        def gather(*given: Any, **values: Any) -> Any:
+            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
+            return command(*given, **values)
+
+        for parameter in reversed(parameters):
+            gather = parameter(gather)
+        return gather
+
+    return decorate
+
+
+def member(kind: type[StrEnum]) -> Callable[..., Any]:
+    """A callback that makes the word that was chosen a member of its enumeration."""
+    return lambda context, parameter, word: None if word is None else kind(word)  # noqa: ARG005  # click hands them in
+
+
+def rule_of(context: click.Context, parameter: click.Parameter, text: str | None) -> Any:  # noqa: ARG001  # click hands them in
+    """A rule for a threshold as the line names it: precision_at_least=0.9."""
+    if text is None:
+        return None
+    from tocsin.models.thresholds import RULES, Rule
+
+    kind, _, value = text.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        raise click.UsageError(
+            f'"{text}" is no rule; name one as KIND=VALUE, such as precision_at_least=0.9 (kinds: {", ".join(RULES)})'
+        ) from None
+    return Rule(kind.replace("-", "_"), number)
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 no_header = click.option("-n", "--noheader", is_flag=True, help="Print no header line.")
 parsable = click.option("-P", "--parsable2", is_flag=True, help="Separate columns by pipes.")
+listing = gathered(Listing, "listing", no_header, parsable, as_json)
 cluster = click.option("-M", "--cluster", metavar="NAME", help="Name of the cluster.")
 strict = click.option("--strict", is_flag=True, help="Exit 1 when a record was rejected.")
 time_zone = click.option(
@@ -33,6 +87,28 @@ time_zone = click.option(
     "tz",
     metavar="ZONE",
     help="Time zone of the times in it, such as Europe/Rome [default: the cluster's].",
+)
+stage = click.option(
+    "--stage",
+    type=click.Choice([str(stage) for stage in (Stage.SUBMIT, Stage.START, Stage.EARLY)]),
+    default="submit",
+    show_default=True,
+    callback=member(Stage),
+    help="When in a job's life it is asked about.",
+)
+target = click.option(
+    "--target",
+    type=click.Choice([str(target) for target in Target]),
+    callback=member(Target),
+    help="What counts as failure [default: unsuccessful for SWF, failed for Slurm].",
+)
+rule = click.option(
+    "--rule",
+    metavar="KIND=VALUE",
+    default="precision_at_least=0.8",
+    show_default=True,
+    callback=rule_of,
+    help="Rule for the threshold, as in `tocsin threshold`.",
 )
 
 

@@ -1,17 +1,31 @@
-"""How rows are shown: columns as sacct prints them, `-P` text, or JSON."""
+"""How a command speaks: rows in columns as sacct prints them, as `-P` text or JSON, and sentences for a person."""
 
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from typing import Any
 
 import click
 
-from tocsin.core.intake import Batch
+from tocsin.core.intake import Batch, Rejects
 
-__all__ = ["Column", "count", "plain", "print_json", "print_table", "progress", "say"]
+__all__ = [
+    "Column",
+    "Listing",
+    "clock",
+    "complain",
+    "count",
+    "number_of",
+    "plain",
+    "print_json",
+    "print_table",
+    "progress",
+    "progress_bar",
+    "say",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +35,18 @@ class Column:
     title: str
     value: Callable[[dict[str, Any]], str]
     width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """How the rows of a command are asked for."""
+
+    noheader: bool
+    parsable2: bool
+    as_json: bool
+
+    def print_table(self, rows: Iterable[dict[str, Any]], columns: Sequence[Column]) -> None:
+        print_table(rows, columns, header=not self.noheader, parsable=self.parsable2)
 
 
 _CONTROL = dict.fromkeys([*range(32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
@@ -46,6 +72,28 @@ def count(number: int, noun: str) -> str:
     ('1 job', '243,306 jobs')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def clock(at: int | None, zone: tzinfo) -> str:
+    """An instant as sacct prints it; nothing where there is none."""
+    return "" if at is None else datetime.fromtimestamp(at, zone).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def number_of(name: str, digits: int = 0) -> Callable[[dict[str, Any]], str]:
+    """The figure of that name in a row, for a column; nothing where there is none."""
+    return lambda row: "" if row[name] is None else f"{row[name]:,.{digits}f}"
+
+
+def complain(notes: Sequence[str], rejects: Rejects, name: str = "") -> None:
+    """What was noted and rejected in what was read; `name` stands before each, where several things were."""
+    for note in notes:
+        say(f"note: {name}{note}")
+    for reason, bad in rejects.counts.items():
+        lines = rejects.lines.get(reason, [])
+        shown = f"first at {', '.join(map(str, lines))}" if lines else ""
+        if lines and reason in rejects.examples:
+            shown += f"; line {lines[0]}: {rejects.examples[reason]}"
+        say(f"rejected: {name}{count(bad, 'record')}: {reason}" + (f" ({shown})" if shown else ""))
 
 
 def print_json(value: Any) -> None:
@@ -78,10 +126,22 @@ def _fit(text: str, width: int, *, cut: bool = True) -> str:
 
 
 @contextmanager
-def progress(label: str, total: int | None, *, quiet: bool) -> Iterator[Callable[[Batch], None] | None]:
-    """A bar on a terminal, nothing elsewhere; each stored batch says how far it is."""
+def progress_bar(label: str, length: int, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, nothing elsewhere; it wants to be told how much is done, and of how much."""
     if quiet or not sys.stderr.isatty():
-        yield None
+        yield lambda done, of: None  # noqa: ARG005  # nobody looks
         return
-    with click.progressbar(length=total or 1, label=label, file=sys.stderr, show_eta=bool(total)) as bar:
-        yield lambda batch: bar.update(max(0, min(batch.done, bar.length or 0) - bar.pos))
+    with click.progressbar(length=length, label=label, file=sys.stderr, show_eta=length > 1) as bar:
+
+        def advance(done: int, of: int) -> None:
+            bar.length = of
+            bar.update(max(0, min(done, of) - bar.pos))
+
+        yield advance
+
+
+@contextmanager
+def progress(label: str, total: int | None, *, quiet: bool) -> Iterator[Callable[[Batch], None]]:
+    """Such a bar for an intake of jobs: each batch says how far it is."""
+    with progress_bar(label, total or 1, quiet=quiet) as advance:
+        yield lambda batch: advance(batch.done, total or 1)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tocsin.cli import options
-from tocsin.cli.backtest import stages
 from tocsin.cli.failure import champion
 from tocsin.cli.output import Column, print_json, print_table, say
 from tocsin.cli.settings import Context
@@ -29,7 +28,7 @@ _MOST_ASKED = 2_000
 @click.option("--ask", type=click.IntRange(min=1), metavar="N",
               help="Instead of JOB: the N jobs of the store that are most worth asking their users about.")  # fmt: skip
 @options.cluster
-@stages
+@options.stage
 @options.no_header
 @options.parsable
 @options.as_json

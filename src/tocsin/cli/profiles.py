@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tocsin.cli import options
-from tocsin.cli.logs import log_options, read_jobs
-from tocsin.cli.output import Column, count, print_json, print_table, say
+from tocsin.cli.logs import LogRequest, log_options, read_jobs
+from tocsin.cli.output import Column, count, number_of, print_json, print_table, say
 from tocsin.cli.settings import Context
 from tocsin.core.outcomes import Outcome
 
@@ -36,33 +36,22 @@ _METHODS = {"mixture": "a Gaussian mixture", "kmeans": "K-means"}
 @options.as_json
 @click.pass_obj
 def profiles(
-    context: Context,
-    log: str | None,
-    use_store: bool,
-    cluster: str | None,
-    tz: str | None,
-    mapping: str | None,
-    columns: str | None,
-    kind: Any,
-    method: Any,
-    out: str | None,
-    as_json: bool,
+    context: Context, log: LogRequest, kind: Any, method: Any, out: str | None, as_json: bool
 ) -> None:
     """Group the jobs of a LOG, or of the store, into profiles.
 
     The number of profiles is where K-means' distortion or the mixture's BIC bends. Tables say what each profile's jobs
     are, who runs them and how they end.
     """
-    jobs = read_jobs(
-        context, log, use_store, cluster=cluster, tz=tz, mapping=mapping, columns=columns, quiet=as_json
-    )
+    jobs = read_jobs(context, log, quiet=as_json)
     from tocsin.failure.labels import default_target
     from tocsin.failure.profiles import Profiles
     from tocsin.failure.profiles_tables import correlations, tables
 
     found = Profiles.fit(jobs, kind, method=method)
     numbers, target = found.numbers(jobs), default_target(jobs)
-    names, values = correlations(jobs, numbers, target, options.zone_of(context, cluster, tz).key)
+    zone = options.zone_of(context, log.cluster, log.tz).key
+    names, values = correlations(jobs, numbers, target, zone)
     document = {
         **found.to_json(),
         "jobs": jobs.height,
@@ -165,11 +154,7 @@ def _table(title: str, rows: list[dict[str, Any]], columns: list[Column]) -> Non
 
 
 def _numbers(*names: str) -> list[Column]:
-    return [Column(name, partial(_number, name), max(12, len(name))) for name in names]
-
-
-def _number(name: str, row: dict[str, Any]) -> str:
-    return f"{row[name]:,}"
+    return [Column(name, number_of(name), max(12, len(name))) for name in names]
 
 
 def _spread(name: str, form: str, row: dict[str, Any]) -> str:
@@ -184,7 +169,7 @@ _NUMBER = Column("profile", lambda row: str(row["profile"] + 1), 7)
 _SHARE = Column("share", lambda row: "–" if row["share"] is None else f"{row['share']:.1%}", 7)
 _RESOURCES = [
     *_numbers("jobs"),
-    Column("users", lambda row: f"{row['users']:,}", 7),
+    Column("users", number_of("users"), 7),
     Column("CPUs", partial(_spread, "cpus", "whole"), 21),
     Column("memory a node", partial(_spread, "memory", "memory"), 21),
     Column("run time", partial(_spread, "run_time", "duration"), 21),
