@@ -114,6 +114,20 @@ def test_causes_share_the_probability(ground: Ground, model: FittedFailure) -> N
     assert sum(parts.failure.causes.values()) == pytest.approx(parts.failure.probability)
 
 
+def test_a_job_of_another_cluster_is_told_that_the_model_does_not_know_it(
+    ground: Ground, model: FittedFailure
+) -> None:
+    own = later(ground).head(1)
+    strange = own.with_columns(cluster=pl.lit("elsewhere"))
+    assert "failure.cluster" not in model.assess(own, ground.past(), stage=Stage.SUBMIT)[0].missing
+    for parts in (
+        model.assess(strange, ground.past(), stage=Stage.SUBMIT)[0],
+        model.explain(strange, ground.past(), stage=Stage.SUBMIT),
+    ):
+        assert parts.failure is not None
+        assert 'may be far off on "elsewhere"' in parts.missing["failure.cluster"]
+
+
 def test_an_unknown_user_gets_an_answer_and_a_sentence(ground: Ground, model: FittedFailure) -> None:
     job = later(ground).head(1).with_columns(user=pl.lit("zaphod"))
     parts = model.assess(job, ground.past(), stage=Stage.SUBMIT)[0]

@@ -47,6 +47,13 @@ def test_the_start_is_tried_first_and_nothing_worse_is_returned() -> None:
     assert found.trials[0].parameters == {"x": 3} == found.best.parameters
 
 
+def test_it_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    budget = Budget(trials=3, progress=lambda done, of: told.append((done, of)))
+    search(height, HILL, budget=budget, seed=0)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
 def test_one_trial_is_the_start_alone() -> None:
     assert [t.parameters for t in search(height, HILL, budget=Budget(trials=1), seed=0).trials] == [{}]
 

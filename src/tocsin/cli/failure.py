@@ -8,7 +8,7 @@ import click
 from tocsin.cli import options
 from tocsin.cli.backtest import threads
 from tocsin.cli.logs import LogRequest, log_options, one_cluster, read_jobs
-from tocsin.cli.output import Column, Listing, count, number_of, print_json, say
+from tocsin.cli.output import Column, Listing, count, number_of, print_json, progress_bar, say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
@@ -69,16 +69,17 @@ def train_failure(
     lessons = jobs.filter((pl.col("elapsed") >= shortest).fill_null(True)) if shortest else jobs
     if not as_json:
         say(f"learning from {count(lessons.height, 'job')}, {count(trials, 'trial')}; this may take minutes")
-    kept = run(
-        lessons,
-        Replay(jobs),
-        context.registry(write=True),
-        FailureDetector(target=target, rule=rule, engine=engine, zone=zone, threads=threads()),
-        stage=stage,
-        budget=Budget(trials=trials),
-        seed=seed,
-        promote=promote,
-    )
+    with progress_bar("searching", trials, quiet=as_json) as advance:
+        kept = run(
+            lessons,
+            Replay(jobs),
+            context.registry(write=True),
+            FailureDetector(target=target, rule=rule, engine=engine, zone=zone, threads=threads()),
+            stage=stage,
+            budget=Budget(trials=trials, progress=advance),
+            seed=seed,
+            promote=promote,
+        )
     if shortest and not as_json:
         dropped = count(jobs.height - lessons.height, "job")
         say(f"{dropped} that ran for less than {shortest} s taught nothing")

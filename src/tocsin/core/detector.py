@@ -1,6 +1,6 @@
 """The contract of a detector: features → model → findings. The built-in ones are found the same way as a site's own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -39,6 +39,8 @@ class Budget:
 
     trials: int = 20
     seconds: float | None = None
+    progress: Callable[[int, int], None] | None = field(default=None, repr=False, compare=False)
+    """Told after each trial how many are done, and of how many."""
 
 
 class Past(Protocol):

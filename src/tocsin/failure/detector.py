@@ -87,6 +87,7 @@ class FailureDetector:
             causes=base_causes(rows["outcome"], target),
             window=Window(first=int(submit[0]), last=int(submit[-1])),
             rows=rows.height,
+            clusters=tuple(rows["cluster"].unique().sort()),
             aids=Aids.fit(X, rows, plan, seed=seed, threads=self.threads) if self.aided else None,
         )
 

@@ -1,9 +1,8 @@
 """A trained failure model that answers: probabilities for many jobs at once, and one job with its reasons."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,14 @@ from tocsin.failure.aids import Aids
 from tocsin.failure.causes import READ, causes
 from tocsin.failure.changes import Evidence
 from tocsin.failure.columns import Columns
-from tocsin.failure.features import FEATURES
 from tocsin.failure.known import known_of
+from tocsin.failure.lacking import BEFORE, lacking
 from tocsin.failure.nodes import bad_nodes, nodes_of_jobs, partition_nodes
 from tocsin.failure.plan import Plan
+from tocsin.failure.reasons import reasons
 from tocsin.failure.shortages import READ as SHORT_OF
 from tocsin.failure.shortages import Shortage
 from tocsin.failure.training import SHARE, Calibrated, Rehearsal, calibrated
-from tocsin.failure.words import sentence, shown
 from tocsin.models.cards import Card, Window
 from tocsin.models.curves import curves, pictures_of
 from tocsin.models.engines import Booster, Matrix
@@ -38,15 +37,11 @@ from tocsin.scripts import said
 __all__ = ["FILE", "NAME", "REHEARSAL", "VERSION", "FittedFailure"]
 
 NAME = "failure"
-VERSION = 2
+VERSION = 3
 """Of the form in which a model is saved."""
 FILE = "failure.json"
 REHEARSAL = "rehearsal.parquet"
-_REASONS = 5
-_BEFORE = "user.submitted"
 _SPLIT = f"first {SHARE:.0%} of the training by time, the rest predicted and calibrated on"
-_NO_USER = "the job names no user, so only its request and the cluster's past speak"
-_NOT_REACHED = "the job has not reached this stage, so nothing can be said of it here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +60,8 @@ class FittedFailure:
     causes: Mapping[str, float]
     window: Window
     rows: int
+    clusters: tuple[str, ...]
+    """Whose jobs it learned from."""
     aids: Aids | None = None
     """None in a walk through time, where nobody asks for explanation."""
 
@@ -79,7 +76,7 @@ class FittedFailure:
         history = known_of(jobs, past, stage=stage, names=self._reads())
         X = self.columns.matrix(jobs, history)
         p = self._risks(X)
-        missing = _missing(jobs, history, stage)
+        missing = lacking(jobs, history, stage, self.clusters)
         needs = self.aids.resources.resources(X, jobs) if self.aids else [None] * jobs.height
         nodes = nodes_of_jobs(jobs, past, stage=stage)
         rings = p >= self.calibrated.threshold.value
@@ -93,26 +90,28 @@ class FittedFailure:
                 kinds = kinds[ringing]
             told = dict(zip(ringing, kinds.to_dicts(), strict=True))
         parts = [
-            Parts(missing=lacking)
-            if lacking is not None and "failure" in lacking
-            else self._parts(risk, told.get(row), lacking, resources=needs[row], nodes=nodes[row])
-            for row, (risk, lacking) in enumerate(zip(p.tolist(), missing, strict=True))
+            Parts(missing=amiss)
+            if amiss is not None and "failure" in amiss
+            else self._parts(risk, told.get(row), amiss, resources=needs[row], nodes=nodes[row])
+            for row, (risk, amiss) in enumerate(zip(p.tolist(), missing, strict=True))
         ]
         return self._with_shortages(parts, jobs, stage)
 
     def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
         self._check(stage)
         history = known_of(job, past, stage=stage)
-        lacking = _missing(job, history, stage)[0]
-        if lacking is not None and "failure" in lacking:
-            return Parts(missing=lacking)
+        missing = lacking(job, history, stage, self.clusters)[0]
+        if missing is not None and "failure" in missing:
+            return Parts(missing=missing)
         X = self.columns.matrix(job, history)
         row = history.row(0, named=True)
         parts = self._parts(
             float(self._risks(X)[0]),
             row,
-            lacking,
-            reasons=self._reasons(X[0].tolist(), self.model.contributions(X)[0], row),
+            missing,
+            contributions=reasons(
+                self.columns.names, X[0].tolist(), self.model.contributions(X)[0], row, self._at
+            ),
             nodes=nodes_of_jobs(job, past, stage=stage)[0],
         )
         parts = self._aided(parts, job, X, history, past, stage) if self.aids else parts
@@ -134,6 +133,7 @@ class FittedFailure:
             "causes": dict(self.causes),
             "window": asdict(self.window),
             "rows": self.rows,
+            "clusters": list(self.clusters),
             "aided": self.aids is not None,
         }
         text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
@@ -181,7 +181,7 @@ class FittedFailure:
 
     def _reads(self) -> list[str]:
         """Of the past, what a verdict without explanation is made of."""
-        return list(dict.fromkeys((*self.columns.reads, _BEFORE, *(READ if self.causes else ()))))
+        return list(dict.fromkeys((*self.columns.reads, BEFORE, *(READ if self.causes else ()))))
 
     def _check(self, stage: Stage) -> None:
         if stage is not self.columns.stage:
@@ -198,7 +198,7 @@ class FittedFailure:
         history: Mapping[str, Any] | None,
         missing: dict[str, str] | None,
         *,
-        reasons: list[Contribution] | None = None,
+        contributions: Sequence[Contribution] = (),
         resources: Resources | None = None,
         nodes: Nodes | None = None,
     ) -> Parts:
@@ -211,9 +211,9 @@ class FittedFailure:
             will_fail=rings,
             target=self.target,
             causes=by,
-            contributions=reasons or [],
+            contributions=list(contributions),
         )
-        findings = [self._finding(p, by, reasons or [])] if rings else []
+        findings = [self._finding(p, by, contributions)] if rings else []
         return Parts(
             findings=findings, failure=failure, resources=resources, nodes=nodes, missing=missing or {}
         )
@@ -272,7 +272,7 @@ class FittedFailure:
         """The risk of the job with another request and the same past."""
         return float(self._risks(moved(X, self.columns.matrix(changed, history), self.columns.names))[0])
 
-    def _finding(self, p: float, by: Mapping[str, float], reasons: list[Contribution]) -> Finding:
+    def _finding(self, p: float, by: Mapping[str, float], because: Sequence[Contribution]) -> Finding:
         likely = f", most likely {next(iter(by)).replace('_', ' ')}" if by else ""
         word = "fail" if self.target is Target.FAILED else "be unsuccessful"
         return Finding(
@@ -282,37 +282,8 @@ class FittedFailure:
             text=f"the job will {word} with a probability of {p:.0%}{likely}",
             score=p,
             threshold=self.calibrated.threshold.value,
-            evidence=[reason.text for reason in reasons if reason.effect > 0],
+            evidence=[reason.text for reason in because if reason.effect > 0],
         )
-
-    def _reasons(
-        self, values: list[float], effects: NDArray[np.float64], history: Mapping[str, Any]
-    ) -> list[Contribution]:
-        """The families that moved the probability most; each speaks through the feature that did most in it."""
-        total = float(effects.sum())
-        families: dict[str, list[tuple[float, str, float]]] = {}
-        for name, value, effect in zip(self.columns.names, values, effects.tolist(), strict=False):
-            families.setdefault(FEATURES[name].family, []).append((effect, name, value))
-        sums = {family: sum(effect for effect, _, _ in members) for family, members in families.items()}
-        without = self._at(total - np.array(list(sums.values())))
-        moves = dict(zip(sums, (self._at(np.array(total)) - without).tolist(), strict=True))
-        found = []
-        for family, members in families.items():
-            together = sums[family]
-            agreeing = [member for member in members if member[0] * together > 0]
-            if not agreeing:
-                continue
-            told = [member for member in agreeing if not isnan(member[2])] or agreeing
-            _, name, value = max(told, key=lambda member: (abs(member[0]), member[1]))
-            found.append(
-                Contribution(
-                    feature=name,
-                    value=shown(name, value),
-                    effect=moves[family],
-                    text=sentence(name, value, history),
-                )
-            )
-        return sorted(found, key=lambda reason: (-abs(reason.effect), reason.feature))[:_REASONS]
 
     def _at(self, odds: NDArray[np.float64]) -> NDArray[np.float64]:
         """The calibrated probabilities at these log-odds."""
@@ -330,21 +301,3 @@ def _certain(shortages: Mapping[str, Shortage]) -> list[Finding]:
         for field, short in shortages.items()
         if short.certain
     ]
-
-
-def _missing(jobs: pl.DataFrame, history: pl.DataFrame, stage: Stage) -> list[dict[str, str] | None]:
-    """For each job what could not be said; None where nothing is amiss."""
-    rows: list[dict[str, str] | None] = [None] * jobs.height
-    known = history[_BEFORE].to_numpy() > 0
-    for row in np.flatnonzero(~known).tolist():
-        user = jobs["user"][row]
-        rows[row] = {
-            "failure.history": f'no earlier job of the user "{user}" is known, so only the request and the cluster\'s past speak'
-            if user is not None
-            else _NO_USER
-        }
-    if stage is not Stage.SUBMIT:
-        waits = jobs["end" if stage is Stage.END else "start"].is_null().to_numpy()
-        for row in np.flatnonzero(waits).tolist():
-            rows[row] = {"failure": _NOT_REACHED}
-    return rows

@@ -54,5 +54,6 @@ def _model(document: "Mapping[str, Any]", folder: Path, threads: int) -> FittedF
         causes={str(cause): float(share) for cause, share in document["causes"].items()},
         window=Window(**document["window"]),
         rows=int(document["rows"]),
+        clusters=tuple(str(name) for name in document["clusters"]),
         aids=Aids.load(folder, threads=threads) if document["aided"] else None,
     )

@@ -119,7 +119,8 @@ def _used(what: str) -> Say:
 def _count(what: str) -> Say:
     def say(value: float, kind: str, ended: int) -> str:
         del ended
-        return f"{value:.0f} job{'s' * (value != 1)} {kind} {what}"
+        number = f"{value:.0f}" if value else "no"
+        return f"{number} job{'s' * (value != 1)} {kind} {what}"
 
     return say
 

@@ -82,6 +82,8 @@ def search(
         if not np.isfinite(judged.score):
             raise ModelError(f"the parameters {parameters} cannot be judged: their score is {judged.score}")
         trials.append(Trial(parameters, judged.score, judged.rounds))
+        if budget.progress:
+            budget.progress(len(trials), budget.trials)
         return judged.score
 
     tried(dict(start or {}))
