@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from bench.intake import COLUMNS
-from bench.rivals import FINISHED, STARTED, SUBMITTED, fields_matrix, published
+from bench.rivals import FINISHED, STARTED, SUBMITTED, best_f1, fields_matrix, published
 from tocsin.core.detector import Budget
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import TARGETS, Outcome, Target
@@ -152,10 +152,9 @@ def _both_classes(y: Any, p: Any) -> dict[str, Any]:
 
 
 def _best_f1(model: FittedFailure) -> float:
-    """The threshold with the best F1 in the rehearsal, which lies inside the training."""
-    scored = [(2 * t.precision * t.recall / (t.precision + t.recall), t.value)
-              for t in model.calibrated.table if t.precision and t.recall]  # fmt: skip
-    return max(scored)[1]
+    """The threshold with the best F1 in the rehearsal, which lies inside the training; found as for the rival."""
+    rehearsal = model.rehearsal
+    return best_f1(rehearsal.failed, model.calibrated.calibrator.apply(rehearsal.scores))
 
 
 def _figures(y: Any, p: Any, submit: Any, threshold: float) -> dict[str, Any]:

@@ -104,8 +104,8 @@ def test_a_job_bound_to_run_out_of_memory_gets_the_line_to_change(shortages: Sho
     )
     assert (advice.risk_before, advice.risk_after) == (0.9, 0.2)
     assert advice.why == (
-        "20 of 20 earlier jobs of this user with this name ran out of memory with 500M on each node or more; "
-        "those that asked for 2G completed"
+        "20 earlier jobs of this user with this name ran out of memory with 500M on each node and none completed "
+        "with no more; those that asked for 2G completed"
     )
 
 
@@ -149,7 +149,8 @@ def test_time_that_did_not_do_before_is_raised(shortages: Shortages) -> None:
     assert advice.edit is not None
     assert advice.edit.new == "#SBATCH -t 03:00:00"
     assert (
-        "5 of 5 earlier jobs of this user with this name ran out of time with 01:00:00 or more" in advice.why
+        "5 earlier jobs of this user with this name ran out of time with 01:00:00 and none completed"
+        in advice.why
     )
 
 
@@ -277,7 +278,7 @@ def test_archives_tell_by_the_run_time_that_a_limit_stopped_a_job() -> None:
     )
     short = Shortages.fit(log).of(row(name=None, time_limit=HOUR))
     assert short["time_limit"].value == 4 * HOUR
-    assert "8 of 8 earlier jobs of this user with so many CPUs ran out of time" in short["time_limit"].text
+    assert "8 earlier jobs of this user with so many CPUs ran out of time" in short["time_limit"].text
     assert Shortages.fit(log).of(row(name="new", time_limit=HOUR)) == {}
 
 

@@ -14,7 +14,7 @@ from tocsin.core.stages import Stage
 from tocsin.core.verdict import MemoryRange, Resources, RuntimeRange
 from tocsin.failure.columns import Columns
 from tocsin.failure.conformal import conformal_offset, covered
-from tocsin.failure.resources import ResourceModel, wasted
+from tocsin.failure.resources import READ, ResourceModel, wasted
 from tocsin.history.replay import Replay
 from tocsin.sources.swf import SwfFile
 
@@ -58,13 +58,32 @@ def table(frame: pl.DataFrame) -> np.ndarray:
     return frame.select("req_cpus", "time_limit", "req_memory").cast(pl.Float32).to_numpy()
 
 
+def unseen(frame: pl.DataFrame) -> pl.DataFrame:
+    """Of each job: no earlier one is known."""
+    return pl.DataFrame(schema=dict.fromkeys(READ, pl.Float32)).clear(frame.height)
+
+
+def test_a_job_that_asks_for_less_than_its_like_ever_took_needs_what_they_took() -> None:
+    log = two_habits()
+    model = ResourceModel.fit(table(log), log, seed=SEED, threads=1)
+    one = log.filter(req_cpus=1).head(1)
+    told = model.resources(table(one), one, unseen(one))[0].runtime_seconds
+    assert told is not None
+    history = pl.DataFrame([[9.0, 7000.0, 8000.0, 9000.0]], schema=list(READ), orient="row")
+    found = model.resources(table(one), one, history)[0].runtime_seconds
+    assert found is not None
+    assert (found.p50, found.p95) == (8000, 9000)
+    few = history.with_columns(pl.lit(2.0).alias(READ[0]))
+    assert model.resources(table(one), one, few)[0].runtime_seconds == told
+
+
 def test_a_bound_is_as_wide_as_the_habit() -> None:
     log = two_habits()
     model = ResourceModel.fit(table(log), log, seed=SEED, threads=1)
     rows = {}
     for cpus in (1, 64):
         one = log.filter(req_cpus=cpus).head(1)
-        rows[cpus] = model.resources(table(one), one)[0]
+        rows[cpus] = model.resources(table(one), one, unseen(one))[0]
     short, long = (rows[cpus].runtime_seconds for cpus in (1, 64))
     assert short is not None
     assert long is not None
@@ -81,13 +100,15 @@ def test_what_ran_into_its_limit_teaches_nothing() -> None:
     )
     both = pl.concat([log, stopped]).sort("submit")
     alone, among = (ResourceModel.fit(table(f), f, seed=SEED, threads=1) for f in (log, both))
-    assert alone.resources(table(log), log) == among.resources(table(log), log)
+    assert alone.resources(table(log), log, unseen(log)) == among.resources(table(log), log, unseen(log))
 
 
 def test_memory_is_foreseen_where_it_is_recorded() -> None:
     rng = np.random.default_rng(SEED)
     log = jobs(job(n, req_memory=64 * GIB, max_memory=int(rng.normal(2, 0.1) * GIB)) for n in range(200))
-    resources = ResourceModel.fit(table(log), log, seed=SEED, threads=1).resources(table(log), log)[0]
+    resources = ResourceModel.fit(table(log), log, seed=SEED, threads=1).resources(
+        table(log), log, unseen(log)
+    )[0]
     assert resources.memory_bytes is not None
     assert GIB < resources.memory_bytes.p50 < resources.memory_bytes.p95 < 4 * GIB
     assert any("of the memory would be wasted" in text for text in wasted(resources))
@@ -109,7 +130,7 @@ def test_a_log_of_too_few_jobs_tells_nothing() -> None:
     log = two_habits(20)
     model = ResourceModel.fit(table(log), log, seed=SEED, threads=1)
     assert model.predict(table(log)) == {}
-    assert model.resources(table(log), log)[0] == Resources()
+    assert model.resources(table(log), log, unseen(log))[0] == Resources()
 
 
 def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
@@ -117,7 +138,7 @@ def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
     model = ResourceModel.fit(table(log), log, seed=SEED, threads=1)
     model.save(tmp_path)
     again = ResourceModel.load(tmp_path, threads=1)
-    assert again.resources(table(log), log) == model.resources(table(log), log)
+    assert again.resources(table(log), log, unseen(log)) == model.resources(table(log), log, unseen(log))
     (tmp_path / "resources.json").write_text('{"version": 1, "quantiles": {"runtime_seconds": 7}}')
     with pytest.raises(ModelError, match=r"resources\.json cannot be read"):
         ResourceModel.load(tmp_path, threads=1)

@@ -49,4 +49,4 @@ def test_a_certain_shortage_is_a_finding_at_submit(ground: Ground, model: Fitted
     ):
         found = [finding for finding in said.findings if finding.kind == "short_of_memory"]
         assert len(found) == 1
-        assert found[0].text.startswith("12 of 12 earlier jobs of this user with this name ran out of memory")
+        assert found[0].text.startswith("12 earlier jobs of this user with this name ran out of memory")

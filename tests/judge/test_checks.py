@@ -334,3 +334,12 @@ def test_the_other_future_leaves_the_past_alone(ground: Ground) -> None:
         .sort()
         .equals(ground.log["start"].filter(ground.log["start"] <= ground.cut).sort())
     )
+
+
+def test_a_job_that_waits_in_the_past_waits_in_every_future() -> None:
+    waits = Job(cluster="site", job_id=1, task=None, submit=100, user="u")
+    gone = Job(cluster="site", job_id=2, task=None, submit=100, user="u", end=900, outcome="cancelled")  # type: ignore[arg-type]  # as a row has it
+    log = from_jobs([waits, gone]).with_columns(known_at=pl.Series([None, 960], dtype=pl.Int64))
+    for until in range(200, 260):
+        starts = scrambled(log, until)["start"]
+        assert not (starts <= until).any()

@@ -14,7 +14,7 @@ from tocsin.core.detector import Budget, Parts, Past
 from tocsin.core.outcomes import Target
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Advice, Failure, Finding, Level, Resources, RuntimeRange
+from tocsin.core.verdict import Advice, Edit, Failure, Finding, Level, Resources, RuntimeRange
 from tocsin.history.ledger import Ledger
 from tocsin.judge.judge import UNTRAINED, Judge, Model, Seat, seats
 from tocsin.models.registry import Registry
@@ -69,7 +69,7 @@ def test_the_worst_finding_is_the_level_and_every_part_has_its_place() -> None:
     )
     [verdict] = assess(judge, frame({}))
     assert verdict.level is Level.CRITICAL
-    assert [f.detector for f in verdict.findings] == ["a", "b"]
+    assert [f.detector for f in verdict.findings] == ["b", "a"], "the gravest first"
     assert (verdict.failure, verdict.resources) == (failure, resources)
     assert verdict.models == {"a": "7", "b": "7", "c": "7"}
     assert verdict.missing == {"c": "no memory is known"}
@@ -198,7 +198,7 @@ def test_a_detector_without_a_model_says_so_and_one_that_needs_none_is_fitted(tm
     found = seats({"limits": Ruler(), "learner": _Learner()}, Registry(tmp_path), Ledger())
     judge = Judge({"a": found["limits"], "learner": found["learner"]})
     [verdict] = assess(judge, frame({}))
-    assert verdict.missing == {"learner": UNTRAINED}
+    assert verdict.missing == {"learner": UNTRAINED.format(name="learner", stage="submit")}
     assert list(verdict.models) == ["a"]
 
 
@@ -212,3 +212,19 @@ def test_a_detector_that_cannot_be_fitted_takes_nobody_down(tmp_path: Path) -> N
 
     found = seats({"limits": Broken()}, Registry(tmp_path), Ledger())
     assert "no disk" in found["limits"].missing[Stage.SUBMIT]
+
+
+def test_of_two_edits_of_one_line_that_with_a_known_effect_is_told() -> None:
+    def advice(change: str, line: int, risk: float | None = None) -> Advice:
+        return Advice(
+            change=change, why="it is known to help", edit=Edit(line=line, old="a", new="b"), risk_after=risk
+        )
+
+    told = {
+        "a": [advice("2 h", 3), advice("1 node", 4)],
+        "b": [advice("4 h", 3, 0.1)],
+        "c": [advice("9 h", 3)],
+    }
+    judge = Judge({name: seat(lambda row, name=name: Parts(advice=told[name])) for name in told})
+    [verdict] = assess(judge, frame({}))
+    assert sorted(each.change for each in verdict.advice) == ["1 node", "4 h"]

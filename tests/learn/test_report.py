@@ -1,5 +1,7 @@
 """The figures of a walk, counted by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,9 @@ def step(
 ) -> Walked:
     frame = jobs(rows)
     bound = np.full(frame.height, 3600.0)
-    return Walked(Step(MARCH, NOBODY, NOBODY), frame, np.array(p), threshold, bound, refused is None, refused)
+    return Walked(
+        Step(MARCH, NOBODY, NOBODY), frame, np.array(p), threshold, bound, refused is None, refused=refused
+    )
 
 
 def asked() -> list[Walked]:
@@ -86,3 +90,19 @@ def test_what_we_stopped_ourselves_is_no_failure() -> None:
 def test_a_walk_without_a_single_outcome_is_a_sentence() -> None:
     with pytest.raises(ModelError, match="no predicted job has an outcome for the target failed"):
         report([step([job(1, submit=MARCH, outcome=None, elapsed=None)], [0.5])], Target.FAILED)
+
+
+def test_where_a_log_tells_no_nodes_processors_are_counted() -> None:
+    rows = [
+        job(1, submit=MARCH, elapsed=3600, alloc_cpus=64, outcome=Outcome.FAILED),
+        job(2, submit=MARCH + 1),
+    ]
+    found = report([step(rows, [0.9, 0.1])], Target.FAILED)
+    assert (found.hours, found.saved) == ("CPU-hours", 64.0)
+    assert report(asked(), Target.FAILED).hours == "node-hours"
+
+
+def test_steps_whose_threshold_does_not_meet_the_rule_are_counted() -> None:
+    steps = asked()
+    assert report(steps, Target.FAILED).unmet == 0
+    assert report([replace(steps[0], met=False), steps[1]], Target.FAILED).unmet == 1

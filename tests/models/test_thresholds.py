@@ -44,11 +44,18 @@ def test_least_cost_weighs_rows_by_node_hours() -> None:
     assert (dear.value, dear.saved, dear.delayed) == (0.9, 10.0, 0.0)
 
 
-def test_a_rule_that_cannot_be_met_says_so_and_gives_the_nearest() -> None:
+def test_where_no_threshold_is_as_precise_as_asked_for_nothing_rings() -> None:
     found = choose(Rule("precision_at_least", 0.9), 1 - Y, P, DAYS)
     assert not found.met
-    assert found.text == "no threshold reaches precision 0.9: the best is 0.500"
-    assert found.precision == 0.5
+    assert found.text == "no threshold reaches precision 0.9: the best is 0.500; nothing will ring"
+    assert found.alarms == 0
+    assert found.value > 1, "not even a job that is surer than all of these"
+
+
+def test_no_alarm_at_all_is_what_was_asked_for() -> None:
+    found = choose(Rule("alarms_per_day_at_most", 0), Y, P, DAYS)
+    assert found.met
+    assert found.alarms == 0
 
 
 def test_a_budget_below_one_alarm_is_silence() -> None:
@@ -63,7 +70,7 @@ def test_a_budget_below_one_alarm_is_silence() -> None:
 def test_without_failing_rows_it_cannot_be_told(kind: str) -> None:
     found = choose(Rule(kind, 0.5), np.zeros(6), P, DAYS)
     assert not found.met
-    assert "no row is positive" in found.text
+    assert "no job among them failed" in found.text
     assert found.recall is None
 
 

@@ -175,7 +175,11 @@ def _print(told: "Report", walked: "list[Walked]", request: "WalkRequest") -> No
     echo(f"{_split(request)}, from {format_instant(walked[0].step.cut)} on")
     echo(f"{count(told.trainings, 'training')}, {told.searches} with a search")
     if refused := _refused(walked):
-        say(f"note: {count(told.without_model, 'step')} had no model and told the share so far: {refused}")
+        say(
+            f"note: {count(told.without_model, 'step')} had no model, told the share so far and rang for nothing: {refused}"
+        )
+    if told.unmet:
+        say(f"note: no threshold met the rule in {told.unmet} of {count(told.trainings, 'training')}")
     echo("")
     for metric in told.figures:
         value = metric.reason if metric.value is None else f"{metric.value:.4f}"
@@ -188,7 +192,7 @@ def _print(told: "Report", walked: "list[Walked]", request: "WalkRequest") -> No
             f"  run time: {held.completed:.1%} of {count(held.jobs, 'completed job')} kept to the bound for 95 %"
         )
     echo(
-        f"  holding at the threshold: {count(told.alarms, 'alarm')}, {told.saved:,.0f} node-hours saved, "
+        f"  holding at the threshold: {count(told.alarms, 'alarm')}, {told.saved:,.0f} {told.hours} saved, "
         f"{told.delayed:,.0f} of good jobs delayed, {told.wasted:,.0f} still wasted"
     )
     echo("")

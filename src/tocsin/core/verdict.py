@@ -33,6 +33,7 @@ __all__ = [
     "Similar",
     "Verdict",
     "Workload",
+    "severity",
     "verdict_id",
     "worst",
 ]
@@ -54,9 +55,14 @@ class Level(StrEnum):
 _SEVERITY = (Level.OK, Level.UNKNOWN, Level.WARNING, Level.CRITICAL)
 
 
+def severity(level: Level) -> int:
+    """How grave it is."""
+    return _SEVERITY.index(level)
+
+
 def worst(levels: "list[Level]") -> Level:
     """The level of a verdict with these findings; none at all is fine."""
-    return max(levels, key=_SEVERITY.index, default=Level.OK)
+    return max(levels, key=severity, default=Level.OK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +136,12 @@ class Workload:
 
     submission: Screening | None = None
     execution: Screening | None = None
+
+    @property
+    def operations(self) -> dict[str, float]:
+        """By both answers together: what the job did when it ran corrects what its script said."""
+        answers = (self.submission, self.execution)
+        return {name: p for answer in answers if answer for name, p in answer.operations.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,13 +102,15 @@ def _request() -> Iterator[Feature]:
         ("req_tasks", "tasks asked for"),
         ("cpus_per_task", "CPUs for each task"),
         ("tasks_per_node", "tasks on each node"),
-        ("req_memory", "memory asked for on each node"),
         ("req_gpus", "GPUs asked for"),
         ("array_tasks", "tasks of the array"),
         ("task", "place in the array"),
         ("het_offset", "component of a heterogeneous job"),
     ):
         yield known(name, words, pl.col(name))
+    memory = pl.when(pl.col("req_memory") > 0).then(pl.col("req_memory"))
+    yield known("req_memory", "memory asked for on each node", memory)
+    yield known("all_memory", "asks for all the memory of its nodes", pl.col("req_memory") == 0)
     limit = _limit("time_limit")
     yield known("time_limit", "time limit", limit)
     yield known("no_time_limit", "no time limit", pl.col("time_limit") == UNLIMITED)
@@ -118,7 +120,7 @@ def _request() -> Iterator[Feature]:
     yield known(
         "memory_per_cpu",
         "memory for each CPU",
-        pl.col("req_memory").cast(pl.Float64) * pl.col("req_nodes").fill_null(1) / pl.col("req_cpus"),
+        memory.cast(pl.Float64) * pl.col("req_nodes").fill_null(1) / pl.col("req_cpus"),
     )
     yield known("delay", "seconds until it may start", pl.col("begin") - pl.col("submit"))
     for name in ("interactive", "exclusive", "requeue"):

@@ -25,6 +25,7 @@ from tocsin.failure.lacking import BEFORE, lacking
 from tocsin.failure.nodes import bad_nodes, nodes_of_jobs, partition_nodes
 from tocsin.failure.plan import Plan
 from tocsin.failure.reasons import reasons
+from tocsin.failure.resources import READ as RUNS
 from tocsin.failure.shortages import READ as SHORT_OF
 from tocsin.failure.shortages import Shortage
 from tocsin.failure.training import SHARE, Calibrated, Rehearsal, calibrated
@@ -77,7 +78,7 @@ class FittedFailure:
         X = self.columns.matrix(jobs, history)
         p = self._risks(X)
         missing = lacking(jobs, history, stage, self.clusters)
-        needs = self.aids.resources.resources(X, jobs) if self.aids else [None] * jobs.height
+        needs = self.aids.resources.resources(X, jobs, history) if self.aids else [None] * jobs.height
         nodes = nodes_of_jobs(jobs, past, stage=stage)
         rings = p >= self.calibrated.threshold.value
         told: dict[int, dict[str, Any]] = {}
@@ -181,7 +182,8 @@ class FittedFailure:
 
     def _reads(self) -> list[str]:
         """Of the past, what a verdict without explanation is made of."""
-        return list(dict.fromkeys((*self.columns.reads, BEFORE, *(READ if self.causes else ()))))
+        needs = RUNS if self.aids else ()
+        return list(dict.fromkeys((*self.columns.reads, BEFORE, *(READ if self.causes else ()), *needs)))
 
     def _check(self, stage: Stage) -> None:
         if stage is not self.columns.stage:
@@ -225,7 +227,7 @@ class FittedFailure:
         assert self.aids is not None, "asked for only then"
         row = job.row(0, named=True)
         profile = self.aids.profiles.assign(job)[0] if self.aids.profiles else None
-        resources = self.aids.resources.resources(X, job)[0]
+        resources = self.aids.resources.resources(X, job, history)[0]
         advice: list[Advice] = []
         if stage is Stage.SUBMIT:
             nodes = partition_nodes(past.machine, row["partition"])
@@ -237,7 +239,7 @@ class FittedFailure:
                 machine=past.machine,
                 said=said.read(past, [(row["script"], row["submit_line"])])[0],
             )
-            advice = advise(job, evidence, lambda changed: self._changed(X, changed, history))
+            advice = advise(job, evidence, lambda changed: self._changed(X, changed, history, past, stage))
         assert parts.failure is not None, "a job that has reached its stage has a probability"
         return replace(
             parts,
@@ -264,13 +266,25 @@ class FittedFailure:
         values = zip(*(jobs.get_column(name).to_list() for name in SHORT_OF), strict=True)
         told = [self.aids.shortages.of(dict(zip(SHORT_OF, row, strict=True))) for row in values]
         return [
-            replace(part, findings=[*part.findings, *findings]) if (findings := _certain(short)) else part
+            _without_need(replace(part, findings=[*part.findings, *_certain(short)]), short)
+            if short
+            else part
             for part, short in zip(parts, told, strict=True)
         ]
 
-    def _changed(self, X: Matrix, changed: pl.DataFrame, history: pl.DataFrame) -> float:
-        """The risk of the job with another request and the same past."""
-        return float(self._risks(moved(X, self.columns.matrix(changed, history), self.columns.names))[0])
+    def _changed(
+        self, X: Matrix, changed: pl.DataFrame, history: pl.DataFrame, past: Past, stage: Stage
+    ) -> float:
+        """The risk of the job with another request, as it would be told if that were submitted.
+
+        Where a request that nobody made yet looks like a riskier kind of job, only that counts in which the model is monotone.
+        """
+        anew = known_of(changed, past, stage=stage, names=self.columns.reads)
+        kept = moved(X, self.columns.matrix(changed, history), self.columns.names)
+        now, asked_anew, alike = self._risks(
+            np.vstack([X, self.columns.matrix(changed, anew), kept])
+        ).tolist()
+        return float(asked_anew if asked_anew <= now else alike)
 
     def _finding(self, p: float, by: Mapping[str, float], because: Sequence[Contribution]) -> Finding:
         likely = f", most likely {next(iter(by)).replace('_', ' ')}" if by else ""
@@ -288,6 +302,18 @@ class FittedFailure:
     def _at(self, odds: NDArray[np.float64]) -> NDArray[np.float64]:
         """The calibrated probabilities at these log-odds."""
         return self.calibrated.calibrator.apply(1 / (1 + np.exp(-np.clip(odds, -40.0, 40.0))))
+
+
+def _without_need(parts: Parts, shortages: Mapping[str, Shortage]) -> Parts:
+    """What memory a job needs is not told by jobs that got by with as little: there are none."""
+    needs = parts.resources
+    if "req_memory" not in shortages or needs is None or needs.memory_bytes is None:
+        return parts
+    return replace(
+        parts,
+        resources=replace(needs, memory_bytes=None),
+        missing={**parts.missing, "resources.memory_bytes": "jobs like it ran out of what it asks for"},
+    )
 
 
 def _certain(shortages: Mapping[str, Shortage]) -> list[Finding]:

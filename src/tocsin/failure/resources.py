@@ -18,9 +18,10 @@ from tocsin.core.units import UNLIMITED, format_duration
 from tocsin.core.verdict import MemoryRange, Resources, RuntimeRange
 from tocsin.failure.conformal import conformal_offset
 from tocsin.failure.shortages import shown_memory
+from tocsin.history import recipe
 from tocsin.models.engines import Booster, Floats, Matrix, engine
 
-__all__ = ["FILE", "KINDS", "Kind", "Need", "ResourceModel", "wasted"]
+__all__ = ["FILE", "KINDS", "READ", "Kind", "Need", "ResourceModel", "wasted"]
 
 FILE = "resources.json"
 VERSION = 1
@@ -40,6 +41,11 @@ _PARAMETERS = {
     "max_bin": 63,
 }
 _MOST = 2.0**62
+READ = tuple(
+    recipe.column("name", name) for name in ("completed", "elapsed_least", "elapsed_last", "elapsed_most")
+)
+"""Of history: how long the completed jobs of this user with this name ran."""
+FEWEST_ALIKE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +117,11 @@ class ResourceModel:
             }
         )
 
-    def resources(self, X: Matrix, jobs: pl.DataFrame) -> list[Resources]:
-        """What to say of each job, beside what it asks for."""
+    def resources(self, X: Matrix, jobs: pl.DataFrame, history: pl.DataFrame) -> list[Resources]:
+        """What to say of each job, beside what it asks for; `history` has at least what is READ of it."""
         need = self.predict(X)
+        if KINDS[0].name in need:
+            need[KINDS[0].name] = _not_below(need[KINDS[0].name], history)
         runtime = self._ranges(need, KINDS[0], jobs)
         memory = self._ranges(need, KINDS[1], jobs)
         return [
@@ -166,6 +174,16 @@ class ResourceModel:
             (int(middle), int(bound), None if limit is None or limit < 0 else limit)
             for middle, bound, limit in zip(np.rint(np.minimum(p50, p95)), np.ceil(p95), asked, strict=True)
         ]
+
+
+def _not_below(need: Need, history: pl.DataFrame) -> Need:
+    """Who asks for less time than such jobs ever took looks like a short job, but needs what they needed."""
+    completed, least, last, most = (history.get_column(name).to_numpy() for name in READ)
+    with np.errstate(invalid="ignore"):  # of what was never seen there is nothing to compare
+        longer = (completed >= FEWEST_ALIKE) & (least > need.p95)
+    if not longer.any():
+        return need
+    return Need(np.where(longer, last, need.p50), np.where(longer, most, need.p95))
 
 
 def wasted(resources: Resources) -> list[str]:

@@ -130,6 +130,8 @@ class Shortages:
         named = any(job[name] is not None for name in ("script", "name", "executable"))
         found: dict[str, Shortage] = {}
         for field, kinds in self.requests.items():
+            if job[field] == 0:  # all that there is
+                continue
             for kind, (fields, words) in _KINDS.items():
                 requests = kinds[kind].get(tuple(job[name] for name in fields))
                 if requests is None or (named and kind == "size"):
@@ -180,8 +182,10 @@ def _short(requests: list[_Request], asked: int | None, of: _Resource, words: st
         if enough
         else f"none is known to have completed with more, so {of.shown(advised)} is a guess"
     )
-    ran_out = of.words.format(of.shown(asked))
-    text = f"{out} of {out + done} earlier jobs {words} {ran_out} or more; {got_by}"
+    tried = max(amount for amount, out, _, _ in requests if out and amount >= asked)
+    upto = of.shown(asked) if tried == asked else f"{of.shown(asked)} to {of.shown(tried)}"
+    little = f"{done} completed with no more" if done else "none completed with no more"
+    text = f"{out} earlier jobs {words} {of.words.format(upto)} and {little}; {got_by}"
     return Shortage(advised, text, certain=out >= CERTAIN and not done)
 
 

@@ -19,7 +19,17 @@ from tocsin.models.metrics import Metric, evaluate
 from tocsin.models.splits import first_last
 from tocsin.models.thresholds import Rule, Threshold, choose, table, threshold_from_json
 
-__all__ = ["SHARE", "Calibrated", "Rehearsal", "calibrated", "failed", "node_hours", "rehearse", "train"]
+__all__ = [
+    "SHARE",
+    "Calibrated",
+    "Rehearsal",
+    "calibrated",
+    "failed",
+    "hours_of",
+    "node_hours",
+    "rehearse",
+    "train",
+]
 
 SHARE = 0.8
 LEVEL = 0.01
@@ -166,7 +176,15 @@ def failed(jobs: pl.DataFrame) -> NDArray[np.float64]:
     return jobs["outcome"].ne(str(Outcome.COMPLETED)).to_numpy().astype(np.float64)
 
 
+def hours_of(jobs: pl.DataFrame) -> str:
+    """What `node_hours` counts for these jobs: archives tell processors and no nodes."""
+    told = jobs["alloc_nodes"].count() or jobs["req_nodes"].count()
+    return "node-hours" if told else "CPU-hours"
+
+
 def node_hours(jobs: pl.DataFrame) -> NDArray[np.float64]:
-    nodes = pl.coalesce("alloc_nodes", "req_nodes", pl.lit(1))
-    hours = jobs.select((pl.col("elapsed").fill_null(0).clip(0) * nodes / 3600).cast(pl.Float64)).to_series()
+    """What each job took of the machine; CPU-hours where no job tells its nodes."""
+    fields = ("nodes", "cpus")[hours_of(jobs) != "node-hours"]
+    width = pl.coalesce(f"alloc_{fields}", f"req_{fields}", pl.lit(1))
+    hours = jobs.select((pl.col("elapsed").fill_null(0).clip(0) * width / 3600).cast(pl.Float64)).to_series()
     return hours.to_numpy()

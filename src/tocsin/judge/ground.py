@@ -94,7 +94,7 @@ def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
     """The log with another future: what was not known by then is changed, and later jobs are other jobs."""
     seed = random.Random(until)  # noqa: S311  # no secret
     unknown = (pl.col("known_at") > until).fill_null(True)
-    waiting = unknown & (pl.col("start") > until).fill_null(True)
+    waiting = pl.col("_waiting")  # as it was before anything is changed
     # an end that lies before `until` but was not known then may be any; those that are known later stay later
     other = [
         pl.when(waiting if FIELDS[name].part is Part.ALLOCATION else unknown)
@@ -104,18 +104,24 @@ def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
         for name in fields_of(*_LATER)
     ]
     shifted = pl.col("known_at") + seed.randrange(1, 86400)
-    changed = log.with_columns(
-        *other,
-        pl.when(unknown & pl.col("known_at").is_not_null())
-        .then(shifted)
-        .otherwise("known_at")
-        .alias("known_at"),
-    ).with_columns(
-        pl.when(waiting & (pl.col("start") <= until)).then(None).otherwise("start").alias("start"),
-        pl.when(unknown)
-        .then(pl.coalesce("known_at", pl.lit(until + 86400)))
-        .otherwise("known_at")
-        .alias("known_at"),
+    waited = (unknown & (pl.col("start") > until).fill_null(True)).alias("_waiting")
+    changed = (
+        log.with_columns(waited)
+        .with_columns(
+            *other,
+            pl.when(unknown & pl.col("known_at").is_not_null())
+            .then(shifted)
+            .otherwise("known_at")
+            .alias("known_at"),
+        )
+        .with_columns(
+            pl.when(waiting & (pl.col("start") <= until)).then(None).otherwise("start").alias("start"),
+            pl.when(unknown)
+            .then(pl.coalesce("known_at", pl.lit(until + 86400)))
+            .otherwise("known_at")
+            .alias("known_at"),
+        )
+        .drop("_waiting")
     )
     now = changed.filter(pl.col("submit") <= until)
     later = changed.filter(pl.col("submit") > until)[::2].with_columns(

@@ -13,7 +13,7 @@ from tocsin.core.errors import ModelError
 from tocsin.core.fields import FIELDS
 from tocsin.core.frames import SCHEMA, key_text
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Finding, Level, Rogue, Verdict, worst
+from tocsin.core.verdict import Advice, Finding, Level, Rogue, Verdict, severity, worst
 from tocsin.history.recipe import moment
 from tocsin.judge.cases import CaseBook, Considered, Heard
 from tocsin.judge.rogue import ROGUE, Opinion, RogueBook
@@ -22,7 +22,7 @@ from tocsin.store.cases import Status
 
 __all__ = ["UNTRAINED", "Judge", "Model", "Seat", "as_known", "seats"]
 
-UNTRAINED = "no model is trained yet"
+UNTRAINED = "no model is trained for {stage} yet; `tocsin train {name}` makes one"
 _SINGLE = ("failure", "workload", "resources", "nodes")  # a verdict has one of each
 _MOST_FAILURES = 100  # rows that a detector may fail on before the others of the frame are not tried
 
@@ -56,7 +56,7 @@ def seats(detectors: Mapping[str, Detector], registry: Registry, past: Past) -> 
                     fitted = detector.fit(nothing, past, stage=stage, seed=0, budget=Budget(trials=0))
                     models[stage] = Model(fitted, __version__)
                 elif registry.champion(name, stage) is None:
-                    missing[stage] = UNTRAINED
+                    missing[stage] = UNTRAINED.format(name=name, stage=stage)
                 else:
                     folder, card = registry.open_verified(name, stage=stage)
                     models[stage] = Model(detector.load(folder), card.version)
@@ -166,7 +166,7 @@ class Judge:
             ]
             for draft, told in zip(drafts, self.cases.consider(heard, at=at, open_new=open_new), strict=True):
                 draft.tell(told)
-        findings = [draft.findings for draft in drafts]
+        findings = [sorted(draft.findings, key=_gravest) for draft in drafts]
         return [
             Verdict(
                 job=keys[number],
@@ -201,7 +201,7 @@ class _Draft:
         self.models[name] = version
         self.findings += parts.findings
         self.parts["anomalies"] += [dict(anomaly) for anomaly in parts.anomalies]
-        self.parts["advice"] += parts.advice
+        self.parts["advice"] = _one_a_line([*self.parts["advice"], *parts.advice])
         self.missing |= parts.missing
         for part in _SINGLE:
             value = getattr(parts, part)
@@ -293,6 +293,20 @@ def _sound(name: str, parts: Any) -> Parts | str:
 
 
 _NOTHING = Parts()
+
+
+def _gravest(finding: Finding) -> int:
+    return -severity(finding.level)
+
+
+def _one_a_line(advice: list[Advice]) -> list[Advice]:
+    """Of two changes of one line of the script, that whose effect is known: a person can make only one of them."""
+    kept: dict[object, Advice] = {}
+    for each in advice:
+        place: object = each.edit.line if each.edit and each.edit.old is not None else id(each)
+        if place not in kept or kept[place].risk_after is None:
+            kept[place] = each
+    return list(kept.values())
 
 
 def _failure(error: Exception) -> str:

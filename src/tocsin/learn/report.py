@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
-from tocsin.failure.training import failed, node_hours
+from tocsin.failure.training import failed, hours_of, node_hours
 from tocsin.learn.walk import Walked, counted
 from tocsin.models.metrics import Metric, evaluate, measure
 
@@ -57,6 +57,10 @@ class Report:
     figures: list[Metric]
     months: list[Month]
     alarms: int
+    unmet: int
+    """Steps in which no threshold met the rule."""
+    hours: str
+    """What is saved, delayed and wasted: node-hours, or CPU-hours where the jobs tell no nodes."""
     saved: float
     delayed: float
     wasted: float
@@ -93,6 +97,8 @@ def report(walked: Sequence[Walked], target: Target, *, seed: int = 0) -> Report
         figures=figures,
         months=_months(judged, y, p, rings, held),
         alarms=int(rings.sum()),
+        unmet=sum(not each.met for each in walked if each.refused is None),
+        hours=hours_of(judged),
         saved=float(hours[rings & (y > 0)].sum()),
         delayed=float(hours[rings & (y == 0)].sum()),
         wasted=float(hours[~rings & (y > 0)].sum()),

@@ -59,6 +59,8 @@ class Walked:
     bound: NDArray[np.float64]
     """The run time that 95 of 100 jobs keep to; NaN where it could not be told."""
     searched: bool
+    met: bool = True
+    """Whether the threshold meets the operator's rule."""
     refused: str | None = None
     """Why there was no model: then the probability is the share of failures so far."""
 
@@ -145,13 +147,14 @@ class Walk:
             calibrated.threshold.value,
             self._bound(step, fitted, X, searched),
             searched,
+            calibrated.threshold.met,
         )
 
     def _bound(self, step: Step, fitted: FittedFailure, X: Matrix, searched: bool) -> NDArray[np.float64]:
         """Run times that 95 of 100 jobs keep to: learned now and then, calibrated at each step."""
         stage, asked = self.request.stage, self.jobs[step.test]
         if self._needs is None or searched or self._needs_age >= NEEDS_EVERY:
-            rows = self.jobs[step.train[-NEEDS_ROWS:]]
+            rows = mature(self.jobs[step.train])[-NEEDS_ROWS:]
             matrix = fitted.columns.matrix(rows, known_of(rows, self.past, stage=stage))
             self._needs = ResourceModel.fit(
                 matrix, rows, seed=self.request.seed, threads=self.detector.threads
@@ -173,7 +176,7 @@ class Walk:
         count = len(step.test)
         nothing = np.full(count, np.nan)
         return Walked(
-            step, self.jobs[step.test], np.full(count, share), np.nextafter(1, 2), nothing, False, why
+            step, self.jobs[step.test], np.full(count, share), np.nextafter(1, 2), nothing, False, refused=why
         )
 
     def _rehearsal(self, cut: int) -> Rehearsal | None:

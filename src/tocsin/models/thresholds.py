@@ -17,14 +17,15 @@ RULES: Mapping[str, str] = {
     "precision_at_least": "of the alarms, at least the share {:g} is right; then as many as can be found",
     "recall_at_least": "of the failing jobs, at least the share {:g} is found; then with the fewest false alarms",
     "alarms_per_day_at_most": "at most {:g} alarms a day; then as many as can be found",
-    "least_cost": "least node-hours: wasted by failing jobs that were missed, plus {:g} times those of good jobs delayed",
+    "least_cost": "least node-hours (CPU-hours where a log tells no nodes): wasted by failing jobs that were missed, plus {:g} "
+    "times those of good jobs delayed",
 }
 """Kinds of rules, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule as data; for `least_cost`, `value` is what a delayed node-hour costs beside a wasted one."""
+    """A rule as data; for `least_cost`, `value` is what a delayed hour costs beside a wasted one."""
 
     kind: str
     value: float
@@ -86,17 +87,17 @@ def choose(
 ) -> Threshold:
     """The best threshold by this rule among all that these rows can tell apart.
 
-    Where none meets the rule, the nearest is returned with `met` false and a sentence; for a limit on alarms that is
-    silence.
+    Where none reaches a recall, the nearest is returned; where none is as precise as asked for, silence is, for whoever
+    asks for precision would rather hear nothing. `met` is false then, with a sentence.
     """
     curve = _Curve(y, p, submit, weight)
     if rule.kind == "least_cost":
         cost = curve.wasted + rule.value * curve.delayed
         place, met = int(np.argmin(cost)), True
-        text = f"costs {cost[place]:,.1f} of the {cost[0]:,.1f} node-hours that silence costs"
+        text = f"costs {cost[place]:,.1f} of the {cost[0]:,.1f} hours that silence costs"
     elif rule.kind == "alarms_per_day_at_most":
         place = int(np.flatnonzero(curve.alarms_per_day <= rule.value)[-1])  # silence always fits
-        met = place > 0
+        met = place > 0 or rule.value == 0
         text = f"makes {curve.alarms_per_day[place]:.3g} alarms a day"
         if not met:
             text = f"even the highest probability makes {curve.alarms_per_day[1]:.3g} alarms a day; nothing will ring"
@@ -110,10 +111,12 @@ def choose(
             place = int(fits[np.argmax(other[fits])])
             text = f"has {name} {measure[place]:.3f}"
         else:
-            place = int(np.argmax(measure[1:])) + 1
-            text = f"no threshold reaches {name} {rule.value:g}: the best is {measure[place]:.3f}"
+            best = int(np.argmax(measure[1:])) + 1
+            place = 0 if name == "precision" else best
+            silent = "; nothing will ring" * (place == 0)
+            text = f"no threshold reaches {name} {rule.value:g}: the best is {measure[best]:.3f}{silent}"
             if not curve.failing:
-                text = f"no row is positive, so {name} cannot be told"
+                text = f"no job among them failed, so {name} cannot be told{silent}"
     return curve.threshold(place, rule, met, text)
 
 
@@ -148,7 +151,7 @@ class _Curve:
             raise ModelError("a weight of a row is negative or no number")
         bad, every = rows.sums(hours[rows.order])
         self.days = max(1.0, (int(np.max(submit)) - int(np.min(submit))) / DAY)
-        self.value = np.r_[np.nextafter(rows.p[0], 2.0), rows.p]
+        self.value = np.r_[np.nextafter(1.0, 2.0), rows.p]
         self.alarms = np.r_[0.0, np.cumsum(rows.total)]
         self.hits = np.r_[0.0, np.cumsum(rows.positive)]
         self.failing = float(self.hits[-1])
