@@ -84,7 +84,12 @@ def test_an_explanation_names_what_its_user_can_check(ground: Ground, model: Fit
         ),
         ("user.streak", 3, "the last 3 jobs of this user were all unsuccessful"),
         ("user.streak", -1, "the last job of this user completed"),
-        ("twin.last", 3, "the last job of this user, alike in all was out of memory"),
+        (
+            "limit/name.elapsed_most",
+            0.5,
+            "its time limit is 0.5 times the longest run time of completed jobs of this user with this name",
+        ),
+        ("twin.last", 3, "the last job of this user with the same name and request was out of memory"),
         ("name.memory_used", 0.975, "the latest jobs of this user with this name used 98% of their memory"),
         ("name.failed", float("nan"), "nothing is known of earlier jobs of this user with this name"),
         ("time_limit", 5400, "time limit: 01:30:00"),

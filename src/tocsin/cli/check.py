@@ -35,6 +35,12 @@ _HEADLINES = {
     Level.CRITICAL: "it will not do what you want",
     Level.UNKNOWN: "nobody could say",
 }
+_LOOKING_BACK = {
+    Level.OK: "nothing spoke against it",
+    Level.WARNING: "there was reason for a warning",
+    Level.CRITICAL: "it could not do what was wanted",
+    Level.UNKNOWN: "nobody could say",
+}
 
 
 class _CheckUsage(click.UsageError):
@@ -114,7 +120,7 @@ def check(
         verdict = seated_judge(context, store, past).explain(
             job, Stage.SUBMIT, past=past, at=int(time.time())
         )
-    _tell(verdict, script, as_json)
+    _tell(verdict, f"{script}: {_HEADLINES[verdict.level]}.", as_json)
     raise SystemExit(NAGIOS[verdict.level])
 
 
@@ -153,7 +159,10 @@ def explain(context: Context, which: str, cluster: str | None, stage: str, as_js
         verdict = seated_judge(context, store, past).explain(
             jobs, Stage(stage), past=past, at=int(time.time())
         )
-    _tell(verdict, verdict.job, as_json)
+    ended = jobs["outcome"][0]
+    since = f" It ended {ended.replace('_', ' ')}." if ended else ""
+    headline = f"{verdict.job} as known at {stage}: {_LOOKING_BACK[verdict.level]}.{since}"
+    _tell(verdict, headline, as_json)
 
 
 def _machine(context: Context, cluster: str | None, store: "Store") -> tuple[str, "Machine | None"]:
@@ -192,28 +201,30 @@ def _past(
 ) -> "tuple[Past, pl.DataFrame]":
     """What is known of the cluster's jobs, and these; without a failure model nobody asks for more than this user's."""
     from tocsin.history.recipe import KEYS, OWN_KEYS
-    from tocsin.history.replay import Replay
+    from tocsin.history.replay import READS, Replay
+    from tocsin.judge import rehearsal
     from tocsin.store.jobs import Filter, load
 
     user = job["user"][0]
     whole = bool(context.registry().versions("failure"))
     users = [] if whole or not user else [user]
-    known = load(store, Filter(clusters=[job["cluster"][0]], users=users, arrays=True))
+    fields = list(dict.fromkeys([*READS, *rehearsal.READS]))
+    known = load(store, Filter(clusters=[job["cluster"][0]], users=users, arrays=True), fields)
     past = Replay(known, machine=machine, scripts=texts.get, keys=tuple(KEYS if whole else OWN_KEYS))
     return past, known
 
 
-def _tell(verdict: Verdict, subject: str, as_json: bool) -> None:
+def _tell(verdict: Verdict, headline: str, as_json: bool) -> None:
     if as_json:
         print_json(verdict.to_json())
         return
-    for line in in_words(verdict, subject):
+    for line in in_words(verdict, headline):
         click.echo(line)
 
 
-def in_words(verdict: Verdict, subject: str) -> Iterator[str]:
+def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
     """One screen: what is wrong, what to change, what could not be said."""
-    yield f"{verdict.level.upper()}: {subject}: {_HEADLINES[verdict.level]}."
+    yield f"{verdict.level.upper()}: {headline}"
     said = [finding.text for finding in verdict.findings]
     for finding in verdict.findings:
         yield f"\n  {finding.level}: {finding.text}"
@@ -246,7 +257,7 @@ def _how_it_fares(verdict: Verdict, said: list[str]) -> Iterator[str]:
         told = {line for finding in verdict.findings for line in finding.evidence}
         for reason in failure.contributions:
             if reason.text not in told:
-                yield f"    {'speaks for' if reason.effect > 0 else 'speaks against'} it: {reason.text}"
+                yield f"    {'raises' if reason.effect > 0 else 'lowers'} the risk: {reason.text}"
         if failure.similar:
             yield f"    jobs like it: {', '.join(f'{s.job} {s.outcome}' for s in failure.similar[:3])}"
     yield from (

@@ -16,6 +16,13 @@ _DURATIONS = ("time_limit", "time_min", "limit_odd", "delay", "wait", "elapsed",
 _MEMORIES = ("req_memory", "memory_per_cpu", "max_memory")
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _OUTCOMES = tuple(Outcome)
+_ASKS = {"limit": "its time limit", "memory": "the memory asked for"}
+_OF_COMPLETED = {
+    "elapsed_last": "run time of the last completed job",
+    "elapsed_least": "shortest run time of completed jobs",
+    "elapsed_most": "longest run time of completed jobs",
+    "memory_most": "largest peak memory of completed jobs",
+}
 
 
 def shown(name: str, value: float) -> str | None:
@@ -44,7 +51,10 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
     if isnan(value):
         kind = _WORDS.get(feature.family)
         return f"nothing is known of earlier jobs {kind}" if kind else f"{feature.words}: not told"
-    key, _, statistic = name.partition(".")
+    asks, _, of = name.rpartition("/")
+    key, _, statistic = of.partition(".")
+    if asks:
+        return f"{_ASKS[asks]} is {value:.2g} times the {_OF_COMPLETED[statistic]} {_WORDS[key]}"
     ended = int(history.get(recipe.column(key, "ended")) or 0)
     if key in _WORDS and (say := _SAY.get(statistic) or _share(statistic)):
         return say(value, _WORDS[key], ended)

@@ -55,7 +55,7 @@ KEYS: Sequence[Key] = (
     Key(
         "twin",
         ("user", "name", "executable", "partition", "req_cpus", "req_memory", "time_limit"),
-        "of this user, alike in all",
+        "of this user with the same name and request",
     ),
 )
 
