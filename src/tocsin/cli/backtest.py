@@ -96,9 +96,9 @@ def backtest(
         with progress_bar("auditing", len(walked), quiet=as_json) as advance:
             proof = audit(jobs, walked, detector, request, Replay, progress=advance)
     if as_json:
-        print_json(_document(told, walked, request, proof))
+        print_json(_document(told, walked, request, rule, proof))
     else:
-        _print(told, walked, request)
+        _print(told, walked, request, rule)
         if proof is not None:
             _print_proof(proof)
     if proof is not None and not proof.clean:
@@ -146,9 +146,10 @@ def _split(request: "WalkRequest") -> str:
 
 
 def _document(
-    told: "Report", walked: "list[Walked]", request: "WalkRequest", proof: "Audit | None"
+    told: "Report", walked: "list[Walked]", request: "WalkRequest", rule: "Rule", proof: "Audit | None"
 ) -> dict[str, Any]:
     found = {"stage": request.stage, "split": _split(request), **told.to_json()}
+    found["rule"] = asdict(rule)
     found["first"] = format_instant(walked[0].step.cut)
     found["refused"] = _refused(walked)
     if proof is not None:
@@ -166,14 +167,14 @@ def _refused(walked: "list[Walked]") -> str | None:
     return next((each.refused for each in reversed(walked) if each.refused), None)
 
 
-def _print(told: "Report", walked: "list[Walked]", request: "WalkRequest") -> None:
+def _print(told: "Report", walked: "list[Walked]", request: "WalkRequest", rule: "Rule") -> None:
     echo = click.echo
     echo(
         f"{count(told.predicted, 'job')} predicted at {request.stage}, target {told.target}, "
         f"{told.judged:,} with an outcome for it"
     )
     echo(f"{_split(request)}, from {format_instant(walked[0].step.cut)} on")
-    echo(f"{count(told.trainings, 'training')}, {told.searches} with a search")
+    echo(f"{count(told.trainings, 'training')}, {told.searches} with a search; rings by the rule: {rule}")
     if refused := _refused(walked):
         say(
             f"note: {count(told.without_model, 'step')} had no model, told the share so far and rang for nothing: {refused}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tocsin.core.detector import Parts, Past
 from tocsin.core.errors import ModelError
-from tocsin.core.outcomes import Target
+from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Contribution, Failure, Finding, Level, Nodes, Resources
 from tocsin.failure.advice import advise, moved
@@ -287,7 +287,8 @@ class FittedFailure:
         return float(asked_anew if asked_anew <= now else alike)
 
     def _finding(self, p: float, by: Mapping[str, float], because: Sequence[Contribution]) -> Finding:
-        likely = f", most likely {next(iter(by)).replace('_', ' ')}" if by else ""
+        cause = next(iter(by), Outcome.FAILED)
+        likely = "" if cause == Outcome.FAILED else f", most likely {cause.replace('_', ' ')}"
         word = "fail" if self.target is Target.FAILED else "be unsuccessful"
         return Finding(
             detector=NAME,

@@ -163,7 +163,7 @@ class Walk:
         self._needs_age += 1
         if RUNTIME not in self._needs.quantiles:
             return np.full(len(X), np.nan)
-        known = np.flatnonzero(~np.isnan(self._overruns) & (self._known <= step.cut))
+        known = self._mature(np.flatnonzero(~np.isnan(self._overruns) & (self._known <= step.cut)))
         if len(known) >= FEWEST_CALIBRATED:
             self._needs = self._needs.recalibrated({RUNTIME: self._overruns[known]})
         self._overruns[step.test] = self._needs.scores(X, asked)[RUNTIME]
@@ -180,17 +180,20 @@ class Walk:
         )
 
     def _rehearsal(self, cut: int) -> Rehearsal | None:
-        """Earlier predictions whose outcome is known by now, without the last, of which only the quick ones are."""
+        """Earlier predictions whose outcome is known by now."""
         told = np.flatnonzero(~np.isnan(self._scores) & self._labelled & (self._known <= cut))
         if len(told) < FEWEST_CALIBRATED:
             return None
-        rows = mature(self.jobs[told].with_columns(place=told)).tail(CALIBRATED_ON)
+        told = self._mature(told)[-CALIBRATED_ON:]
+        rows = self.jobs[told]
         y = failed(rows)
         if rows.height < FEWEST_CALIBRATED or np.unique(y).size < 2:
             return None
-        return Rehearsal(
-            self._scores[rows["place"].to_numpy()], y, rows["submit"].to_numpy(), node_hours(rows)
-        )
+        return Rehearsal(self._scores[told], y, rows["submit"].to_numpy(), node_hours(rows))
+
+    def _mature(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Without the last of these jobs, of which only the quick ones are known."""
+        return mature(self.jobs[places].with_columns(place=places))["place"].to_numpy()
 
 
 def counted(jobs: pl.DataFrame, target: Target) -> NDArray[np.bool_]:

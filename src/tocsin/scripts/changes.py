@@ -1,6 +1,7 @@
 """A change of a request as advice says it: the option in the scheduler's words, and the line of the script."""
 
 from tocsin.core.errors import ScriptError
+from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import Edit
 from tocsin.scripts import edits
 from tocsin.scripts.request import Value
@@ -11,11 +12,29 @@ __all__ = ["change_edit", "change_text"]
 
 
 def change_text(said: Said | None, field: str, value: Value) -> str:
-    """`--mem=8G`; without a script in Slurm's words, as that is where jobs are followed."""
+    """`--mem=8G`, or the script's own line where that says it otherwise (by CPU, by slot).
+
+    Without a script in Slurm's words, as that is where jobs are followed.
+    """
     dialect = said.script.dialect if said else SLURM
     option = dialect.fresh.get(field)
-    text = option.text.format(dialect.write(field, value)) if option else f"{field}={value}"
-    return f"{text} on the command line" if _on_command_line(field, said) else text
+    if option is None:
+        return _plain(field, value)
+    amount = dialect.write(field, value)
+    text = option.text.format(amount)
+    if _on_command_line(field, said):
+        return f"{text} on the command line"
+    edit = change_edit(said, field, value)
+    return text if edit is None or amount in edit.new else edit.new.removeprefix(dialect.prefix).strip()
+
+
+def _plain(field: str, value: Value) -> str:
+    """For a scheduler that has no such option."""
+    if field == "req_memory" and isinstance(value, int):
+        return f"{format_memory(value)} of memory on each node"
+    if field == "time_limit" and isinstance(value, int):
+        return f"a time limit of {format_duration(value)}"
+    return f"{field.replace('_', ' ')} {value}"
 
 
 def change_edit(said: Said | None, field: str, value: Value) -> Edit | None:
