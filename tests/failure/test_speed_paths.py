@@ -105,7 +105,8 @@ def test_copies_are_what_an_expression_would_make(ground: Ground, columns: Colum
         "user.ended": pl.col("user.ended").clip(upper_bound=50),
         "activity": pl.when(before.is_null() | (before == 0)).then(0).when(before < 20).then(1).otherwise(2),
         "limit/name.elapsed_most": known / (pl.col("name.elapsed_most") + 1),
-        "memory/twin.memory_most": pl.col("req_memory") / (pl.col("twin.memory_most") + 1),
+        "memory/twin.memory_most": pl.when(pl.col("req_memory") > 0).then("req_memory")
+        / (pl.col("twin.memory_most") + 1),
         "common_partition": pl.col("partition").replace_strict(
             columns.codes["partition"], default=None, return_dtype=pl.Float64
         ),

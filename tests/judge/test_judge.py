@@ -198,7 +198,7 @@ def test_a_detector_without_a_model_says_so_and_one_that_needs_none_is_fitted(tm
     found = seats({"limits": Ruler(), "learner": _Learner()}, Registry(tmp_path), Ledger())
     judge = Judge({"a": found["limits"], "learner": found["learner"]})
     [verdict] = assess(judge, frame({}))
-    assert verdict.missing == {"learner": UNTRAINED.format(name="learner", stage="submit")}
+    assert verdict.missing == {"learner": UNTRAINED.format(stage="submit")}
     assert list(verdict.models) == ["a"]
 
 

@@ -126,3 +126,11 @@ def test_rules_and_rows_that_are_none_are_refused() -> None:
 
 def test_a_rule_reads_as_words() -> None:
     assert str(Rule("alarms_per_day_at_most", 5)) == "at most 5 alarms a day; then as many as can be found"
+
+
+def test_a_precision_of_a_few_alarms_is_luck() -> None:
+    y = np.r_[np.ones(3), np.tile([1, 0, 0], 100)]
+    p = np.r_[np.full(3, 0.9), np.linspace(0.8, 0.1, 300)]
+    found = choose(Rule("precision_at_least", 0.8), y, p, np.arange(303) * 86400)
+    assert not found.met
+    assert found.alarms == 0

@@ -85,6 +85,12 @@ def test_partitions_are_taken_where_there_are_no_queues(tmp_path: Path) -> None:
     assert "no UnixStartTime" in source.notes[0]
 
 
+def test_a_later_job_with_a_queue_does_not_change_an_earlier_one_without(tmp_path: Path) -> None:
+    early = "1 0 1 1 1 -1 -1 1 1 -1 1 1 1 1 -1 3 -1 -1\n"
+    jobs, _ = read(write(tmp_path, early + "2 9 1 1 1 -1 -1 1 1 -1 1 1 1 1 7 3 -1 -1\n"))
+    assert jobs.select("partition", "segment").rows() == [("3", None), ("7", "3")]
+
+
 def test_a_log_without_wait_times_starts_jobs_as_they_are_submitted_and_says_so(tmp_path: Path) -> None:
     jobs, source = read(write(tmp_path, HEADER + "1 10 -1 100 4 -1 -1 4 -1 -1 1 1 1 1 1 -1 -1 -1\n"))
     assert jobs.select("start", "end").row(0) == (1000010, 1000110)

@@ -14,6 +14,7 @@ from tocsin.core.detector import Parts, Past
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
+from tocsin.core.units import format_instant
 from tocsin.core.verdict import Advice, Contribution, Failure, Finding, Level, Nodes, Resources
 from tocsin.failure.advice import advise, moved
 from tocsin.failure.aids import Aids
@@ -102,6 +103,8 @@ class FittedFailure:
         self._check(stage)
         history = known_of(job, past, stage=stage)
         missing = lacking(job, history, stage, self.clusters)[0]
+        if job["submit"][0] <= self.window.last:
+            missing = {**(missing or {}), "failure.hindsight": self._hindsight()}
         if missing is not None and "failure" in missing:
             return Parts(missing=missing)
         X = self.columns.matrix(job, history)
@@ -184,6 +187,10 @@ class FittedFailure:
         """Of the past, what a verdict without explanation is made of."""
         needs = RUNS if self.aids else ()
         return list(dict.fromkeys((*self.columns.reads, BEFORE, *(READ if self.causes else ()), *needs)))
+
+    def _hindsight(self) -> str:
+        last = format_instant(self.window.last)
+        return f"the model learned from jobs up to {last}, so it knows more than was known when this one was submitted"
 
     def _check(self, stage: Stage) -> None:
         if stage is not self.columns.stage:

@@ -16,13 +16,13 @@ from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Finding, Level, Rogue, Verdict, severity, worst
 from tocsin.history.recipe import moment
 from tocsin.judge.cases import CaseBook, Considered, Heard
-from tocsin.judge.rogue import ROGUE, Opinion, RogueBook
+from tocsin.judge.rogue import ROGUE, Opinion, RogueBook, silenced
 from tocsin.models.registry import Registry
 from tocsin.store.cases import Status
 
 __all__ = ["UNTRAINED", "Judge", "Model", "Seat", "as_known", "seats"]
 
-UNTRAINED = "no model is trained for {stage} yet; `tocsin train {name}` makes one"
+UNTRAINED = "no model is trained for {stage} yet; see `tocsin train --help`"
 _SINGLE = ("failure", "workload", "resources", "nodes")  # a verdict has one of each
 _MOST_FAILURES = 100  # rows that a detector may fail on before the others of the frame are not tried
 
@@ -56,7 +56,7 @@ def seats(detectors: Mapping[str, Detector], registry: Registry, past: Past) -> 
                     fitted = detector.fit(nothing, past, stage=stage, seed=0, budget=Budget(trials=0))
                     models[stage] = Model(fitted, __version__)
                 elif registry.champion(name, stage) is None:
-                    missing[stage] = UNTRAINED.format(name=name, stage=stage)
+                    missing[stage] = UNTRAINED.format(stage=stage)
                 else:
                     folder, card = registry.open_verified(name, stage=stage)
                     models[stage] = Model(detector.load(folder), card.version)
@@ -162,7 +162,8 @@ class Judge:
                 draft.hear(opinion)
         if self.cases:
             heard = [
-                Heard(row, draft.findings, draft.wrong()) for row, draft in zip(rows, drafts, strict=True)
+                Heard(row, draft.findings, draft.wrong(), draft.by_sign)
+                for row, draft in zip(rows, drafts, strict=True)
             ]
             for draft, told in zip(drafts, self.cases.consider(heard, at=at, open_new=open_new), strict=True):
                 draft.tell(told)
@@ -192,6 +193,7 @@ class _Draft:
         self.parts: dict[str, Any] = {"anomalies": [], "advice": []}
         self.models: dict[str, str] = {}
         self.missing: dict[str, str] = {}
+        self.by_sign = False
         self._from: dict[str, str] = {}
 
     def add(self, name: str, version: str, parts: Parts | str) -> None:
@@ -214,13 +216,14 @@ class _Draft:
 
     def hear(self, opinion: Opinion) -> None:
         """Take in whether the job may be what it is."""
-        self.findings += opinion.findings
+        self.findings = silenced(self.findings, opinion.permitted) + opinion.findings
+        self.by_sign = opinion.by_sign
         if opinion.workload:
             self.parts["workload"] = opinion.workload
         if opinion.rogue:
             self.parts["rogue"] = opinion.rogue
         if opinion.missing:
-            self.missing["rogue"] = opinion.missing
+            self.missing["allow-list"] = opinion.missing
 
     def wrong(self) -> Sequence[str]:
         """The operations that are against the rules."""
@@ -236,6 +239,8 @@ class _Draft:
                 if case.status is Status.DISMISSED:
                     rule = f"case {case.id} was dismissed; without it: {rogue.rule}"
                     rogue = replace(rogue, rogue=False, action="none", rule=rule)
+                    why = f"case {case.id} was dismissed"
+                    self.findings = silenced(self.findings, dict.fromkeys(rogue.operations, why))
                 self.parts["rogue"] = rogue
 
     def level(self, findings: Sequence[Finding]) -> Level:

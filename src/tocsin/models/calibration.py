@@ -71,8 +71,9 @@ class Chosen:
 def calibrate(p: NDArray[Any], y: NDArray[Any], *, share: float = 0.6) -> Chosen:
     """Fit every kind on the first share of the rows, compare on the rest, and fit the best on all of them.
 
-    Rows are in the order of time, and must not have trained the model. A richer curve must win by more than two
-    standard errors: steps that fit noise make ties and cost ranking.
+    Rows are in the order of time, and must not have trained the model. The logistic curve keeps the ranking and has two
+    numbers, so it need only win. A richer one must win by more than two standard errors: steps that fit noise make ties
+    and cost ranking.
     """
     scores, labels = _checked(p, y)
     cut = round(share * len(labels))
@@ -84,7 +85,8 @@ def calibrate(p: NDArray[Any], y: NDArray[Any], *, share: float = 0.6) -> Chosen
         squares = _squares(fit(scores[:cut], labels[:cut]), scores[cut:], labels[cut:])
         brier[kind] = float(squares.mean())
         gain = least - squares
-        if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+        sure = 0.0 if kind == "logistic" else 2 * gain.std() / np.sqrt(len(gain))
+        if gain.mean() > sure:
             best, least = kind, squares
     return Chosen(_FITS[best](scores, labels) if best in _FITS else IDENTITY, brier)
 

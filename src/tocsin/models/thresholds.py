@@ -13,6 +13,9 @@ from tocsin.models.splits import DAY
 
 __all__ = ["RULES", "Rule", "Threshold", "choose", "table", "threshold_from_json"]
 
+FEWEST_ALARMS = 10
+"""A precision of fewer alarms is luck; where fewer than twice as many jobs fail, half of those are enough."""
+
 RULES: Mapping[str, str] = {
     "precision_at_least": "of the alarms, at least the share {:g} is right; then as many as can be found",
     "recall_at_least": "of the failing jobs, at least the share {:g} is found; then with the fewest false alarms",
@@ -104,14 +107,16 @@ def choose(
     else:
         measure = curve.precision if rule.kind == "precision_at_least" else curve.recall
         other = curve.recall if rule.kind == "precision_at_least" else curve.precision
-        fits = np.flatnonzero(measure[1:] >= rule.value) + 1
-        met = fits.size > 0 and curve.failing > 0
         name = rule.kind.partition("_")[0]
+        fewest = curve.fewest if name == "precision" else 1.0
+        fits = np.flatnonzero((measure[1:] >= rule.value) & (curve.alarms[1:] >= fewest)) + 1
+        met = fits.size > 0 and curve.failing > 0
         if met:
             place = int(fits[np.argmax(other[fits])])
             text = f"has {name} {measure[place]:.3f}"
         else:
-            best = int(np.argmax(measure[1:])) + 1
+            enough = np.flatnonzero(curve.alarms >= max(1.0, fewest))
+            best = int(enough[np.argmax(measure[enough])])
             place = 0 if name == "precision" else best
             silent = "; nothing will ring" * (place == 0)
             text = f"no threshold reaches {name} {rule.value:g}: the best is {measure[best]:.3f}{silent}"
@@ -155,6 +160,7 @@ class _Curve:
         self.alarms = np.r_[0.0, np.cumsum(rows.total)]
         self.hits = np.r_[0.0, np.cumsum(rows.positive)]
         self.failing = float(self.hits[-1])
+        self.fewest = min(FEWEST_ALARMS, np.ceil(self.failing / 2))
         self.precision = self.hits / np.maximum(self.alarms, 1)
         self.recall = self.hits / max(self.failing, 1)
         self.alarms_per_day = self.alarms / self.days

@@ -131,7 +131,7 @@ class SwfFile:
         return b"\n".join(lines)
 
     def _layout(self, rows: pl.DataFrame) -> _Layout:
-        """What holds for the whole log, decided on its header and first block and never again."""
+        """What holds for the whole log, decided on its header."""
         start = next(iter(self.labels("UnixStartTime")), "")
         if not re.fullmatch(r"\d{1,12}", start, re.ASCII):
             self.notes.append("the log has no UnixStartTime; its times count from 1970-01-01")
@@ -140,11 +140,15 @@ class SwfFile:
             self.notes.append("the log has no wait times; start is taken as submit")
         queues, partitions = _names(self.labels("Queue")), _names(self.labels("Partition"))
         queue, partition = _name("queue", queues), _name("partition", partitions)
-        if not queues and not _used(rows, "queue"):
-            return _Layout(int(start), partition=partition, segment=pl.lit(None, pl.String))
-        # A queue is part of the request. Where the log has partitions as well, a job may have learned its own
-        # only at its start, so those are not taken for part of the request.
-        return _Layout(int(start), partition=queue, segment=partition)
+        # A queue is part of the request. Where a job has a partition as well, it may have learned that only at its start,
+        # so it is not taken for part of the request. Where the header names no queues each job is looked at by itself:
+        # what later ones have must not change what an earlier one was.
+        if queues:
+            return _Layout(int(start), partition=queue, segment=partition)
+        queued = queue.is_not_null()
+        return _Layout(
+            int(start), partition=pl.coalesce(queue, partition), segment=pl.when(queued).then(partition)
+        )
 
     def _jobs(self, rows: pl.DataFrame, records: Records, layout: _Layout) -> pl.DataFrame:
         number = [pl.col(name) for name in _COLUMNS]
