@@ -145,3 +145,17 @@ def _endless(pipe: Path) -> None:
     with suppress(BrokenPipeError), pipe.open("wb", buffering=0) as file:
         while True:
             file.write(b"#" * 65536)
+
+
+def test_a_pipe_is_read_when_somebody_writes_and_given_up_when_nobody_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("#!/bin/sh\n" * 20_000,))
+    writer.start()
+    assert read(pipe) == "#!/bin/sh\n" * 20_000
+    writer.join()
+    monkeypatch.setattr("tocsin.scripts.text.PATIENCE", 0)
+    with pytest.raises(ScriptError, match="a pipe that nobody wrote to"):
+        read(pipe)

@@ -1,6 +1,9 @@
 """What a file of script text is: bytes to text and back without loss, its lines, its shebang, its here-documents."""
 
+import os
 import re
+import select
+import stat
 import sys
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -14,6 +17,8 @@ __all__ = ["LARGEST", "decode", "encode", "here_documents", "interpreter", "read
 LARGEST = 4 * 1024**2
 """slurmctld refuses scripts above 4 MiB by default (max_script_size)."""
 
+PATIENCE = 10
+"""Seconds until a pipe must say something."""
 _BINARY = (b"\x7fELF", b"PK\x03\x04", b"\x1f\x8b", b"%PDF", b"\x89PNG", b"MZ\x90")
 
 
@@ -30,12 +35,23 @@ def read(source: Path | str | bytes) -> str:
         return decode(sys.stdin.buffer.read(LARGEST + 1), name="standard input")
     path = Path(source)
     try:
-        with path.open("rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+                _await_writer(file.fileno(), path)
             content = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ScriptError(f'the script "{path}" cannot be read: {reason}') from None
     return decode(content, name=f'"{path}"')
+
+
+def _await_writer(pipe: int, path: Path) -> None:
+    """Until something is written to it, but not for ever: a shell's `<(...)` is a pipe, and so is one that all forgot."""
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
+    if not waiting.poll(PATIENCE * 1000):
+        raise ScriptError(f'"{path}" is a pipe that nobody wrote to for {PATIENCE} s; give the script\'s file')
+    os.set_blocking(pipe, True)
 
 
 def decode(content: bytes, *, name: str = "what was given") -> str:
