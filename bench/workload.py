@@ -54,6 +54,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
         **_jobspec(examples, folds),
         "misuse": _misuse(examples, folds),
         "disguise": _disguise(examples, folds),
+        "among_foreign_commands": _among_foreign(examples, folds),
         "kinds": _kinds(examples),
         "speed": _speed(examples),
     }
@@ -80,7 +81,7 @@ def _folds(examples: Sequence[Example], taught: Sequence[Lesson], stuff: Materia
             asked = np.flatnonzero(np.isin(owners, part))
             scores[asked] = stuff.matrix(asked, encoder) @ model.weights + model.bias
         level = threshold_of(operation, scores, examples)
-        models[operation] = [Linear(m.weights, m.bias - level) for m in models[operation]]
+        models[operation] = [m._replace(bias=m.bias - level) for m in models[operation]]
     return [
         _Fold(
             np.flatnonzero(np.isin(owners, part)),
@@ -243,6 +244,22 @@ def _disguise(examples: Sequence[Example], folds: Sequence[_Fold]) -> dict[str, 
             these = (y >= 0) & (origin == name)
             curve[str(share)] = figures(y[these], seen[these])
     return curves
+
+
+def _among_foreign(examples: Sequence[Example], folds: Sequence[_Fold]) -> dict[str, Any]:
+    """Each labelled script of jobspec between 20 lines of those that are not AI; labels stay."""
+    chance = random.Random("foreign")
+    foreign = [
+        line for e in examples if e.origin == "jobspec" and e.ai == 0 for line in commands(e.text).lines
+    ]
+    y = np.array([-1 if e.ai is None or e.origin != "jobspec" else e.ai for e in examples])
+    seen = np.zeros(len(examples), dtype=bool)
+    for fold in folds:
+        rows = fold.rows[y[fold.rows] >= 0]
+        texts = ["\n".join([*chance.choices(foreign, k=10), examples[row].text, *chance.choices(foreign, k=10)])
+                 for row in rows]  # fmt: skip
+        seen[rows] = [said.operations["ai"] >= SEEN_FROM for said in fold.screener.screen(texts)]
+    return figures(y[y >= 0], seen[y >= 0])
 
 
 def _kinds(examples: Sequence[Example]) -> dict[str, Any]:

@@ -58,9 +58,43 @@ def test_application_domain_and_language(screener: Screener) -> None:
 
 
 @pytest.mark.parametrize("text", [TRAIN, FOAM, MINE, CRACK])
-def test_a_header_tells_nothing(screener: Screener, text: str) -> None:
+def test_a_header_tells_nothing_of_misuse(screener: Screener, text: str) -> None:
     bare = "\n".join(line for line in text.split("\n") if not line.startswith("#"))
-    assert screener.screen([text])[0].operations == screener.screen([bare])[0].operations
+    with_header, without = (screener.screen([script])[0].operations for script in (text, bare))
+    for operation in ("cryptomining", "cyber"):
+        assert with_header[operation] == without[operation]
+
+
+def test_gpus_speak_for_ai_whoever_asks_for_them(screener: Screener) -> None:
+    script = "conda activate work\npython run.py --config a.yaml\n"
+    header = "#!/bin/sh\n#SBATCH --gres=gpu:1\n"
+    plain, directive = screener.screen([script, header + script])
+    (request,) = screener.screen([script], requests=[{"req_gpus": 1}])
+    assert directive.operations["ai"] == request.operations["ai"] > plain.operations["ai"]
+
+
+def test_lines_that_every_job_has_change_nothing(screener: Screener) -> None:
+    idle = "mkdir -p out\necho start of the job\ndate\ndf -h .\nrsync -a out/ /archive/\n"
+    assert screener.screen([idle + TRAIN + idle])[0].operations == screener.screen([TRAIN])[0].operations
+
+
+def test_foreign_commands_do_not_hide_what_runs_between_them(screener: Screener) -> None:
+    foreign = [f"samtools sort -o s{n}.bam s{n}.sam" for n in range(8)]
+    foreign += ["gmx grompp -f md.mdp -o topol.tpr", "gmx mdrun -deffnm topol", "bwa index ref.fa"]
+    text = "\n".join([*foreign, TRAIN, *foreign[::-1]])
+    assert "ai" in seen(screener, text)
+    assert "ai" not in seen(screener, "\n".join(foreign))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python sample.py --stratum 4 --strata 12\nRscript stratum_means.R stratum.csv\n",
+        "python wallets.py --wallet share.csv --coin prices\n",
+    ],
+)
+def test_words_alone_are_never_sure_of_misuse(screener: Screener, text: str) -> None:
+    assert max(screener.screen([text])[0].operations[name] for name in ("cryptomining", "cyber")) <= 0.9
 
 
 def test_padding_with_copies_changes_nothing(screener: Screener) -> None:

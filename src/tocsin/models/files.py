@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -9,10 +10,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tocsin.core.errors import ModelError
 
-__all__ = ["hashes", "locked", "read_plain", "replace_file", "scratch", "settle"]
+__all__ = ["hashes", "locked", "read_document", "read_plain", "replace_file", "scratch", "settle"]
 
 _NEW = ".new-"
 _CHUNK = 1 << 20
@@ -43,6 +45,17 @@ def read_plain(path: Path, *, most: int) -> bytes:
     if len(content) > most:
         raise ModelError(f"{path} is refused: it has more than {most:,} bytes")
     return content
+
+
+def read_document(path: Path, *, version: int, again: str) -> dict[str, Any]:
+    """A JSON object of this version of its form; else a refusal that ends with what to do, `again`."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {again}") from None
+    if not isinstance(document, dict) or document.get("version") != version:
+        raise ModelError(f"{path} is not of version {version}; {again}")
+    return document
 
 
 def replace_file(path: Path, content: bytes, *, beside: Path) -> None:

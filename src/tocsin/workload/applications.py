@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 from tocsin.workload.words import joined_words
 
-__all__ = ["Application", "ai_words", "applications", "language", "main_application"]
+__all__ = [
+    "DOMAINS",
+    "LANGUAGES",
+    "Application",
+    "ai_words",
+    "applications",
+    "domains",
+    "language",
+    "language_of",
+    "main_application",
+]
 
 
 class Application(NamedTuple):
@@ -23,6 +33,21 @@ class Application(NamedTuple):
 
 _AI_WORDS = frozenset("pretrain finetun deeplearning neuralnet rlhf".split())  # noqa: SIM905  # a list of words reads best so
 """What is said of no single program."""
+_AI_INSIDE = (
+    "torch",
+    "tensorflow",
+    "keras",
+    "deeplearning",
+    "neuralnet",
+    "alphafold",
+    "colabfold",
+    "huggingface",
+)
+"""Also where a word does not begin with them: localcolabfold, mytorchenv."""
+DOMAINS = (
+    "machine learning", "chemistry", "bioinformatics", "engineering", "earth science", "physics", "math", "benchmark",
+    "cryptomining", "security",
+)  # fmt: skip
 _LANGUAGES = (
     # name, words, beginnings of words, endings of files
     ("python", "jupyter ipython pip conda", "python", "py ipynb"),
@@ -37,6 +62,7 @@ _LANGUAGES = (
     ("c", "gcc icc mpicc clang fcc fccpx mpifcc mpifccpx", "", "c"),
     ("mpi", "mpirun mpiexec aprun ibrun jsrun orterun", "", ""),
 )  # the last: a program that runs in parallel and whose language cannot be told
+LANGUAGES = tuple(name for name, *_ in _LANGUAGES)
 _SPEAKING = tuple(
     (name, frozenset(words.split()), beginning, frozenset(endings.split()))
     for name, words, beginning, endings in _LANGUAGES
@@ -62,13 +88,32 @@ def applications(lines: Sequence[str]) -> list[Application | None]:
     known = catalogue.keys() & joined_words("\n".join(lines))
     if not known:
         return [None] * len(lines)
-    return [next((catalogue[word] for word in sorted(known & joined_words(line))), None) for line in lines]
+    found: list[Application | None] = []
+    for line in lines:
+        here = known & joined_words(line)
+        first = (
+            min(sorted(here), key=line.lower().find) if here else None
+        )  # an option stands behind its program
+        found.append(catalogue[first] if first else None)
+    return found
+
+
+def domains(words: set[str]) -> set[str]:
+    """The domains of all software that these joined words name."""
+    catalogue = _catalogue()
+    return {catalogue[word].domain for word in catalogue.keys() & words}
 
 
 def ai_words(words: Iterable[str]) -> set[str]:
     """Those of these plain words that begin with a name of software for artificial intelligence: torch, torchrl."""
     heads, names = _ai_names()
-    return {word for word in words if word[:4] in heads and word.startswith(names)}
+    words = list(words)
+    found = {word for word in words if word[:4] in heads and word.startswith(names)}
+    together = " ".join(words)
+    for name in _AI_INSIDE:
+        if name in together:
+            found.update(word for word in words if name in word)
+    return found
 
 
 @cache
@@ -88,7 +133,11 @@ def main_application(named: Iterable[Application | None]) -> Application | None:
 
 def language(lines: Sequence[str]) -> str | None:
     """The language of what is run, where the commands tell it."""
-    words = joined_words("\n".join(lines))
+    return language_of(joined_words("\n".join(lines)))
+
+
+def language_of(words: set[str]) -> str | None:
+    """The same by the joined words of all lines."""
     endings = {word.rpartition(".")[2] for word in words if "." in word}
     for name, own, beginning, files in _SPEAKING:
         if not (own.isdisjoint(words) and files.isdisjoint(endings)):

@@ -14,7 +14,11 @@ _MOST_WORDS = 40
 
 def digest_lines(script: Commands) -> list[int]:
     """The lines that hand an MD5, SHA-1 or SHA-256 to `./program`; scripts (`./run.py ID`) name runs by a hash."""
-    return [number for number, line in zip(*script, strict=True) if "./" in line and _handed(line)]
+    return [
+        number
+        for number, line in zip(script.numbers, script.lines, strict=True)
+        if "./" in line and _handed(line)
+    ]
 
 
 def _handed(line: str) -> bool:

@@ -4,7 +4,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,19 @@ from tocsin.workload.vocabulary import Known, Vocabulary
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["HINT_VALUE", "Cached", "Encoder", "Lexical", "lexical_matrix", "odd_lines"]
+__all__ = ["HINT_VALUE", "PASSAGE", "Cached", "Encoder", "Lexical", "odd_lines"]
 
-HINT_VALUE = 0.15
+Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
+"""Of a sparse table: row, column and value of each entry, row by row."""
+
+HINT_VALUE = 0.3
 """Beside n-grams whose squares sum to 1: heavy enough that regularisation leaves it (measured, leaving sources out)."""
+PASSAGE = 5
+"""Lines: what runs a job and what belongs to it stand near each other."""
 _ODD = 0.5
 """Known n-grams a character: 1.5 % of real lines have fewer and 99.7 % of random ones (jobspec, 216,181 lines)."""
+_LARGE = 100_000
+"""N-grams; the shipped vocabulary has four times as many, a site's own examples have far fewer."""
 
 
 class Encoder(Protocol):
@@ -45,20 +52,76 @@ class Lexical:
     name: str = "lexical"
 
     def encode(self, scripts: Sequence[Commands]) -> "sp.csr_matrix":
+        import scipy.sparse as sp
+
+        rows, places, values = self._entries(scripts)
+        starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(scripts)))))
+        return sp.csr_matrix(
+            (values, places, starts), shape=(len(scripts), len(self.rarity) + hints.columns())
+        )
+
+    def scores(
+        self, scripts: Sequence[Commands], weights: NDArray[np.float32], margins: Sequence[float | None] = ()
+    ) -> NDArray[np.float64]:
+        """As `encode(scripts) @ weights`, without scipy: to import it takes longer than to screen a hundred scripts.
+
+        Where an operation has a margin, a passage that speaks for it by more than that beyond the whole script is
+        heard instead of the whole: foreign lines around it must not hide it.
+        """
+        found = self._found(scripts)
+        rows, places, values = _entries(*found, self.rarity)
+        size = len(self.rarity)
+        score = np.empty((len(scripts), weights.shape[1]))
+        for place, column in enumerate(weights.T):
+            weighed = values * column[places]
+            score[:, place] = np.bincount(rows, weighed, len(scripts))
+            if place < len(margins) and (margin := margins[place]) is not None:
+                grams = np.bincount(rows, np.where(places < size, weighed, 0), len(scripts))
+                foreign = HINT_VALUE * (found.told[:, hints.SCIENCE] @ column[size:][hints.SCIENCE])
+                clearest = self._clearest(found, column, len(scripts))
+                score[:, place] += np.maximum(clearest - grams - foreign - margin, 0)
+        return score
+
+    def _clearest(self, found: "_Found", column: NDArray[np.float32], count: int) -> NDArray[np.float64]:
+        """What the n-grams of the passage that speaks most weigh, for each script; lines of random text stand in none."""
+        known, owners = found.known, found.owners
+        rarity = self.rarity[known.columns]
+        weighed = np.bincount(known.lines, rarity * column[known.columns], len(owners))
+        squares = np.bincount(known.lines, np.square(rarity), len(owners))
+        kept = np.flatnonzero(squares > 0)
+        best = np.full(count, -np.inf)
+        if len(kept) > PASSAGE:
+            weighed = np.concatenate(([0.0], np.cumsum(weighed[kept])))
+            squares = np.concatenate(([0.0], np.cumsum(squares[kept])))
+            owner = owners[kept]
+            whole = np.flatnonzero(owner[PASSAGE - 1 :] == owner[: -PASSAGE + 1])
+            speaks = (weighed[whole + PASSAGE] - weighed[whole]) / np.sqrt(
+                np.maximum(squares[whole + PASSAGE] - squares[whole], 1e-9)
+            )
+            np.maximum.at(best, owner[whole], speaks)
+        return best
+
+    def _entries(self, scripts: Sequence[Commands]) -> Entries:
+        return _entries(*self._found(scripts), self.rarity)
+
+    def _found(self, scripts: Sequence[Commands]) -> "_Found":
         lines = [line for script in scripts for line in script.lines]
         owners = np.repeat(np.arange(len(scripts)), [len(script.lines) for script in scripts])
         known = self.vocabulary.find(lines)
-        odd = odd_lines(lines, known)
+        odd = odd_lines(lines, known, len(self.vocabulary))
         told = np.zeros((len(scripts), hints.columns()), dtype=np.float32)
         first = 0
         for row, script in enumerate(scripts):
             last = first + len(script.lines)
-            told[row] = hints.hints(script.lines, odd[first:last])
+            told[row] = hints.hints(script, odd[first:last])
             first = last
-        return lexical_matrix(known, owners, told, self.rarity)
+        return _Found(known.without(odd | hints.idle_lines(lines)), owners, told)
 
     def line_scores(self, script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
         known = self.vocabulary.find(script.lines)
+        known = known.without(
+            odd_lines(script.lines, known, len(self.vocabulary)) | hints.idle_lines(script.lines)
+        )
         values = self.rarity[known.columns] * weights[known.columns]
         scores = np.bincount(known.lines, values, len(script.lines)).astype(np.float64)
         told = hints.line_values(script.lines, weights[len(self.rarity) :])
@@ -67,18 +130,25 @@ class Lexical:
         return scores
 
 
-def odd_lines(lines: Sequence[str], known: Known) -> NDArray[np.bool_]:
-    """Lines with hardly a known n-gram: random strings, packed data."""
+class _Found(NamedTuple):
+    known: Known
+    owners: NDArray[np.int64]
+    """The script of each line."""
+    told: NDArray[np.float32]
+
+
+def odd_lines(lines: Sequence[str], known: Known, size: int) -> NDArray[np.bool_]:
+    """Lines with hardly a known n-gram: random strings, packed data. A small vocabulary cannot tell them."""
+    if size < _LARGE:
+        return np.zeros(len(lines), dtype=bool)
     counts = np.bincount(known.lines, minlength=len(lines))
     return counts < _ODD * np.fromiter(map(len, lines), np.int64, len(lines))
 
 
-def lexical_matrix(
+def _entries(
     known: Known, owners: NDArray[np.int64], told: NDArray[np.float32], rarity: NDArray[np.float32]
-) -> "sp.csr_matrix":
+) -> Entries:
     """N-grams, then hints. Rows are scaled over known n-grams only, so random text weighs nothing."""
-    import scipy.sparse as sp
-
     size, documents = len(rarity), len(told)
     rows, places = np.nonzero(told)
     pairs = np.concatenate((owners[known.lines] << 32 | known.columns, rows << 32 | (places + size)))
@@ -90,8 +160,7 @@ def lexical_matrix(
     values[gram] = rarity[places[gram]]
     lengths = np.sqrt(np.bincount(rows[gram], values[gram] ** 2, minlength=documents))
     values[gram] /= np.maximum(lengths, 1e-9)[rows[gram]].astype(np.float32)
-    starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=documents))))
-    return sp.csr_matrix((values, places, starts), shape=(documents, size + told.shape[1]))
+    return rows, places, values
 
 
 class Cached:

@@ -1,81 +1,173 @@
-"""What is known of software by its name, as columns beside the n-grams: few examples could never teach it."""
+"""What is known of software by its name, as columns beside the n-grams: few examples could never teach it.
+
+A hint weighs the same in a short script and in a long one, so that innocent lines around it do not hide it.
+"""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.workload.applications import ai_words
-from tocsin.workload.words import plain_words
+from tocsin.workload.applications import DOMAINS, LANGUAGES, ai_words, domains, language_of
+from tocsin.workload.normal import Commands
+from tocsin.workload.words import joined_words, plain_words
 
-__all__ = ["ODD_SHARES", "by_line", "columns", "hints", "line_values", "traces"]
+__all__ = [
+    "HEADER",
+    "KINDS",
+    "ODD_SHARES",
+    "SCIENCE",
+    "columns",
+    "hints",
+    "idle_lines",
+    "line_values",
+    "names_ai",
+    "traces",
+]
 
 # Names that little else has, from the tools' own pages; signs.py tells what no new name can hide.
 _MINING = frozenset(
-    """xmrig xmr monero hashrate stratum nicehash ethminer cpuminer minerd ccminer cgminer bfgminer sgminer phoenixminer
+    """xmrig xmr monero hashrate nicehash ethminer cpuminer minerd ccminer cgminer bfgminer sgminer phoenixminer
     nbminer lolminer teamredminer srbminer nanominer wildrig cryptodredge nheqminer bzminer gminer bminer miniz minergate miner
-    miners wallet wallets cryptonight randomx ethash etchash kawpow autolykos equihash ghostrider yespower verushash progpow
+    miners cryptonight randomx ethash etchash kawpow autolykos equihash ghostrider yespower verushash progpow
     bitcoin litecoin dogecoin ethereum ravencoin raptoreum zcash btc ltc  ethermine nanopool flypool dwarfpool
     f2pool minexmr supportxmr moneroocean c3pool unmineable zergpool hashvault herominers cryptocurrency cryptomining
-    coin coins poolpass cuckatoo cuckaroo lyra2 x16r x11 scryptn beamhash""".split()  # noqa: SIM905  # a list of words reads best so
+    coin coins poolpass cuckatoo cuckaroo lyra2 x16r scryptn beamhash""".split()  # noqa: SIM905  # a list of words reads best so
 )
 _CYBER = frozenset(
     """hashcat jtr ncrack masscan nmap zmap rustscan aircrack airodump aireplay airmon reaver rockyou bruteforce hping3 hping
-    slowloris sqlmap metasploit msfconsole msfvenom nikto gobuster hccapx potfile rainbowcrack rcrack ophcrack synflood ddos dos
+    slowloris sqlmap metasploit msfconsole msfvenom nikto gobuster hccapx potfile rainbowcrack rcrack ophcrack synflood ddos
     loic hashlist hashlists hashtype hashfile cracker crackers cracked md5crack deauth bssid wpscan bruteforcer wordlist wordlists
     crackmapexec patator thc pwned pwn exploit shodan nuclei ffuf keyspace passwords ntlm botnet""".split()  # noqa: SIM905  # a list of words reads best so
 )
+_LEARNING = frozenset(
+    """train training trainer epoch epochs lr minibatch batchsize cudnn nccl wandb dataset datasets dataloader checkpoint
+    checkpoints ckpt ckpts pretrained inference infer bert gpt cnn rnn lstm gan vae unet resnet vgg llm llms rl ppo dqn nn
+    neural embedding embeddings tokenizer tokenize vocab optimizer adam sgd dropout backbone encoder decoder transformer
+    coco logits augmentation classifier classification segmentation diffusion nlp reward hparams hyperparameters fp16 bf16
+    amp ddp fsdp gpus tensorrt onnx momentum warmup learning autoencoder gnn""".split()  # noqa: SIM905  # a list of words reads best so
+)
+"""Each alone is also said elsewhere; several together are not."""
 _SETUP = frozenset(
-    "install clone wget curl spack create cmake make avail tar unzip build version available path".split()  # noqa: SIM905  # a list of words reads best so
+    "install clone wget curl spack create cmake make avail tar unzip build version available path pull".split()  # noqa: SIM905  # a list of words reads best so
 )
 """A line with one of these sets software up or looks whether it is there; that is not yet to run it."""
+_IDLE = frozenset(
+    """echo printf mkdir cp mv rm date df du hostname trap rsync pwd ls sleep touch ulimit umask free printenv env tar exit chmod
+    wait done fi do then else esac set which cat uname whoami lscpu uptime""".split()  # noqa: SIM905  # a list of words reads best so
+)
+"""Commands that every kind of job has around what it does."""
+_LIBRARIES = (
+    "torch", "pytorch", "tensor", "keras", "jax", "flax", "mxnet", "paddle", "mindspore", "caffe", "theano", "chainer",
+    "horovod", "deepspeed", "transformers", "huggingface", "timm", "imagenet", "mnist", "cifar", "bert", "roberta", "gpt",
+    "resnet", "sklearn", "xgboost", "lightgbm", "catboost", "cuml", "mlperf", "sentence", "word2vec", "fasttext", "faiss",
+    "caret", "mllib", "spacy", "onnx", "safetensors", "gguf", "pretrain", "finetun", "deepmd",
+)  # fmt: skip
+"""Of the names of AI those that other programs are built with or installed for; all others are programs of AI themselves."""
 _TALES = (_MINING, _CYBER)
 _NEAR = 3
 """Lines that speak of it: one may be chance, three are not."""
-
-_FIRST_ODD = 2 + 2 * len(_TALES)
+_NAMES = (2, 4)
+_WORDS = (1, 2, 4, 8)
+"""Steps of the number of different names of AI, and words of learning."""
 ODD_SHARES = (0.05, 0.2, 0.4, 0.6, 0.8)
 """Steps of the share of lines that are no text: a script of random strings says less, but still something."""
 
+_FIRST_ODD = 3 + 2 * len(_TALES)
+_FIRST_NAME = _FIRST_ODD + len(ODD_SHARES)
+_FIRST_WORD = _FIRST_NAME + len(_NAMES) + 1
+_FIRST_DOMAIN = _FIRST_WORD + len(_WORDS)
+_FIRST_LANGUAGE = _FIRST_DOMAIN + len(DOMAINS)
+SCIENCE = slice(_FIRST_DOMAIN + 1, _FIRST_LANGUAGE)
+"""Domains but machine learning, the first."""
+_FIRST_HEADER = _FIRST_LANGUAGE + len(LANGUAGES)
+HEADER = slice(_FIRST_HEADER, _FIRST_HEADER + 2)
+"""What the directives ask for, GPUs or none. Models of misuse must not see it: few of their scripts have any."""
+KINDS = slice(_FIRST_DOMAIN, HEADER.stop)
+"""Domains, languages and the header."""
+
+
+class _Said(NamedTuple):
+    """Of the words of a script."""
+
+    lines: NDArray[np.bool_]
+    """Which lines name software of AI, set such software up, and speak of each misuse."""
+    names: int
+    programs: bool
+    """Whether a program of AI is run, and not only a library named."""
+    learning: int
+
 
 def columns() -> int:
-    return _FIRST_ODD + len(ODD_SHARES)
+    return HEADER.stop
 
 
-def by_line(lines: Sequence[str]) -> NDArray[np.bool_]:
-    """Which lines name software of AI, set such software up, and speak of each misuse."""
+def _said(lines: Sequence[str]) -> _Said:
     found = np.zeros((len(lines), 2 + len(_TALES)), dtype=bool)
     words = plain_words("\n".join(lines))
     ai = ai_words(words)
     tales = [(place, words & tale) for place, tale in enumerate(_TALES, 2) if not words.isdisjoint(tale)]
-    if not ai and not tales:
-        return found
-    for number, line in enumerate(lines):
-        here = plain_words(line)
-        if not ai.isdisjoint(here):
-            found[number, 0 if _SETUP.isdisjoint(here) else 1] = True
-        for place, known in tales:
-            found[number, place] = not known.isdisjoint(here)
-    return found
+    programs = {word for word in ai if not word.startswith(_LIBRARIES)}
+    runs = False
+    if ai or tales:
+        for number, line in enumerate(lines):
+            here = plain_words(line)
+            if not ai.isdisjoint(here):
+                running = _SETUP.isdisjoint(here)
+                found[number, 0 if running else 1] = True
+                runs = runs or (running and not programs.isdisjoint(here))
+            for place, known in tales:
+                found[number, place] = not known.isdisjoint(here)
+    return _Said(found, len(ai), runs, len(words & _LEARNING))
 
 
-def hints(lines: Sequence[str], odd: NDArray[np.bool_]) -> NDArray[np.float32]:
+def idle_lines(lines: Sequence[str]) -> NDArray[np.bool_]:
+    """Lines that do nothing of the job's own and say nothing of it; however many there are, they tell nothing."""
+    return np.fromiter(map(_is_idle, lines), bool, len(lines))
+
+
+def _is_idle(line: str) -> bool:
+    head = line.partition(" ")[0].rstrip(";")
+    if head not in _IDLE or "&&" in line or "|" in line or "$(" in line or ";" in line[:-1]:
+        return False
+    words = plain_words(line)
+    return all(words.isdisjoint(known) for known in (_LEARNING, *_TALES)) and not ai_words(words)
+
+
+def hints(script: Commands, odd: NDArray[np.bool_]) -> NDArray[np.float32]:
     """One row for a script; `odd` tells which of its lines hold hardly a known n-gram."""
-    told = np.count_nonzero(by_line(lines), axis=0)
+    said = _said(script.lines)
+    told = np.count_nonzero(said.lines, axis=0)
     found = np.zeros(columns(), dtype=np.float32)
-    found[:2] = told[:2] > 0
-    found[2:_FIRST_ODD:2] = told[2:] > 0
-    found[3:_FIRST_ODD:2] = told[2:] >= _NEAR
-    found[_FIRST_ODD:] = (np.count_nonzero(odd) / max(len(odd), 1)) > np.array(ODD_SHARES)
+    found[:3] = told[0] > 0, told[1] > 0, told[0] >= _NEAR
+    found[3:_FIRST_ODD:2] = told[2:] > 0
+    found[4:_FIRST_ODD:2] = told[2:] >= _NEAR
+    found[_FIRST_ODD:_FIRST_NAME] = (np.count_nonzero(odd) / max(len(odd), 1)) > np.array(ODD_SHARES)
+    found[_FIRST_NAME : _FIRST_WORD - 1] = said.names >= np.array(_NAMES)
+    found[_FIRST_WORD - 1] = said.programs
+    found[_FIRST_WORD:_FIRST_DOMAIN] = said.learning >= np.array(_WORDS)
+    words = joined_words("\n".join(script.lines))
+    for domain in domains(words):
+        found[_FIRST_DOMAIN + DOMAINS.index(domain)] = 1
+    if (spoken := language_of(words)) is not None:
+        found[_FIRST_LANGUAGE + LANGUAGES.index(spoken)] = 1
+    if script.gpus is not None:
+        found[_FIRST_HEADER + (not script.gpus)] = 1
     return found
 
 
 def line_values(lines: Sequence[str], weights: NDArray[np.float32]) -> NDArray[np.float64]:
     """What the hints of each line weigh, by the weights of the columns of `hints`."""
-    own = weights[[0, 1, *range(2, _FIRST_ODD, 2)]].astype(np.float64)
-    return np.asarray(by_line(lines) @ own, dtype=np.float64)
+    own = weights[[0, 1, *range(3, _FIRST_ODD, 2)]].astype(np.float64)
+    return np.asarray(_said(lines).lines @ own, dtype=np.float64)
+
+
+def names_ai(told: NDArray[np.float32]) -> bool:
+    """Whether a line of the script runs software of AI."""
+    return bool(told[0])
 
 
 def traces(told: NDArray[np.float32]) -> bool:
     """Whether the hints of a script speak of misuse at all."""
-    return bool(told[2:_FIRST_ODD].any())
+    return bool(told[3:_FIRST_ODD].any())

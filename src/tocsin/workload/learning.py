@@ -26,10 +26,11 @@ _MOST_ITERATIONS = 60
 
 
 class Linear(NamedTuple):
-    """Weights by column, and where the score is 0."""
+    """Weights by column, where the score is 0, and by how much a passage must speak clearer than the whole to be heard."""
 
     weights: NDArray[np.float32]
     bias: float
+    margin: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +55,20 @@ class Material:
             self.vocabulary, (rarity / max(rarity.max(), 1e-9)).astype(np.float16).astype(np.float32)
         )
 
-    def matrix(self, rows: NDArray[np.int64], encoder: Lexical) -> "sp.csr_matrix":
-        """What the encoder gives for these scripts."""
+    def matrix(
+        self, rows: NDArray[np.int64], encoder: Lexical, *, unheard: slice | None = None
+    ) -> "sp.csr_matrix":
+        """What the encoder gives for these scripts, but for hints that are to be `unheard`."""
         import scipy.sparse as sp
 
         chosen = self.presence[rows]
         chosen.data = encoder.rarity[chosen.indices]
         lengths = np.sqrt(np.asarray(chosen.multiply(chosen).sum(axis=1)).ravel())
         chosen.data /= np.repeat(np.maximum(lengths, 1e-9), np.diff(chosen.indptr)).astype(np.float32)
-        return sp.hstack([chosen, sp.csr_matrix(HINT_VALUE * self.told[rows])], format="csr")
+        told = HINT_VALUE * self.told[rows]
+        if unheard is not None:
+            told[:, unheard] = 0
+        return sp.hstack([chosen, sp.csr_matrix(told)], format="csr")
 
 
 def material(
@@ -80,13 +86,14 @@ def material(
     lines = {line: None for script in scripts for line in script.lines}
     place = {line: number for number, line in enumerate(lines)}
     known = vocabulary.find(list(lines))
-    odd = odd_lines(list(lines), known)
-    table = _presence(known.lines, known.columns, (len(lines), len(vocabulary)))
+    odd = odd_lines(list(lines), known, len(vocabulary))
+    said = known.without(odd | hints.idle_lines(list(lines)))
+    table = _presence(said.lines, said.columns, (len(lines), len(vocabulary)))
     where = [[place[line] for line in script.lines] for script in scripts]
     rows = np.repeat(np.arange(len(scripts)), [len(each) for each in where])
     presence = _presence(rows, np.concatenate([*map(_ints, where)]), (len(scripts), len(lines))) @ table
     presence.data[:] = 1  # not how often
-    told = np.stack([hints.hints(s.lines, odd[_ints(w)]) for s, w in zip(scripts, where, strict=True)])
+    told = np.stack([hints.hints(s, odd[_ints(w)]) for s, w in zip(scripts, where, strict=True)])
     member = sp.csr_matrix((np.array(whole, np.float32), (numbers, np.arange(len(numbers)))))
     by_owner = (member @ presence).tocsr()
     by_owner.eliminate_zeros()
@@ -154,4 +161,5 @@ def calibrated(model: Linear, score: NDArray[np.float64], y: NDArray[np.int64], 
         return float(balance @ np.logaddexp(0, -sign * np.exp(stretch) * away))
 
     stretch = float(np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded").x))
-    return Linear(model.weights * np.float32(stretch), stretch * (model.bias - threshold))
+    margin = None if model.margin is None else stretch * model.margin
+    return Linear(model.weights * np.float32(stretch), stretch * (model.bias - threshold), margin)

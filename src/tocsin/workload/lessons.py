@@ -12,7 +12,7 @@ from tocsin.workload.corpus import Example
 from tocsin.workload.digests import digest_lines
 from tocsin.workload.disguise import Disguise
 from tocsin.workload.examples import made_up
-from tocsin.workload.hints import hints, traces
+from tocsin.workload.hints import hints, names_ai, traces
 from tocsin.workload.normal import commands
 from tocsin.workload.signs import signs
 
@@ -86,7 +86,7 @@ def _teach_ai(
     clean = {
         row: (example.ai or 0, _PLAIN if example.ai is None else _weight(example))
         for row, example in enumerate(examples)
-        if example.ai is not None or example.plain
+        if example.ai is not None or (example.plain and not _names_ai(example.text))
     }
     for row, taught in _balanced(clean, _AI).items():
         found[row].teaches["ai"] = taught
@@ -143,9 +143,13 @@ def _misuse(
     return [lesson for lesson, _ in yes if lesson.example is None]
 
 
+def _names_ai(text: str) -> bool:
+    return names_ai(hints(commands(text), np.zeros(1, dtype=bool)))
+
+
 def _bears_traces(text: str) -> bool:
     script = commands(text)
-    told = hints(script.lines, np.zeros(1, dtype=bool))
+    told = hints(script, np.zeros(1, dtype=bool))
     return traces(told) or bool(digest_lines(script)) or any(sign.operation for sign in signs(text))
 
 

@@ -46,8 +46,10 @@ def make_builtin(data: Path, folder: Path = BUILTIN) -> Card:
             "byte n-grams of 4 to 6",
             "words",
             "pairs of words",
-            "names of known software",
+            "names of known software, of its domains and languages",
+            "words of machine learning",
             "share of random lines",
+            "whether directives ask for GPUs (ai alone)",
         ],
         parameters={
             "n-grams": len(stuff.vocabulary),

@@ -60,7 +60,9 @@ class MiniLM:
         return np.stack([rows[row] for row in range(len(texts))])
 
     def line_scores(self, script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-        each = [Commands((number,), (line,)) for number, line in zip(*script, strict=True)]
+        each = [
+            Commands((number,), (line,)) for number, line in zip(script.numbers, script.lines, strict=True)
+        ]
         return (self.encode(each) @ weights).astype(np.float64)
 
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:

@@ -36,13 +36,16 @@ class Panel:
     weights: NDArray[np.float32]
     """By column of the encoder, an operation's own next to each other in memory."""
     bias: NDArray[np.float32]
+    margins: tuple[float | None, ...] = ()
+    """By operation: how much clearer than the whole a passage must speak before it is heard; None: it never is."""
 
     def probabilities(self, scripts: Sequence[Commands]) -> NDArray[np.float64]:
         """Scripts by operations. A script without commands is nothing of all this."""
-        X = self.encoder.encode(scripts)
-        # one operation at a time: scipy would copy all weights to the other order for every call
-        score = np.stack([X @ column for column in self.weights.T], axis=1).astype(np.float64) + self.bias
-        p: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(score, -40, 40)))
+        if isinstance(self.encoder, Lexical):
+            score = self.encoder.scores(scripts, self.weights, self.margins)
+        else:
+            score = (self.encoder.encode(scripts) @ self.weights).astype(np.float64)
+        p: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(score + self.bias, -40, 40)))
         empty = [not script.lines for script in scripts]
         p[empty] = 0
         return p
@@ -51,8 +54,9 @@ class Panel:
         """The lines of the raw script that spoke most for the operation, in order."""
         if len(script.lines) > _LONGEST:
             half = _LONGEST // 2
-            script = Commands(
-                script.numbers[:half] + script.numbers[-half:], script.lines[:half] + script.lines[-half:]
+            script = script._replace(
+                numbers=script.numbers[:half] + script.numbers[-half:],
+                lines=script.lines[:half] + script.lines[-half:],
             )
         weights = self.weights[:, self.operations.index(operation)]
         scores = self.encoder.line_scores(script, weights)
@@ -68,6 +72,7 @@ class Panel:
             "encoder": self.encoder.name,
             "operations": list(self.operations),
             "bias": [float(value) for value in self.bias],
+            "margins": list(self.margins),
         }
         arrays: dict[str, NDArray[Any]] = {"weights": np.ascontiguousarray(self.weights, dtype=np.float16)}
         encoder = self.encoder.encoder if isinstance(self.encoder, Cached) else self.encoder
@@ -99,15 +104,20 @@ def load_panel(folder: Path, name: str) -> Panel:
         operations = tuple(str(operation) for operation in document["operations"])
         weights = np.asfortranarray(arrays["weights"], dtype=np.float32)
         bias = np.array(document["bias"], dtype=np.float32)
+        margins = tuple(None if value is None else float(value) for value in document.get("margins", ()))
         encoder = _encoder(document, arrays, path)
         expected = (
             len(arrays["keys"]) + document["hints"] if document["encoder"] == "lexical" else len(weights)
         )
-        if weights.shape != (expected, len(operations)) or bias.shape != (len(operations),):
+        if (
+            weights.shape != (expected, len(operations))
+            or bias.shape != (len(operations),)
+            or len(margins) not in (0, len(operations))
+        ):
             raise ValueError("the weights do not fit")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path} is not as it was written ({str(error)[:100]}); {again}") from None
-    return Panel(encoder, operations, weights, bias)
+    return Panel(encoder, operations, weights, bias, margins)
 
 
 def _encoder(document: dict[str, Any], arrays: dict[str, Any], path: Path) -> Encoder:

@@ -31,7 +31,7 @@ class Rule:
         """The lines that match."""
         return [
             number
-            for number, line in zip(*script, strict=True)
+            for number, line in zip(script.numbers, script.lines, strict=True)
             if not self.words.isdisjoint(plain_words(line) | joined_words(line))
             or any(phrase in line.lower() for phrase in self.phrases)
         ]

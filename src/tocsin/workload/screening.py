@@ -8,6 +8,7 @@ from typing import Any
 
 from tocsin.core.errors import ModelError
 from tocsin.core.verdict import SEEN_FROM, Evidence, Screening
+from tocsin.models.files import read_document
 from tocsin.workload.applications import applications, language, main_application
 from tocsin.workload.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.normal import Commands, commands, stretches
@@ -23,6 +24,8 @@ FILE = "screener.json"
 VERSION = 1
 SIGN_PROBABILITY = 0.98
 """Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
+_WORDS_ALONE = {"cryptomining": 0.9, "cyber": 0.9}
+"""At most so much for what can harm, where words speak and no sign: geologists write of a stratum, economists of coins."""
 _CHUNK = 256
 """Scripts at a time: more would only take memory."""
 
@@ -72,6 +75,7 @@ class Screener:
             for name in panel.operations:
                 if p[name] >= SEEN_FROM:
                     lines.setdefault(name, set()).update(panel.spoke(script, name))
+        p |= {name: min(p[name], most) for name, most in _WORDS_ALONE.items() if name in p}
         for rule in self.rules:
             matched = rule.spoke(script)
             p[rule.operation] = max(p.get(rule.operation, 0.0), SIGN_PROBABILITY if matched else 0.0)
@@ -123,12 +127,7 @@ def load_screener(folder: Path) -> Screener:
     """What `save` wrote; anything else is refused with the file's name."""
     path = folder / FILE
     again = "restore it from a backup or train again: tocsin train workload"
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {again}") from None
-    if not isinstance(document, dict) or document.get("version") != VERSION:
-        raise ModelError(f"{path} is not of version {VERSION}; {again}")
+    document = read_document(path, version=VERSION, again=again)
     try:
         names = [str(name) for name in document["panels"]]
         rules = [
@@ -169,15 +168,20 @@ def _joined(script: Commands, hidden: Sequence[tuple[int, str]]) -> Commands:
         inside = commands(text)
         numbers += [line] * len(inside.lines)
         lines += inside.lines
-    return Commands(tuple(numbers), tuple(lines)) if hidden else script
+    return script._replace(numbers=tuple(numbers), lines=tuple(lines)) if hidden else script
 
 
 def _beside(script: Commands, request: Mapping[str, Any]) -> Commands:
-    """The job's name and environment, read like commands; they stand on no line."""
+    """The job's name and environment, read like commands; they stand on no line. And whether it asks for GPUs."""
     environment = request.get("environment") or {}
     given = [str(request["name"])] if request.get("name") else []
     given += [f"export {name}={value}" for name, value in sorted(environment.items())]
-    return Commands((*script.numbers, *[0] * len(given)), (*script.lines, *given)) if given else script
+    gpus = request.get("req_gpus")
+    return Commands(
+        (*script.numbers, *[0] * len(given)),
+        (*script.lines, *given),
+        script.gpus if gpus is None else gpus > 0,
+    )
 
 
 def _without(panel: Panel, names: Sequence[str]) -> Panel:
@@ -187,4 +191,5 @@ def _without(panel: Panel, names: Sequence[str]) -> Panel:
         operations=tuple(panel.operations[place] for place in places),
         weights=panel.weights[:, places],
         bias=panel.bias[places],
+        margins=tuple(panel.margins[place] for place in places) if panel.margins else (),
     )

@@ -138,6 +138,21 @@ RULES = (
         rf"|(?:github\.com|docker\.io|releases)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{_MINERS})\b",
     ),
     _rule(
+        CRYPTOMINING,
+        "a plotter of a coin by storage",
+        "chia bladebit",
+        line=rf"{_COMMAND}chia\s+(?:plots|plotters|farm|start\s+farmer|init|keys)\b|\bchia_plot(?:_k\d\d)?\s|\bbladebit(?:_cuda)?\s+(?:-|\w)"
+        r"|\bxch1[02-9ac-hj-np-z]{58}\b",
+    ),
+    _rule(
+        CRYPTOMINING,
+        "a client of a coin",
+        "qli qliclient qubic rqiner quilibrium qclient nockchain spacemesh postcli zkwork aleo tari dynexsolve ironfish kaspa",
+        line=rf"{_COMMAND}(?:qli-?client|qubic-?(?:cli|miner|client)|rqiner[\w-]{{0,20}}|quilibrium[\w-]{{0,20}}|qclient|nockchain[\w-]{{0,20}}"
+        r"|go-spacemesh|postcli|zkwork[\w-]{0,20}|aleo[\w-]{0,20}(?:miner|prover)|(?:minotari|tari)[\w-]{0,5}miner|dynexsolve"
+        r"|ironfish[\w-]{0,10}miner|kaspa-?miner)(?=\s|$)",
+    ),
+    _rule(
         CYBER,
         "a password cracker",
         "hashcat hashcat64 hashcat32 zip2john ssh2john rar2john pdf2john office2john keepass2john gpg2john 7z2john "
@@ -202,17 +217,84 @@ RULES = (
         "nmap zmap zgrab zgrab2",
         line=(
             rf"{_COMMAND}(?:nmap|zmap|zgrab2?)\s",
+            r"^(?!.{0,500}\b(?:localhost|127\.0\.0\.1)\b)",
             r"\s-(?:s[STUVACNPn]|p|A|O|Pn|T[0-5]|iL|o[NXGA]|F|r)|\s--(?:script|top-ports|probe)|/\d\d?\b",
         ),
     ),
     _rule(
         CYBER,
         "a network scanner",
-        "masscan rustscan naabu unicornscan nikto sqlmap gobuster wfuzz ffuf wpscan feroxbuster enum4linux crackmapexec "
-        "msfconsole msfvenom theharvester",
-        line=rf"{_COMMAND}(?:masscan\s(?!--version)|rustscan\s|naabu\s|unicornscan\s|nikto(?:\.pl)?\s+-|sqlmap(?:\.py)?\s+-"
-        r"|gobuster\s+\w|wfuzz\s+-|ffuf\s+-|wpscan\s+-|feroxbuster\s+-|enum4linux\s|crackmapexec\s|msf(?:console|venom)\b"
-        r"|theharvester\s)",
+        "masscan rustscan naabu unicornscan nikto gobuster wfuzz ffuf wpscan feroxbuster enum4linux theharvester subfinder "
+        "nuclei amass dnsrecon",
+        line=rf"{_COMMAND}(?:masscan\s(?!--version)|rustscan\s|naabu\s|unicornscan\s|nikto(?:\.pl)?\s+-|gobuster\s+\w|wfuzz\s+-"
+        r"|ffuf\s+-|wpscan\s+-|feroxbuster\s+-|enum4linux\s|theharvester\s|subfinder\s+-|nuclei\s+-|amass\s+(?:enum|intel)"
+        r"|dnsrecon\s+-)",
+    ),
+    _rule(
+        CYBER,
+        "an attack tool",
+        "sqlmap crackmapexec netexec nxc msfconsole msfvenom ettercap arpspoof bettercap responder kerbrute bloodhound evil "
+        "impacket secretsdump",
+        line=rf"{_COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:sqlmap|responder|secretsdump)(?:\.py)?\s+-|crackmapexec\s"
+        r"|(?:netexec|nxc)\s+(?:smb|ssh|ldap|winrm|mssql|rdp)\s|msf(?:console|venom)\b|ettercap\s|arpspoof\s|bettercap\s+-"
+        r"|kerbrute\s+\w|bloodhound-python\s|evil-winrm\s|impacket-\w)",
+    ),
+    _rule(
+        CYBER,
+        "a scan of ports by the shell",
+        "tcp udp",
+        "dev",
+        line=r"/dev/(?:tcp|udp)/[\w.${}]{0,60}\.\$\{?\w{1,30}\}?/",
+    ),
+    _rule(
+        CYBER,
+        "tries of passwords",
+        "paramiko ftplib smtplib poplib imaplib telnetlib pymysql requests asyncssh",
+        "passwords passwds passlist wordlist wordlists pwlist authenticationexception",
+        "connect login post auth",
+        line=r"\.(?:connect|login|post|auth)\(.{0,200}(?:pass|pwd|pw\b|\bp\b)",
+    ),
+    _rule(
+        CYBER,
+        "a search for what has a hash",
+        "itertools product permutations ascii",
+        "hashlib md5 sha1 sha256",
+        "hexdigest digest",
+        "product",
+        line=r"\bproduct\([^)\n]{0,80}(?:repeat|string\.|ascii|chars|alphabet|letters)",
+    ),
+    _rule(
+        CYBER,
+        "an online password guesser by its arguments",
+        "-l",
+        "-p",
+        "ssh ftp rdp smb telnet vnc mysql imap pop3 smtp mssql postgres",
+        line=(
+            r"\s(?-i:-L)\s+[^\s:]{1,200}\s",
+            r"\s(?-i:-P)\s+[^\s:]{1,200}\s",
+            r"(?:\s|://)(?:ssh|ftp|rdp|smb|telnet|vnc|mysql|imap|pop3|smtp|mssql|postgres)(?:://|\s*(?:$|[>|&;]))",
+        ),
+    ),
+    _rule(
+        CYBER,
+        "packets with false senders",
+        "scapy sock randip",
+        "send sendp sendpfast sr1 srloop raw randip",
+        line=r"\bsend(?:p|pfast)?\(\s{0,9}(?:IP|Ether|IPv6|p(?:ac)?ke?t)\b|\bRandIP\(|\bSOCK_RAW\b.{0,80}IPPROTO_(?:TCP|UDP|RAW)",
+    ),
+    _rule(
+        CYBER,
+        "a flood",
+        "flood flooder udpflood synflood httpflood icmpflood tcpflood dnsamp mhddos ripper",
+        line=r"\b(?:udp|syn|http|icmp|tcp|ack|dns)[-_]?flood(?:er|ing)?\b|\bdns[-_]?amp(?:lif\w{0,8})?\b|\bmhddos\b|\bddos-ripper\b",
+    ),
+    _rule(
+        CYBER,
+        "a flood",
+        "start",
+        "py",
+        "tcp udp syn get post stress slow bypass ovh cfb null",
+        line=r"\bstart\.py\s+\w{2,10}\s+(?:https?://|(?:\d{1,3}\.){3}\d)",
     ),
     _rule(
         CYBER,
@@ -221,6 +303,15 @@ RULES = (
         line=(
             _NETWORK,
             r"(?:^|\s)(?:--(?:max-|min-)?rate[ =]\d|-s[SU]\b|-Pn\b|--banners|--top-ports|-p ?\d{1,5}[-,]\d)",
+        ),
+    ),
+    _rule(
+        CYBER,
+        "the arguments of a network scanner",
+        "-ol -og -oa -on -ox -oj",
+        line=(
+            r"\s(?-i:-o[LGANXJ])\s+\S",
+            r"\s(?:--(?:max-|min-)?rate[ =]\d|(?-i:-T[0-5]|-iL|-Pn|-s[STUV])\s|--script[ =]|--top-ports|-p-\s)",
         ),
     ),
     _rule(

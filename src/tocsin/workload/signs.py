@@ -24,6 +24,9 @@ MOST_SIGNS = 50
 _LONGEST_SHOWN = 80
 _LEAST_ADDRESS = 26
 
+_SAID = re.compile(r"(?:echo|printf|logger|wall)\s[^|>;&`$]{0,4096}")
+_LOOKED_FOR = re.compile(r"\b[efzp]?grep\s+(?:-[\w-]{1,20}\s+){0,6}(?:\"[^\"]{0,400}\"|'[^']{0,400}')")
+
 # Words are runs of letters and digits; options keep their dashes.
 _WORDS = str.maketrans({chr(c): " " for c in range(128) if not chr(c).isalnum()})
 _OPTIONS = str.maketrans({chr(c): " " for c in range(128) if not (chr(c).isalnum() or chr(c) == "-")})
@@ -38,10 +41,20 @@ def signs(text: str) -> list[Sign]:
     if any(len(word) >= _LEAST_ADDRESS for word in words):
         found += _addresses(lines)
     words.update(word for word in lowered.translate(_OPTIONS).split() if word[0] == "-")
-    for rule in RULES:
-        if not any(words.isdisjoint(group) for group in rule.hooks):
-            found += _told(rule, lines)
+    rules = [rule for rule in RULES if not any(words.isdisjoint(group) for group in rule.hooks)]
+    doing = _doing(lines) if rules else []
+    for rule in rules:
+        found += _told(rule, doing)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
+
+
+def _doing(lines: Sequence[Line]) -> list[Line]:
+    """The lines without what is only said or looked for: a warning to users, an administrator's `ps | grep miner`."""
+    return [
+        (number, _LOOKED_FOR.sub("grep ", line) if "grep" in line else line)
+        for number, line in lines
+        if not _SAID.fullmatch(line)
+    ]
 
 
 def _told(rule: Rule, lines: Sequence[Line]) -> list[Sign]:

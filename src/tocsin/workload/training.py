@@ -11,6 +11,7 @@ from tocsin.core.errors import InputError, ScriptError
 from tocsin.core.stages import Stage
 from tocsin.models.cards import Card
 from tocsin.scripts.text import read
+from tocsin.workload import hints
 from tocsin.workload.corpus import Example
 from tocsin.workload.encoders import Cached, Encoder, Lexical
 from tocsin.workload.learning import Linear, Material, calibrated, fit_linear, material, owner_folds
@@ -41,6 +42,9 @@ _LEAST = 5
 _NOTHING = 0.2
 """Weight of the empty script against all others."""
 _MOST_EXAMPLES = 100_000
+_MARGINS = {"ai": 3.5}
+"""With 20 foreign commands around each script of jobspec macro F1 is 0.91 (bench), without passages 0.72 on three parts of
+five; scripts as they are keep theirs. Signs do this for misuse."""
 
 
 def prepare(examples: Sequence[Example], seed: int = 0) -> tuple[list[Lesson], Material]:
@@ -57,7 +61,17 @@ def left_out_models(
     for part in parts:
         encoder = stuff.encoder(part)
         learn = ~np.isin(stuff.owners[rows], part)
-        yield part, encoder, fit_linear(stuff.matrix(rows[learn], encoder), y[learn], weight[learn])
+        X = stuff.matrix(rows[learn], encoder, unheard=_unheard(operation))
+        yield part, encoder, _heard(operation, fit_linear(X, y[learn], weight[learn]))
+
+
+def _unheard(operation: str) -> slice | None:
+    """Scripts of misuse have few directives, and that must not tell them; only AI leans on what these ask for."""
+    return None if operation == "ai" else hints.HEADER
+
+
+def _heard(operation: str, model: Linear) -> Linear:
+    return model._replace(margin=_MARGINS.get(operation))
 
 
 def scores_left_out(
@@ -68,7 +82,8 @@ def scores_left_out(
     scores = np.full(len(whole), np.nan)
     for part, encoder, model in left_out_models(taught, stuff, operation, parts):
         asked = np.flatnonzero(np.isin(stuff.owners[whole], part))
-        scores[asked] = stuff.matrix(whole[asked], encoder) @ model.weights + model.bias
+        scripts = [commands(taught[row].text) for row in whole[asked]]
+        scores[asked] = encoder.scores(scripts, model.weights[:, None], (model.margin,))[:, 0] + model.bias
     return scores
 
 
@@ -93,7 +108,8 @@ def train_panel(
         scores[operation] = scores_left_out(taught, stuff, operation, parts)
         thresholds[operation] = threshold_of(operation, scores[operation], examples)
         rows, y, weight = labels(taught, operation)
-        model = fit_linear(stuff.matrix(rows, encoder), y, weight)
+        X = stuff.matrix(rows, encoder, unheard=_unheard(operation))
+        model = _heard(operation, fit_linear(X, y, weight))
         known = rows < count
         models.append(calibrated(model, scores[operation][rows[known]], y[known], thresholds[operation]))
     return panel_of(encoder, OPERATIONS, models), scores, thresholds
@@ -138,7 +154,8 @@ def train_operation(
         return _over_sentences(name, texts, y, weight, model)
     stuff = material(texts, [str(number) for number in range(len(texts))], [True] * len(texts), least=2)
     encoder = stuff.encoder(least=2)
-    X = stuff.matrix(np.arange(len(texts)), encoder)
+    # in few examples a language or a domain that all of them share would stand for what they have of their own
+    X = stuff.matrix(np.arange(len(texts)), encoder, unheard=hints.KINDS)
     linear = fit_linear(X, y, weight)
     left_out = _left_out_scores(X, y, weight)
     return panel_of(encoder, (name,), [calibrated(linear, left_out, y, 0.0)])
@@ -193,6 +210,7 @@ def panel_of(encoder: Encoder, operations: Sequence[str], models: Sequence[Linea
         tuple(operations),
         np.asfortranarray(weights, dtype=np.float32),
         np.array([model.bias for model in models], dtype=np.float32),
+        tuple(model.margin for model in models),
     )
 
 

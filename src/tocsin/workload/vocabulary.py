@@ -24,6 +24,11 @@ class Known(NamedTuple):
     columns: NDArray[np.int64]
     lines: NDArray[np.int64]
 
+    def without(self, lines: NDArray[np.bool_]) -> "Known":
+        """What stands in the other lines."""
+        kept = ~lines[self.lines]
+        return Known(self.columns[kept], self.lines[kept])
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
