@@ -15,6 +15,8 @@ def sections(results: Results) -> list[str]:
         ("failure", _failure),
         ("walk", _walk),
         ("imbalance", _imbalance),
+        ("verdict", _verdict),
+        ("workload", _workload),
         ("execution", _execution),
     ):
         if name in results:
@@ -123,6 +125,126 @@ def _what_helps(log: str, row: Results) -> str:
     )
 
 
+def _verdict(told: Results) -> Iterator[str]:
+    """What a verdict on failure costs."""
+    yield "## What a verdict on failure costs"
+    yield ""
+    yield f"At {told['stage']}, warm; one job at a time from a ledger as in service, and a whole log at once."
+    yield ""
+    yield "| jobs of | features | verdict, median | 95 % | with reasons, median | 95 % |"
+    yield "|---|---|---|---|---|---|"
+    for log, row in told["one_job"].items():
+        plain, reasons = row["assess"], row["explain"]
+        yield (
+            f"| {log} | {row['features']} | {plain['median_ms']:.2f} ms | {plain['p95_ms']:.2f} ms "
+            f"| {reasons['median_ms']:.2f} ms | {reasons['p95_ms']:.2f} ms |"
+        )
+    yield ""
+    batch = told["batch"]
+    yield (
+        f"In batch ({batch['jobs']:,} jobs): {batch['scores_per_second']:,} scores a second, "
+        f"{batch['scores_with_history_per_second']:,} with the history of the log, {batch['verdicts_per_second']:,} whole verdicts, "
+        f"{batch['verdicts_with_history_per_second']:,} with history."
+    )
+    yield ""
+
+
+def _workload(told: Results) -> Iterator[str]:
+    """What scripts are: tocsin beside its rivals, misuse, disguise, kinds and speed."""
+    yield "## What scripts are"
+    yield ""
+    yield f"{told['scripts']:,} scripts; {told['split']}. The class is AI; F1 is of this class."
+    yield ""
+    yield "| scripts | who | macro-F1 | F1 | TP | TN | FP | FN |"
+    yield "|---|---|---|---|---|---|---|---|"
+    sets = {
+        "script_ai": "SCRIPT-AI",
+        "jobspec": "jobspec",
+        "jobspec_without_ai_word": "jobspec, no AI word",
+    }
+    for key, name in sets.items():
+        for who, row in told[key].items():
+            if isinstance(row, dict):
+                yield f"| {name} | {who} | {_figures(row)} |"
+    yield ""
+    for key, name in sets.items():
+        yield f"{name}: {told[key]['split']}."
+    yield ""
+    yield from _misuse(told["misuse"])
+    yield from _disguise(told["disguise"])
+    yield from _speed(told["speed"])
+    said = [
+        f"{kind} told of {row['told']:,} of {row['labelled']:,} scripts that SCRIPT-AI labels, right for {row['right']:,}"
+        for kind, row in told["kinds"].items()
+    ]
+    yield f"{'; '.join(said)}."
+    yield ""
+
+
+def _misuse(told: Results) -> Iterator[str]:
+    yield "### Misuse"
+    yield ""
+    yield f"Recall, {told['split']}; headers are taken from all scripts alike. False alarms are among the innocent scripts."
+    yield ""
+    operations = {name: row for name, row in told.items() if isinstance(row, dict)}
+    variants = next(iter(operations.values()))["recall"]
+    yield f"| operation | scripts | {' | '.join(variants)} | false alarms | rate |"
+    yield "|---" * (4 + len(variants)) + "|"
+    for name, row in operations.items():
+        recall = " | ".join(f"{value:.3f}" for value in row["recall"].values())
+        yield (
+            f"| {name} | {row['scripts']:,} | {recall} | {row['false_alarms']:,} | {row['false_alarm_rate']:.3%} |"
+        )
+    yield ""
+    yield "| repository left out with its owner | operation | found | scripts |"
+    yield "|---|---|---|---|"
+    for name, row in operations.items():
+        for repository, (hits, scripts) in row["repositories"].items():
+            yield f"| {repository} | {name} | {hits:,} | {scripts:,} |"
+    yield ""
+
+
+def _disguise(told: Results) -> Iterator[str]:
+    yield "### Disguise"
+    yield ""
+    yield "Lines replaced by random strings, other ones than in the training; macro-F1 and F1 of AI."
+    yield ""
+    shares = list(next(iter(told.values())))
+    yield f"| scripts | figure | {' | '.join(f'{float(share):.0%}' for share in shares)} |"
+    yield "|---" * (2 + len(shares)) + "|"
+    for name, curve in told.items():
+        for figure, word in (("macro_f1", "macro-F1"), ("f1", "F1 of AI")):
+            values = " | ".join(f"{curve[share][figure]:.3f}" for share in shares)
+            yield f"| {name} | {word} | {values} |"
+    yield ""
+
+
+def _speed(told: Results) -> Iterator[str]:
+    yield "### Speed"
+    yield ""
+    yield (
+        f"A script alone: median {told['median_seconds'] * 1000:.2f} ms, 99 % within {told['p99_seconds'] * 1000:.2f} ms; the weights "
+        f"are read in {told['load_seconds']:.2f} s. In batch {told['scripts_per_second_one_core']:,} scripts a second on one core, "
+        f"{told['scripts_per_second_two_cores']:,} on two."
+    )
+    if slow := told.get("sentence_transformers"):
+        yield (
+            f"sentence-transformers + scikit-learn, one at a time: median {slow['median_seconds'] * 1000:.1f} ms, "
+            f"so tocsin is {told['times_faster']:,.0f} times faster."
+        )
+    yield ""
+    yield "| jobs a day | share of one core |"
+    yield "|---|---|"
+    for jobs, share in told["jobs_a_day_to_share_of_a_core"].items():
+        yield f"| {int(jobs):,} | {share:.3%} |"
+    yield ""
+
+
+def _figures(row: Results) -> str:
+    counts = " | ".join(f"{row[key]:,}" for key in ("tp", "tn", "fp", "fn"))
+    return f"{row['macro_f1']:.3f} | {row['f1']:.3f} | {counts}"
+
+
 def _execution(told: Results) -> Iterator[str]:
     """Macro-F1 of each classifier at the best setting (the paper's Table 5), and what limits it."""
     best = told["best"]
@@ -130,12 +252,27 @@ def _execution(told: Results) -> Iterator[str]:
     yield ""
     yield f"{told['data']}; {told['split']}. α {best['alpha_hours']} h, β {best['beta_hours']} h: {best['chosen']}."
     yield ""
-    yield "| classifier | macro-F1 |"
-    yield "|---|---|"
+    yield "| classifier | macro-F1 | F1 | TP | TN | FP | FN |"
+    yield "|---|---|---|---|---|---|---|"
     for name, row in told["same_setting"].items():
-        yield f"| {name} | {row['macro_f1']:.3f} |"
+        yield f"| {name} | {_figures(row)} |"
     yield ""
+    for name, grid in told["macro_f1"].items():
+        betas = list(next(iter(grid.values())))
+        yield f"| {name}, macro-F1 | {' | '.join(betas)} |"
+        yield "|---" * (1 + len(betas)) + "|"
+        for alpha, row in grid.items():
+            yield f"| {alpha} | {' | '.join(f'{row[beta]:.3f}' for beta in betas)} |"
+        yield ""
     yield told["reason"]
+    yield ""
+    yield "| jobs a day | training | screening | share of one core |"
+    yield "|---|---|---|---|"
+    for row in told["overhead"]:
+        yield (
+            f"| {row['jobs_a_day']:,} | {row['train_seconds']:.1f} s | {row['screen_seconds']:.1f} s "
+            f"| {row['share_of_one_core']:.3%} |"
+        )
     yield ""
 
 

@@ -23,7 +23,7 @@ def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
         "audit",
     )
     assert said.out == (
-        "permission 1: account sec may run cyber from 2026-01-01T00:00:00 until 2099-01-01T00:00:00\n"
+        "permission 1: account sec may run cyber from 2026-01-01T00:00:00 until 2099-01-02T00:00:00\n"
     )
     listed = json.loads(tocsin("allow", "list", "--json").out)
     assert listed["default"] == {"ai": "allowed", "cryptomining": "never", "cyber": "listed"}
@@ -42,6 +42,26 @@ def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
     assert (again.code, "taken back already" in again.err) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("until", "end"),
+    [
+        ("2026-11-10", "2026-11-11T00:00:00Z"),  # as in the file, the day is included
+        ("11/10/26", "2026-11-11T00:00:00Z"),
+        ("2026-11-10T00:00", "2026-11-10T00:00:00Z"),
+        ("2026-11-10T17:30", "2026-11-10T17:30:00Z"),
+        ("1794268800", "2026-11-10T00:00:00Z"),
+    ],
+)
+def test_the_last_day_is_included(tocsin: Tocsin, until: str, end: str) -> None:
+    said = json.loads(tocsin("allow", "add", "cyber", "-u", "ann", "--until", until, "--json").out)
+    assert said["until"] == end
+
+
+def test_a_day_may_begin_and_end_a_permission(tocsin: Tocsin) -> None:
+    day = ("--from", "2026-11-10", "--until", "2026-11-10")
+    assert tocsin("allow", "add", "cyber", "-u", "ann", *day).code == 0
+
+
 def test_a_rule_for_all(tocsin: Tocsin) -> None:
     assert tocsin("allow", "default", "ai", "listed").out == "ai is for listed ones only\n"
     assert json.loads(tocsin("allow", "list", "--json").out)["default"]["ai"] == "listed"
@@ -56,7 +76,9 @@ def test_what_changes_nothing_is_said(tocsin: Tocsin) -> None:
     [
         (["add", "cyber"], 2, "name one of --user, --account, --group"),
         (["add", "cyber", "-u", "a", "-g", "b"], 2, "name one of"),
-        (["add", "no way", "-u", "a"], 1, "is no name of an operation"),
+        (["add", "no way", "-u", "a"], 1, "is no operation; there are ai, cryptomining, cyber"),
+        (["add", "cybre", "-u", "a"], 1, "did you mean cyber?"),
+        (["default", "AI", "never"], 1, "did you mean ai?"),
         (["add", "cyber", "-u", "a", "--from", "2026-02-01", "--until", "2026-01-01"], 1, "before it begins"),
         (["add", "cyber", "-u", "a", "--until", "someday"], 1, "someday"),
         (["check", "/no/such/file"], 1, "cannot be read"),

@@ -1,7 +1,10 @@
 """`tocsin screen`: the store's new jobs, each once; and what `check` says of a rogue script."""
 
+import fcntl
+import grp
 import json
-import time
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -43,6 +46,30 @@ def test_new_jobs_are_screened_once(tocsin: Tocsin, home: Home) -> None:
         upsert(store, frame({"job_id": 9, "submit": SUBMIT + 9, "script": keep_script(home.scripts, MINER)}))
     [verdict] = [json.loads(line) for line in tocsin("screen", "--json").out.splitlines()]
     assert (verdict["job"], verdict["rogue"]["rogue"]) == (f"lab:9@{SUBMIT + 9}", True)
+
+
+def test_a_screening_that_was_cut_off_before_its_verdict_is_made_again(
+    tocsin: Tocsin, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tocsin.cli.screen._stored", killed)
+        assert tocsin("screen").code != 0
+    said = tocsin("screen")
+    assert said.out.startswith("CRITICAL: this is cryptomining")
+    assert said.err == "2 jobs screened, 1 rogue\n", "whose script is gone is not asked for again"
+    assert tocsin("screen").err == "0 jobs screened, 0 rogue\n"
+
+
+def test_two_do_not_screen_at_once(tocsin: Tocsin, home: Home) -> None:
+    with (home.cache / "screen.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said = tocsin("screen")
+    assert (said.code, said.out) == (0, "")
+    assert "another `tocsin screen` is at work" in said.err
+    assert tocsin("screen").err == "3 jobs screened, 1 rogue\n"
 
 
 def test_the_verdict_is_stored_and_the_case_is_open(tocsin: Tocsin, home: Home) -> None:
@@ -105,37 +132,13 @@ def test_check_says_what_it_is_and_that_it_may_not(tocsin: Tocsin, tmp_path: Pat
     assert "it may: ai is allowed for everybody" in said.out
 
 
-def test_what_was_screened_and_answered_trains_what_tells_by_deeds(tocsin: Tocsin, tmp_path: Path) -> None:
-    made = Home(tmp_path / "home").prepare()
-    digests = [keep_script(made.scripts, "srun ./a.out\n"), keep_script(made.scripts, MINER)]
-    now = int(time.time())
-    rows = [
-        {
-            "job_id": n,
-            "user": f"u{n % 7}",
-            "script": digests[n % 3 == 0],
-            "submit": now - 90_000 + 100 * n,
-            "start": now - 89_000 + 100 * n,
-            "end": now - 88_000 + 100 * n,
-            "known_at": now - 88_000 + 100 * n,
-            "outcome": "completed",
-            "state": "COMPLETED",
-            "elapsed": 1000,
-            "cpu_seconds": 990 if n % 3 == 0 else 400 + n,
-            "energy": 900.0 + n if n % 3 == 0 else 300.0 + n,
-            "alloc_cpus": 4,
-        }
-        for n in range(1, 301)
-    ]
-    with open_store(made.url) as store:
-        upsert(store, frame(*rows))
-    refused = tocsin("train", "execution")
-    assert (refused.code, "run: tocsin screen" in refused.err) == (1, True)
-    tocsin("screen")
-    said = tocsin("train", "execution", "--json")
-    assert said.code == 0, said.err
-    trained = json.loads(said.out)
-    assert trained["operations"]["cryptomining"] == {"jobs": 300, "positive": 100}
-    assert trained["in_service"]
-    assert "cyber" in trained["untrained"]
-    assert "workload" in tocsin("models", "list").out
+def test_check_knows_the_group_of_a_user(tocsin: Tocsin, tmp_path: Path) -> None:
+    user = pwd.getpwuid(os.getuid())
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\nnmap -sS 10.0.0.0/8\n")
+    check = ("check", script, "--local", "-M", "demo", "-u", user.pw_name)
+    assert tocsin(*check).code == 2
+    assert tocsin("allow", "add", "cyber", "-g", grp.getgrgid(user.pw_gid).gr_name).code == 0
+    said = tocsin(*check)
+    assert (said.code, "it may: cyber is for listed ones only, and group" in said.out) == (0, True)
+    assert tocsin("check", script, "-M", "demo", "-u", "nobody-of-this-host").code == 2

@@ -72,6 +72,21 @@ def test_a_secret_that_others_can_read_is_refused(
     )
 
 
+def test_the_allow_list_and_the_log_are_no_secrets(tocsin: Tocsin, tmp_path: Path) -> None:
+    allow, config = tmp_path / "allow.toml", tmp_path / "c.toml"
+    allow.write_text('[default]\nai = "listed"\n')
+    allow.chmod(0o644)
+    config.write_text(f'[workload]\nallow_file = "{allow}"\nlog_file = "{tmp_path}/not-yet.jsonl"\n')
+    said = tocsin("--config", config, "config", "check")
+    assert (said.code, "sound: 2 set" in said.err) == (0, True)
+    allow.write_text('[default]\nai = "maybe"\n')
+    said = tocsin("--config", config, "config", "check")
+    assert (said.code, f"{allow}, line 2: ai is 'maybe'" in said.err) == (1, True)
+    config.write_text(f'[workload]\nlog_file = "{tmp_path}/no/folder.jsonl"\n')
+    said = tocsin("--config", config, "config", "check")
+    assert (said.code, "there is no folder" in said.err) == (1, True)
+
+
 def test_sound_settings_are_said_to_be_sound(tocsin: Tocsin) -> None:
     said = tocsin("config", "check")
     assert (said.code, said.out) == (0, "")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.core.errors import SettingsError
-from tocsin.judge.allow import AllowBook, AllowList
+from tocsin.judge.allow import DEFAULTS, AllowBook, AllowList
 from tocsin.judge.allow_file import parse
 from tocsin.store.allow import Default, Grant, Kind, add, set_default
 from tocsin.store.database import Store, open_store
@@ -49,7 +49,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def listed(text: str) -> AllowList:
-    return AllowList(*parse(text, Path("allow.toml")))
+    return AllowList(*parse(text, Path("allow.toml"), known=DEFAULTS))
 
 
 def test_what_holds_when_nobody_said_anything() -> None:
@@ -93,7 +93,7 @@ def test_nobody_may_what_is_never_allowed() -> None:
 
 
 def test_dates_are_days_of_the_place() -> None:
-    _, [rome] = parse(GOOD, Path("x"), ZoneInfo("Europe/Rome"))
+    _, [rome] = parse(GOOD, Path("x"), known=DEFAULTS, zone=ZoneInfo("Europe/Rome"))
     assert rome.until == NEW_YEAR - 3600
 
 
@@ -110,6 +110,9 @@ BROKEN = {
     "[[allow]]\noperation='ai'\nuser='a'\nfrom=2026-02-01\nuntil=2026-01-01\n": (5, "ends before it begins"),
     "allow = 3\n": (1, "write [[allow]]"),
     "a = [\n1,\n": (3, ""),
+    "[default]\ncyber='never'\nAI='never'\n": (3, '"AI" is no operation; did you mean ai?'),
+    "[[allow]]\nuser='a'\noperation='cybre'\n": (3, "did you mean cyber? there are ai, cryptomining, cyber"),
+    "[[allow]]\nuser='a'\noperation='Cyber'\n": (3, "did you mean cyber?"),
 }
 
 
@@ -117,7 +120,7 @@ BROKEN = {
 def test_a_broken_file_is_refused_with_line_and_reason(text: str) -> None:
     line, reason = BROKEN[text]
     with pytest.raises(SettingsError) as refused:
-        parse(text, Path("/etc/tocsin/allow.toml"))
+        parse(text, Path("/etc/tocsin/allow.toml"), known=DEFAULTS)
     assert f"/etc/tocsin/allow.toml, line {line}: " in str(refused.value)
     assert reason in str(refused.value)
 
@@ -138,22 +141,54 @@ def test_the_last_good_list_stays_in_force(store: Store, file: Path, tmp_path: P
     assert not book.current().ruling("ai", job()).allowed
 
 
-def test_without_a_good_one_nothing_is_made_up(store: Store, tmp_path: Path) -> None:
-    book = AllowBook(store, tmp_path / "not-there.toml", kept=tmp_path / "kept.toml")
-    with pytest.raises(SettingsError, match=r"not-there\.toml cannot be read: No such file"):
-        book.current()
+def test_without_a_good_one_the_built_in_rules_hold_and_that_is_said_once(
+    store: Store, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    book = AllowBook(store, tmp_path / "not-there.toml", kept=tmp_path / "kept.toml", say=said.append)
+    add(store, Grant(operation="cyber", kind=Kind.USER, name="bob"), at=1)
+    for _ in range(3):
+        rules = book.current()
+        assert {name: rules.default(name) for name in DEFAULTS} == DEFAULTS
+        assert rules.ruling("cyber", job(user="bob")).allowed
+        assert not rules.ruling("cyber", job()).allowed
+    [sentence] = said
+    assert "not-there.toml cannot be read: No such file" in sentence
+    assert "the built-in rules hold" in sentence
+    assert book.trouble == sentence
+    (tmp_path / "not-there.toml").write_text(GOOD)
+    assert book.current().default("ai") is Default.LISTED
+    assert book.trouble is None
+
+
+def test_an_operation_that_the_site_has_taught_meanwhile_is_known(store: Store, file: Path) -> None:
+    file.write_text('[default]\nrendering = "never"\n')
+    names = {"ai"}
+    book = AllowBook(store, file, operations=lambda: names)
+    assert book.current().default("rendering") is Default.LISTED
+    names.add("rendering")
+    assert book.current().default("rendering") is Default.NEVER
+
+
+def test_a_rule_of_an_operation_that_is_gone_stays_in_force(store: Store, file: Path, tmp_path: Path) -> None:
+    file.write_text('[default]\nrendering = "never"\ncyber = "never"\n')
+    AllowBook(store, file, kept=tmp_path / "kept.toml", operations=lambda: {"cyber", "rendering"}).current()
+    later = AllowBook(store, file, kept=tmp_path / "kept.toml", operations=lambda: {"cyber"})
+    assert later.current().default("cyber") is Default.NEVER
 
 
 def test_a_file_that_everybody_may_write_to_is_refused(store: Store, file: Path) -> None:
     file.chmod(0o666)
-    with pytest.raises(SettingsError, match=r"run: chmod o-w"):
-        AllowBook(store, file).current()
+    book = AllowBook(store, file)
+    assert book.current().default("ai") is Default.ALLOWED
+    assert "run: chmod o-w" in str(book.trouble)
 
 
 def test_a_file_with_bad_bytes_is_refused_with_its_line(store: Store, file: Path) -> None:
     file.write_bytes(b"[default]\n# \xff\n")
-    with pytest.raises(SettingsError, match=r"line 2: not UTF-8"):
-        AllowBook(store, file).current()
+    book = AllowBook(store, file)
+    book.current()
+    assert "line 2: not UTF-8" in str(book.trouble)
 
 
 def test_the_store_adds_to_the_file_and_the_file_decides_the_rule(store: Store, file: Path) -> None:
@@ -170,7 +205,7 @@ def test_the_store_adds_to_the_file_and_the_file_decides_the_rule(store: Store, 
 @given(st.text(max_size=200) | st.text("[]alow=\"\n='{}.,-0123default", max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        parse(text, Path("x"), UTC)
+        parse(text, Path("x"), known=DEFAULTS, zone=UTC)
     except SettingsError as error:
         assert ", line " in str(error)
 

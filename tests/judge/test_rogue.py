@@ -6,20 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
+import polars as pl
 import pytest
 
-from tests.judge.test_judge import seat
+from tests.judge.test_judge import Speaker, seat
 from tests.watch.scene import NOON, frame
-from tocsin.core.detector import Parts
+from tocsin.core.detector import Parts, Past
+from tocsin.core.ids import parse_key
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Evidence, Level, Screening, Verdict, Workload
+from tocsin.core.verdict import Evidence, Finding, Level, Screening, Verdict, Workload
 from tocsin.history.ledger import Ledger
 from tocsin.judge.allow import AllowBook
 from tocsin.judge.cases import CaseBook, answer
 from tocsin.judge.deeper import Deeper
 from tocsin.judge.feedback import answered, examples
-from tocsin.judge.judge import Judge
+from tocsin.judge.judge import Judge, Model, Seat
 from tocsin.judge.policy import ROGUE_CASES
 from tocsin.judge.rogue import RogueBook
 from tocsin.judge.verdict_log import VerdictLog
@@ -28,6 +30,7 @@ from tocsin.store.cases import Status, list_cases
 from tocsin.store.database import Store, open_store
 from tocsin.store.home import Home
 from tocsin.store.scriptfiles import keep_script
+from tocsin.store.verdicts import StoredVerdict, record
 
 
 @pytest.fixture
@@ -55,6 +58,18 @@ def judge(
         {"workload": seat(lambda row: parts)},
         CaseBook(store, ROGUE_CASES),
         RogueBook(AllowBook(store, file), deeper),
+    )
+
+
+def warning(store: Store, **operations: float) -> Judge:
+    """With a detector that warns by itself of all that it sees."""
+    found = [
+        Finding(detector="workload", kind=name, level=Level.WARNING, text=f"the script is {name}")
+        for name in operations
+    ]
+    parts = Parts(findings=found, workload=Workload(submission=look(**operations)))
+    return Judge(
+        {"workload": seat(lambda row: parts)}, CaseBook(store, ROGUE_CASES), RogueBook(AllowBook(store))
     )
 
 
@@ -121,6 +136,60 @@ def test_what_it_did_corrects_what_its_script_said(
         assert "by what it did when it ran: 90%; by its script it was 10%" in verdict.findings[0].evidence
 
 
+def test_who_is_listed_is_not_warned_of(store: Store) -> None:
+    add(store, Grant(operation="cyber", kind=Kind.USER, name="ann"), at=1)
+    [verdict] = warning(store, cyber=0.9).assess(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    assert verdict.level is Level.OK
+    [finding] = verdict.findings
+    assert "user ann is listed" in finding.text
+    [other] = warning(store, cyber=0.9).assess(frame({"user": "bob"}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    assert [finding.level for finding in other.findings] == [Level.CRITICAL, Level.WARNING]
+
+
+def test_a_dismissed_case_warns_no_more(store: Store) -> None:
+    judge = warning(store, cryptomining=0.7)
+    judge.assess(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    answer(store, 1, Status.DISMISSED, who="ada", at=NOON, note="geology")
+    [verdict] = judge.assess(frame({"job_id": 2}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    assert {finding.level for finding in verdict.findings} == {Level.OK}
+    assert verdict.level is Level.OK
+
+
+def test_a_dismissed_false_alarm_is_no_licence(store: Store) -> None:
+    def level(script: str, p: float) -> Level:
+        jobs = frame({"script": script})
+        workload = Workload(submission=look(cryptomining=p))
+        return judge(store, workload).assess(jobs, Stage.SUBMIT, past=Ledger(), at=NOON)[0].level
+
+    def open_cases() -> list[int]:
+        return [case.id for case in list_cases(store)]
+
+    assert level("strata", 0.7) is Level.CRITICAL
+    answer(store, 1, Status.DISMISSED, who="ada", at=NOON, note="geology")
+    assert level("other strata", 0.6) is Level.OK  # a model's answer, like the one that was dismissed
+    assert level("ethminer", 0.98) is Level.CRITICAL  # a pool's address
+    assert level("another miner", 0.99) is Level.CRITICAL
+    assert open_cases() == [2]  # one to look into, however many scripts
+    answer(store, 2, Status.DISMISSED, who="ada", at=NOON, note="a test of ours")
+    assert level("ethminer", 0.98) is Level.OK
+    assert level("another miner", 0.99) is Level.CRITICAL
+    assert open_cases() == [3]
+    answer(store, 3, Status.CONFIRMED, who="ada", at=NOON)
+    assert level("a third", 0.99) is Level.CRITICAL
+    assert open_cases() == []
+
+
+def test_a_script_that_was_dismissed_stays_so_when_a_sign_is_found_in_it_later(store: Store) -> None:
+    script = frame({"script": "nodes.sh"})
+    for p in (0.7, 0.98):
+        [verdict] = judge(store, Workload(submission=look(cyber=p))).assess(
+            script, Stage.SUBMIT, past=Ledger(), at=NOON
+        )
+        if p == 0.7:
+            answer(store, 1, Status.DISMISSED, who="ada", at=NOON)
+    assert verdict.level is Level.OK
+
+
 def test_a_dismissed_case_is_silent_and_a_confirmed_one_is_not(store: Store) -> None:
     judged(store, cryptomining=0.97)
     answer(store, 1, Status.DISMISSED, who="ada", at=NOON, note="a benchmark")
@@ -137,13 +206,15 @@ def test_a_dismissed_case_is_silent_and_a_confirmed_one_is_not(store: Store) -> 
     assert len(list_cases(store, None)) == 2
 
 
-def test_a_broken_allow_list_is_said_and_nothing_is_made_up(store: Store, tmp_path: Path) -> None:
+def test_with_a_broken_allow_list_a_miner_is_as_rogue_as_ever(store: Store, tmp_path: Path) -> None:
     broken = tmp_path / "allow.toml"
     broken.write_text("[default]\nai = 1\n")
     verdict = judged(store, file=broken, cryptomining=0.97)
-    assert verdict.rogue is None
-    assert verdict.workload is not None
-    assert "line 2" in verdict.missing["rogue"]
+    assert verdict.level is Level.CRITICAL
+    assert verdict.rogue is not None
+    assert (verdict.rogue.rogue, verdict.rogue.case) == (True, "1")
+    assert "line 2" in verdict.missing["allow-list"]
+    assert judged(store, file=broken, ai=0.97).level is Level.OK
 
 
 def test_a_job_without_a_workload_has_no_rogue(store: Store) -> None:
@@ -151,20 +222,69 @@ def test_a_job_without_a_workload_has_no_rogue(store: Store) -> None:
     assert (verdict.rogue, verdict.missing) == (None, {})
 
 
-def test_a_sudden_change_is_a_hint_of_stolen_credentials(store: Store) -> None:
-    day = 86_400
-    before = frame(*({"job_id": n, "submit": NOON - 3 * day + n} for n in range(1, 31)))
-    judge(store, Workload(submission=look(cyber=0.1))).assess(before, Stage.SUBMIT, past=Ledger(), at=NOON)
-    hints = []
-    for number in range(8):
-        now = frame({"job_id": 100 + number, "submit": NOON + number})
-        [verdict] = judge(store, Workload(submission=look(cyber=0.9))).assess(
-            now, Stage.SUBMIT, past=Ledger(), at=NOON + number
+def hints_in(store: Store, *rounds: list[dict[str, object]]) -> list[tuple[str, Finding]]:
+    """The hints on ann's jobs, of which 30 were nothing special before; each round is judged, then stored."""
+    before = frame(*({"job_id": n, "submit": NOON - 3 * 86_400 + n} for n in range(1, 31)))
+    judge(store, Workload(submission=look(ai=0.1))).assess(before, Stage.SUBMIT, past=Ledger(), at=NOON)
+    found = []
+    for jobs in rounds:
+        verdicts = judge(store, Workload(submission=look(ai=0.9))).assess(
+            frame(*jobs), Stage.SUBMIT, past=Ledger(), at=NOON
         )
-        hints += [(number, finding) for finding in verdict.findings if finding.kind == "habit"]
-    [(number, hint)] = hints
-    assert (number, hint.level) == (4, Level.WARNING)
-    assert hint.text.startswith("ann never ran cyber in 30 screened jobs, and did 5 times within a day")
+        record(store, [stored(verdict) for verdict in verdicts])
+        found += [(v.job, finding) for v in verdicts for finding in v.findings if finding.kind == "habit"]
+    return found
+
+
+def stored(verdict: Verdict) -> StoredVerdict:
+    return StoredVerdict(
+        job=parse_key(verdict.job),
+        stage=verdict.stage,
+        seq=verdict.seq,
+        at=verdict.at,
+        level=str(verdict.level),
+        document=verdict.to_json(),
+    )
+
+
+def one(number: int, at: int = NOON) -> dict[str, object]:
+    return {"job_id": 100 + number, "submit": at}
+
+
+@pytest.mark.parametrize(
+    ("rounds", "first", "times"),
+    [
+        ([[one(n, NOON + n)] for n in range(8)], f"lab:104@{NOON + 4}", 5),
+        ([[one(n) for n in range(8)]], f"lab:100@{NOON}", 8),
+        ([[one(n) for n in range(3)], [one(n) for n in range(3, 6)], [one(6)]], f"lab:103@{NOON}", 6),
+        ([[one(n, NOON + 9 - n)] for n in range(9)], None, 0),
+        ([[{**one(0), "task": n} for n in range(40)], [one(9)]], f"lab:100_0@{NOON}", 40),
+    ],
+)
+def test_a_sudden_change_is_a_hint_of_stolen_credentials(
+    store: Store, rounds: list[list[dict[str, object]]], first: str | None, times: int
+) -> None:
+    hints = hints_in(store, *rounds)
+    if first is None:  # the newest came first: said with the next job
+        hints = hints_in(store, [one(50, NOON + 60)])
+        first, times = f"lab:150@{NOON + 60}", 10
+    [(job, hint)] = hints
+    assert (job, hint.level) == (first, Level.WARNING)
+    assert f"ann never ran ai in 30 screened jobs, and did {times} times within a day" in hint.text
+
+
+class Explainer(Speaker):
+    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+        return self.assess(job, past, stage=stage)[0]
+
+
+def test_an_explanation_keeps_the_hint(store: Store) -> None:
+    [(_, hint)] = hints_in(store, [one(n) for n in range(8)])
+    model = Model(Explainer(lambda row: Parts(workload=Workload(submission=look(ai=0.9)))), "7")
+    told = Judge({"workload": Seat({Stage.SUBMIT: model})}, None, RogueBook(AllowBook(store)))
+    for number, kept in ((0, [hint]), (1, [])):
+        verdict = told.explain(frame(one(number)), Stage.SUBMIT, past=Ledger(), at=NOON)
+        assert [finding for finding in verdict.findings if finding.kind == "habit"] == kept
 
 
 def test_answers_are_examples(store: Store, home: Home) -> None:
@@ -199,13 +319,15 @@ def test_a_deeper_look_reads_what_the_script_calls(store: Store, tmp_path: Path)
         found = [Evidence(line=line, operation="cryptomining")] if line else []
         return [Screening(operations={"cryptomining": 0.99 if line else 0.01}, evidence=found)]
 
-    class Past(Ledger):
+    class Scripted(Ledger):
         def script(self, digest: str) -> str | None:
             return "#!/bin/sh\nsh go.sh\n"
 
     jobs = frame({"script": "x", "work_dir": str(work), "uid": os.geteuid(), "gid": os.getegid()})
     shallow = Workload(submission=look(cryptomining=0.01))
-    [verdict] = judge(store, shallow, deeper=Deeper(screen)).assess(jobs, Stage.SUBMIT, past=Past(), at=NOON)
+    [verdict] = judge(store, shallow, deeper=Deeper(screen)).assess(
+        jobs, Stage.SUBMIT, past=Scripted(), at=NOON
+    )
     assert verdict.rogue is not None
     assert verdict.rogue.rogue
     assert f"line 2 calls {work}/go.sh, which speaks for cryptomining" in verdict.findings[0].evidence

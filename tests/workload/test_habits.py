@@ -11,14 +11,14 @@ def said(jobs: list[int], runs: list[int]) -> str | None:
     return habit("ann", "cyber", jobs=jobs, runs=runs, at=AT)
 
 
-def test_a_change_is_said_once_when_it_is_plain() -> None:
+def test_a_change_is_said_from_the_job_on_that_makes_it_plain() -> None:
     sentence = said(BEFORE + NOW, NOW)
     assert sentence == (
         "ann never ran cyber in 20 screened jobs, and did 5 times within a day: are these credentials in other hands?"
     )
     assert said(BEFORE + NOW[:-1], NOW[:-1]) is None
-    more = [*NOW, AT - 1]
-    assert said(BEFORE + more, more) is None
+    more = NOW + [AT] * 1000  # an array, all of it submitted in one second
+    assert "and did 1,005 times within a day" in str(said(BEFORE + more, more))
 
 
 def test_a_newcomer_has_no_habits_and_an_old_habit_is_no_change() -> None:

@@ -1,8 +1,10 @@
 """`tocsin allow`: who may run which operation, and who said so."""
 
 import getpass
+import re
 import time
-from datetime import tzinfo
+from datetime import datetime, timedelta, tzinfo
+from datetime import time as clock_time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["allow"]
 
 _KINDS = ("user", "account", "group")
+_INSTANT = re.compile(r":|^\s*now|midnight|^\s*\d{9,}\s*$", re.IGNORECASE | re.ASCII)
+"""A time that names more than its day, though it may be at midnight."""
 
 
 @click.group(invoke_without_command=True)
@@ -39,7 +43,9 @@ def allow(context: click.Context) -> None:
 @click.option("-A", "--account", metavar="ACCOUNT", help="Let this account.")
 @click.option("-g", "--group", metavar="GROUP", help="Let this group.")
 @click.option("--from", "since", metavar="TIME", help="Jobs submitted from then on [default: all].")
-@click.option("--until", metavar="TIME", help="Jobs submitted before then [default: for ever].")
+@click.option(
+    "--until", metavar="TIME", help="Jobs submitted before then; a day is included [default: for ever]."
+)
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is in the verdicts.")
 @options.as_json
 @click.pass_obj
@@ -65,11 +71,11 @@ def add(
     [(kind, name)] = named.items()
     zone, now = options.zone_of(context, None), int(time.time())
     grant = Grant(
-        operation=_operation(operation),
+        operation=_operation(context, operation),
         kind=Kind(kind),
         name=name,
         since=parse_time(since, zone, now) if since else None,
-        until=parse_time(until, zone, now) if until else None,
+        until=_until(until, zone, now) if until else None,
         reason=reason,
         granted_by=getpass.getuser(),
     )
@@ -97,7 +103,7 @@ def default(context: Context, operation: str, rule: str, reason: str, as_json: b
     """
     from tocsin.store.allow import Default, set_default
 
-    operation = _operation(operation)
+    operation = _operation(context, operation)
     with context.store() as store:
         number = set_default(
             store, operation, Default(rule), at=int(time.time()), who=getpass.getuser(), reason=reason
@@ -145,14 +151,13 @@ def remove(context: Context, number: int, as_json: bool) -> None:
 @click.pass_obj
 def list_(context: Context, everything: bool, listing: Listing) -> None:
     """List the rules and permissions that count, of the store and of the file."""
-    from tocsin.cli.judging import allow_book
-    from tocsin.judge.allow import DEFAULTS
+    from tocsin.cli.judging import allow_book, operations
 
     now = int(time.time())
     with context.store() as store:
         current = allow_book(context, store).current()
-    operations = sorted({*DEFAULTS, *current.defaults, *(grant.operation for grant in current.grants)})
-    rules = {operation: str(current.default(operation)) for operation in operations}
+    named = {*operations(context), *current.defaults, *(grant.operation for grant in current.grants)}
+    rules = {operation: str(current.default(operation)) for operation in sorted(named)}
     found = [grant for grant in current.grants if everything or grant.counts(now)]
     if listing.as_json:
         print_json({"default": rules, "allow": [_json(grant) for grant in found]})
@@ -172,7 +177,7 @@ def check(context: Context, file: str | None, as_json: bool) -> None:
 
     FILE, or the one that the settings name. A broken one is refused with its line and the reason; exit code 1.
     """
-    from tocsin.cli.judging import ALLOW_FILE
+    from tocsin.cli.judging import ALLOW_FILE, operations
     from tocsin.judge.allow_file import parse, read
 
     named = Path(file or context.settings.workload.allow_file or ALLOW_FILE)
@@ -180,7 +185,8 @@ def check(context: Context, file: str | None, as_json: bool) -> None:
         raise NotFound(
             f"there is no {named}, and the settings name no workload.allow_file; nothing is to be checked"
         )
-    defaults, found = parse(read(named), named, options.zone_of(context, None))
+    zone = options.zone_of(context, None)
+    defaults, found = parse(read(named), named, known=operations(context), zone=zone)
     if as_json:
         rules = {operation: str(rule) for operation, rule in defaults.items()}
         print_json({"file": str(named), "default": rules, "allow": [_json(grant) for grant in found]})
@@ -188,10 +194,24 @@ def check(context: Context, file: str | None, as_json: bool) -> None:
     click.echo(f"{named} is good: {count(len(defaults), 'rule')}, {count(len(found), 'permission')}")
 
 
-def _operation(text: str) -> str:
-    if not text.isascii() or not text.replace("_", "").replace("-", "").isalnum():
-        raise InputError(f'"{text}" is no name of an operation; write one such as ai, cyber or cryptomining')
+def _operation(context: Context, text: str) -> str:
+    from tocsin.cli.judging import operations
+    from tocsin.judge.allow_file import why_unknown
+
+    if why := why_unknown(text, operations(context)):
+        raise InputError(why)
     return text
+
+
+def _until(text: str, zone: tzinfo, now: int) -> int:
+    """The instant at which it ends; a day, which has no clock, is included as in the file."""
+    from tocsin.cli.times import parse_time
+
+    end = parse_time(text, zone, now)
+    day = datetime.fromtimestamp(end, zone)
+    if day.time() != clock_time() or _INSTANT.search(text):
+        return end
+    return int(datetime.combine(day.date() + timedelta(days=1), clock_time(), zone).timestamp())
 
 
 def _warn_if_pointless(context: Context, store: Any, operation: str) -> None:

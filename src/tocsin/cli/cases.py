@@ -18,7 +18,7 @@ __all__ = ["cases"]
 def cases(context: click.Context) -> None:
     """List cases and answer them.
 
-    An answered case never rings again for the same cause.
+    A dismissed case is silent from then on for what was dismissed; a confirmed one goes on ringing.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_)

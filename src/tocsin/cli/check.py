@@ -90,7 +90,7 @@ def check(
     Before it is submitted, and without running anything in it; - is standard input. Options of the submission may
     follow after --. Exit code: 0 fine, 1 warning, 2 critical, 3 unknown or error.
     """
-    from tocsin.judge.rehearsal import as_taken, job_of
+    from tocsin.judge.rehearsal import as_taken, in_group, job_of
     from tocsin.scripts.script import parse
     from tocsin.scripts.text import read
 
@@ -116,7 +116,7 @@ def check(
             known=known,
         )
         past, earlier = _past(context, store, job, machine, {str(job["script"][0]): text})
-        job = as_taken(job, machine, earlier)
+        job = in_group(as_taken(job, machine, earlier))
         verdict = seated_judge(context, store, past).explain(
             job, Stage.SUBMIT, past=past, at=int(time.time())
         )

@@ -3,10 +3,12 @@
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -20,10 +22,14 @@ if TYPE_CHECKING:
     from tocsin.workload.reading import Joined
     from tocsin.workload.screening import Screener
 
-__all__ = ["classify"]
+__all__ = ["classify", "rows_of"]
 
 CHUNK = 256
 """Scripts at a time: few enough that the first answer comes at once, many enough to be fast."""
+MOST_CHARACTERS = 16 * 1024**2
+"""Of the scripts that are held at a time."""
+WORTH_CHILDREN = 2000
+"""Scripts from which on child processes are faster than one: each takes as long to start as 400 take to screen."""
 
 
 @click.command()
@@ -52,15 +58,13 @@ def classify(
     Each of FILES, and every file below FOLDERS; - is standard input. Nothing in them is run. Operations are shown
     with their probability; one counts as seen from 50 % on.
     """
-    from tocsin.cli.judging import open_screener
-
-    screener = open_screener(context)
     refused: list[str] = []
     told = 0
 
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal told
-        for row in _answers(screener, _watched(_paths(files)), follow):
+        # standard input is this process's own
+        for row in _answers(_watched(_paths(files)), context, alone="-" in files, follow=follow):
             if "error" in row:
                 refused.append(row["error"])
             else:
@@ -92,13 +96,19 @@ def _paths(files: Iterable[str]) -> Iterator[str]:
                 below.sort()
                 for file in sorted(inside):
                     path = os.path.join(folder, file)  # noqa: PTH118  # a million of them: text is faster
-                    if stat.S_ISREG(os.lstat(path).st_mode):
+                    if _is_plain(path):
                         found = True
                         yield path
             if not found:
                 raise InputError(f'there is no file below the folder "{name}"')
         else:
             yield name
+
+
+def _is_plain(path: str) -> bool:
+    with suppress(OSError):  # it is gone since its folder was read
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    return False
 
 
 def _watched(paths: Iterator[str]) -> Iterator[str]:
@@ -113,27 +123,75 @@ def _watched(paths: Iterator[str]) -> Iterator[str]:
     click.echo("\r", nl=False, err=True)
 
 
-def _answers(screener: "Screener", paths: Iterator[str], follow: bool) -> Iterator[dict[str, Any]]:
-    while chunk := list(islice(paths, CHUNK)):
-        texts: dict[str, str] = {}
-        errors: dict[str, str] = {}
-        below: dict[str, Joined] = {}
-        for path in dict.fromkeys(chunk):
-            try:
-                text = _read(path)
-            except ScriptError as error:
-                errors[path] = str(error)
-                continue
-            if follow and path != "-":
-                below[path] = _followed(path, text)
-                text = below[path].text
-            texts[path] = text
-        screenings = dict(zip(texts, screener.screen(list(texts.values())), strict=True))
-        for path in dict.fromkeys(chunk):
-            if path in errors:
-                yield {"file": path, "error": errors[path]}
-            else:
-                yield _row(path, texts[path], screenings[path], below.get(path))
+def _answers(
+    paths: Iterator[str], context: Context, *, alone: bool, follow: bool
+) -> Iterator[dict[str, Any]]:
+    """The rows of these files, in order; of many by child processes, which say the same."""
+    from tocsin.cli.children import cores, shared_out
+    from tocsin.cli.judging import open_screener, screener_folder
+
+    first = list(islice(paths, WORTH_CHILDREN))
+    every = chain(first, paths)
+    if alone or cores() == 1 or len(first) < WORTH_CHILDREN:
+        yield from rows_of(every, open_screener(context), follow=follow)
+        return
+    chunks = iter(lambda: list(islice(every, CHUNK)), [])
+    for rows in shared_out(partial(_in_child, screener_folder(context), follow), chunks, cores()):
+        yield from rows
+
+
+def _in_child(folder: Path, follow: bool, paths: list[str]) -> list[dict[str, Any]]:
+    return list(rows_of(paths, _loaded(folder), follow=follow))
+
+
+@cache
+def _loaded(folder: Path) -> "Screener":
+    """Read once for a process."""
+    from tocsin.workload.screening import load_screener
+
+    return load_screener(folder)
+
+
+class _Taken(NamedTuple):
+    """A file as it was read; an empty text where it could not be."""
+
+    path: str
+    text: str = ""
+    below: "Joined | None" = None
+    error: str | None = None
+
+
+def rows_of(paths: Iterable[str], screener: "Screener", *, follow: bool) -> Iterator[dict[str, Any]]:
+    """One a file, in order. So many are read at a time as fit into a chunk and into memory."""
+    taken: list[_Taken] = []
+    room = MOST_CHARACTERS
+    for path in paths:
+        taken.append(one := _take(path, follow))
+        room -= len(one.text)
+        if len(taken) == CHUNK or room < 0:
+            yield from _screened(taken, screener)
+            taken, room = [], MOST_CHARACTERS
+    yield from _screened(taken, screener)
+
+
+def _take(path: str, follow: bool) -> _Taken:
+    try:
+        text = _read(path)
+    except ScriptError as error:
+        return _Taken(path, error=str(error))
+    if follow and path != "-":
+        below = _followed(path, text)
+        return _Taken(path, below.text, below)
+    return _Taken(path, text)
+
+
+def _screened(taken: Sequence[_Taken], screener: "Screener") -> Iterator[dict[str, Any]]:
+    screenings = iter(screener.screen([one.text for one in taken if one.error is None]))
+    for one in taken:
+        if one.error is None:
+            yield _row(one.path, one.text, next(screenings), one.below)
+        else:
+            yield {"file": one.path, "error": one.error}
 
 
 def _read(path: str) -> str:

@@ -43,8 +43,9 @@ def check(context: Context) -> None:
 
     _, lines = context.resolved
     for line in lines:
-        if line.name.endswith("_file") and line.value:
+        if line.secret and line.value:
             read_secret(Path(line.value))
+    _check_workload(context)
     for name, cluster in context.settings.cluster.items():
         options.zone_of(context, name)
         _check_cluster(name, cluster)
@@ -54,6 +55,20 @@ def check(context: Context) -> None:
         checked_address(context.settings.store.url)
     set_lines = [line for line in lines if line.origin != "default"]
     say(f"the settings are sound: {len(set_lines)} set, {len(lines) - len(set_lines)} at their defaults")
+
+
+def _check_workload(context: Context) -> None:
+    """The allow-list is read as a whole; the log need not be there yet, but its folder must."""
+    from tocsin.cli.judging import allow_file, operations
+    from tocsin.judge.allow_file import parse, read
+
+    if file := allow_file(context):
+        parse(read(file), file, known=operations(context), zone=options.zone_of(context, None))
+    log = context.settings.workload.log_file
+    if log and not Path(log).parent.is_dir():
+        raise SettingsError(
+            f'workload.log_file is "{log}", and there is no folder {Path(log).parent}; make it'
+        )
 
 
 def _check_cluster(name: str, cluster: ClusterSettings) -> None:

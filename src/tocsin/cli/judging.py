@@ -1,23 +1,36 @@
 """The judge as commands use it: every installed detector with its champion, and the cases of the store."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.cli import options
 from tocsin.cli.output import say
 from tocsin.cli.settings import Context
+from tocsin.core.errors import ModelError
 
 if TYPE_CHECKING:
     from tocsin.core.detector import Past
     from tocsin.judge.allow import AllowBook
     from tocsin.judge.deeper import Deeper
-    from tocsin.judge.judge import Judge
+    from tocsin.judge.judge import Judge, Seat
     from tocsin.judge.verdict_log import VerdictLog
     from tocsin.store.database import Store
     from tocsin.workload.screening import Screener
 
-__all__ = ["ALLOW_FILE", "allow_book", "open_screener", "seated_judge", "verdict_log"]
+__all__ = [
+    "ALLOW_FILE",
+    "allow_book",
+    "allow_file",
+    "champions",
+    "open_screener",
+    "operations",
+    "screener_folder",
+    "seated_judge",
+    "verdict_log",
+]
 
 ALLOW_FILE = Path("/etc/tocsin/allow.toml")
 
@@ -38,11 +51,33 @@ def seated_judge(
         say(f"note: {sentence}")
     if only is not None:
         detectors = {name: detector for name, detector in detectors.items() if name in only}
+    heard = seats(detectors, context.registry(), past)
+    if "workload" in heard:
+        heard["workload"] = _told_by_one(heard["workload"])
     return Judge(
-        seats(detectors, context.registry(), past),
+        heard,
         CaseBook(store, ROGUE_CASES),
         RogueBook(allow_book(context, store), _deeper(context)),
     )
+
+
+def champions(context: Context) -> dict[str, int]:
+    """When the champions of each detector last changed: cheap enough to be asked again and again."""
+    return {
+        path.parent.name: path.stat().st_mtime_ns for path in context.folder.models.glob("*/aliases.json")
+    }
+
+
+def _told_by_one(workload: "Seat") -> "Seat":
+    """A job's script is told by the same champion at its end as at its submission; a model knows only itself."""
+    from tocsin.core.stages import Stage
+    from tocsin.workload.detector import FittedEnd
+
+    first, last = workload.models.get(Stage.SUBMIT), workload.models.get(Stage.END)
+    if first is None or last is None or not isinstance(last.fitted, FittedEnd):
+        return workload
+    told = replace(last, fitted=last.fitted.heard_with(first.fitted))
+    return replace(workload, models={**workload.models, Stage.END: told})
 
 
 def _deeper(context: Context) -> "Deeper | None":
@@ -53,18 +88,31 @@ def _deeper(context: Context) -> "Deeper | None":
     return Deeper(open_screener(context).screen)
 
 
+def allow_file(context: Context) -> Path | None:
+    """The file of the allow-list; the one under /etc need not be there, one that is named must."""
+    named = context.settings.workload.allow_file
+    return Path(named) if named else ALLOW_FILE if ALLOW_FILE.exists() else None
+
+
+def operations(context: Context) -> set[str]:
+    """All that scripts may be told to be: shipped, or taught by the site, in service now or at another time."""
+    registry, found = context.registry(), set()
+    for version in registry.versions("workload"):
+        with suppress(ModelError):  # who uses it says what is wrong with it
+            found |= set((registry.card("workload", version).target or "").split(", "))
+    return found - {""}
+
+
 def allow_book(context: Context, store: "Store") -> "AllowBook":
-    """The allow-list of the settings; the one under /etc need not be there, one that is named must."""
+    """The allow-list of the settings."""
     from tocsin.judge.allow import AllowBook
 
-    named = context.settings.workload.allow_file
-    file = Path(named) if named else ALLOW_FILE if ALLOW_FILE.exists() else None
-    kept = context.folder.prepare().cache / "allow.toml"
     return AllowBook(
         store,
-        file,
-        kept=kept,
+        allow_file(context),
+        kept=context.folder.prepare().cache / "allow.toml",
         zone=options.zone_of(context, None),
+        operations=lambda: operations(context),
         say=lambda sentence: say(f"tocsin: {sentence}"),
     )
 
@@ -83,8 +131,13 @@ def verdict_log(context: Context) -> "VerdictLog | None":
 
 def open_screener(context: Context) -> "Screener":
     """The site's champion, or the weights that came with tocsin."""
-    from tocsin.core.stages import Stage
     from tocsin.workload.screening import load_screener
 
-    folder, _ = context.registry().open_verified("workload", stage=Stage.SUBMIT)
-    return load_screener(folder)
+    return load_screener(screener_folder(context))
+
+
+def screener_folder(context: Context) -> Path:
+    """Where that lies, its files found as they were written."""
+    from tocsin.core.stages import Stage
+
+    return context.registry().open_verified("workload", stage=Stage.SUBMIT)[0]

@@ -1,11 +1,13 @@
 """`tocsin screen`: the periodic mode, what the store's new jobs are and whether they may be that."""
 
+import fcntl
 import json
 import signal
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,10 +22,12 @@ from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
 
 if TYPE_CHECKING:
+    from tocsin.cli.retraining import Retraining
     from tocsin.core.detector import Past
     from tocsin.judge.judge import Judge
     from tocsin.judge.verdict_log import VerdictLog
     from tocsin.store.database import Store
+    from tocsin.watch.loop import Stop
 
 __all__ = ["screen"]
 
@@ -39,18 +43,24 @@ def screen(context: Context, every: float | None, everything: bool, as_json: boo
     """Screen the jobs in the store that are new.
 
     Those that have a script and were not screened yet, by `tocsin watch` or by this command; each once, however often
-    it is run. One line for each verdict that is not ok. Exit code 0 when all that was new is screened.
+    it is run. One line for each verdict that is not ok. What tells ended jobs by what they did is learned anew once a
+    day (workload.beta_days). Exit code 0 when all that was new is screened.
     """
+    from tocsin.cli.retraining import Retraining
     from tocsin.watch.loop import Stop
 
     with ExitStack() as stack:
         store = stack.enter_context(context.store())
+        if not stack.enter_context(_alone(context.folder.prepare().cache)):
+            say("another `tocsin screen` is at work on this store and screens what is new; this one ends")
+            return
         stop = stack.enter_context(Stop())
         stack.enter_context(stop.on_signals(signal.SIGTERM, signal.SIGINT))
         log = verdict_log(context)
         if log:
             stack.enter_context(log)
         judge = _judge(context, store)
+        retraining = stack.enter_context(Retraining(context, store))
         while True:
             done = rogue = 0
             while not stop.wait(0):
@@ -62,8 +72,30 @@ def screen(context: Context, every: float | None, everything: bool, as_json: boo
                     break
             if done or every is None:
                 say(f"{count(done, 'job')} screened, {rogue:,} rogue")
+            _retrain(retraining, stop, patient=every is None)
             if every is None or stop.wait(every):
                 return
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[bool]:
+    """Whether no other process is screening: two would tell each job twice."""
+    with (folder / "screen.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def _retrain(retraining: "Retraining", stop: "Stop", *, patient: bool) -> None:
+    """After the screenings, which are its labels; the patient wait for its end."""
+    sentence = retraining.look()
+    while patient and retraining.runs and not stop.wait(0.1):
+        sentence = retraining.look()
+    if sentence:
+        say(sentence)
 
 
 def _judge(context: Context, store: "Store") -> "Judge":

@@ -2,24 +2,21 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tocsin.cli import options
 from tocsin.cli.output import count, print_json, say
 from tocsin.cli.settings import Context
-from tocsin.core.errors import InputError, ModelError
+from tocsin.core.errors import InputError
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Mapping
 
-    from tocsin.store.database import Store
-    from tocsin.workload.execution import FittedExecution
+    from tocsin.learn.execution import KeptExecution
 
 __all__ = ["train"]
-
-DAY = 86_400
 
 
 @click.group()
@@ -31,10 +28,8 @@ def train() -> None:
 @click.option(
     "--days",
     type=click.FloatRange(min=0, min_open=True),
-    default=5.0,
-    show_default=True,
     metavar="N",
-    help="Jobs that ended in the last N days (the paper's alpha).",
+    help="Jobs that ended in the last N days (the paper's alpha) [default: workload.alpha_days, 5].",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
 @click.option("--promote/--no-promote", default=True, show_default=True, help="Put it in service.")
@@ -42,75 +37,96 @@ def train() -> None:
 @options.as_json
 @click.pass_obj
 def execution(
-    context: Context, days: float, seed: int, promote: bool, cluster: str | None, as_json: bool
+    context: Context, days: float | None, seed: int, promote: bool, cluster: str | None, as_json: bool
 ) -> None:
     """Train what tells an ended job by what it did.
 
-    On the jobs in the store, with what their scripts said as labels; answered cases count more than that.
+    On the jobs in the store, with what their scripts said as labels; answered cases count more than that. `tocsin
+    screen` and `tocsin watch` do it by themselves every day (workload.beta_days).
     """
-    from tocsin.workload.execution_training import execution_labels, train_execution
+    from tocsin.learn.execution import train_on_store
 
-    now = int(time.time())
     with context.store() as store:
-        from tocsin.judge.feedback import answered
-        from tocsin.store import screenings
-
-        jobs = _ended(store, cluster, since=now - round(days * DAY))
-        said = screenings.said(store, since=0)
-        labels = execution_labels(jobs, said, answered(store))
-    if not labels:
-        raise ModelError(
-            "no job in the store was screened by its script, so nothing is known to learn from; run: tocsin screen"
+        kept = train_on_store(
+            store,
+            context.registry(write=True),
+            now=int(time.time()),
+            alpha_days=context.settings.workload.alpha_days if days is None else days,
+            cluster=cluster,
+            seed=seed,
+            promote=promote,
         )
-    fitted: FittedExecution = train_execution(jobs, labels, now=now, alpha_days=days, seed=seed)
-    registry = context.registry(write=True)
-    version = registry.add("workload", fitted.save, fitted.card(created=now, data="the jobs in the store"))
-    if promote:
-        registry.promote("workload", version, why="trained by hand", at=now)
     if as_json:
-        print_json(
-            {
-                "version": version,
-                "jobs": fitted.rows,
-                "operations": {
-                    name: {"jobs": c.rows, "positive": c.positive} for name, c in fitted.operations.items()
-                },
-                "untrained": dict(fitted.untrained),
-                "in_service": promote,
-            }
-        )
+        print_json(_as_json(kept))
         return
-    for name, classifier in fitted.operations.items():
+    for name, classifier in kept.model.operations.items():
         click.echo(
             f"{name}: learned from {count(classifier.rows, 'job')}, {classifier.positive:,} of them are {name}"
         )
-    for name, why in fitted.untrained.items():
+        click.echo(f"  by {', '.join(classifier.features)}")
+        for why, features in _by_reason(classifier.dropped).items():
+            click.echo(f"  not by {', '.join(features)}: {why}")
+    for name, why in kept.model.untrained.items():
         say(f"{name} was not learned: {why}")
-    click.echo(f"version {version} is {'in service' if promote else 'kept, not in service'}")
+    click.echo(f"version {kept.version} is {'in service' if promote else 'kept, not in service'}")
 
 
-def _ended(store: "Store", cluster: str | None, *, since: int) -> "pl.DataFrame":
-    import polars as pl
+def _as_json(kept: "KeptExecution") -> dict[str, Any]:
+    return {
+        "version": kept.version,
+        "jobs": kept.model.rows,
+        "operations": {
+            name: {
+                "jobs": each.rows,
+                "positive": each.positive,
+                "features": list(each.features),
+                "dropped": dict(each.dropped),
+            }
+            for name, each in kept.model.operations.items()
+        },
+        "untrained": dict(kept.model.untrained),
+        "in_service": kept.in_service,
+    }
 
-    from tocsin.store.jobs import Filter, load
 
-    jobs = load(store, Filter(clusters=[cluster] if cluster else [], since=since))
-    return jobs.filter(pl.col("end") >= since, pl.col("outcome").is_not_null())
+def _by_reason(dropped: "Mapping[str, str]") -> dict[str, list[str]]:
+    """Features that are dropped for one reason together; a correlation is told with each."""
+    found: dict[str, list[str]] = {}
+    for name, why in dropped.items():
+        found.setdefault(why, []).append(name)
+    return found
 
 
 @train.command()
-@click.option("--operation", required=True, metavar="NAME", help="What the examples are examples of.")
+@click.option("--operation", metavar="NAME", help="What the examples are examples of.")
+@click.option("--data", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder of examples.")
 @click.option(
-    "--data", required=True, metavar="FOLDER", type=click.Path(path_type=Path), help="Folder of examples."
+    "--rules",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Instead: a TOML file of operations by their words; it takes the place of earlier rules.",
 )
 @click.option("--with-feedback", is_flag=True, help="Learn from confirmed and dismissed cases, too.")
 @options.as_json
 @click.pass_obj
-def workload(context: Context, operation: str, data: Path, with_feedback: bool, as_json: bool) -> None:
+def workload(
+    context: Context,
+    operation: str | None,
+    data: Path | None,
+    rules: Path | None,
+    with_feedback: bool,
+    as_json: bool,
+) -> None:
     """Train what tells an operation by the script.
 
-    FOLDER/yes holds scripts that are the operation, FOLDER/no scripts that are not.
+    FOLDER/yes holds scripts that are the operation, FOLDER/no scripts that are not. Or name an operation by rules: a table
+    [NAME] with words = [...] or phrases = [...] for each.
     """
+    if rules is not None and not (operation or data or with_feedback):
+        _ruled(context, rules, as_json)
+        return
+    if operation is None or data is None or rules is not None:
+        raise click.UsageError("name --operation and --data, or --rules alone")
     from tocsin.cli.judging import open_screener
     from tocsin.workload.training import operation_card, train_operation
 
@@ -142,3 +158,24 @@ def workload(context: Context, operation: str, data: Path, with_feedback: bool, 
     else:
         click.echo(f"{operation} is learned from {count(scripts, 'script')}; version {version} is in service")
         say("undo: tocsin models rollback workload --stage submit")
+
+
+def _ruled(context: Context, path: Path, as_json: bool) -> None:
+    """The screener in service with these rules."""
+    from tocsin.cli.judging import open_screener
+    from tocsin.workload.rules import read_rules
+    from tocsin.workload.screening import Screener
+    from tocsin.workload.training import operation_card
+
+    rules = read_rules(path)
+    screener = Screener(open_screener(context).panels, rules)
+    names = [rule.operation for rule in rules]
+    now, registry = int(time.time()), context.registry(write=True)
+    card = operation_card(screener, ", ".join(names), examples=0, created=now, data=path.name)
+    version = registry.add("workload", screener.save, card)
+    registry.promote("workload", version, why=f"rules of {path.name}", at=now)
+    if as_json:
+        print_json({"operations": names, "version": version})
+        return
+    click.echo(f"{', '.join(names)}: told by rule from now on; version {version} is in service")
+    say("undo: tocsin models rollback workload --stage submit")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tocsin.cli import options
-from tocsin.cli.judging import seated_judge, verdict_log
-from tocsin.cli.output import say
+from tocsin.cli.judging import champions, seated_judge, verdict_log
+from tocsin.cli.output import count, say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import ClusterError, InputError, StoreError
 from tocsin.core.verdict import Level, Verdict
@@ -60,6 +60,7 @@ def watch(
     One line for each verdict that is not ok, and every verdict in the store, once. It only watches: no job is held or
     changed. It may be stopped and killed at any time; what it missed is caught up with at the next start.
     """
+    from tocsin.cli.retraining import Retraining
     from tocsin.watch.loop import Stop, run
     from tocsin.watch.scripts import Scripts
     from tocsin.watch.watcher import Watcher
@@ -75,18 +76,30 @@ def watch(
         followed, clock = stack.enter_context(_demo(store, speed) if demo else _live(context, cluster))
         ledger, keep = stack.enter_context(_ledger(context, store, followed.name))
         scripts = Scripts(followed, folder) if settings.scripts or demo else None
-        watcher = Watcher(followed, store, seated_judge(context, store, ledger), ledger, scripts=scripts)
+        judge, seated = seated_judge(context, store, ledger), champions(context)
+        watcher = Watcher(followed, store, judge, ledger, scripts=scripts)
+        # made up jobs, and those of a single look, are nothing to learn from
+        retraining = None if demo or once else stack.enter_context(Retraining(context, store))
 
         log = verdict_log(context)
         if log:
             stack.enter_context(log)
+        told: set[object] = set()
 
         def tell(done: "Round") -> None:
+            nonlocal seated
+            if retraining and (sentence := retraining.look()):
+                say(sentence)
+            if (now := champions(context)) != seated:
+                judge.detectors, seated = seated_judge(context, store, ledger).detectors, now
+                say("other models are in service, and heard from now on")
             if log and (trouble := log.write(done.verdicts)):
                 _complain(trouble)
             for verdict in done.verdicts:
-                if everything or verdict.level is not Level.OK:
-                    click.echo(json.dumps(verdict.to_json()) if as_json else in_a_line(verdict))
+                if as_json and (everything or verdict.level is not Level.OK):
+                    click.echo(json.dumps(verdict.to_json()))
+                elif everything or (verdict.level is not Level.OK and not _told_before(verdict, told)):
+                    click.echo(in_a_line(verdict))
             keep()
 
         say(f"watching {followed.name}; nothing is held or changed")
@@ -94,12 +107,29 @@ def watch(
         run(watcher, clock, stop, interval=interval, tell=tell, say=_complain, once=once)
 
 
-def in_a_line(verdict: Verdict) -> str:
-    """The words first: what is wrong, then of which job and stage."""
-    said = [finding.text for finding in verdict.findings if finding.level is verdict.level]
+def in_a_line(verdict: Verdict, tasks: int = 1) -> str:
+    """The words first: what is wrong, then of which job and stage, and of how many tasks of an array beside it.
+
+    A hint of stolen credentials is in it, whatever else is worse: nobody would hear of it again.
+    """
+    from tocsin.judge.hints import HABIT
+
+    worst = verdict.level
+    said = [finding.text for finding in verdict.findings if finding.level is worst or finding.kind == HABIT]
     said = said or [f"{part}: {reason}" for part, reason in verdict.missing.items()] or ["nothing found"]
     late = ", late" if verdict.late else ""
-    return f"{verdict.level.upper()}: {'; '.join(said)} ({verdict.job}, {verdict.stage}{late})"
+    more = f", and {count(tasks - 1, 'more task')} of the array" if tasks > 1 else ""
+    return f"{worst.upper()}: {'; '.join(said)} ({verdict.job}, {verdict.stage}{late}{more})"
+
+
+def _told_before(verdict: Verdict, told: set[object]) -> bool:
+    """Whether it says only that nobody could look, and why, as another one said before: a detector without a model."""
+    if verdict.level is not Level.UNKNOWN or verdict.findings:
+        return False
+    reason = (verdict.stage, *verdict.missing.items())
+    known = reason in told
+    told.add(reason)
+    return known
 
 
 def _complain(sentence: str) -> None:

@@ -22,8 +22,9 @@ __all__ = [
 ]
 
 
-def _setting(default: Any, doc: str) -> Any:
-    return dataclasses.field(default=default, metadata={"doc": doc})
+def _setting(default: Any, doc: str, *, secret: bool = False) -> Any:
+    """`secret`: it names a file that holds one."""
+    return dataclasses.field(default=default, metadata={"doc": doc, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,9 @@ class ClusterSettings:
         "", "slurmrestd: http://host:6820 or unix:/path; empty: the client commands are used"
     )
     rest_user: str = _setting("", "user name sent to slurmrestd; empty: the user who runs tocsin")
-    rest_token_file: str = _setting("", "file with the user's token; empty: own tokens by `scontrol token`")
+    rest_token_file: str = _setting(
+        "", "file with the user's token; empty: own tokens by `scontrol token`", secret=True
+    )
     timeout: int = _setting(60, "seconds to wait for one answer of Slurm, or for the next word of a long one")
 
 
@@ -49,7 +52,7 @@ class StoreSettings:
     url: str = _setting(
         "", "sqlite:///path or postgresql://user@host/name; empty: tocsin.db in the home folder"
     )
-    password_file: str = _setting("", "file with the database password")
+    password_file: str = _setting("", "file with the database password", secret=True)
     keep_days: int = _setting(0, "days that `tocsin prune` keeps ended jobs; 0: for ever")
 
 
@@ -85,6 +88,11 @@ class WorkloadSettings:
     read_files: bool = _setting(
         False,
         "read the files that a script names (sourced, run, imported) as far as its submitter may read them",
+    )
+    alpha_days: int = _setting(5, "what ended jobs were is learned from those of so many last days")
+    beta_days: int = _setting(
+        1,
+        "after so many days `tocsin screen` and `tocsin watch` learn it anew; 0: only `tocsin train execution` does",
     )
 
 
@@ -122,6 +130,8 @@ class Line(NamedTuple):
     value: Any
     origin: str
     doc: str
+    secret: bool = False
+    """The value names a file that only its owner may read."""
 
 
 def resolve(layers: Sequence[Layer]) -> tuple[Settings, list[Line]]:
@@ -148,6 +158,7 @@ def resolve(layers: Sequence[Layer]) -> tuple[Settings, list[Line]]:
             getattr(value, f.name),
             origins.get(f"{section}.{f.name}", "default"),
             f.metadata["doc"],
+            f.metadata["secret"],
         )
         for section, value in sections
         for f in dataclasses.fields(value)

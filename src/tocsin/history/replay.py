@@ -19,7 +19,7 @@ from tocsin.core.units import UNLIMITED
 from tocsin.history import recipe
 from tocsin.history.nodes import NodeLog
 
-__all__ = ["Replay"]
+__all__ = ["READS", "Replay"]
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -96,6 +96,10 @@ class Replay:
 
 
 _FIELDS = list(dict.fromkeys(name for key in recipe.KEYS for name in key.fields))
+READS = tuple(
+    dict.fromkeys([*KEY, *_FIELDS, "start", "known_at", "outcome", "elapsed", "max_memory", "node_list"])
+)
+"""The fields of a log that are looked at: who reads a log from a store for this alone need read no others."""
 
 
 class _Columns:

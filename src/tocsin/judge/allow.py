@@ -1,6 +1,6 @@
 """The allow-list in force: the built-in rules, the store's and those of a file, of which the last good one counts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
@@ -21,6 +21,7 @@ DEFAULTS: Mapping[str, Default] = {
     "cyber": Default.LISTED,
 }
 """What holds until an operator says otherwise. An operation that a site adds itself is for listed ones only."""
+_BUILT_IN = "no good one is remembered, so the built-in rules hold, and what `tocsin allow` keeps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,10 @@ def _times(grant: Grant) -> str:
 
 
 class AllowBook:
-    """The rules of the store and of a file. A file that is broken is refused, and the last good one stays in force."""
+    """The rules of the store and of a file.
+
+    A file that is broken is refused, and the last good one stays in force; without one, the built-in rules do.
+    """
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class AllowBook:
         *,
         kept: Path | None = None,
         zone: tzinfo = UTC,
+        operations: Callable[[], Collection[str]] = lambda: DEFAULTS,
         say: Callable[[str], None] | None = None,
     ) -> None:
         self.store = store
@@ -90,16 +95,18 @@ class AllowBook:
         self.kept = kept
         """Where the last good file is copied to, so that it outlives this process."""
         self.zone = zone
+        self.operations = operations
+        """The names that a file may use: those that there are when it is read."""
+        self.trouble: str | None = None
+        """Why the file is not in force, where no good one is remembered either."""
         self._say = say
         self._seen: object = None
-        self._good: AllowList | None = AllowList() if file is None else None
-        self._trouble = ""
+        self._good: AllowList | None = None
 
     def current(self) -> AllowList:
-        """All that counts now; SettingsError where the file is broken and no good one is remembered."""
+        """All that counts now."""
         self._look()
-        if self._good is None:
-            raise SettingsError(self._trouble)
+        good = self._good or AllowList()
         stored = grants(self.store)
         rules = {
             grant.operation: Default(grant.name)
@@ -107,24 +114,25 @@ class AllowBook:
             if grant.kind is Kind.DEFAULT and grant.until is None
         }
         listed = [grant for grant in stored if grant.kind is not Kind.DEFAULT]
-        return AllowList({**rules, **self._good.defaults}, [*self._good.grants, *listed])
+        return AllowList({**rules, **good.defaults}, [*good.grants, *listed])
 
     def _look(self) -> None:
-        """Read the file again if it is another one than the last time."""
+        """Read the file again if it is another one than the last time, or if there are other operations."""
         if self.file is None:
             return
-        mark = _mark(self.file)
+        known = frozenset(self.operations())
+        mark = (_mark(self.file), known)
         if mark == self._seen:
             return
         self._seen = mark
         try:
             text = read(self.file)
-            self._good, self._trouble = AllowList(*parse(text, self.file, self.zone)), ""
+            self._good = AllowList(*parse(text, self.file, known=known, zone=self.zone))
+            self.trouble = None
         except SettingsError as error:
-            self._trouble = str(error)
-            if self._good is None:
-                self._good = self._remembered()
-            left = "the last good one stays in force" if self._good else "no good one is remembered"
+            self._good = self._good or self._remembered()
+            left = "the last good one stays in force" if self._good else _BUILT_IN
+            self.trouble = None if self._good else f"{error}; {left}"
             if self._say:
                 self._say(f"{error}; {left}")
             return
@@ -138,7 +146,7 @@ class AllowBook:
         if self.kept is None or self.file is None:
             return None
         try:
-            return AllowList(*parse(self.kept.read_text("utf-8"), self.file, self.zone))
+            return AllowList(*parse(self.kept.read_text("utf-8"), self.file, known=None, zone=self.zone))
         except (OSError, SettingsError, UnicodeDecodeError):
             return None
 

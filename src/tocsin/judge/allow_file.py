@@ -4,15 +4,17 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import SettingsError
 from tocsin.store.allow import Default, Grant, Kind
 
-__all__ = ["LARGEST", "WHO", "parse", "read"]
+__all__ = ["LARGEST", "WHO", "parse", "read", "why_unknown"]
 
 LARGEST = 1024**2
 """Bytes."""
@@ -39,8 +41,25 @@ def read(path: Path) -> str:
         raise SettingsError(f"the allow-list {path}, line {line}: not UTF-8; save it as UTF-8") from None
 
 
-def parse(text: str, path: Path, zone: tzinfo = UTC) -> tuple[dict[str, Default], list[Grant]]:
-    """The rules that a file has; anything odd is refused with its line. Dates are days of `zone`, the last one included."""
+def why_unknown(operation: str, known: Collection[str]) -> str | None:
+    """Why this is no operation, with the names that exist; a rule for one that nobody looks for would do nothing."""
+    if operation in known:
+        return None
+    near = get_close_matches(operation.lower(), known, 1)
+    guess = f"did you mean {near[0]}? " if near else ""
+    return (
+        f'"{operation}" is no operation; {guess}there are {", ".join(sorted(known))}, '
+        "and those that `tocsin train workload` teaches"
+    )
+
+
+def parse(
+    text: str, path: Path, *, known: Collection[str] | None, zone: tzinfo = UTC
+) -> tuple[dict[str, Default], list[Grant]]:
+    """The rules that a file has; anything odd is refused with its line.
+
+    `known` are the operations that there are; None: do not ask. Dates are days of `zone`, the last one included.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -61,12 +80,17 @@ def parse(text: str, path: Path, zone: tzinfo = UTC) -> tuple[dict[str, Default]
         raise places.wrong(None, "allow", "allow is no list of sections; write [[allow]] above each")
     defaults = {}
     for operation, word in rules.items():
+        if known is not None and (why := why_unknown(operation, known)):
+            raise places.wrong(None, operation, why)
         if word not in list(Default):
             raise places.wrong(
                 None, operation, f'{operation} is {word!r}; write "allowed", "listed" or "never"'
             )
         defaults[operation] = Default(word)
     found = [_grant(entry, number, places, zone) for number, entry in enumerate(listed)]
+    for number, grant in enumerate(found):
+        if known is not None and (why := why_unknown(grant.operation, known)):
+            raise places.wrong(number, "operation", why)
     return defaults, found
 
 

@@ -1,4 +1,4 @@
-"""Cases: what people are asked to look into, and their answers, which silence the same cause for ever."""
+"""Cases: what people are asked to look into, and what their answers silence."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +24,8 @@ class Heard:
     findings: Sequence[Finding]
     operations: Sequence[str] = ()
     """What it is, where that is against the rules."""
+    by_sign: bool = False
+    """Whether a sign in its script says so, and not a model's answer alone."""
 
 
 class Considered(NamedTuple):
@@ -75,7 +77,11 @@ class CaseBook:
                 if known is None:
                     known = {case.cause: case for case in kept.list_cases(self.store, None)}
                 cause = cause_of(finding, job, rule.subject)
-                case = known.get(cause)
+                if one.by_sign and rule.subject == OPERATIONS and job["script"]:
+                    case = _signed(known, cause, job["script"])
+                    cause = f"{cause}:{job['script']}"
+                else:
+                    case = known.get(cause)
                 if case is None and open_new:
                     case = self._open(cause, job, finding, at)
                     known[cause] = case
@@ -112,6 +118,21 @@ class CaseBook:
             level=Level.OK,
             text=f"{finding.text} (case {case.id} was {case.status} by {last.who}{note})",
         )
+
+
+def _signed(known: dict[str, Case], cause: str, script: str) -> Case | None:
+    """The case of a job whose script bears a sign: a dismissed one only of this very script, else any that stands.
+
+    So a false alarm that was dismissed is no licence, and many scripts of one user are still one case to look into.
+    """
+    plain = known.get(cause)
+    signed = [case for name, case in known.items() if name.startswith(f"{cause}:")]
+    for case in [*signed, plain] if plain else signed:
+        if case.status is Status.DISMISSED and case.document.get("script") == script:
+            return case
+    if plain and plain.status is Status.CONFIRMED:
+        return plain
+    return next((case for case in signed if case.status is not Status.DISMISSED), None)
 
 
 def answer(store: Store, number: int, status: Status, *, who: str, at: int, note: str = "") -> Case:

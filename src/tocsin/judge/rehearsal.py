@@ -1,6 +1,8 @@
 """A script that is not submitted yet as a job, so that it can be judged like one."""
 
+import grp
 import hashlib
+import pwd
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,12 +15,14 @@ from tocsin.core.machine import Machine, Partition
 from tocsin.scripts.script import Script
 from tocsin.scripts.text import encode
 
-__all__ = ["as_taken", "job_of"]
+__all__ = ["READS", "as_taken", "in_group", "job_of"]
 
 UNNUMBERED = 0
 """The id of a job that has none yet."""
-_OF_USER = ("uid", "gid", "group", "account", "qos")
-"""What Slurm knows of a user, and a script seldom says."""
+_OF_USER = ("uid", "gid", "group", "account", "qos", "partition")
+"""What Slurm knows of a user, and a script seldom says; the partition only where the cluster's default is not known."""
+READS = ("user", "submit", *_OF_USER)
+"""The fields of earlier jobs that are looked at."""
 _LATEST = 20
 
 
@@ -76,6 +80,22 @@ def as_taken(job: pl.DataFrame, machine: Machine | None, earlier: pl.DataFrame) 
     return job.with_columns(
         pl.lit(value, SCHEMA[name]).alias(name) for name, value in filled.items() if row[name] is None
     )
+
+
+def in_group(job: pl.DataFrame) -> pl.DataFrame:
+    """The job with the group that its user has on this host, where nothing tells another.
+
+    It is the user's first group: Slurm writes that one down, so it is the one that a permission must name.
+    """
+    row = job.row(0, named=True)
+    if row["group"] is not None:
+        return job
+    try:
+        gid = pwd.getpwnam(row["user"] or "").pw_gid if row["gid"] is None else row["gid"]
+        group = grp.getgrgid(gid).gr_name
+    except KeyError:  # a user of another host
+        return job
+    return job.with_columns(gid=pl.lit(gid, SCHEMA["gid"]), group=pl.lit(group, SCHEMA["group"]))
 
 
 def _of_user(earlier: pl.DataFrame) -> dict[str, Any]:

@@ -1,24 +1,22 @@
-"""Rogue: whether a job may be what it is, by the allow-list; and whether its user suddenly changed."""
+"""Rogue: whether a job may be what it is, by the allow-list."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tocsin.core.errors import SettingsError
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import SEEN_FROM, Finding, Level, Rogue, Screening, Workload
 from tocsin.judge.allow import AllowBook, AllowList
 from tocsin.judge.deeper import Deeper, Look
+from tocsin.judge.hints import Hints, said_of
 from tocsin.store import screenings
-from tocsin.store.allow import Default
 from tocsin.store.screenings import Screened
-from tocsin.workload.habits import habit
+from tocsin.workload.screening import SIGN_PROBABILITY
 
-__all__ = ["DETECTOR", "HABIT", "ROGUE", "Opinion", "RogueBook", "latest", "rogue_of"]
+__all__ = ["DETECTOR", "ROGUE", "Opinion", "RogueBook", "rogue_of", "silenced"]
 
 DETECTOR = "workload"
 ROGUE = "rogue"
-HABIT = "habit"
 _MOST_LINES = 5
 
 
@@ -29,6 +27,10 @@ class Opinion:
     workload: Workload | None = None
     rogue: Rogue | None = None
     findings: list[Finding] = field(default_factory=list)
+    permitted: Mapping[str, str] = field(default_factory=dict)
+    """Of the operations that were seen, those that it may be, each with the rule."""
+    by_sign: bool = False
+    """Whether it is rogue by a sign in its script, such as a pool's address, and not by a model's answer alone."""
     missing: str | None = None
 
 
@@ -62,21 +64,17 @@ class RogueBook:
         ]
         if remember and fresh:
             screenings.remember(self.allow.store, fresh)
-        try:
-            allowed = self.allow.current()
-        except SettingsError as error:
-            return [Opinion(w, missing=str(error) if w else None) for w in workloads]
+        allowed, hints = self.allow.current(), Hints(self.allow.store, rows)
         told = []
-        for row, look in zip(rows, looks, strict=True):
+        for row, key, look in zip(rows, keys, looks, strict=True):
             if look is None:
                 told.append(Opinion())
                 continue
-            workload = look.workload
-            rogue, finding = rogue_of(workload, row, allowed)
-            findings = [replace(finding, evidence=[*finding.evidence, *look.evidence])] if finding else []
-            if remember and stage is Stage.SUBMIT and row["user"]:
-                findings += self._habits(row, workload, allowed)
-            told.append(Opinion(workload, rogue, findings))
+            opinion = rogue_of(look.workload, row, allowed)
+            findings = [replace(each, evidence=[*each.evidence, *look.evidence]) for each in opinion.findings]
+            if stage is Stage.SUBMIT:
+                findings += hints.on(row, look.workload) if remember else said_of(self.allow.store, key)
+            told.append(replace(opinion, findings=findings, missing=self.allow.trouble))
         return told
 
     def _look(
@@ -88,52 +86,44 @@ class RogueBook:
         deep = self.deeper.look(row, workload, text) if self.deeper and text else None
         return deep or Look(workload, [])
 
-    def _habits(self, row: Mapping[str, Any], workload: Workload, allowed: AllowList) -> list[Finding]:
-        seen = [name for name, p in latest(workload).items() if p >= SEEN_FROM]
-        if not seen:
-            return []
-        user, at = row["user"], row["submit"]
-        past = screenings.past_of(self.allow.store, row["cluster"], user, until=at)
-        found = []
-        for name in seen:
-            sentence = habit(user, name, jobs=past.jobs, runs=past.runs.get(name, []), at=at)
-            if sentence:
-                harmless = allowed.default(name) is Default.ALLOWED
-                level = Level.OK if harmless else Level.WARNING
-                found.append(Finding(detector=DETECTOR, kind=HABIT, level=level, text=sentence))
-        return found
 
-
-def rogue_of(workload: Workload, job: Mapping[str, Any], allowed: AllowList) -> tuple[Rogue, Finding | None]:
+def rogue_of(workload: Workload, job: Mapping[str, Any], allowed: AllowList) -> Opinion:
     """Whether the job may be what it is, with the deciding rule; and the finding if it may not."""
-    probability = latest(workload)
+    probability = workload.operations
     seen = sorted((name for name, p in probability.items() if p >= SEEN_FROM), key=lambda n: -probability[n])
     rulings = {name: allowed.ruling(name, job) for name in seen}
     wrong = [name for name in seen if not rulings[name].allowed]
     deciding = wrong or seen
     rule = "; ".join(rulings[name].rule for name in deciding) or "no operation was seen that has a rule"
     rogue = Rogue(rogue=bool(wrong), operations=deciding, rule=rule, action="alarm" if wrong else "none")
+    permitted = {name: rulings[name].rule for name in seen if rulings[name].allowed}
     if not wrong:
-        return rogue, None
+        return Opinion(workload, rogue, permitted=permitted)
     worst = wrong[0]
     text = f"this is {' and '.join(wrong)} ({probability[worst]:.0%}), and {rule}"
     evidence = _evidence(workload, wrong)
-    score = probability[worst]
-    return rogue, Finding(
+    finding = Finding(
         detector=DETECTOR,
         kind=ROGUE,
         level=Level.CRITICAL,
         text=text,
-        score=score,
+        score=probability[worst],
         threshold=SEEN_FROM,
         evidence=evidence,
     )
+    by_script = workload.submission.operations if workload.submission else {}
+    by_sign = any(by_script.get(name, 0.0) >= SIGN_PROBABILITY for name in wrong)
+    return Opinion(workload, rogue, [finding], permitted, by_sign)
 
 
-def latest(workload: Workload) -> dict[str, float]:
-    """The operations of a job: what it did when it ran corrects what its script said."""
-    answers = (workload.submission, workload.execution)
-    return {name: p for answer in answers if answer for name, p in answer.operations.items()}
+def silenced(findings: Sequence[Finding], why: Mapping[str, str]) -> list[Finding]:
+    """The findings; what the detector warned of that may be, or was looked into, is still told and rings no more."""
+    return [
+        replace(finding, level=Level.OK, text=f"{finding.text} ({why[finding.kind]})")
+        if finding.detector == DETECTOR and finding.kind in why
+        else finding
+        for finding in findings
+    ]
 
 
 def _evidence(workload: Workload, operations: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -11,8 +12,10 @@ from tocsin.core.ids import JobKey
 from tocsin.core.intake import JobSource
 from tocsin.core.machine import Machine
 from tocsin.sources.commands import run
-from tocsin.sources.rest import SlurmRest
 from tocsin.sources.slurm_queue import QUEUE_ENV, queue_command, read_queue, separators
+
+if TYPE_CHECKING:
+    from tocsin.sources.rest import SlurmRest
 
 __all__ = ["SlurmCluster"]
 
@@ -27,7 +30,7 @@ class SlurmCluster:
         self,
         name: str,
         *,
-        rest: SlurmRest | None = None,
+        rest: "SlurmRest | None" = None,
         timeout: float = 60.0,
         run: Callable[..., bytes] = run,
     ) -> None:

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tocsin.core.errors import UnitError
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.units import parse_duration
-from tocsin.sources.rest import SlurmRest
 from tocsin.sources.slurm_values import ABSENT, MEGABYTE, gpus_in
+
+if TYPE_CHECKING:
+    from tocsin.sources.rest import SlurmRest
 
 __all__ = ["machine_from_rest", "machine_from_scontrol", "read_config", "read_nodes", "read_partitions"]
 
@@ -30,7 +33,7 @@ def machine_from_scontrol(cluster: str, run: Callable[[list[str]], bytes]) -> Ma
     )
 
 
-def machine_from_rest(cluster: str, rest: SlurmRest) -> Machine:
+def machine_from_rest(cluster: str, rest: "SlurmRest") -> Machine:
     nodes, partitions = rest.nodes(), rest.partitions()
     missing = dict(rest.served("slurm").adapter.missing)
     missing["max_array_size"] = "slurmrestd does not tell it; scontrol show config does"

@@ -8,11 +8,11 @@ process could then write in the midst of our transaction (sqlite.org/howtocorrup
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import polars as pl
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from tocsin.core.frames import SCHEMA
 from tocsin.store.tables import NO_TASK
@@ -77,7 +77,8 @@ def insert(connection: sa.Connection, table: sa.Table, frame: pl.DataFrame) -> N
 
 def insert_new(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> bool:
     """Add one row unless a unique key of the table has it already; whether it was added."""
-    into = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    # of PostgreSQL's dialect only where it is spoken: it takes longer to import than a small query to run
+    into = import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert
     statement = into(table).values(row).on_conflict_do_nothing().inline()
     return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount == 1
 

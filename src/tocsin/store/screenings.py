@@ -6,10 +6,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from tocsin.core.stages import Stage
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.store.bulk import insert_new
 from tocsin.store.database import Store
-from tocsin.store.tables import jobs, key_text, screenings
+from tocsin.store.tables import jobs, key_text, screenings, verdicts
 
 __all__ = ["Past", "Screened", "past_of", "remember", "said", "unscreened"]
 
@@ -71,8 +72,14 @@ def said(store: Store, *, since: int) -> dict[str, dict[str, float]]:
 
 
 def unscreened(store: Store, limit: int) -> list[dict[str, Any]]:
-    """The keys of the oldest jobs that have a script and were not screened yet."""
-    known = sa.exists().where(screenings.c.job == key_text())
+    """The keys of the oldest jobs that have a script and were not screened yet.
+
+    A screening whose verdict was never stored does not count, for whoever made it was stopped in between; unless the
+    script could not be read, which gives none.
+    """
+    judged = sa.exists().where(verdicts.c.job == screenings.c.job, verdicts.c.stage == str(Stage.SUBMIT))
+    unread = sa.cast(screenings.c.operations, sa.Text) == "{}"
+    known = sa.exists().where(screenings.c.job == key_text(), sa.or_(judged, unread))
     query = (
         sa.select(jobs.c.cluster, jobs.c.job_id, jobs.c.task, jobs.c.submit)
         .where(jobs.c.script.is_not(None), sa.not_(known))

@@ -10,9 +10,9 @@ from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
 from tocsin.store.bulk import insert_new
 from tocsin.store.database import Store
-from tocsin.store.tables import outbox, verdicts
+from tocsin.store.tables import outbox, screenings, verdicts
 
-__all__ = ["Message", "StoredVerdict", "acknowledge", "of_job", "record", "waiting"]
+__all__ = ["Message", "StoredVerdict", "acknowledge", "findings_of", "of_job", "record", "waiting"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,26 @@ def of_job(store: Store, job: JobKey) -> list[StoredVerdict]:
         )
         for row in rows
     ]
+
+
+def findings_of(
+    store: Store, kind: str, *, job: str | None = None, user: tuple[str, str] | None = None, since: int = 0
+) -> list[dict[str, Any]]:
+    """The findings of a kind, as JSON, in the verdicts on a job or on a user's (cluster, user) screened jobs.
+
+    Of a user, only jobs that were submitted at the instant `since` or later.
+    """
+    # Few verdicts have the finding, so the database finds those; which other words hold this one is seen below.
+    query = sa.select(verdicts.c.document).where(sa.cast(verdicts.c.document, sa.Text).contains(f'"{kind}"'))
+    if job is not None:
+        query = query.where(verdicts.c.job == job)
+    if user is not None:
+        query = query.join(screenings, screenings.c.job == verdicts.c.job).where(
+            screenings.c.cluster == user[0], screenings.c.user == user[1], screenings.c.submit >= since
+        )
+    with store.reading() as connection:
+        documents = connection.execute(query.order_by(verdicts.c.id)).scalars().all()
+    return [finding for document in documents for finding in document["findings"] if finding["kind"] == kind]
 
 
 def waiting(store: Store, sink: str, limit: int = 1000) -> list[Message]:

@@ -1,7 +1,7 @@
 """The detector `workload`: what a job is, by its script at submission and by what it did at its end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -48,7 +48,7 @@ class FittedScreening:
 
 @dataclass(frozen=True, slots=True)
 class FittedEnd:
-    """What jobs are by what they did, at their end; what their scripts say to the shipped weights is kept beside it."""
+    """What jobs are by what they did, at their end; what their scripts say to the screener is kept beside it."""
 
     execution: FittedExecution
     screener: Screener
@@ -68,6 +68,12 @@ class FittedEnd:
 
     def save(self, folder: Path) -> None:
         self.execution.save(folder)
+
+    def heard_with(self, submission: Fitted) -> "FittedEnd":
+        """The same, with scripts told by the model that tells them at submission: a site's champion, where it has one."""
+        return (
+            replace(self, screener=submission.screener) if isinstance(submission, FittedScreening) else self
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ def _both(submission: Screening | str, execution: Screening | None, missing: str
 def _findings(workload: Workload) -> list[Finding]:
     """Misuse by the latest answer: what a job did corrects what its script said."""
     did = workload.execution.operations if workload.execution else {}
-    seen = {**(workload.submission.operations if workload.submission else {}), **did}
+    seen = workload.operations
     evidence = workload.submission.evidence if workload.submission else []
     return [
         Finding(

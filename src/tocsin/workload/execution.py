@@ -16,6 +16,7 @@ from tocsin.core.verdict import Screening
 from tocsin.models.calibration import Calibrator, calibrator_from_json
 from tocsin.models.cards import Card, Window
 from tocsin.models.engines import Booster, Floats, engine
+from tocsin.models.files import read_document
 from tocsin.models.metrics import Metric
 from tocsin.workload.execution_features import RATIOS, candidates, counters, matrix
 
@@ -166,12 +167,7 @@ def load_execution(folder: Path, *, threads: int = 1) -> FittedExecution:
     """What `save` wrote; anything else is refused with the file's name."""
     path = folder / FILE
     again = "restore it from a backup or train again: tocsin train execution"
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {again}") from None
-    if not isinstance(document, dict) or document.get("version") != VERSION:
-        raise ModelError(f"{path} is not of version {VERSION}; {again}")
+    document = read_document(path, version=VERSION, again=again)
     try:
         return FittedExecution(
             operations={

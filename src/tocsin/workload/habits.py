@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["LATELY", "LEAST_BEFORE", "LEAST_LATELY", "habit"]
+__all__ = ["LATELY", "LEAST_BEFORE", "LEAST_LATELY", "habit", "opening"]
 
 LATELY = 86_400
 """Seconds before a job that count as now."""
@@ -12,8 +12,13 @@ LEAST_LATELY = 5
 """One job of another kind is an experiment; so many within a day are a change. Our choice, too."""
 
 
+def opening(user: str, operation: str) -> str:
+    """How the sentence begins, whatever it counts."""
+    return f"{user} never ran {operation} in "
+
+
 def habit(user: str, operation: str, *, jobs: Sequence[int], runs: Sequence[int], at: int) -> str | None:
-    """The sentence, for the job that makes the change plain; None for every other.
+    """The sentence, from the job on that makes the change plain; to say it once is the caller's business.
 
     `jobs` are the submissions of the user's screened jobs, `runs` those that were this operation; the job at hand,
     submitted at `at`, is among both. What came after it is not looked at.
@@ -21,9 +26,9 @@ def habit(user: str, operation: str, *, jobs: Sequence[int], runs: Sequence[int]
     before = sum(submit < at - LATELY for submit in jobs)
     earlier = sum(submit < at - LATELY for submit in runs)
     lately = sum(at - LATELY <= submit <= at for submit in runs)
-    if before < LEAST_BEFORE or earlier or lately != LEAST_LATELY:
+    if before < LEAST_BEFORE or earlier or lately < LEAST_LATELY:
         return None
     return (
-        f"{user} never ran {operation} in {before:,} screened jobs, and did {lately} times within a day: "
+        f"{opening(user, operation)}{before:,} screened jobs, and did {lately:,} times within a day: "
         "are these credentials in other hands?"
     )

@@ -1,0 +1,67 @@
+"""A training of the execution-time models on the jobs in the store, kept in the registry with its card."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tocsin.core.errors import ModelError
+from tocsin.core.stages import Stage
+from tocsin.judge.feedback import answered
+from tocsin.models.registry import BUILTIN, Registry
+from tocsin.models.splits import DAY
+from tocsin.store import screenings
+from tocsin.store.database import Store
+from tocsin.store.jobs import Filter, load
+from tocsin.workload.execution import FittedExecution
+from tocsin.workload.execution_training import ALPHA_DAYS, due, execution_labels, train_execution
+
+__all__ = ["KeptExecution", "execution_is_due", "train_on_store"]
+
+_DETECTOR = "workload"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptExecution:
+    """The models and the version that they became."""
+
+    version: str
+    model: FittedExecution
+    in_service: bool
+
+
+def train_on_store(
+    store: Store,
+    registry: Registry,
+    *,
+    now: int,
+    alpha_days: float = ALPHA_DAYS,
+    cluster: str | None = None,
+    seed: int = 0,
+    promote: bool = True,
+    why: str = "trained by hand",
+) -> KeptExecution:
+    """Learn from the jobs that ended in the last α days; their scripts' screenings are labels, and people's answers."""
+    since = now - round(alpha_days * DAY)
+    jobs = load(store, Filter(clusters=[cluster] if cluster else [], since=since))
+    jobs = jobs.filter(pl.col("end") >= since, pl.col("outcome").is_not_null())
+    first = jobs["submit"].min()
+    said = screenings.said(store, since=int(first)) if first is not None else {}  # type: ignore[arg-type]  # an instant
+    labels = execution_labels(jobs, said, answered(store))
+    if not labels:
+        raise ModelError(
+            f"no job that ended in the last {alpha_days:g} days was screened by its script, so nothing is known to learn "
+            "from; run: tocsin screen"
+        )
+    fitted = train_execution(jobs, labels, now=now, alpha_days=alpha_days, seed=seed)
+    version = registry.add(_DETECTOR, fitted.save, fitted.card(created=now, data="the jobs in the store"))
+    if promote:
+        registry.promote(_DETECTOR, version, why=why, at=now)
+    return KeptExecution(version, fitted, promote)
+
+
+def execution_is_due(registry: Registry, *, now: int, beta_days: float) -> bool:
+    """Whether the last training is β days ago or was never; one that is not in service counts, too."""
+    newest_first = reversed([one for one in registry.versions(_DETECTOR) if one != BUILTIN])
+    cards = (registry.card(_DETECTOR, one) for one in newest_first)
+    trained = next((card.created for card in cards if card.stage is Stage.END), None)
+    return due(trained, now=now, beta_days=beta_days)

@@ -1,0 +1,103 @@
+"""A site teaches an operation of its own, people answer cases, and the next training has heard them."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from tests.cli.conftest import Tocsin
+from tests.store.examples import SUBMIT, frame
+from tests.workload.test_execution import NOW, stream
+from tests.workload.test_screening import examples
+from tocsin.cli.judging import seated_judge
+from tocsin.cli.settings import Context
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import SEEN_FROM
+from tocsin.history.replay import Replay
+from tocsin.store.database import open_store
+from tocsin.store.home import Home
+from tocsin.store.jobs import upsert
+from tocsin.store.scriptfiles import keep_script
+from tocsin.workload.execution_training import train_execution
+
+FILM = "#!/bin/bash\nmodule load gcc\nblender -b film.blend -f 1\n"
+GAMES = "#!/bin/bash\nblender -b test.blend --benchmark-of-the-weekly-check node7\n"
+
+
+def probability(tocsin: Tocsin, script: Path, text: str) -> float:
+    script.write_text(text)
+    row = json.loads(tocsin("classify", script, "--jsonl").out)
+    return float(row["operations"]["rendering"])
+
+
+def test_a_confirmed_and_a_dismissed_case_change_the_model(tocsin: Tocsin, tmp_path: Path) -> None:
+    data, script = examples(tmp_path / "data"), tmp_path / "job.sh"
+    teach = ("train", "workload", "--operation", "rendering", "--data", data)
+    assert tocsin(*teach).code == 0
+    before = probability(tocsin, script, FILM), probability(tocsin, script, GAMES)
+    assert min(before) >= SEEN_FROM
+    home = Home(tmp_path / "home")
+    with open_store(home.url) as store:
+        kept = [keep_script(home.scripts, text) for text in (FILM, GAMES)]
+        upsert(
+            store,
+            frame(*({"job_id": n, "user": f"u{n}", "script": digest} for n, digest in enumerate(kept, 1))),
+        )
+    assert tocsin("screen").err == "2 jobs screened, 2 rogue\n"  # an operation of a site is for listed ones
+    tocsin("cases", "confirm", 1)
+    assert "1 answered case of rendering is learned from" in tocsin(*teach, "--with-feedback").err
+    assert probability(tocsin, script, FILM) > before[0]
+    tocsin("cases", "dismiss", 2, "--note", "the weekly check of the nodes")
+    said = tocsin(*teach, "--with-feedback", "--json")
+    assert json.loads(said.out)["answered"] == 2
+    assert "2 answered cases of rendering are learned from" in said.err
+    after = probability(tocsin, script, FILM), probability(tocsin, script, GAMES)
+    assert after[0] >= SEEN_FROM > after[1]
+    (home.scripts / kept[1]).unlink()
+    assert "1 answered case cannot be: the script was pruned" in tocsin(*teach, "--with-feedback").err
+    assert probability(tocsin, script, GAMES) >= SEEN_FROM  # without the answer it is as before
+
+
+def test_at_its_end_a_script_is_told_by_the_champion_that_told_it_at_submission(
+    tocsin: Tocsin, tmp_path: Path
+) -> None:
+    data = examples(tmp_path / "data")
+    assert tocsin("train", "workload", "--operation", "cyber", "--data", data).code == 0
+    context = Context(home=str(tmp_path / "home"), environ={"HOME": str(tmp_path)})
+    jobs, mining = stream(200)
+    fitted = train_execution(jobs, {"cryptomining": mining}, now=NOW, rehearse=False)
+    registry = context.registry(write=True)
+    registry.promote("workload", registry.add("workload", fitted.save, fitted.card(created=NOW)))
+    job = jobs.head(1).with_columns(script=pl.lit("film"), submit=pl.lit(SUBMIT))
+    past = Replay(job, scripts={"film": FILM}.get)
+    with context.store() as store:
+        judge = seated_judge(context, store, past)
+        told = [judge.explain(job, stage, past=past, at=NOW) for stage in (Stage.SUBMIT, Stage.END)]
+    first, last = (verdict.workload for verdict in told)
+    assert first is not None
+    assert last is not None
+    assert first.submission is not None
+    assert (
+        first.submission.operations["cyber"] >= SEEN_FROM
+    )  # what the site taught; the shipped weights see nothing
+    assert last.submission == first.submission
+    assert last.execution is not None
+    assert [finding.kind for finding in told[1].findings if finding.kind == "cyber"] == ["cyber"]
+
+
+def test_a_rule_file_names_an_operation_by_its_words(tocsin: Tocsin, tmp_path: Path) -> None:
+    rules, script = tmp_path / "rules.toml", tmp_path / "job.sh"
+    rules.write_text('[rendering]\nwords = ["blender"]\nphrases = ["--render-frames"]\n')
+    script.write_text("#!/bin/bash\nsrun blender -b scene.blend -a\n")
+    said = tocsin("train", "workload", "--rules", rules)
+    assert said.code == 0
+    assert said.out.startswith("rendering: told by rule from now on")
+    [line] = tocsin("classify", script, "--jsonl").out.splitlines()
+    told = json.loads(line)
+    assert told["operations"]["rendering"] > 0.9
+    assert {"line": 2, "operation": "rendering"}.items() <= told["evidence"][0].items()
+    rules.write_text("[Rendering]\nwords = []\n")
+    refused = tocsin("train", "workload", "--rules", rules)
+    assert refused.code == 1
+    assert "Rendering" in refused.err
+    assert tocsin("train", "workload", "--rules", rules, "--operation", "x").code == 2

@@ -1,0 +1,129 @@
+"""What tells ended jobs by what they did: learned by hand, and anew every β days by `tocsin screen`."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tocsin
+from tests.cli.screeners import by_signs
+from tests.store.examples import frame
+from tocsin.cli.retraining import Retraining
+from tocsin.cli.settings import Context
+from tocsin.core.stages import Stage
+from tocsin.models.registry import Registry
+from tocsin.store.database import open_store
+from tocsin.store.home import Home
+from tocsin.store.jobs import upsert
+from tocsin.store.scriptfiles import keep_script
+
+__all__ = ["by_signs"]
+
+pytestmark = pytest.mark.usefixtures("by_signs")
+
+DAY = 86_400
+MINER = "#!/bin/bash\n./gcc -o stratum+tcp://any.example:3333 -u me &\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Jobs that ended within the last day; the miners, one in three, draw more power."""
+    made = Home(tmp_path / "home").prepare()
+    digests = [keep_script(made.scripts, "srun ./a.out\n"), keep_script(made.scripts, MINER)]
+    now = int(time.time())
+    rows = [
+        {
+            "job_id": n,
+            "user": f"u{n % 7}",
+            "script": digests[n % 3 == 0],
+            "submit": now - 90_000 + 100 * n,
+            "start": now - 89_000 + 100 * n,
+            "end": now - 88_000 + 100 * n,
+            "known_at": now - 88_000 + 100 * n,
+            "outcome": "completed",
+            "state": "COMPLETED",
+            "elapsed": 1000,
+            "cpu_seconds": 990 if n % 3 == 0 else 400 + n,
+            "energy": 900.0 + n if n % 3 == 0 else 300.0 + n,
+            "power": (900.0 + n if n % 3 == 0 else 300.0 + n) / 1000,
+            "alloc_cpus": 4,
+        }
+        for n in range(1, 301)
+    ]
+    with open_store(made.url) as store:
+        upsert(store, frame(*rows))
+    return made
+
+
+def test_what_was_screened_trains_what_tells_by_deeds(
+    tocsin: Tocsin, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOCSIN_WORKLOAD__BETA_DAYS", "0")
+    refused = tocsin("train", "execution")
+    assert (refused.code, "run: tocsin screen" in refused.err) == (1, True)
+    assert tocsin("screen").err == "300 jobs screened, 100 rogue\n"  # with 0, it learns nothing by itself
+    said = tocsin("train", "execution", "--json")
+    assert said.code == 0, said.err
+    trained = json.loads(said.out)
+    mining = trained["operations"]["cryptomining"]
+    assert (mining["jobs"], mining["positive"], trained["in_service"]) == (300, 100, True)
+    assert mining["dropped"]["power"] == "is the same as energy, or proportional to it"
+    assert "cyber" in trained["untrained"]
+    told = tocsin("train", "execution", "--no-promote")
+    assert re.search("^  not by .*flops.*: is known of no job$", told.out, re.MULTILINE)
+    assert "  not by power: is the same as energy, or proportional to it\n" in told.out
+    assert "version 2 is kept, not in service" in told.out
+    assert "cyber was not learned" in told.err
+
+
+def test_screen_learns_anew_when_a_day_is_over(tocsin: Tocsin, home: Home, tmp_path: Path) -> None:
+    said = tocsin("screen")
+    assert said.err == (
+        "300 jobs screened, 100 rogue\nlearned anew what ended jobs were (cryptomining): workload 1 is in service\n"
+    )
+    assert tocsin("screen").err == "0 jobs screened, 0 rogue\n"  # it is not due again
+    registry = Registry(home.models)
+    card = registry.card("workload", "1")
+    assert (card.stage, card.rows, card.promotions[0].why) == (
+        Stage.END,
+        300,
+        "retrained (workload.beta_days)",
+    )
+    context = Context(home=str(home.root), environ={"HOME": str(tmp_path)})
+    with open_store(home.url) as store, Retraining(context, store) as retraining:
+        later = card.created + DAY
+        assert outcome(retraining, later - 1) is None
+        sentence = "learned anew what ended jobs were (cryptomining): workload 2 is in service"
+        assert outcome(retraining, later) == sentence
+    assert registry.champion("workload", Stage.END) == "2"
+
+
+def test_one_that_cannot_learn_says_so_and_is_not_tried_every_minute(
+    tocsin: Tocsin, home: Home, tmp_path: Path
+) -> None:
+    tocsin("screen")
+    now = int(time.time())
+    plain = {"script": keep_script(home.scripts, "srun ./a.out\n"), "outcome": "completed", "energy": 5.0}
+    times = {"submit": now - 500, "start": now - 400, "end": now - 300, "known_at": now - 240}
+    with open_store(home.url) as store:
+        upsert(store, frame(*({"job_id": 1000 + n, **plain, **times} for n in range(20))))
+    tocsin("screen")
+    context = Context(home=str(home.root), environ={"HOME": str(tmp_path)})
+    with open_store(home.url) as store, Retraining(context, store) as retraining:
+        later = now - 1000 + 5 * DAY  # all miners ended before these five days
+        sentence = outcome(retraining, later)
+        assert sentence is not None
+        assert sentence.startswith("what ended jobs were could not be learned anew: 0 of the 20 jobs")
+        assert outcome(retraining, later + 60) is None
+    assert Registry(home.models).champion("workload", Stage.END) == "1"  # it stays, though it is old
+
+
+def outcome(retraining: Retraining, now: int) -> str | None:
+    """What it says in the end, if it is due."""
+    assert retraining.look(now) is None
+    if retraining._child is None:
+        return None
+    assert retraining._child.line.poll(60)
+    return retraining.look(now)

@@ -1,0 +1,69 @@
+"""A script as the job that Slurm would take it for: what it does not say is filled in, what it says stays."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.store.examples import SUBMIT, frame
+from tocsin.core.machine import Machine, Partition
+from tocsin.judge.rehearsal import as_taken, job_of
+from tocsin.scripts.script import parse
+
+GB = 1024**3
+MACHINE = Machine(
+    cluster="lab",
+    partitions=(
+        Partition(name="long", max_time=9000, default_memory_per_cpu=2 * GB),
+        Partition(name="short", default=True, max_time=600, default_time=60, default_memory_per_node=5 * GB),
+    ),
+)
+NOBODY = frame({}).clear()
+
+
+def taken(
+    *directives: str, machine: Machine | None = MACHINE, earlier: pl.DataFrame = NOBODY
+) -> dict[str, Any]:
+    text = "\n".join(["#!/bin/bash", *(f"#SBATCH {one}" for one in directives), "srun ./a.out", ""])
+    job = job_of(parse(text), cluster="lab", user="ann", at=SUBMIT)
+    return as_taken(job, machine, earlier).row(0, named=True)
+
+
+def test_a_silent_script_gets_the_default_partition_and_its_defaults() -> None:
+    job = taken()
+    assert (job["partition"], job["time_limit"], job["req_memory"]) == ("short", 60, 5 * GB)
+    assert (job["req_nodes"], job["req_cpus"], job["req_gpus"]) == (1, 1, 0)
+
+
+def test_what_the_script_says_stays() -> None:
+    job = taken("--partition=short", "--time=5", "--mem=1G", "--nodes=2", "--ntasks=6", "--gres=gpu:2")
+    assert (job["partition"], job["time_limit"], job["req_memory"]) == ("short", 300, GB)
+    assert (job["req_nodes"], job["req_cpus"]) == (2, 6)
+    assert job["req_gpus"] != 0  # it asks for some; how many, the request tells or nobody
+
+
+def test_memory_by_the_cpu_is_counted_for_a_node_and_a_time_is_the_partitions_longest() -> None:
+    job = taken("-p long", "-N 2", "-n 3", "-c 2")
+    assert (job["time_limit"], job["req_cpus"]) == (9000, 6)
+    assert job["req_memory"] == 3 * 2 * GB  # three of the six CPUs on each node
+
+
+@pytest.mark.parametrize("machine", [None, Machine(cluster="lab")])
+def test_of_an_unknown_machine_nothing_is_made_up(machine: Machine | None) -> None:
+    job = taken(machine=machine)
+    assert (job["partition"], job["time_limit"], job["req_memory"]) == (None, None, None)
+    assert taken("-p elsewhere")["time_limit"] is None
+
+
+def test_what_belongs_to_the_user_is_taken_over_where_the_latest_jobs_agree() -> None:
+    def submitted(number: int, **more: Any) -> dict[str, Any]:
+        return {"job_id": number, "submit": SUBMIT - 1000 + number, "user": "ann", "uid": 7, **more}
+
+    latest = [submitted(n, account="chem", qos=("a", "b")[n % 2]) for n in range(10, 30)]
+    others = [
+        submitted(1, account="old"),  # before the last twenty
+        {"job_id": 99, "submit": SUBMIT - 1, "user": "bob", "account": "bio", "uid": 8},
+    ]
+    job = taken(earlier=frame(*latest, *others))
+    assert (job["account"], job["uid"], job["qos"]) == ("chem", 7, None)
+    assert taken("-A maths", earlier=frame(*latest))["account"] == "maths"
