@@ -50,7 +50,9 @@ def _await_writer(pipe: int, path: Path) -> None:
     waiting = select.poll()
     waiting.register(pipe, select.POLLIN)
     if not waiting.poll(PATIENCE * 1000):
-        raise ScriptError(f'"{path}" is a pipe that nobody wrote to for {PATIENCE} s; give the script\'s file')
+        raise ScriptError(
+            f'"{path}" is a pipe that nobody wrote to for {PATIENCE} s; give the script\'s file'
+        )
     os.set_blocking(pipe, True)
 
 

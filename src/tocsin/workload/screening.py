@@ -1,6 +1,7 @@
 """The screener: what scripts are, by all that can be told from their text."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,8 @@ SIGN_PROBABILITY = 0.98
 """Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
 _WORDS_ALONE = {"cryptomining": 0.9, "cyber": 0.9}
 """At most so much for what can harm, where words speak and no sign: geologists write of a stratum, economists of coins."""
+_PACKED = re.compile(r"[A-Za-z0-9+/=_-]{24,}")
+"""A line that is mostly this says nothing by its own letters; digits in it look like those of any command."""
 _CHUNK = 256
 """Scripts at a time: more would only take memory."""
 
@@ -162,13 +165,20 @@ def _signs(text: str) -> tuple[list[tuple[int, str]], dict[str, list[int]]]:
 
 
 def _joined(script: Commands, hidden: Sequence[tuple[int, str]]) -> Commands:
-    """The commands with those that were hidden, each at the line that hid it."""
-    numbers, lines = list(script.numbers), list(script.lines)
+    """The commands with those that were hidden, each at the line that hid it, instead of what they were hidden in."""
+    if not hidden:
+        return script
+    open_ones = [
+        (number, line)
+        for number, line in zip(script.numbers, script.lines, strict=True)
+        if 2 * sum(map(len, _PACKED.findall(line))) < len(line)
+    ]
+    numbers, lines = [number for number, _ in open_ones], [line for _, line in open_ones]
     for line, text in hidden:
         inside = commands(text)
         numbers += [line] * len(inside.lines)
         lines += inside.lines
-    return script._replace(numbers=tuple(numbers), lines=tuple(lines)) if hidden else script
+    return script._replace(numbers=tuple(numbers), lines=tuple(lines))
 
 
 def _beside(script: Commands, request: Mapping[str, Any]) -> Commands:
