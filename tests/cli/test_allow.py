@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tocsin
+from tests.workload.test_screening import examples
 
 
 def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
@@ -105,3 +106,15 @@ def test_the_file_and_the_store_are_one_list(
     assert rows[0] == "ai|everybody|never|||||"
     assert f"cyber|group red|may||||{file}, line 4|drill" in rows
     assert any(row.startswith("cyber|user ann|may|") for row in rows)
+
+
+def test_an_operation_of_the_site_has_a_name_once_it_is_taught(tocsin: Tocsin, tmp_path: Path) -> None:
+    grant = ("allow", "add", "rendering", "-u", "ann")
+    assert tocsin(*grant).code == 1
+    data = examples(tmp_path / "data")
+    assert tocsin("train", "workload", "--operation", "rendering", "--data", data).code == 0
+    assert tocsin(*grant).code == 0
+    file = tmp_path / "allow.toml"
+    file.write_text('[default]\nrendering = "never"\n')
+    assert tocsin("allow", "check", file).code == 0
+    assert json.loads(tocsin("allow", "list", "--json").out)["default"]["rendering"] == "listed"

@@ -142,3 +142,32 @@ def test_check_knows_the_group_of_a_user(tocsin: Tocsin, tmp_path: Path) -> None
     said = tocsin(*check)
     assert (said.code, "it may: cyber is for listed ones only, and group" in said.out) == (0, True)
     assert tocsin("check", script, "-M", "demo", "-u", "nobody-of-this-host").code == 2
+
+
+def test_the_tasks_of_an_array_are_one_line_and_each_keeps_its_verdict(tocsin: Tocsin, home: Home) -> None:
+    tocsin("screen")
+    tasks = 600  # more than are judged at a time
+    with open_store(home.url) as store:
+        script = keep_script(home.scripts, MINER)
+        jobs = [{"job_id": 7, "task": n, "user": "ann", "script": script} for n in range(tasks)]
+        upsert(store, frame(*jobs, {"job_id": 8, "user": "ann", "script": script}))
+    said = tocsin("screen")
+    array, job = said.out.splitlines()
+    assert array.startswith("CRITICAL: this is cryptomining")
+    assert array.endswith(f"(lab:7_0@{SUBMIT}, submit, and 599 more tasks of the array)")
+    assert job.endswith(f"(lab:8@{SUBMIT}, submit)")
+    assert said.err == "601 jobs screened, 601 rogue\n"
+    last = json.loads(tocsin("job", f"7_{tasks - 1}", "--json").out)
+    assert last["jobs"][0]["verdicts"][0]["rogue"]["rogue"] is True
+
+
+def test_a_hint_of_stolen_credentials_is_in_the_line_of_a_miner(tocsin: Tocsin, home: Home) -> None:
+    plain, miner = (keep_script(home.scripts, text) for text in ("srun ./a.out\n", MINER))
+    before = [{"job_id": 100 + n, "user": "eve", "script": plain, "submit": SUBMIT} for n in range(20)]
+    now = {"job_id": 200, "user": "eve", "script": miner, "submit": SUBMIT + 3 * 86_400}
+    with open_store(home.url) as store:
+        upsert(store, frame(*before, *({**now, "task": n} for n in range(8))))
+    _, line = tocsin("screen").out.splitlines()
+    assert "eve never ran cryptomining in 20 screened jobs, and did 8 times within a day" in line
+    assert "and 7 more tasks of the array" in line
+    assert "eve never ran cryptomining" in tocsin("explain", "200_0").out

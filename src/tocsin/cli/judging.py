@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tocsin.judge.deeper import Deeper
     from tocsin.judge.judge import Judge, Seat
     from tocsin.judge.verdict_log import VerdictLog
+    from tocsin.models.registry import Registry
     from tocsin.store.database import Store
     from tocsin.workload.screening import Screener
 
@@ -96,11 +98,18 @@ def allow_file(context: Context) -> Path | None:
 
 def operations(context: Context) -> set[str]:
     """All that scripts may be told to be: shipped, or taught by the site, in service now or at another time."""
-    registry, found = context.registry(), set()
+    registry = context.registry()
+    found: set[str] = set()
     for version in registry.versions("workload"):
         with suppress(ModelError):  # who uses it says what is wrong with it
-            found |= set((registry.card("workload", version).target or "").split(", "))
+            found |= _told_by(registry, version)
     return found - {""}
+
+
+@cache
+def _told_by(registry: "Registry", version: str) -> frozenset[str]:
+    """Read once: a version never changes, and a site that learns daily has many."""
+    return frozenset((registry.card("workload", version).target or "").split(", "))
 
 
 def allow_book(context: Context, store: "Store") -> "AllowBook":
