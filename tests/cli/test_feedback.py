@@ -101,3 +101,43 @@ def test_a_rule_file_names_an_operation_by_its_words(tocsin: Tocsin, tmp_path: P
     assert refused.code == 1
     assert "Rendering" in refused.err
     assert tocsin("train", "workload", "--rules", rules, "--operation", "x").code == 2
+
+
+def test_what_comes_with_tocsin_is_learned_on_top_of_and_measured(tocsin: Tocsin, tmp_path: Path) -> None:
+    data, script = examples(tmp_path / "data"), tmp_path / "job.sh"
+    (data / "yes" / "blender").write_bytes(b"\x7fELF\0\0")
+    said = tocsin("train", "workload", "--operation", "ai", "--data", data)
+    assert said.code == 0
+    assert "ai is learned from 40 scripts, 20 of them are it, on top of the shipped weights" in said.out
+    assert (
+        "told rightly, each left out of the learning: 20 of 20 that are it, 20 of 20 that are not" in said.out
+    )
+    assert "told rightly by the shipped weights: 0 of 20 that are it, 20 of 20 that are not" in said.out
+    assert "1 file in" in said.err
+    assert "no text" in said.err
+    script.write_text("#!/bin/bash\nmodule load cuda\npython train.py --epochs 90 --model resnet50\n")
+    assert json.loads(tocsin("classify", script, "--jsonl").out)["operations"]["ai"] >= SEEN_FROM
+    kept = json.loads(
+        tocsin("train", "workload", "--operation", "ai", "--data", data, "--no-promote", "--json").out
+    )
+    assert kept["in_service"] is False
+    assert kept["right_before"] == {"yes": 0, "no": 20}
+
+
+def test_what_cannot_be_told_apart_is_kept_out_of_service(tocsin: Tocsin, tmp_path: Path) -> None:
+    words = "amber birch cedar delta ember fjord grove heath inlet jetty knoll larch".split()  # noqa: SIM905  # short
+    for number, word in enumerate(words):
+        folder = tmp_path / "data" / ("yes", "no")[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{word}.sh").write_text(f"#!/bin/sh\nmodule load acme\nacmesolve --case {word}\n")
+    said = tocsin("train", "workload", "--operation", "rendering", "--data", tmp_path / "data")
+    assert said.code == 0
+    assert "no better than guessing" in said.err
+    assert "kept, not in service" in said.out
+    script = tmp_path / "job.sh"
+    script.write_text("acmesolve --case amber\n")
+    assert "rendering" not in json.loads(tocsin("classify", script, "--jsonl").out)["operations"]
+    (tmp_path / "data" / "no" / "same.sh").write_text((tmp_path / "data" / "yes" / "amber.sh").read_text())
+    refused = tocsin("train", "workload", "--operation", "rendering", "--data", tmp_path / "data")
+    assert refused.code == 1
+    assert "say the same" in refused.err

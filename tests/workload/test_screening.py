@@ -18,9 +18,10 @@ from tocsin.core.verdict import SEEN_FROM
 from tocsin.models.registry import Registry
 from tocsin.workload.detector import FittedScreening
 from tocsin.workload.normal import commands
+from tocsin.workload.own_examples import read_examples
 from tocsin.workload.rules import read_rules
 from tocsin.workload.screening import BUILTIN, Screener, builtin, load_screener
-from tocsin.workload.training import operation_card, train_operation
+from tocsin.workload.teaching import Teaching, operation_card, teach
 
 TRAIN = "#!/bin/bash\n#SBATCH --gres=gpu:4\nmodule load cuda\nsource activate torch\n\nsrun python train.py --epochs 90 --batch-size 256 --model resnet50\n"
 FOAM = "#!/bin/bash\n#SBATCH -n 64\nmodule load openfoam\nblockMesh\ndecomposePar\nmpirun -np 64 simpleFoam -parallel\n"
@@ -108,6 +109,35 @@ def test_a_payload_in_base64_is_found_at_the_line_that_hides_it(screener: Screen
     assert 3 in {e.line for e in found.evidence if e.operation == "cryptomining"}
 
 
+@pytest.mark.parametrize("packed", ["base64", "hex", "python"])
+def test_to_pack_a_script_does_not_make_it_ai(screener: Screener, packed: str) -> None:
+    inside = FOAM.encode()
+    word = inside.hex() if packed == "hex" else base64.b64encode(inside).decode()
+    command = {
+        "base64": f"echo {word} | base64 -d | bash",
+        "hex": f"echo {word} | xxd -r -p | sh",
+        "python": f"python3 -c \"import base64,os;os.system(base64.b64decode('{word}').decode())\"",
+    }[packed]
+    open_one, hidden = screener.screen([FOAM, f"#!/bin/bash\n{command}\n"])
+    assert hidden.operations["ai"] < 0.1
+    assert (hidden.application, hidden.domain) == (open_one.application, open_one.domain)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python reduce.py --rows 4000 --input x.csv",
+        "jupyter lab --no-browser --port 8890",
+        "python plot_profiles.py --workers 8 profiles/",
+        "python tides.py --bootstrap 200 --tol 1e-8",
+    ],
+)
+def test_python_alone_is_not_ai(screener: Screener, command: str) -> None:
+    around = "#!/bin/bash\n#SBATCH -n 1\nmodule load python\nsource venv/bin/activate\n"
+    assert "ai" not in seen(screener, around + command + "\n")
+    assert "ai" in seen(screener, around + "python main.py --config cfg.yaml --epochs 90 --lr 1e-3\n")
+
+
 def test_what_is_asked_together_is_answered_as_alone(screener: Screener) -> None:
     texts = [TRAIN, FOAM, MINE, CRACK, "", "#!/bin/sh\n"] * 60
     together = screener.screen(texts)
@@ -190,8 +220,14 @@ def examples(folder: Path) -> Path:
     return folder
 
 
+def taught_by(screener: Screener, name: str, folder: Path) -> Teaching:
+    return teach(screener, name, read_examples(name, folder))
+
+
 def test_a_site_teaches_its_own_operation(tmp_path: Path, screener: Screener) -> None:
-    taught = screener.with_panel(train_operation("rendering", examples(tmp_path / "data")))
+    teaching = taught_by(screener, "rendering", examples(tmp_path / "data"))
+    assert (teaching.now, teaching.before, teaching.worthy) == ((20, 20), None, True)
+    taught = teaching.screener
     film, other = taught.screen(["module load gcc\nblender -b film.blend -f 1\n", "./solver --input x.dat\n"])
     assert film.operations["rendering"] >= SEEN_FROM > other.operations["rendering"]
     assert {e.line for e in film.evidence if e.operation == "rendering"} >= {2}
@@ -199,23 +235,6 @@ def test_a_site_teaches_its_own_operation(tmp_path: Path, screener: Screener) ->
     (tmp_path / "saved").mkdir()
     taught.save(tmp_path / "saved")
     assert load_screener(tmp_path / "saved").screen([TRAIN, MINE]) == taught.screen([TRAIN, MINE])
-
-
-def test_an_operation_that_is_taught_again_takes_the_old_ones_place(
-    tmp_path: Path, screener: Screener
-) -> None:
-    taught = screener.with_panel(train_operation("cyber", examples(tmp_path)))
-    assert sorted(taught.operations) == ["ai", "cryptomining", "cyber"]
-    assert taught.screen(["blender -b film.blend -f 1\n"])[0].operations["cyber"] >= SEEN_FROM
-
-
-def test_too_few_examples_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "yes").mkdir()
-    (tmp_path / "yes" / "one.sh").write_text("blender\n")
-    with pytest.raises(InputError, match="1 examples of rendering; at least 5"):
-        train_operation("rendering", tmp_path)
-    with pytest.raises(InputError, match="no name of an operation"):
-        train_operation("../x", tmp_path)
 
 
 def test_a_rule_file_names_operations(tmp_path: Path, screener: Screener) -> None:
@@ -289,10 +308,30 @@ def test_the_detector_says_what_a_job_is_and_what_it_cannot_say(screener: Screen
     assert "not kept" in pruned.missing["workload"]
 
 
+def test_the_detector_hears_a_jobs_name_and_its_gpus(screener: Screener) -> None:
+    text = "conda activate work\npython run.py --config a.yaml\n"
+    jobs = pl.DataFrame(
+        {
+            "script": ["run"] * 4,
+            "name": ["run1", "run2", "xmrig_miner", None],
+            "req_gpus": [None, None, 0, 2],
+            "req_gres": [None, "gpu:a100:1", None, None],
+        },
+        schema_overrides={"req_gpus": pl.Int64},
+    )
+    past: Any = Scripts({"run": text})
+    parts = FittedScreening(screener).assess(jobs, past, stage=Stage.SUBMIT)
+    plain, gres, miner, gpus = (part.workload.operations for part in parts if part.workload is not None)
+    assert gres["ai"] > plain["ai"] > miner["ai"]
+    assert gpus["ai"] > plain["ai"]
+    assert miner["cryptomining"] > plain["cryptomining"]
+
+
 def test_what_a_site_taught_goes_into_the_registry(tmp_path: Path, screener: Screener) -> None:
-    taught = screener.with_panel(train_operation("rendering", examples(tmp_path / "data")))
-    card = operation_card(taught, "rendering", examples=40, created=0, data="examples")
+    teaching = taught_by(screener, "rendering", examples(tmp_path / "data"))
+    card = operation_card(teaching.screener, "rendering", created=0, data="examples", teaching=teaching)
+    assert card.rows == 40
     registry = Registry(tmp_path / "models", builtin=BUILTIN.parent)
-    registry.promote("workload", registry.add("workload", taught.save, card))
+    registry.promote("workload", registry.add("workload", teaching.screener.save, card))
     folder, _ = registry.open_verified("workload", stage=Stage.SUBMIT)
     assert "rendering" in load_screener(folder).operations

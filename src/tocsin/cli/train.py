@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tocsin.learn.execution import KeptExecution
+    from tocsin.workload.teaching import Teaching
 
 __all__ = ["train"]
 
@@ -107,6 +108,12 @@ def _by_reason(dropped: "Mapping[str, str]") -> dict[str, list[str]]:
     help="Instead: a TOML file of operations by their words; it takes the place of earlier rules.",
 )
 @click.option("--with-feedback", is_flag=True, help="Learn from confirmed and dismissed cases, too.")
+@click.option(
+    "--promote/--no-promote",
+    default=True,
+    show_default=True,
+    help="Put it in service, unless it is worse than what it was learned on top of.",
+)
 @options.as_json
 @click.pass_obj
 def workload(
@@ -115,12 +122,14 @@ def workload(
     data: Path | None,
     rules: Path | None,
     with_feedback: bool,
+    promote: bool,
     as_json: bool,
 ) -> None:
     """Train what tells an operation by the script.
 
-    FOLDER/yes holds scripts that are the operation, FOLDER/no scripts that are not. Or name an operation by rules: a table
-    [NAME] with words = [...] or phrases = [...] for each.
+    FOLDER/yes holds scripts that are the operation, FOLDER/no scripts that are not. What the shipped weights tell (ai,
+    cryptomining, cyber) is learned on top of them; what was taught of it before is replaced, so keep all examples in
+    one folder. Or name an operation by rules: a table [NAME] with words = [...] or phrases = [...] for each.
     """
     if rules is not None and not (operation or data or with_feedback):
         _ruled(context, rules, as_json)
@@ -128,36 +137,80 @@ def workload(
     if operation is None or data is None or rules is not None:
         raise click.UsageError("name --operation and --data, or --rules alone")
     from tocsin.cli.judging import open_screener
-    from tocsin.workload.training import operation_card, train_operation
+    from tocsin.workload.own_examples import read_examples
+    from tocsin.workload.teaching import operation_card, teach
 
     if not data.is_dir():
         raise InputError(f'there is no folder "{data}"; it must hold examples of {operation}')
-    examples, lost = [], 0
-    if with_feedback:
-        from tocsin.judge.feedback import examples as answers
-
-        with context.store() as store:
-            found, lost = answers(store, context.folder.scripts)
-        examples = [(example.text, example.label) for example in found if example.operation == operation]
+    answered = _answered(context, operation) if with_feedback else []
+    examples = read_examples(operation, data, more=answered)
+    if examples.no_text:
         say(
-            f"{count(len(examples), 'answered case')} of {operation} {'is' if len(examples) == 1 else 'are'} learned from"
+            f"{count(examples.no_text, 'file')} in {data} {_are(examples.no_text)} no text; nothing is learned from it"
         )
-        if lost:
-            say(f"{count(lost, 'answered case')} cannot be: the script was pruned")
-    panel = train_operation(operation, data, more=examples)
-    screener = open_screener(context).with_panel(panel)
+    if examples.contradicting:
+        say(f"{count(examples.contradicting, 'answer')} contradict each other; nothing is learned from them")
+    taught = teach(open_screener(context), operation, examples)
     now, registry = int(time.time()), context.registry(write=True)
-    scripts = sum(1 for file in data.rglob("*") if file.is_file()) + len(examples)
-    card = operation_card(screener, operation, examples=scripts, created=now, data=data.name)
-    version = registry.add("workload", screener.save, card)
-    registry.promote("workload", version, why=f"taught {operation}", at=now)
+    card = operation_card(taught.screener, operation, created=now, data=data.name, teaching=taught)
+    version = registry.add("workload", taught.screener.save, card)
+    in_service = promote and taught.worthy
+    if in_service:
+        registry.promote("workload", version, why=f"taught {operation}", at=now)
     if as_json:
         print_json(
-            {"operation": operation, "examples": scripts, "answered": len(examples), "version": version}
+            {
+                "operation": operation,
+                "examples": {"yes": len(examples.yes), "no": len(examples.no), "no_text": examples.no_text},
+                "answered": len(answered) - examples.contradicting,
+                "right": taught.now._asdict(),
+                "right_before": taught.before._asdict() if taught.before else None,
+                "version": version,
+                "in_service": in_service,
+            }
         )
-    else:
-        click.echo(f"{operation} is learned from {count(scripts, 'script')}; version {version} is in service")
+        return
+    _say_taught(operation, taught, version, promote=promote)
+
+
+def _answered(context: Context, operation: str) -> list[tuple[str, bool]]:
+    """The scripts of answered cases, and whether each is the operation."""
+    from tocsin.judge.feedback import examples
+
+    with context.store() as store:
+        found, lost = examples(store, context.folder.scripts)
+    told = [(example.text, example.label) for example in found if example.operation == operation]
+    say(f"{count(len(told), 'answered case')} of {operation} {_are(len(told))} learned from")
+    if lost:
+        say(f"{count(lost, 'answered case')} cannot be: the script was pruned")
+    return told
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _say_taught(operation: str, taught: "Teaching", version: str, *, promote: bool) -> None:
+    examples = taught.examples
+    click.echo(
+        f"{operation} is learned from {count(len(examples), 'script')}, {len(examples.yes):,} of them are it"
+        + (", on top of the shipped weights" if taught.before else "")
+    )
+    lines = [("told rightly, each left out of the learning", taught.now)]
+    lines += [("told rightly by the shipped weights", taught.before)] if taught.before else []
+    for what, told in lines:
+        click.echo(
+            f"  {what}: {told.yes:,} of {len(examples.yes):,} that are it, {told.no:,} of {len(examples.no):,} that are not"
+        )
+    if promote and taught.worthy:
+        click.echo(f"version {version} is in service")
         say("undo: tocsin models rollback workload --stage submit")
+        return
+    if not taught.worthy:
+        worse = "worse than what it was learned on top of" if taught.before else "no better than guessing"
+        say(f"on these examples it is {worse}, so it is not put in service; give more examples")
+    click.echo(f"version {version} is kept, not in service")
+    say(f"to put it in service: tocsin models promote workload {version}")
 
 
 def _ruled(context: Context, path: Path, as_json: bool) -> None:
@@ -165,13 +218,13 @@ def _ruled(context: Context, path: Path, as_json: bool) -> None:
     from tocsin.cli.judging import open_screener
     from tocsin.workload.rules import read_rules
     from tocsin.workload.screening import Screener
-    from tocsin.workload.training import operation_card
+    from tocsin.workload.teaching import operation_card
 
     rules = read_rules(path)
     screener = Screener(open_screener(context).panels, rules)
     names = [rule.operation for rule in rules]
     now, registry = int(time.time()), context.registry(write=True)
-    card = operation_card(screener, ", ".join(names), examples=0, created=now, data=path.name)
+    card = operation_card(screener, ", ".join(names), created=now, data=path.name)
     version = registry.add("workload", screener.save, card)
     registry.promote("workload", version, why=f"rules of {path.name}", at=now)
     if as_json:

@@ -115,12 +115,38 @@ def _check(stage: Stage, own: Stage) -> None:
 
 
 def _screened(screener: Screener, jobs: pl.DataFrame, past: Past) -> list[Screening | str]:
-    """What each job's script says, or why it says nothing; a script that many jobs share is read once."""
-    digests = jobs["script"].to_list()
-    texts = {digest: past.script(digest) for digest in dict.fromkeys(digests) if digest is not None}
-    known = {digest: text for digest, text in texts.items() if text is not None}
-    found = dict(zip(known, screener.screen(list(known.values())), strict=True))
-    return [found.get(digest, _NO_SCRIPT if digest is None else _PRUNED) for digest in digests]
+    """What each job's script says with its name and the GPUs it asks for, or why it says nothing.
+
+    Jobs that are the same in all of this are read once.
+    """
+    asked = list(zip(jobs["script"].to_list(), _names(jobs), _gpus(jobs), strict=True))
+    texts = {digest: past.script(digest) for digest, _, _ in dict.fromkeys(asked) if digest is not None}
+    known = {key: text for key in dict.fromkeys(asked) if (text := texts.get(key[0] or "")) is not None}
+    requests = [{"name": name, "req_gpus": gpus} for _, name, gpus in known]
+    found = dict(zip(known, screener.screen(list(known.values()), requests=requests), strict=True))
+    return [found.get(key, _NO_SCRIPT if key[0] is None else _PRUNED) for key in asked]
+
+
+def _names(jobs: pl.DataFrame) -> list[str | None]:
+    """Without numbers: those of an array's or a sweep's jobs say nothing, and each would have to be read by itself."""
+    if "name" not in jobs.columns:
+        return [None] * len(jobs)
+    return jobs["name"].str.replace_all(r"\d+", "0").to_list()
+
+
+def _gpus(jobs: pl.DataFrame) -> list[int | None]:
+    """Whether GPUs are asked for, as 1 or 0; not known where the record says nothing."""
+    said = [
+        expression
+        for name, expression in (
+            ("req_gpus", pl.col("req_gpus") > 0),
+            ("req_gres", pl.col("req_gres").str.contains("gpu")),
+        )
+        if name in jobs.columns
+    ]
+    if not said:
+        return [None] * len(jobs)
+    return jobs.select(gpus=pl.coalesce(said).cast(pl.Int64))["gpus"].to_list()
 
 
 def _parts(workload: Workload) -> Parts:

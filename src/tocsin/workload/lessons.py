@@ -14,6 +14,7 @@ from tocsin.workload.disguise import Disguise
 from tocsin.workload.examples import made_up
 from tocsin.workload.hints import hints, names_ai, traces
 from tocsin.workload.normal import commands
+from tocsin.workload.plain_python import python_jobs
 from tocsin.workload.signs import signs
 
 __all__ = ["OPERATIONS", "Lesson", "labels", "lessons"]
@@ -21,6 +22,8 @@ __all__ = ["OPERATIONS", "Lesson", "labels", "lessons"]
 OPERATIONS = ("ai", "cryptomining", "cyber")
 MADE_UP = 400
 """Scripts of each misuse."""
+PYTHON_JOBS = 2000
+"""Half of them learn."""
 _OWNERS = 40
 """That the made-up scripts are dealt to; they are never left out."""
 _SHARES = ((0.3, 0.5, 0.7, 0.8, 0.9), (0.5, 0.7, 0.8, 0.9, 0.95))
@@ -28,6 +31,9 @@ _SHARES = ((0.3, 0.5, 0.7, 0.8, 0.9), (0.5, 0.7, 0.8, 0.9, 0.95))
 # weakly labelled one; a disguised copy beside its original; a script in which no rule found anything, as not AI;
 # AI against the rest, clean and disguised.
 _BY_HAND, _COPY, _PLAIN, _AI, _AI_DISGUISED = 3.0, 0.7, 0.05, 1.0, 1.25
+_PYTHON_JOB = 0.4
+"""A made-up Python job beside a real script; heavier ones cost real Python without a word of AI, which mostly is AI where
+it asks for GPUs."""
 _MISUSE = 0.15
 """All misuse against all innocent scripts."""
 
@@ -66,6 +72,7 @@ def lessons(examples: Sequence[Example], seed: int = 0) -> list[Lesson]:
                 )
     _teach_ai(examples, found, copies)
     found += [copy for _, copy in copies]
+    found += _python(seed)
     for operation in OPERATIONS[1:]:
         found += _misuse(examples, found, operation, disguise, seed)
     return found
@@ -93,6 +100,18 @@ def _teach_ai(
     copied = {place: (examples[row].ai or 0, _weight(examples[row])) for place, (row, _) in enumerate(copies)}
     for place, (label, weight) in _balanced(copied, _AI_DISGUISED).items():
         copies[place][1].teaches["ai"] = (label, _COPY * weight)
+
+
+def _python(seed: int) -> list[Lesson]:
+    return [
+        Lesson(
+            text,
+            f"made up python {number // 2 % _OWNERS}",
+            None,
+            teaches={"ai": (int(learns), _PYTHON_JOB)},
+        )
+        for number, (text, learns) in enumerate(python_jobs(PYTHON_JOBS, seed))
+    ]
 
 
 def _weight(example: Example) -> float:

@@ -54,7 +54,7 @@ def make_builtin(data: Path, folder: Path = BUILTIN) -> Card:
         parameters={
             "n-grams": len(stuff.vocabulary),
             "data": _DATA,
-            "made-up scripts": "tocsin.workload.examples",
+            "made-up scripts": "tocsin.workload.examples, tocsin.workload.plain_python",
         },
         calibration={"rule": "one stretch of the score, on scores with the owner left out"},
         thresholds=[

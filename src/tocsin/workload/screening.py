@@ -174,11 +174,13 @@ def _joined(script: Commands, hidden: Sequence[tuple[int, str]]) -> Commands:
         if 2 * sum(map(len, _PACKED.findall(line))) < len(line)
     ]
     numbers, lines = [number for number, _ in open_ones], [line for _, line in open_ones]
+    gpus = script.gpus
     for line, text in hidden:
         inside = commands(text)
         numbers += [line] * len(inside.lines)
         lines += inside.lines
-    return script._replace(numbers=tuple(numbers), lines=tuple(lines))
+        gpus = gpus or inside.gpus
+    return Commands(tuple(numbers), tuple(lines), gpus)
 
 
 def _beside(script: Commands, request: Mapping[str, Any]) -> Commands:

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from tocsin.scripts.text import readable
 from tocsin.workload.commands import Line, command_lines
-from tocsin.workload.sign_rules import CRYPTOMINING, RULES, Rule
+from tocsin.workload.cyber_signs import CYBER_SIGNS, OPEN_SIGNS
+from tocsin.workload.mining_signs import MINING_SIGNS
+from tocsin.workload.sign_rules import CRYPTOMINING, Rule
 from tocsin.workload.wallets import wallets
 
 __all__ = ["Sign", "signs"]
@@ -21,6 +23,7 @@ class Sign(NamedTuple):
 
 
 MOST_SIGNS = 50
+_RULES = (*MINING_SIGNS, *CYBER_SIGNS, *OPEN_SIGNS)
 _LONGEST_SHOWN = 80
 _LEAST_ADDRESS = 26
 
@@ -41,7 +44,7 @@ def signs(text: str) -> list[Sign]:
     if any(len(word) >= _LEAST_ADDRESS for word in words):
         found += _addresses(lines)
     words.update(word for word in lowered.translate(_OPTIONS).split() if word[0] == "-")
-    rules = [rule for rule in RULES if not any(words.isdisjoint(group) for group in rule.hooks)]
+    rules = [rule for rule in _RULES if not any(words.isdisjoint(group) for group in rule.hooks)]
     doing = _doing(lines) if rules else []
     for rule in rules:
         found += _told(rule, doing)

@@ -1,0 +1,123 @@
+"""Signs of cryptomining: pools, wallets' options, algorithms, miners and the coins' own programs.
+
+Measured over the 20,230 innocent scripts of the jobspec database: none of these matches any.
+"""
+
+import re
+
+from tocsin.workload.sign_rules import COMMAND, CRYPTOMINING, rule
+
+__all__ = ["MINING_SIGNS"]
+
+_HOST = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:[a-z0-9][\w-]{0,62}\.){1,6}[a-z]{2,24}:\d{2,5}\b"
+_TO_SERVER = r"(?:^|\s)-(?:(?-i:[oF])|-?url|-?pool|-?server|-?proxy)[ =]+[\"']?"
+_AS_USER = r"(?:^|\s)-(?:(?-i:[uO])|-?user|-?wal|-?wallet|-userpass)[ =]+[\"']?"
+_SERVER = "-o -f --url --pool --server -server -pool -url --proxy"
+_USER = "-u -o --user -user --wal -wal --wallet -wallet --userpass"
+_ALGORITHMS = (
+    r"rx/\w+|randomx\w*|cn(?:-(?:heavy|lite|pico))?/\w+|cryptonight[\w/-]*|ethash\w*|etchash|kawpow|kheavyhash|autolykos2?|"
+    r"equihash[\d_/]*|144_5|192_7|125_4|yescrypt\w*|yespower\w*|lyra2\w*|x1[1367]r?\w*|verus(?:hash)?|ghostrider|neoscrypt|"
+    r"beamhash\w*|cuckatoo\d*|cuckaroo\w*|progpow\w*|firopow|octopus|argon2/\w+|scrypt(?:n|:\d+)?|sha256d|groestl|"
+    r"blake2s|skunk|phi2?|minotaurx?|power2b|allium|nexapow|karlsenhash|pyrinhash|dynexsolve|zelhash|ubqhash"
+)
+_MINERS = (
+    r"xmrig(?:-\w+)*|ethminer|cpuminer(?:-\w+)*|minerd|ccminer|cgminer|bfgminer|sgminer|phoenixminer|nbminer|lolminer|"
+    r"teamredminer|srbminer(?:-\w+)*|nanominer|wildrig(?:-\w+)?|xmr-stak(?:-\w+)*|cryptodredge|nheqminer|kawpowminer|"
+    r"z-enemy|t-rex|bzminer|onezerominer|hellminer|gminer|claymore\w*miner|bminer|miniz|minergate(?:-cli)?|xmr-node-proxy|"
+    r"cortex-miner|beepminer|nsgpucnminer|prospector-miner|ewbf-\w+|dstm|zm_?miner|ckb-miner|danila-miner|tonminer"
+)
+_POOLS = (
+    r"nanopool\.org|ethermine\.org|flypool\.org|supportxmr\.com|minexmr\.com|nicehash\.com|2miners\.com|f2pool\.com|"
+    r"hashvault\.pro|moneroocean\.stream|c3pool\.(?:com|org)|herominers\.com|unmineable\.com|dwarfpool\.com|zergpool\.com|"
+    r"sushipool\.com|nimpool\.io|prohashing\.com|woolypooly\.com|k1pool\.com|kryptex\.network|antpool\.com|viabtc\.com|"
+    r"slushpool\.com|braiins\.com|poolbinance\.com|hiveon\.(?:net|com)|zpool\.ca|mining-dutch\.nl|minergate\.com|"
+    r"xmrpool\.(?:eu|net)|rplant\.xyz|luckpool\.net|miningpoolhub\.com|ss\.btc\.com|suprnova\.cc|aikapool\.com|"
+    r"gulf\.moneroocean|monerohash\.com|skypool\.org|icemining\.ca|flexpool\.io|ezil\.me|sparkpool\.com|beepool\.org|"
+    r"poolin\.(?:com|me)|zhash\.pro|crazypool\.org|cruxpool\.com|coinfoundry\.org|mypool\.online|pool\.(?:xmr|monero)\.\w+"
+)
+
+# The word of each pool and miner that nothing else is likely to have.
+_COMMON = {
+    "node",
+    "cli",
+    "pool",
+    "proxy",
+    "cortex",
+    "prospector",
+    "miner",
+    "xmr",
+    "ckb",
+    "enemy",
+    "ss",
+    "mining",
+    "zm_",
+}
+_POOL_NAMES = " ".join(
+    {*re.findall(r"(?<!\\)\b[a-z0-9]+(?=(?:-\w+)?\\)", _POOLS), "dutch"} - _COMMON | {"xmr", "monero"}
+)
+_MINER_NAMES = " ".join(
+    {*re.findall(r"(?<![\\\w-])\w{3,}", _MINERS), "stak", "rex"} - _COMMON | {"enemy", "danila", "ckb"}
+)
+
+MINING_SIGNS = (
+    rule(
+        CRYPTOMINING,
+        "a mining pool",
+        "stratum stratum1 stratum2 ethstratum",
+        line=r"\bstratum\d?(?:\+(?:tcps?|ssl|tls|udp|http|tls12))?://|\+(?:eth)?stratum\w{0,3}://",
+    ),
+    rule(CRYPTOMINING, "a mining pool", _POOL_NAMES, line=rf"(?<![\w-])(?:{_POOLS})\b"),
+    rule(
+        CRYPTOMINING,
+        "a mining algorithm",
+        "-a --algo --coin -algo -coin --algorithm algo algorithm coin",
+        line=r"(?:(?:^|\s)-(?:a|-?algo|-algorithm|-?coin)[ =]+[\"']?|\"(?:algo|algorithm|coin)\"\s{0,9}:\s{0,9}\")"
+        rf"(?:{_ALGORITHMS}|monero|xmr|ravencoin|etc)(?![\w/.-])",
+    ),
+    rule(
+        CRYPTOMINING,
+        "an option that only miners have",
+        "--donate-level donate --randomx-mode --randomx-init --randomx-wrmsr --randomx-no-rdmsr --randomx-no-numa "
+        "--randomx-1gb-pages --cpu-max-threads-hint --nicehash --farm-recheck --rig-id --cuda-parallel-hash "
+        "--extra-dag-epoch --huge-pages-jit --coinbase-addr --dag-build-mode --zilpool --dualmode -epool -ewal",
+        line=r"(?:^|[\s\"'])(?:--(?:donate-level|randomx-[\w-]{1,20}|cpu-max-threads-hint|nicehash|farm-recheck|rig-id|"
+        r"cuda-parallel-hash|extra-dag-epoch|huge-pages-jit|coinbase-addr|dag-build-mode|zilpool|dualmode)"
+        r"(?=[\s=\"']|$)|-(?:epool|ewal)\s|donate-level\"?\s{0,9}:)",
+    ),
+    rule(
+        CRYPTOMINING,
+        "a host to work for and the user there",
+        _SERVER,
+        _USER,
+        line=(_TO_SERVER + _HOST, _AS_USER),
+    ),
+    rule(
+        CRYPTOMINING,
+        "a pool and a wallet",
+        _SERVER,
+        "wallet --wallet -wallet -wal --wal",
+        line=(_TO_SERVER + r"\S", _AS_USER + r"[$\w{:.-]{0,40}wallet|(?:^|\s)-?-wal(?:let)?[ =]"),
+    ),
+    rule(
+        CRYPTOMINING,
+        "a miner",
+        _MINER_NAMES,
+        line=rf"{COMMAND}(?:{_MINERS})[\d.]{{0,9}}(?:\.(?:exe|bin))?[\"']?(?=\s|$|;|&|\|)"
+        rf"|(?:github\.com|docker\.io|releases)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{_MINERS})\b",
+    ),
+    rule(
+        CRYPTOMINING,
+        "a plotter of a coin by storage",
+        "chia bladebit",
+        line=rf"{COMMAND}chia\s+(?:plots|plotters|farm|start\s+farmer|init|keys)\b|\bchia_plot(?:_k\d\d)?\s|\bbladebit(?:_cuda)?\s+(?:-|\w)"
+        r"|\bxch1[02-9ac-hj-np-z]{58}\b",
+    ),
+    rule(
+        CRYPTOMINING,
+        "a client of a coin",
+        "qli qliclient qubic rqiner quilibrium qclient nockchain spacemesh postcli zkwork aleo tari dynexsolve ironfish kaspa",
+        line=rf"{COMMAND}(?:qli-?client|qubic-?(?:cli|miner|client)|rqiner[\w-]{{0,20}}|quilibrium[\w-]{{0,20}}|qclient|nockchain[\w-]{{0,20}}"
+        r"|go-spacemesh|postcli|zkwork[\w-]{0,20}|aleo[\w-]{0,20}(?:miner|prover)|(?:minotari|tari)[\w-]{0,5}miner|dynexsolve"
+        r"|ironfish[\w-]{0,10}miner|kaspa-?miner)(?=\s|$)",
+    ),
+)
