@@ -211,7 +211,9 @@ def test_a_sacct_that_hangs_is_waited_for_as_long_as_the_settings_say(
 def test_an_import_that_is_ended_takes_its_sacct_along(
     tocsin: Tocsin, hanging: int, number: signal.Signals
 ) -> None:
-    argv = [sys.executable, "-c", "from tocsin.cli.main import run; run(['import', 'slurm'])"]
+    # as at a terminal: a shell without job control has the interrupt ignored in what it puts in the background
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    argv = [sys.executable, "-c", f"{heard}; from tocsin.cli.main import run; run(['import', 'slurm'])"]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert select.select([hanging], [], [], 20)[0], "sacct was not started"
         child = os.pidfd_open(int(os.read(hanging, 100)))
