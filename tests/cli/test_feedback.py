@@ -100,6 +100,8 @@ def test_a_rule_file_names_an_operation_by_its_words(tocsin: Tocsin, tmp_path: P
     refused = tocsin("train", "workload", "--rules", rules)
     assert refused.code == 1
     assert "Rendering" in refused.err
+    rules.write_text("")
+    assert "name no operation" in tocsin("train", "workload", "--rules", rules).err
     assert tocsin("train", "workload", "--rules", rules, "--operation", "x").code == 2
 
 

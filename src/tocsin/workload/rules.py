@@ -43,6 +43,8 @@ def read_rules(path: Path) -> list[Rule]:
         document = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"the rules {path} cannot be read: {str(error)[:200]}") from None
+    if not document:
+        raise InputError(f"the rules {path} name no operation; write a table [NAME] with words or phrases")
     return [_rule(name, table, path) for name, table in document.items()]
 
 
