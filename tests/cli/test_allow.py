@@ -51,11 +51,20 @@ def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
         ("2026-11-10T00:00", "2026-11-10T00:00:00Z"),
         ("2026-11-10T17:30", "2026-11-10T17:30:00Z"),
         ("1794268800", "2026-11-10T00:00:00Z"),
+        ("9999-12-31", None),
+        ("now+999999999weeks", None),
+        ("9" * 30, None),
     ],
 )
-def test_the_last_day_is_included(tocsin: Tocsin, until: str, end: str) -> None:
+def test_the_last_day_is_included(tocsin: Tocsin, until: str, end: str | None) -> None:
     said = json.loads(tocsin("allow", "add", "cyber", "-u", "ann", "--until", until, "--json").out)
     assert said["until"] == end
+
+
+def test_what_is_over_is_said_to_be(tocsin: Tocsin) -> None:
+    assert "note: that is over" in tocsin("allow", "add", "cyber", "-u", "ann", "--until", "2020-01-01").err
+    assert tocsin("allow", "add", "cyber", "-u", "ann", "--from", "0001-01-01").err == ""
+    assert tocsin("allow", "list").code == 0
 
 
 def test_a_day_may_begin_and_end_a_permission(tocsin: Tocsin) -> None:

@@ -4,6 +4,8 @@ import base64
 import io
 import json
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -85,6 +87,20 @@ def test_what_it_calls_is_read_when_asked(tocsin: Tocsin, folder: Path) -> None:
     assert row["calls"] == [{"file": str(folder / "train.py"), "kind": "python", "line": 3}]
 
 
+def test_evidence_in_a_called_file_names_its_own_line(tocsin: Tocsin, folder: Path) -> None:
+    (folder / "outer.sh").write_text("#!/bin/bash\ncd .\nsource miner.sh\n")
+    [row] = lines(tocsin("classify", folder / "outer.sh", "--jsonl", "--follow").out)
+    [told] = row["evidence"]  # type: ignore[misc]  # JSON
+    assert told == {
+        "line": 3,
+        "operation": "cryptomining",
+        "file": str(folder / "miner.sh"),
+        "file_line": 2,
+        "why": "a mining pool: stratum+tcp://any.example:3333 -u me &",
+    }
+    assert tocsin("classify", folder / "outer.sh", "-P", "-n", "--follow").out.endswith("|miner.sh:2\n")
+
+
 def test_odd_files_are_answered_or_refused_in_a_sentence(tocsin: Tocsin, folder: Path) -> None:
     odd = {
         "nul": b"#!/bin/sh\n\0\n",
@@ -116,6 +132,19 @@ def test_odd_files_are_answered_or_refused_in_a_sentence(tocsin: Tocsin, folder:
     refused = tocsin("classify", folder / "elf")
     assert refused.code == 1
     assert "is no text but a binary file" in refused.err
+
+
+def test_a_reader_that_has_had_enough_is_no_error(folder: Path, tmp_path: Path) -> None:
+    for number in range(300):
+        (folder / f"{number}.sh").write_text(f"srun ./{'a' * 500} {number}\n")
+    line = [sys.executable, "-c", "from tocsin.cli.main import run; run()"]
+    line += ["--home", str(tmp_path / "home"), "classify", str(folder), "--jsonl"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        assert (process.wait(), process.stderr.read()) == (0, b"")
 
 
 def test_standard_input_is_a_script(tocsin: Tocsin, monkeypatch: pytest.MonkeyPatch) -> None:

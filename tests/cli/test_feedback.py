@@ -92,6 +92,9 @@ def test_a_rule_file_names_an_operation_by_its_words(tocsin: Tocsin, tmp_path: P
     said = tocsin("train", "workload", "--rules", rules)
     assert said.code == 0
     assert said.out.startswith("rendering: told by rule from now on")
+    assert "rendering is for listed ones only, and nobody is listed, so every such job is rogue" in said.err
+    tocsin("allow", "default", "rendering", "allowed")
+    assert "note" not in tocsin("train", "workload", "--rules", rules).err
     [line] = tocsin("classify", script, "--jsonl").out.splitlines()
     told = json.loads(line)
     assert told["operations"]["rendering"] > 0.9
@@ -100,6 +103,10 @@ def test_a_rule_file_names_an_operation_by_its_words(tocsin: Tocsin, tmp_path: P
     refused = tocsin("train", "workload", "--rules", rules)
     assert refused.code == 1
     assert "Rendering" in refused.err
+    rules.write_text('[chess]\nwords = ["stockfish"]\n')
+    kept = tocsin("train", "workload", "--rules", rules, "--no-promote")
+    assert "is kept, not in service" in kept.out
+    assert "chess" not in tocsin("classify", script, "--jsonl").out
     rules.write_text("")
     assert "name no operation" in tocsin("train", "workload", "--rules", rules).err
     assert tocsin("train", "workload", "--rules", rules, "--operation", "x").code == 2

@@ -5,6 +5,7 @@ import grp
 import json
 import os
 import pwd
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ import pytest
 from tests.cli.conftest import Tocsin
 from tests.cli.screeners import by_signs
 from tests.store.examples import SUBMIT, frame
+from tocsin.cli.telling import in_words
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Level, Screening, Verdict, Workload
 from tocsin.store.database import open_store
 from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
@@ -122,6 +126,7 @@ def test_check_says_what_it_is_and_that_it_may_not(tocsin: Tocsin, tmp_path: Pat
     script.write_text(MINER)
     said = tocsin("check", script, "-M", "demo", "-u", "ada")
     assert said.code == 2
+    assert said.out.startswith(f"CRITICAL: {script}: it may not run here.\n")
     assert "by its script: cryptomining (99%); language bash" in said.out
     assert "rogue: cryptomining is never allowed" in said.out
     assert json.loads(tocsin("check", script, "-M", "demo", "--json").out)["rogue"]["rogue"] is True
@@ -130,6 +135,20 @@ def test_check_says_what_it_is_and_that_it_may_not(tocsin: Tocsin, tmp_path: Pat
     said = tocsin("check", script, "-M", "demo", "-u", "ada")
     assert said.code == 0
     assert "it may: ai is allowed for everybody" in said.out
+
+
+def test_check_follows_what_the_script_calls_when_asked(
+    tocsin: Tocsin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.sh").write_text("#!/bin/sh\n\nsource go.sh\n")
+    Path("go.sh").write_text(MINER)
+    assert tocsin("check", "job.sh", "-M", "demo").code == 0
+    said = tocsin("check", "job.sh", "-M", "demo", "--follow")
+    assert said.code == 2
+    assert f"line 3 leads to {tmp_path}/go.sh, whose line 2 speaks for cryptomining" in said.out
+    Path("go.sh").write_text("python -c 'import torch'\n")
+    assert "by its script: ai (90%)" in tocsin("check", "job.sh", "-M", "demo", "--follow").out
 
 
 def test_check_knows_the_group_of_a_user(tocsin: Tocsin, tmp_path: Path) -> None:
@@ -142,6 +161,28 @@ def test_check_knows_the_group_of_a_user(tocsin: Tocsin, tmp_path: Path) -> None
     said = tocsin(*check)
     assert (said.code, "it may: cyber is for listed ones only, and group" in said.out) == (0, True)
     assert tocsin("check", script, "-M", "demo", "-u", "nobody-of-this-host").code == 2
+
+
+def test_explain_tells_the_rule_of_the_verdict_and_that_todays_differs(tocsin: Tocsin, home: Home) -> None:
+    tocsin("screen")
+    assert tocsin("allow", "default", "cryptomining", "allowed").code == 0
+    said = tocsin("explain", "1").out
+    assert "it might not run what it is" in said.splitlines()[0]
+    assert said.startswith("CRITICAL")
+    assert "rogue: cryptomining is never allowed" in said
+    assert "judged today: cryptomining is allowed for everybody" in said
+
+
+def test_words_do_not_contradict_each_other() -> None:
+    def words(**look: object) -> str:
+        workload = Workload(submission=Screening(**look))  # type: ignore[arg-type]  # as given
+        return "\n".join(in_words(replace(plain, workload=workload), "x"))
+
+    plain = Verdict(job="lab:1@1", stage=Stage.SUBMIT, at=1, known_until=1, level=Level.OK)
+    said = words(operations={"ai": 0.34}, application="llama-cli", domain="machine learning")
+    assert "ai is possible (34%), too little to count as seen; application llama-cli" in said
+    said = words(operations={"ai": 0.34}, application="gromacs", domain="chemistry")
+    assert "none of the operations that are looked for; application gromacs" in said
 
 
 def test_the_tasks_of_an_array_are_one_line_and_each_keeps_its_verdict(tocsin: Tocsin, home: Home) -> None:
@@ -166,8 +207,11 @@ def test_a_hint_of_stolen_credentials_is_in_the_line_of_a_miner(tocsin: Tocsin, 
     before = [{"job_id": 100 + n, "user": "eve", "script": plain, "submit": SUBMIT} for n in range(20)]
     now = {"job_id": 200, "user": "eve", "script": miner, "submit": SUBMIT + 3 * 86_400}
     with open_store(home.url) as store:
-        upsert(store, frame(*before, *({**now, "task": n} for n in range(8))))
-    _, line = tocsin("screen").out.splitlines()
-    assert "eve never ran cryptomining in 20 screened jobs, and did 8 times within a day" in line
-    assert "and 7 more tasks of the array" in line
-    assert "eve never ran cryptomining" in tocsin("explain", "200_0").out
+        upsert(store, frame(*before, *({**now, "job_id": 200 + n} for n in range(4))))
+        later = {**now, "job_id": 300, "submit": SUBMIT + 4 * 86_400 - 1}
+        upsert(store, frame(*({**later, "task": n} for n in range(8))))
+    *_, job, array = tocsin("screen").out.splitlines()
+    assert "eve never ran" not in job
+    assert "eve never ran cryptomining in 20 screened submissions, and did 5 times within a day" in array
+    assert "and 7 more tasks of the array" in array
+    assert "eve never ran cryptomining" in tocsin("explain", "300_0").out

@@ -103,6 +103,19 @@ def test_both_forms_agree_on_a_real_log(data: Path, name: str, every: int) -> No
     assert differing(found, ledger.features(asked, stage=Stage.SUBMIT)) == []
 
 
+@pytest.mark.parametrize("stage", list(Stage))
+def test_few_jobs_are_told_the_same_as_all(demo: pl.DataFrame, stage: Stage) -> None:
+    replay = Replay(demo)
+    rows = [3, demo.height // 2, demo.height - 1]
+    odd = demo.with_columns(name=pl.lit("never seen"), user=pl.lit(None, pl.String))
+    for jobs in (demo, odd):
+        assert (
+            differing(replay.features(jobs[rows], stage=stage), replay.features(jobs, stage=stage)[rows])
+            == []
+        )
+    assert replay.features(demo.head(0), stage=stage).height == 0
+
+
 def test_nothing_that_comes_later_changes_a_bit(demo: pl.DataFrame) -> None:
     """Outcomes, ends, usage and jobs after T are replaced by others; what was known before T stays as it was."""
     cut = int(demo["submit"].quantile(0.6) or 0)

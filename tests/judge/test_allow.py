@@ -108,12 +108,30 @@ BROKEN = {
     "[[allow]]\noperation='ai'\nuser='a'\nuntil='soon'\n": (4, "write a date"),
     "[[allow]]\noperation='ai'\nuser=7\n": (3, "it must be text"),
     "[[allow]]\noperation='ai'\nuser='a'\nfrom=2026-02-01\nuntil=2026-01-01\n": (5, "ends before it begins"),
+    "[[allow]]\noperation='ai'\nuser='a'\nfrom=12:30:00\n": (4, 'from is "12:30:00"; write a date'),
+    "[[allow]]\noperation='ai'\nuser='a'\nfrom=9999-12-31\n": (4, "from 1970 to 9998"),
+    "[[allow]]\noperation='ai'\nuser='a'\nuntil=0001-01-01\n": (4, "from 1970 to 9998"),
+    "[default]\nai = listed\n": (2, "Invalid value; text stands in quotes: ai = listed"),
+    "[[allow]]\nuntil=2026-13-01\n": (2, ": until=2026-13-01"),
     "allow = 3\n": (1, "write [[allow]]"),
     "a = [\n1,\n": (3, ""),
     "[default]\ncyber='never'\nAI='never'\n": (3, '"AI" is no operation; did you mean ai?'),
     "[[allow]]\nuser='a'\noperation='cybre'\n": (3, "did you mean cyber? there are ai, cryptomining, cyber"),
     "[[allow]]\nuser='a'\noperation='Cyber'\n": (3, "did you mean cyber?"),
 }
+
+
+@pytest.mark.parametrize("until", ["9999-12-31", "9999-12-31T23:59:59+01:00"])
+def test_the_last_year_of_the_calendar_means_for_ever(until: str) -> None:
+    text = f"[[allow]]\noperation='ai'\nuser='a'\nuntil={until}\n"
+    _, [grant] = parse(text, Path("x"), known=DEFAULTS)
+    assert grant.until is None
+
+
+def test_a_mark_before_the_first_letter_is_no_letter(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "marked.toml"
+    file.write_text("[default]\nai = 'never'\n", "utf-8-sig")
+    assert AllowBook(store, file).current().default("ai") is Default.NEVER
 
 
 @pytest.mark.parametrize("text", BROKEN)

@@ -25,7 +25,7 @@ from tocsin.judge.judge import Judge, Model, Seat
 from tocsin.judge.policy import ROGUE_CASES
 from tocsin.judge.rogue import RogueBook
 from tocsin.judge.verdict_log import VerdictLog
-from tocsin.store.allow import Grant, Kind, add
+from tocsin.store.allow import Grant, Kind, add, remove
 from tocsin.store.cases import Status, list_cases
 from tocsin.store.database import Store, open_store
 from tocsin.store.home import Home
@@ -251,6 +251,10 @@ def one(number: int, at: int = NOON) -> dict[str, object]:
     return {"job_id": 100 + number, "submit": at}
 
 
+def task(array: int, number: int) -> dict[str, object]:
+    return {**one(array), "task": number}
+
+
 @pytest.mark.parametrize(
     ("rounds", "first", "times"),
     [
@@ -258,7 +262,7 @@ def one(number: int, at: int = NOON) -> dict[str, object]:
         ([[one(n) for n in range(8)]], f"lab:100@{NOON}", 8),
         ([[one(n) for n in range(3)], [one(n) for n in range(3, 6)], [one(6)]], f"lab:103@{NOON}", 6),
         ([[one(n, NOON + 9 - n)] for n in range(9)], None, 0),
-        ([[{**one(0), "task": n} for n in range(40)], [one(9)]], f"lab:100_0@{NOON}", 40),
+        ([[task(a, n) for n in range(40)] for a in range(6)], f"lab:104_0@{NOON}", 5),
     ],
 )
 def test_a_sudden_change_is_a_hint_of_stolen_credentials(
@@ -270,7 +274,14 @@ def test_a_sudden_change_is_a_hint_of_stolen_credentials(
         first, times = f"lab:150@{NOON + 60}", 10
     [(job, hint)] = hints
     assert (job, hint.level) == (first, Level.WARNING)
-    assert f"ann never ran ai in 30 screened jobs, and did {times} times within a day" in hint.text
+    assert f"ann never ran ai in 30 screened submissions, and did {times} times within a day" in hint.text
+
+
+def test_an_array_is_one_submission_however_many_tasks_it_has(store: Store) -> None:
+    many = [task(0, n) for n in range(2100)]  # more than are read of a user's submissions
+    assert hints_in(store, many) == []
+    [(job, hint)] = hints_in(store, [one(n, NOON + n) for n in range(1, 6)])
+    assert (job, "in 30 screened submissions, and did 5 times" in hint.text) == (f"lab:104@{NOON + 4}", True)
 
 
 class Explainer(Speaker):
@@ -285,6 +296,65 @@ def test_an_explanation_keeps_the_hint(store: Store) -> None:
     for number, kept in ((0, [hint]), (1, [])):
         verdict = told.explain(frame(one(number)), Stage.SUBMIT, past=Ledger(), at=NOON)
         assert [finding for finding in verdict.findings if finding.kind == "habit"] == kept
+
+
+def explained(store: Store, *, file: Path | None = None, job: dict[str, object] | None = None) -> Verdict:
+    model = Model(Explainer(lambda row: Parts(workload=Workload(submission=look(cyber=0.9)))), "7")
+    told = Judge(
+        {"workload": Seat({Stage.SUBMIT: model})},
+        CaseBook(store, ROGUE_CASES),
+        RogueBook(AllowBook(store, file)),
+    )
+    return told.explain(frame({"account": "chem", **(job or {})}), Stage.SUBMIT, past=Ledger(), at=NOON + 999)
+
+
+def test_an_explanation_tells_the_rule_of_its_time_and_what_is_said_today(store: Store) -> None:
+    then = judged(store, cyber=0.9)
+    record(store, [stored(then)])
+    again = explained(store)
+    assert (again.rogue, again.level, again.findings) == (then.rogue, then.level, then.findings)
+    add(store, Grant(operation="cyber", kind=Kind.USER, name="ann", reason="audit"), at=1)
+    assert judged(store, cyber=0.9).level is Level.OK
+    now = explained(store)
+    assert (now.level, now.rogue) == (Level.CRITICAL, then.rogue)
+    *_, today = now.findings
+    assert (today.level, today.kind) == (Level.OK, "today")
+    assert today.text == (
+        "judged so at 2026-01-05T12:00:00Z; judged today: cyber is for listed ones only, and user ann is listed "
+        "(permission 1: audit)"
+    )
+    jsonschema.validate(now.to_json(), verdict_schema())
+
+
+def test_an_explanation_is_as_silent_as_the_verdict_was(store: Store) -> None:
+    add(store, Grant(operation="cyber", kind=Kind.USER, name="ann", until=NOON + 9), at=1)
+    record(store, [stored(judged(store, cyber=0.9))])
+    remove(store, 1, at=2, who="ada")
+    assert judged(store, cyber=0.9).level is Level.CRITICAL
+    now = explained(store)
+    assert now.level is Level.OK
+    assert now.rogue is not None
+    assert (now.rogue.rogue, "user ann is listed" in now.rogue.rule) == (False, True)
+    assert "judged today: cyber is for listed ones only, and user ann or account chem is not listed" in (
+        now.findings[-1].text
+    )
+
+
+def test_a_task_is_explained_by_the_verdict_on_its_array(store: Store) -> None:
+    record(store, [stored(judged(store, cyber=0.9))])
+    add(store, Grant(operation="cyber", kind=Kind.USER, name="ann"), at=1)
+    assert explained(store, job={"task": 4}).level is Level.CRITICAL
+    assert explained(store, job={"task": 4, "job_id": 2}).level is Level.OK, "it has no verdict of its time"
+
+
+def test_a_case_that_was_dismissed_since_is_told_once(store: Store) -> None:
+    record(store, [stored(judged(store, cyber=0.9))])
+    answer(store, 1, Status.DISMISSED, who="ada", at=NOON, note="an audit")
+    now = explained(store)
+    assert now.level is Level.OK
+    assert now.rogue is not None
+    assert now.rogue.rule.count("case 1 was dismissed") == 1
+    assert [finding.kind for finding in now.findings] == ["rogue"]
 
 
 def test_answers_are_examples(store: Store, home: Home) -> None:
@@ -308,29 +378,52 @@ def test_answers_are_examples(store: Store, home: Home) -> None:
     assert examples(store, home.scripts)[1] == 1
 
 
-def test_a_deeper_look_reads_what_the_script_calls(store: Store, tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "go.sh").write_text("./gcc -o stratum+tcp://any.example:1\n")
+class Scripted(Ledger):
+    def script(self, digest: str) -> str | None:
+        return "#!/bin/sh\nsh go.sh\n"
+
+
+def deep_look(store: Store, work: Path) -> Verdict:
+    """On a job whose script runs a miner or AI that the file it calls names, and that itself tells nothing."""
+    work.mkdir(exist_ok=True)
 
     def screen(texts: list[str]) -> list[Screening]:
-        [text] = texts
-        line = next((n for n, words in enumerate(text.split("\n"), 1) if "stratum" in words), 0)
-        found = [Evidence(line=line, operation="cryptomining")] if line else []
-        return [Screening(operations={"cryptomining": 0.99 if line else 0.01}, evidence=found)]
-
-    class Scripted(Ledger):
-        def script(self, digest: str) -> str | None:
-            return "#!/bin/sh\nsh go.sh\n"
+        lines = list(enumerate(texts[0].split("\n"), 1))
+        found = [Evidence(line=n, operation="cryptomining") for n, words in lines if "stratum" in words]
+        found += [Evidence(line=n, operation="ai") for n, words in lines if "torch" in words]
+        seen = {each.operation for each in found}
+        operations = {name: 0.99 if name in seen else 0.01 for name in ("ai", "cryptomining")}
+        return [Screening(operations=operations, evidence=found)]
 
     jobs = frame({"script": "x", "work_dir": str(work), "uid": os.geteuid(), "gid": os.getegid()})
     shallow = Workload(submission=look(cryptomining=0.01))
     [verdict] = judge(store, shallow, deeper=Deeper(screen)).assess(
         jobs, Stage.SUBMIT, past=Scripted(), at=NOON
     )
+    return verdict
+
+
+def test_a_deeper_look_reads_what_the_script_calls(store: Store, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "go.sh").write_text("cd /tmp\n./gcc -o stratum+tcp://any.example:1\n")
+    verdict = deep_look(store, work)
     assert verdict.rogue is not None
     assert verdict.rogue.rogue
-    assert f"line 2 calls {work}/go.sh, which speaks for cryptomining" in verdict.findings[0].evidence
+    told = f"line 2 leads to {work}/go.sh, whose line 2 speaks for cryptomining"
+    assert told in verdict.findings[0].evidence
+
+
+def test_what_a_called_file_says_is_told_where_it_may_run(store: Store, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "go.sh").write_text("\n\npython -c 'import torch'\n")
+    verdict = deep_look(store, work)
+    assert verdict.level is Level.OK
+    assert [f.text for f in verdict.findings] == [f"line 2 leads to {work}/go.sh, whose line 3 speaks for ai"]
+    assert verdict.workload is not None
+    assert verdict.workload.submission is not None
+    assert Evidence(line=2, operation="ai") in verdict.workload.submission.evidence
 
 
 def test_the_log_has_a_line_for_each_verdict_and_turns_over(store: Store, tmp_path: Path) -> None:

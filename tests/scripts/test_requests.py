@@ -1,5 +1,6 @@
 """What a header asks for, in a Job's fields and units."""
 
+import time
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -246,3 +247,22 @@ def test_it_is_told_which_directives_hold() -> None:
         ("--gres", "gpu:1"),
         ("--gres gpu", "1"),
     ]
+
+
+@pytest.mark.parametrize("line", ["#SBATCH -n 1\n", "#SBATCH " + "-n1 " * 250 + "\n", "#SBATCH hetjob\n"])
+def test_a_script_of_nothing_but_directives_is_read_at_both_ends(line: str) -> None:
+    many = 4_000_000 // len(line)
+    began = time.process_time()
+    found = parse(f"#!/bin/sh\n#SBATCH --mem=4G\n{line * many}#SBATCH --time=7\n")
+    assert time.process_time() - began < 6
+    assert found.components[0]["req_memory"] == 4 * GB
+    assert found.components[-1]["time_limit"] == 420
+    assert found.last_directive == many + 3
+    [note] = [problem for problem in found.problems if "in the middle are not read" in problem.text]
+    assert f"of its {many + 2:,} directives" in note.text
+
+
+def test_a_long_header_is_read_whole() -> None:
+    found = parse("#!/bin/sh\n" + "".join(f"#SBATCH --comment=c{n}\n" for n in range(6000)))
+    assert [directive.line for directive in found.directives] == [*range(2, 6002)]
+    assert found.problems == ()

@@ -80,6 +80,8 @@ def test_other_encodings_are_read(tmp_path: Path) -> None:
     script = parse(latin)
     assert script.request["name"] == "caf?"
     assert encode(script.text) == latin
+    with pytest.raises(ScriptError, match="NUL characters; save it as UTF-8"):
+        parse("#!/bin/sh\n".encode("utf-32"))
     marked = parse("\ufeff#!/bin/bash\n#SBATCH -N 1\n")
     assert (marked.interpreter, marked.request) == ("bash", {"req_nodes": 1})
 

@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.watch.scene import NOON
+from tocsin.cli.lines import in_a_line
 from tocsin.cli.settings import Context
-from tocsin.cli.watch import in_a_line, watch
+from tocsin.cli.watch import watch
 from tocsin.core.errors import InputError
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage

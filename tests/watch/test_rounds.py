@@ -209,6 +209,34 @@ def test_an_array_that_only_its_tasks_tell_of_does_not_wait_for_a_script(store: 
     ]
 
 
+def test_tasks_are_judged_at_their_end_with_the_script_of_their_array(store: Store, home: Home) -> None:
+    cluster = Told(scripts={1: "#!/bin/sh\n./xmrig\n"})
+    heard: dict[str, list[str | None]] = {}
+
+    class Reader:
+        def assess(self, jobs: Any, past: Past, *, stage: Stage) -> list[Parts]:
+            texts = [past.script(digest) if digest else None for digest in jobs["script"]]
+            heard.setdefault(str(stage), []).extend(texts)
+            return [Parts() for _ in texts]
+
+    models = {stage: Model(Reader(), "1") for stage in (Stage.SUBMIT, Stage.START, Stage.END)}  # type: ignore[arg-type]  # it is only asked
+    watch = watcher(cluster, store, Judge({"reader": Seat(models)}), scripts=Scripts(cluster, home.scripts))
+    watch.step(NOON - 10)
+    cluster.queued = [{"array": "1-3", "array_tasks": 3}, {"job_id": 2}]
+    watch.step(NOON + 5)
+    cluster.queued = []
+    cluster.accounted = [ended(NOON + 7, NOON + 100, task=task) for task in (1, 2)]
+    cluster.accounted += [
+        ended(NOON + 50, NOON + 100, task=3, submit=NOON + 40),
+        ended(NOON + 7, NOON + 99, job_id=2),
+    ]
+    watch.step(NOON + 105)
+    script = cluster.scripts[1]
+    assert heard["end"] == [script, script, None, script]
+    assert heard["submit"] == [script, None]
+    assert heard["start"] == [None] * 4, "history knows tasks without one, in training as here"
+
+
 def test_where_scripts_may_not_be_read_verdicts_do_not_wait(store: Store, home: Home) -> None:
     class Closed(Told):
         def script(self, key: JobKey) -> str | None:

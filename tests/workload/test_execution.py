@@ -215,7 +215,7 @@ def test_an_empty_window_is_told_with_the_last_job_and_the_next_step() -> None:
         match=r"no job ended in the 5 days before .*the last known one ended at 2026-.*import newer jobs",
     ):
         train_execution(jobs, {"cryptomining": mining}, now=NOW + 30 * DAY)
-    with pytest.raises(ModelError, match="none is known"):
+    with pytest.raises(ModelError, match=r"no job ended in the 5 days before [^(]*; import newer jobs"):
         train_execution(jobs.head(0), {"cryptomining": mining.head(0)}, now=NOW)
     with pytest.raises(ModelError, match="window of 0 days"):
         train_execution(jobs, {"cryptomining": mining}, now=NOW, alpha_days=0)
@@ -240,6 +240,14 @@ def test_labels_are_the_answers_at_submission_and_people_overrule_them() -> None
     assert labels["ai"].to_list() == [True, True, False, None]
     assert labels["cyber"].to_list() == [False, None, None, None]
     assert four not in said
+
+
+def test_a_task_is_what_its_array_is_unless_it_is_known_better() -> None:
+    jobs, _ = stream(rows=3)
+    tasks = jobs.with_columns(job_id=pl.lit(7), submit=pl.lit(NOW), task=pl.Series([1, 2, 3]))
+    array, task = (f"{jobs['cluster'][0]}:{name}@{NOW}" for name in ("7", "7_2"))
+    labels = execution_labels(tasks, {array: {"ai": 0.9}}, {task: {"ai": False}})
+    assert labels["ai"].to_list() == [True, False, True]
 
 
 def test_a_model_is_due_after_beta_days() -> None:

@@ -14,10 +14,10 @@ def said(jobs: list[int], runs: list[int]) -> str | None:
 def test_a_change_is_said_from_the_job_on_that_makes_it_plain() -> None:
     sentence = said(BEFORE + NOW, NOW)
     assert sentence == (
-        "ann never ran cyber in 20 screened jobs, and did 5 times within a day: are these credentials in other hands?"
+        "ann never ran cyber in 20 screened submissions, and did 5 times within a day: are these credentials in other hands?"
     )
     assert said(BEFORE + NOW[:-1], NOW[:-1]) is None
-    more = NOW + [AT] * 1000  # an array, all of it submitted in one second
+    more = NOW + [AT] * 1000  # a loop of sbatch, all of it in one second
     assert "and did 1,005 times within a day" in str(said(BEFORE + more, more))
 
 

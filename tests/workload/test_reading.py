@@ -59,17 +59,30 @@ def test_sourced_nested_and_python_files_and_containers_are_found(folder: Path) 
     assert python.text == "import numpy\nimport os\nimport torch.nn"
 
 
-def test_evidence_names_the_file_and_the_line_that_calls_it(folder: Path) -> None:
-    write(folder / "b.sh", "one\ntwo\n")
-    text = "first\nsh b.sh"
+def test_evidence_names_the_file_its_line_and_the_line_that_leads_there(folder: Path) -> None:
+    write(folder / "b.sh", "one\ntwo\npython c.py\n")
+    write(folder / "c.py", "import os\n\n\nimport torch\nimport torch, os\n")
+    text = "first\nsh b.sh\napptainer run x.sif"
     whole = joined(text, called(text, folder=str(folder), who=ME))
-    assert whole.text == "first\nsh b.sh\none\ntwo\n"
-    assert [whole.place(line) for line in (1, 2, 3, 4)] == [
-        (1, None),
-        (2, None),
-        (2, str(folder / "b.sh")),
-        (2, str(folder / "b.sh")),
+    assert (
+        whole.text
+        == "first\nsh b.sh\napptainer run x.sif\none\ntwo\npython c.py\n\nx.sif\nimport os\nimport torch"
+    )
+    assert [tuple(whole.place(line)) for line in (1, 2, 4, 5, 8, 9, 10)] == [
+        (1, None, None),
+        (2, None, None),
+        (2, str(folder / "b.sh"), 1),
+        (2, str(folder / "b.sh"), 2),
+        (3, "x.sif", None),
+        (2, str(folder / "c.py"), 1),
+        (2, str(folder / "c.py"), 4),
     ]
+
+
+def test_the_imports_of_what_is_no_python_have_their_lines(folder: Path) -> None:
+    write(folder / "a.py", "print 'two'\n\n\n  import torch\nfrom jax import (\n")
+    [file] = called("python a.py", folder=str(folder), who=ME)
+    assert (file.text, file.numbers) == ("import jax\nimport torch", (5, 4))
 
 
 def test_nothing_beyond_the_submitters_permissions_is_read(folder: Path) -> None:

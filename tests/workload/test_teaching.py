@@ -114,7 +114,7 @@ def test_an_operation_that_is_taught_again_takes_the_old_ones_place(
 def test_too_few_examples_are_refused(tmp_path: Path) -> None:
     (tmp_path / "yes").mkdir()
     (tmp_path / "yes" / "one.sh").write_text("blender\n")
-    with pytest.raises(InputError, match="1 examples of rendering; at least 5"):
+    with pytest.raises(InputError, match="1 example of rendering; at least 5"):
         read_examples("rendering", tmp_path)
     with pytest.raises(InputError, match="no name of an operation"):
         read_examples("../x", tmp_path)

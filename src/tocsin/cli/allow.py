@@ -84,6 +84,8 @@ def add(
     with context.store() as store:
         number = added(store, grant, at=now)
         _warn_if_pointless(context, store, grant.operation)
+    if grant.until is not None and grant.until <= now:
+        say("note: that is over, so it counts for jobs only that were submitted before then")
     if as_json:
         print_json({"permission": number, **_json(grant)})
     else:
@@ -203,11 +205,13 @@ def _operation(context: Context, text: str) -> str:
     return text
 
 
-def _until(text: str, zone: tzinfo, now: int) -> int:
-    """The instant at which it ends; a day, which has no clock, is included as in the file."""
-    from tocsin.cli.times import parse_time
+def _until(text: str, zone: tzinfo, now: int) -> int | None:
+    """The instant at which it ends, if ever; a day, which has no clock, is included as in the file."""
+    from tocsin.cli.times import LAST, parse_time
 
     end = parse_time(text, zone, now)
+    if end >= LAST:
+        return None
     day = datetime.fromtimestamp(end, zone)
     if day.time() != clock_time() or _INSTANT.search(text):
         return end

@@ -1,8 +1,9 @@
 """`tocsin check` and `tocsin explain`: a verdict in words, before a job is submitted or after."""
 
+import gc
 import getpass
+import os
 import time
-from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,11 @@ from tocsin.cli import options
 from tocsin.cli.judging import seated_judge
 from tocsin.cli.output import print_json, say
 from tocsin.cli.settings import Context
+from tocsin.cli.telling import in_words
 from tocsin.core.errors import ClusterError, NotFound, TocsinError
 from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
-from tocsin.core.units import format_duration, format_memory
-from tocsin.core.verdict import SEEN_FROM, Level, Verdict
+from tocsin.core.verdict import Level, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,6 +58,7 @@ class _Check(click.Command):
             raise _CheckUsage(error.format_message(), error.ctx) from error
 
     def invoke(self, context: click.Context) -> Any:
+        gc.disable()  # it ends within a second or two: a tenth of that would go into looking for garbage
         try:
             return super().invoke(context)
         except TocsinError as error:
@@ -64,6 +66,9 @@ class _Check(click.Command):
                 raise
             say(f"tocsin: {error}")
             raise SystemExit(NAGIOS[Level.UNKNOWN]) from error
+        finally:
+            gc.freeze()  # nor is there any need to look at what is left when it ends
+            gc.enable()
 
 
 @click.command(cls=_Check)
@@ -73,6 +78,7 @@ class _Check(click.Command):
 @click.option("-A", "--account", metavar="ACCOUNT", help="Account that would be charged.")
 @options.cluster
 @click.option("--local", is_flag=True, help="Use own data only; ask no service.")
+@click.option("--follow", is_flag=True, help="Read what the script calls, too: files that the user may read.")
 @options.as_json
 @click.pass_obj
 def check(
@@ -83,6 +89,7 @@ def check(
     account: str | None,
     cluster: str | None,
     local: bool,
+    follow: bool,
     as_json: bool,
 ) -> None:
     """Give a verdict on a job script.
@@ -105,7 +112,7 @@ def check(
     path = None if script == "-" else script
     with context.store() as store:
         name, machine = _machine(context, cluster, store)
-        known = {"account": account, "name": Path(path).name if path else "sbatch"}
+        known = {"account": account, "name": Path(path).name if path else "sbatch", "work_dir": _here()}
         job = job_of(
             seen,
             cluster=name,
@@ -117,10 +124,12 @@ def check(
         )
         past, earlier = _past(context, store, job, machine, {str(job["script"][0]): text})
         job = in_group(as_taken(job, machine, earlier))
-        verdict = seated_judge(context, store, past).explain(
+        verdict = seated_judge(context, store, past, follow=follow).explain(
             job, Stage.SUBMIT, past=past, at=int(time.time())
         )
-    _tell(verdict, f"{script}: {_HEADLINES[verdict.level]}.", as_json)
+    rogue = verdict.rogue is not None and verdict.rogue.rogue
+    headline = "it may not run here" if rogue else _HEADLINES[verdict.level]
+    _tell(verdict, f"{script}: {headline}.", as_json)
     raise SystemExit(NAGIOS[verdict.level])
 
 
@@ -139,7 +148,8 @@ def check(
 def explain(context: Context, which: str, cluster: str | None, stage: str, as_json: bool) -> None:
     """Explain the verdict on one job.
 
-    From what was known at that stage of its life, with all evidence.
+    From what was known at that stage of its life, with all evidence. Whether it might run what it is, is told as the
+    verdict said that was given then; where today's models or allow-list say otherwise, that is said beside it.
     """
     from tocsin.cli.jobs import found_jobs
     from tocsin.store.scriptfiles import read_script
@@ -161,8 +171,17 @@ def explain(context: Context, which: str, cluster: str | None, stage: str, as_js
         )
     ended = jobs["outcome"][0]
     since = f" It ended {ended.replace('_', ' ')}." if ended else ""
-    headline = f"{verdict.job} as known at {stage}: {_LOOKING_BACK[verdict.level]}.{since}"
+    rogue = verdict.rogue is not None and verdict.rogue.rogue
+    said = "it might not run what it is" if rogue else _LOOKING_BACK[verdict.level]
+    headline = f"{verdict.job} as known at {stage}: {said}.{since}"
     _tell(verdict, headline, as_json)
+
+
+def _here() -> str | None:
+    """Where sbatch would start the job, unless it is told otherwise."""
+    with suppress(OSError):  # the folder was removed
+        return os.getcwd()  # noqa: PTH109  # text is wanted
+    return None
 
 
 def _machine(context: Context, cluster: str | None, store: "Store") -> tuple[str, "Machine | None"]:
@@ -220,84 +239,3 @@ def _tell(verdict: Verdict, headline: str, as_json: bool) -> None:
         return
     for line in in_words(verdict, headline):
         click.echo(line)
-
-
-def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
-    """One screen: what is wrong, what to change, what could not be said."""
-    yield f"{verdict.level.upper()}: {headline}"
-    said = [finding.text for finding in verdict.findings]
-    for finding in verdict.findings:
-        yield f"\n  {finding.level}: {finding.text}"
-        yield from (f"    {line}" for line in finding.evidence if line not in finding.text)
-    yield from _how_it_fares(verdict, said)
-    yield from _what_it_is(verdict)
-    for advice in verdict.advice:
-        risks = advice.risk_before, advice.risk_after
-        fall = (
-            f", risk {risks[0]:.0%} -> {risks[1]:.0%}" if None not in risks and risks[0] != risks[1] else ""
-        )
-        yield f"\n  {advice.change}" + (f" ({advice.why}{fall})" if advice.why not in said else fall)
-        if advice.edit:
-            yield f"    @@ line {advice.edit.line} @@"
-            if advice.edit.old is not None:
-                yield f"    -{advice.edit.old}"
-            yield f"    +{advice.edit.new}"
-    if verdict.missing:
-        yield ""
-        for part, reason in verdict.missing.items():
-            yield f"  not said: {part}: {reason}"
-
-
-def _how_it_fares(verdict: Verdict, said: list[str]) -> Iterator[str]:
-    """The parts failure, resources and nodes: how likely it fails and why, what it needs, what resembles it."""
-    failure = verdict.failure
-    if failure:
-        group = f"; one of the {failure.profile}" if failure.profile else ""
-        yield f"\n  risk of failure {failure.probability:.0%} (rings from {failure.threshold:.0%} on){group}"
-        told = {line for finding in verdict.findings for line in finding.evidence}
-        for reason in failure.contributions:
-            if reason.text not in told:
-                yield f"    {'raises' if reason.effect > 0 else 'lowers'} the risk: {reason.text}"
-        if failure.similar:
-            yield f"    jobs like it: {', '.join(f'{s.job} {s.outcome}' for s in failure.similar[:3])}"
-    yield from (
-        f"    unusual: {odd['text']}" for odd in verdict.anomalies if odd.get("kind") == "odd_request"
-    )
-    if verdict.resources:
-        time, memory = verdict.resources.runtime_seconds, verdict.resources.memory_bytes
-        if time:
-            yield f"    will run about {format_duration(time.p50)}, hardly more than {format_duration(time.p95)}"
-        if memory:
-            used, most = (format_memory(-(-size // 2**20) * 2**20) for size in (memory.p50, memory.p95))
-            yield f"    will use about {used}, hardly more than {most}"
-    if verdict.nodes:
-        yield from (
-            f"    avoid {avoid.node}: {avoid.why}" for avoid in verdict.nodes.avoid if avoid.why not in said
-        )
-
-
-def _what_it_is(verdict: Verdict) -> Iterator[str]:
-    """The parts workload and rogue: what the job is, by its script and by what it did, and whether it may be that."""
-    parts = verdict.workload
-    looks = (("its script", parts.submission), ("what it did", parts.execution)) if parts else ()
-    heard = [(by, look) for by, look in looks if look]
-    if heard:
-        yield ""
-    for by, look in heard:
-        seen = sorted(((p, name) for name, p in look.operations.items() if p >= SEEN_FROM), reverse=True)
-        words = [
-            ", ".join(f"{name} ({p:.0%})" for p, name in seen) or "none of the operations that are looked for"
-        ]
-        for label, value in (
-            ("application", look.application),
-            ("domain", look.domain),
-            ("language", look.language),
-        ):
-            if value:
-                words.append(f"{label} {value}")
-        yield f"  by {by}: {'; '.join(words)}"
-        lines = ", ".join(dict.fromkeys(str(e.line) for e in look.evidence[:8]))
-        if lines and seen:
-            yield f"    as line{'s' if ',' in lines else ''} {lines} tell{'' if ',' in lines else 's'}"
-    if verdict.rogue and verdict.rogue.operations:
-        yield f"  {'rogue' if verdict.rogue.rogue else 'it may'}: {verdict.rogue.rule}"

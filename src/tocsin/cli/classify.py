@@ -227,30 +227,34 @@ def _row(path: str, text: str, screening: Screening, below: "Joined | None") -> 
         "language": screening.language,
         "evidence": _evidence(text, screening, below),
     }
+    if screening.open:
+        row["open"] = screening.open
     if below and below.below:
-        row["calls"] = [{"file": c.path, "kind": str(c.kind), "line": c.line} for _, c in below.below]
+        row["calls"] = [
+            {"file": readable(c.path), "kind": str(c.kind), "line": c.line} for _, c in below.below
+        ]
     return row
 
 
 def _evidence(text: str, screening: Screening, below: "Joined | None") -> list[dict[str, Any]]:
-    """The lines that spoke for an operation; with the reason, where a sign of misuse gives one."""
-    from tocsin.workload.signs import signs
-    from tocsin.workload.unpack import unpacked
+    """The lines that spoke for an operation; with the reason, where a sign of misuse gives one.
+
+    Where a called file spoke, `line` is that of the script which leads there, and `file_line` that of the file.
+    """
+    from tocsin.scripts.text import readable
+    from tocsin.workload.signs import look
 
     seen = {name for name, p in screening.operations.items() if p >= SEEN_FROM}
     reasons: dict[tuple[int, str | None], str] = {}
     if seen & {"cryptomining", "cyber"}:
-        for hidden in unpacked(text):
-            reasons |= {(hidden.line, s.operation): f"hidden: {s.why}" for s in signs(hidden.text)}
-        reasons |= {(sign.line, sign.operation): sign.why for sign in signs(text)}
+        reasons |= {(sign.line, sign.operation): sign.why for sign in look(text)[1]}
     told = {(e.line, e.operation): None for e in screening.evidence}
     told |= {(line, name): None for line, name in reasons if name in seen}
     found = []
     for line, operation in told:
-        place, file = below.place(line) if below else (line, None)
-        entry: dict[str, Any] = {"line": place, "operation": operation}
-        if file:
-            entry["file"] = file
+        entry: dict[str, Any] = {"line": line, "operation": operation}
+        if below and (place := below.place(line)).file:
+            entry |= {"line": place.line, "file": readable(place.file), "file_line": place.inside}
         if why := reasons.get((line, operation)):
             entry["why"] = why
         found.append(entry)
@@ -263,7 +267,15 @@ def _seen(row: dict[str, Any]) -> str:
 
 
 def _lines(row: dict[str, Any]) -> str:
-    return ",".join(dict.fromkeys(str(entry["line"]) for entry in row["evidence"][:8]))
+    """Of the script, and of called files with their names."""
+    return ",".join(dict.fromkeys(_line(entry) for entry in row["evidence"][:8]))
+
+
+def _line(entry: dict[str, Any]) -> str:
+    if "file" not in entry:
+        return str(entry["line"])
+    name = Path(entry["file"]).name
+    return name if entry["file_line"] is None else f"{name}:{entry['file_line']}"
 
 
 def _word(key: str) -> Any:

@@ -38,9 +38,17 @@ ALLOW_FILE = Path("/etc/tocsin/allow.toml")
 
 
 def seated_judge(
-    context: Context, store: "Store", past: "Past", only: Sequence[str] | None = None
+    context: Context,
+    store: "Store",
+    past: "Past",
+    only: Sequence[str] | None = None,
+    *,
+    follow: bool = False,
 ) -> "Judge":
-    """What cannot be used is said; the others are heard without it. With `only`, these detectors alone."""
+    """What cannot be used is said; the others are heard without it. With `only`, these detectors alone.
+
+    With `follow`, or where the settings say so, what scripts call is read, too.
+    """
     from tocsin.judge.cases import CaseBook
     from tocsin.judge.judge import Judge, seats
     from tocsin.judge.plugins import find_detectors
@@ -59,7 +67,7 @@ def seated_judge(
     return Judge(
         heard,
         CaseBook(store, ROGUE_CASES),
-        RogueBook(allow_book(context, store), _deeper(context)),
+        RogueBook(allow_book(context, store), _deeper(context, follow)),
     )
 
 
@@ -82,8 +90,8 @@ def _told_by_one(workload: "Seat") -> "Seat":
     return replace(workload, models={**workload.models, Stage.END: told})
 
 
-def _deeper(context: Context) -> "Deeper | None":
-    if not context.settings.workload.read_files:
+def _deeper(context: Context, follow: bool) -> "Deeper | None":
+    if not follow and not context.settings.workload.read_files:
         return None
     from tocsin.judge.deeper import Deeper
 

@@ -36,7 +36,23 @@ from tocsin.core.errors import TocsinError
 __all__ = ["cli", "run"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _HadEnough(Exception):
+    """The reader of a pipe reads no more."""
+
+
+class _Commands(click.Group):
+    """A group whose `... | head` is no error: click itself would end it with 1."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:
+            raise _HadEnough from None
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, "-V", "--version", message="tocsin %(version)s")
 @click.option("--config", "config_file", metavar="FILE", help="Read this settings file after the others.")
 @click.option("--home", metavar="FOLDER", help="Keep everything in this folder (as TOCSIN_HOME).")
@@ -77,7 +93,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         click.echo("tocsin: interrupted.", err=True)
         sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe had enough: not an error, and nothing left to flush to
+    except (_HadEnough, BrokenPipeError):  # not an error, and nothing left to flush to
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except TocsinError as error:

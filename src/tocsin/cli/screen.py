@@ -1,7 +1,6 @@
 """`tocsin screen`: the periodic mode, what the store's new jobs are and whether they may be that."""
 
 import fcntl
-import json
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -14,12 +13,13 @@ import click
 
 from tocsin.cli import options
 from tocsin.cli.judging import seated_judge, verdict_log
+from tocsin.cli.lines import Lines
 from tocsin.cli.output import count, say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Level, Verdict
+from tocsin.core.verdict import Verdict
 
 if TYPE_CHECKING:
     from tocsin.cli.retraining import Retraining
@@ -42,8 +42,8 @@ def screen(context: Context, every: float | None, everything: bool, as_json: boo
     """Screen the jobs in the store that are new.
 
     Those that have a script and were not screened yet, by `tocsin watch` or by this command; each once, however often
-    it is run. One line for each verdict that is not ok; the tasks of an array share one. What tells ended jobs by what they did is learned anew once a
-    day (workload.beta_days). Exit code 0 when all that was new is screened.
+    it is run. One line for each verdict that is not ok; the tasks of an array share one. What tells ended jobs by what
+    they did is learned anew once a day (workload.beta_days). Exit code 0 when all that was new is screened.
     """
     from tocsin.cli.retraining import Retraining
     from tocsin.watch.loop import Stop
@@ -59,7 +59,7 @@ def screen(context: Context, every: float | None, everything: bool, as_json: boo
         if log:
             stack.enter_context(log)
         judge = _judge(context, store)
-        lines = _Lines(everything=everything, as_json=as_json)
+        lines = Lines(store, everything=everything, as_json=as_json)
         stack.callback(lines.end)
         retraining = stack.enter_context(Retraining(context, store))
         while True:
@@ -182,46 +182,3 @@ def _stored(store: "Store", verdicts: Sequence[Verdict]) -> list[Verdict]:
         ],
     )
     return found
-
-
-class _Lines:
-    """Prints verdicts, and those on the tasks of an array, which come one after the other, as one with their number."""
-
-    def __init__(self, *, everything: bool, as_json: bool) -> None:
-        self._everything = everything
-        self._as_json = as_json
-        self._first: Verdict | None = None
-        self._tasks = 0
-
-    def add(self, verdicts: Sequence[Verdict]) -> None:
-        for verdict in verdicts:
-            if verdict.level is Level.OK and not self._everything:
-                continue
-            if self._as_json:
-                click.echo(json.dumps(verdict.to_json()))
-            elif self._first and _alike(self._first, verdict):
-                self._tasks += 1
-            else:
-                self.end()
-                self._first, self._tasks = verdict, 1
-
-    def end(self) -> None:
-        """Print what is still held back: more tasks of the array might have come."""
-        from tocsin.cli.watch import in_a_line
-
-        if self._first:
-            click.echo(in_a_line(self._first, self._tasks))
-        self._first = None
-
-
-def _alike(first: Verdict, other: Verdict) -> bool:
-    """Whether both are on tasks of one array and equally grave, and the other gives no hint of its own."""
-    from tocsin.judge.hints import HABIT
-
-    one, two = parse_key(first.job), parse_key(other.job)
-    return (
-        None not in (one.task, two.task)
-        and one._replace(task=None) == two._replace(task=None)
-        and first.level is other.level
-        and all(finding.kind != HABIT for finding in other.findings)
-    )

@@ -5,7 +5,10 @@ from datetime import datetime, timedelta, tzinfo
 
 from tocsin.core.errors import UnitError
 
-__all__ = ["parse_time"]
+__all__ = ["LAST", "parse_time"]
+
+LAST = 253_370_764_799
+"""The end of the year 9998: who writes a later time means for ever, and calendars end soon after."""
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _RELATIVE = re.compile(r"now\s*(?P<sign>[+-])\s*(?P<number>\d{1,9})\s*(?P<unit>[a-z]*)", re.ASCII)
@@ -21,6 +24,10 @@ def parse_time(text: str, zone: tzinfo, now: float) -> int:
     >>> parse_time("now-2hours", UTC, 1794771952), parse_time("2026-11-15", UTC, 0), parse_time("today", UTC, 1794771952)
     (1794764752, 1794700800, 1794700800)
     """
+    return min(max(_parsed(text, zone, now), 0), LAST)
+
+
+def _parsed(text: str, zone: tzinfo, now: float) -> int:
     word = text.strip().lower()
     here = datetime.fromtimestamp(now, zone)
     if word == "now":
@@ -40,6 +47,8 @@ def parse_time(text: str, zone: tzinfo, now: float) -> int:
         raise UnitError(
             f'"{text}" is no time; write YYYY-MM-DD[THH:MM[:SS]], HH:MM, MM/DD/YY, today or now-3days'
         )
+    if not 1 < moment.year <= 9998:
+        return 0 if moment.year == 1 else LAST
     return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp())
 
 

@@ -132,7 +132,7 @@ def workload(
     one folder. Or name an operation by rules: a table [NAME] with words = [...] or phrases = [...] for each.
     """
     if rules is not None and not (operation or data or with_feedback):
-        _ruled(context, rules, as_json)
+        _ruled(context, rules, promote, as_json)
         return
     if operation is None or data is None or rules is not None:
         raise click.UsageError("name --operation and --data, or --rules alone")
@@ -171,6 +171,8 @@ def workload(
         )
         return
     _say_taught(operation, taught, version, promote=promote)
+    if in_service:
+        _say_who_may(context, operation)
 
 
 def _answered(context: Context, operation: str) -> list[tuple[str, bool]]:
@@ -213,7 +215,7 @@ def _say_taught(operation: str, taught: "Teaching", version: str, *, promote: bo
     say(f"to put it in service: tocsin models promote workload {version}")
 
 
-def _ruled(context: Context, path: Path, as_json: bool) -> None:
+def _ruled(context: Context, path: Path, promote: bool, as_json: bool) -> None:
     """The screener in service with these rules."""
     from tocsin.cli.judging import open_screener
     from tocsin.workload.rules import read_rules
@@ -226,9 +228,33 @@ def _ruled(context: Context, path: Path, as_json: bool) -> None:
     now, registry = int(time.time()), context.registry(write=True)
     card = operation_card(screener, ", ".join(names), created=now, data=path.name)
     version = registry.add("workload", screener.save, card)
-    registry.promote("workload", version, why=f"rules of {path.name}", at=now)
+    if promote:
+        registry.promote("workload", version, why=f"rules of {path.name}", at=now)
     if as_json:
-        print_json({"operations": names, "version": version})
+        print_json({"operations": names, "version": version, "in_service": promote})
+        return
+    if not promote:
+        click.echo(f"version {version} with rules for {', '.join(names)} is kept, not in service")
+        say(f"to put it in service: tocsin models promote workload {version}")
         return
     click.echo(f"{', '.join(names)}: told by rule from now on; version {version} is in service")
     say("undo: tocsin models rollback workload --stage submit")
+    for name in names:
+        _say_who_may(context, name)
+
+
+def _say_who_may(context: Context, operation: str) -> None:
+    """An operation that a site adds is for listed ones only: who does not know that is surprised by alarms."""
+    from tocsin.cli.judging import allow_book
+    from tocsin.judge.allow import DEFAULTS
+
+    if operation in DEFAULTS:
+        return
+    with context.store() as store:
+        allowed = allow_book(context, store).current()
+    listed = [grant for grant in allowed.grants if grant.operation == operation]
+    if str(allowed.default(operation)) == "listed" and not listed:
+        say(
+            f"note: {operation} is for listed ones only, and nobody is listed, so every such job is rogue; "
+            f"see: tocsin allow default {operation} allowed"
+        )

@@ -1,6 +1,5 @@
 """`tocsin watch`: follow a live cluster, or the demo's, and say what is wrong as it happens."""
 
-import json
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -12,10 +11,10 @@ import click
 
 from tocsin.cli import options
 from tocsin.cli.judging import champions, seated_judge, verdict_log
-from tocsin.cli.output import count, say
+from tocsin.cli.lines import Lines
+from tocsin.cli.output import say
 from tocsin.cli.settings import Context
 from tocsin.core.errors import ClusterError, InputError, StoreError
-from tocsin.core.verdict import Level, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from tocsin.store.database import Store
     from tocsin.watch.watcher import Round
 
-__all__ = ["in_a_line", "watch"]
+__all__ = ["watch"]
 
 SAVE_EVERY = 3600
 
@@ -57,8 +56,8 @@ def watch(
 ) -> None:
     """Follow a cluster and give verdicts.
 
-    One line for each verdict that is not ok, and every verdict in the store, once. It only watches: no job is held or
-    changed. It may be stopped and killed at any time; what it missed is caught up with at the next start.
+    One line for each verdict that is not ok, one for all tasks of an array, and every verdict in the store, once. It
+    only watches: no job is held or changed. It may be stopped and killed at any time; what it missed is caught up with at the next start.
     """
     from tocsin.cli.retraining import Retraining
     from tocsin.watch.loop import Stop, run
@@ -84,7 +83,7 @@ def watch(
         log = verdict_log(context)
         if log:
             stack.enter_context(log)
-        told: set[object] = set()
+        lines = Lines(store, everything=everything, as_json=as_json)
 
         def tell(done: "Round") -> None:
             nonlocal seated
@@ -95,41 +94,13 @@ def watch(
                 say("other models are in service, and heard from now on")
             if log and (trouble := log.write(done.verdicts)):
                 _complain(trouble)
-            for verdict in done.verdicts:
-                if as_json and (everything or verdict.level is not Level.OK):
-                    click.echo(json.dumps(verdict.to_json()))
-                elif everything or (verdict.level is not Level.OK and not _told_before(verdict, told)):
-                    click.echo(in_a_line(verdict))
+            lines.add(done.verdicts)
+            lines.end()
             keep()
 
         say(f"watching {followed.name}; nothing is held or changed")
         interval = max(settings.interval, 1) / (speed if demo else 1)
         run(watcher, clock, stop, interval=interval, tell=tell, say=_complain, once=once)
-
-
-def in_a_line(verdict: Verdict, tasks: int = 1) -> str:
-    """The words first: what is wrong, then of which job and stage, and of how many tasks of an array beside it.
-
-    A hint of stolen credentials is in it, whatever else is worse: nobody would hear of it again.
-    """
-    from tocsin.judge.hints import HABIT
-
-    worst = verdict.level
-    said = [finding.text for finding in verdict.findings if finding.level is worst or finding.kind == HABIT]
-    said = said or [f"{part}: {reason}" for part, reason in verdict.missing.items()] or ["nothing found"]
-    late = ", late" if verdict.late else ""
-    more = f", and {count(tasks - 1, 'more task')} of the array" if tasks > 1 else ""
-    return f"{worst.upper()}: {'; '.join(said)} ({verdict.job}, {verdict.stage}{late}{more})"
-
-
-def _told_before(verdict: Verdict, told: set[object]) -> bool:
-    """Whether it says only that nobody could look, and why, as another one said before: a detector without a model."""
-    if verdict.level is not Level.UNKNOWN or verdict.findings:
-        return False
-    reason = (verdict.stage, *verdict.missing.items())
-    known = reason in told
-    told.add(reason)
-    return known
 
 
 def _complain(sentence: str) -> None:

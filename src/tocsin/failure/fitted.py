@@ -31,7 +31,6 @@ from tocsin.failure.shortages import READ as SHORT_OF
 from tocsin.failure.shortages import Shortage
 from tocsin.failure.training import SHARE, Calibrated, Rehearsal, calibrated
 from tocsin.models.cards import Card, Window
-from tocsin.models.curves import curves, pictures_of
 from tocsin.models.engines import Booster, Matrix
 from tocsin.models.thresholds import Rule
 from tocsin.scripts import said
@@ -149,6 +148,8 @@ class FittedFailure:
             self.aids.save(folder)
 
     def _draw(self, folder: Path) -> None:
+        from tocsin.models.curves import curves, pictures_of  # who only asks a model pays for no pictures
+
         p = self.calibrated.calibrator.apply(self.rehearsal.scores)
         found = curves(self.rehearsal.failed, p, threshold=self.calibrated.threshold.value)
         (folder / "curves.json").write_text(

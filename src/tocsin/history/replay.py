@@ -66,8 +66,13 @@ class Replay:
         of_key: dict[str, set[str]] = {}
         for name in wanted:
             of_key.setdefault(name.partition(".")[0], set()).add(name.partition(".")[2])
-        for key, log_groups, groups in self._groups(jobs, of_key.keys()):
-            for name, values in _statistics(self._columns, log_groups, asked, groups, of_key[key.name]):
+        few = 0 < jobs.height * _FEW < self._log.height
+        for key, log_groups, groups in self._groups(jobs, of_key.keys(), few):
+            log, moments = self._columns, asked
+            if few:  # of the log, what shares a value with one of them
+                rows = np.flatnonzero(log_groups >= 0)
+                log, moments, log_groups = log.of_rows(rows), asked.of_rows(rows), log_groups[rows]
+            for name, values in _statistics(log, log_groups, moments, groups, of_key[key.name]):
                 found[recipe.column(key.name, name)] = values
         return pl.DataFrame({name: found.get(name, nothing) for name in wanted}).fill_nan(None)
 
@@ -76,8 +81,13 @@ class Replay:
             self._nodes = NodeLog(self._log)
         return self._nodes.read(asked)
 
-    def _groups(self, jobs: pl.DataFrame, wanted: Collection[str]) -> Iterator[tuple[recipe.Key, Ints, Ints]]:
-        """For each wanted key the number of every row's group, the log's and the jobs'; -1 where a job has no such key."""
+    def _groups(
+        self, jobs: pl.DataFrame, wanted: Collection[str], few: bool
+    ) -> Iterator[tuple[recipe.Key, Ints, Ints]]:
+        """For each wanted key the number of every row's group, the log's and the jobs'; -1 where a job has no such key.
+
+        With `few`, rows of the log have -1, too, that are in no job's group.
+        """
         same = jobs is self._log
         hashed: dict[str, npt.NDArray[np.uint64]] = {}
         rows = self._log if same else pl.concat([self._log.select(_FIELDS), jobs.select(_FIELDS)])
@@ -89,17 +99,30 @@ class Replay:
             mixed = np.zeros(rows.height, np.uint64)
             for mixer, name in zip(_MIXERS, key.fields, strict=False):
                 mixed = (mixed ^ hashed[name]) * mixer
-            numbers = np.unique(mixed, return_inverse=True)[1].astype(np.int64)
+            numbers = _found_among(mixed, mixed[self._log.height :]) if few else _numbered(mixed)
             numbers[rows[key.fields[0]].is_null().to_numpy()] = -1
             cut = self._log.height
             yield key, numbers[:cut], numbers if same else numbers[cut:]
 
 
+_FEW = 50  # so many jobs of the log for each that is asked for: then most of the log is others' business
 _FIELDS = list(dict.fromkeys(name for key in recipe.KEYS for name in key.fields))
 READS = tuple(
     dict.fromkeys([*KEY, *_FIELDS, "start", "known_at", "outcome", "elapsed", "max_memory", "node_list"])
 )
 """The fields of a log that are looked at: who reads a log from a store for this alone need read no others."""
+
+
+def _numbered(values: npt.NDArray[np.uint64]) -> Ints:
+    """Each value's own number."""
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _found_among(values: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Ints:
+    """The number that each value has among the wanted ones, -1 if it is none of them."""
+    known = np.unique(wanted)
+    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[place] == values, place, -1)
 
 
 class _Columns:
@@ -124,6 +147,17 @@ class _Columns:
         self.memory = np.minimum(_ints(log["max_memory"], -1) >> 10, _LONG - 1)
         self.time_used = ratio(self.elapsed, _ints(log["time_limit"], 0))
         self.memory_used = ratio(_ints(log["max_memory"], -1), _ints(log["req_memory"], 0))
+
+    def of_rows(self, rows: Ints) -> "_Columns":
+        """Those of some rows, which come in their order."""
+        part = object.__new__(_Columns)
+        for name in ("submit", "start", "code", "known", "elapsed", "memory", "time_used", "memory_used"):
+            setattr(part, name, getattr(self, name)[rows])
+        place = np.full(len(self.submit), -1, np.int64)
+        place[rows] = np.arange(len(rows))
+        released = place[self.released]
+        part.released = released[released >= 0]
+        return part
 
 
 def ratio(used: Ints, asked: Ints) -> Ints:
@@ -163,6 +197,11 @@ class _Asked:
             np.searchsorted(columns.submit, at - _HOUR, side="left").astype(np.int64),
             np.searchsorted(columns.submit, at - _DAY, side="left").astype(np.int64),
         )
+
+    def of_rows(self, rows: Ints) -> "_Asked":
+        """The same moments in a log of these rows alone."""
+        places = (np.searchsorted(rows, places, side="left") for places in (self.place, self.hour, self.day))
+        return _Asked(self.at, *places)
 
 
 def _moments(jobs: pl.DataFrame, stage: Stage) -> Ints:

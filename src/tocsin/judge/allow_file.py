@@ -19,6 +19,8 @@ __all__ = ["LARGEST", "WHO", "parse", "read", "why_unknown"]
 LARGEST = 1024**2
 """Bytes."""
 WHO = (Kind.USER, Kind.ACCOUNT, Kind.GROUP)
+_FIRST_YEAR, _LAST_YEAR = 1970, 9998
+_SHOWN = 60  # letters of a line that is wrong
 _KEYS = ("operation", "user", "account", "group", "from", "until", "reason", "granted_by")
 
 
@@ -35,7 +37,7 @@ def read(path: Path) -> str:
     if len(content) > LARGEST:
         raise SettingsError(f"the allow-list {path} has more than {LARGEST:,} bytes; give the list itself")
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")  # some editors put a mark before the first letter
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise SettingsError(f"the allow-list {path}, line {line}: not UTF-8; save it as UTF-8") from None
@@ -66,7 +68,9 @@ def parse(
         where = re.search(r"\(at line (\d+).*?\)|at end of document", str(error))
         line = where[1] if where and where[1] else str(text.count("\n") + 1)
         reason = re.sub(r"\s*\(at .*\)", "", str(error))
-        raise SettingsError(f"the allow-list {path}, line {line}: {reason}") from None
+        wrong = text.split("\n")[int(line) - 1].strip()[:_SHOWN]
+        quotes = "; text stands in quotes" if reason == "Invalid value" else ""
+        raise SettingsError(f"the allow-list {path}, line {line}: {reason}{quotes}: {wrong}") from None
     except RecursionError:
         raise SettingsError(f"the allow-list {path}, line 1: it is nested too deeply") from None
     places = _Places(text, path)
@@ -128,12 +132,18 @@ def _instant(entry: dict[str, Any], key: str, number: int, places: "_Places", zo
             value = date.fromisoformat(value)
     if value is None:
         return None
+    if isinstance(value, date) and not _FIRST_YEAR <= value.year <= _LAST_YEAR:
+        if key == "until" and value.year > _LAST_YEAR:
+            return None  # for ever
+        raise places.wrong(
+            number, key, f"{key} is {value}; the year must be from {_FIRST_YEAR} to {_LAST_YEAR}"
+        )
     if isinstance(value, datetime):
         return int((value if value.tzinfo else value.replace(tzinfo=zone)).timestamp())
     if isinstance(value, date):
         day = value + timedelta(days=1) if key == "until" else value
         return int(datetime.combine(day, time(), zone).timestamp())
-    raise places.wrong(number, key, f"{key} is {value!r}; write a date such as 2026-12-31")
+    raise places.wrong(number, key, f'{key} is "{value}"; write a date such as 2026-12-31')
 
 
 class _Places:

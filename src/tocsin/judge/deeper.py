@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from tocsin.core.errors import NotFound
 from tocsin.core.verdict import SEEN_FROM, Evidence, Screening, Workload
+from tocsin.scripts.text import readable
 from tocsin.workload.permitted import Submitter, submitter
-from tocsin.workload.reading import Bounds, Joined, called, joined
+from tocsin.workload.reading import Bounds, Joined, Place, called, joined
 
 __all__ = ["Deeper", "Look"]
 
@@ -18,7 +19,8 @@ class Look(NamedTuple):
     """What a job is with all that it calls, and which file said so."""
 
     workload: Workload
-    evidence: list[str]
+    evidence: list[tuple[str, str]]
+    """Operations, each with a sentence that names the file and its line."""
 
 
 class Deeper:
@@ -46,18 +48,31 @@ class Deeper:
 
 def _merged(workload: Workload, shallow: Screening, deep: Screening, whole: Joined) -> Look:
     operations = dict(shallow.operations)
-    evidence, told = list(shallow.evidence), []
+    evidence = list(shallow.evidence)
+    told: list[tuple[str, str]] = []
     for name, p in deep.operations.items():
         if p <= operations.get(name, 0.0):
             continue
         operations[name] = p
         for entry in deep.evidence:
-            line, file = whole.place(entry.line)
-            if entry.operation == name and file and p >= SEEN_FROM:
-                evidence.append(Evidence(line=line, operation=name))
-                told.append(f"line {line} calls {file}, which speaks for {name}")
-    screening = replace(shallow, operations=operations, evidence=list(dict.fromkeys(evidence)))
+            place = whole.place(entry.line)
+            if entry.operation == name and place.file and p >= SEEN_FROM:
+                evidence.append(Evidence(line=place.line, operation=name))
+                told.append((name, _sentence(place, name)))
+    screening = replace(
+        shallow,
+        operations=operations,
+        evidence=list(dict.fromkeys(evidence)),
+        application=shallow.application or deep.application,
+        domain=shallow.domain or deep.domain,
+        language=shallow.language or deep.language,
+    )
     return Look(replace(workload, submission=screening), list(dict.fromkeys(told)))
+
+
+def _sentence(place: Place, operation: str) -> str:
+    which = "which" if place.inside is None else f"whose line {place.inside}"
+    return readable(f"line {place.line} leads to {place.file}, {which} speaks for {operation}")
 
 
 def _submitter(job: Mapping[str, Any]) -> Submitter | None:

@@ -16,7 +16,7 @@ from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Finding, Level, Rogue, Verdict, severity, worst
 from tocsin.history.recipe import moment
 from tocsin.judge.cases import CaseBook, Considered, Heard
-from tocsin.judge.rogue import ROGUE, Opinion, RogueBook, silenced
+from tocsin.judge.rogue import ROGUE, WITHOUT_CASE, Opinion, RogueBook, silenced
 from tocsin.models.registry import Registry
 from tocsin.store.cases import Status
 
@@ -237,7 +237,7 @@ class _Draft:
             if finding.kind == ROGUE and case is not None:
                 rogue: Rogue = replace(self.parts["rogue"], case=str(case.id))
                 if case.status is Status.DISMISSED:
-                    rule = f"case {case.id} was dismissed; without it: {rogue.rule}"
+                    rule = f"case {case.id} was dismissed; {WITHOUT_CASE}{rogue.rule}"
                     rogue = replace(rogue, rogue=False, action="none", rule=rule)
                     why = f"case {case.id} was dismissed"
                     self.findings = silenced(self.findings, dict.fromkeys(rogue.operations, why))

@@ -1,22 +1,43 @@
 """Rogue: whether a job may be what it is, by the allow-list."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage
+from tocsin.core.units import format_instant
 from tocsin.core.verdict import SEEN_FROM, Finding, Level, Rogue, Screening, Workload
 from tocsin.judge.allow import AllowBook, AllowList
 from tocsin.judge.deeper import Deeper, Look
 from tocsin.judge.hints import Hints, said_of
 from tocsin.store import screenings
 from tocsin.store.screenings import Screened
+from tocsin.store.verdicts import StoredVerdict, of_job
 from tocsin.workload.screening import SIGN_PROBABILITY
 
-__all__ = ["DETECTOR", "ROGUE", "Opinion", "RogueBook", "rogue_of", "silenced"]
+__all__ = [
+    "CALLED",
+    "DETECTOR",
+    "ROGUE",
+    "TODAY",
+    "WITHOUT_CASE",
+    "Opinion",
+    "RogueBook",
+    "rogue_of",
+    "silenced",
+]
 
 DETECTOR = "workload"
 ROGUE = "rogue"
+CALLED = "called"
+"""What a file that the script calls says, told though it may be so."""
+TODAY = "today"
+"""What is said today of a job that was judged otherwise when its verdict was given."""
+WITHOUT_CASE = "without it: "
+"""Stands before the rule that would count if a case had not been dismissed."""
+_CASE = re.compile(r"case \d+ (?:is|was) ")
 _MOST_LINES = 5
 
 
@@ -71,11 +92,23 @@ class RogueBook:
                 told.append(Opinion())
                 continue
             opinion = rogue_of(look.workload, row, allowed)
-            findings = [replace(each, evidence=[*each.evidence, *look.evidence]) for each in opinion.findings]
+            if not remember and (given := self._given(key, stage)):
+                opinion = _as_given(opinion, given)
+            findings = _with_files(opinion, look.evidence)
             if stage is Stage.SUBMIT:
                 findings += hints.on(row, look.workload) if remember else said_of(self.allow.store, key)
             told.append(replace(opinion, findings=findings, missing=self.allow.trouble))
         return told
+
+    def _given(self, key: str, stage: Stage) -> StoredVerdict | None:
+        """The last stored verdict at this stage; at submission a task has that of its array."""
+        job = parse_key(key)
+        keys = [job, job._replace(task=None)] if stage is Stage.SUBMIT and job.task is not None else [job]
+        for one in keys:
+            found = [v for v in of_job(self.allow.store, one) if v.stage is stage and v.document.get("rogue")]
+            if found:
+                return max(found, key=lambda verdict: verdict.seq)
+        return None
 
     def _look(
         self, row: Mapping[str, Any], workload: Workload | None, script: Callable[[str], str | None]
@@ -114,6 +147,40 @@ def rogue_of(workload: Workload, job: Mapping[str, Any], allowed: AllowList) -> 
     by_script = workload.submission.operations if workload.submission else {}
     by_sign = any(by_script.get(name, 0.0) >= SIGN_PROBABILITY for name in wrong)
     return Opinion(workload, rogue, [finding], permitted, by_sign)
+
+
+def _as_given(today: Opinion, given: StoredVerdict) -> Opinion:
+    """The opinion of a verdict that was given, by the rules of its own time; and what is said today, if that differs."""
+    rogue = Rogue(**given.document["rogue"])
+    findings = [
+        Finding(
+            **{
+                **finding,
+                "level": Level(finding["level"]),
+                # of its case is told how it stands today
+                "evidence": [line for line in finding["evidence"] if not _CASE.match(line)],
+            }
+        )
+        for finding in given.document["findings"]
+        if (finding["detector"], finding["kind"]) == (DETECTOR, ROGUE)
+    ]
+    rule = rogue.rule.rpartition(WITHOUT_CASE)[2]
+    if today.rogue and today.rogue.rule != rule:
+        text = f"judged so at {format_instant(given.at)}; judged today: {today.rogue.rule}"
+        findings.append(Finding(detector=DETECTOR, kind=TODAY, level=Level.OK, text=text))
+    permitted = {} if rogue.rogue else dict.fromkeys(rogue.operations, rogue.rule)
+    return replace(today, rogue=rogue, findings=findings, permitted=permitted)
+
+
+def _with_files(opinion: Opinion, told: Sequence[tuple[str, str]]) -> list[Finding]:
+    """The findings with what called files said for them; what files said of something that may run is told, too."""
+    wrong = opinion.rogue.operations if opinion.rogue and opinion.rogue.rogue else []
+    against = [sentence for name, sentence in told if name in wrong][:_MOST_LINES]
+    rest = [sentence for name, sentence in told if name not in wrong][:_MOST_LINES]
+    findings = [replace(each, evidence=[*each.evidence, *against]) for each in opinion.findings]
+    return findings + [
+        Finding(detector=DETECTOR, kind=CALLED, level=Level.OK, text=sentence) for sentence in rest
+    ]
 
 
 def silenced(findings: Sequence[Finding], why: Mapping[str, str]) -> list[Finding]:

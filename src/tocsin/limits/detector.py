@@ -18,7 +18,7 @@ from tocsin.limits.capacity import Capacity
 from tocsin.limits.contradictions import contradictions, misread_lines
 from tocsin.limits.nodes import feature_breaches, node_breaches, node_list_breaches
 from tocsin.limits.partitions import array_breaches, partition_breaches, unknown_partitions
-from tocsin.limits.precedent import precedent_breaches, welcome
+from tocsin.limits.precedent import READ, precedent_breaches, welcome
 from tocsin.limits.request import asked
 from tocsin.scripts.changes import change_edit, change_text
 from tocsin.scripts.said import Said, read
@@ -43,7 +43,7 @@ class FittedLimits:
     def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
         if not jobs.height:
             return []
-        features = past.features(jobs, stage=stage)
+        features = past.features(jobs, stage=stage, names=READ)
         if stage is not Stage.SUBMIT:
             by_row = _by_row(precedent_breaches(jobs, features, self.thresholds), jobs.height)
             return [_parts(breaches, None, {}) for breaches in by_row]

@@ -8,7 +8,7 @@ from tocsin.core.units import UNLIMITED, format_duration, format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, Thresholds
 
-__all__ = ["KINDS", "precedent_breaches", "welcome"]
+__all__ = ["KINDS", "READ", "precedent_breaches", "welcome"]
 
 KINDS = {
     "script": "with this very script",
@@ -24,6 +24,9 @@ those that asked for less than half of the name's largest peak, 5 % ran out of m
 do. So only jobs with the very script can be critical, and only they speak for memory."""
 
 _STATISTICS = ("completed", "elapsed_least", "elapsed_most", "memory_most")
+_WELCOME = "place.completed"
+READ = (_WELCOME, *(f"{key}.{name}" for key in KINDS for name in _STATISTICS))
+"""What is asked of history."""
 _MEGABYTE = 2**20
 
 
@@ -89,10 +92,9 @@ def _read(key: str) -> set[str]:
 
 def welcome(features: pl.DataFrame) -> pl.Series:
     """Whether the user has had a job complete in this partition."""
-    name = "place.completed"
-    if name not in features.columns:
+    if _WELCOME not in features.columns:
         return pl.repeat(False, features.height, eager=True)
-    return (features[name] > 0).fill_null(False)
+    return (features[_WELCOME] > 0).fill_null(False)
 
 
 def _unless(key: str) -> str:

@@ -7,9 +7,22 @@ from enum import StrEnum
 
 from tocsin.scripts.text import here_documents, interpreter
 
-__all__ = ["LONGEST_DIRECTIVE", "RULES", "Mark", "Rule", "Scheduler", "Survey", "recognise", "survey"]
+__all__ = [
+    "LONGEST_DIRECTIVE",
+    "RULES",
+    "Mark",
+    "Rule",
+    "Scheduler",
+    "Survey",
+    "both_ends",
+    "recognise",
+    "survey",
+]
 
 LONGEST_DIRECTIVE = 64 * 1024
+MOST_DIRECTIVES = 5_000
+MOST_LETTERS = 2 * LONGEST_DIRECTIVE
+"""Lines of directives, and letters in them, that are read at each end of a script: far more than any real one has."""
 
 
 class Scheduler(StrEnum):
@@ -148,3 +161,20 @@ def recognise(marks: Sequence[Mark]) -> Scheduler | None:
         if mark.header:
             return mark.scheduler
     return marks[0].scheduler if marks else None
+
+
+def both_ends(marks: list[Mark], lines: Sequence[str]) -> list[Mark]:
+    """All of them, or of more than any script needs the first ones and the last, which win."""
+    first = _in_bounds(marks, lines)
+    last = _in_bounds(marks[first:][::-1], lines)
+    return marks[:first] + marks[len(marks) - last :]
+
+
+def _in_bounds(marks: Sequence[Mark], lines: Sequence[str]) -> int:
+    """How many of these may be read, from the first on."""
+    letters = 0
+    for number, mark in enumerate(marks[:MOST_DIRECTIVES]):
+        letters += len(lines[mark.line])
+        if letters > MOST_LETTERS:
+            return number
+    return min(len(marks), MOST_DIRECTIVES)

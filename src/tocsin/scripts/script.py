@@ -18,7 +18,7 @@ from tocsin.scripts.options import Directive, read_options
 from tocsin.scripts.pbs import PBS
 from tocsin.scripts.pjm import PJM
 from tocsin.scripts.request import Draft, Problem, ProblemKind, Request
-from tocsin.scripts.scheduler import LONGEST_DIRECTIVE, RULES, Mark, Scheduler, recognise, survey
+from tocsin.scripts.scheduler import LONGEST_DIRECTIVE, RULES, Mark, Scheduler, both_ends, recognise, survey
 from tocsin.scripts.slurm import SLURM
 from tocsin.scripts.text import decode, readable, split_lines
 from tocsin.scripts.words import Place, Word
@@ -109,7 +109,11 @@ def parse(text: str | bytes, *, zone: tzinfo | None = None) -> Script:
     last = 0
     if scheduler:
         dialect = DIALECTS[scheduler]
-        for mark in found.marks:
+        marks = both_ends(found.marks, lines)
+        if left := len(found.marks) - len(marks):
+            said = f"of its {len(found.marks):,} directives {left:,} in the middle are not read: they are too many"
+            problems.append(Problem(0, said, ProblemKind.NOTE))
+        for mark in marks:
             if mark.line < last:
                 continue  # it continues the directive before it, and was read with it
             if mark.ignored or mark.scheduler is not scheduler:

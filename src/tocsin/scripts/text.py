@@ -64,9 +64,12 @@ def decode(content: bytes, *, name: str = "what was given") -> str:
         )
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
-            return content.decode("utf-16")
+            text = content.decode("utf-16")
         except UnicodeDecodeError:
             raise ScriptError(f"{name} begins as UTF-16 but is not; save it as UTF-8") from None
+        if "\0" in text:  # UTF-32 begins alike, too
+            raise ScriptError(f"{name} begins as UTF-16 but has NUL characters; save it as UTF-8")
+        return text
     if b"\0" in content or content.startswith(_BINARY):
         raise ScriptError(f"{name} is no text but a binary file; give the job script, not the program")
     return content.decode("utf-8", errors="surrogateescape")

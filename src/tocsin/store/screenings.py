@@ -1,5 +1,6 @@
 """What each screened job is, as its script told, and what that makes of a user's past."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,10 @@ from tocsin.store.tables import jobs, key_text, screenings, verdicts
 __all__ = ["Past", "Screened", "past_of", "remember", "said", "unscreened"]
 
 _MOST_READ = 2000
-"""Of a user's screened jobs, the newest: habits do not need more."""
+"""Of a user's screened submissions, the newest: habits do not need more."""
+_MOST_ROWS = 100_000
+"""Screenings that these are looked for in: each task of an array may have one."""
+_DIGITS = "0123456789"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Screened:
 
 @dataclass(slots=True)
 class Past:
-    """A user's screened jobs before an instant, and of each operation when it was run."""
+    """When a user submitted what was screened, up to an instant, and when what was of each operation."""
 
     jobs: list[int] = field(default_factory=list)
     runs: dict[str, list[int]] = field(default_factory=dict)
@@ -46,22 +50,39 @@ def remember(store: Store, found: Iterable[Screened]) -> None:
 
 
 def past_of(store: Store, cluster: str, user: str, *, until: int) -> Past:
-    """What a user's jobs were, up to an instant and with it."""
-    query = (
-        sa.select(screenings.c.submit, screenings.c.operations)
+    """What a user submitted, up to an instant and with it; the tasks of an array are one submission."""
+    newest = (
+        sa.select(screenings)
         .where(screenings.c.user == user, screenings.c.cluster == cluster, screenings.c.submit <= until)
         .order_by(screenings.c.submit.desc())
+        .limit(_MOST_ROWS)
+        .subquery()
+    )
+    what = sa.func.max(
+        sa.cast(newest.c.operations, sa.Text)
+    )  # of tasks the same, or {} where it could not be read
+    query = (
+        sa.select(newest.c.submit, what)
+        .group_by(newest.c.submit, _without_task(newest.c.job))
+        .order_by(newest.c.submit.desc())
         .limit(_MOST_READ)
     )
     past = Past()
     with store.reading() as connection:
-        for submit, operations in connection.execute(query):
+        for submit, text in connection.execute(query):
+            operations: dict[str, float] = json.loads(text)
             if operations:  # else it could not be read
                 past.jobs.append(submit)
             for name, probability in operations.items():
                 if probability >= SEEN_FROM:
                     past.runs.setdefault(name, []).append(submit)
     return past
+
+
+def _without_task(job: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """A key as text, the same for all tasks of an array: `lab:17_4@1794775393` as `lab:17_`, a plain job's as it is."""
+    stem = sa.func.rtrim(sa.func.rtrim(sa.func.rtrim(job, _DIGITS), "@"), _DIGITS)
+    return sa.case((stem.like("%!_", escape="!"), stem), else_=job)
 
 
 def said(store: Store, *, since: int) -> dict[str, dict[str, float]]:

@@ -6,6 +6,7 @@ import polars as pl
 
 from tocsin.core.fields import KEY
 from tocsin.core.ids import JobKey
+from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
 from tocsin.history.ledger import Ledger
 from tocsin.judge.judge import Judge
@@ -71,6 +72,7 @@ class Docket:
             stage: jobs.filter(stages.with_stage(stage) & stages.moment(stage).is_not_null())
             for stage in stages.BITS
         }
+        by_stage[Stage.END] = self._with_scripts_of_arrays(by_stage[Stage.END])
         counted = self._recall.prepare(by_stage)
         told: list[Verdict] = []
         for stage, asked in by_stage.items():
@@ -86,6 +88,23 @@ class Docket:
                 )
                 told += self._record(part, verdicts)
         return told
+
+    def _with_scripts_of_arrays(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        """Tasks with the script of their array, which alone was read; what it says is held beside what they did."""
+        bare = jobs.filter(pl.col("task").is_not_null() & pl.col("script").is_null())
+        if bare.is_empty():
+            return jobs
+        keys = pl.concat(
+            watching.arrays(self.store, cluster, ids["job_id"].unique())
+            for (cluster,), ids in bare.group_by("cluster")
+        )
+        # A task that was put back has a later submit instant; its array is the last one of its id before that.
+        arrays = watching.jobs_named(self.store, keys).sort("submit")
+        read = arrays.select("cluster", "job_id", "submit", pl.col("script").alias("of_array"))
+        numbered = jobs.with_row_index("row").sort("submit")
+        found = numbered.join_asof(read, on="submit", by=["cluster", "job_id"]).sort("row")
+        inherited = pl.when(pl.col("task").is_not_null()).then(pl.coalesce("script", "of_array"))
+        return found.with_columns(script=inherited.otherwise("script")).drop("row", "of_array")
 
     def _record(self, jobs: pl.DataFrame, verdicts: Sequence[Verdict]) -> list[Verdict]:
         """Store them with their messages; returned are those that nobody gave before."""

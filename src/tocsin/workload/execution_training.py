@@ -56,16 +56,18 @@ def execution_labels(
     """For each operation whether a job is one, by its submission-time answer; people's answers to cases overrule it.
 
     `said` has the probabilities of each job (by its key as text), `answered` what confirmed and dismissed cases say.
-    Of a job in neither nothing is known: null.
+    A task that is in neither is what its array is. Of a job in neither nothing is known: null.
     """
     answered = answered or {}
     keys = jobs.select(key_text()).to_series().to_list()
+    arrays = jobs.with_columns(task=pl.lit(None, pl.Int64)).select(key_text()).to_series().to_list()
     names = sorted({name for each in (*said.values(), *answered.values()) for name in each})
     labels = {}
     for name in names:
         known = {key: p[name] >= SEEN_FROM for key, p in said.items() if name in p}
         known |= {key: bool(flags[name]) for key, flags in answered.items() if name in flags}
-        labels[name] = pl.Series(name, [known.get(key) for key in keys], dtype=pl.Boolean)
+        told = [known.get(key, known.get(array)) for key, array in zip(keys, arrays, strict=True)]
+        labels[name] = pl.Series(name, told, dtype=pl.Boolean)
     return labels
 
 
@@ -202,8 +204,8 @@ def _label(name: str) -> str:
 
 def _no_jobs(jobs: pl.DataFrame, now: int, alpha_days: float) -> str:
     last = jobs["end"].max() if jobs.height else None
-    seen = f"the last known one ended at {format_instant(int(last))}" if last is not None else "none is known"  # type: ignore[arg-type]  # an instant
+    seen = f" (the last known one ended at {format_instant(int(last))})" if last is not None else ""  # type: ignore[arg-type]  # an instant
     return (
-        f"no job ended in the {alpha_days:g} days before {format_instant(now)} ({seen}); "
-        "import newer jobs or name a longer window"
+        f"no job ended in the {alpha_days:g} days before {format_instant(now)}{seen}; "
+        "import newer jobs or name a longer window (--days)"
     )

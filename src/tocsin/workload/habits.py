@@ -7,9 +7,10 @@ __all__ = ["LATELY", "LEAST_BEFORE", "LEAST_LATELY", "habit", "opening"]
 LATELY = 86_400
 """Seconds before a job that count as now."""
 LEAST_BEFORE = 20
-"""Screened jobs that a user must have had before: of somebody new nothing is a change. Our choice; no paper has one."""
+"""Screened submissions that a user must have had before: of somebody new nothing is a change. Our choice; no paper has
+one."""
 LEAST_LATELY = 5
-"""One job of another kind is an experiment; so many within a day are a change. Our choice, too."""
+"""One submission of another kind is an experiment; so many within a day are a change. Our choice, too."""
 
 
 def opening(user: str, operation: str) -> str:
@@ -20,8 +21,9 @@ def opening(user: str, operation: str) -> str:
 def habit(user: str, operation: str, *, jobs: Sequence[int], runs: Sequence[int], at: int) -> str | None:
     """The sentence, from the job on that makes the change plain; to say it once is the caller's business.
 
-    `jobs` are the submissions of the user's screened jobs, `runs` those that were this operation; the job at hand,
-    submitted at `at`, is among both. What came after it is not looked at.
+    `jobs` are the instants of the user's screened submissions, `runs` of those that were this operation; that of the
+    job at hand, `at`, is among both. An array is one submission, however many tasks it has: who submits one has done
+    one thing. What came after it is not looked at.
     """
     before = sum(submit < at - LATELY for submit in jobs)
     earlier = sum(submit < at - LATELY for submit in runs)
@@ -29,6 +31,6 @@ def habit(user: str, operation: str, *, jobs: Sequence[int], runs: Sequence[int]
     if before < LEAST_BEFORE or earlier or lately < LEAST_LATELY:
         return None
     return (
-        f"{opening(user, operation)}{before:,} screened jobs, and did {lately:,} times within a day: "
+        f"{opening(user, operation)}{before:,} screened submissions, and did {lately:,} times within a day: "
         "are these credentials in other hands?"
     )

@@ -80,7 +80,7 @@ def read_examples(
     for scripts, what in ((found.yes, f"of {name}"), (found.no, "of other jobs")):
         if len(scripts) < _LEAST:
             raise InputError(
-                f"{folder} has {len(scripts)} examples {what}; at least {_LEAST} are needed"
+                f"{folder} has {len(scripts)} example{'' if len(scripts) == 1 else 's'} {what}; at least {_LEAST} are needed"
                 + (", in the folder no or among the scripts that tocsin kept" if scripts is found.no else "")
                 + (f" ({found.no_text} files are no text)" if found.no_text else "")
             )

@@ -15,7 +15,7 @@ from tocsin.scripts.text import decode
 from tocsin.workload.commands import command_lines
 from tocsin.workload.permitted import Refused, Submitter, read_as
 
-__all__ = ["Bounds", "Called", "Joined", "Kind", "called", "joined"]
+__all__ = ["Bounds", "Called", "Joined", "Kind", "Place", "called", "joined"]
 
 
 class Kind(StrEnum):
@@ -32,6 +32,8 @@ class Called(NamedTuple):
     kind: Kind
     line: int
     text: str
+    numbers: Sequence[int] | None = None
+    """On which lines of the file those of the text stand, where the text is not the file itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,7 @@ def called(
                 continue
             seen.add(path)
             if kind is Kind.CONTAINER:
-                found.append(Called(path, kind, line, name))
+                found.append(Called(path, kind, line, name, ()))
                 continue
             try:
                 said = decode(read_as(who, path, min(bounds.each, room)))
@@ -93,7 +95,9 @@ def called(
                 continue
             room -= len(said)
             if kind is Kind.PYTHON:
-                found.append(Called(path, kind, line, "\n".join(_imports(said))))
+                imports = _imports(said)
+                told = "\n".join(f"import {name}" for name in imports)
+                found.append(Called(path, kind, line, told, tuple(imports.values())))
             else:
                 found.append(Called(path, kind, line, said))
                 if depth + 1 < bounds.depth:
@@ -127,20 +131,34 @@ def _known(word: str) -> bool:
     return not any(letter in word for letter in "$*?[{~\\") and "://" not in word
 
 
-def _imports(source: str) -> list[str]:
-    """The modules that a Python file imports, as lines; of one that is no Python, what looks like it."""
+def _imports(source: str) -> dict[str, int]:
+    """The modules that a Python file imports, each with its first line; of one that is no Python, what looks like it."""
+    found: list[tuple[str, int]] = []
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        names = set(_IMPORT.findall(source))
+        line, reached = 1, 0
+        for match in _IMPORT.finditer(source):
+            line += source.count("\n", reached, match.start(1))
+            reached = match.start(1)
+            found.append((match[1], line))
     else:
-        names = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                names.update(alias.name for alias in node.names)
+                found += [(alias.name, node.lineno) for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names.add(node.module)
-    return [f"import {name}" for name in sorted(names)]
+                found.append((node.module, node.lineno))
+    first = dict(sorted(found, reverse=True))
+    return dict(sorted(first.items()))
+
+
+class Place(NamedTuple):
+    """Where a line of the joined text stands: the line of the script that leads there, and the file with its own line."""
+
+    line: int
+    file: str | None = None
+    inside: int | None = None
+    """None for a name, which has no lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +171,15 @@ class Joined:
     below: Sequence[tuple[int, Called]]
     """From which line on each called text stands."""
 
-    def place(self, line: int) -> tuple[int, str | None]:
-        """The line of the script that a line of the joined text belongs to, and the file it is from."""
+    def place(self, line: int) -> Place:
+        """Where a line of the joined text is from."""
         if line <= self.lines:
-            return line, None
+            return Place(line)
         first, file = max((entry for entry in self.below if entry[0] <= line), key=lambda entry: entry[0])
-        del first
-        return file.line, file.path
+        inside = line - first
+        if file.numbers is None:
+            return Place(file.line, file.path, inside + 1)
+        return Place(file.line, file.path, file.numbers[inside] if inside < len(file.numbers) else None)
 
 
 def joined(text: str, files: Sequence[Called]) -> Joined:

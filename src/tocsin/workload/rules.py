@@ -16,6 +16,7 @@ __all__ = ["OPERATION", "Rule", "read_rules"]
 OPERATION = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 """What an operation may be called: it becomes the kind of findings."""
 _MOST = 1000
+_LARGEST = 1024**2  # bytes
 _KEYS = {"words", "phrases"}
 
 
@@ -40,8 +41,14 @@ class Rule:
 def read_rules(path: Path) -> list[Rule]:
     """Tables `[NAME]` with `words = [...]` and `phrases = [...]`; capitals do not matter."""
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise ValueError(f"it has more than {_LARGEST:,} bytes")
+        document = tomllib.loads(content.decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"the rules {path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise InputError(f"the rules {path} cannot be read: {str(error)[:200]}") from None
     if not document:
         raise InputError(f"the rules {path} name no operation; write a table [NAME] with words or phrases")
@@ -55,11 +62,14 @@ def _rule(name: str, table: Any, path: Path) -> Rule:
         )
     if not isinstance(table, dict) or not table or table.keys() - _KEYS:
         raise InputError(f'{path}: [{name}] must hold words = ["…"] or phrases = ["…"], and nothing else')
-    return Rule(
-        name,
-        frozenset(_texts(table.get("words", []), name, path)),
-        tuple(_texts(table.get("phrases", []), name, path)),
-    )
+    words = _texts(table.get("words", []), name, path)
+    phrases = _texts(table.get("phrases", []), name, path)
+    if not words and not phrases:
+        raise InputError(f"{path}: [{name}] lists no word and no phrase, so nothing would ever be {name}")
+    for word in words:
+        if word not in plain_words(word) | joined_words(word):
+            raise InputError(f'{path}: [{name}]: no line has the word "{word[:80]}"; put it under phrases')
+    return Rule(name, frozenset(words), tuple(phrases))
 
 
 def _texts(values: Any, name: str, path: Path) -> Sequence[str]:

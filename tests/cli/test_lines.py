@@ -1,0 +1,116 @@
+"""Lines of verdicts: an array of a thousand tasks is no flood, and nothing is kept back."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.watch.scene import NOON, frame
+from tocsin.cli.lines import Lines
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Finding, Level, Verdict
+from tocsin.store.database import Store, open_store
+from tocsin.store.home import Home
+from tocsin.store.jobs import upsert
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(Home(tmp_path / "home").prepare().url) as opened:
+        yield opened
+
+
+def on(job: str, *kinds: str, level: Level = Level.CRITICAL, missing: str = "") -> Verdict:
+    found = [Finding(detector="d", kind=kind, level=level, text=f"{kind} of {job}") for kind in kinds]
+    return Verdict(
+        job=f"lab:{job}@{NOON}",
+        stage=Stage.START,
+        at=NOON,
+        known_until=NOON,
+        level=level,
+        findings=found,
+        missing={"d": missing} if missing else {},
+    )
+
+
+def tasks(numbers: range, kind: str = "rogue") -> list[Verdict]:
+    return [on(f"7_{number}", kind) for number in numbers]
+
+
+class Rounds:
+    """What is printed, round by round."""
+
+    def __init__(self, store: Store, capsys: pytest.CaptureFixture[str], **asked: bool) -> None:
+        self._lines = Lines(store, **{"everything": False, "as_json": False, **asked})
+        self._capsys = capsys
+
+    def __call__(self, *verdicts: Verdict) -> list[str]:
+        self._lines.add(verdicts)
+        self._lines.end()
+        return self._capsys.readouterr().out.splitlines()
+
+
+@pytest.fixture
+def told(store: Store, capsys: pytest.CaptureFixture[str]) -> Rounds:
+    return Rounds(store, capsys)
+
+
+def test_the_tasks_of_an_array_are_one_line_with_their_number(told: Rounds) -> None:
+    assert told(*tasks(range(1000)), on("8", "rogue")) == [
+        f"CRITICAL: rogue of 7_0 (lab:7_0@{NOON}, start, and 999 more tasks of the array)",
+        f"CRITICAL: rogue of 8 (lab:8@{NOON}, start)",
+    ]
+
+
+def test_what_is_wrong_with_other_tasks_is_another_line(told: Rounds) -> None:
+    mixed = [
+        v for pair in zip(tasks(range(0, 50, 2)), tasks(range(1, 51, 2), "memory"), strict=True) for v in pair
+    ]
+    rogue, memory = told(*mixed)
+    assert "rogue of 7_0" in rogue
+    assert "memory of 7_1" in memory
+    assert rogue.endswith("and 24 more tasks of the array)")
+
+
+def test_tasks_of_later_rounds_are_told_when_they_have_become_ten_times_as_many(told: Rounds) -> None:
+    assert len(told(*tasks(range(3)))) == 1
+    assert told(*tasks(range(3, 9))) == []
+    [line] = told(*tasks(range(9, 20)))
+    assert line.endswith("and 19 more tasks of the array)")
+    assert told(*tasks(range(20, 60))) == []
+    assert len(told(*tasks(range(60, 70), "memory"))) == 1, "something else is new"
+
+
+def test_a_hint_on_a_later_task_is_said_by_itself(told: Rounds) -> None:
+    told(*tasks(range(20)))
+    hint = Finding(detector="workload", kind="habit", level=Level.WARNING, text="ann never ran it")
+    other = on("7_30", "rogue")
+    other.findings.append(hint)
+    [line] = [line for line in told(*tasks(range(20, 30)), other) if "never ran" in line]
+    assert f"lab:7_30@{NOON}" in line
+
+
+def test_an_array_that_waits_says_how_many_tasks_it_has(told: Rounds, store: Store) -> None:
+    upsert(store, frame({"job_id": 9, "array": "1-1000", "array_tasks": 1000}))
+    assert told(on("9", "rogue")) == [
+        f"CRITICAL: rogue of 9 (lab:9@{NOON}, start, an array of 1,000 tasks)",
+    ]
+
+
+def test_what_nobody_could_look_at_is_said_once(told: Rounds) -> None:
+    blind = [on(str(n), level=Level.UNKNOWN, missing="no model") for n in range(5)]
+    assert len(told(*blind)) == 1
+    assert told(*(on(f"7_{n}", level=Level.UNKNOWN, missing="no model") for n in range(30))) == []
+    [line] = told(*(on(f"8_{n}", level=Level.UNKNOWN, missing="it failed") for n in range(30)))
+    assert "it failed" in line
+
+
+def test_as_json_every_verdict_is_a_line(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Rounds(store, capsys, as_json=True)(*tasks(range(30)), on("8", level=Level.OK))
+    assert [json.loads(line)["job"] for line in lines] == [f"lab:7_{n}@{NOON}" for n in range(30)]
+
+
+def test_a_name_with_an_escape_sequence_steers_no_terminal(told: Rounds) -> None:
+    [line] = told(on("8", "\x1b[2J"))
+    assert "\x1b" not in line
