@@ -252,6 +252,11 @@ def test_a_rule_file_names_operations(tmp_path: Path, screener: Screener) -> Non
         ("[rendering]\nword = ['x']", "nothing else"),
         ("[A b]\nwords=['x']", "cannot be read"),
         ("[x]\nwords=[1]", "list texts"),
+        ("[x]\nwords=[]", "nothing would ever be x"),
+        ("[x]\nwords=['two words']", "put it under phrases"),
+        ("[x]\nwords=['--frames']", "put it under phrases"),
+        ("x=" + "[" * 100_000, "cannot be read"),
+        ("#" * 2**21, "more than 1,048,576 bytes"),
     ],
 )
 def test_a_broken_rule_file_is_refused(tmp_path: Path, text: str, sentence: str) -> None:

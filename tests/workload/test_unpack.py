@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.workload.unpack import MOST_BYTES, MOST_PIECES, unpacked
+from tocsin.workload.unpack import MOST_BYTES, MOST_DEPTH, MOST_PIECES, unpack, unpacked
 
 COMMAND = "./worker -o stratum+tcp://pool.example.org:3333 -u 4Axyz -p x"
 
@@ -71,6 +71,16 @@ def test_what_is_hidden_twice_is_found_at_the_line_of_the_first() -> None:
     assert any(hidden == (2, COMMAND) for hidden in unpacked(f"cd /tmp\necho {twice} | base64 -d | sh"))
 
 
+def test_more_than_is_unpacked_is_told_with_its_line() -> None:
+    text = COMMAND
+    for depth in range(MOST_DEPTH + 2):
+        text = f"echo {encoded(text.encode())} | base64 -d | sh"
+        assert unpack(f"cd /tmp\n{text}").beyond == ([2] if depth >= MOST_DEPTH else [])
+    large = unpack(f"echo {encoded(b'a b; ' * 400_000)} | base64 -d | sh")
+    assert (len(large.found[0].text), large.beyond) == (MOST_BYTES, [1])
+    assert unpack("\n".join(f"echo {encoded(f'{COMMAND} {n}'.encode())}" for n in range(500))).beyond
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -81,7 +91,7 @@ def test_what_is_hidden_twice_is_found_at_the_line_of_the_first() -> None:
     ],
 )
 def test_an_open_script_hides_nothing(text: str) -> None:
-    assert unpacked(text) == []
+    assert unpack(text) == ([], [])
 
 
 def test_a_bomb_is_bounded() -> None:

@@ -128,6 +128,8 @@ class Screening:
     domain: str | None = None
     language: str | None = None
     evidence: list[Evidence] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    """What people should see and what proves nothing, each with its line: what is fetched and run, packed too deep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

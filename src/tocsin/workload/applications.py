@@ -7,12 +7,15 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tocsin.workload.words import joined_words
+from tocsin.workload.words import joined_words, plain_text
 
 __all__ = [
     "DOMAINS",
     "LANGUAGES",
     "Application",
+    "ai_names",
+    "ai_phrases",
+    "ai_programs",
     "ai_words",
     "applications",
     "domains",
@@ -44,6 +47,13 @@ _AI_INSIDE = (
     "huggingface",
 )
 """Also where a word does not begin with them: localcolabfold, mytorchenv."""
+_AI_PHRASES = (
+    "random forest", "neural net", "deep learning", "machine learning", "reinforcement learning", "language model",
+    "gradient boost", "support vector machine", "transfer learning", "federated learning", "contrastive learning",
+    "supervised learning", "few shot", "zero shot", "fine tun", "q learning", "knowledge distillation", "image classification",
+    "object detection", "semantic segmentation",
+)  # fmt: skip
+"""However they are joined: random_forest.R."""
 DOMAINS = (
     "machine learning", "chemistry", "bioinformatics", "engineering", "earth science", "physics", "math", "benchmark",
     "cryptomining", "security",
@@ -70,11 +80,15 @@ _SPEAKING = tuple(
 
 
 @cache
+def _document() -> dict[str, dict[str, str]]:
+    return tomllib.loads((Path(__file__).parent / "applications.toml").read_text("utf-8"))
+
+
+@cache
 def _catalogue() -> dict[str, Application]:
     found: dict[str, Application] = {}
-    document = tomllib.loads((Path(__file__).parent / "applications.toml").read_text("utf-8"))
-    for domain, entry in document.items():
-        for item in entry["words"].split():
+    for domain, entry in _document().items():
+        for item in f"{entry['words']} {entry.get('alone', '')}".split():
             name, _, words = item.partition("=")
             kind = Application(name, domain.replace("-", " "), entry.get("language"), entry.get("operation"))
             for word in (words or name).split(","):
@@ -105,10 +119,14 @@ def domains(words: set[str]) -> set[str]:
 
 
 def ai_words(words: Iterable[str]) -> set[str]:
-    """Those of these plain words that begin with a name of software for artificial intelligence: torch, torchrl."""
-    heads, names = _ai_names()
+    """Those of these plain words that name software for artificial intelligence, or begin so: torch, torchrl."""
+    names = _ai_names()
     words = list(words)
-    found = {word for word in words if word[:4] in heads and word.startswith(names)}
+    found = {
+        word
+        for word in words
+        if (word[:4] in names.heads and word.startswith(names.beginnings)) or word in names.alone
+    }
     together = " ".join(words)
     for name in _AI_INSIDE:
         if name in together:
@@ -116,13 +134,44 @@ def ai_words(words: Iterable[str]) -> set[str]:
     return found
 
 
+def ai_programs(words: set[str]) -> set[str]:
+    """Those of these joined words that are one name in more than letters: llama-cli, svm-train, flux.jl."""
+    return words & _ai_names().joined
+
+
+def ai_phrases(text: str) -> set[str]:
+    """The phrases of AI that stand in a text, its words joined by whatever sign."""
+    plain = plain_text(text)
+    return {phrase for phrase in _AI_PHRASES if phrase in plain}
+
+
+def ai_names() -> list[str]:
+    """All of them, as they stand in commands."""
+    return sorted(word for word, one in _catalogue().items() if one.operation == "ai")
+
+
+class _Names(NamedTuple):
+    """Of software for artificial intelligence."""
+
+    beginnings: tuple[str, ...]
+    heads: frozenset[str]
+    """Their first four letters, for a quick look."""
+    alone: frozenset[str]
+    joined: frozenset[str]
+
+
 @cache
-def _ai_names() -> tuple[frozenset[str], tuple[str, ...]]:
-    """The first four letters of each name, for a quick look, and the names; short ones stand for themselves alone."""
-    named = {
-        word for word, one in _catalogue().items() if one.operation == "ai" and word.isalnum()
-    } | _AI_WORDS
-    return frozenset(name[:4] for name in named), tuple(sorted(name for name in named if len(name) >= 4))
+def _ai_names() -> _Names:
+    entries = _document()
+    alone = {word for entry in entries.values() for word in entry.get("alone", "").split()}
+    named = {word for word, one in _catalogue().items() if one.operation == "ai"}
+    plain = {word for word in named if word.isalnum()} - alone | _AI_WORDS
+    return _Names(
+        tuple(sorted(plain)),
+        frozenset(word[:4] for word in plain),
+        frozenset(alone),
+        frozenset(named - plain - alone),
+    )
 
 
 def main_application(named: Iterable[Application | None]) -> Application | None:

@@ -7,7 +7,8 @@ from tocsin.workload.sign_rules import COMMAND, CYBER, rule
 
 __all__ = ["CYBER_SIGNS", "OPEN_SIGNS"]
 
-_NETWORK = r"\b(?:\d{1,3}\.){3}(?:\d{1,3}/(?:[0-9]|[12][0-9]|3[01])\b|\d{1,3}-\d{1,3}\b|\*)"
+# It begins with a digit, and nothing before it is asked first, since a search is fastest so.
+_NETWORK = r"\d\d{0,2}\.\d{1,3}\.\d{1,3}\.(?:\d{1,3}/(?:[0-9]|[12][0-9]|3[01])\b|\d{1,3}-\d{1,3}\b|\*)"
 _CRACKERS = (
     "cracker crack hashcrack md5crack md5cracker hashcracker passcrack passcracker passwordcracker bruteforcer md5brute "
     "hashbrute sshbrute rdpbrute brute"
@@ -39,9 +40,10 @@ CYBER_SIGNS = (
         "the arguments of a password cracker",
         "-m -m0 -m1000 -m1400 -m1800 -m2500 -m22000 -m3200 -m500 --hash-type",
         line=(
-            r"(?:^|\s)(?:-m ?|--hash-type[ =])\d{1,5}(?=\s|$)",
+            # the kinds of hash that hashcat knows: 0, 10, 900, 1000, 1410, 22000
+            r"(?:^|\s)(?:-m ?|--hash-type[ =])(?:0|[1-9]\d{0,2}0|\d{4,5})(?=\s|$)",
             r"(?:^|\s)(?:-a ?|--attack-mode[ =])[0-9](?=\s|$)",
-            r"hash|wordlist|dict|\.rule|crack|passw|\.lst\b|rockyou|\?[ludsahb]\?[ludsahb]",
+            r"hash|wordlist|words|\.dict|\.rule|crack|passw|\.lst\b|rockyou|\?[ludsahb]\?[ludsahb]",
         ),
     ),
     rule(
@@ -50,6 +52,18 @@ CYBER_SIGNS = (
         "--potfile-path --potfile-disable hccapx 22000 --format",
         line=r"(?:^|\s)--potfile-(?:path|disable)\b|\.(?:hccapx|22000)(?=\s|$|[\"'])|--format[ =](?:raw-(?:md5|sha\d{1,3})"
         r"|nt(?:lm)?|lm|md5crypt|sha(?:256|512)crypt|bcrypt|descrypt|krb5\w{1,20}|netntlm\w{0,4}|wpapsk|mscash2?)\b",
+    ),
+    rule(
+        CYBER,
+        "a password cracker by its name",
+        "brute bruteforce bruteforcer crack",
+        "md5 sha1 sha256 sha512 ntlm hash hashes pass passlist passwd password passwords shadow",
+        line=(
+            r"brute(?:[-_ ]?force|\b)|crack",
+            r"(?:md5|sha(?:1|256|512)|ntlm|passlist|passw(?:or)?d|hash(?:es)?)[-_/ ]?(?:crack|brute)"
+            r"|(?:crack|brute)(?:[-_ ]?forc(?:e|er|ing))?[-_/ ]?(?:md5|sha(?:1|256|512)|ntlm|passw|hash)"
+            r"|[/ =](?:passlist|passwords?|hashes|shadow)(?:[\w.-]{0,40}\.(?:txt|lst|hash)|/)",
+        ),
     ),
     rule(
         CYBER,
@@ -110,6 +124,13 @@ CYBER_SIGNS = (
     ),
     rule(
         CYBER,
+        "a scanner by its arguments",
+        "iprange ipranges range subnet cidr",
+        "port",
+        line=r"(?:^|\s)\./[\w.-]{1,40}\s+(?:-\w{1,9}\s+)?\$\{?\w{0,9}(?:ip_?range|subnet|cidr)\w{0,9}\}?\s+(?:-\w{1,9}\s+)?\$\{?(?:\w{0,9}port|\d)",
+    ),
+    rule(
+        CYBER,
         "tries of passwords",
         "paramiko ftplib smtplib poplib imaplib telnetlib pymysql requests asyncssh",
         "passwords passwds passlist wordlist wordlists pwlist authenticationexception",
@@ -153,6 +174,20 @@ CYBER_SIGNS = (
     rule(
         CYBER,
         "a flood",
+        "sendto send",
+        "dgram",
+        "urandom randbytes random randint rand",
+        "while for",
+        line=r"\.sendto\(|\bsend\(\s{0,9}\$?\w{1,40}\s{0,9},",
+        near=(
+            r"\bwhile\s{0,9}\(?\s{0,9}(?:true|1)\b|\bfor\s{0,9}\(\s{0,9};;|\brange\(\s{0,9}\d{5}",
+            r"urandom|randbytes|\brandom\b|\brand\b|\bx\s{0,9}\d{3}",
+        ),
+        unless=(r"sleep|recv|localhost|127\.0\.0\.1",),
+    ),
+    rule(
+        CYBER,
+        "a flood",
         "start",
         "py",
         "tcp udp syn get post stress slow bypass ovh cfb null",
@@ -179,10 +214,10 @@ CYBER_SIGNS = (
     rule(
         CYBER,
         "a flood",
-        "hping hping3 slowloris goldeneye --flood --rand-source t50 hulk torshammer xerxes ddos mdk3 mdk4 --syn-flood ufonet",
+        "hping hping3 slowloris slowhttptest goldeneye --flood --rand-source t50 hulk torshammer xerxes ddos mdk3 mdk4 --syn-flood ufonet",
         line=r"(?:^|\s)--(?:flood|rand-source|syn-flood)\b|\bddos[\w-]{0,30}\.(?:py|sh|pl)\b"
         rf"|{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:slowloris|goldeneye|torshammer|hulk|ufonet)(?:\.p[yl])?\s"
-        r"|hping3?\s|t50\s|xerxes\s|mdk[34]\s)",
+        r"|hping3?\s|t50\s|xerxes\s|mdk[34]\s|slowhttptest\s)",
     ),
     rule(
         CYBER,
@@ -209,6 +244,34 @@ OPEN_SIGNS = (
         line=r"\b(?:curl|wget)\s[^|;&\n]{1,300}\|\s{0,9}(?:sudo\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|z|da|k)?sh|(?:python|perl|ruby)\d?)\b"
         r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s{0,9}(?:curl|wget)\b"
         r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\(|^\.\s+<\()\s{0,9}(?:curl|wget)\b",
+    ),
+    rule(
+        None,
+        "very many requests to another host",
+        "ab wrk wrk2 siege hey bombardier vegeta",
+        line=(
+            rf"{COMMAND}(?:ab|wrk2?|siege|hey|bombardier|vegeta)\s.{{0,200}}-\w{{1,12}}[ =]?\d{{2}}",
+            r"^(?!.{0,500}(?:\blocalhost\b|127\.0\.0\.1|\[::1\]|\$\{?HOSTNAME|\$\(hostname))",
+            r"https?://",
+        ),
+    ),
+    rule(
+        None,
+        "requests without an end",
+        "curl wget requests urlopen urllib",
+        "while",
+        line=r"\b(?:curl|wget)\s.{0,200}https?://|\b(?:requests\.(?:get|post)|urlopen)\(",
+        near=(
+            r"\bwhile\s{0,9}(?:true|:|\(?1\b)",
+            r"&\s{0,9}(?:done|$)|\bThread\(|\bPool\(",
+        ),
+        unless=(r"sleep|localhost|127\.0\.0\.1|HOSTNAME|hostname",),
+    ),
+    rule(
+        None,
+        "a look for machines in a network",
+        "ping fping arping arp",
+        line=r"\bping\s[^|;&]{0,60}\s(?:\d{1,3}\.){3}\$|\bfping\s[^|;&]{0,60}-g\b|\barp-scan\s",
     ),
 )
 """What people should see and what proves nothing."""

@@ -3,19 +3,30 @@
 A hint weighs the same in a short script and in a long one, so that innocent lines around it do not hide it.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.workload.applications import DOMAINS, LANGUAGES, ai_words, domains, language_of
+from tocsin.workload.acts import acts
+from tocsin.workload.applications import (
+    DOMAINS,
+    LANGUAGES,
+    ai_phrases,
+    ai_programs,
+    ai_words,
+    domains,
+    language_of,
+)
 from tocsin.workload.normal import Commands
 from tocsin.workload.words import joined_words, plain_words
 
 __all__ = [
     "HEADER",
     "KINDS",
+    "ODD",
     "ODD_SHARES",
     "SCIENCE",
     "columns",
@@ -28,16 +39,23 @@ __all__ = [
 
 # Names that little else has, from the tools' own pages; signs.py tells what no new name can hide.
 _MINING = frozenset(
-    """xmrig xmr monero hashrate nicehash ethminer cpuminer minerd ccminer cgminer bfgminer sgminer phoenixminer
-    nbminer lolminer teamredminer srbminer nanominer wildrig cryptodredge nheqminer bzminer gminer bminer miniz minergate miner
-    miners cryptonight randomx ethash etchash kawpow autolykos equihash ghostrider yespower verushash progpow
-    bitcoin litecoin dogecoin ethereum ravencoin raptoreum zcash btc ltc  ethermine nanopool flypool dwarfpool
-    f2pool minexmr supportxmr moneroocean c3pool unmineable zergpool hashvault herominers cryptocurrency cryptomining
-    coin coins poolpass cuckatoo cuckaroo lyra2 x16r scryptn beamhash""".split()  # noqa: SIM905  # a list of words reads best so
+    """xmrig nicehash ethminer cpuminer minerd ccminer cgminer bfgminer sgminer phoenixminer nbminer lolminer teamredminer
+    srbminer nanominer wildrig cryptodredge nheqminer bzminer gminer bminer miniz minergate miner cryptonight randomx ethash
+    etchash kawpow autolykos equihash ghostrider yespower verushash progpow ethermine nanopool flypool dwarfpool f2pool
+    minexmr supportxmr moneroocean c3pool unmineable zergpool hashvault herominers cryptomining poolpass cuckatoo cuckaroo
+    lyra2 x16r scryptn beamhash""".split()  # noqa: SIM905  # a list of words reads best so
+)
+_COINS = frozenset(
+    "bitcoin litecoin dogecoin ethereum monero xmr ravencoin raptoreum zcash btc ltc eth cryptocurrency blockchain".split()  # noqa: SIM905  # a list of words reads best so
+)
+_DIGGING = frozenset("miner miners mining hashrate nonce".split())  # noqa: SIM905  # a list of words reads best so
+"""Economists write of coins, and data and coal are mined, too: only both together speak of mining."""
+_OTHER_MINER = re.compile(
+    r"(?:--|data|text|coal|gold|ore|process|opinion|pattern|rule|gene|path|literature|log|event|graph|tool|sequence)[-_ ]?miner|miner[-_ ]?(?:detect|watch|scan|check)"
 )
 _CYBER = frozenset(
     """hashcat jtr ncrack masscan nmap zmap rustscan aircrack airodump aireplay airmon reaver rockyou bruteforce hping3 hping
-    slowloris sqlmap metasploit msfconsole msfvenom nikto gobuster hccapx potfile rainbowcrack rcrack ophcrack synflood ddos
+    slowloris slowhttptest sqlmap metasploit msfconsole msfvenom nikto gobuster hccapx potfile rainbowcrack rcrack ophcrack synflood ddos
     loic hashlist hashlists hashtype hashfile cracker crackers cracked md5crack deauth bssid wpscan bruteforcer wordlist wordlists
     crackmapexec patator thc pwned pwn exploit shodan nuclei ffuf keyspace passwords ntlm botnet""".split()  # noqa: SIM905  # a list of words reads best so
 )
@@ -49,6 +67,9 @@ _LEARNING = frozenset(
     amp ddp fsdp gpus tensorrt onnx momentum warmup learning autoencoder gnn""".split()  # noqa: SIM905  # a list of words reads best so
 )
 """Each alone is also said elsewhere; several together are not."""
+_TRAINS = frozenset("train training trainer finetune finetuning pretrain pretraining".split())  # noqa: SIM905  # a list of words reads best so
+_FILES = (".py", ".r", ".jl", ".m", ".lua", ".sh", ".ipynb")
+"""A program that is named for what it does says it all: train_net.py, random_forest.R."""
 _SETUP = frozenset(
     "install clone wget curl spack create cmake make avail tar unzip build version available path pull".split()  # noqa: SIM905  # a list of words reads best so
 )
@@ -76,9 +97,11 @@ ODD_SHARES = (0.05, 0.2, 0.4, 0.6, 0.8)
 
 _FIRST_ODD = 3 + 2 * len(_TALES)
 _FIRST_NAME = _FIRST_ODD + len(ODD_SHARES)
-_FIRST_WORD = _FIRST_NAME + len(_NAMES) + 1
+_FIRST_WORD = _FIRST_NAME + len(_NAMES) + 2
 _FIRST_DOMAIN = _FIRST_WORD + len(_WORDS)
 _FIRST_LANGUAGE = _FIRST_DOMAIN + len(DOMAINS)
+ODD = slice(_FIRST_ODD, _FIRST_NAME)
+"""How much of a script is no text. Models of misuse must not hear it: to disguise a script is not yet misuse."""
 SCIENCE = slice(_FIRST_DOMAIN + 1, _FIRST_LANGUAGE)
 """Domains but machine learning, the first."""
 _FIRST_HEADER = _FIRST_LANGUAGE + len(LANGUAGES)
@@ -97,6 +120,8 @@ class _Said(NamedTuple):
     programs: bool
     """Whether a program of AI is run, and not only a library named."""
     learning: int
+    doing: Sequence[str]
+    """The lines as misuse reads them, without what they only say or look for."""
 
 
 def columns() -> int:
@@ -105,21 +130,37 @@ def columns() -> int:
 
 def _said(lines: Sequence[str]) -> _Said:
     found = np.zeros((len(lines), 2 + len(_TALES)), dtype=bool)
-    words = plain_words("\n".join(lines))
-    ai = ai_words(words)
-    tales = [(place, words & tale) for place, tale in enumerate(_TALES, 2) if not words.isdisjoint(tale)]
-    programs = {word for word in ai if not word.startswith(_LIBRARIES)}
+    text = "\n".join(lines)
+    words = plain_words(text)
+    ai, joined = ai_words(words), ai_programs(joined_words(text)) | ai_phrases(text)
+    names = ai | joined
+    doing, acted = lines, words
+    if any(_told(words, tale) for tale in _TALES):
+        doing = [_OTHER_MINER.sub(" ", line) for line in acts(lines)]
+        acted = plain_words("\n".join(doing))
+    tales = [(place, told) for place, tale in enumerate(_TALES, 2) if (told := _told(acted, tale))]
+    programs = {word for word in names if not word.startswith(_LIBRARIES)}
     runs = False
-    if ai or tales:
+    if names or tales:
         for number, line in enumerate(lines):
             here = plain_words(line)
-            if not ai.isdisjoint(here):
+            if joined:
+                here |= joined & (joined_words(line) | ai_phrases(line))
+            if not names.isdisjoint(here):
                 running = _SETUP.isdisjoint(here)
                 found[number, 0 if running else 1] = True
                 runs = runs or (running and not programs.isdisjoint(here))
             for place, known in tales:
-                found[number, place] = not known.isdisjoint(here)
-    return _Said(found, len(ai), runs, len(words & _LEARNING))
+                found[number, place] = not known.isdisjoint(plain_words(doing[number]))
+    return _Said(found, len(names), runs, len(words & _LEARNING), doing)
+
+
+def _told(words: set[str], tale: frozenset[str]) -> set[str]:
+    """The words of a script that tell a tale."""
+    told = words & tale
+    if tale is _MINING and not words.isdisjoint(_COINS) and not words.isdisjoint(_DIGGING):
+        told |= words & (_COINS | _DIGGING)
+    return told
 
 
 def idle_lines(lines: Sequence[str]) -> NDArray[np.bool_]:
@@ -144,10 +185,11 @@ def hints(script: Commands, odd: NDArray[np.bool_]) -> NDArray[np.float32]:
     found[3:_FIRST_ODD:2] = told[2:] > 0
     found[4:_FIRST_ODD:2] = told[2:] >= _NEAR
     found[_FIRST_ODD:_FIRST_NAME] = (np.count_nonzero(odd) / max(len(odd), 1)) > np.array(ODD_SHARES)
-    found[_FIRST_NAME : _FIRST_WORD - 1] = said.names >= np.array(_NAMES)
-    found[_FIRST_WORD - 1] = said.programs
+    found[_FIRST_NAME : _FIRST_WORD - 2] = said.names >= np.array(_NAMES)
+    found[_FIRST_WORD - 2] = said.programs
     found[_FIRST_WORD:_FIRST_DOMAIN] = said.learning >= np.array(_WORDS)
-    words = joined_words("\n".join(script.lines))
+    words = joined_words("\n".join(said.doing))
+    found[_FIRST_WORD - 1] = any(word.endswith(_FILES) and _is_named_for_ai(word) for word in words)
     for domain in domains(words):
         found[_FIRST_DOMAIN + DOMAINS.index(domain)] = 1
     if (spoken := language_of(words)) is not None:
@@ -155,6 +197,11 @@ def hints(script: Commands, odd: NDArray[np.bool_]) -> NDArray[np.float32]:
     if script.gpus is not None:
         found[_FIRST_HEADER + (not script.gpus)] = 1
     return found
+
+
+def _is_named_for_ai(file: str) -> bool:
+    words = plain_words(file)
+    return not _TRAINS.isdisjoint(words) or bool(ai_words(words) or ai_phrases(file))
 
 
 def line_values(lines: Sequence[str], weights: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -56,7 +56,7 @@ class Material:
         )
 
     def matrix(
-        self, rows: NDArray[np.int64], encoder: Lexical, *, unheard: slice | None = None
+        self, rows: NDArray[np.int64], encoder: Lexical, *, unheard: Sequence[slice] = ()
     ) -> "sp.csr_matrix":
         """What the encoder gives for these scripts, but for hints that are to be `unheard`."""
         import scipy.sparse as sp
@@ -66,8 +66,8 @@ class Material:
         lengths = np.sqrt(np.asarray(chosen.multiply(chosen).sum(axis=1)).ravel())
         chosen.data /= np.repeat(np.maximum(lengths, 1e-9), np.diff(chosen.indptr)).astype(np.float32)
         told = HINT_VALUE * self.told[rows]
-        if unheard is not None:
-            told[:, unheard] = 0
+        for columns in unheard:
+            told[:, columns] = 0
         return sp.hstack([chosen, sp.csr_matrix(told)], format="csr")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from tocsin.workload.ai_jobs import ai_jobs
 from tocsin.workload.corpus import Example
 from tocsin.workload.digests import digest_lines
 from tocsin.workload.disguise import Disguise
@@ -34,6 +35,9 @@ _BY_HAND, _COPY, _PLAIN, _AI, _AI_DISGUISED = 3.0, 0.7, 0.05, 1.0, 1.25
 _PYTHON_JOB = 0.4
 """A made-up Python job beside a real script; heavier ones cost real Python without a word of AI, which mostly is AI where
 it asks for GPUs."""
+AI_JOBS = 2000
+_AI_JOB = 0.2
+"""A made-up job with software for AI beside a real script."""
 _MISUSE = 0.15
 """All misuse against all innocent scripts."""
 
@@ -73,6 +77,7 @@ def lessons(examples: Sequence[Example], seed: int = 0) -> list[Lesson]:
     _teach_ai(examples, found, copies)
     found += [copy for _, copy in copies]
     found += _python(seed)
+    found += _ai_jobs(examples, seed)
     for operation in OPERATIONS[1:]:
         found += _misuse(examples, found, operation, disguise, seed)
     return found
@@ -111,6 +116,19 @@ def _python(seed: int) -> list[Lesson]:
             teaches={"ai": (int(learns), _PYTHON_JOB)},
         )
         for number, (text, learns) in enumerate(python_jobs(PYTHON_JOBS, seed))
+    ]
+
+
+def _ai_jobs(examples: Sequence[Example], seed: int) -> list[Lesson]:
+    """They belong to the owner of the lines around them, and are left out with that one."""
+    innocent = [
+        example
+        for example in examples
+        if example.origin == "jobspec" and (example.ai == 0 or example.plain) and not _names_ai(example.text)
+    ]
+    return [
+        Lesson(job.text, innocent[job.among].owner, None, teaches={"ai": (int(job.runs), _AI_JOB)})
+        for job in ai_jobs([example.text for example in innocent], AI_JOBS, seed)
     ]
 
 

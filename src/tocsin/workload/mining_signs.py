@@ -9,21 +9,29 @@ from tocsin.workload.sign_rules import COMMAND, CRYPTOMINING, rule
 
 __all__ = ["MINING_SIGNS"]
 
-_HOST = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:[a-z0-9][\w-]{0,62}\.){1,6}[a-z]{2,24}:\d{2,5}\b"
-_TO_SERVER = r"(?:^|\s)-(?:(?-i:[oF])|-?url|-?pool|-?server|-?proxy)[ =]+[\"']?"
+_HOST = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:[a-z0-9][\w-]{0,62}\.){1,6}[a-z]{2,24}:(?:\d{3,5}|80)\b"
+_NUMBER = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:\d{1,3}\.){3}\d{1,3}:\d{3,5}\b"
+# What may stand before an option is asked after its dash: a search for a dash is fast.
+_OPTION = r"-(?<!\S-)"
+_TO_SERVER = _OPTION + r"(?:(?-i:[oF])|-?url|-?pool|-?server|-?proxy)[ =]+[\"']?"
 _AS_USER = r"(?:^|\s)-(?:(?-i:[uO])|-?user|-?wal|-?wallet|-userpass)[ =]+[\"']?"
 _SERVER = "-o -f --url --pool --server -server -pool -url --proxy"
 _USER = "-u -o --user -user --wal -wal --wallet -wallet --userpass"
 _ALGORITHMS = (
     r"rx/\w+|randomx\w*|cn(?:-(?:heavy|lite|pico))?/\w+|cryptonight[\w/-]*|ethash\w*|etchash|kawpow|kheavyhash|autolykos2?|"
-    r"equihash[\d_/]*|144_5|192_7|125_4|yescrypt\w*|yespower\w*|lyra2\w*|x1[1367]r?\w*|verus(?:hash)?|ghostrider|neoscrypt|"
-    r"beamhash\w*|cuckatoo\d*|cuckaroo\w*|progpow\w*|firopow|octopus|argon2/\w+|scrypt(?:n|:\d+)?|sha256d|groestl|"
-    r"blake2s|skunk|phi2?|minotaurx?|power2b|allium|nexapow|karlsenhash|pyrinhash|dynexsolve|zelhash|ubqhash"
+    r"equihash[\d_/]*|144_5|192_7|125_4|yescrypt\w*|yespower\w*|lyra2\w*|x16r\w*|verus(?:hash)?|ghostrider|neoscrypt|"
+    r"beamhash\w*|cuckatoo\d*|cuckaroo\w*|progpow\w*|firopow|argon2/\w+|scrypt(?:n|:\d+)|sha256d|"
+    r"minotaurx?|power2b|nexapow|karlsenhash\w*|pyrinhash|dynexsolve|zelhash|ubqhash|astrobwt\w*|xelishash\w*|"
+    r"spectrex|fishhash|blake3_(?:alephium|ironfish|decred)|sha512_256d\w*|heavyhash|skydoge|evrprogpow|meowpow|"
+    r"xhash|hoohash|panthera|flex|mike|qubic|walahash|cryptix\w*"
 )
 _MINERS = (
     r"xmrig(?:-\w+)*|ethminer|cpuminer(?:-\w+)*|minerd|ccminer|cgminer|bfgminer|sgminer|phoenixminer|nbminer|lolminer|"
     r"teamredminer|srbminer(?:-\w+)*|nanominer|wildrig(?:-\w+)?|xmr-stak(?:-\w+)*|cryptodredge|nheqminer|kawpowminer|"
     r"z-enemy|t-rex|bzminer|onezerominer|hellminer|gminer|claymore\w*miner|bminer|miniz|minergate(?:-cli)?|xmr-node-proxy|"
+    r"xmrig\w{1,12}|tt-miner|progminer|tnn-miner[\w-]*|dero-miner[\w-]*|dero_miner|astrominer|astrobwt-miner|xelis[-_]miner|"
+    r"nock-?miner|pearl-?miner|spectre-?miner[\w-]*|karlsen-?miner|hoosat-?miner|zano-?miner|iron-?miner|rigel-?miner|"
+    r"alephium-?miner|monero-?miner|hashwarp|golden-?miner[\w-]*|mdl-?miner|qubjetski[\w.]*|"
     r"cortex-miner|beepminer|nsgpucnminer|prospector-miner|ewbf-\w+|dstm|zm_?miner|ckb-miner|danila-miner|tonminer"
 )
 _POOLS = (
@@ -33,7 +41,10 @@ _POOLS = (
     r"slushpool\.com|braiins\.com|poolbinance\.com|hiveon\.(?:net|com)|zpool\.ca|mining-dutch\.nl|minergate\.com|"
     r"xmrpool\.(?:eu|net)|rplant\.xyz|luckpool\.net|miningpoolhub\.com|ss\.btc\.com|suprnova\.cc|aikapool\.com|"
     r"gulf\.moneroocean|monerohash\.com|skypool\.org|icemining\.ca|flexpool\.io|ezil\.me|sparkpool\.com|beepool\.org|"
-    r"poolin\.(?:com|me)|zhash\.pro|crazypool\.org|cruxpool\.com|coinfoundry\.org|mypool\.online|pool\.(?:xmr|monero)\.\w+"
+    r"poolin\.(?:com|me)|zhash\.pro|crazypool\.org|cruxpool\.com|qubic\.(?:li|solutions)|qubicmine\.pro|apool\.(?:io|net)|jetskipool\.ai|minerlab\.io|cli\.nexus\.xyz|"
+    r"kaspa-pool\.org|humpool\.com|baikalmine\.com|molepool\.com|vipor\.net|flockpool\.com|gtpool\.io|"
+    r"solopool\.org|mining4people\.com|nockpool\.com|neuropool\.net|miningocean\.org|raptoreum\.zone|ironfish\.network|"
+    r"dero-node-\w+\.mysrv\.cloud|xpool\.\w+|p2pool\.(?:io|observer)|coinfoundry\.org|mypool\.online|pool\.(?:xmr|monero)\.\w+"
 )
 
 # The word of each pool and miner that nothing else is likely to have.
@@ -44,7 +55,9 @@ _COMMON = {
     "proxy",
     "cortex",
     "prospector",
-    "miner",
+    "network",
+    "iron",
+    "golden",
     "xmr",
     "ckb",
     "enemy",
@@ -55,8 +68,11 @@ _COMMON = {
 _POOL_NAMES = " ".join(
     {*re.findall(r"(?<!\\)\b[a-z0-9]+(?=(?:-\w+)?\\)", _POOLS), "dutch"} - _COMMON | {"xmr", "monero"}
 )
+_MORE_MINERS = (
+    "miner enemy danila ckb xmrigdaemon xmrigminer xmrigcc nockminer pearlminer ironminer monerominer"
+)
 _MINER_NAMES = " ".join(
-    {*re.findall(r"(?<![\\\w-])\w{3,}", _MINERS), "stak", "rex"} - _COMMON | {"enemy", "danila", "ckb"}
+    {*re.findall(r"(?<![\\\w-])\w{3,}", _MINERS), "stak", "rex"} - _COMMON | set(_MORE_MINERS.split())
 )
 
 MINING_SIGNS = (
@@ -71,25 +87,74 @@ MINING_SIGNS = (
         CRYPTOMINING,
         "a mining algorithm",
         "-a --algo --coin -algo -coin --algorithm algo algorithm coin",
-        line=r"(?:(?:^|\s)-(?:a|-?algo|-algorithm|-?coin)[ =]+[\"']?|\"(?:algo|algorithm|coin)\"\s{0,9}:\s{0,9}\")"
-        rf"(?:{_ALGORITHMS}|monero|xmr|ravencoin|etc)(?![\w/.-])",
+        line=rf"(?:{_OPTION}(?:a|-?algo|-algorithm|-?coin)[ =]+[\"']?|\"(?:algo|algorithm|coin)\"\s{{0,9}}:\s{{0,9}}\")"
+        rf"(?:{_ALGORITHMS}|monero|xmr|ravencoin)(?![\w/.-])",
+    ),
+    rule(
+        CRYPTOMINING,
+        "a mining algorithm and a host",
+        "-a --algo --coin -algo -coin --algorithm",
+        "-o -u --pool --url --user --wallet --server -pool -wallet",
+        line=(
+            _OPTION
+            + r"(?:a|-?algo|-algorithm|-?coin)[ =]+[\"']?(?:x1[1367]r?\w{0,4}|octopus|scrypt|groestl|blake2s|skunk|phi2?|allium"
+            r"|etc|kaspa|alph|zano|dero|xel|kls|ergo|beam|spr|iron|qtc|cfx|nexa|rxd|vtc|zeph|sal|xna|pearl|prl)(?![\w/.-])",
+            r"(?:^|\s)-(?:[ou]|-?pool|-url|-user|-?wallet|-server)[ =]",
+        ),
     ),
     rule(
         CRYPTOMINING,
         "an option that only miners have",
         "--donate-level donate --randomx-mode --randomx-init --randomx-wrmsr --randomx-no-rdmsr --randomx-no-numa "
         "--randomx-1gb-pages --cpu-max-threads-hint --nicehash --farm-recheck --rig-id --cuda-parallel-hash "
-        "--extra-dag-epoch --huge-pages-jit --coinbase-addr --dag-build-mode --zilpool --dualmode -epool -ewal",
+        "--extra-dag-epoch --huge-pages-jit --coinbase-addr --dag-build-mode --zilpool --dualmode -epool -ewal "
+        "--mining-pubkey --mining-pkh --mining-address -mining-address --mining-threads --start-mining --miner-address "
+        "--astrobwt --daemon-rpc-address",
         line=r"(?:^|[\s\"'])(?:--(?:donate-level|randomx-[\w-]{1,20}|cpu-max-threads-hint|nicehash|farm-recheck|rig-id|"
-        r"cuda-parallel-hash|extra-dag-epoch|huge-pages-jit|coinbase-addr|dag-build-mode|zilpool|dualmode)"
-        r"(?=[\s=\"']|$)|-(?:epool|ewal)\s|donate-level\"?\s{0,9}:)",
+        r"cuda-parallel-hash|extra-dag-epoch|huge-pages-jit|coinbase-addr|dag-build-mode|zilpool|dualmode|"
+        r"mining-(?:pubkey|pkh|address|threads)|start-mining|miner-address|astrobwt|daemon-rpc-address)"
+        r"(?=[\s=\"']|$)|-(?:epool|ewal|mining-address)\s|donate-level\"?\s{0,9}:)",
     ),
     rule(
         CRYPTOMINING,
         "a host to work for and the user there",
         _SERVER,
         _USER,
-        line=(_TO_SERVER + _HOST, _AS_USER),
+        line=(_TO_SERVER + f"(?:{_HOST}|{_NUMBER})", _AS_USER),
+    ),
+    rule(
+        CRYPTOMINING,
+        "a host to work for without a pause",
+        "-o --url",
+        "--tls",
+        "-k --keepalive",
+        line=(
+            r"(?:^|\s)-(?:o|-url)[ =]+[\"']?[\w.$(){}+:/-]{1,80}:\d{3,5}\b",
+            r"(?:^|\s)--tls(?=\s|$)",
+            r"(?:^|\s)-(?:k|-keepalive)(?=\s|$)",
+        ),
+    ),
+    rule(
+        CRYPTOMINING,
+        "the settings of a miner",
+        "pools",
+        "url",
+        "user",
+        line=r"\"url\"\s{0,9}:\s{0,9}\"(?:(?:stratum\+)?(?:tcp|ssl|tls)://|daemon\+https?://)?[\w.${}-]{1,120}:(?:\d{2,5}|\$)",
+        near=(
+            r"\"pools\"\s{0,9}:\s{0,9}\[",
+            r"\"user\"\s{0,9}:",
+            r"\"(?:pass|keepalive|nicehash|rig-id|tls|algo|coin|donate-level)\"\s{0,9}:",
+        ),
+    ),
+    rule(
+        CRYPTOMINING,
+        "a search for a block",
+        "nonce",
+        "sha256",
+        "target difficulty",
+        line=r"sha256\(.{0,99}sha256\(",
+        near=(r"\bnonce\b", r"\b(?:target|difficulty|bits)\b", r"\b(?:while|for)\b"),
     ),
     rule(
         CRYPTOMINING,
@@ -103,7 +168,7 @@ MINING_SIGNS = (
         "a miner",
         _MINER_NAMES,
         line=rf"{COMMAND}(?:{_MINERS})[\d.]{{0,9}}(?:\.(?:exe|bin))?[\"']?(?=\s|$|;|&|\|)"
-        rf"|(?:github\.com|docker\.io|releases)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{_MINERS})\b",
+        rf"|(?:github\.com|docker\.io|releases|docker:/)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{_MINERS})\b",
     ),
     rule(
         CRYPTOMINING,
@@ -115,9 +180,11 @@ MINING_SIGNS = (
     rule(
         CRYPTOMINING,
         "a client of a coin",
-        "qli qliclient qubic rqiner quilibrium qclient nockchain spacemesh postcli zkwork aleo tari dynexsolve ironfish kaspa",
+        "qli qliclient qubic rqiner quilibrium qclient nockchain spacemesh postcli zkwork aleo tari dynexsolve ironfish kaspa "
+        "ceremonyclient autorun nexus p2pool",
         line=rf"{COMMAND}(?:qli-?client|qubic-?(?:cli|miner|client)|rqiner[\w-]{{0,20}}|quilibrium[\w-]{{0,20}}|qclient|nockchain[\w-]{{0,20}}"
         r"|go-spacemesh|postcli|zkwork[\w-]{0,20}|aleo[\w-]{0,20}(?:miner|prover)|(?:minotari|tari)[\w-]{0,5}miner|dynexsolve"
-        r"|ironfish[\w-]{0,10}miner|kaspa-?miner)(?=\s|$)",
+        r"|ironfish[\w-]{0,10}miner|kaspa-?miner|release_autorun\.sh|ironfish\s+miners:start|nexus-(?:network|cli)\s+start|p2pool\s+--(?:host|wallet))(?=\s|$|;)"
+        r"|\bceremonyclient/(?:node\b|\S{0,60}release_autorun)",
     ),
 )

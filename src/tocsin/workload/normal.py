@@ -10,6 +10,7 @@ MOST_CHARACTERS = 1 << 18
 
 _DIRECTIVE = re.compile(r"#\s?(?:SBATCH|PBS|BSUB|PJM|MSUB|COBALT|OAR|FLUX|\$)[\s:]", re.IGNORECASE)
 _GPU = re.compile(r"gpu|cuda|\b[avhp]100|\brtx|\bmi[23]\d0|\btesla", re.IGNORECASE)
+_NAME = re.compile(r"(?:--(?:job-?)?name|-J|-N)[=\s]\s*[\"']?([^\s\"']{1,200})")
 _BLANKS = "\ufeff \t\r\0\v\f"
 
 
@@ -20,6 +21,8 @@ class Commands(NamedTuple):
     lines: tuple[str, ...]
     gpus: bool | None = None
     """Whether a directive speaks of GPUs; not known without directives."""
+    name: str = ""
+    """What a directive calls the job. No training reads it: few scripts of misuse have one, and that must not tell them."""
 
     @property
     def text(self) -> str:
@@ -31,22 +34,30 @@ def commands(text: str) -> Commands:
 
     The published preprocessor (RoWD, section 3): no blank lines and none that begin with `#`, so no shebang, no
     comments and no directives in any scheduler's words; a missing header tells nothing. Beyond the paper, a line
-    counts once however often it stands there, so that padding with copies changes nothing, and of the directives one
-    thing is kept: whether they ask for GPUs.
+    counts once however often it stands there, so that padding with copies changes nothing, and of the directives two
+    things are kept: whether they ask for GPUs, and the job's name.
     """
     found: dict[str, int] = {}
     gpus: bool | None = None
+    name = ""
     for offset, part in stretches(text):
         for number, line in enumerate(part.split("\n"), 1 + offset):
             bare = line.strip(_BLANKS)
             if not bare:
                 continue
             if bare[0] == "#":
-                if not gpus and _DIRECTIVE.match(bare):
-                    gpus = _GPU.search(bare) is not None
+                if _DIRECTIVE.match(bare):
+                    gpus = gpus or _GPU.search(bare) is not None
+                    name = name or _name_in(bare)
             elif bare not in found:
                 found[bare] = number
-    return Commands(tuple(found.values()), tuple(found), gpus)
+    return Commands(tuple(found.values()), tuple(found), gpus, name)
+
+
+def _name_in(directive: str) -> str:
+    """A name has a letter: Slurm's `-N 4` asks for nodes."""
+    found = _NAME.search(directive)
+    return found[1] if found and any(map(str.isalpha, found[1])) else ""
 
 
 def stretches(text: str) -> list[tuple[int, str]]:

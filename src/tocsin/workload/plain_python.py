@@ -1,4 +1,4 @@
-"""Made-up Python jobs of many sciences beside jobs that learn, alike but for what they do.
+"""Made-up jobs of many sciences, most in Python, beside jobs that learn, alike but for what they do.
 
 Of Python jobs in public repositories nearly all that are known for sure are AI; without these, Python itself would
 speak for it.
@@ -48,10 +48,21 @@ _ON_GPU = (
     "",
     "",
 )
+_TRAINS = ("train", "training", "finetune", "fine_tune", "pretrain", "train_net", "trainer")
+"""Names that say it all."""
 _LEARNS = (
-    "train", "training", "finetune", "fine_tune", "pretrain", "train_net", "trainer", "main", "run", "run_exp", "experiment",
-    "eval", "evaluate", "test", "predict", "infer", "inference",
-)  # fmt: skip
+    *_TRAINS,
+    "main",
+    "run",
+    "run_exp",
+    "experiment",
+    "eval",
+    "evaluate",
+    "test",
+    "predict",
+    "infer",
+    "inference",
+)
 _LEARNING = (
     "--epochs {n}", "--num-epochs {n}", "--lr 1e-{s}", "--lr 0.00{s}", "--learning-rate {s}e-4", "--learning_rate 0.0{s}",
     "--optimizer adam", "--optim sgd --momentum 0.9", "--weight-decay 1e-{s}", "--dropout 0.{s}", "--hidden-size {n}",
@@ -68,16 +79,19 @@ _AROUND = (
     "export PYTHONPATH=$PWD/src\nsource env/bin/activate", "module load cuda\nconda activate {about}", "pip install --user -r requirements.txt",
 )  # fmt: skip
 _CALLS = (
-    "python ",
-    "python3 ",
-    "python -u ",
-    "srun python ",
-    "srun python3 -u ",
-    "time python ",
-    "mpirun -n {k} python ",
-    "python -m ",
-    "nohup python ",
-)
+    "python {program}.py {options}", "python3 {program}.py {options}", "python -u {program}.py {options}",
+    "srun python {program}.py {options}", "srun python3 -u {program}.py {options}", "time python {program}.py {options}",
+    "mpirun -n {k} python {program}.py {options}", "python -m {program} {options}", "nohup python {program}.py {options}",
+)  # fmt: skip
+_OTHER_LANGUAGES = 0.35
+"""Of jobs."""
+_OTHER_CALLS = (
+    "module load R\nRscript {program}.R {options}", "Rscript --vanilla {program}.R {options}", "R CMD BATCH {program}.R",
+    "module load matlab\nmatlab -nodisplay -r \"{program}; exit\"", "matlab -batch \"{program}({k})\"",
+    "matlab -nodesktop -nosplash -r \"run('{program}.m'); quit\"", "julia --project=. {program}.jl {options}",
+    "julia -t {k} {program}.jl {options}", "java -jar {program}.jar {options}", "java -Xmx{k}g -cp 'lib/*' org.{about}.Main {program} {options}",
+    "./{program} {options}", "srun ./{program} {options}", "mpirun -n {k} ./{program} {options}",
+)  # fmt: skip
 _SERVED = (
     "jupyter lab --no-browser --port={n} --ip=0.0.0.0", "jupyter notebook --no-browser --port {n}", "jupyter-notebook --port={n} --no-browser",
     "jupyter nbconvert --to notebook --execute {about}.ipynb", "python -m http.server {n}", "python -m unittest discover", "pytest -x tests",
@@ -111,9 +125,10 @@ def _job(chance: random.Random, *, learns: bool) -> str:
     options = chance.sample(_OPTIONS, chance.randint(0, 4))
     about = chance.choice(_ABOUT)
     if learns:
-        options = [*options[:2], *chance.sample(_LEARNING, chance.randint(1, 4))]
+        does = chance.choice(_LEARNS)
+        options = [*options[:2], *chance.sample(_LEARNING, chance.randint(does not in _TRAINS, 4))]
         chance.shuffle(options)
-        program = chance.choice((chance.choice(_LEARNS), f"{chance.choice(_LEARNS)}_{about}"))
+        program = chance.choice((does, f"{does}_{about}", f"{about}_{does}"))
     else:
         options += [chance.choice(_ON_GPU)] if gpus else []
         does = chance.choice(_DOES)
@@ -122,8 +137,8 @@ def _job(chance: random.Random, *, learns: bool) -> str:
     if not learns and not chance.randrange(8):
         command = chance.choice(_SERVED)
     else:
-        call = chance.choice(_CALLS)
-        command = f"{call}{program}{'' if call.endswith('-m ') else '.py'} {' '.join(filter(None, options))}".strip()
+        calls = _OTHER_CALLS if chance.random() < _OTHER_LANGUAGES else _CALLS
+        command = chance.choice(calls).replace("{program}", program).replace("{options}", " ".join(options))
     text = f"{header}{around}\n{command}\n"
     for name, value in (
         ("{about}", about),

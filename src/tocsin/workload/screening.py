@@ -10,13 +10,13 @@ from typing import Any
 from tocsin.core.errors import ModelError
 from tocsin.core.verdict import SEEN_FROM, Evidence, Screening
 from tocsin.models.files import read_document
+from tocsin.workload.acts import acts
 from tocsin.workload.applications import applications, language, main_application
 from tocsin.workload.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.normal import Commands, commands, stretches
 from tocsin.workload.panel import Panel, load_panel
 from tocsin.workload.rules import Rule
-from tocsin.workload.signs import signs
-from tocsin.workload.unpack import unpacked
+from tocsin.workload.signs import look
 
 __all__ = ["BUILTIN", "SIGN_PROBABILITY", "Screener", "builtin", "load_screener"]
 
@@ -29,6 +29,9 @@ _WORDS_ALONE = {"cryptomining": 0.9, "cyber": 0.9}
 """At most so much for what can harm, where words speak and no sign: geologists write of a stratum, economists of coins."""
 _PACKED = re.compile(r"[A-Za-z0-9+/=_-]{24,}")
 """A line that is mostly this says nothing by its own letters; digits in it look like those of any command."""
+_HARMFUL = ("cryptomining", "security")
+"""Domains."""
+_MOST_OPEN = 5
 _CHUNK = 256
 """Scripts at a time: more would only take memory."""
 
@@ -56,23 +59,25 @@ class Screener:
         return found
 
     def _screen(self, texts: Sequence[str], requests: Sequence[Mapping[str, Any]] | None) -> list[Screening]:
-        scripts = [commands(text) for text in texts]
-        if requests is not None:
-            scripts = [_beside(script, request) for script, request in zip(scripts, requests, strict=True)]
+        given = requests or [{}] * len(texts)
+        scripts = [_beside(commands(text), request) for text, request in zip(texts, given, strict=True)]
         told = [_signs(text) for text in texts]
-        whole = [_joined(script, hidden) for script, (hidden, _) in zip(scripts, told, strict=True)]
+        whole = [_joined(script, hidden) for script, (hidden, _, _) in zip(scripts, told, strict=True)]
         tables = [(panel, panel.probabilities(whole)) for panel in self.panels]
         found = []
         for row, script in enumerate(whole):
+            _, by_operation, seen = told[row]
             p = {
                 name: float(table[row, place])
                 for panel, table in tables
                 for place, name in enumerate(panel.operations)
             }
-            found.append(self._one(script, p, told[row][1]))
+            found.append(self._one(script, p, by_operation, seen))
         return found
 
-    def _one(self, script: Commands, p: dict[str, float], told: Mapping[str, list[int]]) -> Screening:
+    def _one(
+        self, script: Commands, p: dict[str, float], told: Mapping[str, list[int]], seen: list[str]
+    ) -> Screening:
         lines: dict[str, set[int]] = {}
         for panel in self.panels:
             for name in panel.operations:
@@ -90,6 +95,8 @@ class Screener:
             p[name] = max(p.get(name, 0.0), SIGN_PROBABILITY)
             lines.setdefault(name, set()).update(where)
         one = main_application(applications(script.lines))
+        if one and one.domain in _HARMFUL:  # then it may be only spoken of
+            one = main_application(applications(acts(script.lines)))
         domain = one.domain if one else "machine learning" if p.get("ai", 0.0) >= SEEN_FROM else None
         return Screening(
             operations={name: round(value, 6) for name, value in p.items()},
@@ -102,6 +109,7 @@ class Screener:
                 for line in sorted(lines.get(name, ()))
                 if line > 0 and p[name] >= SEEN_FROM
             ],
+            open=seen,
         )
 
     def save(self, folder: Path) -> None:
@@ -149,19 +157,20 @@ def builtin() -> Screener:
     return load_screener(BUILTIN)
 
 
-def _signs(text: str) -> tuple[list[tuple[int, str]], dict[str, list[int]]]:
-    """What a script hides, with the line that hides it; and for each operation the lines that bear a sign of it."""
+def _signs(text: str) -> tuple[list[tuple[int, str]], dict[str, list[int]], list[str]]:
+    """What a script hides, with the line that hides it; for each operation the lines that bear a sign of it; open signs."""
     hidden: list[tuple[int, str]] = []
     found: dict[str, list[int]] = {}
+    seen: list[str] = []
     for offset, part in stretches(text):
-        packed = unpacked(part)
+        packed, said = look(part)
         hidden += [(piece.line + offset, piece.text) for piece in packed]
-        said = [(sign.line, sign.operation) for sign in signs(part)]
-        said += [(piece.line, sign.operation) for piece in packed for sign in signs(piece.text)]
-        for line, operation in said:
+        for line, operation, why in said:
             if operation is not None:
                 found.setdefault(operation, []).append(line + offset)
-    return hidden, found
+            elif len(seen) < _MOST_OPEN:
+                seen.append(f"line {line + offset}: {why}")
+    return hidden, found, seen
 
 
 def _joined(script: Commands, hidden: Sequence[tuple[int, str]]) -> Commands:
@@ -186,7 +195,8 @@ def _joined(script: Commands, hidden: Sequence[tuple[int, str]]) -> Commands:
 def _beside(script: Commands, request: Mapping[str, Any]) -> Commands:
     """The job's name and environment, read like commands; they stand on no line. And whether it asks for GPUs."""
     environment = request.get("environment") or {}
-    given = [str(request["name"])] if request.get("name") else []
+    name = request.get("name") or script.name
+    given = [str(name)] if name else []
     given += [f"export {name}={value}" for name, value in sorted(environment.items())]
     gpus = request.get("req_gpus")
     return Commands(

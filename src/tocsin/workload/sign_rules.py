@@ -16,20 +16,36 @@ class Rule(NamedTuple):
     """The patterns can match only in a script that has a word of each group; a look at its words is fast."""
     patterns: tuple[re.Pattern[str], ...]
     """All must be found in one line. Each takes time linear in the line, whatever somebody writes in it."""
+    near: tuple[re.Pattern[str], ...] = ()
+    """All must be found in the lines around it, too."""
+    unless: tuple[re.Pattern[str], ...] = ()
+    """None may be found in the lines around it."""
 
 
-def rule(operation: str | None, why: str, *hooks: str, line: str | tuple[str, ...]) -> Rule:
-    patterns = (line,) if isinstance(line, str) else line
+def rule(
+    operation: str | None,
+    why: str,
+    *hooks: str,
+    line: str | tuple[str, ...],
+    near: tuple[str, ...] = (),
+    unless: tuple[str, ...] = (),
+) -> Rule:
     return Rule(
         operation,
         why,
         tuple(frozenset(group.split()) for group in hooks),
-        tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns),
+        _compiled((line,) if isinstance(line, str) else line),
+        _compiled(near),
+        _compiled(unless),
     )
+
+
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in patterns)
 
 
 # Where a command begins: at the start of a line, after ; | & ( ` or a program that runs another.
 COMMAND = (
-    r"(?:^|[;&|(`{]\s*|\b(?:sudo|exec|nohup|time|nice|srun|mpirun|mpiexec|then|do|else|timeout|xargs|proxychains4?|"
+    r"(?:^(?:[a-z_]\w{0,40}=\S{0,100}\s+){0,4}|[;&|(`{]\s*|\b(?:sudo|exec|nohup|time|nice|srun|mpirun|mpiexec|then|do|else|timeout|xargs|proxychains4?|"
     r"singularity|apptainer|parallel|env|screen|bash -c|sh -c)\s+(?:[-\w=./:]{1,60}\s+){0,4}?)[\"']?(?:[\w./~${}-]{0,200}/)?"
 )

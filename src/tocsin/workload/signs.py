@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tocsin.scripts.text import readable
+from tocsin.workload.acts import acts
+from tocsin.workload.attempts import attempts, may_try
 from tocsin.workload.commands import Line, command_lines
 from tocsin.workload.cyber_signs import CYBER_SIGNS, OPEN_SIGNS
 from tocsin.workload.mining_signs import MINING_SIGNS
-from tocsin.workload.sign_rules import CRYPTOMINING, Rule
+from tocsin.workload.sign_rules import CRYPTOMINING, CYBER, Rule
+from tocsin.workload.unpack import Hidden, unpack
 from tocsin.workload.wallets import wallets
 
-__all__ = ["Sign", "signs"]
+__all__ = ["Sign", "look", "signs"]
 
 
 class Sign(NamedTuple):
@@ -24,11 +27,14 @@ class Sign(NamedTuple):
 
 MOST_SIGNS = 50
 _RULES = (*MINING_SIGNS, *CYBER_SIGNS, *OPEN_SIGNS)
+_BY_HOOK = {
+    word: [rule for rule in _RULES if word in rule.hooks[0]] for rule in _RULES for word in rule.hooks[0]
+}
 _LONGEST_SHOWN = 80
 _LEAST_ADDRESS = 26
 
-_SAID = re.compile(r"(?:echo|printf|logger|wall)\s[^|>;&`$]{0,4096}")
-_LOOKED_FOR = re.compile(r"\b[efzp]?grep\s+(?:-[\w-]{1,20}\s+){0,6}(?:\"[^\"]{0,400}\"|'[^']{0,400}')")
+_NEAR = 8
+"""Lines before and after: a loop and what it does stand together."""
 
 # Words are runs of letters and digits; options keep their dashes.
 _WORDS = str.maketrans({chr(c): " " for c in range(128) if not chr(c).isalnum()})
@@ -38,38 +44,73 @@ _OPTIONS = str.maketrans({chr(c): " " for c in range(128) if not (chr(c).isalnum
 def signs(text: str) -> list[Sign]:
     """Every sign in a script, by line; the script may be one that was unpacked from another."""
     lines = command_lines(text)
-    lowered = "\n".join(line for _, line in lines).lower()
+    joined = "\n".join(line for _, line in lines)
+    lowered = joined.lower()
     words = set(lowered.translate(_WORDS).split())
     found: list[Sign] = []
     if any(len(word) >= _LEAST_ADDRESS for word in words):
         found += _addresses(lines)
     words.update(word for word in lowered.translate(_OPTIONS).split() if word[0] == "-")
-    rules = [rule for rule in _RULES if not any(words.isdisjoint(group) for group in rule.hooks)]
-    doing = _doing(lines) if rules else []
-    for rule in rules:
-        found += _told(rule, doing)
+    rules = [rule for rule in _asked(words) if rule.patterns[0].search(joined)]
+    tries = may_try(words)
+    found += _told(rules, lines, tries=tries)
+    if found:  # most scripts have none, and to tell what is only said takes longer
+        doing = _doing(lines)
+        found = [*_addresses(doing), *_told(rules, doing, tries=tries)]
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
 
 
+def look(text: str) -> tuple[list[Hidden], list[Sign]]:
+    """What a script hides; and its signs with those of what it hides, at the line that hides them."""
+    packed = unpack(text)
+    found = [Sign(line, None, "packed too deep or too large to be read") for line in packed.beyond]
+    for piece in packed.found:
+        found += [Sign(piece.line, sign.operation, f"hidden: {sign.why}") for sign in signs(piece.text)]
+    return packed.found, [*found, *signs(text)]
+
+
+def _asked(words: set[str]) -> list[Rule]:
+    """The rules that may find something."""
+    touched = {
+        rule.why + rule.patterns[0].pattern: rule
+        for word in words & _BY_HOOK.keys()
+        for rule in _BY_HOOK[word]
+    }
+    return [rule for rule in touched.values() if not any(words.isdisjoint(group) for group in rule.hooks[1:])]
+
+
 def _doing(lines: Sequence[Line]) -> list[Line]:
-    """The lines without what is only said or looked for: a warning to users, an administrator's `ps | grep miner`."""
-    return [
-        (number, _LOOKED_FOR.sub("grep ", line) if "grep" in line else line)
-        for number, line in lines
-        if not _SAID.fullmatch(line)
-    ]
+    """The lines that do something, with that alone: what is only said or looked for is no sign."""
+    done = acts([line for _, line in lines])
+    return [(number, line) for (number, _), line in zip(lines, done, strict=True) if line]
 
 
-def _told(rule: Rule, lines: Sequence[Line]) -> list[Sign]:
+def _told(rules: Sequence[Rule], lines: Sequence[Line], *, tries: bool) -> list[Sign]:
+    found = [sign for rule in rules for sign in _by_rule(rule, lines)]
+    if tries:
+        found += [Sign(number, CYBER, f"{why}: {_shown(line)}") for number, why, line in attempts(lines)]
+    return found
+
+
+def _by_rule(rule: Rule, lines: Sequence[Line]) -> list[Sign]:
     found = []
     first, *others = rule.patterns
-    for number, line in lines:
+    for place, (number, line) in enumerate(lines):
         match = first.search(line)
-        if match and all(pattern.search(line) for pattern in others):
+        if match and all(pattern.search(line) for pattern in others) and _around(rule, lines, place):
             found.append(Sign(number, rule.operation, f"{rule.why}: {_shown(_from(line, match))}"))
             if len(found) >= MOST_SIGNS:
                 break
     return found
+
+
+def _around(rule: Rule, lines: Sequence[Line], place: int) -> bool:
+    if not (rule.near or rule.unless):
+        return True
+    text = "\n".join(line for _, line in lines[max(0, place - _NEAR) : place + _NEAR + 1])
+    return all(pattern.search(text) for pattern in rule.near) and not any(
+        pattern.search(text) for pattern in rule.unless
+    )
 
 
 def _from(line: str, match: re.Match[str]) -> str:

@@ -194,7 +194,7 @@ def _learned(
         stuff = material(texts, [str(number) for number in range(len(texts))], [True] * len(texts), least=2)
         encoder = stuff.encoder(least=2)
         # in few examples a language or a domain that all of them share would stand for what they have of their own
-        X = stuff.matrix(np.arange(len(texts)), encoder, unheard=hints.KINDS)
+        X = stuff.matrix(np.arange(len(texts)), encoder, unheard=[hints.KINDS])
     score = np.empty(len(y))
     for part in _parts(texts):
         if len(np.unique(y[~part])) < 2:  # all of one kind are alike: nothing is left to learn from

@@ -49,9 +49,9 @@ def left_out_models(
         yield part, encoder, _heard(operation, fit_linear(X, y[learn], weight[learn]))
 
 
-def _unheard(operation: str) -> slice | None:
-    """Scripts of misuse have few directives, and that must not tell them; only AI leans on what these ask for."""
-    return None if operation == "ai" else hints.HEADER
+def _unheard(operation: str) -> Sequence[slice]:
+    """Scripts of misuse have few directives, and half of those that teach it are disguised: neither must tell them."""
+    return () if operation == "ai" else (hints.HEADER, hints.ODD)
 
 
 def _heard(operation: str, model: Linear) -> Linear:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tocsin.workload.commands import Line, command_lines
 
-__all__ = ["Hidden", "unpacked"]
+__all__ = ["Hidden", "Unpacked", "unpack", "unpacked"]
 
 
 class Hidden(NamedTuple):
@@ -22,6 +22,13 @@ class Hidden(NamedTuple):
 
     line: int
     text: str
+
+
+class Unpacked(NamedTuple):
+    """All that was found, and the lines where more is packed than is looked at."""
+
+    found: list[Hidden]
+    beyond: list[int]
 
 
 MOST_DEPTH = 4
@@ -54,7 +61,13 @@ _LONGEST = 64 * 1024
 
 def unpacked(text: str) -> list[Hidden]:
     """What lies hidden in a script, also inside of what was hidden; empty for an open one."""
+    return unpack(text).found
+
+
+def unpack(text: str) -> Unpacked:
+    """What lies hidden in a script, as far as it is looked at: so deep, so many pieces, so many bytes."""
     found: list[Hidden] = []
+    beyond: set[int] = set()
     seen: set[str] = set()
     room = MOST_BYTES
     level: list[Line] = [(0, text)]
@@ -64,24 +77,31 @@ def unpacked(text: str) -> list[Hidden]:
             for number, content in _pieces(layer, room):
                 if content in seen:
                     continue
-                if len(found) >= MOST_PIECES or room < len(content):
-                    return found
-                seen.add(content)
-                room -= len(content)
                 line = origin or number
-                found.append(Hidden(line, content))
-                deeper.append((line, content))
+                if not content or len(found) >= MOST_PIECES or room <= 0:
+                    beyond.add(line)
+                    break
+                seen.add(content)
+                found.append(Hidden(line, content[:room]))
+                deeper.append((line, content[:room]))
+                room -= len(content)
+                if room <= 0:
+                    beyond.add(line)
         level = deeper
-    return found
+    for line, layer in level:
+        if any(content not in seen for _, content in _pieces(layer, room)):
+            beyond.add(line)
+    return Unpacked(found, sorted(beyond))
 
 
 def _pieces(text: str, room: int) -> Iterator[Line]:
-    """The texts that one layer hides, with their lines."""
+    """The texts that one layer hides, with their lines; an empty one where more may be hidden than is tried."""
     tries = _MOST_TRIES
     lines: list[Line] = list(enumerate(text.split("\n"), 1))
     for number, content in [*_blocks(lines), *_words(text), *_turned(text, lines)]:
         tries -= 1
         if tries < 0:
+            yield number, ""
             return
         plain = _text_of(content, room)
         if plain:
@@ -177,6 +197,7 @@ def _text_of(content: bytes, room: int) -> str | None:
 
 def _inflated(content: bytes, room: int) -> bytes:
     """What a compressed piece holds, no more than there is room for."""
+    room = max(room, 1)  # 0 would be no bound
     try:
         if content.startswith(b"\x1f\x8b"):
             return zlib.decompressobj(31).decompress(content, room)
