@@ -19,8 +19,8 @@ from bench.execution_rivals import RIVALS, rival
 from bench.flowbench import NORMAL, WORKFLOWS, gaps, stream
 from tocsin.core.errors import ModelError
 from tocsin.core.verdict import SEEN_FROM
-from tocsin.workload.execution_features import candidates, matrix, select
-from tocsin.workload.execution_training import in_window, train_execution
+from tocsin.workload.execution.features import candidates, matrix, select
+from tocsin.workload.execution.training import in_window, train_execution
 
 __all__ = ["run"]
 

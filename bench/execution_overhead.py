@@ -8,8 +8,8 @@ import polars as pl
 
 from bench.flowbench import LAG
 from tocsin.core.frames import conform
-from tocsin.workload.execution import FittedExecution
-from tocsin.workload.execution_training import train_execution
+from tocsin.workload.execution.models import FittedExecution
+from tocsin.workload.execution.training import train_execution
 
 __all__ = ["overhead"]
 

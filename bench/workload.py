@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from bench import workload_rivals as rivals
 from tocsin.core.verdict import SEEN_FROM
-from tocsin.workload.corpus import Example, corpus
-from tocsin.workload.disguise import Disguise
 from tocsin.workload.learning import Linear, Material, material, owner_folds
-from tocsin.workload.lessons import OPERATIONS, Lesson
+from tocsin.workload.lessons.corpus import Example, corpus
+from tocsin.workload.lessons.disguise import Disguise
+from tocsin.workload.lessons.lessons import OPERATIONS, Lesson
 from tocsin.workload.make_builtin import macro_f1
 from tocsin.workload.normal import Commands, commands
 from tocsin.workload.screening import Screener, builtin

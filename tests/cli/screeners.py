@@ -10,7 +10,7 @@ import pytest
 from tocsin.core.detector import Budget, Parts, Past
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Evidence, Screening, Workload
-from tocsin.workload.signs import signs
+from tocsin.workload.signs.look import signs
 
 
 class SignScreener:

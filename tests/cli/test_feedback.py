@@ -18,7 +18,7 @@ from tocsin.store.database import open_store
 from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
 from tocsin.store.scriptfiles import keep_script
-from tocsin.workload.execution_training import train_execution
+from tocsin.workload.execution.training import train_execution
 
 FILM = "#!/bin/bash\nmodule load gcc\nblender -b film.blend -f 1\n"
 GAMES = "#!/bin/bash\nblender -b test.blend --benchmark-of-the-weekly-check node7\n"

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.workload.acts import acts
 from tocsin.workload.hints import hints, traces
 from tocsin.workload.normal import commands
+from tocsin.workload.signs.acts import acts
 
 NOTHING = [
     "echo 'xmrig is forbidden here'",

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
-from tocsin.workload.disguise import Disguise
 from tocsin.workload.encoders import Cached
+from tocsin.workload.lessons.disguise import Disguise
 from tocsin.workload.lexical import grams
 from tocsin.workload.minilm import MiniLM
 from tocsin.workload.normal import Commands, commands

@@ -16,8 +16,8 @@ from tocsin.core.verdict import SEEN_FROM
 from tocsin.models.registry import Registry
 from tocsin.store.database import open_store
 from tocsin.store.jobs import load as stored_jobs
-from tocsin.workload.execution import FILE, FittedExecution, load_execution
-from tocsin.workload.execution_training import due, execution_labels, in_window, train_execution
+from tocsin.workload.execution.models import FILE, FittedExecution, load_execution
+from tocsin.workload.execution.training import due, execution_labels, in_window, train_execution
 
 __all__ = ["tocsin"]
 

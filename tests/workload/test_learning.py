@@ -5,16 +5,14 @@ import random
 import pytest
 
 from tocsin.core.verdict import SEEN_FROM
-from tocsin.workload.ai_jobs import ai_jobs
 from tocsin.workload.applications import ai_names, ai_phrases, ai_programs, ai_words
-from tocsin.workload.disguise import Disguise
+from tocsin.workload.lessons.ai_jobs import ai_jobs
+from tocsin.workload.lessons.disguise import Disguise
+from tocsin.workload.lessons.science_jobs import python_jobs
 from tocsin.workload.normal import commands
-from tocsin.workload.plain_python import python_jobs
 from tocsin.workload.screening import Screener, builtin
 
-SCIENCE = (
-    "module load gromacs\ngmx grompp -f md.mdp -o topol.tpr\nsrun gmx_mpi mdrun -deffnm topol\ncp topol.xtc $HOME/results/\n"
-)
+SCIENCE = "module load gromacs\ngmx grompp -f md.mdp -o topol.tpr\nsrun gmx_mpi mdrun -deffnm topol\ncp topol.xtc $HOME/results/\n"
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.workload.signs import look, signs
-from tocsin.workload.unpack import MOST_DEPTH, unpacked
+from tocsin.workload.signs.look import look, signs
+from tocsin.workload.signs.unpack import MOST_DEPTH, unpacked
 
 MONERO = "44vjAVKLTFc7jxTv5ij1ifCv2YCFe3bpTgcRyR6uKg84iyFhrCesstmWNUppRCrxCsMorTP8QKxMrD3QfgQ41zsqMgPaXY5"
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.workload.unpack import MOST_BYTES, MOST_DEPTH, MOST_PIECES, unpack, unpacked
+from tocsin.workload.signs.unpack import MOST_BYTES, MOST_DEPTH, MOST_PIECES, unpack, unpacked
 
 COMMAND = "./worker -o stratum+tcp://pool.example.org:3333 -u 4Axyz -p x"
 

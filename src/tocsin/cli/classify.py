@@ -242,7 +242,7 @@ def _evidence(text: str, screening: Screening, below: "Joined | None") -> list[d
     Where a called file spoke, `line` is that of the script which leads there, and `file_line` that of the file.
     """
     from tocsin.scripts.text import readable
-    from tocsin.workload.signs import look
+    from tocsin.workload.signs.look import look
 
     seen = {name for name, p in screening.operations.items() if p >= SEEN_FROM}
     reasons: dict[tuple[int, str | None], str] = {}

@@ -12,8 +12,8 @@ from tocsin.models.splits import DAY
 from tocsin.store import screenings
 from tocsin.store.database import Store
 from tocsin.store.jobs import Filter, load
-from tocsin.workload.execution import FittedExecution
-from tocsin.workload.execution_training import ALPHA_DAYS, due, execution_labels, train_execution
+from tocsin.workload.execution.models import FittedExecution
+from tocsin.workload.execution.training import ALPHA_DAYS, due, execution_labels, train_execution
 
 __all__ = ["KeptExecution", "execution_is_due", "train_on_store"]
 

@@ -12,9 +12,9 @@ from tocsin.core.errors import ModelError
 from tocsin.core.frames import key_text
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import SEEN_FROM, Finding, Level, Screening, Workload
-from tocsin.workload.execution import FILE as EXECUTION
-from tocsin.workload.execution import FittedExecution, load_execution
-from tocsin.workload.execution_training import execution_labels, train_execution
+from tocsin.workload.execution.models import FILE as EXECUTION
+from tocsin.workload.execution.models import FittedExecution, load_execution
+from tocsin.workload.execution.training import execution_labels, train_execution
 from tocsin.workload.screening import Screener, builtin, load_screener
 
 __all__ = ["DETECTOR", "MISUSE", "FittedEnd", "FittedScreening", "WorkloadDetector"]

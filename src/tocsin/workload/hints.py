@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.workload.acts import acts
 from tocsin.workload.applications import (
     DOMAINS,
     LANGUAGES,
@@ -21,6 +20,7 @@ from tocsin.workload.applications import (
     language_of,
 )
 from tocsin.workload.normal import Commands
+from tocsin.workload.signs.acts import acts
 from tocsin.workload.words import joined_words, plain_words
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
     "traces",
 ]
 
-# Names that little else has, from the tools' own pages; signs.py tells what no new name can hide.
+# Names that little else has, from the tools' own pages; the signs tell what no new name can hide.
 _MINING = frozenset(
     """xmrig nicehash ethminer cpuminer minerd ccminer cgminer bfgminer sgminer phoenixminer nbminer lolminer teamredminer
     srbminer nanominer wildrig cryptodredge nheqminer bzminer gminer bminer miniz minergate miner cryptonight randomx ethash

@@ -12,8 +12,8 @@ from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Figure
 from tocsin.models.files import hashes
 from tocsin.models.registry import CARD
-from tocsin.workload.corpus import Example, corpus, corpus_hash
-from tocsin.workload.lessons import OPERATIONS
+from tocsin.workload.lessons.corpus import Example, corpus, corpus_hash
+from tocsin.workload.lessons.lessons import OPERATIONS
 from tocsin.workload.screening import BUILTIN, Screener
 from tocsin.workload.training import FALSE_ALARMS, prepare, train_panel
 
@@ -54,7 +54,7 @@ def make_builtin(data: Path, folder: Path = BUILTIN) -> Card:
         parameters={
             "n-grams": len(stuff.vocabulary),
             "data": _DATA,
-            "made-up scripts": "tocsin.workload.examples, tocsin.workload.plain_python",
+            "made-up scripts": "tocsin.workload.lessons",
         },
         calibration={"rule": "one stretch of the score, on scores with the owner left out"},
         thresholds=[

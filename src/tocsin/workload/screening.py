@@ -10,13 +10,13 @@ from typing import Any
 from tocsin.core.errors import ModelError
 from tocsin.core.verdict import SEEN_FROM, Evidence, Screening
 from tocsin.models.files import read_document
-from tocsin.workload.acts import acts
 from tocsin.workload.applications import applications, language, main_application
-from tocsin.workload.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.normal import Commands, commands, stretches
 from tocsin.workload.panel import Panel, load_panel
 from tocsin.workload.rules import Rule
-from tocsin.workload.signs import look
+from tocsin.workload.signs.acts import acts
+from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
+from tocsin.workload.signs.look import look
 
 __all__ = ["BUILTIN", "SIGN_PROBABILITY", "Screener", "builtin", "load_screener"]
 

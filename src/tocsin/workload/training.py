@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.workload import hints
-from tocsin.workload.corpus import Example
 from tocsin.workload.encoders import Encoder, Lexical
 from tocsin.workload.learning import Linear, Material, calibrated, fit_linear, material, owner_folds
-from tocsin.workload.lessons import OPERATIONS, Lesson, labels, lessons
+from tocsin.workload.lessons.corpus import Example
+from tocsin.workload.lessons.lessons import OPERATIONS, Lesson, labels, lessons
 from tocsin.workload.normal import commands
 from tocsin.workload.panel import Panel
 

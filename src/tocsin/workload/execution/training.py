@@ -17,8 +17,8 @@ from tocsin.models.cards import Window
 from tocsin.models.engines import Booster, Floats, Matrix, engine
 from tocsin.models.metrics import Metric, evaluate
 from tocsin.models.splits import DAY
-from tocsin.workload.execution import Classifier, FittedExecution
-from tocsin.workload.execution_features import candidates, counters, matrix, select
+from tocsin.workload.execution.features import candidates, counters, matrix, select
+from tocsin.workload.execution.models import Classifier, FittedExecution
 
 __all__ = ["ALPHA_DAYS", "BETA_DAYS", "due", "execution_labels", "in_window", "train_execution"]
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.workload.ai_jobs import ai_jobs
-from tocsin.workload.corpus import Example
-from tocsin.workload.digests import digest_lines
-from tocsin.workload.disguise import Disguise
-from tocsin.workload.examples import made_up
 from tocsin.workload.hints import hints, names_ai, traces
+from tocsin.workload.lessons.ai_jobs import ai_jobs
+from tocsin.workload.lessons.corpus import Example
+from tocsin.workload.lessons.disguise import Disguise
+from tocsin.workload.lessons.misuse_jobs import made_up
+from tocsin.workload.lessons.science_jobs import python_jobs
 from tocsin.workload.normal import commands
-from tocsin.workload.plain_python import python_jobs
-from tocsin.workload.signs import signs
+from tocsin.workload.signs.digests import digest_lines
+from tocsin.workload.signs.look import signs
 
 __all__ = ["OPERATIONS", "Lesson", "labels", "lessons"]
 
@@ -32,7 +32,7 @@ _SHARES = ((0.3, 0.5, 0.7, 0.8, 0.9), (0.5, 0.7, 0.8, 0.9, 0.95))
 # weakly labelled one; a disguised copy beside its original; a script in which no rule found anything, as not AI;
 # AI against the rest, clean and disguised.
 _BY_HAND, _COPY, _PLAIN, _AI, _AI_DISGUISED = 3.0, 0.7, 0.05, 1.0, 1.25
-_PYTHON_JOB = 0.4
+_PYTHON_JOB = 0.25
 """A made-up Python job beside a real script; heavier ones cost real Python without a word of AI, which mostly is AI where
 it asks for GPUs."""
 AI_JOBS = 2000

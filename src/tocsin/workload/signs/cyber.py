@@ -3,7 +3,7 @@
 Measured over the 20,230 innocent scripts of the jobspec database: none of those with an operation matches any.
 """
 
-from tocsin.workload.sign_rules import COMMAND, CYBER, rule
+from tocsin.workload.signs.rule import COMMAND, CYBER, rule
 
 __all__ = ["CYBER_SIGNS", "OPEN_SIGNS"]
 

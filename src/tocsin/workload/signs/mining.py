@@ -5,7 +5,7 @@ Measured over the 20,230 innocent scripts of the jobspec database: none of these
 
 import re
 
-from tocsin.workload.sign_rules import COMMAND, CRYPTOMINING, rule
+from tocsin.workload.signs.rule import COMMAND, CRYPTOMINING, rule
 
 __all__ = ["MINING_SIGNS"]
 

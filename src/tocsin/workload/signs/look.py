@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tocsin.scripts.text import readable
-from tocsin.workload.acts import acts
-from tocsin.workload.attempts import attempts, may_try
 from tocsin.workload.commands import Line, command_lines
-from tocsin.workload.cyber_signs import CYBER_SIGNS, OPEN_SIGNS
-from tocsin.workload.mining_signs import MINING_SIGNS
-from tocsin.workload.sign_rules import CRYPTOMINING, CYBER, Rule
-from tocsin.workload.unpack import Hidden, unpack
-from tocsin.workload.wallets import wallets
+from tocsin.workload.signs.acts import acts
+from tocsin.workload.signs.attempts import attempts, may_try
+from tocsin.workload.signs.cyber import CYBER_SIGNS, OPEN_SIGNS
+from tocsin.workload.signs.mining import MINING_SIGNS
+from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule
+from tocsin.workload.signs.unpack import Hidden, unpack
+from tocsin.workload.signs.wallets import wallets
 
 __all__ = ["Sign", "look", "signs"]
 

@@ -18,7 +18,7 @@ from tocsin.models.cards import Card, Window
 from tocsin.models.engines import Booster, Floats, engine
 from tocsin.models.files import read_document
 from tocsin.models.metrics import Metric
-from tocsin.workload.execution_features import RATIOS, candidates, counters, matrix
+from tocsin.workload.execution.features import RATIOS, candidates, counters, matrix
 
 __all__ = ["FILE", "NOT_TRAINED", "Classifier", "FittedExecution", "load_execution"]
 

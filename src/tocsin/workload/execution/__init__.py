@@ -1,0 +1,1 @@
+"""Execution: what an ended job was, by what it did."""

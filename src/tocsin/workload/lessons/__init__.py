@@ -1,0 +1,1 @@
+"""Lessons: what the shipped weights are taught, from public and made-up scripts."""

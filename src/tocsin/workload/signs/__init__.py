@@ -1,0 +1,1 @@
+"""Signs of misuse: what no new name can hide."""
