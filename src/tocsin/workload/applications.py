@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tocsin.workload.words import joined_words, plain_text
+from tocsin.workload.words import joined_words
 
 __all__ = [
     "DOMAINS",
@@ -104,10 +104,9 @@ def applications(lines: Sequence[str]) -> list[Application | None]:
         return [None] * len(lines)
     found: list[Application | None] = []
     for line in lines:
-        here = known & joined_words(line)
-        first = (
-            min(sorted(here), key=line.lower().find) if here else None
-        )  # an option stands behind its program
+        low = line.lower()
+        here = known & joined_words(line) if any(name in low for name in known) else set()
+        first = min(sorted(here), key=low.find) if here else None  # an option stands behind its program
         found.append(catalogue[first] if first else None)
     return found
 
@@ -139,9 +138,8 @@ def ai_programs(words: set[str]) -> set[str]:
     return words & _ai_names().joined
 
 
-def ai_phrases(text: str) -> set[str]:
-    """The phrases of AI that stand in a text, its words joined by whatever sign."""
-    plain = plain_text(text)
+def ai_phrases(plain: str) -> set[str]:
+    """The phrases of AI that stand in a plain text."""
     return {phrase for phrase in _AI_PHRASES if phrase in plain}
 
 

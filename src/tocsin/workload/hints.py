@@ -21,7 +21,7 @@ from tocsin.workload.applications import (
 )
 from tocsin.workload.normal import Commands
 from tocsin.workload.signs.acts import acts
-from tocsin.workload.words import joined_words, plain_words
+from tocsin.workload.words import joined_words, plain_text, plain_words
 
 __all__ = [
     "HEADER",
@@ -120,8 +120,10 @@ class _Said(NamedTuple):
     programs: bool
     """Whether a program of AI is run, and not only a library named."""
     learning: int
-    doing: Sequence[str]
-    """The lines as misuse reads them, without what they only say or look for."""
+    joined: set[str]
+    """The joined words; in a script that speaks of misuse, without what is only said or looked for."""
+    named: bool
+    """Whether a program is named for AI."""
 
 
 def columns() -> int:
@@ -131,28 +133,34 @@ def columns() -> int:
 def _said(lines: Sequence[str]) -> _Said:
     found = np.zeros((len(lines), 2 + len(_TALES)), dtype=bool)
     text = "\n".join(lines)
-    words = plain_words(text)
-    ai, joined = ai_words(words), ai_programs(joined_words(text)) | ai_phrases(text)
-    names = ai | joined
-    doing, acted = lines, words
+    plain, files = plain_text(text), joined_words(text)
+    words = set(plain.split())
+    ai, joined, phrases = ai_words(words), ai_programs(files), ai_phrases(plain)
+    names = ai | joined | phrases
+    doing, acted, done = lines, words, files
     if any(_told(words, tale) for tale in _TALES):
         doing = [_OTHER_MINER.sub(" ", line) for line in acts(lines)]
-        acted = plain_words("\n".join(doing))
+        acted, done = plain_words("\n".join(doing)), joined_words("\n".join(doing))
     tales = [(place, told) for place, tale in enumerate(_TALES, 2) if (told := _told(acted, tale))]
     programs = {word for word in names if not word.startswith(_LIBRARIES)}
     runs = False
     if names or tales:
         for number, line in enumerate(lines):
             here = plain_words(line)
-            if joined:
-                here |= joined & (joined_words(line) | ai_phrases(line))
+            if joined and any(name in line.lower() for name in joined):
+                here |= joined & joined_words(line)
+            if phrases:
+                here |= ai_phrases(plain_text(line))
             if not names.isdisjoint(here):
                 running = _SETUP.isdisjoint(here)
                 found[number, 0 if running else 1] = True
                 runs = runs or (running and not programs.isdisjoint(here))
             for place, known in tales:
                 found[number, place] = not known.isdisjoint(plain_words(doing[number]))
-    return _Said(found, len(names), runs, len(words & _LEARNING), doing)
+    named = bool(names or not _TRAINS.isdisjoint(words)) and any(
+        word.endswith(_FILES) and _is_named_for_ai(word) for word in done
+    )
+    return _Said(found, len(names), runs, len(words & _LEARNING), done, named)
 
 
 def _told(words: set[str], tale: frozenset[str]) -> set[str]:
@@ -188,11 +196,10 @@ def hints(script: Commands, odd: NDArray[np.bool_]) -> NDArray[np.float32]:
     found[_FIRST_NAME : _FIRST_WORD - 2] = said.names >= np.array(_NAMES)
     found[_FIRST_WORD - 2] = said.programs
     found[_FIRST_WORD:_FIRST_DOMAIN] = said.learning >= np.array(_WORDS)
-    words = joined_words("\n".join(said.doing))
-    found[_FIRST_WORD - 1] = any(word.endswith(_FILES) and _is_named_for_ai(word) for word in words)
-    for domain in domains(words):
+    found[_FIRST_WORD - 1] = said.named
+    for domain in domains(said.joined):
         found[_FIRST_DOMAIN + DOMAINS.index(domain)] = 1
-    if (spoken := language_of(words)) is not None:
+    if (spoken := language_of(said.joined)) is not None:
         found[_FIRST_LANGUAGE + LANGUAGES.index(spoken)] = 1
     if script.gpus is not None:
         found[_FIRST_HEADER + (not script.gpus)] = 1
@@ -201,7 +208,7 @@ def hints(script: Commands, odd: NDArray[np.bool_]) -> NDArray[np.float32]:
 
 def _is_named_for_ai(file: str) -> bool:
     words = plain_words(file)
-    return not _TRAINS.isdisjoint(words) or bool(ai_words(words) or ai_phrases(file))
+    return not _TRAINS.isdisjoint(words) or bool(ai_words(words) or ai_phrases(plain_text(file)))
 
 
 def line_values(lines: Sequence[str], weights: NDArray[np.float32]) -> NDArray[np.float64]:
