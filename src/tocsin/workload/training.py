@@ -27,7 +27,7 @@ FALSE_ALARMS = 0.0005
 """Share of innocent scripts that may be called misuse: half of what we owe, since other sites have other scripts."""
 _FOLDS = 5
 _MARGINS = {"ai": 3.5}
-"""With 20 foreign commands around each script of jobspec macro F1 is 0.91 (bench), without passages 0.72 on three parts of
+"""With 20 foreign commands around each script of jobspec macro F1 is 0.89 (bench), without passages 0.72 on three parts of
 five; scripts as they are keep theirs. Signs do this for misuse."""
 
 

@@ -13,6 +13,7 @@ from tocsin.workload.signs.mining import MINING_SIGNS
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule
 from tocsin.workload.signs.unpack import Hidden, unpack
 from tocsin.workload.signs.wallets import wallets
+from tocsin.workload.words import plain_words
 
 __all__ = ["Sign", "look", "signs"]
 
@@ -36,8 +37,7 @@ _LEAST_ADDRESS = 26
 _NEAR = 8
 """Lines before and after: a loop and what it does stand together."""
 
-# Words are runs of letters and digits; options keep their dashes.
-_WORDS = str.maketrans({chr(c): " " for c in range(128) if not chr(c).isalnum()})
+# Beside words, which are runs of letters and digits, options with their dashes.
 _OPTIONS = str.maketrans({chr(c): " " for c in range(128) if not (chr(c).isalnum() or chr(c) == "-")})
 
 
@@ -45,12 +45,11 @@ def signs(text: str) -> list[Sign]:
     """Every sign in a script, by line; the script may be one that was unpacked from another."""
     lines = command_lines(text)
     joined = "\n".join(line for _, line in lines)
-    lowered = joined.lower()
-    words = set(lowered.translate(_WORDS).split())
+    words = plain_words(joined)
     found: list[Sign] = []
     if any(len(word) >= _LEAST_ADDRESS for word in words):
         found += _addresses(lines)
-    words.update(word for word in lowered.translate(_OPTIONS).split() if word[0] == "-")
+    words.update(word for word in joined.lower().translate(_OPTIONS).split() if word[0] == "-")
     rules = [rule for rule in _asked(words) if rule.patterns[0].search(joined)]
     tries = may_try(words)
     found += _told(rules, lines, tries=tries)
