@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tocsin.core.detector import Budget, Parts, Past
+from tocsin.core.detector import Budget, Known, Parts
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Evidence, Screening, Workload
 from tocsin.workload.signs.look import signs
@@ -36,18 +36,18 @@ class SignDetector:
     learns = False
 
     def fit(
-        self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget
+        self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget
     ) -> "SignDetector":
         return self
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         texts = [past.script(digest) if digest else None for digest in jobs["script"]]
         return [
             Parts(workload=Workload(submission=SignScreener()._one(text))) if text is not None else Parts()
             for text in texts
         ]
 
-    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
         return self.assess(job, past, stage=stage)[0]
 
     def save(self, folder: Path) -> None: ...

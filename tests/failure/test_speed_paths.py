@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tocsin.core.detector import Past
+from tocsin.core.detector import Known
 from tocsin.core.stages import Stage
 from tocsin.core.units import UNLIMITED
 from tocsin.failure.columns import Columns
@@ -59,7 +59,7 @@ def same(one: Any, other: Any) -> bool:
     ],
     ids=["ledger", "replay", "recall", "remembered"],
 )
-def test_named_statistics_are_those_of_all(ground: Ground, past: Callable[[Ground], Past]) -> None:
+def test_named_statistics_are_those_of_all(ground: Ground, past: Callable[[Ground], Known]) -> None:
     jobs = ground.asked(Stage.SUBMIT)
     whole = past(ground).features(jobs, stage=Stage.SUBMIT)
     assert whole.columns == recipe.columns()

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tocsin.core.detector import Budget, Detector, Parts, Past
+from tocsin.core.detector import Budget, Detector, Known, Parts
 from tocsin.core.fields import Job
 from tocsin.core.frames import from_jobs
 from tocsin.core.stages import Stage
@@ -28,7 +28,7 @@ class Fitted:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         shares = past.features(jobs, stage=stage)["user.failed"].fill_null(0.0)
         return [self.parts(share, row) for share, row in zip(shares, jobs.iter_rows(named=True), strict=True)]
 
@@ -40,7 +40,7 @@ class Fitted:
             **{"detector": "honest", "kind": "failed", "level": Level.WARNING, "text": text, **other}
         )
 
-    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
         return self.assess(job, past, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
@@ -54,7 +54,7 @@ class Honest:
     stages: tuple[Stage, ...] = (Stage.SUBMIT, Stage.START)
     learns: bool = True
 
-    def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
+    def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
         return self.made(jobs.height / 10**6)
 
     def load(self, folder: Path) -> Fitted:
@@ -90,7 +90,7 @@ class KnowsTheStart(Fitted):
 
 
 class Mutates(Fitted):
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         found = super().assess(jobs, past, stage=stage)
         if jobs.height:
             jobs.replace_column(jobs.get_column_index("user"), pl.Series("user", ["me"] * jobs.height))
@@ -98,7 +98,7 @@ class Mutates(Fitted):
 
 
 class MutatesTheMachine(Fitted):
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         if past.machine:
             past.machine.missing["nodes"] = "stolen"
         return super().assess(jobs, past, stage=stage)
@@ -110,7 +110,7 @@ class NeedsAll(Fitted):
 
 
 class NeedsRows(Fitted):
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         jobs.row(0)
         return super().assess(jobs, past, stage=stage)
 
@@ -122,21 +122,21 @@ class NeedsToKnowYou(Fitted):
 
 
 class TooFew(Fitted):
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         return super().assess(jobs, past, stage=stage)[1:]
 
 
 class Ranks(Fitted):
     """The first of a frame is told apart."""
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         return [Parts(findings=[self.finding(f"number {row} of the list")]) for row in range(jobs.height)]
 
 
 class Compares(Fitted):
     """Each job is held against the others of its frame."""
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         return [Parts(findings=[self.finding(f"one of {jobs.height} jobs")]) for _ in range(jobs.height)]
 
 

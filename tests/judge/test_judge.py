@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.watch.scene import NOON, ended, frame, running
-from tocsin.core.detector import Budget, Parts, Past
+from tocsin.core.detector import Budget, Known, Parts
 from tocsin.core.outcomes import Target
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
@@ -29,11 +29,11 @@ class Speaker:
         self.say = say
         self.seen: list[pl.DataFrame] = []
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         self.seen.append(jobs)
         return [self.say(row) for row in jobs.to_dicts()]
 
-    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
         parts: Parts = self.say(job.to_dicts()[0])
         return Parts(findings=parts.findings, advice=[Advice(change="do not", why="it is explained")])
 
@@ -115,7 +115,7 @@ def test_a_detector_that_is_wrong_is_named_and_the_others_are_heard(say: Say, re
 
 def test_answers_for_another_number_of_jobs_are_no_answers() -> None:
     class Short(Speaker):
-        def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+        def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
             return []
 
     judge = Judge({"a": Seat({Stage.SUBMIT: Model(Short(warns), "1")})})
@@ -183,7 +183,7 @@ class _Learner:
     stages = (Stage.SUBMIT,)
     learns = True
 
-    def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> Speaker:
+    def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> Speaker:
         return Speaker(warns)
 
     def load(self, folder: Path) -> Speaker:
@@ -207,7 +207,7 @@ def test_a_detector_that_cannot_be_fitted_takes_nobody_down(tmp_path: Path) -> N
         name = "limits"
         learns = False
 
-        def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> Speaker:
+        def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> Speaker:
             raise OSError("no disk")
 
     found = seats({"limits": Broken()}, Registry(tmp_path), Ledger())

@@ -11,7 +11,7 @@ import pytest
 
 from tests.judge.test_judge import Speaker, seat
 from tests.watch.scene import NOON, frame
-from tocsin.core.detector import Parts, Past
+from tocsin.core.detector import Known, Parts
 from tocsin.core.ids import parse_key
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
@@ -285,7 +285,7 @@ def test_an_array_is_one_submission_however_many_tasks_it_has(store: Store) -> N
 
 
 class Explainer(Speaker):
-    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
         return self.assess(job, past, stage=stage)[0]
 
 

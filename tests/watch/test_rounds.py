@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.watch.scene import NOON, Killed, Mortal, Told, ended, given, rows, running, watcher
-from tocsin.core.detector import Parts, Past
+from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
@@ -214,7 +214,7 @@ def test_tasks_are_judged_at_their_end_with_the_script_of_their_array(store: Sto
     heard: dict[str, list[str | None]] = {}
 
     class Reader:
-        def assess(self, jobs: Any, past: Past, *, stage: Stage) -> list[Parts]:
+        def assess(self, jobs: Any, past: Known, *, stage: Stage) -> list[Parts]:
             texts = [past.script(digest) if digest else None for digest in jobs["script"]]
             heard.setdefault(str(stage), []).extend(texts)
             return [Parts() for _ in texts]
@@ -257,7 +257,7 @@ class _Looking:
     def __init__(self) -> None:
         self.shown: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
 
-    def assess(self, jobs: Any, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: Any, past: Known, *, stage: Stage) -> list[Parts]:
         history = past.features(jobs, stage=stage)
         for row, known in zip(jobs.to_dicts(), history.to_dicts(), strict=True):
             self.shown.append((stage, row, known))

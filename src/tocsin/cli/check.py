@@ -23,7 +23,7 @@ from tocsin.core.verdict import Level, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from tocsin.core.detector import Past
+    from tocsin.core.detector import Known
     from tocsin.core.machine import Machine
     from tocsin.store.database import Store
 
@@ -217,7 +217,7 @@ def _has_jobs_of(store: "Store", cluster: str) -> bool:
 
 def _past(
     context: Context, store: "Store", job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]
-) -> "tuple[Past, pl.DataFrame]":
+) -> "tuple[Known, pl.DataFrame]":
     """What is known of the cluster's jobs, and these; without a failure model nobody asks for more than this user's."""
     from tocsin.history.recipe import KEYS, OWN_KEYS
     from tocsin.history.replay import READS, Replay

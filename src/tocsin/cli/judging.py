@@ -13,7 +13,7 @@ from tocsin.cli.settings import Context
 from tocsin.core.errors import ModelError
 
 if TYPE_CHECKING:
-    from tocsin.core.detector import Past
+    from tocsin.core.detector import Known
     from tocsin.judge.allow import AllowBook
     from tocsin.judge.deeper import Deeper
     from tocsin.judge.judge import Judge, Seat
@@ -40,7 +40,7 @@ ALLOW_FILE = Path("/etc/tocsin/allow.toml")
 def seated_judge(
     context: Context,
     store: "Store",
-    past: "Past",
+    past: "Known",
     only: Sequence[str] | None = None,
     *,
     follow: bool = False,

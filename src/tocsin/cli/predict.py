@@ -14,7 +14,7 @@ from tocsin.core.stages import Stage
 if TYPE_CHECKING:
     import polars as pl
 
-    from tocsin.core.detector import Parts, Past
+    from tocsin.core.detector import Known, Parts
     from tocsin.failure.fitted import FittedFailure
     from tocsin.store.database import Store
 
@@ -104,7 +104,7 @@ def _open_jobs(store: "Store", cluster: str | None, stage: Stage) -> "pl.DataFra
 
 
 def _worth(
-    model: "FittedFailure", jobs: "pl.DataFrame", past: "Past", stage: Stage, number: int
+    model: "FittedFailure", jobs: "pl.DataFrame", past: "Known", stage: Stage, number: int
 ) -> "pl.DataFrame":
     import numpy as np
 

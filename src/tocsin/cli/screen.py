@@ -23,7 +23,7 @@ from tocsin.core.verdict import Verdict
 
 if TYPE_CHECKING:
     from tocsin.cli.retraining import Retraining
-    from tocsin.core.detector import Past
+    from tocsin.core.detector import Known
     from tocsin.judge.judge import Judge
     from tocsin.store.database import Store
     from tocsin.watch.loop import Stop
@@ -112,7 +112,7 @@ def _judge(context: Context, store: "Store") -> "Judge":
     return judge
 
 
-def _past(context: Context) -> "Past":
+def _past(context: Context) -> "Known":
     """Nothing but scripts: what a job is does not depend on others."""
     import polars as pl
 

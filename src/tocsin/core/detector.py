@@ -12,7 +12,7 @@ from tocsin.core.verdict import Advice, Failure, Finding, Nodes, Resources, Work
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ENTRY_POINTS", "Budget", "Detector", "Fitted", "Parts", "Past"]
+__all__ = ["ENTRY_POINTS", "Budget", "Detector", "Fitted", "Known", "Parts"]
 
 ENTRY_POINTS = "tocsin.detectors"
 """The group of entry points that detectors are registered in; the entry's object is a Detector."""
@@ -43,7 +43,7 @@ class Budget:
     """Told after each trial how many are done, and of how many."""
 
 
-class Past(Protocol):
+class Known(Protocol):
     """What was known when: handed to a detector, never looked up by it."""
 
     machine: Machine | None
@@ -71,11 +71,11 @@ class Past(Protocol):
 class Fitted(Protocol):
     """A detector that has learned; the same input gives the same answer, and no input is changed."""
 
-    def assess(self, jobs: "pl.DataFrame", past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: "pl.DataFrame", past: Known, *, stage: Stage) -> list[Parts]:
         """One entry a row, in order. Only what is known at `stage` may be looked at."""
         ...
 
-    def explain(self, job: "pl.DataFrame", past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: "pl.DataFrame", past: Known, *, stage: Stage) -> Parts:
         """The same for a frame of one job, with all evidence: contributions, similar jobs, advice."""
         ...
 
@@ -93,7 +93,7 @@ class Detector(Protocol):
     learns: bool
     """Whether it must be trained before it can be heard; one of rules alone is fitted on the spot."""
 
-    def fit(self, jobs: "pl.DataFrame", past: Past, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
+    def fit(self, jobs: "pl.DataFrame", past: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
         """Learn from ended jobs; `past` tells what was known at each one's time."""
         ...
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from tocsin.core.detector import Budget, Past
+from tocsin.core.detector import Budget, Known
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
@@ -49,7 +49,7 @@ class FailureDetector:
     """Whether it learns what explanation and advice need, too."""
 
     def fit(
-        self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget
+        self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget
     ) -> FittedFailure:
         """Learn from the jobs among these whose outcome is known; hand in only what was known when the model is made."""
         _check_zone(self.zone)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tocsin.core.detector import Parts, Past
+from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
@@ -70,7 +70,7 @@ class FittedFailure:
         """One a row, calibrated; `history` is what was `known_of` them at the model's stage."""
         return self._risks(self.columns.matrix(jobs, history))
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         self._check(stage)
         if not jobs.height:
             return []
@@ -98,7 +98,7 @@ class FittedFailure:
         ]
         return self._with_shortages(parts, jobs, stage)
 
-    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
         self._check(stage)
         history = known_of(job, past, stage=stage)
         missing = lacking(job, history, stage, self.clusters)[0]
@@ -229,7 +229,7 @@ class FittedFailure:
         )
 
     def _aided(
-        self, parts: Parts, job: pl.DataFrame, X: Matrix, history: pl.DataFrame, past: Past, stage: Stage
+        self, parts: Parts, job: pl.DataFrame, X: Matrix, history: pl.DataFrame, past: Known, stage: Stage
     ) -> Parts:
         """With all that the training's jobs tell of this one: what it needs, what is odd, what resembles it, what to change."""
         assert self.aids is not None, "asked for only then"
@@ -281,7 +281,7 @@ class FittedFailure:
         ]
 
     def _changed(
-        self, X: Matrix, changed: pl.DataFrame, history: pl.DataFrame, past: Past, stage: Stage
+        self, X: Matrix, changed: pl.DataFrame, history: pl.DataFrame, past: Known, stage: Stage
     ) -> float:
         """The risk of the job with another request, as it would be told if that were submitted.
 

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import polars as pl
 
-from tocsin.core.detector import Past
+from tocsin.core.detector import Known
 from tocsin.core.stages import EARLY_SECONDS, Stage
 from tocsin.history.nodes import nodes_of
 
@@ -22,7 +22,7 @@ ON_NODES: Mapping[str, str] = MappingProxyType(
 
 
 def known_of(
-    jobs: pl.DataFrame, past: Past, *, stage: Stage, names: Sequence[str] | None = None
+    jobs: pl.DataFrame, past: Known, *, stage: Stage, names: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """One row a job, in order; all that there is at the stage where no names are given."""
     if stage is Stage.SUBMIT:
@@ -59,7 +59,7 @@ def _moment(stage: Stage) -> pl.Expr:
     return pl.col("start") + EARLY_SECONDS if stage is Stage.EARLY else pl.col("start")
 
 
-def _nodes(jobs: pl.DataFrame, past: Past, stage: Stage) -> pl.DataFrame:
+def _nodes(jobs: pl.DataFrame, past: Known, stage: Stage) -> pl.DataFrame:
     asked = on_nodes(jobs, stage)
     if not asked.height:
         return pl.DataFrame(schema=dict.fromkeys(ON_NODES, pl.Float32)).clear(jobs.height)

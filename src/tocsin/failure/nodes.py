@@ -6,7 +6,7 @@ from math import exp, lgamma, log
 
 import polars as pl
 
-from tocsin.core.detector import Past
+from tocsin.core.detector import Known
 from tocsin.core.errors import NodeListError
 from tocsin.core.machine import Machine
 from tocsin.core.nodelist import expand_nodes
@@ -23,7 +23,7 @@ FEWEST = 3
 _MOST_NAMED = 20
 
 
-def nodes_of_jobs(jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Nodes | None]:
+def nodes_of_jobs(jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Nodes | None]:
     """For each job which of its nodes to avoid; None where its nodes are not known at this stage."""
     found: list[Nodes | None] = [None] * jobs.height
     if stage is Stage.SUBMIT or jobs["node_list"].null_count() == jobs.height:
@@ -39,7 +39,7 @@ def nodes_of_jobs(jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Nodes
     return found
 
 
-def bad_nodes(names: Sequence[str], at: int, past: Past) -> list[Avoid]:
+def bad_nodes(names: Sequence[str], at: int, past: Known) -> list[Avoid]:
     """Which of these nodes fail jobs now; the worst is first."""
     asked = pl.DataFrame({"at": [at] * len(names), "node": names}, schema={"at": pl.Int64, "node": pl.String})
     found = _flagged(asked, past)
@@ -66,7 +66,7 @@ def _expanded(text: str) -> tuple[str, ...]:
         return ()
 
 
-def _flagged(asked: pl.DataFrame, past: Past) -> list[tuple[int, float, Avoid]]:
+def _flagged(asked: pl.DataFrame, past: Known) -> list[tuple[int, float, Avoid]]:
     """Each with its place in `asked` and its chance."""
     if asked.is_empty():
         return []

@@ -53,7 +53,7 @@ _ASKED = [*_READ, "end"]
 
 
 class Ledger:
-    """What is known now, as a Past. Jobs are told by `learn` in any order; each counts from its own instant on.
+    """What is known now, as a Known. Jobs are told by `learn` in any order; each counts from its own instant on.
 
     Questions come in order of time. One about a moment before the last one is answered from what is known by now.
     """

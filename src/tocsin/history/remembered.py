@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tocsin.core.detector import Past
+from tocsin.core.detector import Known
 from tocsin.core.fields import KEY
 from tocsin.core.stages import Stage
 
@@ -14,7 +14,7 @@ __all__ = ["Remembered"]
 class Remembered:
     """What the past tells of `jobs` at one stage; each row is as of the job's own moment, whoever asks and when."""
 
-    def __init__(self, past: Past, jobs: pl.DataFrame, *, stage: Stage) -> None:
+    def __init__(self, past: Known, jobs: pl.DataFrame, *, stage: Stage) -> None:
         self.machine = past.machine
         self._past = past
         self._stage = stage

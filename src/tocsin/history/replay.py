@@ -32,7 +32,7 @@ _MIXERS = tuple(np.uint64(2 * (0x9E3779B97F4A7C15 * n % 2**63) + 1) for n in ran
 
 
 class Replay:
-    """A finished log as a Past. `log` must hold every job that the asked-for jobs could know of by `keys`.
+    """A finished log as a Known. `log` must hold every job that the asked-for jobs could know of by `keys`.
 
     Statistics of keys that are not asked for are absent.
     """

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tocsin import __version__
-from tocsin.core.detector import Budget, Detector, Fitted, Parts, Past
+from tocsin.core.detector import Budget, Detector, Fitted, Known, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.fields import FIELDS
 from tocsin.core.frames import SCHEMA, key_text
@@ -43,7 +43,7 @@ class Seat:
     missing: Mapping[Stage, str] = field(default_factory=dict)
 
 
-def seats(detectors: Mapping[str, Detector], registry: Registry, past: Past) -> dict[str, Seat]:
+def seats(detectors: Mapping[str, Detector], registry: Registry, past: Known) -> dict[str, Seat]:
     """Every detector with its champions; those that need no training are fitted at once."""
     nothing = pl.DataFrame(schema=SCHEMA)
     found = {}
@@ -95,7 +95,7 @@ class Judge:
         jobs: pl.DataFrame,
         stage: Stage,
         *,
-        past: Past,
+        past: Known,
         at: int,
         late: Sequence[bool] | bool = False,
         known_until: Sequence[int] | None = None,
@@ -115,7 +115,7 @@ class Judge:
             open_new=True,
         )
 
-    def explain(self, job: pl.DataFrame, stage: Stage, *, past: Past, at: int) -> Verdict:
+    def explain(self, job: pl.DataFrame, stage: Stage, *, past: Known, at: int) -> Verdict:
         """The verdict on one job with all evidence: contributions, similar jobs, advice. It opens no case."""
         return self._judge(
             job,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tocsin.core.detector import Past
+from tocsin.core.detector import Known
 from tocsin.core.frames import key_text
 from tocsin.core.stages import EARLY_SECONDS, Stage
 from tocsin.failure.detector import FailureDetector
@@ -35,7 +35,7 @@ def audit(
     walked: Sequence[Walked],
     detector: FailureDetector,
     request: WalkRequest,
-    past_of: Callable[[pl.DataFrame], Past],
+    past_of: Callable[[pl.DataFrame], Known],
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from tocsin.core.detector import Budget, Past
+from tocsin.core.detector import Budget, Known
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import NAME, FittedFailure
@@ -28,7 +28,7 @@ class Kept:
 
 def train_failure(
     jobs: pl.DataFrame,
-    past: Past,
+    past: Known,
     registry: Registry,
     detector: FailureDetector,
     *,

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tocsin.core.detector import Budget, Past
+from tocsin.core.detector import Budget, Known
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
@@ -71,7 +71,7 @@ class Walk:
     def __init__(
         self,
         jobs: pl.DataFrame,
-        past: Past,
+        past: Known,
         detector: FailureDetector,
         request: WalkRequest,
         start: int | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tocsin.core.detector import Budget, Parts, Past
+from tocsin.core.detector import Budget, Known, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
@@ -40,7 +40,7 @@ class FittedLimits:
     thresholds: Thresholds = field(default_factory=Thresholds)
     _last: tuple[Machine, Capacity] | None = field(default=None, repr=False, compare=False)
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         if not jobs.height:
             return []
         features = past.features(jobs, stage=stage, names=READ)
@@ -58,7 +58,7 @@ class FittedLimits:
             by_row = [local + general for local, general in zip(on_machine, by_row, strict=True)]
         return [_parts(*each) for each in zip(by_row, said, missing, strict=True)]
 
-    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
         return self.assess(job, past, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
@@ -90,7 +90,9 @@ class Limits:
     stages: Sequence[Stage] = (Stage.SUBMIT, Stage.START)
     learns: bool = False
 
-    def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> FittedLimits:
+    def fit(
+        self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget
+    ) -> FittedLimits:
         del jobs, past, stage, seed, budget  # the contract hands them; rules have no use for them
         return FittedLimits()
 

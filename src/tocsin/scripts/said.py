@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tocsin.core.detector import Past
+from tocsin.core.detector import Known
 from tocsin.scripts.options import Directive
 from tocsin.scripts.script import Script, parse
 
@@ -30,7 +30,7 @@ class Said:
         return next((d for d in reversed(self.script.directives) if d.option == option), None)
 
 
-def read(past: Past, submitted: Iterable[tuple[str | None, str | None]]) -> list[Said | None]:
+def read(past: Known, submitted: Iterable[tuple[str | None, str | None]]) -> list[Said | None]:
     """For each digest of a script and the line that submitted it; None where the script was not kept."""
     texts: dict[str, str | None] = {}
     found: list[Said | None] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tocsin.core.detector import Budget, Fitted, Parts, Past
+from tocsin.core.detector import Budget, Fitted, Known, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import key_text
 from tocsin.core.stages import Stage
@@ -32,14 +32,14 @@ class FittedScreening:
 
     screener: Screener
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         _check(stage, Stage.SUBMIT)
         return [
             Parts(missing={NAME: said}) if isinstance(said, str) else _parts(Workload(submission=said))
             for said in _screened(self.screener, jobs, past)
         ]
 
-    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
         return self.assess(job, past, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
@@ -53,7 +53,7 @@ class FittedEnd:
     execution: FittedExecution
     screener: Screener
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         _check(stage, Stage.END)
         told = zip(
             _screened(self.screener, jobs, past),
@@ -63,7 +63,7 @@ class FittedEnd:
         )
         return [_both(submission, execution, missing) for submission, execution, missing in told]
 
-    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
         return self.assess(job, past, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
@@ -84,7 +84,7 @@ class WorkloadDetector:
     stages: Sequence[Stage] = (Stage.SUBMIT, Stage.END)
     learns: bool = True
 
-    def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
+    def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
         """At submission there is nothing to learn from jobs; at the end, what the scripts say are the labels."""
         del budget  # neither searches
         if stage is Stage.SUBMIT:
@@ -114,7 +114,7 @@ def _check(stage: Stage, own: Stage) -> None:
         raise ModelError(f"this model answers at {own}, not at {stage}")
 
 
-def _screened(screener: Screener, jobs: pl.DataFrame, past: Past) -> list[Screening | str]:
+def _screened(screener: Screener, jobs: pl.DataFrame, past: Known) -> list[Screening | str]:
     """What each job's script says with its name and the GPUs it asks for, or why it says nothing.
 
     Jobs that are the same in all of this are read once.

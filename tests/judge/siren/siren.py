@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tocsin.core.detector import Budget, Parts, Past
+from tocsin.core.detector import Budget, Known, Parts
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level
 
@@ -15,11 +15,11 @@ from tocsin.core.verdict import Finding, Level
 class FittedSiren:
     threshold: float
 
-    def assess(self, jobs: pl.DataFrame, past: Past, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
         shares = past.features(jobs, stage=stage)["user.failed"]
         return [self._parts(share) for share in shares]
 
-    def explain(self, job: pl.DataFrame, past: Past, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
         return self.assess(job, past, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
@@ -40,7 +40,7 @@ class Siren:
     stages: tuple[Stage, ...] = (Stage.SUBMIT,)
     learns: bool = True
 
-    def fit(self, jobs: pl.DataFrame, past: Past, *, stage: Stage, seed: int, budget: Budget) -> FittedSiren:
+    def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> FittedSiren:
         share = (jobs["outcome"] == "failed").mean()
         return FittedSiren(2 * share if isinstance(share, float) else 0.5)
 
