@@ -38,7 +38,7 @@ services: ## install the services that the tests use (Debian, root)
 
 clean: ## remove .venv and caches
 	rm -rf .venv .demo build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests bench tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.made:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found; install Python 3.11 or newer"; exit 1; }

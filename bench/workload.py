@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tools.make_workload_weights import macro_f1
+from tools.workload.corpus import Example, corpus
+from tools.workload.disguise import Disguise
+from tools.workload.lessons import OPERATIONS, Lesson
+from tools.workload.training import left_out_models, owner_folds, prepare, scores_left_out, threshold_of
 
 from bench import workload_rivals as rivals
 from tocsin.core.verdict import SEEN_FROM
-from tocsin.workload.learning import Linear, Material, material, owner_folds
-from tocsin.workload.lessons.corpus import Example, corpus
-from tocsin.workload.lessons.disguise import Disguise
-from tocsin.workload.lessons.lessons import OPERATIONS, Lesson
-from tocsin.workload.make_builtin import macro_f1
+from tocsin.workload.learning import Linear, Material, material, panel_of
 from tocsin.workload.normal import Commands, commands
 from tocsin.workload.screening import Screener, builtin
-from tocsin.workload.training import left_out_models, panel_of, prepare, scores_left_out, threshold_of
 
 __all__ = ["run"]
 

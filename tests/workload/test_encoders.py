@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tools.workload.disguise import Disguise
 
 from tocsin.core.errors import ModelError
 from tocsin.workload.encoders import Cached
-from tocsin.workload.lessons.disguise import Disguise
 from tocsin.workload.lexical import grams
 from tocsin.workload.minilm import MiniLM
 from tocsin.workload.normal import Commands, commands

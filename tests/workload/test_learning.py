@@ -3,12 +3,12 @@
 import random
 
 import pytest
+from tools.workload.ai_jobs import ai_jobs
+from tools.workload.disguise import Disguise
+from tools.workload.science_jobs import python_jobs
 
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.workload.applications import ai_names, ai_phrases, ai_programs, ai_words
-from tocsin.workload.lessons.ai_jobs import ai_jobs
-from tocsin.workload.lessons.disguise import Disguise
-from tocsin.workload.lessons.science_jobs import python_jobs
 from tocsin.workload.normal import commands
 from tocsin.workload.screening import Screener, builtin
 from tocsin.workload.words import plain_text

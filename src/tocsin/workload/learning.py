@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.workload import hints
-from tocsin.workload.encoders import HINT_VALUE, Lexical, odd_lines
+from tocsin.workload.encoders import HINT_VALUE, Encoder, Lexical, odd_lines
 from tocsin.workload.lexical import grams
 from tocsin.workload.normal import Commands, commands
+from tocsin.workload.panel import Panel
 from tocsin.workload.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["Linear", "Material", "calibrated", "fit_linear", "material", "owner_folds"]
+__all__ = ["Linear", "Material", "calibrated", "fit_linear", "material", "panel_of"]
 
 LEAST_OWNERS = 6
 """That have an n-gram, before it is known: what fewer have is a name of theirs."""
@@ -139,14 +140,6 @@ def fit_linear(
     return Linear(model.coef_[0].astype(np.float32), float(model.intercept_[0]))
 
 
-def owner_folds(owners: NDArray[np.int64], count: int, seed: int) -> list[NDArray[np.int64]]:
-    """The owners in so many parts, dealt out at random, those with most scripts first so that parts are alike."""
-    sizes = np.bincount(owners)
-    order = np.random.default_rng(seed).permutation(len(sizes))
-    order = order[np.argsort(-sizes[order], kind="stable")]
-    return [order[start::count] for start in range(count)]
-
-
 def calibrated(model: Linear, score: NDArray[np.float64], y: NDArray[np.int64], threshold: float) -> Linear:
     """The model with its score stretched so that 0 lies at the threshold and the odds are right beyond it.
 
@@ -163,3 +156,15 @@ def calibrated(model: Linear, score: NDArray[np.float64], y: NDArray[np.int64], 
     stretch = float(np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded").x))
     margin = None if model.margin is None else stretch * model.margin
     return Linear(model.weights * np.float32(stretch), stretch * (model.bias - threshold), margin)
+
+
+def panel_of(encoder: Encoder, operations: Sequence[str], models: Sequence[Linear]) -> Panel:
+    """Weights as they are saved, so that a loaded panel answers the same."""
+    weights = np.stack([model.weights for model in models], axis=1).astype(np.float16)
+    return Panel(
+        encoder,
+        tuple(operations),
+        np.asfortranarray(weights, dtype=np.float32),
+        np.array([model.bias for model in models], dtype=np.float32),
+        tuple(model.margin for model in models),
+    )

@@ -12,13 +12,12 @@ from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Figure
 from tocsin.workload import hints
 from tocsin.workload.encoders import Cached, Lexical
-from tocsin.workload.learning import calibrated, fit_linear, material
+from tocsin.workload.learning import calibrated, fit_linear, material, panel_of
 from tocsin.workload.minilm import MiniLM
 from tocsin.workload.normal import commands
 from tocsin.workload.own_examples import Examples
 from tocsin.workload.panel import Panel
 from tocsin.workload.screening import Screener, builtin
-from tocsin.workload.training import panel_of
 
 if TYPE_CHECKING:
     import scipy.sparse as sp

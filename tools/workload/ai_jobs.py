@@ -50,7 +50,7 @@ class AiJob(NamedTuple):
 
 def ai_jobs(innocent: Sequence[str], count: int, seed: int) -> list[AiJob]:
     """So many, each between lines of one of these scripts, which are not AI; the same seed gives the same ones."""
-    chance = random.Random(f"ai {seed}")  # noqa: S311  # no secret
+    chance = random.Random(f"ai {seed}")  # no secret
     names = ai_names()
     found = []
     for _ in range(count):

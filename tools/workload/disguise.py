@@ -13,7 +13,7 @@ class Disguise:
     """The same seed gives the same strings."""
 
     def __init__(self, seed: int) -> None:
-        self._chance = random.Random(seed)  # noqa: S311  # no secret
+        self._chance = random.Random(seed)  # no secret
         kinds = (
             _SIGNS,
             string.ascii_lowercase,

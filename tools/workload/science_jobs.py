@@ -115,7 +115,7 @@ _GPU_HEADERS = (
 
 def python_jobs(count: int, seed: int) -> list[tuple[str, bool]]:
     """Scripts, and whether each learns; every second does."""
-    chance = random.Random(f"python {seed}")  # noqa: S311  # no secret
+    chance = random.Random(f"python {seed}")  # no secret
     return [(_job(chance, learns=number % 2 == 1), number % 2 == 1) for number in range(count)]
 
 

@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.workload import hints
-from tocsin.workload.encoders import Encoder, Lexical
-from tocsin.workload.learning import Linear, Material, calibrated, fit_linear, material, owner_folds
-from tocsin.workload.lessons.corpus import Example
-from tocsin.workload.lessons.lessons import OPERATIONS, Lesson, labels, lessons
+from tocsin.workload.encoders import Lexical
+from tocsin.workload.learning import Linear, Material, calibrated, fit_linear, material, panel_of
 from tocsin.workload.normal import commands
 from tocsin.workload.panel import Panel
+from tools.workload.corpus import Example
+from tools.workload.lessons import OPERATIONS, Lesson, labels, lessons
 
 __all__ = [
     "FALSE_ALARMS",
     "left_out_models",
-    "panel_of",
+    "owner_folds",
     "prepare",
     "scores_left_out",
     "threshold_of",
@@ -35,6 +35,14 @@ def prepare(examples: Sequence[Example], seed: int = 0) -> tuple[list[Lesson], M
     """The lessons of these examples, and the same as n-grams."""
     taught = lessons(examples, seed)
     return taught, material([t.text for t in taught], [t.owner for t in taught], [t.whole for t in taught])
+
+
+def owner_folds(owners: NDArray[np.int64], count: int, seed: int) -> list[NDArray[np.int64]]:
+    """The owners in so many parts, dealt out at random, those with most scripts first so that parts are alike."""
+    sizes = np.bincount(owners)
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    return [order[start::count] for start in range(count)]
 
 
 def left_out_models(
@@ -97,15 +105,3 @@ def train_panel(
         known = rows < count
         models.append(calibrated(model, scores[operation][rows[known]], y[known], thresholds[operation]))
     return panel_of(encoder, OPERATIONS, models), scores, thresholds
-
-
-def panel_of(encoder: Encoder, operations: Sequence[str], models: Sequence[Linear]) -> Panel:
-    """Weights as they are saved, so that a loaded panel answers the same."""
-    weights = np.stack([model.weights for model in models], axis=1).astype(np.float16)
-    return Panel(
-        encoder,
-        tuple(operations),
-        np.asfortranarray(weights, dtype=np.float32),
-        np.array([model.bias for model in models], dtype=np.float32),
-        tuple(model.margin for model in models),
-    )

@@ -1,4 +1,4 @@
-"""Make the shipped weights anew: `python -m tocsin.workload.make_builtin DATA_FOLDER`."""
+"""Make the shipped weights anew: `python -m tools.make_workload_weights DATA_FOLDER`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Figure
 from tocsin.models.files import hashes
 from tocsin.models.registry import CARD
-from tocsin.workload.lessons.corpus import Example, corpus, corpus_hash
-from tocsin.workload.lessons.lessons import OPERATIONS
 from tocsin.workload.screening import BUILTIN, Screener
-from tocsin.workload.training import FALSE_ALARMS, prepare, train_panel
+from tools.workload.corpus import Example, corpus, corpus_hash
+from tools.workload.lessons import OPERATIONS
+from tools.workload.training import FALSE_ALARMS, prepare, train_panel
 
 __all__ = ["macro_f1", "make_builtin"]
 
@@ -54,7 +54,7 @@ def make_builtin(data: Path, folder: Path = BUILTIN) -> Card:
         parameters={
             "n-grams": len(stuff.vocabulary),
             "data": _DATA,
-            "made-up scripts": "tocsin.workload.lessons",
+            "made-up scripts": "tools.workload",
         },
         calibration={"rule": "one stretch of the score, on scores with the owner left out"},
         thresholds=[
@@ -112,7 +112,7 @@ def _figure(name: str, value: float, data: str) -> Figure:
 
 def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
-        print("usage: python -m tocsin.workload.make_builtin DATA_FOLDER", file=sys.stderr)
+        print("usage: python -m tools.make_workload_weights DATA_FOLDER", file=sys.stderr)
         return 2
     try:
         card = make_builtin(Path(arguments[0]))

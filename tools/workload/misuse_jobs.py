@@ -116,7 +116,7 @@ _PLAIN = ("cd $SLURM_SUBMIT_DIR", "module purge", "module load cuda", "set -e", 
 
 def made_up(operation: str, count: int, seed: int) -> list[str]:
     """Scripts of `cryptomining` or `cyber`, without a header; the same seed gives the same ones."""
-    chance = random.Random(f"{operation} {seed}")  # noqa: S311  # no secret
+    chance = random.Random(f"{operation} {seed}")  # no secret
     return [_script(operation, chance) for _ in range(count)]
 
 

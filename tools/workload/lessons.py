@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.workload.hints import hints, names_ai, traces
-from tocsin.workload.lessons.ai_jobs import ai_jobs
-from tocsin.workload.lessons.corpus import Example
-from tocsin.workload.lessons.disguise import Disguise
-from tocsin.workload.lessons.misuse_jobs import made_up
-from tocsin.workload.lessons.science_jobs import python_jobs
 from tocsin.workload.normal import commands
 from tocsin.workload.signs.digests import digest_lines
 from tocsin.workload.signs.look import signs
+from tools.workload.ai_jobs import ai_jobs
+from tools.workload.corpus import Example
+from tools.workload.disguise import Disguise
+from tools.workload.misuse_jobs import made_up
+from tools.workload.science_jobs import python_jobs
 
 __all__ = ["OPERATIONS", "Lesson", "labels", "lessons"]
 
@@ -151,7 +151,7 @@ def _misuse(
     examples: Sequence[Example], found: Sequence[Lesson], operation: str, disguise: Disguise, seed: int
 ) -> list[Lesson]:
     """Innocent scripts teach what it is not; real and made-up ones, alone, half hidden and among innocent lines, what it is."""
-    chance = random.Random(f"{operation} {seed}")  # noqa: S311  # no secret
+    chance = random.Random(f"{operation} {seed}")  # no secret
     innocent = [row for row, example in enumerate(examples) if example.misuse is None]
     crowd = Counter(example.source for example in examples if example.misuse == operation)
     yes: list[tuple[Lesson, float]] = []

@@ -1,1 +1,0 @@
-"""Lessons: what the shipped weights are taught, from public and made-up scripts."""

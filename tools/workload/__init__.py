@@ -1,0 +1,1 @@
+"""The scripts, public and made up, that the shipped workload weights are trained on."""
