@@ -15,7 +15,7 @@ from tocsin.cli.settings import Context
 from tocsin.core.outcomes import Outcome
 
 if TYPE_CHECKING:
-    from tocsin.failure.profiles import Profiles
+    from tocsin.profiles.profiles import Profiles
 
 __all__ = ["profiles"]
 
@@ -45,8 +45,8 @@ def profiles(
     """
     jobs = read_jobs(context, log, quiet=as_json)
     from tocsin.failure.labels import default_target
-    from tocsin.failure.profiles import Profiles
-    from tocsin.failure.profiles_tables import correlations, tables
+    from tocsin.profiles.profiles import Profiles
+    from tocsin.profiles.tables import correlations, tables
 
     found = Profiles.fit(jobs, kind, method=method)
     numbers, target = found.numbers(jobs), default_target(jobs)
@@ -158,9 +158,9 @@ def _numbers(*names: str) -> list[Column]:
 
 
 def _spread(name: str, form: str, row: dict[str, Any]) -> str:
-    from tocsin.failure import profiles_columns
+    from tocsin.profiles import columns
 
-    shown: Callable[[float], str] = getattr(profiles_columns, form)
+    shown: Callable[[float], str] = getattr(columns, form)
     mean, deviation = row[f"{name}_mean"], row[f"{name}_deviation"]
     return "–" if mean is None else f"{shown(mean)} ± {shown(deviation or 0.0)}"
 

@@ -9,11 +9,11 @@ import polars as pl
 from tocsin.core.errors import ModelError
 from tocsin.failure.odd import OddRequests
 from tocsin.failure.plan import Plan
-from tocsin.failure.profiles import Profiles
 from tocsin.failure.resources import ResourceModel
 from tocsin.failure.shortages import Shortages
 from tocsin.failure.similar import SimilarJobs
 from tocsin.models.engines import Matrix
+from tocsin.profiles.profiles import Profiles
 
 __all__ = ["Aids"]
 

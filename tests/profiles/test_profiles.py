@@ -11,11 +11,11 @@ import pytest
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import conform
 from tocsin.core.outcomes import Target
-from tocsin.failure import profiles_columns
-from tocsin.failure.profiles import FEWEST, Profiles
-from tocsin.failure.profiles_clusters import knee
-from tocsin.failure.profiles_tables import correlations, tables
-from tocsin.judge.ground import Ground
+from tocsin.judge.ground import demo_ground
+from tocsin.profiles import columns
+from tocsin.profiles.clusters import knee
+from tocsin.profiles.profiles import FEWEST, Profiles
+from tocsin.profiles.tables import correlations, tables
 
 GB = 2**30
 
@@ -68,8 +68,9 @@ def test_two_kinds_of_jobs_are_told_apart_and_named_in_words(jobs: pl.DataFrame,
     assert small.endswith("min of 1 h asked") or "GB a node" in small
 
 
-def test_no_two_profiles_have_the_same_name(ground: Ground) -> None:
-    for found in (Profiles.fit(ground.log), Profiles.fit(ground.log, "usage")):
+def test_no_two_profiles_have_the_same_name() -> None:
+    log = demo_ground().log
+    for found in (Profiles.fit(log), Profiles.fit(log, "usage")):
         assert len({profile.name for profile in found.profiles}) == len(found.profiles) > 1
 
 
@@ -140,7 +141,7 @@ def test_malformed_json_is_refused(request_profiles: Profiles, change: dict[str,
 def test_assignment_agrees_with_scikit_learn(jobs: pl.DataFrame) -> None:
     from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]  # it ships no types
 
-    from tocsin.failure.profiles_clusters import fit_clusters
+    from tocsin.profiles.clusters import fit_clusters
 
     points = np.random.default_rng(0).normal(size=(500, 3)) * [1, 2, 0.5]
     points[:200] += 3
@@ -207,6 +208,6 @@ def test_a_curve_bends_where_it_is_farthest_below_its_chord() -> None:
 
 
 def test_the_examples_of_amounts_hold() -> None:
-    found = doctest.testmod(profiles_columns)
+    found = doctest.testmod(columns)
     assert found.attempted
     assert not found.failed

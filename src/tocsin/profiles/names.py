@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from tocsin.core.units import UNLIMITED
-from tocsin.failure.profiles_columns import cpus, duration, memory, memory_of, run_time
+from tocsin.profiles.columns import cpus, duration, memory, memory_of, run_time
 
 __all__ = ["LONG", "SHORT", "length", "names_of"]
 

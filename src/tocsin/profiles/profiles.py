@@ -9,9 +9,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
-from tocsin.failure.profiles_clusters import Clusters, Curves, Method, count_clusters, fit_clusters
-from tocsin.failure.profiles_columns import COLUMNS, Column, Kind, table
-from tocsin.failure.profiles_words import names_of
+from tocsin.profiles.clusters import Clusters, Curves, Method, count_clusters, fit_clusters
+from tocsin.profiles.columns import COLUMNS, Column, Kind, table
+from tocsin.profiles.names import names_of
 
 __all__ = ["FEWEST", "Profile", "Profiles"]
 

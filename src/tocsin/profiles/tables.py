@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.units import UNLIMITED
-from tocsin.failure.profiles_columns import cpus, memory_of, run_time, wait
-from tocsin.failure.profiles_words import length
+from tocsin.profiles.columns import cpus, memory_of, run_time, wait
+from tocsin.profiles.names import length
 
 __all__ = ["correlations", "tables"]
 
