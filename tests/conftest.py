@@ -11,6 +11,8 @@ from tests.services import missing
 from tests.services.postgres import Postgres
 from tests.services.slurm import SlurmLab
 
+pytest_plugins = ["tests.kits.command_line"]
+
 REPOSITORY = Path(__file__).parent.parent
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
-from tests.workload.test_screening import examples
+from tests.kits.command_line import Tocsin
+from tests.kits.scripts import labelled_scripts
 
 
 def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
@@ -120,7 +120,7 @@ def test_the_file_and_the_store_are_one_list(
 def test_an_operation_of_the_site_has_a_name_once_it_is_taught(tocsin: Tocsin, tmp_path: Path) -> None:
     grant = ("allow", "add", "rendering", "-u", "ann")
     assert tocsin(*grant).code == 1
-    data = examples(tmp_path / "data")
+    data = labelled_scripts(tmp_path / "data")
     assert tocsin("train", "workload", "--operation", "rendering", "--data", data).code == 0
     assert tocsin(*grant).code == 0
     file = tmp_path / "allow.toml"

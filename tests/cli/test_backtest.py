@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
-from tests.cli.habits import habits
 from tests.conftest import unavailable
+from tests.kits.command_line import Tocsin
+from tests.kits.swf_log import swf_log
 from tests.services import missing
 from tocsin.cli import backtest as command
 from tocsin.core.outcomes import Outcome
@@ -28,7 +28,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "habits.swf"
-    path.write_text(habits())
+    path.write_text(swf_log())
     return path
 
 
@@ -115,7 +115,7 @@ def test_jobs_that_still_run_are_predicted_and_not_judged(tocsin: Tocsin, tmp_pa
 
 
 def test_a_log_with_one_class_gets_a_sentence_and_the_baseline(tocsin: Tocsin, tmp_path: Path) -> None:
-    (tmp_path / "good.swf").write_text(habits(failing=False))
+    (tmp_path / "good.swf").write_text(swf_log(failing=False))
     said = tocsin("backtest", tmp_path / "good.swf", *QUICK, "--audit")
     assert said.code == 0
     assert "jobs are unsuccessful; a model needs at least 10 that are" in said.err
@@ -132,8 +132,8 @@ def test_a_log_with_one_class_gets_a_sentence_and_the_baseline(tocsin: Tocsin, t
     [
         ("", "has no job that can be read"),
         ("; UnixStartTime: 1000000000\n", "has no job that can be read"),
-        (habits(1), "1 of 1 jobs came to submit; a walk needs at least 100: read a longer log"),
-        (habits(99), "99 of 99 jobs came to submit; a walk needs at least 100: read a longer log"),
+        (swf_log(1), "1 of 1 jobs came to submit; a walk needs at least 100: read a longer log"),
+        (swf_log(99), "99 of 99 jobs came to submit; a walk needs at least 100: read a longer log"),
     ],
     ids=["empty", "header", "one", "few"],
 )

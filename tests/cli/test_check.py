@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from tests.cli.conftest import Tocsin
+from tests.kits.command_line import Tocsin
 from tocsin.core.schema import verdict_schema
 
 FINE = "#!/bin/bash\n#SBATCH --job-name=ok\n#SBATCH --partition=main\n#SBATCH --mem=4G\n#SBATCH --time=60\nsrun ./a.out\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
+from tests.kits.command_line import Tocsin
 from tocsin.cli import children, classify
 from tocsin.cli.children import shared_out
 from tocsin.core.errors import InputError, TocsinError

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
-from tests.cli.screeners import by_signs
-from tests.workload.test_signs import mutated
+from tests.kits.command_line import Tocsin
+from tests.kits.scripts import mutated
+from tests.kits.sign_screener import by_signs
 
 __all__ = ["by_signs"]
 

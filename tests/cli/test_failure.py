@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
-from tests.cli.habits import habits
 from tests.conftest import REPOSITORY, unavailable
+from tests.kits.command_line import Tocsin
+from tests.kits.swf_log import swf_log
 from tests.services import missing
 from tests.test_docs import _BLOCK, _COMMAND
 from tocsin.cli import backtest, failure
@@ -30,7 +30,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if sentence := missing("lightgbm"):
         unavailable(sentence)
     folder = tmp_path_factory.mktemp("learned")
-    (folder / "lab.swf").write_text(habits())
+    (folder / "lab.swf").write_text(swf_log())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(failure, "threads", lambda: 1)
         patch.setenv("TZ", "UTC")
@@ -48,7 +48,7 @@ def home(learned: Path, tmp_path: Path, tocsin: Tocsin) -> Path:
 
 
 def test_a_training_says_what_it_learned_and_where_its_pictures_are(tocsin: Tocsin, tmp_path: Path) -> None:
-    (tmp_path / "lab.swf").write_text(habits())
+    (tmp_path / "lab.swf").write_text(swf_log())
     log = tmp_path / "lab.swf"
     said = tocsin("train", "failure", log, "--trials", 1, "--no-promote", "--shortest", 60)
     assert said.code == 0
@@ -81,10 +81,10 @@ def test_a_training_as_json(home: Path, tocsin: Tocsin) -> None:
     ("log", "sentence"),
     [
         (
-            habits(50),
+            swf_log(50),
             "50 of 50 jobs have a known outcome for the target unsuccessful at submit; a model needs",
         ),
-        (habits(200, failing=False), "jobs are unsuccessful; a model needs at least 10 that are"),
+        (swf_log(200, failing=False), "jobs are unsuccessful; a model needs at least 10 that are"),
         ("", "has no job that can be read"),
     ],
     ids=["few", "one class", "empty"],
@@ -216,7 +216,7 @@ def test_every_command_of_the_page_works(
 ) -> None:
     """In the order of the page, on a log of our own."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "LOG").write_text(habits())
+    (tmp_path / "LOG").write_text(swf_log())
     page = (REPOSITORY / "docs" / "back-test.md").read_text()
     lines = [line for _, block in _BLOCK.findall(page) for line in _COMMAND.findall(block)]
     assert len(lines) > 8

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tests.cli.conftest import Tocsin
-from tests.store.examples import SUBMIT, frame
-from tests.workload.test_execution import NOW, stream
-from tests.workload.test_screening import examples
+from tests.kits.command_line import Tocsin
+from tests.kits.job_frames import SUBMIT, frame
+from tests.kits.mining_jobs import NOW, mining_jobs
+from tests.kits.scripts import labelled_scripts
 from tocsin.cli.judging import seated_judge
 from tocsin.cli.settings import Context
 from tocsin.core.stages import Stage
@@ -31,7 +31,7 @@ def probability(tocsin: Tocsin, script: Path, text: str) -> float:
 
 
 def test_a_confirmed_and_a_dismissed_case_change_the_model(tocsin: Tocsin, tmp_path: Path) -> None:
-    data, script = examples(tmp_path / "data"), tmp_path / "job.sh"
+    data, script = labelled_scripts(tmp_path / "data"), tmp_path / "job.sh"
     teach = ("train", "workload", "--operation", "rendering", "--data", data)
     assert tocsin(*teach).code == 0
     before = probability(tocsin, script, FILM), probability(tocsin, script, GAMES)
@@ -61,10 +61,10 @@ def test_a_confirmed_and_a_dismissed_case_change_the_model(tocsin: Tocsin, tmp_p
 def test_at_its_end_a_script_is_told_by_the_champion_that_told_it_at_submission(
     tocsin: Tocsin, tmp_path: Path
 ) -> None:
-    data = examples(tmp_path / "data")
+    data = labelled_scripts(tmp_path / "data")
     assert tocsin("train", "workload", "--operation", "cyber", "--data", data).code == 0
     context = Context(home=str(tmp_path / "home"), environ={"HOME": str(tmp_path)})
-    jobs, mining = stream(200)
+    jobs, mining = mining_jobs(200)
     fitted = train_execution(jobs, {"cryptomining": mining}, now=NOW, rehearse=False)
     registry = context.registry(write=True)
     registry.promote("workload", registry.add("workload", fitted.save, fitted.card(created=NOW)))
@@ -113,7 +113,7 @@ def test_a_rule_file_names_an_operation_by_its_words(tocsin: Tocsin, tmp_path: P
 
 
 def test_what_comes_with_tocsin_is_learned_on_top_of_and_measured(tocsin: Tocsin, tmp_path: Path) -> None:
-    data, script = examples(tmp_path / "data"), tmp_path / "job.sh"
+    data, script = labelled_scripts(tmp_path / "data"), tmp_path / "job.sh"
     (data / "yes" / "blender").write_bytes(b"\x7fELF\0\0")
     said = tocsin("train", "workload", "--operation", "ai", "--data", data)
     assert said.code == 0

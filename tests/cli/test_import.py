@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
+from tests.kits.command_line import Tocsin
 
 SACCT = (
     "JobID|JobName|User|Account|Cluster|Partition|Submit|Start|End|Elapsed|State|ExitCode|ReqCPUS|NNodes|ReqMem|Timelimit\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
 from tests.cli.test_import import SACCT
+from tests.kits.command_line import Tocsin
 
 
 @pytest.fixture

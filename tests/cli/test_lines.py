@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.watch.scene import NOON, frame
+from tests.kits.watching import NOON, frame
 from tocsin.cli.lines import Lines
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level, Verdict

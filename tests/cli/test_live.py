@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
+from tests.kits.command_line import Tocsin
 from tests.services.slurm import SlurmLab
 
 SCRIPT = "#!/bin/bash\n#SBATCH --job-name=live\n#SBATCH --mem={memory}\n#SBATCH --time={minutes}\nsleep 1\n"

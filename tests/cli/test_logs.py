@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.cli.conftest import Tocsin
+from tests.kits.command_line import Tocsin
 from tocsin.cli.logs import LogRequest, read_jobs
 from tocsin.cli.settings import Context
 from tocsin.core.errors import SourceError

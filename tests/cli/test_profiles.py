@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
+from tests.kits.command_line import Tocsin
 
 
 def swf(jobs: int = 120) -> str:

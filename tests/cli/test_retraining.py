@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
-from tests.cli.screeners import by_signs
-from tests.store.examples import frame
+from tests.kits.command_line import Tocsin
+from tests.kits.job_frames import frame
+from tests.kits.sign_screener import by_signs
 from tocsin.cli.retraining import Retraining
 from tocsin.cli.settings import Context
 from tocsin.core.stages import Stage

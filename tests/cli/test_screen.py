@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tocsin
-from tests.cli.screeners import by_signs
-from tests.store.examples import SUBMIT, frame
+from tests.kits.command_line import Tocsin
+from tests.kits.job_frames import SUBMIT, frame
+from tests.kits.sign_screener import by_signs
 from tocsin.cli.telling import in_words
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Screening, Verdict, Workload

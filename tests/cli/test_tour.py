@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.cli.conftest import Tocsin
+from tests.kits.command_line import Tocsin
 from tocsin.cli.main import cli
 from tocsin.cli.manual import man_pages
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.failure.examples import DAY, GIB, MIB, job, jobs, row
+from tests.kits.ended_jobs import DAY, GIB, MIB, job, jobs, row
 from tocsin.core.errors import ModelError
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.outcomes import Outcome

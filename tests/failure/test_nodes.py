@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.failure.examples import DAY, job, jobs
+from tests.kits.ended_jobs import DAY, job, jobs
 from tocsin.core.detector import Budget
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.outcomes import Outcome

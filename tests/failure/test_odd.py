@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.failure.examples import GIB, job, jobs, row
+from tests.kits.ended_jobs import GIB, job, jobs, row
 from tocsin.core.errors import ModelError
 from tocsin.core.units import UNLIMITED
 from tocsin.failure.odd import OddRequests

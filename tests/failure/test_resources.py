@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.failure.examples import GIB, job, jobs
+from tests.kits.ended_jobs import GIB, job, jobs
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage

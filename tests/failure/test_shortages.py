@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.failure.examples import GIB, job, jobs, row
+from tests.kits.ended_jobs import GIB, job, jobs, row
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.failure.fitted import FittedFailure

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.failure.examples import job, jobs, row
+from tests.kits.ended_jobs import job, jobs, row
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome
 from tocsin.failure import similar

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.judge.test_judge import finding, seat
-from tests.watch.scene import NOON, frame
+from tests.kits.watching import NOON, frame
 from tocsin.cli.cases import cases as command
 from tocsin.core.detector import Parts
 from tocsin.core.errors import NotFound, SettingsError

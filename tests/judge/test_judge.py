@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.watch.scene import NOON, ended, frame, running
+from tests.kits.watching import NOON, ended, frame, running
 from tocsin.core.detector import Budget, Known, Parts
 from tocsin.core.outcomes import Target
 from tocsin.core.schema import verdict_schema

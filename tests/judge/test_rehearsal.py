@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.store.examples import SUBMIT, frame
+from tests.kits.job_frames import SUBMIT, frame
 from tocsin.core.machine import Machine, Partition
 from tocsin.judge.rehearsal import as_taken, job_of
 from tocsin.scripts.script import parse

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.judge.test_judge import Speaker, seat
-from tests.watch.scene import NOON, frame
+from tests.kits.watching import NOON, frame
 from tocsin.core.detector import Known, Parts
 from tocsin.core.ids import parse_key
 from tocsin.core.schema import verdict_schema

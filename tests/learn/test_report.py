@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.failure.examples import DAY, job, jobs
+from tests.kits.ended_jobs import DAY, job, jobs
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.learn.report import report

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.kits import recordings
 from tests.limits.examples import GIB, HOUR, MACHINE, Known, assess, findings, job, kinds, past_of, submitted
-from tests.sources import recordings
 from tocsin.core.frames import from_jobs
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.stages import Stage

@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.sources import recordings
-from tests.sources.recordings import RELEASES, VERSIONS
+from tests.kits import recordings
+from tests.kits.recordings import RELEASES, VERSIONS
 from tocsin.core.errors import ClusterError, SettingsError
 from tocsin.core.intake import Rejects
 from tocsin.sources.rest import SlurmRest

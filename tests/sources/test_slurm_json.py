@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.sources import recordings
-from tests.sources.recordings import RELEASES, VERSIONS
+from tests.kits import recordings
+from tests.kits.recordings import RELEASES, VERSIONS
 from tocsin.core.errors import ClusterError, SourceError
 from tocsin.core.frames import SCHEMA
 from tocsin.core.intake import Rejects

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sources import recordings
+from tests.kits import recordings
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.rest_versions import ADAPTERS

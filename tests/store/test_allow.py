@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.store.examples import SUBMIT, frame
+from tests.kits.job_frames import SUBMIT, frame
 from tocsin.core.errors import NotFound
 from tocsin.store import audit, jobs, screenings
 from tocsin.store.allow import Default, Grant, Kind, add, grants, remove, set_default

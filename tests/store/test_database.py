@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from tests.kits.job_frames import frame
 from tests.services.postgres import Postgres
-from tests.store.examples import frame
 from tocsin.core.errors import SettingsError, StoreError
 from tocsin.store import jobs
 from tocsin.store.database import Store, open_store

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from tests.store.examples import Log, many
+from tests.kits.job_frames import Log, many
 from tocsin.core.errors import InputError
 from tocsin.core.intake import Batch
 from tocsin.store.database import Store, open_store
@@ -75,7 +75,7 @@ def test_a_batch_that_fails_leaves_nothing_of_itself(store: Store) -> None:
 
 def test_a_killed_import_loses_and_doubles_nothing(url: str) -> None:
     program = (
-        "import sys, time; from tests.store.examples import Log;"
+        "import sys, time; from tests.kits.job_frames import Log;"
         "from tocsin.store.database import open_store; from tocsin.store.importing import run_import;"
         "run_import(open_store(sys.argv[1]), Log(100_000, size=500), progress=lambda b: print(b.position, flush=True))"
     )

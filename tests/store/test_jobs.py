@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.store.examples import SUBMIT, frame, many
+from tests.kits.job_frames import SUBMIT, frame, many
 from tocsin.core.errors import InputError
 from tocsin.core.frames import SCHEMA
 from tocsin.store.database import Store

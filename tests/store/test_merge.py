@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.store.examples import SUBMIT, frame
+from tests.kits.job_frames import SUBMIT, frame
 from tocsin.core.errors import InputError
 from tocsin.core.fields import FIELDS, KEY, Part
 from tocsin.core.frames import SCHEMA

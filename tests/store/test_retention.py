@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from tests.conftest import unavailable
+from tests.kits.job_frames import SUBMIT, frame, many
 from tests.services.postgres import Postgres
-from tests.store.examples import SUBMIT, frame, many
 from tocsin.core.errors import NotFound, StoreError
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tests.store.examples import SUBMIT, frame
+from tests.kits.job_frames import SUBMIT, frame
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
 from tocsin.store import watching

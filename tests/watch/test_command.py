@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.watch.scene import NOON
+from tests.kits.watching import NOON
 from tocsin.cli.lines import in_a_line
 from tocsin.cli.settings import Context
 from tocsin.cli.watch import watch

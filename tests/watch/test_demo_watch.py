@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tests.watch.scene import MORNING, Killed, Moody, Mortal, given, reckoned, rows, watcher
+from tests.kits.watching import MORNING, Killed, Moody, Mortal, given, reckoned, rows, watcher
 from tocsin.core.errors import ClusterError, StoreError
 from tocsin.demo.cluster import START, DemoCluster
 from tocsin.store.database import Store

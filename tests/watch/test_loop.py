@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.watch.scene import NOON, Told, given, watcher
+from tests.kits.watching import NOON, Told, given, watcher
 from tocsin.core.errors import ClusterError, StoreError
 from tocsin.store.database import Store
 from tocsin.watch import loop

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.watch.scene import NOON, Killed, Mortal, Told, ended, given, rows, running, watcher
+from tests.kits.watching import NOON, Killed, Mortal, Told, ended, given, rows, running, watcher
 from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey

@@ -9,7 +9,8 @@ import pytest
 from bench.flowbench import NORMAL
 from bench.flowbench import stream as flowbench
 
-from tests.cli.conftest import Tocsin, tocsin
+from tests.kits.command_line import Tocsin
+from tests.kits.mining_jobs import NOW, mining_jobs
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import conform, key_text
 from tocsin.core.verdict import SEEN_FROM
@@ -19,48 +20,12 @@ from tocsin.store.jobs import load as stored_jobs
 from tocsin.workload.execution.models import FILE, FittedExecution, load_execution
 from tocsin.workload.execution.training import due, execution_labels, in_window, train_execution
 
-__all__ = ["tocsin"]
-
 DAY = 86400
-NOW = 1_790_000_000
-
-
-def stream(rows: int = 800, days: float = 5.0, seed: int = 1) -> tuple[pl.DataFrame, pl.Series]:
-    """Jobs that ended one after another up to now. The miners among them, one in five, draw 300 W a node, not 150."""
-    random = np.random.default_rng(seed)
-    mining = random.random(rows) < 0.2
-    nodes = random.integers(1, 5, rows)
-    elapsed = random.integers(100, 9000, rows)
-    watts = nodes * random.normal(np.where(mining, 300.0, 150.0), 25.0)
-    end = NOW - 60 - np.sort(random.integers(0, int(days * DAY) - 200, rows))[::-1]
-    jobs = pl.DataFrame(
-        {
-            "cluster": "lab",
-            "job_id": np.arange(rows),
-            "user": [f"user{number % 7}" for number in range(rows)],
-            "uid": np.where(
-                mining, 4711, 1000
-            ),  # a model that looked at people would be right for a wrong reason
-            "submit": end - elapsed - 30,
-            "start": end - elapsed,
-            "end": end,
-            "known_at": end + 60,
-            "elapsed": elapsed,
-            "time_limit": 10_000,
-            "alloc_nodes": nodes,
-            "alloc_cpus": nodes * 48,
-            "req_nodes": nodes,
-            "power": watts,
-            "energy": watts * elapsed,
-            "exit_code": 0,
-        }
-    )
-    return conform(jobs), pl.Series(mining)
 
 
 @pytest.fixture(scope="module")
 def trained() -> FittedExecution:
-    jobs, mining = stream()
+    jobs, mining = mining_jobs()
     return train_execution(jobs, {"cryptomining": mining}, now=NOW)
 
 
@@ -69,7 +34,7 @@ def operations(model: FittedExecution, jobs: pl.DataFrame) -> list[float]:
 
 
 def test_an_operation_that_draws_more_power_is_seen_in_jobs_never_met(trained: FittedExecution) -> None:
-    jobs, mining = stream(seed=2)
+    jobs, mining = mining_jobs(seed=2)
     seen = np.array(operations(trained, jobs)) >= SEEN_FROM
     assert len(seen) == jobs.height
     assert (seen == mining.to_numpy()).mean() > 0.97
@@ -87,7 +52,7 @@ def test_people_are_never_looked_at_and_every_feature_is_kept_or_has_a_reason(
 
 
 def test_a_feature_that_says_nothing_and_one_that_says_the_same_again_are_dropped_with_the_reason() -> None:
-    jobs, mining = stream()
+    jobs, mining = mining_jobs()
     alternating = pl.Series([0.0, 1.0] * 200 + [0.0, 1.0] * 200)
     own = jobs.with_columns(
         power=pl.Series(mining).cast(pl.Float64) * 100 + pl.int_range(pl.len()) % 7,
@@ -103,7 +68,7 @@ def test_a_feature_that_says_nothing_and_one_that_says_the_same_again_are_droppe
 
 
 def test_a_sites_own_counter_is_taken_from_its_column() -> None:
-    jobs, mining = stream()
+    jobs, mining = mining_jobs()
     dark = jobs.with_columns(power=None, energy=None, packets=pl.Series(np.where(mining, 900.0, 10.0)))
     model = train_execution(dark, {"cryptomining": mining}, now=NOW)
     assert "packets" in model.operations["cryptomining"].features
@@ -113,7 +78,7 @@ def test_a_sites_own_counter_is_taken_from_its_column() -> None:
 
 
 def test_what_is_missing_is_said_and_never_invented(trained: FittedExecution) -> None:
-    jobs, _ = stream(rows=20)
+    jobs, _ = mining_jobs(rows=20)
     assert trained.missing(jobs) == [None] * 20
     no_energy = jobs.with_columns(energy=pl.lit(None, pl.Float64))
     assert all(answer is not None for answer in trained.screen(no_energy))
@@ -137,7 +102,7 @@ def test_what_is_missing_is_said_and_never_invented(trained: FittedExecution) ->
 def test_the_same_seed_gives_the_same_files_and_what_was_saved_answers_alike(
     trained: FittedExecution, tmp_path: Path
 ) -> None:
-    jobs, mining = stream()
+    jobs, mining = mining_jobs()
     again = train_execution(jobs, {"cryptomining": mining}, now=NOW)
     folders = [tmp_path / name for name in ("one", "two")]
     for folder, model in zip(folders, (trained, again), strict=True):
@@ -145,7 +110,7 @@ def test_the_same_seed_gives_the_same_files_and_what_was_saved_answers_alike(
         model.save(folder)
     files = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders]
     assert files[0] == files[1]
-    asked, _ = stream(seed=3)
+    asked, _ = mining_jobs(seed=3)
     loaded = load_execution(folders[0])
     assert loaded.screen(asked) == trained.screen(asked)
     assert loaded.missing(asked) == trained.missing(asked)
@@ -179,7 +144,7 @@ def test_the_registry_keeps_it_as_the_workload_model_of_the_end(
 
 
 def test_only_jobs_of_the_last_days_that_were_known_train() -> None:
-    jobs, mining = stream(days=10)
+    jobs, mining = mining_jobs(days=10)
     model = train_execution(jobs, {"cryptomining": mining}, now=NOW, alpha_days=5)
     assert model.rows == jobs.filter(pl.col("end") > NOW - 5 * DAY).height
     # What became known later, or was stopped by us, changes nothing.
@@ -197,7 +162,7 @@ def test_only_jobs_of_the_last_days_that_were_known_train() -> None:
 
 
 def test_labels_of_one_kind_are_told_and_the_other_operations_still_learned() -> None:
-    jobs, mining = stream()
+    jobs, mining = mining_jobs()
     nothing = pl.Series([False] * jobs.height)
     with pytest.raises(
         ModelError, match=r'0 of the 800 jobs with a label in the window are "ai"; .* longer window'
@@ -209,7 +174,7 @@ def test_labels_of_one_kind_are_told_and_the_other_operations_still_learned() ->
 
 
 def test_an_empty_window_is_told_with_the_last_job_and_the_next_step() -> None:
-    jobs, mining = stream()
+    jobs, mining = mining_jobs()
     with pytest.raises(
         ModelError,
         match=r"no job ended in the 5 days before .*the last known one ended at 2026-.*import newer jobs",
@@ -224,7 +189,7 @@ def test_an_empty_window_is_told_with_the_last_job_and_the_next_step() -> None:
 
 
 def test_without_any_counter_that_tells_the_training_says_what_to_gather() -> None:
-    jobs, mining = stream()
+    jobs, mining = mining_jobs()
     bare = conform(jobs.select("cluster", "job_id", "submit", "end", "known_at", "alloc_nodes"))
     with pytest.raises(
         ModelError, match='no counter of the 800 jobs tells "cryptomining" from the rest; let accounting'
@@ -233,7 +198,7 @@ def test_without_any_counter_that_tells_the_training_says_what_to_gather() -> No
 
 
 def test_labels_are_the_answers_at_submission_and_people_overrule_them() -> None:
-    jobs, _ = stream(rows=4)
+    jobs, _ = mining_jobs(rows=4)
     one, two, three, four = jobs.select(key_text()).to_series()
     said = {one: {"ai": 0.9, "cyber": 0.1}, two: {"ai": 0.2}, three: {"ai": SEEN_FROM}}
     labels = execution_labels(jobs, said, {two: {"ai": True}, three: {"ai": False}})
@@ -243,7 +208,7 @@ def test_labels_are_the_answers_at_submission_and_people_overrule_them() -> None
 
 
 def test_a_task_is_what_its_array_is_unless_it_is_known_better() -> None:
-    jobs, _ = stream(rows=3)
+    jobs, _ = mining_jobs(rows=3)
     tasks = jobs.with_columns(job_id=pl.lit(7), submit=pl.lit(NOW), task=pl.Series([1, 2, 3]))
     array, task = (f"{jobs['cluster'][0]}:{name}@{NOW}" for name in ("7", "7_2"))
     labels = execution_labels(tasks, {array: {"ai": 0.9}}, {task: {"ai": False}})
@@ -258,7 +223,7 @@ def test_a_model_is_due_after_beta_days() -> None:
 
 
 def test_odd_numbers_neither_stop_a_training_nor_an_answer() -> None:
-    jobs, mining = stream()
+    jobs, mining = mining_jobs()
     places = pl.int_range(pl.len())
     odd = jobs.with_columns(
         power=pl.when(places % 50 == 0)
@@ -275,7 +240,7 @@ def test_odd_numbers_neither_stop_a_training_nor_an_answer() -> None:
 
 
 def test_f_data_comes_in_with_one_command_and_trains(tocsin: Tocsin, tmp_path: Path) -> None:
-    jobs, mining = stream(rows=400)
+    jobs, mining = mining_jobs(rows=400)
     instant = {name: pl.from_epoch(column).dt.convert_time_zone("Asia/Tokyo") for name, column in
                (("adt", "submit"), ("sdt", "start"), ("edt", "end"))}  # fmt: skip
     table = jobs.select(

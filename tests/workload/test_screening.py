@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.kits.scripts import CRACK, FOAM, MINE, TRAIN, labelled_scripts
 from tocsin.core.errors import InputError, ModelError
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import SEEN_FROM
@@ -22,11 +23,6 @@ from tocsin.workload.own_examples import read_examples
 from tocsin.workload.rules import read_rules
 from tocsin.workload.screening import BUILTIN, Screener, builtin, load_screener
 from tocsin.workload.teaching import Teaching, operation_card, teach
-
-TRAIN = "#!/bin/bash\n#SBATCH --gres=gpu:4\nmodule load cuda\nsource activate torch\n\nsrun python train.py --epochs 90 --batch-size 256 --model resnet50\n"
-FOAM = "#!/bin/bash\n#SBATCH -n 64\nmodule load openfoam\nblockMesh\ndecomposePar\nmpirun -np 64 simpleFoam -parallel\n"
-MINE = "#!/bin/bash\n#SBATCH -n 1\ncd /tmp\n./xmrig -o pool.supportxmr.com:3333 -u $WALLET -p x -k --donate-level 1\n"
-CRACK = "#!/bin/bash\nmodule load cuda\nhashcat -m 1000 -a 0 hashes.txt rockyou.txt -r best64.rule\n"
 
 
 @pytest.fixture(scope="module")
@@ -208,24 +204,12 @@ def test_the_shipped_weights_are_sound() -> None:
     assert {figure.name.partition(":")[0] for figure in card.figures} == {"ai", "cryptomining", "cyber"}
 
 
-def examples(folder: Path) -> Path:
-    for name, lines in (
-        ("yes", "blender -b scene{}.blend -o frames -f {}"),
-        ("no", "./solver --input case{}.dat -n {}"),
-    ):
-        (folder / name).mkdir(parents=True)
-        for number in range(20):
-            text = f"#!/bin/bash\nmodule load gcc\n{lines.format(number, number * 7)}\n"
-            (folder / name / f"{number}.sh").write_text(text)
-    return folder
-
-
 def taught_by(screener: Screener, name: str, folder: Path) -> Teaching:
     return teach(screener, name, read_examples(name, folder))
 
 
 def test_a_site_teaches_its_own_operation(tmp_path: Path, screener: Screener) -> None:
-    teaching = taught_by(screener, "rendering", examples(tmp_path / "data"))
+    teaching = taught_by(screener, "rendering", labelled_scripts(tmp_path / "data"))
     assert (teaching.now, teaching.before, teaching.worthy) == ((20, 20), None, True)
     taught = teaching.screener
     film, other = taught.screen(["module load gcc\nblender -b film.blend -f 1\n", "./solver --input x.dat\n"])
@@ -333,7 +317,7 @@ def test_the_detector_hears_a_jobs_name_and_its_gpus(screener: Screener) -> None
 
 
 def test_what_a_site_taught_goes_into_the_registry(tmp_path: Path, screener: Screener) -> None:
-    teaching = taught_by(screener, "rendering", examples(tmp_path / "data"))
+    teaching = taught_by(screener, "rendering", labelled_scripts(tmp_path / "data"))
     card = operation_card(teaching.screener, "rendering", created=0, data="examples", teaching=teaching)
     assert card.rows == 40
     registry = Registry(tmp_path / "models", builtin=BUILTIN.parent)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kits.scripts import mutated
 from tocsin.workload.signs.look import look, signs
 from tocsin.workload.signs.unpack import MOST_DEPTH, unpacked
 
@@ -183,28 +184,6 @@ def test_none_of_the_public_innocent_scripts_has_a_sign(data: Path) -> None:
         texts = [json.loads(line)["text"] for number, line in enumerate(file) if number % 10 == 0]
     found = [sign for text in texts for sign in signs(text) if sign.operation]
     assert len(found) <= 1, found
-
-
-def mutated(text: str, chance: random.Random) -> str:
-    """The text with parts cut out, doubled, exchanged for others or for noise."""
-    for _ in range(chance.randrange(1, 6)):
-        at, to = sorted(chance.randrange(len(text) + 1) for _ in range(2))
-        kind = chance.randrange(5)
-        if kind == 0:
-            text = text[:at] + text[to:]
-        elif kind == 1:
-            text = text[:to] + text[at:to] + text[to:]
-        elif kind == 2:
-            text = text[:at] + "".join(chr(chance.randrange(0x2FF)) for _ in range(20)) + text[at:]
-        elif kind == 3:
-            text = text.replace("\n", chance.choice(["", "\r\n", "\0", "\\\n"]), chance.randrange(9))
-        else:
-            text = (
-                text[:at]
-                + chance.choice(["$(", "`", '"', "'", "\\", "<<EOF\n", "\udcff", "=" * 50])
-                + text[at:]
-            )
-    return text[:50_000]
 
 
 def test_mutated_scripts_are_taken(data: Path) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workload.test_screening import CRACK, FOAM, MINE, TRAIN, examples, taught_by
+from tests.kits.scripts import CRACK, FOAM, MINE, TRAIN, labelled_scripts
+from tests.workload.test_screening import taught_by
 from tocsin.core.errors import InputError
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.workload.own_examples import read_examples
@@ -106,7 +107,7 @@ def test_what_is_no_text_is_counted_and_not_learned_from(tmp_path: Path) -> None
 def test_an_operation_that_is_taught_again_takes_the_old_ones_place(
     tmp_path: Path, shipped: Screener
 ) -> None:
-    taught = taught_by(shipped, "cyber", examples(tmp_path)).screener
+    taught = taught_by(shipped, "cyber", labelled_scripts(tmp_path)).screener
     assert sorted(taught.operations) == ["ai", "cryptomining", "cyber"]
     assert taught.screen(["blender -b film.blend -f 1\n"])[0].operations["cyber"] >= SEEN_FROM
 

@@ -1,9 +1,9 @@
 """A log of jobs with habits: what one user's jobs do can be learned from the log itself."""
 
-__all__ = ["habits"]
+__all__ = ["swf_log"]
 
 
-def habits(jobs: int = 800, *, failing: bool = True) -> str:
+def swf_log(jobs: int = 800, *, failing: bool = True) -> str:
     """SWF, a job every ten minutes: of seven users, the third one's jobs fail, the fifth one's every other half day."""
     lines = ["; UnixStartTime: 1000000000"]
     for number in range(1, jobs + 1):

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "fixtures" / "slurm"
+FOLDER = Path(__file__).parents[1] / "sources" / "fixtures" / "slurm"
 RELEASES = {
     "v0.0.36": "22.05",
     "v0.0.37": "22.05",
