@@ -17,7 +17,7 @@ from tocsin.history.replay import Replay
 from tocsin.store.database import open_store
 from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
-from tocsin.store.scriptfiles import keep_script
+from tocsin.store.scriptfiles import save_script
 from tocsin.workload.execution.training import train_execution
 
 FILM = "#!/bin/bash\nmodule load gcc\nblender -b film.blend -f 1\n"
@@ -38,7 +38,7 @@ def test_a_confirmed_and_a_dismissed_case_change_the_model(tocsin: Tocsin, tmp_p
     assert min(before) >= SEEN_FROM
     home = Home(tmp_path / "home")
     with open_store(home.url) as store:
-        kept = [keep_script(home.scripts, text) for text in (FILM, GAMES)]
+        kept = [save_script(home.scripts, text) for text in (FILM, GAMES)]
         upsert(
             store,
             frame(*({"job_id": n, "user": f"u{n}", "script": digest} for n, digest in enumerate(kept, 1))),

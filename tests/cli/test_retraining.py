@@ -17,7 +17,7 @@ from tocsin.models.registry import Registry
 from tocsin.store.database import open_store
 from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
-from tocsin.store.scriptfiles import keep_script
+from tocsin.store.scriptfiles import save_script
 
 __all__ = ["by_signs"]
 
@@ -31,7 +31,7 @@ MINER = "#!/bin/bash\n./gcc -o stratum+tcp://any.example:3333 -u me &\n"
 def home(tmp_path: Path) -> Home:
     """Jobs that ended within the last day; the miners, one in three, draw more power."""
     made = Home(tmp_path / "home").prepare()
-    digests = [keep_script(made.scripts, "srun ./a.out\n"), keep_script(made.scripts, MINER)]
+    digests = [save_script(made.scripts, "srun ./a.out\n"), save_script(made.scripts, MINER)]
     now = int(time.time())
     rows = [
         {
@@ -105,7 +105,7 @@ def test_one_that_cannot_learn_says_so_and_is_not_tried_every_minute(
 ) -> None:
     tocsin("screen")
     now = int(time.time())
-    plain = {"script": keep_script(home.scripts, "srun ./a.out\n"), "outcome": "completed", "energy": 5.0}
+    plain = {"script": save_script(home.scripts, "srun ./a.out\n"), "outcome": "completed", "energy": 5.0}
     times = {"submit": now - 500, "start": now - 400, "end": now - 300, "known_at": now - 240}
     with open_store(home.url) as store:
         upsert(store, frame(*({"job_id": 1000 + n, **plain, **times} for n in range(20))))

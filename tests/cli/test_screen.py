@@ -19,7 +19,7 @@ from tocsin.core.verdict import Level, Screening, Verdict, Workload
 from tocsin.store.database import open_store
 from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
-from tocsin.store.scriptfiles import keep_script
+from tocsin.store.scriptfiles import save_script
 
 __all__ = ["by_signs"]
 
@@ -32,7 +32,7 @@ MINER = "#!/bin/bash\n./gcc -o stratum+tcp://any.example:3333 -u me &\n"
 def home(tmp_path: Path) -> Home:
     """Three jobs: a miner, a plain one, and one whose script is gone."""
     made = Home(tmp_path / "home").prepare()
-    digests = [keep_script(made.scripts, MINER), keep_script(made.scripts, "srun ./a.out\n"), "0" * 64]
+    digests = [save_script(made.scripts, MINER), save_script(made.scripts, "srun ./a.out\n"), "0" * 64]
     with open_store(made.url) as store:
         upsert(store, frame(*({"job_id": n + 1, "user": "ann", "script": d} for n, d in enumerate(digests))))
     return made
@@ -47,7 +47,7 @@ def test_new_jobs_are_screened_once(tocsin: Tocsin, home: Home) -> None:
     again = tocsin("screen", "--all")
     assert (again.out, again.err) == ("", "0 jobs screened, 0 rogue\n")
     with open_store(home.url) as store:
-        upsert(store, frame({"job_id": 9, "submit": SUBMIT + 9, "script": keep_script(home.scripts, MINER)}))
+        upsert(store, frame({"job_id": 9, "submit": SUBMIT + 9, "script": save_script(home.scripts, MINER)}))
     [verdict] = [json.loads(line) for line in tocsin("screen", "--json").out.splitlines()]
     assert (verdict["job"], verdict["rogue"]["rogue"]) == (f"lab:9@{SUBMIT + 9}", True)
 
@@ -189,7 +189,7 @@ def test_the_tasks_of_an_array_are_one_line_and_each_keeps_its_verdict(tocsin: T
     tocsin("screen")
     tasks = 600  # more than are judged at a time
     with open_store(home.url) as store:
-        script = keep_script(home.scripts, MINER)
+        script = save_script(home.scripts, MINER)
         jobs = [{"job_id": 7, "task": n, "user": "ann", "script": script} for n in range(tasks)]
         upsert(store, frame(*jobs, {"job_id": 8, "user": "ann", "script": script}))
     said = tocsin("screen")
@@ -203,7 +203,7 @@ def test_the_tasks_of_an_array_are_one_line_and_each_keeps_its_verdict(tocsin: T
 
 
 def test_a_hint_of_stolen_credentials_is_in_the_line_of_a_miner(tocsin: Tocsin, home: Home) -> None:
-    plain, miner = (keep_script(home.scripts, text) for text in ("srun ./a.out\n", MINER))
+    plain, miner = (save_script(home.scripts, text) for text in ("srun ./a.out\n", MINER))
     before = [{"job_id": 100 + n, "user": "eve", "script": plain, "submit": SUBMIT} for n in range(20)]
     now = {"job_id": 200, "user": "eve", "script": miner, "submit": SUBMIT + 3 * 86_400}
     with open_store(home.url) as store:

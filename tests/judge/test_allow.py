@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tocsin.core.errors import SettingsError
 from tocsin.judge.allow import DEFAULTS, AllowBook, AllowList
 from tocsin.judge.allow_file import parse
-from tocsin.store.allow import Default, Grant, Kind, add, set_default
+from tocsin.store.allow import AllowEntry, DefaultRule, SubjectKind, add, set_default
 from tocsin.store.database import Store, open_store
 from tocsin.store.home import Home
 
@@ -131,7 +131,7 @@ def test_the_last_year_of_the_calendar_means_for_ever(until: str) -> None:
 def test_a_mark_before_the_first_letter_is_no_letter(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "marked.toml"
     file.write_text("[default]\nai = 'never'\n", "utf-8-sig")
-    assert AllowBook(store, file).current().default("ai") is Default.NEVER
+    assert AllowBook(store, file).current().default("ai") is DefaultRule.NEVER
 
 
 @pytest.mark.parametrize("text", BROKEN)
@@ -154,7 +154,7 @@ def test_the_last_good_list_stays_in_force(store: Store, file: Path, tmp_path: P
     assert "line 13: operation is 3; it must be text; the last good one stays in force" in sentence
     # A new process knows it, too.
     again = AllowBook(store, file, kept=tmp_path / "kept.toml", say=said.append)
-    assert again.current().default("ai") is Default.LISTED
+    assert again.current().default("ai") is DefaultRule.LISTED
     file.write_text(GOOD.replace("physics", "biology"))
     assert not book.current().ruling("ai", job()).allowed
 
@@ -164,7 +164,7 @@ def test_without_a_good_one_the_built_in_rules_hold_and_that_is_said_once(
 ) -> None:
     said: list[str] = []
     book = AllowBook(store, tmp_path / "not-there.toml", kept=tmp_path / "kept.toml", say=said.append)
-    add(store, Grant(operation="cyber", kind=Kind.USER, name="bob"), at=1)
+    add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="bob"), at=1)
     for _ in range(3):
         rules = book.current()
         assert {name: rules.default(name) for name in DEFAULTS} == DEFAULTS
@@ -175,7 +175,7 @@ def test_without_a_good_one_the_built_in_rules_hold_and_that_is_said_once(
     assert "the built-in rules hold" in sentence
     assert book.trouble == sentence
     (tmp_path / "not-there.toml").write_text(GOOD)
-    assert book.current().default("ai") is Default.LISTED
+    assert book.current().default("ai") is DefaultRule.LISTED
     assert book.trouble is None
 
 
@@ -183,22 +183,22 @@ def test_an_operation_that_the_site_has_taught_meanwhile_is_known(store: Store, 
     file.write_text('[default]\nrendering = "never"\n')
     names = {"ai"}
     book = AllowBook(store, file, operations=lambda: names)
-    assert book.current().default("rendering") is Default.LISTED
+    assert book.current().default("rendering") is DefaultRule.LISTED
     names.add("rendering")
-    assert book.current().default("rendering") is Default.NEVER
+    assert book.current().default("rendering") is DefaultRule.NEVER
 
 
 def test_a_rule_of_an_operation_that_is_gone_stays_in_force(store: Store, file: Path, tmp_path: Path) -> None:
     file.write_text('[default]\nrendering = "never"\ncyber = "never"\n')
     AllowBook(store, file, kept=tmp_path / "kept.toml", operations=lambda: {"cyber", "rendering"}).current()
     later = AllowBook(store, file, kept=tmp_path / "kept.toml", operations=lambda: {"cyber"})
-    assert later.current().default("cyber") is Default.NEVER
+    assert later.current().default("cyber") is DefaultRule.NEVER
 
 
 def test_a_file_that_everybody_may_write_to_is_refused(store: Store, file: Path) -> None:
     file.chmod(0o666)
     book = AllowBook(store, file)
-    assert book.current().default("ai") is Default.ALLOWED
+    assert book.current().default("ai") is DefaultRule.ALLOWED
     assert "run: chmod o-w" in str(book.trouble)
 
 
@@ -211,11 +211,11 @@ def test_a_file_with_bad_bytes_is_refused_with_its_line(store: Store, file: Path
 
 def test_the_store_adds_to_the_file_and_the_file_decides_the_rule(store: Store, file: Path) -> None:
     book = AllowBook(store, file)
-    set_default(store, "ai", Default.NEVER, at=1, who="ada")
-    set_default(store, "chess", Default.ALLOWED, at=1, who="ada")
-    add(store, Grant(operation="ai", kind=Kind.USER, name="bob"), at=1)
+    set_default(store, "ai", DefaultRule.NEVER, at=1, who="ada")
+    set_default(store, "chess", DefaultRule.ALLOWED, at=1, who="ada")
+    add(store, AllowEntry(operation="ai", kind=SubjectKind.USER, name="bob"), at=1)
     current = book.current()
-    assert (current.default("ai"), current.default("chess")) == (Default.LISTED, Default.ALLOWED)
+    assert (current.default("ai"), current.default("chess")) == (DefaultRule.LISTED, DefaultRule.ALLOWED)
     assert current.ruling("ai", job(user="bob", account="x")).allowed
 
 

@@ -25,11 +25,11 @@ from tocsin.judge.judge import Judge, Model, Seat
 from tocsin.judge.policy import ROGUE_CASES
 from tocsin.judge.rogue import RogueBook
 from tocsin.judge.verdict_log import VerdictLog
-from tocsin.store.allow import Grant, Kind, add, remove
+from tocsin.store.allow import AllowEntry, SubjectKind, add, remove
 from tocsin.store.cases import Status, list_cases
 from tocsin.store.database import Store, open_store
 from tocsin.store.home import Home
-from tocsin.store.scriptfiles import keep_script
+from tocsin.store.scriptfiles import save_script
 from tocsin.store.verdicts import StoredVerdict, record
 
 
@@ -101,7 +101,9 @@ def test_a_miner_is_rogue_with_rule_evidence_and_case(store: Store) -> None:
 def test_what_may_run_is_no_rogue_and_says_by_which_rule(store: Store) -> None:
     add(
         store,
-        Grant(operation="cyber", kind=Kind.ACCOUNT, name="chem", reason="audit", granted_by="ada"),
+        AllowEntry(
+            operation="cyber", kind=SubjectKind.ACCOUNT, name="chem", reason="audit", granted_by="ada"
+        ),
         at=1,
     )
     verdict = judged(store, cyber=0.9, ai=0.7)
@@ -137,7 +139,7 @@ def test_what_it_did_corrects_what_its_script_said(
 
 
 def test_who_is_listed_is_not_warned_of(store: Store) -> None:
-    add(store, Grant(operation="cyber", kind=Kind.USER, name="ann"), at=1)
+    add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann"), at=1)
     [verdict] = warning(store, cyber=0.9).assess(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
     assert verdict.level is Level.OK
     [finding] = verdict.findings
@@ -313,7 +315,7 @@ def test_an_explanation_tells_the_rule_of_its_time_and_what_is_said_today(store:
     record(store, [stored(then)])
     again = explained(store)
     assert (again.rogue, again.level, again.findings) == (then.rogue, then.level, then.findings)
-    add(store, Grant(operation="cyber", kind=Kind.USER, name="ann", reason="audit"), at=1)
+    add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann", reason="audit"), at=1)
     assert judged(store, cyber=0.9).level is Level.OK
     now = explained(store)
     assert (now.level, now.rogue) == (Level.CRITICAL, then.rogue)
@@ -327,7 +329,7 @@ def test_an_explanation_tells_the_rule_of_its_time_and_what_is_said_today(store:
 
 
 def test_an_explanation_is_as_silent_as_the_verdict_was(store: Store) -> None:
-    add(store, Grant(operation="cyber", kind=Kind.USER, name="ann", until=NOON + 9), at=1)
+    add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann", until=NOON + 9), at=1)
     record(store, [stored(judged(store, cyber=0.9))])
     remove(store, 1, at=2, who="ada")
     assert judged(store, cyber=0.9).level is Level.CRITICAL
@@ -342,7 +344,7 @@ def test_an_explanation_is_as_silent_as_the_verdict_was(store: Store) -> None:
 
 def test_a_task_is_explained_by_the_verdict_on_its_array(store: Store) -> None:
     record(store, [stored(judged(store, cyber=0.9))])
-    add(store, Grant(operation="cyber", kind=Kind.USER, name="ann"), at=1)
+    add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann"), at=1)
     assert explained(store, job={"task": 4}).level is Level.CRITICAL
     assert explained(store, job={"task": 4, "job_id": 2}).level is Level.OK, "it has no verdict of its time"
 
@@ -358,7 +360,7 @@ def test_a_case_that_was_dismissed_since_is_told_once(store: Store) -> None:
 
 
 def test_answers_are_examples(store: Store, home: Home) -> None:
-    scripts = [keep_script(home.scripts, f"./miner {n}\n") for n in range(3)]
+    scripts = [save_script(home.scripts, f"./miner {n}\n") for n in range(3)]
     for number, script in enumerate(scripts):
         jobs = frame({"job_id": number, "user": f"u{number}", "script": script})
         judge(store, Workload(submission=look(cryptomining=0.9))).assess(

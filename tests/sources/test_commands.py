@@ -1,4 +1,4 @@
-"""Commands run without a shell, within a time, and fail in sentences."""
+"""Commands run without a shell, within a time, and fail in warning_texts."""
 
 import os
 import select
@@ -71,6 +71,6 @@ def test_a_reader_that_stops_ends_the_command() -> None:
 
 
 def test_more_than_can_be_held_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(commands, "MAX_BYTES", 2**20)
     with pytest.raises(ClusterError, match="printed more than 1 MiB"):
         run([PYTHON, "-c", "print('x' * 3_000_000)"], timeout=30)

@@ -97,7 +97,7 @@ def test_a_line_that_is_too_long_is_skipped_counted_and_never_held(tmp_path: Pat
 def test_a_long_line_inside_a_block_is_skipped_too(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"a\n" + b"y" * 60 + b"\nb\n" + b"z" * 51 + b"\n" + b"c" * 50)
-    file = opened(path, longest=50)
+    file = opened(path, max_line=50)
     assert lines_of(file) == [b"a", b"", b"b", b"", b"c" * 50]
     assert file.rejects.lines == {"line longer than 50 bytes": [2, 4]}
 

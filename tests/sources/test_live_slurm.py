@@ -15,8 +15,8 @@ from tocsin.sources.rest import SlurmRest
 from tocsin.sources.rest_accounting import RestAccounting
 from tocsin.sources.rest_token import ScontrolToken, TokenFile
 from tocsin.sources.sacct import SacctLive
+from tocsin.sources.sacct_json import SacctJsonLive
 from tocsin.sources.slurm_cluster import SlurmCluster
-from tocsin.sources.slurm_json import SacctJsonLive
 
 if TYPE_CHECKING:
     from tocsin.core.intake import JobSource

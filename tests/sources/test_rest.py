@@ -94,11 +94,11 @@ def test_queue_and_accounting_of_each_version_are_read(version: str) -> None:
     server = Server(version)
     rest, rejects = rest_to(server), Rejects()
     queue = rest.queue()
-    accounted = rest.accounting(1794700000, 1794800000, rejects=rejects)
+    accounting_job = rest.accounting(1794700000, 1794800000, rejects=rejects)
     assert queue.height == len(recordings.reply("slurm", version, "jobs")["jobs"])
-    assert accounted.height == len(recordings.reply("slurmdb", version, "jobs")["jobs"])
+    assert accounting_job.height == len(recordings.reply("slurmdb", version, "jobs")["jobs"])
     assert set(queue["request_final"]) == {False}
-    assert set(accounted["request_final"]) == {True}
+    assert set(accounting_job["request_final"]) == {True}
     assert rejects.total == 0
     assert rest.notes == []
     query = dict(server.asked[-1].url.params)
@@ -168,7 +168,7 @@ def test_one_dump_at_a_time() -> None:
     assert heights == [5] * 8
 
 
-# --- patience --------------------------------------------------------------------------------------
+# --- retry_seconds --------------------------------------------------------------------------------------
 
 
 def test_what_may_pass_is_tried_again_with_growing_waits() -> None:
@@ -177,7 +177,7 @@ def test_what_may_pass_is_tried_again_with_growing_waits() -> None:
     down = json.dumps({"errors": [{"error": "Unspecified error", "error_number": -1}]}).encode()
     answers = [(503, b""), httpx2.ConnectError("refused"), (500, down), good]
     rest = rest_to(
-        Server("v0.0.42", answers={"/slurm/v0.0.42/jobs": answers}), sleep=waits.append, chance=lambda: 1.0
+        Server("v0.0.42", answers={"/slurm/v0.0.42/jobs": answers}), sleep=waits.append, jitter=lambda: 1.0
     )
     assert rest.queue().height == 5
     assert waits == [0.5, 1.0, 2.0]
@@ -192,7 +192,7 @@ def test_patience_ends() -> None:
         rest.queue()
     assert len(waits) == 2
     clock = iter(range(0, 1000, 40))
-    late = rest_to(Server(answers={"/openapi/v3": [(503, b"")]}), now=lambda: next(clock), patience=60)
+    late = rest_to(Server(answers={"/openapi/v3": [(503, b"")]}), now=lambda: next(clock), retry_seconds=60)
     with pytest.raises(ClusterError, match="HTTP 503"):
         late.served("slurm")
     assert next(clock) <= 400

@@ -546,6 +546,7 @@ def test_bad_records_are_counted_by_reason_with_their_lines_and_good_ones_kept(t
 words = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="|"), max_size=8)
 
 
+@settings(deadline=None)
 @given(
     data=st.binary(max_size=200)
     | st.lists(
@@ -581,7 +582,7 @@ sacct_jobs = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50)
+@settings(deadline=None, max_examples=50)
 @given(
     jobs=st.lists(sacct_jobs, min_size=1, max_size=15),
     zone=st.sampled_from(["UTC", "Asia/Tokyo"]),

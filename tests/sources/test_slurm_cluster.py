@@ -12,7 +12,7 @@ from tocsin.core.frames import SCHEMA
 from tocsin.core.ids import JobKey
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.slurm_cluster import SlurmCluster
-from tocsin.sources.slurm_queue import FIELDS, queue_command, read_queue, separators
+from tocsin.sources.squeue import FIELDS, queue_command, read_queue, separators
 
 if TYPE_CHECKING:
     from tocsin.core.ports import Cluster

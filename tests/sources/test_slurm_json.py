@@ -15,20 +15,20 @@ from tocsin.core.errors import ClusterError, SourceError
 from tocsin.core.frames import SCHEMA
 from tocsin.core.intake import Rejects
 from tocsin.core.units import UNLIMITED
-from tocsin.sources import slurm_json
+from tocsin.sources import sacct_json
+from tocsin.sources.json_replies import error_in, jobs_frame, notes_on_version, version_of, warning_texts
 from tocsin.sources.json_stream import JsonObject, Member
+from tocsin.sources.json_values import amount, array_text, gpus_in, limit, state_of
 from tocsin.sources.rest_versions import ADAPTERS, adapter_for
 from tocsin.sources.sacct import SacctFile
-from tocsin.sources.slurm_json import SacctJsonFile, SacctJsonLive
-from tocsin.sources.slurm_replies import failure_in, jobs_frame, notes_on_version, sentences, version_of
-from tocsin.sources.slurm_values import amount, array_text, gpus_in, limit, state_of
+from tocsin.sources.sacct_json import SacctJsonFile, SacctJsonLive
 
 KEY = ["cluster", "job_id", "task", "submit"]
 
 
 def jobs_of(family: str, version: str, what: str = "jobs") -> pl.DataFrame:
     adapter, rejects = ADAPTERS[version], Rejects()
-    read = adapter.accounted if family == "slurmdb" else adapter.queued
+    read = adapter.accounting_job if family == "slurmdb" else adapter.queue_job
     records = recordings.reply(family, version, what)["jobs"]
     frame = jobs_frame(records, read, first=1, rejects=rejects, source="rest").drop("_record")
     assert rejects.total == 0
@@ -87,9 +87,9 @@ def test_accounting_and_queue_tell_the_same_keys_times_and_outcomes_of_ended_job
         "req_memory",
         "req_cpus",
     ]
-    accounted, queued = jobs_of("slurmdb", version), jobs_of("slurm", version)
+    accounting_job, queued = jobs_of("slurmdb", version), jobs_of("slurm", version)
     ended = queued.filter(pl.col("outcome").is_not_null()).select(columns)
-    both = accounted.select(columns).join(ended.select(KEY), on=KEY, how="semi", nulls_equal=True)
+    both = accounting_job.select(columns).join(ended.select(KEY), on=KEY, how="semi", nulls_equal=True)
     assert both.height >= 4
     assert both.equals(ended.sort(KEY))
 
@@ -239,14 +239,14 @@ def test_a_newer_version_is_read_by_the_newest_adapter_and_said() -> None:
 
 
 def test_errors_are_sentences_with_their_number_and_nothing_found_is_none() -> None:
-    refused = failure_in(
+    refused = error_in(
         [{"description": "job update failed", "error_number": 2084, "error": "Job has already finished"}]
     )
     assert str(refused) == "Slurm says: job update failed: Job has already finished (error 2084)"
-    assert failure_in([{"error": "Nothing found with query", "error_number": 9003}]) is None
-    assert failure_in([]) is failure_in(None) is None
-    assert isinstance(failure_in([{"error": "Unspecified error", "errno": -1}]), ClusterError)
-    assert sentences([{"description": "old plug-in", "source": "x"}]) == ["Slurm warns: old plug-in"]
+    assert error_in([{"error": "Nothing found with query", "error_number": 9003}]) is None
+    assert error_in([]) is error_in(None) is None
+    assert isinstance(error_in([{"error": "Unspecified error", "errno": -1}]), ClusterError)
+    assert warning_texts([{"description": "old plug-in", "source": "x"}]) == ["Slurm warns: old plug-in"]
 
 
 # --- files -----------------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ def test_errors_in_a_file_are_told_after_its_jobs(tmp_path: Path) -> None:
 def test_an_interrupted_import_goes_on_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurm_json, "BLOCK", 50)
+    monkeypatch.setattr(sacct_json, "BLOCK", 50)
     records = [record(n if n % 20 else None) for n in range(1, 241)]
     file = write(tmp_path / "a.json", jobs=records)
     whole = SacctJsonFile(file)
@@ -422,7 +422,7 @@ def test_hostile_streams_end_in_words_and_not_in_memory() -> None:
         (b'{"jobs": [1 2]}', "no JSON"),
     ):
         stream = JsonObject(
-            [data[at : at + 64] for at in range(0, len(data), 64)], largest=1000 if b"x" in data else 10**7
+            [data[at : at + 64] for at in range(0, len(data), 64)], max_record=1000 if b"x" in data else 10**7
         )
         list(stream.members())
         assert words in (stream.broken or ""), data[:20]
@@ -461,7 +461,7 @@ def test_nothing_in_a_record_raises(data: st.DataObject, version: str, family: s
     }
     spoilt = spoil({**base, "steps": base.get("steps", [])[:1]}, data.draw)
     adapter, rejects = ADAPTERS[version], Rejects()
-    read = adapter.accounted if family == "slurmdb" else adapter.queued
+    read = adapter.accounting_job if family == "slurmdb" else adapter.queue_job
     frame = jobs_frame([spoilt], read, first=1, rejects=rejects, source="rest")
     assert frame.height + rejects.total == 1
     assert frame.drop("_record").schema == SCHEMA
@@ -474,5 +474,5 @@ def test_nothing_in_a_record_raises(data: st.DataObject, version: str, family: s
 @settings(deadline=None, max_examples=60)
 def test_no_record_of_any_shape_raises(version: str, records: list[Any]) -> None:
     rejects = Rejects()
-    frame = jobs_frame(records, ADAPTERS[version].queued, first=1, rejects=rejects, source="rest")
+    frame = jobs_frame(records, ADAPTERS[version].queue_job, first=1, rejects=rejects, source="rest")
     assert frame.height + rejects.total == len(records)

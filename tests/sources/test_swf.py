@@ -196,7 +196,7 @@ jobs_as_numbers = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50)
+@settings(deadline=None, max_examples=50)
 @given(jobs=st.lists(jobs_as_numbers, min_size=1, max_size=20), gap=st.sampled_from([" ", "   ", "\t"]))
 def test_what_is_written_comes_back(
     tmp_path_factory: pytest.TempPathFactory, jobs: list[dict[str, int]], gap: str

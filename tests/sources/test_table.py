@@ -336,7 +336,7 @@ def test_no_bytes_make_it_raise(tmp_path_factory: pytest.TempPathFactory, data: 
 
 
 @given(text=st.text(max_size=100) | st.sampled_from([MAPPING[:n] for n in range(0, len(MAPPING), 7)]))
-@settings(max_examples=60)
+@settings(deadline=None, max_examples=60)
 def test_no_mapping_makes_it_raise(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = write(tmp_path_factory.mktemp("mapping"), text.encode("utf-8", "replace"), "mapping.toml")
     try:
@@ -350,7 +350,7 @@ cells = st.text(
 )
 
 
-@settings(max_examples=50)
+@settings(deadline=None, max_examples=50)
 @given(jobs=st.lists(st.tuples(st.integers(1, 2**32), st.integers(0, 10**6), cells), min_size=1, max_size=20))
 def test_what_is_written_comes_back(
     tmp_path_factory: pytest.TempPathFactory, jobs: list[tuple[int, int, str]]

@@ -5,7 +5,7 @@ import pytest
 from tests.kits.job_frames import SUBMIT, frame
 from tocsin.core.errors import NotFound
 from tocsin.store import audit, jobs, screenings
-from tocsin.store.allow import Default, Grant, Kind, add, grants, remove, set_default
+from tocsin.store.allow import AllowEntry, DefaultRule, SubjectKind, add, entries, remove, set_default
 from tocsin.store.database import Store, open_store
 from tocsin.store.home import Home
 from tocsin.store.migrations import VERSION_TABLE
@@ -13,20 +13,20 @@ from tocsin.store.retention import prune
 from tocsin.store.screenings import Screened
 
 
-def grant(**more: object) -> Grant:
+def grant(**more: object) -> AllowEntry:
     plain = {
         "operation": "cyber",
-        "kind": Kind.ACCOUNT,
+        "kind": SubjectKind.ACCOUNT,
         "name": "sec",
         "reason": "audit",
         "granted_by": "ada",
     }
-    return Grant(**{**plain, **more})  # type: ignore[arg-type]  # as each test says
+    return AllowEntry(**{**plain, **more})  # type: ignore[arg-type]  # as each test says
 
 
 def test_a_permission_is_kept_with_who_gave_it(store: Store) -> None:
     number = add(store, grant(since=10, until=20), at=5)
-    assert grants(store) == [grant(since=10, until=20, origin=f"permission {number}")]
+    assert entries(store) == [grant(since=10, until=20, origin=f"permission {number}")]
     [entry] = audit.read(store)
     assert (entry.who, entry.what, entry.detail["name"]) == ("ada", "allow added", "sec")
 
@@ -34,7 +34,7 @@ def test_a_permission_is_kept_with_who_gave_it(store: Store) -> None:
 def test_a_permission_that_was_taken_back_counts_up_to_then(store: Store) -> None:
     number = add(store, grant(), at=5)
     remove(store, number, at=100, who="bob")
-    [left] = grants(store)
+    [left] = entries(store)
     assert (left.counts(99), left.counts(100)) == (True, False)
     assert [entry.who for entry in audit.read(store)] == ["bob", "ada"]
     with pytest.raises(NotFound, match="taken back already"):
@@ -44,9 +44,9 @@ def test_a_permission_that_was_taken_back_counts_up_to_then(store: Store) -> Non
 
 
 def test_a_new_rule_takes_the_place_of_the_old_one(store: Store) -> None:
-    for at, rule in enumerate((Default.NEVER, Default.ALLOWED)):
+    for at, rule in enumerate((DefaultRule.NEVER, DefaultRule.ALLOWED)):
         set_default(store, "chess", rule, at=at, who="ada")
-    assert [g.name for g in grants(store) if g.until is None] == ["allowed"]
+    assert [g.name for g in entries(store) if g.until is None] == ["allowed"]
 
 
 def screened(job: int, submit: int, user: str = "ann", **operations: float) -> Screened:
@@ -89,5 +89,5 @@ def test_a_store_of_the_first_form_gets_the_new_tables_and_keeps_its_jobs(url: s
             ):
                 connection.exec_driver_sql(statement)
     with open_store(url) as store:
-        assert grants(store) == []
+        assert entries(store) == []
         assert jobs.load(store)["job_id"].to_list() == [7]

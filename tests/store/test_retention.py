@@ -16,7 +16,7 @@ from tocsin.store.database import Store, open_store
 from tocsin.store.home import Home
 from tocsin.store.jobs import Filter, load, upsert
 from tocsin.store.retention import Pruned, backup, prune
-from tocsin.store.scriptfiles import keep_script, read_script
+from tocsin.store.scriptfiles import read_script, save_script
 from tocsin.store.verdicts import StoredVerdict, of_job, record, waiting
 
 OLD = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 10}
@@ -24,7 +24,7 @@ NEW = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 1000}
 
 
 def aged(home: Home, text: str) -> str:
-    name = keep_script(home.scripts, text)
+    name = save_script(home.scripts, text)
     os.utime(home.scripts / name, (SUBMIT, SUBMIT))
     return name
 
@@ -36,7 +36,7 @@ def verdict(job_id: int, task: int | None = None) -> StoredVerdict:
 
 def test_old_jobs_go_with_their_verdicts_and_scripts(store: Store, home: Home) -> None:
     shared, gone = aged(home, "#!/bin/sh\nshared"), aged(home, "#!/bin/sh\ngone")
-    young = keep_script(home.scripts, "#!/bin/sh\njust submitted")
+    young = save_script(home.scripts, "#!/bin/sh\njust submitted")
     upsert(
         store,
         frame(
@@ -76,7 +76,7 @@ def test_an_array_does_not_come_back_as_pending_when_its_tasks_go(store: Store, 
 
 
 def test_a_backup_is_whole_while_others_write(home: Home, tmp_path: Path) -> None:
-    name = keep_script(home.scripts, "#!/bin/sh\n")
+    name = save_script(home.scripts, "#!/bin/sh\n")
     with open_store(home.url) as store:
         upsert(store, many(2000))
         stop = threading.Event()
@@ -131,8 +131,8 @@ def test_without_pg_dump_the_command_is_told(
 
 def test_a_script_is_kept_once_whole_and_by_its_content(home: Home) -> None:
     text = "#!/bin/sh\nécho \udcff\r\n"
-    name = keep_script(home.scripts, text)
-    assert keep_script(home.scripts, text) == name
+    name = save_script(home.scripts, text)
+    assert save_script(home.scripts, text) == name
     assert [path.name for path in home.scripts.iterdir()] == [name]
     assert read_script(home.scripts, name) == text
 

@@ -17,7 +17,7 @@ from tocsin.core.errors import InputError, NotFound
 from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
-    from tocsin.store.allow import Grant
+    from tocsin.store.allow import AllowEntry
 
 __all__ = ["allow"]
 
@@ -62,7 +62,7 @@ def add(
 ) -> None:
     """Let a user, an account or a group run an operation."""
     from tocsin.cli.times import parse_time
-    from tocsin.store.allow import Grant, Kind
+    from tocsin.store.allow import AllowEntry, SubjectKind
     from tocsin.store.allow import add as added
 
     named = {kind: name for kind, name in zip(_KINDS, (user, account, group), strict=True) if name}
@@ -70,9 +70,9 @@ def add(
         raise click.UsageError("name one of --user, --account, --group")
     [(kind, name)] = named.items()
     zone, now = options.zone_of(context, None), int(time.time())
-    grant = Grant(
+    grant = AllowEntry(
         operation=_operation(context, operation),
-        kind=Kind(kind),
+        kind=SubjectKind(kind),
         name=name,
         since=parse_time(since, zone, now) if since else None,
         until=_until(until, zone, now) if until else None,
@@ -103,12 +103,12 @@ def default(context: Context, operation: str, rule: str, reason: str, as_json: b
 
     allowed: everybody may; listed: those who are listed; never: nobody, listed or not.
     """
-    from tocsin.store.allow import Default, set_default
+    from tocsin.store.allow import DefaultRule, set_default
 
     operation = _operation(context, operation)
     with context.store() as store:
         number = set_default(
-            store, operation, Default(rule), at=int(time.time()), who=getpass.getuser(), reason=reason
+            store, operation, DefaultRule(rule), at=int(time.time()), who=getpass.getuser(), reason=reason
         )
         from tocsin.cli.judging import allow_book
 
@@ -228,12 +228,12 @@ def _warn_if_pointless(context: Context, store: Any, operation: str) -> None:
         )
 
 
-def _span(grant: "Grant", zone: tzinfo) -> str:
+def _span(grant: "AllowEntry", zone: tzinfo) -> str:
     shown = _shown(grant, zone)
     return "".join(f" {word} {shown[word]}" for word in ("from", "until") if shown[word])
 
 
-def _shown(grant: "Grant", zone: tzinfo) -> dict[str, str]:
+def _shown(grant: "AllowEntry", zone: tzinfo) -> dict[str, str]:
     return {
         "who": f"{grant.kind} {grant.name}",
         "rule": "may",
@@ -242,7 +242,7 @@ def _shown(grant: "Grant", zone: tzinfo) -> dict[str, str]:
     }
 
 
-def _json(grant: "Grant") -> dict[str, Any]:
+def _json(grant: "AllowEntry") -> dict[str, Any]:
     return {
         "operation": grant.operation,
         str(grant.kind): grant.name,

@@ -73,7 +73,7 @@ def accounting_source(
     """Accounting of [since, until); without `since`, from where the last import of this cluster ended."""
     from tocsin.sources.rest_accounting import RestAccounting
     from tocsin.sources.sacct import SacctLive
-    from tocsin.store.importing import reached
+    from tocsin.store.importing import furthest_position
 
     name, cluster = cluster_named(context, name)
     if cluster.slurm_conf:
@@ -81,7 +81,7 @@ def accounting_source(
     if since is None:
         kind = f"rest:{cluster.rest_url}:{name}:" if cluster.rest_url else f"sacct-live:{name or ''}:"
         with context.store() as store:
-            last = reached(store, kind)
+            last = furthest_position(store, kind)
         since = last - OVERLAP if last else until - FIRST_DAYS * 86400
     if cluster.rest_url:
         with rest_client(cluster) as rest:

@@ -28,7 +28,7 @@ def demo(context: Context, seed: int, days: int, as_json: bool) -> None:
     from tocsin.demo.cluster import DemoCluster
     from tocsin.store.importing import run_import
     from tocsin.store.jobs import Filter, load
-    from tocsin.store.scriptfiles import keep_script
+    from tocsin.store.scriptfiles import save_script
 
     cluster = DemoCluster(seed=seed, days=days)
     source = cluster.history()
@@ -37,7 +37,7 @@ def demo(context: Context, seed: int, days: int, as_json: bool) -> None:
         with progress("running the demo cluster", source.total, quiet=as_json) as advance:
             summary = run_import(store, source, lag=context.settings.history.lag, progress=advance)
         for _, text in cluster.scripts():
-            keep_script(scripts, text)
+            save_script(scripts, text)
         frame = load(store, Filter(clusters=[cluster.name]))
     report = first_report(frame)
     if as_json:

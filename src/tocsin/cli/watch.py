@@ -131,12 +131,12 @@ class _Hurried:
 def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock]]":
     """The demo cluster at the instant up to which the store knows it."""
     from tocsin.demo.cluster import START, DemoCluster
-    from tocsin.store.importing import reached
+    from tocsin.store.importing import furthest_position
     from tocsin.store.jobs import Filter, load
 
     cluster = DemoCluster()
     last = load(store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
-    at = max(START + 8 * 3600, reached(store, f"watch:{cluster.name}") or 0, *last)
+    at = max(START + 8 * 3600, furthest_position(store, f"watch:{cluster.name}") or 0, *last)
     cluster.clock.advance_to(at)
     yield cluster, _Hurried(cluster, speed, time.monotonic(), at)
 

@@ -10,15 +10,15 @@ from typing import Any
 from tocsin.core.errors import SettingsError
 from tocsin.core.units import format_instant
 from tocsin.judge.allow_file import WHO, parse, read
-from tocsin.store.allow import Default, Grant, Kind, grants
+from tocsin.store.allow import AllowEntry, DefaultRule, SubjectKind, entries
 from tocsin.store.database import Store
 
 __all__ = ["DEFAULTS", "AllowBook", "AllowList", "Ruling"]
 
-DEFAULTS: Mapping[str, Default] = {
-    "ai": Default.ALLOWED,
-    "cryptomining": Default.NEVER,
-    "cyber": Default.LISTED,
+DEFAULTS: Mapping[str, DefaultRule] = {
+    "ai": DefaultRule.ALLOWED,
+    "cryptomining": DefaultRule.NEVER,
+    "cyber": DefaultRule.LISTED,
 }
 """What holds until an operator says otherwise. An operation that a site adds itself is for listed ones only."""
 _BUILT_IN = "no good one is remembered, so the built-in rules hold, and what `tocsin allow` keeps"
@@ -36,18 +36,18 @@ class Ruling:
 class AllowList:
     """Rules and permissions as they stand."""
 
-    defaults: Mapping[str, Default] = field(default_factory=dict)
-    grants: Sequence[Grant] = ()
+    defaults: Mapping[str, DefaultRule] = field(default_factory=dict)
+    grants: Sequence[AllowEntry] = ()
 
-    def default(self, operation: str) -> Default:
-        return self.defaults.get(operation) or DEFAULTS.get(operation, Default.LISTED)
+    def default(self, operation: str) -> DefaultRule:
+        return self.defaults.get(operation) or DEFAULTS.get(operation, DefaultRule.LISTED)
 
     def ruling(self, operation: str, job: Mapping[str, Any]) -> Ruling:
         """What holds for a job, at the instant of its submission."""
         default = self.default(operation)
-        if default is Default.ALLOWED:
+        if default is DefaultRule.ALLOWED:
             return Ruling(True, f"{operation} is allowed for everybody")
-        if default is Default.NEVER:
+        if default is DefaultRule.NEVER:
             return Ruling(False, f"{operation} is never allowed")
         mine = [g for g in self.grants if g.operation == operation and g.name == job.get(str(g.kind))]
         for grant in mine:
@@ -59,13 +59,13 @@ class AllowList:
         return Ruling(False, f"{operation} is for listed ones only, and {nobody}{other}")
 
 
-def _listed(grant: Grant) -> str:
+def _listed(grant: AllowEntry) -> str:
     why = [part for part in (grant.reason, grant.granted_by and f"granted by {grant.granted_by}") if part]
     said = f": {', '.join(why)}" if why else ""
     return f"{grant.kind} {grant.name} is {_times(grant)} ({grant.origin}{said})"
 
 
-def _times(grant: Grant) -> str:
+def _times(grant: AllowEntry) -> str:
     words = ["listed"]
     if grant.since is not None:
         words.append(f"from {format_instant(grant.since)}")
@@ -107,13 +107,13 @@ class AllowBook:
         """All that counts now."""
         self._look()
         good = self._good or AllowList()
-        stored = grants(self.store)
+        stored = entries(self.store)
         rules = {
-            grant.operation: Default(grant.name)
+            grant.operation: DefaultRule(grant.name)
             for grant in stored
-            if grant.kind is Kind.DEFAULT and grant.until is None
+            if grant.kind is SubjectKind.DEFAULT and grant.until is None
         }
-        listed = [grant for grant in stored if grant.kind is not Kind.DEFAULT]
+        listed = [grant for grant in stored if grant.kind is not SubjectKind.DEFAULT]
         return AllowList({**rules, **good.defaults}, [*good.grants, *listed])
 
     def _look(self) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import SettingsError
-from tocsin.store.allow import Default, Grant, Kind
+from tocsin.store.allow import AllowEntry, DefaultRule, SubjectKind
 
 __all__ = ["LARGEST", "WHO", "parse", "read", "why_unknown"]
 
 LARGEST = 1024**2
 """Bytes."""
-WHO = (Kind.USER, Kind.ACCOUNT, Kind.GROUP)
+WHO = (SubjectKind.USER, SubjectKind.ACCOUNT, SubjectKind.GROUP)
 _FIRST_YEAR, _LAST_YEAR = 1970, 9998
 _SHOWN = 60  # letters of a line that is wrong
 _KEYS = ("operation", "user", "account", "group", "from", "until", "reason", "granted_by")
@@ -57,7 +57,7 @@ def why_unknown(operation: str, known: Collection[str]) -> str | None:
 
 def parse(
     text: str, path: Path, *, known: Collection[str] | None, zone: tzinfo = UTC
-) -> tuple[dict[str, Default], list[Grant]]:
+) -> tuple[dict[str, DefaultRule], list[AllowEntry]]:
     """The rules that a file has; anything odd is refused with its line.
 
     `known` are the operations that there are; None: do not ask. Dates are days of `zone`, the last one included.
@@ -86,11 +86,11 @@ def parse(
     for operation, word in rules.items():
         if known is not None and (why := why_unknown(operation, known)):
             raise places.wrong(None, operation, why)
-        if word not in list(Default):
+        if word not in list(DefaultRule):
             raise places.wrong(
                 None, operation, f'{operation} is {word!r}; write "allowed", "listed" or "never"'
             )
-        defaults[operation] = Default(word)
+        defaults[operation] = DefaultRule(word)
     found = [_grant(entry, number, places, zone) for number, entry in enumerate(listed)]
     for number, grant in enumerate(found):
         if known is not None and (why := why_unknown(grant.operation, known)):
@@ -98,7 +98,7 @@ def parse(
     return defaults, found
 
 
-def _grant(entry: dict[str, Any], number: int, places: "_Places", zone: tzinfo) -> Grant:
+def _grant(entry: dict[str, Any], number: int, places: "_Places", zone: tzinfo) -> AllowEntry:
     for key, value in entry.items():
         if key not in _KEYS:
             raise places.wrong(number, key, f'"{key}" is no key of [[allow]]; there are {", ".join(_KEYS)}')
@@ -113,7 +113,7 @@ def _grant(entry: dict[str, Any], number: int, places: "_Places", zone: tzinfo) 
     until = _instant(entry, "until", number, places, zone)
     if since is not None and until is not None and since >= until:
         raise places.wrong(number, "until", "it ends before it begins")
-    return Grant(
+    return AllowEntry(
         operation=entry["operation"],
         kind=who[0],
         name=entry[str(who[0])],

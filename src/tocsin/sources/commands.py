@@ -1,4 +1,4 @@
-"""Slurm's commands run safely: no shell, a clean environment, a time limit, and errors that are sentences."""
+"""Run Slurm's commands safely: no shell, a clean environment, a time limit, errors as sentences."""
 
 import os
 import selectors
@@ -13,9 +13,9 @@ from typing import Any
 
 from tocsin.core.errors import ClusterError
 
-__all__ = ["MOST_BYTES", "run", "stream"]
+__all__ = ["MAX_BYTES", "run", "stream"]
 
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 _CHUNK = 2**18
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SLURM_CONF", "SLURM_JWT")
 # With TZ=UTC the times that we pass are unambiguous; those that we read are epoch seconds by SLURM_TIME_FORMAT.
@@ -30,8 +30,8 @@ def run(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = 
         output += chunk
         if monotonic() > deadline:
             raise _late(argv[0], timeout)
-        if len(output) > MOST_BYTES:
-            raise ClusterError(f"{argv[0]} printed more than {MOST_BYTES >> 20} MiB; ask for a shorter time")
+        if len(output) > MAX_BYTES:
+            raise ClusterError(f"{argv[0]} printed more than {MAX_BYTES >> 20} MiB; ask for a shorter time")
     return bytes(output)
 
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from tocsin.core.errors import SourceError
 
-__all__ = ["LARGEST", "JsonObject", "Member"]
+__all__ = ["MAX_RECORD", "JsonObject", "Member"]
 
-LARGEST = 64 * 2**20  # characters of one record; a job with ten thousand steps has half of that
+MAX_RECORD = 64 * 2**20  # characters of one record; a job with ten thousand steps has half of that
 _BLANK = frozenset(" \t\r\n")
 _ENDS = _BLANK | frozenset(",]}")
 
@@ -26,11 +26,11 @@ class Member(NamedTuple):
 class JsonObject:
     """The members of `{…}` in the chunks of a file; `broken` says why reading stopped before its end."""
 
-    def __init__(self, chunks: Iterable[bytes], *, largest: int = LARGEST) -> None:
+    def __init__(self, chunks: Iterable[bytes], *, max_record: int = MAX_RECORD) -> None:
         self.broken: str | None = None
         self._chunks = iter(chunks)
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._largest = largest
+        self._max_record = max_record
         self._text = ""
         self._at = 0
         self._over = False
@@ -115,8 +115,8 @@ class JsonObject:
             return False
         parts = [self._text[self._at :]]
         held = len(parts[0])
-        if held > self._largest:
-            raise _Broken(f"a record has more than {self._largest} characters")
+        if held > self._max_record:
+            raise _Broken(f"a record has more than {self._max_record} characters")
         wanted = max(held, 1)
         while wanted > 0 and not self._over:
             chunk = next(self._chunks, None)

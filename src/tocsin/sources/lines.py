@@ -21,7 +21,7 @@ from tocsin.core.intake import Rejects
 
 __all__ = [
     "BLOCK",
-    "LONGEST",
+    "MAX_LINE",
     "Block",
     "LineFile",
     "Lines",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 BLOCK = 8 * 2**20
-LONGEST = 2**20
+MAX_LINE = 2**20
 _CHUNK = 2**18
 _EDGE = 2**20  # of each end of a file, for its identity
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
@@ -68,13 +68,13 @@ class Lines:
         *,
         rejects: Rejects,
         notes: list[str],
-        longest: int = LONGEST,
+        max_line: int = MAX_LINE,
         block: int = BLOCK,
     ) -> None:
         self.name = name
         self.rejects = rejects
         self.notes = notes
-        self.longest = longest
+        self.max_line = max_line
         self.block = block
         self._source = chunks
         self._read = 0
@@ -96,7 +96,7 @@ class Lines:
                 )  # its newline stays, so that lines keep their numbers
             buffer += chunk
             tail = buffer.rfind(b"\n") + 1
-            if len(buffer) - tail > self.longest:
+            if len(buffer) - tail > self.max_line:
                 self.rejects.add(self._too_long, [first + buffer.count(b"\n")])
                 del buffer[tail:]
                 lost, skipping = lost + 1, True
@@ -121,15 +121,15 @@ class Lines:
 
     @property
     def _too_long(self) -> str:
-        return TOO_LONG if self.longest == LONGEST else f"line longer than {self.longest} bytes"
+        return TOO_LONG if self.max_line == MAX_LINE else f"line longer than {self.max_line} bytes"
 
     def _without_long(self, data: bytes, first: int) -> tuple[bytes, int]:
         """The same lines with those that are too long emptied, and how many those were."""
-        if len(data) <= self.longest:
+        if len(data) <= self.max_line:
             return data, 0
         ends = line_ends(data)
         starts = np.concatenate(([0], ends[:-1] + 1))
-        long = np.flatnonzero(ends - starts > self.longest)
+        long = np.flatnonzero(ends - starts > self.max_line)
         if not len(long):
             return data, 0
         self.rejects.add(self._too_long, (first + long).tolist())
@@ -237,10 +237,10 @@ class LineFile(Lines):
         *,
         rejects: Rejects,
         notes: list[str],
-        longest: int = LONGEST,
+        max_line: int = MAX_LINE,
         block: int = BLOCK,
     ) -> None:
-        super().__init__(str(path), self._raw, rejects=rejects, notes=notes, longest=longest, block=block)
+        super().__init__(str(path), self._raw, rejects=rejects, notes=notes, max_line=max_line, block=block)
         self.path = str(path)
         self.total: int | None = None
         self._pipe = path if isinstance(path, Pipe) else None

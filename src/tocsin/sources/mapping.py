@@ -12,7 +12,7 @@ from tocsin.core.errors import SourceError
 from tocsin.core.fields import FIELDS, Part
 from tocsin.core.outcomes import DATABASE_STATES
 
-__all__ = ["UNITS", "Rule", "TableMapping", "read_mapping", "shipped_mappings"]
+__all__ = ["UNITS", "ColumnRule", "TableMapping", "read_mapping", "shipped_mappings"]
 
 UNITS: Mapping[str, float] = MappingProxyType(
     {
@@ -48,7 +48,7 @@ _MADE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class ColumnRule:
     """How one field is read. A field with several rules takes the first that gives a value."""
 
     column: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Rule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMapping:
     name: str
-    rules: Mapping[str, tuple[Rule, ...]]
+    rules: Mapping[str, tuple[ColumnRule, ...]]
     cluster: str | None = None
     zone: str = "UTC"
     separator: str = ","
@@ -139,17 +139,17 @@ class _Reader:
             tres=self.words("tres", table.get("tres", {})),
         )
 
-    def rules(self, name: str, given: Any) -> tuple[Rule, ...]:
+    def rules(self, name: str, given: Any) -> tuple[ColumnRule, ...]:
         key = f"fields.{name}"
         if name not in FIELDS or name in _MADE:
             raise self.refuse(key, "is no field that a table can give")
         return tuple(self.rule(key, rule) for rule in self.items(key, given))
 
-    def rule(self, key: str, given: Any) -> Rule:
+    def rule(self, key: str, given: Any) -> ColumnRule:
         parts = {"column": given} if isinstance(given, str) else given
         if not isinstance(parts, dict):
             raise self.refuse(key, 'must be a column, or a table such as { column = "x", unit = "minutes" }')
-        names = [part.name for part in fields(Rule)]
+        names = [part.name for part in fields(ColumnRule)]
         for part in parts:
             if part not in names:
                 raise self.refuse(f"{key}.{part}", f"is unknown; known are {', '.join(names)}")
@@ -169,7 +169,7 @@ class _Reader:
             else:
                 made[part] = self.scalar(place, value)
         self.check(key, made)
-        return Rule(**made)
+        return ColumnRule(**made)
 
     def check(self, key: str, made: dict[str, Any]) -> None:
         unit, tres = made.get("unit"), made.get("tres")

@@ -21,8 +21,8 @@ __all__ = [
     "REPEATED",
     "WRONG_COLUMNS",
     "Records",
-    "complete",
-    "of_cluster",
+    "only_cluster",
+    "without_incomplete",
 ]
 
 LINE, RECORD = "_line", "_record"
@@ -37,7 +37,7 @@ BACKWARDS = "times that run backwards"
 REPEATED = "job seen before in this file"
 
 
-def complete(jobs: pl.DataFrame) -> pl.DataFrame:
+def without_incomplete(jobs: pl.DataFrame) -> pl.DataFrame:
     """Without the records that slurmdbd does not have whole yet.
 
     For some seconds after its end a job may be told without partition and request, and an array as a plain job, so
@@ -46,13 +46,13 @@ def complete(jobs: pl.DataFrame) -> pl.DataFrame:
     return jobs.filter(pl.col("partition").is_not_null())
 
 
-def of_cluster(jobs: pl.DataFrame, cluster: str | None, records: "Records") -> pl.DataFrame:
+def only_cluster(jobs: pl.DataFrame, cluster: str | None, records: "Records") -> pl.DataFrame:
     """Where -M names a cluster, only its jobs; Slurm writes the names of clusters in lower case."""
     if cluster is None:
         return jobs
     other = pl.col("cluster").str.to_lowercase() != cluster.lower()
     example = pl.format('Cluster "{}"', pl.col("cluster"))
-    return records.sift(jobs, other, f'of another cluster than "{cluster}"', example)
+    return records.reject_where(jobs, other, f'of another cluster than "{cluster}"', example)
 
 
 class Records:
@@ -74,20 +74,20 @@ class Records:
         self.read += len(lines)
         return pl.DataFrame({LINE: lines, RECORD: np.arange(first, self.read + 1)})
 
-    def drop(self, rows: pl.DataFrame, reason: str, example: pl.Expr | None = None) -> None:
+    def reject(self, rows: pl.DataFrame, reason: str, example: pl.Expr | None = None) -> None:
         """These are bad; `example` is text that shows what was wrong in the first of them."""
         rows = rows.filter(pl.col(RECORD) > self.resume)
         shown = rows.head(1).select(example)[0, 0] if example is not None and rows.height else None
         self.rejects.add(reason, rows[LINE].to_list(), shown)
 
-    def sift(
+    def reject_where(
         self, rows: pl.DataFrame, bad: pl.Expr, reason: str, example: pl.Expr | None = None
     ) -> pl.DataFrame:
         """The rows that are not bad."""
         found = rows.select(bad.fill_null(False).alias("bad"))["bad"]
         if not found.any():
             return rows
-        self.drop(rows.filter(found), reason, example)
+        self.reject(rows.filter(found), reason, example)
         return rows.filter(~found)
 
     def latest(self, jobs: pl.DataFrame) -> pl.DataFrame:
@@ -96,14 +96,14 @@ class Records:
         One that tells of its end comes before one that tells of its life, whatever their order in the file; of two
         that tell the same the later comes first.
         """
-        jobs = self.fresh(jobs, [*KEY, "state", "end"])
+        jobs = self.without_repeats(jobs, [*KEY, "state", "end"])
         if not jobs.select(pl.struct(KEY).is_duplicated().any()).item():
             return jobs
         ended = pl.col("outcome").is_not_null()
         stale = ~pl.struct(*KEY, ended.alias("ended")).is_last_distinct() | (~ended & ended.any().over(KEY))
-        return self.sift(jobs, stale, REPEATED)
+        return self.reject_where(jobs, stale, REPEATED)
 
-    def fresh(self, rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    def without_repeats(self, rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
         """The rows that differ in these columns from all before; kept is one 64-bit hash for each."""
         hashes = rows.select(columns).hash_rows(seed=17).to_numpy()
         unique, first = np.unique(hashes, return_index=True)
@@ -117,7 +117,7 @@ class Records:
             self._seen = np.insert(self._seen, place[~known], unique[~known])
         if new.all():
             return rows
-        self.drop(rows.filter(~pl.Series(new)), REPEATED)
+        self.reject(rows.filter(~pl.Series(new)), REPEATED)
         return rows.filter(pl.Series(new))
 
     def batches(self, jobs: pl.DataFrame, *, done: int, upto: int | None = None) -> Iterator[Batch]:

@@ -1,4 +1,4 @@
-"""slurmrestd as a client sees it: found, asked with patience, one dump at a time, its errors told in sentences."""
+"""slurmrestd as a client sees it: found, asked with retries, one dump at a time."""
 
 import re
 import threading
@@ -10,12 +10,12 @@ import polars as pl
 from tocsin.core.errors import ClusterError
 from tocsin.core.intake import Rejects
 from tocsin.core.machine import Node, Partition
+from tocsin.sources.json_replies import error_in, jobs_frame, latest, notes_on_version, warning_texts
 from tocsin.sources.json_stream import JsonObject
 from tocsin.sources.records import RECORD
 from tocsin.sources.rest_http import RestHttp, json_object
 from tocsin.sources.rest_versions import ADAPTERS, NEWEST, V36, adapter_for
-from tocsin.sources.slurm_json import JobsReply
-from tocsin.sources.slurm_replies import failure_in, jobs_frame, latest, notes_on_version, sentences
+from tocsin.sources.sacct_json import JobsReply
 
 __all__ = ["Served", "SlurmRest"]
 
@@ -97,7 +97,7 @@ class SlurmRest:
         served = self.served("slurm")
         path = f"/job/{job_id}" if job_id is not None else f"/jobs{served.adapter.slash}"
         rejects = Rejects()
-        jobs = self._jobs("slurm", path, {}, served.adapter.queued, rejects, cluster=cluster, final=False)
+        jobs = self._jobs("slurm", path, {}, served.adapter.queue_job, rejects, cluster=cluster, final=False)
         if rejects.total:
             self._note([f"{rejects.total} jobs of the queue could not be read: {', '.join(rejects.counts)}"])
         return latest(jobs).drop(RECORD)
@@ -110,7 +110,7 @@ class SlurmRest:
         path, query = f"/jobs{served.adapter.slash}", served.adapter.window(since, until)
         if cluster:
             query["cluster"] = cluster
-        read = served.adapter.accounted
+        read = served.adapter.accounting_job
         return self._jobs("slurmdb", path, query, read, rejects, first=first, cluster=cluster, final=True)
 
     def nodes(self) -> tuple[Node, ...]:
@@ -129,15 +129,15 @@ class SlurmRest:
                 f"{version} of slurmrestd renames a job that it updates; use scontrol, or a newer one"
             )
         body: dict[str, Any] = {"hold": hold}
-        if adapter.takes_reason and reason:
+        if adapter.accepts_comment and reason:
             body["admin_comment"] = reason
         reply = json_object(self._http.good("POST", f"/slurm/{version}/job/{job}", body=body))
-        self._note(sentences(reply.get("warnings")))
+        self._note(warning_texts(reply.get("warnings")))
         errors = reply.get("errors")
         # 22.05 tells an array's update as failed, without a number, when all of it was done.
-        if not (isinstance(errors, list) and errors and all(_is_array_tale(error) for error in errors)) and (
-            failure := failure_in(errors)
-        ):
+        if not (
+            isinstance(errors, list) and errors and all(_is_array_update_notice(error) for error in errors)
+        ) and (failure := error_in(errors)):
             raise ClusterError(f"job {job} could not be {'held' if hold else 'released'}: {failure}")
 
     def _jobs(
@@ -165,8 +165,8 @@ class SlurmRest:
                 first += len(block)
         if reply.broken:
             raise ClusterError(f"the answer of slurmrestd at {self.url} broke off: {reply.broken}; try again")
-        self._note(sentences(reply.warnings))
-        if failure := failure_in(reply.errors):
+        self._note(warning_texts(reply.warnings))
+        if failure := error_in(reply.errors):
             raise failure
         return pl.concat(frames)
 
@@ -185,12 +185,12 @@ class SlurmRest:
             elif key == "errors" and value:
                 errors.append(value)
             elif key == "warnings" and value:
-                self._note(sentences([value]))
-        if failure := failure_in(errors):
+                self._note(warning_texts([value]))
+        if failure := error_in(errors):
             raise failure
 
-    def _note(self, sentences: list[str]) -> None:
-        self.notes.extend(note for note in sentences if note not in self.notes)
+    def _note(self, warning_texts: list[str]) -> None:
+        self.notes.extend(note for note in warning_texts if note not in self.notes)
 
 
 def _choose(offered: set[str]) -> Served:
@@ -205,7 +205,7 @@ def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.removeprefix("v").split("."))
 
 
-def _is_array_tale(error: Any) -> bool:
+def _is_array_update_notice(error: Any) -> bool:
     text = error.get("description") if isinstance(error, dict) else None
     return isinstance(text, str) and text.startswith("job array update") and not error.get("error_number")
 

@@ -6,9 +6,9 @@ import polars as pl
 
 from tocsin.core.fields import KEY
 from tocsin.core.intake import Batch, Rejects
-from tocsin.sources.records import RECORD, complete
+from tocsin.sources.json_replies import latest
+from tocsin.sources.records import RECORD, without_incomplete
 from tocsin.sources.rest import SlurmRest
-from tocsin.sources.slurm_replies import latest
 
 __all__ = ["RestAccounting"]
 
@@ -37,7 +37,7 @@ class RestAccounting:
             )
             count = found.height + self.rejects.total - bad
             read += count
-            jobs = complete(latest(found)).drop(RECORD)
+            jobs = without_incomplete(latest(found)).drop(RECORD)
             # A job is in every window that it lived in; once its end was told it is not told again.
             fresh = jobs.join(over, on=KEY, how="anti", nulls_equal=True) if over.height else jobs
             over = jobs.filter(pl.col("outcome").is_not_null() & (pl.col("end") >= end)).select(KEY)

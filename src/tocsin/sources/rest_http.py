@@ -1,4 +1,4 @@
-"""HTTP towards slurmrestd: over TCP or a unix socket, with a token, patiently, its failures told in sentences."""
+"""HTTP to slurmrestd over TCP or a unix socket: token, retries, limits, errors as sentences."""
 
 import json
 import random
@@ -10,22 +10,22 @@ from typing import Any
 import httpx2
 
 from tocsin.core.errors import ClusterError, SettingsError
-from tocsin.sources.slurm_replies import failure_in
+from tocsin.sources.json_replies import error_in
 
-__all__ = ["MOST_REPLY", "RestHttp", "json_object"]
+__all__ = ["MAX_REPLY", "RestHttp", "json_object"]
 
-MOST_REPLY = 2**30
+MAX_REPLY = 2**30
 _SMALL = 2**18
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
-_LATER = frozenset({429, 502, 503, 504})
+_TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
 # slurmctld or slurmdbd did not answer: 22.05 says -1 (also for a bad token) and 7000, the latter with HTTP 200.
-_PASSING = frozenset({-1, 7000})
+_TRANSIENT_ERRORS = frozenset({-1, 7000})
 
 
 class RestHttp:
     """A slurmrestd at `http://host:port` or `unix:/path/to/socket`. `token` is called for each request.
 
-    Tests hand in `transport`, `sleep`, `now` and `chance`.
+    Tests hand in `transport`, `sleep`, `now` and `jitter`.
     """
 
     def __init__(
@@ -36,15 +36,15 @@ class RestHttp:
         token: Callable[[], str],
         timeout: float = 60.0,
         tries: int = 5,
-        patience: float = 120.0,
+        retry_seconds: float = 120.0,
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.monotonic,
-        chance: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self.url, self.user = url, user
-        self._token, self._tries, self._patience = token, tries, patience
-        self._sleep, self._now, self._chance = sleep, now, chance
+        self._token, self._tries, self._retry_seconds = token, tries, retry_seconds
+        self._sleep, self._now, self._jitter = sleep, now, jitter
         self._client = _client(url, timeout, transport)
 
     def close(self) -> None:
@@ -64,20 +64,20 @@ class RestHttp:
         if status in (404, 405):
             raise ClusterError(f"slurmrestd at {self.url} does not serve {path} (HTTP {status})")
         reply = json_object(answer)
-        failure = failure_in(reply.get("errors")) or ClusterError("it gave no reason")
+        failure = error_in(reply.get("errors")) or ClusterError("it gave no reason")
         hint = ""
-        if _numbers(reply) & _PASSING or not reply:
+        if _numbers(reply) & _TRANSIENT_ERRORS or not reply:
             hint = f"; is slurmctld up (scontrol ping), and the token one of {self.user}?"
         raise ClusterError(f"slurmrestd at {self.url} answers {path} with HTTP {status}: {failure}{hint}")
 
     def ask(
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
     ) -> tuple[int, bytes]:
-        """Status and body; what may pass is tried again after a while that doubles, with chance in it."""
+        """Status and body. Transient failures are retried with exponential backoff and jitter."""
         began, wait = self._now(), _FIRST_WAIT
         for left in range(self._tries - 1, -1, -1):
-            pause = wait * (0.5 + self._chance() / 2)
-            last = not left or self._now() - began + pause > self._patience
+            pause = wait * (0.5 + self._jitter() / 2)
+            last = not left or self._now() - began + pause > self._retry_seconds
             try:
                 status, answer = self._once(method, path, query, body)
             except httpx2.TransportError as error:
@@ -87,7 +87,7 @@ class RestHttp:
                         "is it running, and is the address right?"
                     ) from None
             else:
-                if last or not _may_pass(status, answer):
+                if last or not _is_transient(status, answer):
                     return status, answer
             self._sleep(pause)
             wait = min(2 * wait, _LONGEST_WAIT)
@@ -99,9 +99,9 @@ class RestHttp:
         with self._client.stream(method, path, params=query, json=body, headers=headers) as answer:
             for chunk in answer.iter_bytes():
                 found += chunk
-                if len(found) > MOST_REPLY:
+                if len(found) > MAX_REPLY:
                     raise ClusterError(
-                        f"slurmrestd's answer has more than {MOST_REPLY >> 20} MiB; ask for a shorter time"
+                        f"slurmrestd's answer has more than {MAX_REPLY >> 20} MiB; ask for a shorter time"
                     )
             return answer.status_code, bytes(found)
 
@@ -124,13 +124,13 @@ def _client(url: str, timeout: float, transport: httpx2.BaseTransport | None) ->
         raise SettingsError(f'"{url}" is no address of slurmrestd: {error}') from None
 
 
-def _may_pass(status: int, body: bytes) -> bool:
-    if status in _LATER:
+def _is_transient(status: int, body: bytes) -> bool:
+    if status in _TRANSIENT_STATUSES:
         return True
     if (status < 500 and status != 200) or len(body) > _SMALL:
         return False
     reply = json_object(body)
-    return bool(_numbers(reply) & _PASSING) or (status >= 500 and not reply)
+    return bool(_numbers(reply) & _TRANSIENT_ERRORS) or (status >= 500 and not reply)
 
 
 def _numbers(reply: Mapping[str, Any]) -> set[Any]:

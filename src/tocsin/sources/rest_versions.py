@@ -1,6 +1,6 @@
 """The versions of Slurm's JSON, chained: each adapter says what changed against the one before and why it matters.
 
-`accounted` reads a job of `/slurmdb/…/jobs` or of `sacct --json`, `queued` one of `/slurm/…/jobs`, `node` and
+`accounting_job` reads a job of `/slurmdb/…/jobs` or of `sacct --json`, `queued` one of `/slurm/…/jobs`, `node` and
 `partition` the machine. Each returns values by the names of core's fields. Environments and comments are never read.
 """
 
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tocsin.core.machine import Partition
-from tocsin.sources.slurm_jobs import JobReader
-from tocsin.sources.slurm_machines import MachineReader, MemoryLimits, nested_partition, per_node_and_cpu
-from tocsin.sources.slurm_values import member, number, words
+from tocsin.sources.json_jobs import JobReader
+from tocsin.sources.json_machine import MachineReader, MemoryLimits, nested_partition, per_node_and_cpu
+from tocsin.sources.json_values import member, number, words
 
 __all__ = ["ADAPTERS", "NEWEST", "V36", "V37", "V38", "V40", "V41", "V42", "adapter_for"]
 
@@ -38,7 +38,7 @@ class V36(JobReader, MachineReader):
     slash = ""
     """What the path of a list ends with."""
     can_update = False
-    takes_reason = False
+    accepts_comment = False
     """Whether an update has a place for the reason of a hold."""
     missing: Mapping[str, str] = {
         "node states": "v0.0.36 does not tell drained nodes",
@@ -83,7 +83,7 @@ class V38(V37):
     """
 
     version = "v0.0.38"
-    tells_start = True
+    start_reliable = True
     missing: Mapping[str, str] = {}
 
     def _memory(self, record: Record) -> MemoryLimits:
@@ -106,8 +106,8 @@ class V40(V38):
 
     version = "v0.0.40"
     slash = "/"
-    takes_reason = True
-    tells_exit_codes = True
+    accepts_comment = True
+    exit_codes_reliable = True
     missing: Mapping[str, str] = {"default partition": "slurmrestd does not tell it since v0.0.40"}
 
     def window(self, since: int, until: int) -> dict[str, str]:

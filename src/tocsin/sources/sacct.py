@@ -14,6 +14,7 @@ from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.columns import known_zone
 from tocsin.sources.commands import run, stream
 from tocsin.sources.lines import Block, LineFile, Lines, Pipe
+from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import (
     BACKWARDS,
     LINE,
@@ -23,10 +24,9 @@ from tocsin.sources.records import (
     RECORD,
     WRONG_COLUMNS,
     Records,
-    complete,
-    of_cluster,
+    only_cluster,
+    without_incomplete,
 )
-from tocsin.sources.remarks import Remarks
 from tocsin.sources.sacct_fields import closest, unknown_fields
 from tocsin.sources.sacct_jobs import BAD, EXAMPLE, STEP, WANTED, jobs_of, split_ids, steps_of
 from tocsin.sources.sacct_steps import FOLDED, ID, fold_steps
@@ -94,9 +94,9 @@ class _Reading:
     """
 
     def __init__(
-        self, table: SacctTable, records: Records, remarks: Remarks, *, cluster: str | None, zone: str
+        self, table: SacctTable, records: Records, warnings: ReadWarnings, *, cluster: str | None, zone: str
     ) -> None:
-        self.table, self.records, self.remarks = table, records, remarks
+        self.table, self.records, self.warnings = table, records, warnings
         self.cluster, self.zone = cluster, zone
         self.held: pl.DataFrame | None = None
 
@@ -112,35 +112,35 @@ class _Reading:
         is_step = rows[STEP].is_not_null()
         lines = np.sort(np.concatenate((rows.filter(~is_step)[LINE].to_numpy(), bad)))
         numbered = self.records.number(lines)
-        self.records.drop(numbered.filter(pl.col(LINE).is_in(bad.tolist())), WRONG_COLUMNS)
+        self.records.reject(numbered.filter(pl.col(LINE).is_in(bad.tolist())), WRONG_COLUMNS)
         if self.cluster is None and "cluster" not in rows.columns and rows.height:
             raise SourceError(f"{name} has no column Cluster; name the cluster with -M")
         single = rows.filter(~is_step).join(numbered, on=LINE, how="left", maintain_order="left")
-        jobs = jobs_of(single, cluster=self.cluster, zone=self.zone, remarks=self.remarks)
+        jobs = jobs_of(single, cluster=self.cluster, zone=self.zone, warnings=self.warnings)
         if self.held is not None:
             jobs = pl.concat([self.held, jobs])
-        jobs, lone = fold_steps(jobs, steps_of(rows.filter(is_step), self.remarks))
-        self.remarks.lone_steps(lone[LINE])
+        jobs, lone = fold_steps(jobs, steps_of(rows.filter(is_step), self.warnings))
+        self.warnings.orphan_steps(lone[LINE])
         self.held = jobs.tail(1) if jobs.height else None
         return self._good(jobs.head(-1) if jobs.height else jobs)
 
     def rest(self) -> pl.DataFrame | None:
         """What was held back."""
-        self.records.drop(self.records.number(self.table.rest()), WRONG_COLUMNS)
+        self.records.reject(self.records.number(self.table.rest()), WRONG_COLUMNS)
         jobs, self.held = self.held, None
         return None if jobs is None else self._good(jobs)
 
     def _good(self, jobs: pl.DataFrame) -> pl.DataFrame:
         records = self.records
-        jobs = records.sift(
+        jobs = records.reject_where(
             jobs, pl.col("job_id").is_null(), NO_ID, pl.format('JobID "{}"', pl.col(ID).str.slice(0, 80))
         )
-        jobs = records.sift(jobs, pl.col(BAD), NO_TIME, pl.col(EXAMPLE).str.slice(0, 120))
-        jobs = records.sift(jobs, pl.col("submit").is_null(), NO_SUBMIT)
-        jobs = records.sift(jobs, pl.col("cluster").is_null(), _NO_CLUSTER)
-        jobs = of_cluster(jobs, self.cluster, records)
+        jobs = records.reject_where(jobs, pl.col(BAD), NO_TIME, pl.col(EXAMPLE).str.slice(0, 120))
+        jobs = records.reject_where(jobs, pl.col("submit").is_null(), NO_SUBMIT)
+        jobs = records.reject_where(jobs, pl.col("cluster").is_null(), _NO_CLUSTER)
+        jobs = only_cluster(jobs, self.cluster, records)
         start, end, submit = pl.col("start"), pl.col("end"), pl.col("submit")
-        jobs = records.sift(
+        jobs = records.reject_where(
             jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS, _times()
         )
         return records.latest(jobs).with_columns(
@@ -193,8 +193,8 @@ class SacctFile:
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records = Records(self.rejects, resume=resume)
         table = SacctTable(self.columns, wanted=WANTED, notes=self.notes)
-        remarks = Remarks()
-        reading = _Reading(table, records, remarks, cluster=self.cluster, zone=self.zone)
+        warnings = ReadWarnings()
+        reading = _Reading(table, records, warnings, cluster=self.cluster, zone=self.zone)
         name, done = self._file.name, 0
         for block in self._file.blocks():
             jobs, done = reading.jobs(block, name=name), block.done
@@ -205,7 +205,7 @@ class SacctFile:
             yield from records.batches(jobs_left, done=done)
         elif records.read:
             yield from records.batches(pl.DataFrame(schema={RECORD: pl.Int64}), done=done)
-        self.notes += remarks.notes()
+        self.notes += warnings.notes()
 
 
 class SacctLive:
@@ -248,12 +248,12 @@ class SacctLive:
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         """The position is the instant up to which all jobs were read."""
-        columns, remarks = self.columns(), Remarks()
+        columns, warnings = self.columns(), ReadWarnings()
         start, span = max(resume, self.since), _DAY
         while start < self.until:
             end = min(start + span, self.until)
             records = Records(self.rejects)
-            for batch in self._span(columns, start, end, records, remarks):
+            for batch in self._span(columns, start, end, records, warnings):
                 yield replace(batch, position=start, done=start - self.since)
             empty = pl.DataFrame(schema={RECORD: pl.Int64})
             yield Batch(conform(empty), read=0, position=end, done=end - self.since)
@@ -262,10 +262,10 @@ class SacctLive:
             elif records.read < _FEW:
                 span = min(span * 2, 30 * _DAY)
             start = end
-        self.notes += remarks.notes()
+        self.notes += warnings.notes()
 
     def _span(
-        self, columns: list[str], start: int, end: int, records: Records, remarks: Remarks
+        self, columns: list[str], start: int, end: int, records: Records, warnings: ReadWarnings
     ) -> Iterator[Batch]:
         argv = [self.command, "-P", "-a", "-D", "--noconvert", "--noheader", f"--delimiter={_SEPARATOR}"]
         argv += ["-o", ",".join(columns)]
@@ -278,13 +278,13 @@ class SacctLive:
             notes=[],  # an empty span is nothing to speak of
         )
         table = SacctTable(columns, wanted=WANTED, notes=self.notes, separator=_SEPARATOR)
-        reading = _Reading(table, records, remarks, cluster=self.cluster, zone="UTC")
+        reading = _Reading(table, records, warnings, cluster=self.cluster, zone="UTC")
         for block in output.blocks():
-            jobs = complete(reading.jobs(block, name=self.command))
+            jobs = without_incomplete(reading.jobs(block, name=self.command))
             yield from records.batches(jobs, done=0, upto=reading.upto)
         left = reading.rest()
         if left is not None:
-            yield from records.batches(complete(left), done=0)
+            yield from records.batches(without_incomplete(left), done=0)
 
 
 def _clock(epoch: int) -> str:

@@ -8,12 +8,12 @@ import polars as pl
 from tocsin.core.frames import outcome_from_state
 from tocsin.core.outcomes import STATES
 from tocsin.core.units import parse_memory
-from tocsin.sources.clock_change import settle_twice_told
+from tocsin.sources.ambiguous_times import resolve_ambiguous_times
 from tocsin.sources.columns import Converted, by_value, instants, integers, numbers
+from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import LINE, RECORD
-from tocsin.sources.remarks import Remarks
 from tocsin.sources.sacct_steps import FOLDED, ID
-from tocsin.sources.sacct_words import (
+from tocsin.sources.sacct_values import (
     EXIT,
     MEMORY,
     STATE,
@@ -112,9 +112,9 @@ _RAN = ("RUNNING", "SUSPENDED", "COMPLETING", "COMPLETED", "TIMEOUT", "OUT_OF_ME
 class _Words:
     """A frame of words. A time that cannot be read makes its row bad; any other word is left out and remarked on."""
 
-    def __init__(self, rows: pl.DataFrame, remarks: Remarks) -> None:
+    def __init__(self, rows: pl.DataFrame, warnings: ReadWarnings) -> None:
         self.rows = rows
-        self.remarks = remarks
+        self.warnings = warnings
         self.bad = pl.repeat(False, rows.height, dtype=pl.Boolean, eager=True)
         self.example = pl.repeat(None, rows.height, dtype=pl.String, eager=True)
 
@@ -126,7 +126,7 @@ class _Words:
     def take(self, name: str, read: Callable[[pl.Series], Converted]) -> pl.Series:
         found = read(self.text(name))
         if found.bad is not None:
-            self.remarks.unreadable(
+            self.warnings.unreadable(
                 name, self.text(name).filter(found.bad), self.rows[LINE].filter(found.bad)
             )
         return found.values
@@ -166,22 +166,22 @@ def split_ids(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def steps_of(rows: pl.DataFrame, remarks: Remarks) -> pl.DataFrame:
+def steps_of(rows: pl.DataFrame, warnings: ReadWarnings) -> pl.DataFrame:
     """Steps with their usage."""
-    return rows.select(LINE, ID, **_usage(_Words(rows, remarks)), steps=pl.lit(1, pl.Int64))
+    return rows.select(LINE, ID, **_usage(_Words(rows, warnings)), steps=pl.lit(1, pl.Int64))
 
 
-def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, remarks: Remarks) -> pl.DataFrame:
+def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: ReadWarnings) -> pl.DataFrame:
     """Job fields of rows that are no steps, with LINE, RECORD, ID, BAD, EXAMPLE, and room for what steps add."""
-    words = _Words(rows, remarks)
+    words = _Words(rows, warnings)
     time = {name: words.instant(name, zone) for name in ("submit", "start", "end")}
     time["eligible"] = words.take("eligible", lambda column: instants(column, zone))
     elapsed = words.count("elapsedraw")
     elapsed = elapsed.zip_with(elapsed.is_not_null(), words.parse("elapsed", duration_word))
-    time = settle_twice_told(time, {name: words.text(name) for name in time}, elapsed, zone)
+    time = resolve_ambiguous_times(time, {name: words.text(name) for name in time}, elapsed, zone)
     nodes = pl.lit(words.text("nodelist")).replace(_NO_NODES, None)
     state = words.parse("state", state_word, STATE).struct.unnest()
-    remarks.strange_states(state["state"].filter(~state["state"].is_in(_KNOWN_STATES)))
+    warnings.unknown_states(state["state"].filter(~state["state"].is_in(_KNOWN_STATES)))
     code = words.parse("exitcode", exit_word, EXIT).struct.unnest()
     memory = words.parse("reqmem", memory_word, MEMORY).struct.unnest()
     asked = words.parse("reqtres", tres_word, TRES).struct.unnest()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tocsin.sources.lines import Pipe, is_regular, open_file
 from tocsin.sources.sacct import SacctFile
-from tocsin.sources.slurm_json import SacctJsonFile
+from tocsin.sources.sacct_json import SacctJsonFile
 
 __all__ = ["sacct_output"]
 

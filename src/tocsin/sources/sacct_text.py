@@ -9,13 +9,13 @@ import numpy.typing as npt
 import polars as pl
 
 from tocsin.core.errors import SourceError
-from tocsin.sources.lines import LONGEST, Block, line_ends
+from tocsin.sources.lines import MAX_LINE, Block, line_ends
 from tocsin.sources.records import LINE
 from tocsin.sources.sacct_fields import unknown_fields
 
 __all__ = ["SacctTable", "column_names", "column_words"]
 
-_FREE = frozenset(
+_FREE_TEXT = frozenset(
     {"jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir", "constraints", "extra"}
 )
 """The columns in which a user may write newlines or the separator."""
@@ -150,7 +150,7 @@ class SacctTable:
         )
         frame = frame.select(
             pl.col(f"c{place}").str.replace_all(_PIPE, self.separator, literal=True).alias(name)
-            if self._repaired and name in _FREE
+            if self._repaired and name in _FREE_TEXT
             else pl.col(f"c{place}").alias(name)
             for name, place in places.items()
         ).with_columns(pl.Series(LINE, lines))
@@ -168,7 +168,7 @@ class _Repair:
         self.upto = np.cumsum(counts)
         self.want = len(columns) - 1
         self.separator = separator
-        self.free = [place for place, name in enumerate(columns) if name in _FREE]
+        self.free = [place for place, name in enumerate(columns) if name in _FREE_TEXT]
         self.by_id = columns[0] in ("jobid", "jobidraw")
         self.records: dict[int, bytes] = {}
         self.bad: list[int] = []
@@ -233,7 +233,7 @@ class _Repair:
 
     def _may_wait(self, number: int) -> bool:
         lines = len(self.ends) - number
-        return bool(self.free) and lines < _MOST_LINES and len(self.data) - self.ends[number] < LONGEST
+        return bool(self.free) and lines < _MOST_LINES and len(self.data) - self.ends[number] < MAX_LINE
 
     def _continues(self, owner: int, number: int, line: bytes) -> bool:
         """The rest of a name in the last column. Messages of sacct itself are no names."""

@@ -12,7 +12,7 @@ from tocsin.core.ids import JobKey
 from tocsin.core.intake import JobSource
 from tocsin.core.machine import Machine
 from tocsin.sources.commands import run
-from tocsin.sources.slurm_queue import QUEUE_ENV, queue_command, read_queue, separators
+from tocsin.sources.squeue import QUEUE_ENV, queue_command, read_queue, separators
 
 if TYPE_CHECKING:
     from tocsin.sources.rest import SlurmRest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tocsin.core.errors import UnitError
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.units import parse_duration
-from tocsin.sources.slurm_values import ABSENT, MEGABYTE, gpus_in
+from tocsin.sources.json_values import ABSENT, MEGABYTE, gpus_in
 
 if TYPE_CHECKING:
     from tocsin.sources.rest import SlurmRest

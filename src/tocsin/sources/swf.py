@@ -112,7 +112,7 @@ class SwfFile:
         numbered = records.number(block.first + np.flatnonzero(filled))
         right = separators == len(_COLUMNS) - 1
         wrong = ~pl.Series(right[filled])
-        records.drop(numbered.filter(wrong), WRONG_COLUMNS)
+        records.reject(numbered.filter(wrong), WRONG_COLUMNS)
         if not right.all():
             data = text[np.repeat(right, lengths)].tobytes()
         numbered = numbered.filter(~wrong)
@@ -154,13 +154,13 @@ class SwfFile:
         number = [pl.col(name) for name in _COLUMNS]
         text = pl.any_horizontal(c.is_null() | ~c.is_finite() | (c.abs() >= _EXACT) for c in number)
         wait, run, submit = pl.col("wait"), pl.col("run"), pl.col("submit")
-        good = records.sift(rows, text, NO_NUMBER)
-        good = records.sift(good, pl.col("id") < 0, NO_ID)
-        good = records.sift(good, pl.col("status").is_between(2, 4), _PIECE)
-        good = records.sift(good, submit == -1, NO_SUBMIT)
+        good = records.reject_where(rows, text, NO_NUMBER)
+        good = records.reject_where(good, pl.col("id") < 0, NO_ID)
+        good = records.reject_where(good, pl.col("status").is_between(2, 4), _PIECE)
+        good = records.reject_where(good, submit == -1, NO_SUBMIT)
         backwards = (submit < 0) | ((wait < 0) & (wait != -1)) | ((run < 0) & (run != -1))
-        good = records.sift(good, backwards, BACKWARDS)
-        good = records.fresh(good, ["id", "submit"])
+        good = records.reject_where(good, backwards, BACKWARDS)
+        good = records.without_repeats(good, ["id", "submit"])
         return good.select(RECORD, **_fields(self.cluster, layout))
 
 

@@ -13,8 +13,9 @@ from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.columns import known_zone
 from tocsin.sources.csv_text import cells, csv_words
 from tocsin.sources.lines import LineFile, stem
-from tocsin.sources.mapped import Mapped
-from tocsin.sources.mapping import Rule, read_mapping
+from tocsin.sources.mapped_columns import MappedTable
+from tocsin.sources.mapping import ColumnRule, read_mapping
+from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import (
     BACKWARDS,
     LINE,
@@ -25,11 +26,10 @@ from tocsin.sources.records import (
     WRONG_COLUMNS,
     Records,
 )
-from tocsin.sources.remarks import Remarks
 
 __all__ = ["TableFile"]
 
-_LONGEST = 128 * 2**10  # of a line; the csv module takes no longer field
+_MAX_LINE = 128 * 2**10  # of a line; the csv module takes no longer field
 _ROWS = 50_000
 _BAD, _EXAMPLE = "_bad", "_example"
 
@@ -48,9 +48,9 @@ class TableFile:
         self.mapping = read_mapping(mapping)
         self.zone = known_zone(zone or self.mapping.zone)
         self.rejects = Rejects()
-        self._remarks = Remarks()
+        self._warnings = ReadWarnings()
         self.notes: list[str] = []
-        self._file = LineFile(path, rejects=self.rejects, notes=self.notes, longest=_LONGEST)
+        self._file = LineFile(path, rejects=self.rejects, notes=self.notes, max_line=_MAX_LINE)
         self.cluster = cluster or self.mapping.cluster
         if self.cluster is None and "cluster" not in self.mapping.rules:
             self.cluster = self._named_by_file(path)
@@ -61,12 +61,12 @@ class TableFile:
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records = Records(self.rejects, resume=resume)
-        self._remarks = Remarks()
+        self._warnings = ReadWarnings()
         if self._is_parquet():
             yield from self._parquet(records)
         else:
             yield from self._csv(records)
-        self.notes += self._remarks.notes()
+        self.notes += self._warnings.notes()
 
     def _named_by_file(self, path: str | Path) -> str:
         name = stem(path)
@@ -112,7 +112,7 @@ class TableFile:
             filled = _filled(data, right)
             numbered = records.number(block.first + np.flatnonzero(filled))
             records.read += block.lost
-            records.drop(numbered.filter(pl.Series(~right[filled])), WRONG_COLUMNS)
+            records.reject(numbered.filter(pl.Series(~right[filled])), WRONG_COLUMNS)
             rows = numbered.filter(pl.Series(right[filled])).hstack(frame)
             yield from records.batches(self._jobs(rows, records), done=block.done)
 
@@ -143,20 +143,22 @@ class TableFile:
             )
 
     def _jobs(self, frame: pl.DataFrame, records: Records) -> pl.DataFrame:
-        mapped = Mapped(frame, self.mapping, self._remarks, cluster=self.cluster, zone=self.zone)
+        mapped = MappedTable(frame, self.mapping, self._warnings, cluster=self.cluster, zone=self.zone)
         jobs = mapped.jobs().with_columns(
             frame[LINE], frame[RECORD], mapped.bad.alias(_BAD), mapped.example.alias(_EXAMPLE)
         )
-        jobs = records.sift(jobs, pl.col("job_id").is_null() | (pl.col("job_id") < 0), NO_ID)
-        jobs = records.sift(jobs, pl.col(_BAD), NO_TIME, pl.col(_EXAMPLE))
-        jobs = records.sift(jobs, pl.col("submit").is_null(), NO_SUBMIT)
-        jobs = records.sift(jobs, pl.col("cluster").is_null(), "no cluster name")
+        jobs = records.reject_where(jobs, pl.col("job_id").is_null() | (pl.col("job_id") < 0), NO_ID)
+        jobs = records.reject_where(jobs, pl.col(_BAD), NO_TIME, pl.col(_EXAMPLE))
+        jobs = records.reject_where(jobs, pl.col("submit").is_null(), NO_SUBMIT)
+        jobs = records.reject_where(jobs, pl.col("cluster").is_null(), "no cluster name")
         start, end, submit = pl.col("start"), pl.col("end"), pl.col("submit")
-        jobs = records.sift(jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS)
+        jobs = records.reject_where(
+            jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS
+        )
         return records.latest(jobs)
 
 
-def _named(rule: Rule) -> tuple[str, ...]:
+def _named(rule: ColumnRule) -> tuple[str, ...]:
     return rule.column + rule.less
 
 

@@ -11,10 +11,10 @@ from tocsin.store import audit
 from tocsin.store.database import Store
 from tocsin.store.tables import allow
 
-__all__ = ["Default", "Grant", "Kind", "add", "grants", "remove", "set_default"]
+__all__ = ["AllowEntry", "DefaultRule", "SubjectKind", "add", "entries", "remove", "set_default"]
 
 
-class Kind(StrEnum):
+class SubjectKind(StrEnum):
     """Whom a permission is for; a default is the rule for all who are not listed."""
 
     USER = "user"
@@ -23,7 +23,7 @@ class Kind(StrEnum):
     DEFAULT = "default"
 
 
-class Default(StrEnum):
+class DefaultRule(StrEnum):
     """Who may run an operation: everybody, those who are listed, nobody."""
 
     ALLOWED = "allowed"
@@ -32,11 +32,11 @@ class Default(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class AllowEntry:
     """One permission. It counts for jobs that were submitted from `since` on and before `until`."""
 
     operation: str
-    kind: Kind
+    kind: SubjectKind
     name: str
     since: int | None = None
     until: int | None = None
@@ -49,7 +49,7 @@ class Grant:
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
 
-def add(store: Store, grant: Grant, *, at: int) -> int:
+def add(store: Store, grant: AllowEntry, *, at: int) -> int:
     """Write a permission down; returned is its number."""
     row = {
         "operation": grant.operation,
@@ -69,22 +69,26 @@ def add(store: Store, grant: Grant, *, at: int) -> int:
 
 
 def set_default(
-    store: Store, operation: str, default: Default, *, at: int, who: str, reason: str = ""
+    store: Store, operation: str, default: DefaultRule, *, at: int, who: str, reason: str = ""
 ) -> int:
     """The rule for all who are not listed; it takes the place of the one before."""
     with store.writing() as connection:
         connection.execute(
             sa.update(allow)
             .where(
-                allow.c.operation == operation, allow.c.kind == str(Kind.DEFAULT), allow.c.removed.is_(None)
+                allow.c.operation == operation,
+                allow.c.kind == str(SubjectKind.DEFAULT),
+                allow.c.removed.is_(None),
             )
             .values(removed=at, removed_by=who)
         )
-    grant = Grant(operation=operation, kind=Kind.DEFAULT, name=str(default), reason=reason, granted_by=who)
+    grant = AllowEntry(
+        operation=operation, kind=SubjectKind.DEFAULT, name=str(default), reason=reason, granted_by=who
+    )
     return add(store, grant, at=at)
 
 
-def remove(store: Store, number: int, *, at: int, who: str) -> Grant:
+def remove(store: Store, number: int, *, at: int, who: str) -> AllowEntry:
     """Take a permission back from now on; that it was given stays written down."""
     with store.writing() as connection:
         row = connection.execute(sa.select(allow).where(allow.c.id == number)).first()
@@ -96,17 +100,17 @@ def remove(store: Store, number: int, *, at: int, who: str) -> Grant:
     return _grant(row)
 
 
-def grants(store: Store) -> list[Grant]:
+def entries(store: Store) -> list[AllowEntry]:
     """Every permission; one that was taken back ends then, so that a late verdict is the same as a timely one."""
     with store.reading() as connection:
         return [_grant(row) for row in connection.execute(sa.select(allow).order_by(allow.c.id))]
 
 
-def _grant(row: Any) -> Grant:
+def _grant(row: Any) -> AllowEntry:
     ends = [end for end in (row.until, row.removed) if end is not None]
-    return Grant(
+    return AllowEntry(
         operation=row.operation,
-        kind=Kind(row.kind),
+        kind=SubjectKind(row.kind),
         name=row.name,
         since=row.since,
         until=min(ends, default=None),

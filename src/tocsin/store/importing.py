@@ -13,7 +13,7 @@ from tocsin.store import jobs
 from tocsin.store.database import Store
 from tocsin.store.tables import imports
 
-__all__ = ["ImportSummary", "reached", "run_import"]
+__all__ = ["ImportSummary", "furthest_position", "run_import"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def run_import(
     )
 
 
-def reached(store: Store, prefix: str) -> int | None:
+def furthest_position(store: Store, prefix: str) -> int | None:
     """The furthest position of the imports whose identity begins so; None where there was none."""
     position = sa.select(sa.func.max(imports.c.position)).where(
         imports.c.identity.startswith(prefix, autoescape=True)

@@ -16,7 +16,7 @@ from tocsin.core.errors import StoreError
 from tocsin.store.database import Store
 from tocsin.store.home import Home
 from tocsin.store.jobs import superseded
-from tocsin.store.scriptfiles import kept_scripts
+from tocsin.store.scriptfiles import saved_scripts
 from tocsin.store.tables import NO_TASK, jobs, key_text, screenings, verdicts
 
 __all__ = ["Pruned", "backup", "prune"]
@@ -50,7 +50,7 @@ def prune(store: Store, home: Home, *, before: int, dry_run: bool = False) -> Pr
     young = time.time() - _YOUNG
     orphans = [
         path
-        for name, path in kept_scripts(home.scripts).items()
+        for name, path in saved_scripts(home.scripts).items()
         if name not in used and path.stat().st_mtime < young
     ]
     if not dry_run:

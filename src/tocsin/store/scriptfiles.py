@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tocsin.core.errors import NotFound, StoreError
 
-__all__ = ["keep_script", "kept_scripts", "read_script"]
+__all__ = ["read_script", "save_script", "saved_scripts"]
 
 _NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-def keep_script(folder: Path, text: str) -> str:
+def save_script(folder: Path, text: str) -> str:
     """Store a script, whole or not at all; returned is the reference that goes into the job's field `script`."""
     content = text.encode("utf-8", "surrogateescape")
     name = hashlib.sha256(content).hexdigest()
@@ -43,7 +43,7 @@ def read_script(folder: Path, name: str) -> str:
         raise NotFound(f"the script {name} is not in {folder}; was it pruned?") from None
 
 
-def kept_scripts(folder: Path) -> dict[str, Path]:
+def saved_scripts(folder: Path) -> dict[str, Path]:
     """All scripts by their references."""
     if not folder.is_dir():
         return {}

@@ -7,7 +7,7 @@ from pathlib import Path
 from tocsin.core.errors import ClusterError, NotFound
 from tocsin.core.ids import JobKey
 from tocsin.core.ports import Cluster
-from tocsin.store.scriptfiles import keep_script, read_script
+from tocsin.store.scriptfiles import read_script, save_script
 
 __all__ = ["MOST_SCRIPTS", "Scripts"]
 
@@ -49,7 +49,7 @@ class Scripts:
                 self.trouble = str(error)
                 return found, set()
             if text is not None:
-                found[key] = keep_script(self.folder, text)
+                found[key] = save_script(self.folder, text)
         return found, waiting
 
     def read(self, reference: str) -> str | None:

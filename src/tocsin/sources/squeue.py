@@ -9,8 +9,8 @@ from tocsin.core.errors import ClusterError
 from tocsin.core.frames import SCHEMA, conform, outcome_from_state
 from tocsin.core.units import parse_duration
 from tocsin.sources.columns import by_value
-from tocsin.sources.slurm_jobs import gres_as_written, memory_on_each, without_status
-from tocsin.sources.slurm_values import (
+from tocsin.sources.json_jobs import gres_as_written, memory_on_each, without_status
+from tocsin.sources.json_values import (
     ABSENT,
     ended,
     exit_status,

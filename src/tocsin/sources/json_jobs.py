@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tocsin.core.units import memory_per_node
-from tocsin.sources.slurm_steps import usage_of
-from tocsin.sources.slurm_values import (
+from tocsin.sources.json_steps import usage_of
+from tocsin.sources.json_values import (
     array_text,
     ended,
     exit_status,
@@ -38,12 +38,12 @@ _MET = re.compile(r"\((?:un)?fulfilled\)|\(failed\)")
 class JobReader:
     """Reads jobs of accounting and of the queue; bad text in a number field raises ValueError."""
 
-    tells_exit_codes = False
+    exit_codes_reliable = False
     """Whether accounting's exit codes can be believed."""
-    tells_start = False
+    start_reliable = False
     """Whether accounting's start is the start."""
 
-    def accounted(self, record: Record) -> Fields:
+    def accounting_job(self, record: Record) -> Fields:
         time, array, het = member(record, "time"), member(record, "array"), member(record, "het")
         tres = member(record, "tres")
         state = state_of(member(record, "state").get("current"), requeued=True)
@@ -54,14 +54,14 @@ class JobReader:
             positive(record.get("job_id")),
             positive(array.get("job_id")),
         )
-        start = instant(time.get("start")) if self.tells_start else _start(time, over)
+        start = instant(time.get("start")) if self.start_reliable else _start(time, over)
         # A job that was sent back at once has nodes and no start; of one that runs, old versions tell none.
-        untold = not over and not self.tells_start
+        untold = not over and not self.start_reliable
         ran = bool(nodes or got) and state != "PENDING" and (start is not None or untold)
         at_once = member(member(member(array, "limits"), "max"), "running").get("tasks")
         tasks = array_text(array.get("task"), at_once) if array_id else None
         code, signal = self._exit(record.get("exit_code")) if over else (None, None)
-        if not signal and state != "COMPLETED" and not self.tells_exit_codes:
+        if not signal and state != "COMPLETED" and not self.exit_codes_reliable:
             code = signal = None
         het_id = positive(het.get("job_id"))
         fields = {
@@ -112,7 +112,7 @@ class JobReader:
         signaled = found.get("status") == "SIGNALED"
         return 0, number(member(found, "signal").get("signal_id")) if signaled else 0
 
-    def queued(self, record: Record) -> Fields:
+    def queue_job(self, record: Record) -> Fields:
         state = state_of(record.get("job_state"), requeued=False)
         over = ended(state)
         asked, got = tres_total(record.get("tres_req_str")), tres_total(record.get("tres_alloc_str"))

@@ -14,20 +14,20 @@ from tocsin.sources.records import BACKWARDS, NO_ID, NO_NUMBER, NO_SUBMIT, RECOR
 from tocsin.sources.rest_versions import ADAPTERS, NEWEST, V36, adapter_for
 
 __all__ = [
-    "NOTHING_FOUND",
+    "NO_RESULTS",
     "adapter_of",
     "adapter_of_record",
-    "failure_in",
+    "error_in",
     "jobs_frame",
     "latest",
     "notes_on_version",
-    "sentences",
     "version_of",
+    "warning_texts",
 ]
 
 NO_CLUSTER = "no cluster name"
 NOT_A_RECORD = "not a JSON object"
-NOTHING_FOUND = 9003  # 22.05 tells an empty answer as an error
+NO_RESULTS = 9003  # 22.05 tells an empty answer as an error
 
 Reader = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -66,16 +66,16 @@ def notes_on_version(version: str | None) -> list[str]:
     ]
 
 
-def failure_in(errors: Any) -> ClusterError | None:
+def error_in(errors: Any) -> ClusterError | None:
     """The error that a list of errors amounts to; none where it is empty or only says that there is nothing."""
-    told = [error for error in _entries(errors) if _number(error) != NOTHING_FOUND]
+    told = [error for error in _entries(errors) if _number(error) != NO_RESULTS]
     if not told:
         return None
     more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
     return ClusterError(f"Slurm says: {_sentence(told[0])}{more}")
 
 
-def sentences(warnings: Any) -> list[str]:
+def warning_texts(warnings: Any) -> list[str]:
     """Warnings as notes."""
     return list(dict.fromkeys(f"Slurm warns: {_sentence(warning)}" for warning in _entries(warnings)))[:20]
 

@@ -6,21 +6,21 @@ import polars as pl
 
 from tocsin.sources.sacct_fields import SACCT_FIELDS
 
-__all__ = ["Remarks"]
+__all__ = ["ReadWarnings"]
 
 _TITLES = {name.lower(): name for name in SACCT_FIELDS}
 _MOST_STATES = 10
 
 
-class Remarks:
-    """Counts of one reading; `notes` makes sentences of them."""
+class ReadWarnings:
+    """Counts of one reading; `notes` returns them as sentences."""
 
     def __init__(self) -> None:
         self._unreadable: Counter[str] = Counter()
         self._first: dict[str, tuple[int, str]] = {}
         self._states: Counter[str] = Counter()
-        self._lone = 0
-        self._first_lone = 0
+        self._orphans = 0
+        self._first_orphan = 0
 
     def unreadable(self, column: str, texts: pl.Series, lines: pl.Series) -> None:
         """Words of this column that are no value; the field is empty then."""
@@ -28,16 +28,16 @@ class Remarks:
             self._unreadable[column] += len(texts)
             self._first.setdefault(column, (int(lines[0]), str(texts[0])[:80]))
 
-    def strange_states(self, states: pl.Series) -> None:
+    def unknown_states(self, states: pl.Series) -> None:
         for state, number in states.drop_nulls().value_counts().iter_rows():
             if state[:40] in self._states or len(self._states) < 1000:
                 self._states[state[:40]] += number
 
-    def lone_steps(self, lines: pl.Series) -> None:
+    def orphan_steps(self, lines: pl.Series) -> None:
         """Steps whose job is not there."""
         if len(lines):
-            self._first_lone = self._first_lone or int(lines[0])
-            self._lone += len(lines)
+            self._first_orphan = self._first_orphan or int(lines[0])
+            self._orphans += len(lines)
 
     def notes(self) -> list[str]:
         found = []
@@ -51,9 +51,13 @@ class Remarks:
             found.append(
                 f'the state "{state}" of {_records(number)} is unknown; its outcome counts for nothing'
             )
-        if self._lone:
-            steps = "1 step without its job" if self._lone == 1 else f"{self._lone:,} steps without their job"
-            found.append(f"left out: {steps} (first at line {self._first_lone})")
+        if self._orphans:
+            steps = (
+                "1 step without its job"
+                if self._orphans == 1
+                else f"{self._orphans:,} steps without their job"
+            )
+            found.append(f"left out: {steps} (first at line {self._first_orphan})")
         return found
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tocsin.sources.slurm_values import member, number
+from tocsin.sources.json_values import member, number
 
 __all__ = ["usage_of"]
 

@@ -10,20 +10,20 @@ import polars as pl
 from tocsin.core.errors import ClusterError, SourceError
 from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.commands import stream
-from tocsin.sources.json_stream import JsonObject
-from tocsin.sources.lines import LineFile, Pipe
-from tocsin.sources.records import LINE, RECORD, Records, of_cluster
-from tocsin.sources.rest_versions import V36
-from tocsin.sources.slurm_replies import (
+from tocsin.sources.json_replies import (
     adapter_of,
     adapter_of_record,
-    failure_in,
+    error_in,
     jobs_frame,
     latest,
     notes_on_version,
-    sentences,
     version_of,
+    warning_texts,
 )
+from tocsin.sources.json_stream import JsonObject
+from tocsin.sources.lines import LineFile, Pipe
+from tocsin.sources.records import LINE, RECORD, Records, only_cluster
+from tocsin.sources.rest_versions import V36
 
 __all__ = ["JobsReply", "SacctJsonFile", "SacctJsonLive"]
 
@@ -95,13 +95,13 @@ class SacctJsonFile:
                 counted = self.rejects if first > resume else known
                 jobs = jobs_frame(
                     block,
-                    reply.adapter(block).accounted,
+                    reply.adapter(block).accounting_job,
                     first=first,
                     rejects=counted,
                     source="sacct",
                     cluster=self.cluster,
                 )
-                jobs = of_cluster(_numbered(jobs), self.cluster, records)
+                jobs = only_cluster(_numbered(jobs), self.cluster, records)
                 yield from records.batches(records.latest(jobs), done=self._file.done)
         except SourceError as error:
             raise SourceError(f"{self._file.path}: {error}; give what `sacct --json` printed") from None
@@ -124,8 +124,8 @@ class SacctJsonFile:
             self.notes.append(f"{self._file.path} has no jobs")
         if read or reply.version:
             self.notes.extend(notes_on_version(reply.version) if not broken else [])
-        self.notes.extend(sentences(reply.warnings))
-        if failure := failure_in(reply.errors):
+        self.notes.extend(warning_texts(reply.warnings))
+        if failure := error_in(reply.errors):
             raise failure
 
 
@@ -181,7 +181,7 @@ class SacctJsonLive:
                     frames.append(
                         jobs_frame(
                             block,
-                            reply.adapter(block).accounted,
+                            reply.adapter(block).accounting_job,
                             first=read + 1,
                             rejects=self.rejects,
                             source="sacct",
@@ -193,9 +193,9 @@ class SacctJsonLive:
                 raise ClusterError(f"sacct --json: {error}; is its plug-in for JSON installed?") from None
             if reply.broken:
                 raise ClusterError(f"sacct --json broke off: {reply.broken}; try again")
-            if failure := failure_in(reply.errors):
+            if failure := error_in(reply.errors):
                 raise failure
-            said = sentences(reply.warnings) + (notes_on_version(reply.version) if frames else [])
+            said = warning_texts(reply.warnings) + (notes_on_version(reply.version) if frames else [])
             self.notes.extend(note for note in said if note not in self.notes)
             jobs = (
                 latest(pl.concat(frames))

@@ -12,12 +12,12 @@ from tocsin.core.fields import FIELDS, Field, Kind, Part, fields_of
 from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.columns import Converted, by_value, instants, integers, local_epoch, numbers
-from tocsin.sources.mapping import UNITS, Rule, TableMapping
+from tocsin.sources.mapping import UNITS, ColumnRule, TableMapping
+from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import LINE
-from tocsin.sources.remarks import Remarks
-from tocsin.sources.sacct_words import TRES, state_word, tres_word
+from tocsin.sources.sacct_values import TRES, state_word, tres_word
 
-__all__ = ["Mapped"]
+__all__ = ["MappedTable"]
 
 _TOO_LARGE = 2.0**62
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -27,7 +27,7 @@ _MUST = frozenset({"submit", "start", "end"})
 """The fields without which a record is worth nothing, when they are there and cannot be read."""
 
 
-class Mapped:
+class MappedTable:
     """One block of a table under a mapping.
 
     `bad` flags the rows in which a time could not be read, and `example` shows it; any other word that cannot be read
@@ -38,13 +38,13 @@ class Mapped:
         self,
         rows: pl.DataFrame,
         mapping: TableMapping,
-        remarks: Remarks,
+        warnings: ReadWarnings,
         *,
         cluster: str | None,
         zone: str,
     ) -> None:
         self.rows, self.mapping, self.zone = rows, mapping, zone
-        self.remarks = remarks
+        self.warnings = warnings
         self.bad = pl.repeat(False, rows.height, dtype=pl.Boolean, eager=True)
         self.example = pl.repeat(None, rows.height, dtype=pl.String, eager=True)
         self._reading = ""  # the field
@@ -91,7 +91,7 @@ class Mapped:
         whole = reduce(lambda first, next_: first.zip_with(first.is_not_null(), next_), parts)
         return whole.alias(field.name)
 
-    def _rule(self, field: Field, rule: Rule) -> pl.Series:
+    def _rule(self, field: Field, rule: ColumnRule) -> pl.Series:
         dtype = SCHEMA[field.name]
         try:
             if rule.value is not None:
@@ -112,7 +112,7 @@ class Mapped:
             value = value.zip_with(self._whole(needed).is_not_null(), self._empty(dtype))
         return value
 
-    def _column(self, field: Field, rule: Rule, name: str) -> pl.Series:
+    def _column(self, field: Field, rule: ColumnRule, name: str) -> pl.Series:
         column = self._present(name, rule)
         if rule.tres is not None:
             return self._resource(name, column, rule.tres)
@@ -131,7 +131,7 @@ class Mapped:
             return by_value(text, _names, pl.String).values if rule.unit == "node-list" else text
         return self._amount(self._number(column, rule), rule, field)
 
-    def _present(self, name: str, rule: Rule) -> pl.Series:
+    def _present(self, name: str, rule: ColumnRule) -> pl.Series:
         """Without what stands for nothing; numbers that do are looked at once they are numbers."""
         words = (*self.mapping.null, *(item for item in rule.null if isinstance(item, str)))
         if (name, words) not in self._columns:
@@ -156,10 +156,10 @@ class Mapped:
             self.example = told.zip_with(found.bad & ~self.bad, self.example)
             self.bad = self.bad | found.bad
         else:
-            self.remarks.unreadable(self._reading, text.filter(found.bad), self.rows[LINE].filter(found.bad))
+            self.warnings.unreadable(self._reading, text.filter(found.bad), self.rows[LINE].filter(found.bad))
         return found.values
 
-    def _number(self, column: pl.Series, rule: Rule, *, identity: bool = False) -> pl.Series:
+    def _number(self, column: pl.Series, rule: ColumnRule, *, identity: bool = False) -> pl.Series:
         if column.dtype.is_numeric():
             value = column
         elif identity:
@@ -176,7 +176,7 @@ class Mapped:
             keep.fill_null(False), pl.repeat(None, len(value), dtype=value.dtype, eager=True)
         )
 
-    def _amount(self, value: pl.Series, rule: Rule, field: Field) -> pl.Series:
+    def _amount(self, value: pl.Series, rule: ColumnRule, field: Field) -> pl.Series:
         if rule.unit in ("wait-status", "wait-signal"):
             status = value.cast(pl.Int64, strict=False)
             return (status // 256) % 256 if rule.unit == "wait-status" else status % 128
@@ -197,7 +197,7 @@ class Mapped:
             whole = pl.repeat(UNLIMITED, len(whole), dtype=pl.Int64, eager=True).zip_with(no_limit, whole)
         return whole
 
-    def _instant(self, column: pl.Series, rule: Rule) -> pl.Series:
+    def _instant(self, column: pl.Series, rule: ColumnRule) -> pl.Series:
         if isinstance(column.dtype, pl.Datetime):
             epoch = column.dt.epoch("s") if column.dtype.time_zone else local_epoch(column, self.zone)
         elif column.dtype.is_numeric():
@@ -253,7 +253,7 @@ def _hashed(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()) >> 1
 
 
-def _state_reader(rule: Rule) -> Callable[[str], str | None]:
+def _state_reader(rule: ColumnRule) -> Callable[[str], str | None]:
     """By the mapping's table, or a word as sacct prints it."""
     table = rule.states
 

@@ -2,14 +2,14 @@
 
 import polars as pl
 
-__all__ = ["settle_twice_told"]
+__all__ = ["resolve_ambiguous_times"]
 
 _QUARTER = 900  # clocks change at whole quarters of an hour
 _MOST = 2**33  # beyond it no zone's rules are known
 _LOCAL = r"^\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*$"
 
 
-def settle_twice_told(
+def resolve_ambiguous_times(
     times: dict[str, pl.Series], texts: dict[str, pl.Series], elapsed: pl.Series, zone: str
 ) -> dict[str, pl.Series]:
     """The times (submit, eligible, start, end; read as the first of two) with those moved that must be the second.

@@ -5,7 +5,7 @@ from typing import Any
 
 from tocsin.core.machine import Node, Partition
 from tocsin.core.units import UNLIMITED
-from tocsin.sources.slurm_values import (
+from tocsin.sources.json_values import (
     MEGABYTE,
     amount,
     gpus_in,
