@@ -1,11 +1,19 @@
 """A verdict is the same document everywhere, and the published schema holds for it."""
 
+import dataclasses
 import json
+from enum import StrEnum
 from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tocsin.core.errors import InputError
+from tocsin.core.fields import Kind, kind_of
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
@@ -119,3 +127,39 @@ def test_a_verdict_is_as_bad_as_its_worst_finding() -> None:
     assert worst([]) is Level.OK
     assert worst([Level.OK, Level.UNKNOWN]) is Level.UNKNOWN
     assert worst([Level.UNKNOWN, Level.WARNING, Level.OK]) is Level.WARNING
+
+
+def values(hint: Any) -> st.SearchStrategy[Any]:
+    """Any value that a field with this type may hold."""
+    if isinstance(hint, UnionType):
+        return st.none() | values(get_args(hint)[0])
+    if dataclasses.is_dataclass(hint):
+        hints = get_type_hints(hint, include_extras=True)
+        return st.builds(hint, **{name: values(each) for name, each in hints.items()})
+    if get_origin(hint) is list:
+        return st.lists(values(get_args(hint)[0]), max_size=2)
+    if get_origin(hint) is dict:
+        return st.dictionaries(st.text(max_size=3), values(get_args(hint)[1]), max_size=2)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return st.sampled_from(list(hint))
+    plain = {
+        Kind.TEXT: st.text(max_size=5),
+        Kind.FLAG: st.booleans(),
+        Kind.NUMBER: st.floats(allow_nan=False, allow_infinity=False),
+        Kind.INSTANT: st.integers(0, 4 * 10**9),
+        Kind.SECONDS: st.integers(0, 10**9) | st.just(UNLIMITED),
+    }
+    return plain.get(kind_of(hint), st.integers(0, 10**12))
+
+
+@given(values(Verdict))
+def test_a_verdict_read_back_from_json_is_the_same(verdict: Verdict) -> None:
+    assert Verdict.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
+
+
+@pytest.mark.parametrize(
+    "change", [{"schema": 99}, {"surprise": 1}, {"level": "loud"}, {"job": None, "failure": 3}]
+)
+def test_what_is_no_verdict_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Verdict.from_json({**FULL.to_json(), **change})

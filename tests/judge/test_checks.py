@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tocsin.core.detector import Budget, Detector, Known, Parts
+from tocsin.core.detector import Budget, Detector, Known, Need, Parts
 from tocsin.core.fields import Job
 from tocsin.core.frames import from_jobs
 from tocsin.core.stages import Stage
@@ -28,8 +28,8 @@ class Fitted:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
-        shares = past.features(jobs, stage=stage)["user.failed"].fill_null(0.0)
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
+        shares = known.features(jobs, stage=stage)["user.failed"].fill_null(0.0)
         return [self.parts(share, row) for share, row in zip(shares, jobs.iter_rows(named=True), strict=True)]
 
     def parts(self, share: float, row: dict[str, Any]) -> Parts:
@@ -40,8 +40,8 @@ class Fitted:
             **{"detector": "honest", "kind": "failed", "level": Level.WARNING, "text": text, **other}
         )
 
-    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
-        return self.assess(job, past, stage=stage)[0]
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+        return self.assess(job, known, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
         (folder / "honest.json").write_text(json.dumps({"threshold": self.threshold}))
@@ -53,8 +53,9 @@ class Honest:
     name: str = "honest"
     stages: tuple[Stage, ...] = (Stage.SUBMIT, Stage.START)
     learns: bool = True
+    needs: tuple[Need, ...] = ()
 
-    def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
+    def fit(self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
         return self.made(jobs.height / 10**6)
 
     def load(self, folder: Path) -> Fitted:
@@ -64,16 +65,16 @@ class Honest:
 class Peeks(Fitted):
     """Looks into the log itself: the last outcome of the user, whenever it was."""
 
-    def assess(self, jobs: pl.DataFrame, past: Any, *, stage: Stage) -> list[Parts]:
-        last = dict(past._log.sort("end").select("user", "outcome").rows())
+    def assess(self, jobs: pl.DataFrame, known: Any, *, stage: Stage) -> list[Parts]:
+        last = dict(known._log.sort("end").select("user", "outcome").rows())
         return [Parts(findings=[self.finding(f"the last ended {last.get(user)}")]) for user in jobs["user"]]
 
 
 class CountsAll(Fitted):
     """Counts the jobs of a user, later ones too."""
 
-    def assess(self, jobs: pl.DataFrame, past: Any, *, stage: Stage) -> list[Parts]:
-        number = dict(past._log.group_by("user").len().rows())
+    def assess(self, jobs: pl.DataFrame, known: Any, *, stage: Stage) -> list[Parts]:
+        number = dict(known._log.group_by("user").len().rows())
         return [Parts(findings=[self.finding(f"one of {number.get(user)}")]) for user in jobs["user"]]
 
 
@@ -90,18 +91,18 @@ class KnowsTheStart(Fitted):
 
 
 class Mutates(Fitted):
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
-        found = super().assess(jobs, past, stage=stage)
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
+        found = super().assess(jobs, known, stage=stage)
         if jobs.height:
             jobs.replace_column(jobs.get_column_index("user"), pl.Series("user", ["me"] * jobs.height))
         return found
 
 
 class MutatesTheMachine(Fitted):
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
-        if past.machine:
-            past.machine.missing["nodes"] = "stolen"
-        return super().assess(jobs, past, stage=stage)
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
+        if known.machine:
+            known.machine.missing["nodes"] = "stolen"
+        return super().assess(jobs, known, stage=stage)
 
 
 class NeedsAll(Fitted):
@@ -110,9 +111,9 @@ class NeedsAll(Fitted):
 
 
 class NeedsRows(Fitted):
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         jobs.row(0)
-        return super().assess(jobs, past, stage=stage)
+        return super().assess(jobs, known, stage=stage)
 
 
 class NeedsToKnowYou(Fitted):
@@ -122,21 +123,21 @@ class NeedsToKnowYou(Fitted):
 
 
 class TooFew(Fitted):
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
-        return super().assess(jobs, past, stage=stage)[1:]
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
+        return super().assess(jobs, known, stage=stage)[1:]
 
 
 class Ranks(Fitted):
     """The first of a frame is told apart."""
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         return [Parts(findings=[self.finding(f"number {row} of the list")]) for row in range(jobs.height)]
 
 
 class Compares(Fitted):
     """Each job is held against the others of its frame."""
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         return [Parts(findings=[self.finding(f"one of {jobs.height} jobs")]) for _ in range(jobs.height)]
 
 

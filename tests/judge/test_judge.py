@@ -14,7 +14,7 @@ from tocsin.core.detector import Budget, Known, Parts
 from tocsin.core.outcomes import Target
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Advice, Edit, Failure, Finding, Level, Resources, RuntimeRange
+from tocsin.core.verdict import Advice, Anomaly, Edit, Failure, Finding, Level, Resources, RuntimeRange
 from tocsin.history.ledger import Ledger
 from tocsin.judge.judge import UNTRAINED, Judge, Model, Seat, seats
 from tocsin.models.registry import Registry
@@ -29,11 +29,11 @@ class Speaker:
         self.say = say
         self.seen: list[pl.DataFrame] = []
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         self.seen.append(jobs)
         return [self.say(row) for row in jobs.to_dicts()]
 
-    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
         parts: Parts = self.say(job.to_dicts()[0])
         return Parts(findings=parts.findings, advice=[Advice(change="do not", why="it is explained")])
 
@@ -101,7 +101,10 @@ def _raises(row: dict[str, Any]) -> Parts:
         (lambda row: None, "no Parts but NoneType"),
         (lambda row: Parts(findings=[finding(Level.OK, "other")]), "another detector's name"),
         (lambda row: Parts(findings=[finding(Level.OK, score=math.nan)]), "cannot be written as JSON"),
-        (lambda row: Parts(anomalies=[{"at": object()}]), "cannot be written as JSON"),
+        (
+            lambda row: Parts(anomalies=[Anomaly(detector="a", kind="k", text="it is odd", score=math.inf)]),
+            "cannot be written as JSON",
+        ),
     ],
 )
 def test_a_detector_that_is_wrong_is_named_and_the_others_are_heard(say: Say, reason: str) -> None:
@@ -115,7 +118,7 @@ def test_a_detector_that_is_wrong_is_named_and_the_others_are_heard(say: Say, re
 
 def test_answers_for_another_number_of_jobs_are_no_answers() -> None:
     class Short(Speaker):
-        def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
+        def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
             return []
 
     judge = Judge({"a": Seat({Stage.SUBMIT: Model(Short(warns), "1")})})
@@ -182,8 +185,9 @@ class _Learner:
     name = "learner"
     stages = (Stage.SUBMIT,)
     learns = True
+    needs = ()
 
-    def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> Speaker:
+    def fit(self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget) -> Speaker:
         return Speaker(warns)
 
     def load(self, folder: Path) -> Speaker:
@@ -207,7 +211,9 @@ def test_a_detector_that_cannot_be_fitted_takes_nobody_down(tmp_path: Path) -> N
         name = "limits"
         learns = False
 
-        def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> Speaker:
+        def fit(
+            self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
+        ) -> Speaker:
             raise OSError("no disk")
 
     found = seats({"limits": Broken()}, Registry(tmp_path), Ledger())

@@ -79,7 +79,7 @@ GOOD = """
 from types import SimpleNamespace
 from tocsin.core.stages import Stage
 def made(**other):
-    return SimpleNamespace(**{"name": "NAME", "stages": (Stage.SUBMIT,), "learns": True, "fit": print, "load": print, **other})
+    return SimpleNamespace(**{"name": "NAME", "stages": (Stage.SUBMIT,), "learns": True, "needs": (), "fit": print, "load": print, **other})
 """
 
 
@@ -90,7 +90,7 @@ def made(**other):
         ("raise SystemExit(3)", "cannot be imported (SystemExit"),
         ("import no_such_module_at_all", "cannot be imported (ModuleNotFoundError"),
         ("OTHER = 1", "cannot be imported (AttributeError"),
-        ("D = 17", "it has no name, no stages, no learns, no fit, no load"),
+        ("D = 17", "it has no name, no stages, no learns, no needs, no fit, no load"),
         ("class D: pass", "names the class D"),
         (GOOD + "D = made(name='another')", 'it calls itself "another"'),
         (GOOD + "D = made(stages=())", "give at least one"),

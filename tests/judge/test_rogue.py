@@ -287,8 +287,8 @@ def test_an_array_is_one_submission_however_many_tasks_it_has(store: Store) -> N
 
 
 class Explainer(Speaker):
-    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
-        return self.assess(job, past, stage=stage)[0]
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+        return self.assess(job, known, stage=stage)[0]
 
 
 def test_an_explanation_keeps_the_hint(store: Store) -> None:

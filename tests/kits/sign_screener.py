@@ -34,21 +34,22 @@ class SignDetector:
     name = "workload"
     stages = (Stage.SUBMIT,)
     learns = False
+    needs = ()
 
     def fit(
-        self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget
+        self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
     ) -> "SignDetector":
         return self
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
-        texts = [past.script(digest) if digest else None for digest in jobs["script"]]
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
+        texts = [known.script(digest) if digest else None for digest in jobs["script"]]
         return [
             Parts(workload=Workload(submission=SignScreener()._one(text))) if text is not None else Parts()
             for text in texts
         ]
 
-    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
-        return self.assess(job, past, stage=stage)[0]
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+        return self.assess(job, known, stage=stage)[0]
 
     def save(self, folder: Path) -> None: ...
 

@@ -45,6 +45,9 @@ class Known:
     def script(self, digest: str) -> str | None:
         return self._scripts.get(digest)
 
+    def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
+        raise AssertionError("rules do not read traces")
+
 
 MACHINE = Machine(
     cluster="lab",

@@ -214,8 +214,8 @@ def test_tasks_are_judged_at_their_end_with_the_script_of_their_array(store: Sto
     heard: dict[str, list[str | None]] = {}
 
     class Reader:
-        def assess(self, jobs: Any, past: Known, *, stage: Stage) -> list[Parts]:
-            texts = [past.script(digest) if digest else None for digest in jobs["script"]]
+        def assess(self, jobs: Any, known: Known, *, stage: Stage) -> list[Parts]:
+            texts = [known.script(digest) if digest else None for digest in jobs["script"]]
             heard.setdefault(str(stage), []).extend(texts)
             return [Parts() for _ in texts]
 
@@ -257,10 +257,10 @@ class _Looking:
     def __init__(self) -> None:
         self.shown: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
 
-    def assess(self, jobs: Any, past: Known, *, stage: Stage) -> list[Parts]:
-        history = past.features(jobs, stage=stage)
-        for row, known in zip(jobs.to_dicts(), history.to_dicts(), strict=True):
-            self.shown.append((stage, row, known))
+    def assess(self, jobs: Any, known: Known, *, stage: Stage) -> list[Parts]:
+        history = known.features(jobs, stage=stage)
+        for row, facts in zip(jobs.to_dicts(), history.to_dicts(), strict=True):
+            self.shown.append((stage, row, facts))
         return [Parts() for _ in range(jobs.height)]
 
     explain = save = None

@@ -49,9 +49,7 @@ def _how_it_fares(verdict: Verdict, said: list[str]) -> Iterator[str]:
                 yield f"    {'raises' if reason.effect > 0 else 'lowers'} the risk: {reason.text}"
         if failure.similar:
             yield f"    jobs like it: {', '.join(f'{s.job} {s.outcome}' for s in failure.similar[:3])}"
-    yield from (
-        f"    unusual: {odd['text']}" for odd in verdict.anomalies if odd.get("kind") == "odd_request"
-    )
+    yield from (f"    unusual: {odd.text}" for odd in verdict.anomalies)
     if verdict.resources:
         time, memory = verdict.resources.runtime_seconds, verdict.resources.memory_bytes
         if time:

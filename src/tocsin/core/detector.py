@@ -1,102 +1,121 @@
-"""The contract of a detector: features → model → findings. The built-in ones are found the same way as a site's own."""
+"""The contract of a detector: evidence → model → findings. Built-in detectors are registered like a site's own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Advice, Failure, Finding, Nodes, Resources, Workload
+from tocsin.core.verdict import Advice, Anomaly, Failure, Finding, Nodes, Resources, Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ENTRY_POINTS", "Budget", "Detector", "Fitted", "Known", "Parts"]
+__all__ = ["ENTRY_POINTS", "Budget", "Detector", "Fitted", "Known", "Need", "Parts"]
 
 ENTRY_POINTS = "tocsin.detectors"
-"""The group of entry points that detectors are registered in; the entry's object is a Detector."""
+"""The entry-point group of detectors; each entry names a Detector object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What one detector says of one job; the judge joins the parts of all detectors to a Verdict."""
+    """One detector's answer on one job; the judge joins the parts of all detectors into a Verdict."""
 
     findings: Sequence[Finding] = ()
     failure: Failure | None = None
     workload: Workload | None = None
     resources: Resources | None = None
     nodes: Nodes | None = None
-    anomalies: Sequence[Mapping[str, Any]] = ()
+    anomalies: Sequence[Anomaly] = ()
     advice: Sequence[Advice] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
-    """What could not be said, and why."""
+    """Parts that could not be computed, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How long a training may search: in trials where bits must repeat, in seconds where time is short."""
+    """How long training may search: in trials where results must repeat exactly, in seconds where time is short."""
 
     trials: int = 20
     seconds: float | None = None
     progress: Callable[[int, int], None] | None = field(default=None, repr=False, compare=False)
-    """Told after each trial how many are done, and of how many."""
+    """Called after each trial with the trials done and their total."""
+
+
+class Need(StrEnum):
+    """Evidence that a detector reads from Known; what no detector needs is not computed."""
+
+    HISTORY = "history"
+    OWN_HISTORY = "own_history"
+    """Only statistics of the job's own user."""
+    SCRIPTS = "scripts"
+    MACHINE = "machine"
+    WINDOWS = "windows"
 
 
 class Known(Protocol):
-    """What was known when: handed to a detector, never looked up by it."""
+    """Read-only evidence, as it was known at each job's moment."""
 
-    machine: Machine | None
-    """Nodes, partitions and limits as they are, where the source tells them."""
+    @property
+    def machine(self) -> Machine | None:
+        """Nodes, partitions and limits, where the source has them."""
+        ...
 
     def features(
         self, jobs: "pl.DataFrame", *, stage: Stage, names: Sequence[str] | None = None
     ) -> "pl.DataFrame":
-        """For each job, in order, the statistics that were known at its stage: the named ones in their order, or all."""
+        """One row per job, in order: the statistics known at its stage. `names` selects columns; default all."""
         ...
 
     def node_outcomes(self, asked: "pl.DataFrame") -> "pl.DataFrame":
-        """For each row of `asked` (`at`, `node`) how the jobs on that node ended in the 7 days up to then.
+        """For each row of `asked` (`at`, `node`): how jobs on that node ended in the 7 days before.
 
-        The columns are `ended`, `failed`, `expected` (failures that were to be expected of these jobs), `crashes`,
-        `crashes_expected` and `nodes` (how many nodes were known in all).
+        Columns: `ended`, `failed`, `expected` (failures expected of these jobs), `crashes`, `crashes_expected` and
+        `nodes` (nodes known in all).
         """
         ...
 
     def script(self, digest: str) -> str | None:
-        """The text of a job's script by its SHA-256, where it was kept."""
+        """The text of a script by its SHA-256; None if it was not kept."""
+        ...
+
+    def windows(self, jobs: "pl.DataFrame", until: int) -> "pl.DataFrame":
+        """CPU traces of running jobs up to an instant; columns as in `core.frames.WINDOWS`."""
         ...
 
 
 class Fitted(Protocol):
-    """A detector that has learned; the same input gives the same answer, and no input is changed."""
+    """A trained detector. The same input gives the same answer, and inputs are never changed."""
 
-    def assess(self, jobs: "pl.DataFrame", past: Known, *, stage: Stage) -> list[Parts]:
-        """One entry a row, in order. Only what is known at `stage` may be looked at."""
+    def assess(self, jobs: "pl.DataFrame", known: Known, *, stage: Stage) -> list[Parts]:
+        """One entry per row, in order, from fields known at `stage` only."""
         ...
 
-    def explain(self, job: "pl.DataFrame", past: Known, *, stage: Stage) -> Parts:
-        """The same for a frame of one job, with all evidence: contributions, similar jobs, advice."""
+    def explain(self, job: "pl.DataFrame", known: Known, *, stage: Stage) -> Parts:
+        """The same for a single job, with contributions, similar jobs and advice."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Write everything into an existing folder, in formats whose loading can never run code."""
+        """Write the model into an existing folder, in formats whose loading can never run code."""
         ...
 
 
 @runtime_checkable
 class Detector(Protocol):
-    """A plug-in: `tocsin.detectors` names an object like this."""
+    """A plug-in: entry points in the group `tocsin.detectors` name an object like this."""
 
     name: str
     stages: Sequence[Stage]
     learns: bool
-    """Whether it must be trained before it can be heard; one of rules alone is fitted on the spot."""
+    """False for a detector of rules alone, which needs no training."""
+    needs: Collection[Need]
 
-    def fit(self, jobs: "pl.DataFrame", past: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
-        """Learn from ended jobs; `past` tells what was known at each one's time."""
+    def fit(self, jobs: "pl.DataFrame", known: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
+        """Train on ended jobs; `known` holds what was known at each job's own time."""
         ...
 
     def load(self, folder: Path) -> Fitted:
-        """What `save` wrote."""
+        """Read what `save` wrote."""
         ...

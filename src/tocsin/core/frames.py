@@ -15,6 +15,7 @@ from tocsin.core.units import UNLIMITED, format_instant
 
 __all__ = [
     "SCHEMA",
+    "WINDOWS",
     "conform",
     "from_jobs",
     "json_value",
@@ -35,6 +36,11 @@ _TYPES: dict[Kind, type[pl.DataType]] = {
 }
 
 SCHEMA = pl.Schema({name: _TYPES[field.kind]() for name, field in FIELDS.items()})
+
+WINDOWS = pl.Schema(
+    {"job": pl.String, "node": pl.String, "at": pl.Int64, "metric": pl.String, "value": pl.Float64}
+)
+"""Traces of running jobs: one value of one metric at one instant."""
 
 
 def conform(frame: pl.DataFrame) -> pl.DataFrame:

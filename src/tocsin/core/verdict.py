@@ -3,20 +3,23 @@
 import dataclasses
 import uuid
 from dataclasses import dataclass, field
+from datetime import UTC
 from enum import StrEnum
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from tocsin.core.errors import InputError
 from tocsin.core.fields import Bytes, Instant, Kind, Seconds, kind_of
 from tocsin.core.ids import JobKey
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
-from tocsin.core.units import UNLIMITED, format_instant
+from tocsin.core.units import UNLIMITED, format_instant, parse_instant
 
 __all__ = [
     "SCHEMA_VERSION",
     "SEEN_FROM",
     "Advice",
+    "Anomaly",
     "Avoid",
     "Contribution",
     "Edit",
@@ -209,8 +212,20 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Anomaly:
+    """Something unusual about a job: a part of its request, or a trace."""
+
+    detector: str
+    kind: str
+    text: str
+    score: float | None = None
+    part: str | None = None
+    """The field of the request, or the metric, that is unusual."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One per (job, stage, seq). What could not be said is in `missing`, never invented."""
+    """One per (job, stage, seq). Parts that could not be computed are in `missing`, with the reason."""
 
     job: str
     stage: Stage
@@ -225,7 +240,7 @@ class Verdict:
     rogue: Rogue | None = None
     resources: Resources | None = None
     nodes: Nodes | None = None
-    anomalies: list[dict[str, Any]] = field(default_factory=list)
+    anomalies: list[Anomaly] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
     models: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -234,10 +249,49 @@ class Verdict:
         document: dict[str, Any] = _jsonable(self, Verdict)
         return {"schema": SCHEMA_VERSION, "id": verdict_id(self.job, self.stage, self.seq), **document}
 
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> "Verdict":
+        """The verdict that `to_json` wrote."""
+        if document.get("schema") != SCHEMA_VERSION:
+            raise InputError(
+                f"this verdict has schema {document.get('schema')!r}; this version of tocsin reads {SCHEMA_VERSION}"
+            )
+        body = {name: value for name, value in document.items() if name not in ("schema", "id")}
+        try:
+            verdict: Verdict = _from_json(body, cls)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"this is not a verdict: {str(error)[:200]}") from None
+        return verdict
+
 
 def verdict_id(job: str | JobKey, stage: Stage, seq: int) -> str:
     """The same verdict has the same id wherever and whenever it is computed."""
     return str(uuid.uuid5(_NAMESPACE, f"{job}/{stage}/{seq}"))
+
+
+def _from_json(value: Any, hint: Any) -> Any:
+    """The inverse of `_jsonable`."""
+    if value is None:
+        return None
+    if isinstance(hint, UnionType):
+        hint = next(part for part in get_args(hint) if part is not type(None))
+    if dataclasses.is_dataclass(hint):
+        hints = get_type_hints(hint, include_extras=True)
+        unknown = sorted(set(value) - set(hints))
+        if unknown:
+            raise ValueError(f"unknown field {unknown[0]}")
+        made: Any = hint
+        return made(**{name: _from_json(each, hints[name]) for name, each in value.items()})
+    if get_origin(hint) is list:
+        return [_from_json(item, get_args(hint)[0]) for item in value]
+    if get_origin(hint) is dict:
+        return dict(value)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return hint(value)
+    kind = kind_of(hint) if isinstance(value, str) and hint is not str else None
+    if kind is Kind.INSTANT:
+        return parse_instant(value, UTC)
+    return UNLIMITED if kind is Kind.SECONDS else value
 
 
 def _jsonable(value: Any, hint: Any) -> Any:

@@ -1,13 +1,13 @@
 """The detector `failure`: the probability that a job fails, and a finding from the threshold on."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from tocsin.core.detector import Budget, Known
+from tocsin.core.detector import Budget, Known, Need
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
@@ -34,6 +34,7 @@ class FailureDetector:
     name: str = NAME
     stages: Sequence[Stage] = (Stage.SUBMIT, Stage.START, Stage.EARLY)
     learns: bool = True
+    needs: Collection[Need] = (Need.HISTORY, Need.SCRIPTS, Need.MACHINE)
     target: Target | None = None
     """None: `unsuccessful` for archives in SWF, `failed` for all else."""
     rule: Rule = field(default_factory=lambda: Rule("precision_at_least", 0.8))
@@ -49,7 +50,7 @@ class FailureDetector:
     """Whether it learns what explanation and advice need, too."""
 
     def fit(
-        self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget
+        self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
     ) -> FittedFailure:
         """Learn from the jobs among these whose outcome is known; hand in only what was known when the model is made."""
         _check_zone(self.zone)
@@ -57,7 +58,7 @@ class FailureDetector:
         rows = trainable(jobs, target, stage)
         columns, X = Columns.fit(
             rows,
-            known_of(rows, past, stage=stage),
+            known_of(rows, known, stage=stage),
             stage=stage,
             zone=self.zone,
             settled=self.plan.names if self.plan else None,

@@ -15,7 +15,7 @@ from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
-from tocsin.core.verdict import Advice, Contribution, Failure, Finding, Level, Nodes, Resources
+from tocsin.core.verdict import Advice, Anomaly, Contribution, Failure, Finding, Level, Nodes, Resources
 from tocsin.failure.advice import advise, moved
 from tocsin.failure.aids import Aids
 from tocsin.failure.causes import READ, causes
@@ -70,16 +70,16 @@ class FittedFailure:
         """One a row, calibrated; `history` is what was `known_of` them at the model's stage."""
         return self._risks(self.columns.matrix(jobs, history))
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         self._check(stage)
         if not jobs.height:
             return []
-        history = known_of(jobs, past, stage=stage, names=self._reads())
+        history = known_of(jobs, known, stage=stage, names=self._reads())
         X = self.columns.matrix(jobs, history)
         p = self._risks(X)
         missing = lacking(jobs, history, stage, self.clusters)
         needs = self.aids.resources.resources(X, jobs, history) if self.aids else [None] * jobs.height
-        nodes = nodes_of_jobs(jobs, past, stage=stage)
+        nodes = nodes_of_jobs(jobs, known, stage=stage)
         rings = p >= self.calibrated.threshold.value
         told: dict[int, dict[str, Any]] = {}
         if self.causes and rings.any():
@@ -98,9 +98,9 @@ class FittedFailure:
         ]
         return self._with_shortages(parts, jobs, stage)
 
-    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
         self._check(stage)
-        history = known_of(job, past, stage=stage)
+        history = known_of(job, known, stage=stage)
         missing = lacking(job, history, stage, self.clusters)[0]
         if job["submit"][0] <= self.window.last:
             missing = {**(missing or {}), "failure.hindsight": self._hindsight()}
@@ -115,9 +115,9 @@ class FittedFailure:
             contributions=reasons(
                 self.columns.names, X[0].tolist(), self.model.contributions(X)[0], row, self._at
             ),
-            nodes=nodes_of_jobs(job, past, stage=stage)[0],
+            nodes=nodes_of_jobs(job, known, stage=stage)[0],
         )
-        parts = self._aided(parts, job, X, history, past, stage) if self.aids else parts
+        parts = self._aided(parts, job, X, history, known, stage) if self.aids else parts
         return self._with_shortages([parts], job, stage)[0]
 
     def with_rule(self, rule: Rule, *, seed: int = 0) -> "FittedFailure":
@@ -255,13 +255,7 @@ class FittedFailure:
             resources=resources,
             advice=advice,
             anomalies=[
-                {
-                    "detector": NAME,
-                    "kind": "odd_request",
-                    "part": odd.part,
-                    "score": odd.score,
-                    "text": odd.text,
-                }
+                Anomaly(detector=NAME, kind="odd_request", part=odd.part, score=odd.score, text=odd.text)
                 for odd in self.aids.odd.say(row)
             ],
         )

@@ -36,3 +36,6 @@ class Remembered:
 
     def script(self, digest: str) -> str | None:
         return self._past.script(digest)
+
+    def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
+        return self._past.windows(jobs, until)

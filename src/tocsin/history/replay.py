@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tocsin.core.fields import KEY
+from tocsin.core.frames import WINDOWS
 from tocsin.core.machine import Machine
 from tocsin.core.stages import EARLY_SECONDS, Stage
 from tocsin.core.units import UNLIMITED
@@ -54,6 +55,9 @@ class Replay:
 
     def script(self, digest: str) -> str | None:
         return self._scripts(digest) if self._scripts else None
+
+    def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:  # noqa: ARG002  # no source of traces yet
+        return WINDOWS.to_frame()
 
     def features(
         self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str] | None = None

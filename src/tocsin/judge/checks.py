@@ -269,7 +269,7 @@ def _document(parts: Parts, key: str, stage: Stage, where: str) -> str:
         workload=parts.workload,
         resources=parts.resources,
         nodes=parts.nodes,
-        anomalies=[dict(anomaly) for anomaly in parts.anomalies],
+        anomalies=list(parts.anomalies),
         advice=list(parts.advice),
         missing=dict(parts.missing),
     )

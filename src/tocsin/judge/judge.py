@@ -202,7 +202,7 @@ class _Draft:
             return
         self.models[name] = version
         self.findings += parts.findings
-        self.parts["anomalies"] += [dict(anomaly) for anomaly in parts.anomalies]
+        self.parts["anomalies"] += parts.anomalies
         self.parts["advice"] = _one_a_line([*self.parts["advice"], *parts.advice])
         self.missing |= parts.missing
         for part in _SINGLE:

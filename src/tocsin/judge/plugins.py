@@ -48,7 +48,7 @@ def _wrong(detector: object, name: str) -> str | None:
     if not isinstance(detector, Detector):
         lacking = [
             part
-            for part in ("name", "stages", "learns", "fit", "load")
+            for part in ("name", "stages", "learns", "needs", "fit", "load")
             if getattr(detector, part, None) is None
         ]
         return f"it has no {', no '.join(lacking)}; see tocsin.core.detector.Detector"

@@ -1,14 +1,14 @@
 """The detector `limits`: findings and advice from the rules of this room."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tocsin.core.detector import Budget, Known, Parts
+from tocsin.core.detector import Budget, Known, Need, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
@@ -35,31 +35,31 @@ _NO_ARRAY_SIZE = "the largest array that the cluster allows is not known"
 
 @dataclass(slots=True)
 class FittedLimits:
-    """The rules with their thresholds. At the start of a job only its past is asked again: it has its nodes."""
+    """The rules with their thresholds. At the start of a job only its known is asked again: it has its nodes."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     _last: tuple[Machine, Capacity] | None = field(default=None, repr=False, compare=False)
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         if not jobs.height:
             return []
-        features = past.features(jobs, stage=stage, names=READ)
+        features = known.features(jobs, stage=stage, names=READ)
         if stage is not Stage.SUBMIT:
             by_row = _by_row(precedent_breaches(jobs, features, self.thresholds), jobs.height)
             return [_parts(breaches, None, {}) for breaches in by_row]
-        said = read(past, jobs.select("script", "submit_line").rows())
+        said = read(known, jobs.select("script", "submit_line").rows())
         missing: list[dict[str, str]] = [{} for _ in said]
         by_row = _by_row(self._of_request(jobs, features, said), jobs.height)
-        if past.machine is None or not past.machine.partitions:
+        if known.machine is None or not known.machine.partitions:
             missing = [{NAME: _NO_MACHINE} for _ in said]
         else:
-            capacity = self._capacity(past.machine)
+            capacity = self._capacity(known.machine)
             on_machine, missing = _of_machine(jobs, features, said, capacity)
             by_row = [local + general for local, general in zip(on_machine, by_row, strict=True)]
         return [_parts(*each) for each in zip(by_row, said, missing, strict=True)]
 
-    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
-        return self.assess(job, past, stage=stage)[0]
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+        return self.assess(job, known, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
         document = {"version": VERSION, "thresholds": asdict(self.thresholds)}
@@ -89,11 +89,12 @@ class Limits:
     name: str = NAME
     stages: Sequence[Stage] = (Stage.SUBMIT, Stage.START)
     learns: bool = False
+    needs: Collection[Need] = (Need.OWN_HISTORY, Need.SCRIPTS, Need.MACHINE)
 
     def fit(
-        self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget
+        self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
     ) -> FittedLimits:
-        del jobs, past, stage, seed, budget  # the contract hands them; rules have no use for them
+        del jobs, known, stage, seed, budget  # the contract hands them; rules have no use for them
         return FittedLimits()
 
     def load(self, folder: Path) -> FittedLimits:

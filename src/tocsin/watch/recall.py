@@ -31,10 +31,6 @@ class Recall:
     def machine(self) -> Machine | None:
         return self.ledger.machine
 
-    @machine.setter
-    def machine(self, machine: Machine | None) -> None:
-        self.ledger.machine = machine
-
     def prepare(self, due: Mapping[Stage, pl.DataFrame]) -> dict[Stage, list[int]]:
         """These jobs will be asked for. Returned is, for each, the instant up to which the past is counted."""
         self._due, self._told = due, None
@@ -59,6 +55,9 @@ class Recall:
         if self._told is None:  # what is due is asked for first: the ledger goes forward only
             self._told = self._in_order()
         return self.ledger.node_outcomes(asked)
+
+    def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
+        return self.ledger.windows(jobs, until)
 
     def _in_order(self) -> dict[Stage, tuple[dict[str, int], pl.DataFrame]]:
         """Ask the ledger for all that is due, run by run of the same stage in order of time."""

@@ -1,13 +1,13 @@
 """The detector `workload`: what a job is, by its script at submission and by what it did at its end."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import polars as pl
 
-from tocsin.core.detector import Budget, Fitted, Known, Parts
+from tocsin.core.detector import Budget, Fitted, Known, Need, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import key_text
 from tocsin.core.stages import Stage
@@ -32,15 +32,15 @@ class FittedScreening:
 
     screener: Screener
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         _check(stage, Stage.SUBMIT)
         return [
             Parts(missing={NAME: said}) if isinstance(said, str) else _parts(Workload(submission=said))
-            for said in _screened(self.screener, jobs, past)
+            for said in _screened(self.screener, jobs, known)
         ]
 
-    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
-        return self.assess(job, past, stage=stage)[0]
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+        return self.assess(job, known, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
         self.screener.save(folder)
@@ -53,18 +53,18 @@ class FittedEnd:
     execution: FittedExecution
     screener: Screener
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         _check(stage, Stage.END)
         told = zip(
-            _screened(self.screener, jobs, past),
+            _screened(self.screener, jobs, known),
             self.execution.screen(jobs),
             self.execution.missing(jobs),
             strict=True,
         )
         return [_both(submission, execution, missing) for submission, execution, missing in told]
 
-    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
-        return self.assess(job, past, stage=stage)[0]
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+        return self.assess(job, known, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
         self.execution.save(folder)
@@ -83,15 +83,16 @@ class WorkloadDetector:
     name: str = NAME
     stages: Sequence[Stage] = (Stage.SUBMIT, Stage.END)
     learns: bool = True
+    needs: Collection[Need] = (Need.SCRIPTS,)
 
-    def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
+    def fit(self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
         """At submission there is nothing to learn from jobs; at the end, what the scripts say are the labels."""
         del budget  # neither searches
         if stage is Stage.SUBMIT:
             return FittedScreening(_shipped())
         _check(stage, Stage.END)
         keys = jobs.select(key_text()).to_series().to_list()
-        told = zip(keys, _screened(_shipped(), jobs, past), strict=True)
+        told = zip(keys, _screened(_shipped(), jobs, known), strict=True)
         said = {key: each.operations for key, each in told if not isinstance(each, str)}
         now = jobs.select(pl.coalesce("known_at", "end").max()).item()
         fitted = train_execution(jobs, execution_labels(jobs, said), now=now or 0, seed=seed)
@@ -114,16 +115,16 @@ def _check(stage: Stage, own: Stage) -> None:
         raise ModelError(f"this model answers at {own}, not at {stage}")
 
 
-def _screened(screener: Screener, jobs: pl.DataFrame, past: Known) -> list[Screening | str]:
+def _screened(screener: Screener, jobs: pl.DataFrame, known: Known) -> list[Screening | str]:
     """What each job's script says with its name and the GPUs it asks for, or why it says nothing.
 
     Jobs that are the same in all of this are read once.
     """
     asked = list(zip(jobs["script"].to_list(), _names(jobs), _gpus(jobs), strict=True))
-    texts = {digest: past.script(digest) for digest, _, _ in dict.fromkeys(asked) if digest is not None}
-    known = {key: text for key in dict.fromkeys(asked) if (text := texts.get(key[0] or "")) is not None}
-    requests = [{"name": name, "req_gpus": gpus} for _, name, gpus in known]
-    found = dict(zip(known, screener.screen(list(known.values()), requests=requests), strict=True))
+    texts = {digest: known.script(digest) for digest, _, _ in dict.fromkeys(asked) if digest is not None}
+    kept = {key: text for key in dict.fromkeys(asked) if (text := texts.get(key[0] or "")) is not None}
+    requests = [{"name": name, "req_gpus": gpus} for _, name, gpus in kept]
+    found = dict(zip(kept, screener.screen(list(kept.values()), requests=requests), strict=True))
     return [found.get(key, _NO_SCRIPT if key[0] is None else _PRUNED) for key in asked]
 
 

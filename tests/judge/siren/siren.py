@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tocsin.core.detector import Budget, Known, Parts
+from tocsin.core.detector import Budget, Known, Need, Parts
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level
 
@@ -15,12 +15,12 @@ from tocsin.core.verdict import Finding, Level
 class FittedSiren:
     threshold: float
 
-    def assess(self, jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Parts]:
-        shares = past.features(jobs, stage=stage)["user.failed"]
+    def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
+        shares = known.features(jobs, stage=stage)["user.failed"]
         return [self._parts(share) for share in shares]
 
-    def explain(self, job: pl.DataFrame, past: Known, *, stage: Stage) -> Parts:
-        return self.assess(job, past, stage=stage)[0]
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+        return self.assess(job, known, stage=stage)[0]
 
     def save(self, folder: Path) -> None:
         (folder / "siren.json").write_text(json.dumps({"threshold": self.threshold}))
@@ -39,8 +39,11 @@ class Siren:
     name: str = "siren"
     stages: tuple[Stage, ...] = (Stage.SUBMIT,)
     learns: bool = True
+    needs: tuple[Need, ...] = (Need.HISTORY,)
 
-    def fit(self, jobs: pl.DataFrame, past: Known, *, stage: Stage, seed: int, budget: Budget) -> FittedSiren:
+    def fit(
+        self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
+    ) -> FittedSiren:
         share = (jobs["outcome"] == "failed").mean()
         return FittedSiren(2 * share if isinstance(share, float) else 0.5)
 
