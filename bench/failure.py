@@ -17,12 +17,12 @@ from bench.intake import COLUMNS
 from bench.rivals import FINISHED, STARTED, SUBMITTED, best_f1, fields_matrix, published
 from tocsin.core.detector import Budget
 from tocsin.core.errors import ModelError
+from tocsin.core.frames import reached_at
 from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.known import known_of
-from tocsin.failure.labels import reached
 from tocsin.history.replay import Replay
 from tocsin.models.curves import curves
 from tocsin.models.metrics import evaluate
@@ -103,7 +103,7 @@ def logs(folder: Path) -> Iterator[tuple[str, Any]]:
 
 def measured(log: pl.DataFrame, stage: Stage) -> tuple[dict[str, Any], tuple[list[float], list[float]]]:
     """Both recipes on one log at one stage, on the same jobs; and our curve of precision over recall."""
-    jobs = log.filter(reached(stage), pl.col("outcome").is_in(LABELS))
+    jobs = log.filter(reached_at(stage).is_not_null(), pl.col("outcome").is_in(LABELS))
     submit, known = (jobs[name].to_numpy() for name in ("submit", "known_at"))
     y = jobs["outcome"].ne(str(Outcome.COMPLETED)).to_numpy().astype(np.float64)
     cut = first_last(log["submit"].to_numpy(), log["known_at"].fill_null(2**62).to_numpy()).cut

@@ -154,7 +154,7 @@ def reckoned(cluster: DemoCluster, now: int) -> list[tuple[str, str]]:
             expected.append((job, "submit"))
         if record.start is not None and not array:
             expected.append((job, "start"))
-            if record.start + 120 <= now and (record.end is None or record.end > record.start + 120):
+            if record.start + 120 <= now and (record.end is None or record.end >= record.start + 120):
                 expected.append((job, "early"))
         if record.end is not None:
             expected.append((job, "end"))

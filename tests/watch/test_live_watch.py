@@ -125,7 +125,7 @@ def reached(slurm: SlurmLab, jobs: list[int]) -> tuple[Expected, bool]:
         told.add((f"lab:{found[1]}@{submit}", "submit"))
         if nodes != "None assigned":
             told.add((key, "start"))
-            if end.isdigit() and int(end) > int(start) + 120:
+            if end.isdigit() and int(end) >= int(start) + 120:
                 told.add((key, "early"))
         if end.isdigit() and state not in ("PENDING", "RUNNING"):
             told.add((key, "end"))

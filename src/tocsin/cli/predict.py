@@ -92,11 +92,11 @@ def _open_jobs(store: "Store", cluster: str | None, stage: Stage) -> "pl.DataFra
     """Jobs that reached the stage and have not ended; where there are none, the latest."""
     import polars as pl
 
-    from tocsin.failure.labels import reached
+    from tocsin.core.frames import reached_at
     from tocsin.store.jobs import Filter, load
 
     latest = load(store, Filter(clusters=[cluster] if cluster else [], order="-submit", limit=_MOST_ASKED))
-    jobs = latest.filter(reached(stage))
+    jobs = latest.filter(reached_at(stage).is_not_null())
     waiting = jobs.filter(pl.col("outcome").is_null())
     if jobs.is_empty():
         raise NotFound("the store has no jobs to ask about; `tocsin import` reads some")

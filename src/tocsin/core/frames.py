@@ -11,6 +11,7 @@ import polars as pl
 from tocsin.core.fields import FIELDS, Job, Kind
 from tocsin.core.ids import JobKey
 from tocsin.core.outcomes import STATES, SWF_STATUSES, Outcome
+from tocsin.core.stages import CLOCK, Stage
 from tocsin.core.units import UNLIMITED, format_instant
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "json_value",
     "key_text",
     "outcome_from_state",
+    "reached_at",
     "to_jobs",
     "to_json",
 ]
@@ -76,6 +78,13 @@ def key_text() -> pl.Expr:
     """The key as text: `lab:17_4@1794775393`."""
     task = pl.when(pl.col("task").is_null()).then(pl.lit("")).otherwise(pl.format("_{}", pl.col("task")))
     return pl.format("{}:{}{}@{}", "cluster", "job_id", task, "submit").alias("job")
+
+
+def reached_at(stage: Stage) -> pl.Expr:
+    """`core.stages.reached_at` over the columns `submit`, `start` and `end`; null for jobs that do not reach the stage."""
+    field, delay = CLOCK[stage]
+    at = pl.col(field) + delay
+    return pl.when((pl.col("end") < at).fill_null(False)).then(None).otherwise(at) if delay else at
 
 
 def json_value(name: str, value: Any) -> Any:

@@ -1,8 +1,10 @@
-"""The life of a job: what is known when."""
+"""The life of a job: its stages, and when it reaches each."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
-__all__ = ["EARLY_SECONDS", "Stage"]
+__all__ = ["CLOCK", "EARLY_SECONDS", "Stage", "reached_at"]
 
 EARLY_SECONDS = 120  # the verdict within two minutes (Proactive Precision, abstract)
 
@@ -26,3 +28,26 @@ class Stage(StrEnum):
 
 
 _ORDER = {stage: place for place, stage in enumerate(Stage)}
+
+CLOCK: Mapping[Stage, tuple[str, int]] = MappingProxyType(
+    {
+        Stage.SUBMIT: ("submit", 0),
+        Stage.START: ("start", 0),
+        Stage.EARLY: ("start", EARLY_SECONDS),
+        Stage.RUNNING: ("start", 0),
+        Stage.END: ("end", 0),
+    }
+)
+"""Each stage is reached so many seconds after the instant in this field."""
+
+
+def reached_at(stage: Stage, submit: int, start: int | None, end: int | None) -> int | None:
+    """When a job reaches a stage; None if it does not. One that ended in that very second reached it.
+
+    A job whose end is unknown counts as still running. `core.frames.reached_at` is the same over a frame.
+    """
+    field, delay = CLOCK[stage]
+    since = {"submit": submit, "start": start, "end": end}[field]
+    if since is None or (delay and end is not None and end < since + delay):
+        return None
+    return since + delay

@@ -6,7 +6,8 @@ from types import MappingProxyType
 import polars as pl
 
 from tocsin.core.detector import Known
-from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.core.frames import reached_at
+from tocsin.core.stages import Stage
 from tocsin.history.nodes import nodes_of
 
 __all__ = ["ON_NODES", "known_of", "on_nodes"]
@@ -43,7 +44,7 @@ def on_nodes(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
         schema={"node_list": pl.String, "node": pl.List(pl.String)},
     )
     return (
-        jobs.select("node_list", at=_moment(stage))
+        jobs.select("node_list", at=reached_at(stage))
         .with_row_index("row")
         .filter(pl.col("at").is_not_null())
         .join(lists, on="node_list", how="inner", maintain_order="left")
@@ -51,12 +52,6 @@ def on_nodes(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
         .explode("node", empty_as_null=True)
         .filter(pl.col("node").is_not_null())
     )
-
-
-def _moment(stage: Stage) -> pl.Expr:
-    if stage is Stage.END:
-        return pl.col("end")
-    return pl.col("start") + EARLY_SECONDS if stage is Stage.EARLY else pl.col("start")
 
 
 def _nodes(jobs: pl.DataFrame, past: Known, stage: Stage) -> pl.DataFrame:

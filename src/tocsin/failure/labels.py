@@ -3,10 +3,11 @@
 import polars as pl
 
 from tocsin.core.errors import ModelError
+from tocsin.core.frames import reached_at
 from tocsin.core.outcomes import TARGETS, Outcome, Target
-from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.core.stages import Stage
 
-__all__ = ["FEWEST", "LATEST", "default_target", "mature", "reached", "trainable"]
+__all__ = ["FEWEST", "LATEST", "default_target", "mature", "trainable"]
 
 FEWEST = 100
 LATEST = 100_000
@@ -31,7 +32,7 @@ def trainable(jobs: pl.DataFrame, target: Target, stage: Stage) -> pl.DataFrame:
         pl.col("outcome").is_in(labels),
         pl.col("known_at").is_not_null(),
         ~pl.col("intervened").fill_null(False),
-        reached(stage),
+        reached_at(stage).is_not_null(),
     ).sort("submit", "job_id", "task", nulls_last=False)
     kept = mature(kept)
     bad = kept["outcome"].ne(str(Outcome.COMPLETED)).sum()
@@ -60,15 +61,3 @@ def mature(jobs: pl.DataFrame) -> pl.DataFrame:
     last = int(known.max())  # type: ignore[arg-type]  # an instant
     slow = float((known - submit).quantile(SLOW) or 0)
     return jobs.filter(pl.col("submit") <= last - min(slow, (last - int(submit[0])) * MOST_LEFT_OUT))
-
-
-def reached(stage: Stage) -> pl.Expr:
-    """Whether a job came to a stage; a job that ended before does not."""
-    if stage is Stage.SUBMIT:
-        return pl.lit(True)
-    if stage is Stage.END:
-        return pl.col("end").is_not_null()
-    if stage is Stage.START:
-        return pl.col("start").is_not_null()
-    lived = pl.col("end").is_null() | (pl.col("end") >= pl.col("start") + EARLY_SECONDS)
-    return pl.col("start").is_not_null() & lived

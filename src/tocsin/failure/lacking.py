@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from tocsin.core.frames import reached_at
 from tocsin.core.stages import Stage
 
 __all__ = ["BEFORE", "lacking"]
@@ -36,7 +37,7 @@ def lacking(
                 f'on "{cluster}"; train one on the jobs of {cluster}',
             }
     if stage is not Stage.SUBMIT:
-        waits = jobs["end" if stage is Stage.END else "start"].is_null().to_numpy()
+        waits = jobs.select(reached_at(stage)).to_series().is_null().to_numpy()
         for row in np.flatnonzero(waits).tolist():
             rows[row] = {"failure": _NOT_REACHED}
     return rows

@@ -12,7 +12,7 @@ import polars as pl
 
 from tocsin.core.frames import WINDOWS
 from tocsin.core.machine import Machine
-from tocsin.core.stages import Stage
+from tocsin.core.stages import Stage, reached_at
 from tocsin.core.units import UNLIMITED
 from tocsin.history import recipe
 from tocsin.history.nodes import NodeBook, release_of
@@ -117,7 +117,7 @@ class Ledger:
         # Column by column: for one job, a select costs more than all that is read by it.
         values = zip(*(jobs.get_column(name).to_list() for name in _ASKED), strict=True)
         rows = [dict(zip(_ASKED, row, strict=True)) for row in values]
-        moments = [recipe.moment(row["submit"], row["start"], row["end"], stage) for row in rows]
+        moments = [reached_at(stage, row["submit"], row["start"], row["end"]) for row in rows]
         order = sorted(
             (number for number, at in enumerate(moments) if at is not None),
             key=lambda n: (moments[n], rows[n]["job_id"], -1 if rows[n]["task"] is None else rows[n]["task"]),

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from tocsin.core.outcomes import TARGETS, Outcome, Target
-from tocsin.core.stages import EARLY_SECONDS, Stage
 
 __all__ = [
     "CLASSES",
@@ -18,7 +17,6 @@ __all__ = [
     "Statistic",
     "column",
     "columns",
-    "moment",
 ]
 
 WEEK = 7 * 86400
@@ -127,14 +125,3 @@ def column(key: str, statistic: str) -> str:
 
 def columns() -> list[str]:
     return [column(key.name, statistic.name) for key in KEYS for statistic in STATISTICS]
-
-
-def moment(submit: int, start: int | None, end: int | None, stage: Stage) -> int | None:
-    """The instant at which a job reaches a stage; None if it does not."""
-    if stage is Stage.SUBMIT:
-        return submit
-    if stage is Stage.END:
-        return end
-    if start is None:
-        return None
-    return start + EARLY_SECONDS if stage is Stage.EARLY else start

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import polars as pl
 
 from tocsin.core.fields import KEY
-from tocsin.core.frames import WINDOWS
+from tocsin.core.frames import WINDOWS, reached_at
 from tocsin.core.machine import Machine
-from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.core.stages import Stage
 from tocsin.core.units import UNLIMITED
 from tocsin.history import recipe
 from tocsin.history.nodes import NodeLog
@@ -187,7 +187,7 @@ class _Asked:
 
     @classmethod
     def of(cls, jobs: pl.DataFrame, log: pl.DataFrame, columns: _Columns, stage: Stage) -> "_Asked":
-        at = _moments(jobs, stage)
+        at = _ints(jobs.select(reached_at(stage)).to_series(), _NEVER)
         place = np.searchsorted(columns.submit, at, side="right")
         if stage is Stage.SUBMIT:
             numbered = log.select(KEY).with_row_index("place")
@@ -206,15 +206,6 @@ class _Asked:
         """The same moments in a log of these rows alone."""
         places = (np.searchsorted(rows, places, side="left") for places in (self.place, self.hour, self.day))
         return _Asked(self.at, *places)
-
-
-def _moments(jobs: pl.DataFrame, stage: Stage) -> Ints:
-    if stage is Stage.SUBMIT:
-        return _ints(jobs["submit"], 0)
-    if stage is Stage.END:
-        return _ints(jobs["end"], _NEVER)
-    start = _ints(jobs["start"], _NEVER)
-    return np.where(start < _NEVER, start + EARLY_SECONDS, _NEVER) if stage is Stage.EARLY else start
 
 
 class _Sequence:

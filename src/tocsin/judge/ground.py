@@ -8,10 +8,10 @@ import polars as pl
 
 from tocsin.core.detector import Budget, Detector, Fitted
 from tocsin.core.fields import FIELDS, Kind, Part, fields_of
-from tocsin.core.frames import SCHEMA
+from tocsin.core.frames import SCHEMA, reached_at
 from tocsin.core.machine import Machine
 from tocsin.core.outcomes import Outcome
-from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.core.stages import Stage
 from tocsin.history.replay import Replay
 
 __all__ = ["BUDGET", "SEED", "Ground", "demo_ground", "other_value", "scrambled"]
@@ -60,11 +60,8 @@ class Ground:
 
     def asked(self, stage: Stage, until: int | None = None) -> pl.DataFrame:
         """A few jobs that reach the stage, the last ones before the cut or after it, and some that ask for too much."""
-        at = {
-            Stage.SUBMIT: pl.col("submit"),
-            Stage.EARLY: pl.col("start") + EARLY_SECONDS,
-            Stage.END: pl.coalesce("known_at", "end"),  # its record is there once its end is known
-        }.get(stage, pl.col("start"))
+        # The record of an ended job is there once its end is known.
+        at = pl.coalesce("known_at", "end") if stage is Stage.END else reached_at(stage)
         reached = self.log.with_columns(at=at).filter(pl.col("at").is_not_null()).sort("at", "job_id", "task")
         mine = (
             reached.filter(pl.col("at") > self.cut).head(_ROWS)

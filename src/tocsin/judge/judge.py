@@ -12,9 +12,8 @@ from tocsin.core.detector import Budget, Detector, Fitted, Known, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.fields import FIELDS
 from tocsin.core.frames import SCHEMA, key_text
-from tocsin.core.stages import Stage
+from tocsin.core.stages import Stage, reached_at
 from tocsin.core.verdict import Advice, Finding, Level, Rogue, Verdict, severity, worst
-from tocsin.history.recipe import moment
 from tocsin.judge.cases import CaseBook, Considered, Heard
 from tocsin.judge.rogue import ROGUE, WITHOUT_CASE, Opinion, RogueBook, silenced
 from tocsin.models.registry import Registry
@@ -319,5 +318,5 @@ def _failure(error: Exception) -> str:
 
 
 def _moment(row: dict[str, Any], stage: Stage, at: int) -> int:
-    instant = moment(row["submit"], row["start"], row["end"], stage)
+    instant = reached_at(stage, row["submit"], row["start"], row["end"])
     return at if instant is None else min(instant, at)

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from tocsin.core.detector import Known
-from tocsin.core.frames import key_text
-from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.core.frames import key_text, reached_at
+from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.judge.ground import scrambled
 from tocsin.learn.walk import Walk, Walked, WalkRequest
@@ -59,11 +59,10 @@ def audit(
 
 def _told(walked: Sequence[Walked], stage: Stage, until: int) -> pl.DataFrame:
     """Each job that was asked about by then, at its stage, with the bits of its probability."""
-    asked = {Stage.SUBMIT: pl.col("submit"), Stage.EARLY: pl.col("start") + EARLY_SECONDS}
     return pl.concat(
         each.jobs.select(
             key_text(),
-            at=asked.get(stage, pl.col("start")),
+            at=reached_at(stage),
             bits=pl.Series(np.ascontiguousarray(each.probability).view(np.int64)),
         )
         for each in walked

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from tocsin.core.detector import Budget, Known
 from tocsin.core.errors import ModelError
+from tocsin.core.frames import reached_at
 from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.known import known_of
-from tocsin.failure.labels import FEWEST, mature, reached
+from tocsin.failure.labels import FEWEST, mature
 from tocsin.failure.resources import KINDS, ResourceModel
 from tocsin.failure.training import Rehearsal, failed, node_hours
 from tocsin.history.remembered import Remembered
@@ -79,7 +80,9 @@ class Walk:
         """`start`: the instant of the first prediction; without it, after the first fifth of the jobs."""
         if detector.target is None:
             raise ModelError("a walk needs a target: its jobs may not choose it by what becomes known later")
-        self.jobs = jobs.filter(reached(request.stage)).sort("submit", "job_id", "task", nulls_last=False)
+        self.jobs = jobs.filter(reached_at(request.stage).is_not_null()).sort(
+            "submit", "job_id", "task", nulls_last=False
+        )
         if start is None and self.jobs.height < FEWEST:
             raise ModelError(
                 f"{self.jobs.height:,} of {jobs.height:,} jobs came to {request.stage}; a walk needs at least {FEWEST}: "

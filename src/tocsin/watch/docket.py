@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import polars as pl
 
 from tocsin.core.fields import KEY
+from tocsin.core.frames import reached_at
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
@@ -69,7 +70,7 @@ class Docket:
         jobs = jobs.join(due.select(*KEY, "due", "over"), on=KEY, nulls_equal=True)
         jobs = jobs.sort("submit", "job_id", "task", nulls_last=False)
         by_stage = {
-            stage: jobs.filter(stages.with_stage(stage) & stages.moment(stage).is_not_null())
+            stage: jobs.filter(stages.with_stage(stage) & reached_at(stage).is_not_null())
             for stage in stages.BITS
         }
         by_stage[Stage.END] = self._with_scripts_of_arrays(by_stage[Stage.END])

@@ -5,11 +5,10 @@ from itertools import groupby
 
 import polars as pl
 
-from tocsin.core.frames import key_text
+from tocsin.core.frames import key_text, reached_at
 from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
 from tocsin.history.ledger import Ledger
-from tocsin.watch.stages import moment
 
 __all__ = ["Recall"]
 
@@ -36,7 +35,7 @@ class Recall:
         self._due, self._told = due, None
         front = self.ledger.known_until
         return {
-            stage: jobs.select(pl.max_horizontal(moment(stage), front)).to_series().to_list()
+            stage: jobs.select(pl.max_horizontal(reached_at(stage), front)).to_series().to_list()
             for stage, jobs in due.items()
         }
 
@@ -64,7 +63,7 @@ class Recall:
         order = sorted(
             (at, stage.order, number, stage)
             for stage, jobs in self._due.items()
-            for number, at in enumerate(jobs.select(moment(stage)).to_series())
+            for number, at in enumerate(jobs.select(reached_at(stage)).to_series())
         )
         asked: dict[Stage, list[int]] = {stage: [] for stage in self._due}
         found: dict[Stage, list[pl.DataFrame]] = {stage: [] for stage in self._due}

@@ -1,21 +1,20 @@
-"""The stage clock: which stages a job has reached, when it did, and whether a verdict on one comes late.
-
-Stages are told in bits, so that what is reached, what is given and what is due are three numbers a job.
-"""
+"""Which stages a job has reached, as bits, and whether a verdict on one is late."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import polars as pl
 
-from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.core.frames import reached_at
+from tocsin.core.stages import Stage
 
-__all__ = ["BITS", "LATE_SECONDS", "bits_of", "late", "moment", "reached", "with_stage"]
+__all__ = ["BITS", "LATE_SECONDS", "bits_of", "late", "reached", "with_stage"]
 
 BITS: Mapping[Stage, int] = MappingProxyType({Stage.SUBMIT: 1, Stage.START: 2, Stage.EARLY: 4, Stage.END: 8})
 LATE_SECONDS = 120  # the verdict within two minutes (Proactive Precision, abstract)
 
 _START, _END = pl.col("start"), pl.col("end")
+_EARLY = reached_at(Stage.EARLY)
 _OVER = pl.col("outcome").is_not_null()
 _SETTLED = _OVER & _END.is_not_null()
 
@@ -25,7 +24,7 @@ def reached(now: int) -> pl.Expr:
 
     A task of an array has no submission of its own: it inherits the verdict on its array.
     """
-    lived = pl.when(_OVER).then(_END > _START + EARLY_SECONDS).otherwise(now >= _START + EARLY_SECONDS)
+    lived = pl.when(_OVER).then(_END.is_not_null() & _EARLY.is_not_null()).otherwise(now >= _EARLY)
     stages = {
         Stage.SUBMIT: pl.col("task").is_null(),
         Stage.START: _START.is_not_null(),
@@ -51,25 +50,16 @@ def bits_of(given: Iterable[tuple[str, str]]) -> dict[str, int]:
     return found
 
 
-def moment(stage: Stage) -> pl.Expr:
-    """When the stage was reached."""
-    if stage is Stage.SUBMIT:
-        return pl.col("submit")
-    if stage is Stage.END:
-        return _END
-    return _START + EARLY_SECONDS if stage is Stage.EARLY else _START
-
-
 def late(stage: Stage, now: int) -> pl.Expr:
     """Whether the verdict comes after its time: the job has gone on to a later stage, or it was long ago.
 
     `over` is a column: whether the job was seen to have ended, even where nothing is known of its end yet.
     """
-    long_ago = now - moment(stage) > LATE_SECONDS
+    long_ago = now - reached_at(stage) > LATE_SECONDS
     over = pl.col("over")
     gone = {
         Stage.SUBMIT: _START.is_not_null() | over,
-        Stage.START: over | (now >= _START + EARLY_SECONDS),
+        Stage.START: over | (now >= _EARLY),
         Stage.EARLY: over,
         Stage.END: pl.lit(False),
     }[stage]
