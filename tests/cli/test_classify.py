@@ -127,11 +127,11 @@ def test_odd_files_are_answered_or_refused_in_a_sentence(tocsin: Tocsin, folder:
         "nowhere",
     }
     assert rows["utf16"]["operations"]["cryptomining"] == 0.99  # type: ignore[index]  # JSON
-    assert "more than 4 MiB" in str(rows["big"]["error"])
+    assert "larger than 4 MiB" in str(rows["big"]["error"])
     assert tocsin("classify", folder / "nul", folder / "empty", "--strict").code == 1
     refused = tocsin("classify", folder / "elf")
     assert refused.code == 1
-    assert "is no text but a binary file" in refused.err
+    assert "is a binary file" in refused.err
 
 
 def test_a_reader_that_has_had_enough_is_no_error(folder: Path, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from tocsin.failure.shortages import Shortages, nice_memory, nice_time
 from tocsin.judge.ground import Ground
 from tocsin.models.engines import engine
 from tocsin.scripts.edits import Edit, apply
-from tocsin.scripts.said import Said
 from tocsin.scripts.script import parse
+from tocsin.scripts.submission import Submission
 
 HOUR = 3600
 MACHINE = Machine(
@@ -44,8 +44,8 @@ def level(_frame: pl.DataFrame) -> float:
     return 0.4
 
 
-def said(text: str) -> Said:
-    return Said(parse(text), fixed=False, memory_per="node")
+def submission(text: str) -> Submission:
+    return Submission(parse(text), fixed=False, memory_per="node")
 
 
 def script(*lines: str) -> str:
@@ -87,7 +87,7 @@ def advice_for(
         history=HABIT,
         shortages=shortages.of(frame.row(0, named=True)),
         machine=MACHINE,
-        said=None if text is None else said(text),
+        submission=None if text is None else submission(text),
     )
     return advise(frame, evidence, risk)
 
@@ -219,7 +219,7 @@ def test_a_request_far_above_the_bound_is_lowered() -> None:
 def test_nodes_that_fail_jobs_are_excluded_and_those_excluded_stay_so() -> None:
     bad = [Avoid(node="n3", why="it crashed 4 times"), Avoid(node="n5", why="9 of the 10 jobs failed")]
     text = script("#SBATCH --exclude=n1")
-    evidence = Evidence(history={}, bad_nodes=bad, machine=MACHINE, said=said(text))
+    evidence = Evidence(history={}, bad_nodes=bad, machine=MACHINE, submission=submission(text))
     (advice,) = advise(asked(exclude_nodes="n1"), evidence, level)
     assert advice.edit is not None
     assert advice.edit.new == "#SBATCH --exclude=n[1,3,5]"
@@ -232,7 +232,7 @@ def test_nodes_that_fail_jobs_are_excluded_and_those_excluded_stay_so() -> None:
 def test_of_a_big_array_that_fails_a_few_tasks_go_first() -> None:
     failing = {"name.failed_last10": 0.8, "name.ended": 25.0}
     text = script("#SBATCH --array=5-500%20")
-    evidence = Evidence(history=failing, said=said(text))
+    evidence = Evidence(history=failing, submission=submission(text))
     (advice,) = advise(asked(array="5-500%20", array_tasks=496), evidence, level)
     assert advice.edit is not None
     assert advice.edit.new == "#SBATCH --array=5-7"

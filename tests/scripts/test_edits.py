@@ -69,7 +69,7 @@ def test_only_the_value_changes(header: str, field: str, value: int | str, becom
         ("#!/bin/sh\n#SBATCH -N 1", Edit(3, None, "#SBATCH --time=01:00:00")),
     ],
 )
-def test_a_missing_directive_is_put_in_after_the_last(text: str, change: Edit) -> None:
+def test_a_missing_directive_is_inserted_after_the_last(text: str, change: Edit) -> None:
     assert edit(parse(text), "time_limit", 3600) == change
     assert parse(apply(text, [change])).request["time_limit"] == 3600
 
@@ -107,7 +107,7 @@ def test_slurm_scripts_take_every_change(field: str) -> None:
             assert parse(apply(text, [edit(parse(text), field, value)])).request[field] == value
 
 
-def test_several_edits_at_once_and_none_that_does_not_fit() -> None:
+def test_several_edits_are_applied_and_stale_ones_refused() -> None:
     text = "#!/bin/sh\n#SBATCH -t 10\n#SBATCH -N 1\nrun\n"
     script = parse(text)
     changes = [edit(script, "time_limit", 3600), edit(script, "req_nodes", 2), edit(script, "partition", "p")]
@@ -116,16 +116,16 @@ def test_several_edits_at_once_and_none_that_does_not_fit() -> None:
     )
     with pytest.raises(ScriptError, match="read the script again"):
         apply("#!/bin/sh\nother\n", changes)
-    with pytest.raises(ScriptError, match="two changes"):
+    with pytest.raises(ScriptError, match="two edits of line 2"):
         apply(text, [changes[0], changes[0]])
 
 
-def test_what_cannot_be_written_is_refused() -> None:
-    with pytest.raises(ScriptError, match="cannot be set"):
+def test_an_impossible_edit_is_refused() -> None:
+    with pytest.raises(ScriptError, match="cannot set"):
         edit(parse("#!/bin/sh\n#COBALT -n 1\n"), "exclude_nodes", "n1")
-    with pytest.raises(ScriptError, match="cannot be set"):
+    with pytest.raises(ScriptError, match="cannot set"):
         edit(parse("#!/bin/sh\n#PBS -l select=2:ncpus=4\n"), "req_cpus", 9)  # nine on two nodes
-    with pytest.raises(ScriptError, match="cannot be set"):
+    with pytest.raises(ScriptError, match="cannot set"):
         edit(parse("#!/bin/sh\n#SBATCH -N 1\n"), "partition", "a b\n#SBATCH -N 2")
     with pytest.raises(ScriptError, match="heterogeneous"):
         edit(parse("#!/bin/sh\n#SBATCH -N 1\n#SBATCH hetjob\n#SBATCH -N 2\n"), "req_nodes", 3)

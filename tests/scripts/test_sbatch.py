@@ -74,7 +74,7 @@ def test_what_sbatch_refuses_is_refused_and_nothing_else(tmp_path: Path) -> None
     "text",
     ["", " \n\n", "run\n", "\n#!/bin/sh\n", "#!/bin/sh\r\nrun\r\n", "#!/bin/sh\n", "#! /bin/sh\nrun\n"],
 )
-def test_a_script_that_sbatch_refuses_is_said_to_be_refused(tmp_path: Path, text: str) -> None:
+def test_a_script_that_sbatch_refuses_is_reported_as_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "slurm.conf").write_text(CONFIG)
     script = tmp_path / "job.sh"
     script.write_bytes(text.encode())

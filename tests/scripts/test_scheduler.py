@@ -70,7 +70,7 @@ def test_a_directive_after_the_first_command(scheduler: Scheduler) -> None:
         ("#OARS", False),
     ],
 )
-def test_where_the_mark_may_stand(line: str, read: bool) -> None:
+def test_where_a_directive_may_be(line: str, read: bool) -> None:
     assert ("time_limit" in parse(f"#!/bin/sh\n{line}\nrun\n").request) is read
 
 
@@ -80,10 +80,10 @@ def test_here_documents_are_left_alone() -> None:
     )
     assert script.request == {"req_nodes": 1}
     assert [line for line, _ in script.commands] == [3, 4, 5, 6, 7, 8, 9]
-    assert script.problems == ((5, "#SBATCH is ignored: it stands in a here-document", "ignored"),)
+    assert script.problems == ((5, "#SBATCH is ignored: it is inside a here-document", "ignored"),)
 
 
-def test_a_shift_is_no_here_document() -> None:
+def test_a_shift_is_not_a_here_document() -> None:
     script = parse("#!/bin/bash\n#BSUB -n 1\nx=$((1<<n))\n# note\n#BSUB -W 5\ny=1\n")
     assert script.request["time_limit"] == 300
     assert script.commands == [(3, "x=$((1<<n))"), (6, "y=1")]
@@ -103,7 +103,7 @@ def test_of_two_headers_the_first_is_taken_and_the_other_reported() -> None:
     assert script.problems[0].line == 3
 
 
-def test_prose_is_no_directive() -> None:
+def test_prose_is_not_a_directive() -> None:
     script = parse("#!/bin/sh\n#PBS and others: see below\n# SBATCH lines follow\n#SBATCH -N 1\nrun\n")
     assert script.scheduler is Scheduler.SLURM
     assert script.request == {"req_nodes": 1}

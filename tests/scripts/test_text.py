@@ -53,11 +53,11 @@ def test_bytes_are_read_or_refused(content: bytes) -> None:
     [
         (b"\x7fELF\x02\x01", "binary"),
         (b"#!/bin/sh\n\0\0", "binary"),
-        (b"#" * (LARGEST + 1), "more than 4 MiB"),
+        (b"#" * (LARGEST + 1), "larger than 4 MiB"),
         (b"\xff\xfe\x00", "UTF-16"),
     ],
 )
-def test_what_is_no_text_is_refused_with_a_sentence(content: bytes, says: str, tmp_path: Path) -> None:
+def test_binary_content_is_refused(content: bytes, says: str, tmp_path: Path) -> None:
     path = tmp_path / "job"
     path.write_bytes(content)
     with pytest.raises(ScriptError, match=says):
@@ -99,7 +99,7 @@ def test_a_line_of_four_megabytes_takes_linear_time(line: str) -> None:
         assert time.process_time() - start < 10
 
 
-def test_json_holds_what_was_seen() -> None:
+def test_json_output() -> None:
     seen = to_json(parse("#!/bin/bash\n#SBATCH -t UNLIMITED --mem=1G -o x.out\nsrun a.out\n"))
     assert seen == {
         "scheduler": "slurm",
@@ -132,13 +132,13 @@ def test_a_script_comes_from_standard_input_or_a_pipe(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"#!/bin/sh\n")))
     assert read("-") == "#!/bin/sh\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"#" * (LARGEST + 10))))
-    with pytest.raises(ScriptError, match="standard input has more than"):
+    with pytest.raises(ScriptError, match="standard input is larger than"):
         read("-")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=_endless, args=(pipe,))
     writer.start()
-    with pytest.raises(ScriptError, match="more than"):
+    with pytest.raises(ScriptError, match="larger than"):
         read(pipe)
     writer.join()
 
@@ -149,15 +149,13 @@ def _endless(pipe: Path) -> None:
             file.write(b"#" * 65536)
 
 
-def test_a_pipe_is_read_when_somebody_writes_and_given_up_when_nobody_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_is_read_until_a_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=("#!/bin/sh\n" * 20_000,))
     writer.start()
     assert read(pipe) == "#!/bin/sh\n" * 20_000
     writer.join()
-    monkeypatch.setattr("tocsin.scripts.text.PATIENCE", 0)
-    with pytest.raises(ScriptError, match="a pipe that nobody wrote to"):
+    monkeypatch.setattr("tocsin.scripts.text.PIPE_TIMEOUT", 0)
+    with pytest.raises(ScriptError, match="a pipe without data"):
         read(pipe)

@@ -11,7 +11,7 @@ from tocsin.failure.changes import Change, Evidence, changes
 from tocsin.failure.features import monotone
 from tocsin.models.engines import Matrix
 from tocsin.scripts.changes import change_edit, change_text
-from tocsin.scripts.said import Said
+from tocsin.scripts.submission import Submission
 
 __all__ = ["Risk", "advise", "moved"]
 
@@ -38,17 +38,19 @@ def advise(job: pl.DataFrame, evidence: Evidence, risk: Risk) -> list[Advice]:
     before: float | None = None
     for change in changes(job.row(0, named=True), evidence):
         if not change.asks_model:
-            found.append(_written(change, evidence.said))
+            found.append(_written(change, evidence.submission))
             continue
         before = round(risk(job), 2) if before is None else before
         changed = job.with_columns(pl.lit(change.value, SCHEMA[change.field]).alias(change.field))
         after = round(risk(changed), 2)
         if after <= before:
-            found.append(_written(change, evidence.said, (before, after)))
+            found.append(_written(change, evidence.submission, (before, after)))
     return found
 
 
-def _written(change: Change, said: Said | None, risks: tuple[float, float] | None = None) -> Advice:
+def _written(
+    change: Change, submission: Submission | None, risks: tuple[float, float] | None = None
+) -> Advice:
     before, after = risks or (None, None)
     why = change.why
     if risks and not change.less and risks[1] > risks[0] - MARGIN:
@@ -56,9 +58,9 @@ def _written(change: Change, said: Said | None, risks: tuple[float, float] | Non
             f"; the model by itself sees hardly less risk in it ({risks[0]:.0%} before, {risks[1]:.0%} after)"
         )
     return Advice(
-        change=change_text(said, change.field, change.value),
+        change=change_text(submission, change.field, change.value),
         why=why,
-        edit=change_edit(said, change.field, change.value),
+        edit=change_edit(submission, change.field, change.value),
         risk_before=before,
         risk_after=after,
     )

@@ -13,7 +13,7 @@ from tocsin.core.verdict import Avoid, Resources
 from tocsin.failure.nodes import partition_nodes
 from tocsin.failure.shortages import Shortage, nice_memory, nice_time, shown_memory
 from tocsin.history import recipe
-from tocsin.scripts.said import Said
+from tocsin.scripts.submission import Submission
 
 __all__ = ["Change", "Evidence", "changes"]
 
@@ -50,7 +50,7 @@ class Evidence:
     bad_nodes: Sequence[Avoid] = ()
     """Of its partition, the worst first."""
     machine: Machine | None = None
-    said: Said | None = None
+    submission: Submission | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

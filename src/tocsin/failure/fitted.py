@@ -33,7 +33,7 @@ from tocsin.failure.training import SHARE, Calibrated, Rehearsal, calibrated
 from tocsin.models.cards import Card, Window
 from tocsin.models.engines import Booster, Matrix
 from tocsin.models.thresholds import Rule
-from tocsin.scripts import said
+from tocsin.scripts.submission import read_submissions
 
 __all__ = ["FILE", "NAME", "REHEARSAL", "VERSION", "FittedFailure"]
 
@@ -245,7 +245,7 @@ class FittedFailure:
                 shortages=self.aids.shortages.of(row),
                 bad_nodes=bad_nodes(nodes, row["submit"], past),
                 machine=past.machine,
-                said=said.read(past, [(row["script"], row["submit_line"])])[0],
+                submission=read_submissions(past, [(row["script"], row["submit_line"])])[0],
             )
             advice = advise(job, evidence, lambda changed: self._changed(X, changed, history, past, stage))
         assert parts.failure is not None, "a job that has reached its stage has a probability"

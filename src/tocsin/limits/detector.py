@@ -15,13 +15,13 @@ from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Finding, Level
 from tocsin.limits.breach import Breach, Thresholds, hopeless
 from tocsin.limits.capacity import Capacity
-from tocsin.limits.contradictions import contradictions, misread_lines
-from tocsin.limits.nodes import feature_breaches, node_breaches, node_list_breaches
-from tocsin.limits.partitions import array_breaches, partition_breaches, unknown_partitions
-from tocsin.limits.precedent import READ, precedent_breaches, welcome
-from tocsin.limits.request import asked
+from tocsin.limits.demand import asked
+from tocsin.limits.node_rules import feature_breaches, node_breaches, node_list_breaches
+from tocsin.limits.partition_rules import array_breaches, partition_breaches, unknown_partitions
+from tocsin.limits.past_usage import READ, precedent_breaches, welcome
+from tocsin.limits.script_checks import contradictions, misread_lines
 from tocsin.scripts.changes import change_edit, change_text
-from tocsin.scripts.said import Said, read
+from tocsin.scripts.submission import Submission, read_submissions
 
 __all__ = ["DETECTOR", "FittedLimits", "Limits"]
 
@@ -47,16 +47,16 @@ class FittedLimits:
         if stage is not Stage.SUBMIT:
             by_row = _by_row(precedent_breaches(jobs, features, self.thresholds), jobs.height)
             return [_parts(breaches, None, {}) for breaches in by_row]
-        said = read(known, jobs.select("script", "submit_line").rows())
-        missing: list[dict[str, str]] = [{} for _ in said]
-        by_row = _by_row(self._of_request(jobs, features, said), jobs.height)
+        submissions = read_submissions(known, jobs.select("script", "submit_line").rows())
+        missing: list[dict[str, str]] = [{} for _ in submissions]
+        by_row = _by_row(self._of_request(jobs, features, submissions), jobs.height)
         if known.machine is None or not known.machine.partitions:
-            missing = [{NAME: _NO_MACHINE} for _ in said]
+            missing = [{NAME: _NO_MACHINE} for _ in submissions]
         else:
             capacity = self._capacity(known.machine)
-            on_machine, missing = _of_machine(jobs, features, said, capacity)
+            on_machine, missing = _of_machine(jobs, features, submissions, capacity)
             by_row = [local + general for local, general in zip(on_machine, by_row, strict=True)]
-        return [_parts(*each) for each in zip(by_row, said, missing, strict=True)]
+        return [_parts(*each) for each in zip(by_row, submissions, missing, strict=True)]
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
         return self.assess(job, known, stage=stage)[0]
@@ -66,11 +66,11 @@ class FittedLimits:
         (folder / _FILE).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
 
     def _of_request(
-        self, jobs: pl.DataFrame, features: pl.DataFrame, said: Sequence[Said | None]
+        self, jobs: pl.DataFrame, features: pl.DataFrame, submissions: Sequence[Submission | None]
     ) -> Iterator[Breach]:
         """What needs no machine."""
         yield from precedent_breaches(jobs, features, self.thresholds)
-        for row, (script, number) in enumerate(zip(said, jobs["job_id"], strict=True)):
+        for row, (script, number) in enumerate(zip(submissions, jobs["job_id"], strict=True)):
             if script is not None:
                 yield from contradictions(script, row)
                 yield from misread_lines(script, row, accepted=bool(number))
@@ -117,11 +117,11 @@ def _thresholds(values: Any, path: Path) -> Thresholds:
 
 
 def _of_machine(
-    jobs: pl.DataFrame, features: pl.DataFrame, said: Sequence[Said | None], capacity: Capacity
+    jobs: pl.DataFrame, features: pl.DataFrame, submissions: Sequence[Submission | None], capacity: Capacity
 ) -> tuple[list[list[Breach]], list[dict[str, str]]]:
     """For each job what holds in all of its partitions, and what could not be said."""
-    missing: list[dict[str, str]] = [{} for _ in said]
-    wanted = asked(jobs, said, capacity.default).with_columns(
+    missing: list[dict[str, str]] = [{} for _ in submissions]
+    wanted = asked(jobs, submissions, capacity.default).with_columns(
         welcome=pl.lit(welcome(features)).gather(pl.col("row"))
     )
     if wanted["partition"].null_count():
@@ -159,10 +159,10 @@ def _by_row(breaches: Sequence[Breach] | Iterator[Breach], height: int) -> list[
     return rows
 
 
-def _parts(breaches: Sequence[Breach], said: Said | None, missing: dict[str, str]) -> Parts:
+def _parts(breaches: Sequence[Breach], submission: Submission | None, missing: dict[str, str]) -> Parts:
     if not breaches:
         return Parts(missing=missing)
-    return Parts(findings=_findings(breaches), advice=_advice(breaches, said), missing=missing)
+    return Parts(findings=_findings(breaches), advice=_advice(breaches, submission), missing=missing)
 
 
 def _findings(breaches: Sequence[Breach]) -> list[Finding]:
@@ -182,7 +182,7 @@ def _findings(breaches: Sequence[Breach]) -> list[Finding]:
     ]
 
 
-def _advice(breaches: Sequence[Breach], said: Said | None) -> list[Advice]:
+def _advice(breaches: Sequence[Breach], submission: Submission | None) -> list[Advice]:
     """The change that would fit, for each field once; with the line of the script where it is known."""
     fitting: dict[str, Breach] = {}
     for breach in breaches:
@@ -190,7 +190,9 @@ def _advice(breaches: Sequence[Breach], said: Said | None) -> list[Advice]:
             fitting.setdefault(breach.change[0], breach)
     return [
         Advice(
-            change=change_text(said, *breach.change), why=breach.text, edit=change_edit(said, *breach.change)
+            change=change_text(submission, *breach.change),
+            why=breach.text,
+            edit=change_edit(submission, *breach.change),
         )
         for breach in fitting.values()
         if breach.change

@@ -1,1 +1,1 @@
-"""A job script as data: scheduler, request, commands, and changes written back; nothing is ever executed."""
+"""Parse job scripts into scheduler, request and commands, and edit their directives; nothing is ever executed."""

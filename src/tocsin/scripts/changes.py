@@ -1,35 +1,32 @@
-"""A change of a request as advice says it: the option in the scheduler's words, and the line of the script."""
+"""A change to a request as advice shows it: the option in the scheduler's syntax, and the line to edit."""
 
 from tocsin.core.errors import ScriptError
 from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import Edit
 from tocsin.scripts import edits
 from tocsin.scripts.request import Value
-from tocsin.scripts.said import Said
 from tocsin.scripts.slurm import SLURM
+from tocsin.scripts.submission import Submission
 
 __all__ = ["change_edit", "change_text"]
 
 
-def change_text(said: Said | None, field: str, value: Value) -> str:
-    """`--mem=8G`, or the script's own line where that says it otherwise (by CPU, by slot).
-
-    Without a script in Slurm's words, as that is where jobs are followed.
-    """
-    dialect = said.script.dialect if said else SLURM
-    option = dialect.fresh.get(field)
+def change_text(submission: Submission | None, field: str, value: Value) -> str:
+    """`--mem=8G`, or the script's own form where it differs (per CPU, per slot); Slurm syntax without a script."""
+    dialect = submission.script.dialect if submission else SLURM
+    option = dialect.new_options.get(field)
     if option is None:
         return _plain(field, value)
     amount = dialect.write(field, value)
     text = option.text.format(amount)
-    if _on_command_line(field, said):
+    if _on_command_line(field, submission):
         return f"{text} on the command line"
-    edit = change_edit(said, field, value)
+    edit = change_edit(submission, field, value)
     return text if edit is None or amount in edit.new else edit.new.removeprefix(dialect.prefix).strip()
 
 
 def _plain(field: str, value: Value) -> str:
-    """For a scheduler that has no such option."""
+    """For a scheduler without such an option."""
     if field == "req_memory" and isinstance(value, int):
         return f"{format_memory(value)} of memory on each node"
     if field == "time_limit" and isinstance(value, int):
@@ -37,18 +34,20 @@ def _plain(field: str, value: Value) -> str:
     return f"{field.replace('_', ' ')} {value}"
 
 
-def change_edit(said: Said | None, field: str, value: Value) -> Edit | None:
-    """The line to change; none where there is no script, or where its lines cannot say it."""
-    if said is None or _on_command_line(field, said):
+def change_edit(submission: Submission | None, field: str, value: Value) -> Edit | None:
+    """The line to change; None without a script, or if no directive can express the change."""
+    if submission is None or _on_command_line(field, submission):
         return None
     try:
-        line, old, new = edits.edit(said.script, field, value)
+        line, old, new = edits.edit(submission.script, field, value)
     except ScriptError:
         return None
-    # here a new line is put in as that line; a verdict says after which one
+    # edits insert a new line at `line`; a verdict names the line before it
     return Edit(line=line, old=old, new=new) if old is not None else Edit(line=line - 1, old=None, new=new)
 
 
-def _on_command_line(field: str, said: Said | None) -> bool:
-    """What the command line says cannot be mended in the script."""
-    return said is not None and any(d.line == 0 and d.field == field for d in said.script.directives)
+def _on_command_line(field: str, submission: Submission | None) -> bool:
+    """A value given on the command line cannot be changed in the script."""
+    return submission is not None and any(
+        d.line == 0 and d.field == field for d in submission.script.directives
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from tocsin.scripts.dialect import Dialect, Fresh, part_of
+from tocsin.scripts.dialect import Dialect, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value, clock, clock_text
 from tocsin.scripts.scheduler import Scheduler
@@ -56,19 +56,19 @@ def _mode(directive: Directive, locate: Locate) -> Iterator[Directive]:
     """--mode c16 runs 16 processes on each node; --mode script runs the script."""
     word = directive.word
     if word is not None and word.text[:1] == "c" and word.text[1:].isdigit():
-        yield part_of(directive, locate, "", word.part(1), "tasks_per_node")
+        yield list_item(directive, locate, "", word.part(1), "tasks_per_node")
     else:
         yield directive
 
 
 def _attributes(directive: Directive, locate: Locate) -> Iterator[Directive]:
-    """--attrs location=1-4:mcdram=cache; locations are nodes."""
-    for item in directive.word.pieces(":"):  # type: ignore[union-attr]  # _parts saw to it
-        name, value = item.halves("=")
+    """--attrs location=1-4:mcdram=cache, where locations are nodes."""
+    for item in directive.word.pieces(":"):  # type: ignore[union-attr]  # checked in _parts
+        name, value = item.partition("=")
         if value is not None and name.text == "location":
-            yield part_of(directive, locate, "location", value, "req_node_list", around=item)
+            yield list_item(directive, locate, "location", value, "req_node_list", around=item)
         else:
-            yield part_of(directive, locate, "", item, None, around=item)
+            yield list_item(directive, locate, "", item, None, around=item)
 
 
 def _time(text: str) -> int | None:
@@ -87,14 +87,14 @@ COBALT = Dialect(
     table=OPTIONS,
     readers={"time_limit": _time},
     writers={"time_limit": _time_text},
-    fresh={
-        "time_limit": Fresh("-t {}"),
-        "req_nodes": Fresh("-n {}"),
-        "req_tasks": Fresh("--proccount {}"),
-        "partition": Fresh("-q {}"),
-        "name": Fresh("--jobname {}"),
-        "account": Fresh("-A {}"),
+    new_options={
+        "time_limit": NewOption("-t {}"),
+        "req_nodes": NewOption("-n {}"),
+        "req_tasks": NewOption("--proccount {}"),
+        "partition": NewOption("-q {}"),
+        "name": NewOption("--jobname {}"),
+        "account": NewOption("-A {}"),
     },
     parts=_parts,
-    cpu_for_each_task=False,
+    one_cpu_per_task=False,
 )

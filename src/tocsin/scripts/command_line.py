@@ -1,27 +1,27 @@
-"""Where on a submit command's line its options end and the script's name begins."""
+"""Find where the options of a submit command line end and the script name begins."""
 
 from tocsin.scripts.dialect import Dialect
 from tocsin.scripts.words import Word
 
-__all__ = ["up_to_script"]
+__all__ = ["options_before_script"]
 
 
-def up_to_script(words: list[Word], dialect: Dialect) -> list[Word]:
-    """The words of a command line before the script's name."""
-    given, wanted = [], 0
+def options_before_script(words: list[Word], dialect: Dialect) -> list[Word]:
+    """The words before the script name."""
+    given, remaining = [], 0
     for word in words:
-        if not wanted and (not word.text.startswith("-") or word.text == "--"):
+        if not remaining and (not word.text.startswith("-") or word.text == "--"):
             break
-        if wanted:
-            wanted -= 1
+        if remaining:
+            remaining -= 1
         else:
-            wanted = _wants(word.text, dialect)
+            remaining = _value_words(word.text, dialect)
         given.append(word)
     return given
 
 
-def _wants(text: str, dialect: Dialect) -> int:
-    """How many further words are the value of this one."""
+def _value_words(text: str, dialect: Dialect) -> int:
+    """How many of the following words are the value of this option."""
     table = dialect.table
     if not table.double or text.startswith("--"):
         option = table.find(text.partition("=")[0]) if table.double else table.find(text)

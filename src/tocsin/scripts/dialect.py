@@ -1,4 +1,4 @@
-"""What a scheduler's options are, as data: one dialect for each scheduler, all read by the same code."""
+"""The options of a scheduler as data: one dialect per scheduler, all read by the same code."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from tocsin.scripts.request import Reader, Value
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.words import Place, Splitter, Word, directive_words
 
-__all__ = ["Dialect", "Fresh", "Joined", "after_backslash", "part_of", "whole"]
+__all__ = ["Dialect", "Extension", "NewOption", "backslash_continuation", "list_item", "whole"]
 
 Parts = Callable[[Directive, Locate], Iterable[Directive]]
 
 
 def whole(directive: Directive, _locate: Locate) -> Iterable[Directive]:
-    """An option that stands for itself."""
+    """An option that is not a list."""
     return (directive,)
 
 
@@ -23,61 +23,61 @@ def _never(_line: str) -> str | None:
     return None
 
 
-def after_backslash(line: str) -> str | None:
-    """A backslash at the end joins the next line."""
+def backslash_continuation(line: str) -> str | None:
+    """A trailing backslash continues on the next line."""
     return "" if line.endswith("\\") else None
 
 
-class Fresh(NamedTuple):
-    """A new option."""
+class NewOption(NamedTuple):
+    """How to write an option that the script does not have yet."""
 
     text: str
-    """With {} for the value."""
+    """`{}` stands for the value."""
     per: str = ""
     unless: tuple[str, ...] = ()
-    """Not beside an option whose name begins so."""
+    """Not allowed next to options that start with one of these."""
 
 
-class Joined(NamedTuple):
-    """More of an option that is there."""
+class Extension(NamedTuple):
+    """How to add a field to an existing option."""
 
     option: str
-    """The beginning of its name."""
+    """Start of the name of that option."""
     text: str
-    """What follows it, with {} for the value."""
+    """Text to append; `{}` stands for the value."""
     per: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one scheduler's directives are read and written."""
+    """How the directives of one scheduler are read and written."""
 
     scheduler: Scheduler
     prefix: str
-    """What a new directive line begins with."""
+    """Start of a new directive line."""
     commands: tuple[str, ...]
     """The submit commands."""
     table: OptionTable
     readers: Mapping[str, Reader]
-    """From text to value, for fields whose text is not plain."""
+    """Text to value, for fields that need more than plain text or a number."""
     writers: Mapping[str, Callable[[Value], str]]
-    """From value to text, for the same."""
-    fresh: Mapping[str, Fresh]
-    """A new option for a field that none sets yet."""
-    joined: Mapping[str, Joined] = field(default_factory=dict)
-    """A field that is rather added to an option that is there."""
+    """Value to text, for the same fields."""
+    new_options: Mapping[str, NewOption]
+    """The option to add for a field that no option sets yet."""
+    extensions: Mapping[str, Extension] = field(default_factory=dict)
+    """Fields to append to an existing option instead."""
     checks: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
-    """What raises InputError for a value that is refused, by the option's name."""
+    """By option name: raises InputError for a value that the scheduler refuses."""
     refuses: bool = False
-    """It refuses the whole submission for a value that it cannot read."""
+    """An unreadable value makes it refuse the whole submission."""
     replaced: Mapping[str, str | None] = field(default_factory=dict)
-    """Options that stand for several fields and replace an earlier one in all of them; with the field that comes first."""
+    """Options that set several fields; a later one replaces all fields of an earlier one. The value is their first field."""
     parts: Parts = field(default=whole)
-    """Takes a list of resources apart."""
-    goes_on: Callable[[str], str | None] = field(default=_never)
-    """What stands between a line that is not finished and the next one; None for a finished line."""
-    cpu_for_each_task: bool = True
-    """Tasks are what CPUs are asked for with; False where jobs get whole nodes."""
+    """Splits a list of resources."""
+    continuation: Callable[[str], str | None] = field(default=_never)
+    """Text between a line and its continuation; None for a complete line."""
+    one_cpu_per_task: bool = True
+    """A task without a CPU count gets one CPU; False where jobs get whole nodes."""
     words: Splitter = field(default=directive_words)
 
     def write(self, name: str, value: Value) -> str:
@@ -85,7 +85,7 @@ class Dialect:
         return writer(value) if writer else str(value)
 
 
-def part_of(
+def list_item(
     directive: Directive,
     locate: Locate,
     name: str,
@@ -95,7 +95,7 @@ def part_of(
     *,
     around: Word | None = None,
 ) -> Directive:
-    """One resource of a list, with its own place; `around` is the resource with its name."""
+    """One resource of a list with its place; `around` covers its name too."""
     option = f"{directive.option} {name}" if name else directive.option
     place = _located(value, locate)
     return Directive(

@@ -4,7 +4,7 @@ import re
 
 from tocsin.core.errors import UnitError
 from tocsin.core.units import UNLIMITED
-from tocsin.scripts.dialect import Dialect, Fresh
+from tocsin.scripts.dialect import Dialect, NewOption
 from tocsin.scripts.options import option_table
 from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
@@ -63,7 +63,7 @@ _TRIPLE = re.compile(r"(\"{3}|'{3})(.*?)(?:\1|(\Z))", re.DOTALL)
 
 
 def _goes_on(line: str) -> str | None:
-    """A value between triple quotes may have many lines, each behind the prefix (RFC 36)."""
+    """A value in triple quotes may span lines, each with the prefix (RFC 36)."""
     at = 0
     while found := _QUOTES.search(line, at):
         at = line.find(found[0], found.end()) + len(found[0])
@@ -73,12 +73,12 @@ def _goes_on(line: str) -> str | None:
 
 
 def _words(line: str, start: int) -> tuple[list[Word], str | None]:
-    """As a shell would, and what stands between triple quotes is one value with all that is in it."""
+    """Split like a shell, with triple-quoted text as one value."""
     masked = _TRIPLE.sub(
         lambda found: found[1] + "x" * len(found[2]) + (found[1] if found[3] is None else ""), line
     )
-    words, trouble = directive_words(masked, start)
-    return [Word("".join(line[at] for at in word.columns), word.columns) for word in words], trouble
+    words, error = directive_words(masked, start)
+    return [Word("".join(line[at] for at in word.columns), word.columns) for word in words], error
 
 
 _UNITS = {"": 60, "s": 1, "m": 60, "h": 3600, "d": 86400, "ms": 0.001}
@@ -90,7 +90,7 @@ def _time(text: str) -> int | None:
         return UNLIMITED
     found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)(ms|[smhd]?)", text.strip(), re.ASCII)
     if not found:
-        raise UnitError(f'"{text[:60]}" is no duration of Flux; write 30m or 1.5h')
+        raise UnitError(f'"{text[:60]}" is not a Flux duration; write 30m or 1.5h')
     return round(float(found[1]) * _UNITS[found[2]])
 
 
@@ -106,17 +106,17 @@ FLUX = Dialect(
     prefix="# flux: ",
     commands=("flux",),
     table=OPTIONS,
-    goes_on=_goes_on,
+    continuation=_goes_on,
     words=_words,
     readers={"time_limit": _time},
     writers={"time_limit": _time_text},
-    fresh={
-        "time_limit": Fresh("--time-limit={}"),
-        "req_nodes": Fresh("--nodes={}"),
-        "req_tasks": Fresh("--nslots={}"),
-        "cpus_per_task": Fresh("--cores-per-slot={}"),
-        "partition": Fresh("--queue={}"),
-        "name": Fresh("--job-name={}"),
-        "account": Fresh("--bank={}"),
+    new_options={
+        "time_limit": NewOption("--time-limit={}"),
+        "req_nodes": NewOption("--nodes={}"),
+        "req_tasks": NewOption("--nslots={}"),
+        "cpus_per_task": NewOption("--cores-per-slot={}"),
+        "partition": NewOption("--queue={}"),
+        "name": NewOption("--job-name={}"),
+        "account": NewOption("--bank={}"),
     },
 )

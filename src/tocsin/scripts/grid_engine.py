@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tocsin.core.errors import UnitError
-from tocsin.scripts.dialect import Dialect, Fresh, part_of
+from tocsin.scripts.dialect import Dialect, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value, clock, clock_text, count
 from tocsin.scripts.scheduler import Scheduler
@@ -123,12 +123,12 @@ def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
 
 
 def _environment(directive: Directive, locate: Locate) -> Iterator[Directive]:
-    """-pe name slots[-slots]; a slot is a CPU. That all are on one node only the environment's name can tell."""
-    name, slots = directive.word.halves(" ")  # type: ignore[union-attr]  # _parts saw to it
+    """-pe name slots[-slots]; a slot is a CPU. Only the name shows whether all slots are on one node."""
+    name, slots = directive.word.partition(" ")  # type: ignore[union-attr]  # checked in _parts
     if slots is None:
         yield directive
         return
-    yield part_of(
+    yield list_item(
         directive, locate, name.text, slots.pieces("-")[0], "req_cpus", "job", around=directive.word
     )
     if _ONE_NODE.search(name.text.lower()):
@@ -136,24 +136,24 @@ def _environment(directive: Directive, locate: Locate) -> Iterator[Directive]:
 
 
 def _resources(directive: Directive, locate: Locate) -> Iterator[Directive]:
-    """-l name=value[,...]; a limit of memory is for each slot. h_vmem is the one that is enforced."""
-    pieces = directive.word.pieces(",")  # type: ignore[union-attr]  # _parts saw to it
+    """-l name=value[,...]; memory is per slot, and h_vmem is the enforced limit."""
+    pieces = directive.word.pieces(",")  # type: ignore[union-attr]  # checked in _parts
     keys = [piece.text.partition("=")[0].strip() for piece in pieces]
     enforced = next((key for key in _RANK if key in keys), None)
     for key, piece in zip(keys, pieces, strict=True):
-        value = piece.halves("=")[1]
+        value = piece.partition("=")[1]
         target, per = _RESOURCES.get(key, (None, ""))
         if target == "req_memory" and enforced and key != enforced:
             target = None
         if value is not None:
-            yield part_of(directive, locate, key, value, target, per, around=piece)
+            yield list_item(directive, locate, key, value, target, per, around=piece)
         elif key:
             flag = Directive(directive.line, f"-l {key}", "1", target, per)
             yield flag if target in ("req_gpus", "exclusive") else flag._replace(value=None, field=None)
 
 
 def _memory(text: str) -> int | None:
-    """Capital letters are powers of 1024, small ones of 1000 (sge_types(1)); bare is bytes."""
+    """Uppercase units are powers of 1024, lowercase of 1000 (sge_types(1)); without a unit, bytes."""
     word = text.strip()
     unit = word[-1:] if word[-1:].isalpha() else ""
     number = word[: len(word) - len(unit)]
@@ -161,7 +161,7 @@ def _memory(text: str) -> int | None:
     powers |= {"k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
     whole, _, rest = number.partition(".")
     if unit not in powers or not (whole + rest).isascii() or not (whole + rest).isdigit() or len(number) > 15:
-        raise UnitError(f'"{text[:60]}" is no amount of memory; write 4G')
+        raise UnitError(f'"{text[:60]}" is not an amount of memory; write 4G')
     return round(float(number) * powers[unit])
 
 
@@ -197,13 +197,13 @@ GRID_ENGINE = Dialect(
         "priority": lambda text: None if text.startswith("-") else count(text),
     },
     writers={"time_limit": clock_text, "req_memory": _memory_text},
-    fresh={
-        "time_limit": Fresh("-l h_rt={}"),
-        "req_memory": Fresh("-l h_vmem={}", "slot"),
-        "partition": Fresh("-q {}"),
-        "array": Fresh("-t {}"),
-        "name": Fresh("-N {}"),
-        "account": Fresh("-A {}"),
+    new_options={
+        "time_limit": NewOption("-l h_rt={}"),
+        "req_memory": NewOption("-l h_vmem={}", "slot"),
+        "partition": NewOption("-q {}"),
+        "array": NewOption("-t {}"),
+        "name": NewOption("-N {}"),
+        "account": NewOption("-A {}"),
     },
     parts=_parts,
 )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tocsin.core.units import parse_memory
-from tocsin.scripts.dialect import Dialect, Fresh, Joined, after_backslash, part_of
+from tocsin.scripts.dialect import Dialect, Extension, NewOption, backslash_continuation, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value, clock, count
 from tocsin.scripts.scheduler import Scheduler
@@ -146,31 +146,31 @@ def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
 
 def _slots(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
     """-n least[,most]"""
-    yield part_of(directive, locate, "", word.pieces(",")[0], "req_tasks", around=word)
+    yield list_item(directive, locate, "", word.pieces(",")[0], "req_tasks", around=word)
 
 
 def _name(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
-    """-J "name[1-10:2]%4"; how many run at once (%4) is no matter of the request."""
+    """-J "name[1-10:2]%4"; the limit of running tasks (%4) is not part of the request."""
     found = _ARRAY.search(word.text)
     if not found:
         yield directive
         return
     if word.text[: found.start()]:
-        yield part_of(directive, locate, "", word.part(0, found.start()), "name")
-    yield part_of(directive, locate, "array", word.part(found.start(1), found.end(1)), "array")
+        yield list_item(directive, locate, "", word.part(0, found.start()), "name")
+    yield list_item(directive, locate, "array", word.part(found.start(1), found.end(1)), "array")
 
 
 def _requirements(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
-    """-R "select[...] rusage[mem=4000] span[ptile=8]": memory is for each host, and in MB unless it says."""
+    """-R "select[...] rusage[mem=4000] span[ptile=8]": memory is per host, in MB without a unit."""
     plain = True
     for found in _SECTION.finditer(word.text):
         plain = False
         inner = word.part(found.start(2), found.end(2))
         if found[1] == "select":
-            yield part_of(directive, locate, "select", inner, "constraints")
+            yield list_item(directive, locate, "select", inner, "constraints")
             continue
         for item in inner.pieces("," if "," in inner.text else ":"):
-            name, value = item.halves("=")
+            name, value = item.partition("=")
             key = name.text.strip()
             if value is None:
                 continue
@@ -184,7 +184,7 @@ def _requirements(directive: Directive, word: Word, locate: Locate) -> Iterator[
             if value.text not in ("-1", ""):
                 text = value.text.partition(":")[0].strip()
                 value = value.part(0, len(text))
-                made = part_of(directive, locate, f"{found[1]} {key}", value, target, per)
+                made = list_item(directive, locate, f"{found[1]} {key}", value, target, per)
                 in_megabytes = key == "mem" and text.replace(".", "", 1).isdigit()
                 yield made._replace(value=text + "MB") if in_megabytes else made
     if plain:
@@ -192,12 +192,12 @@ def _requirements(directive: Directive, word: Word, locate: Locate) -> Iterator[
 
 
 def _gpus(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
-    """-gpu "num=2:mode=exclusive_process": for each host, or for each task with /task."""
+    """-gpu "num=2:mode=exclusive_process": per host, or per task with /task."""
     for item in word.pieces(":"):
-        name, value = item.halves("=")
+        name, value = item.partition("=")
         if value is not None and name.text.strip() == "num":
-            number, per = value.halves("/")
-            yield part_of(
+            number, per = value.partition("/")
+            yield list_item(
                 directive, locate, "num", number, "req_gpus", "task" if per and per.text == "task" else "node"
             )
             return
@@ -205,7 +205,7 @@ def _gpus(directive: Directive, word: Word, locate: Locate) -> Iterator[Directiv
 
 
 def _time(text: str) -> int | None:
-    """[hours:]minutes[/host]; a fraction of a minute is rounded by bsub."""
+    """[hours:]minutes[/host]; bsub rounds fractions of a minute."""
     return clock(text.partition("/")[0].strip(), last=60)
 
 
@@ -215,7 +215,7 @@ def _time_text(value: Value) -> str:
 
 
 def _memory(text: str) -> int | None:
-    """-M counts in KB unless it says; rusage's megabytes were written out before."""
+    """-M is in KB without a unit; the megabytes of rusage already have their unit."""
     return parse_memory(text.strip().removesuffix("/task").removesuffix("/host"), unit="K")
 
 
@@ -232,7 +232,7 @@ LSF = Dialect(
     prefix="#BSUB ",
     commands=("bsub",),
     table=OPTIONS,
-    goes_on=after_backslash,
+    continuation=backslash_continuation,
     readers={
         "time_limit": _time,
         "req_memory": _memory,
@@ -240,17 +240,17 @@ LSF = Dialect(
         "req_nodes": count,
     },
     writers={"time_limit": _time_text, "req_memory": _memory_text},
-    fresh={
-        "time_limit": Fresh("-W {}"),
-        "req_memory": Fresh('-R "rusage[mem={}]"', "node"),
-        "req_nodes": Fresh("-nnodes {}"),
-        "req_tasks": Fresh("-n {}"),
-        "tasks_per_node": Fresh('-R "span[ptile={}]"'),
-        "partition": Fresh("-q {}"),
-        "array": Fresh('-J "[{}]"', unless=("-J",)),
-        "name": Fresh("-J {}"),
-        "account": Fresh("-P {}"),
+    new_options={
+        "time_limit": NewOption("-W {}"),
+        "req_memory": NewOption('-R "rusage[mem={}]"', "node"),
+        "req_nodes": NewOption("-nnodes {}"),
+        "req_tasks": NewOption("-n {}"),
+        "tasks_per_node": NewOption('-R "span[ptile={}]"'),
+        "partition": NewOption("-q {}"),
+        "array": NewOption('-J "[{}]"', unless=("-J",)),
+        "name": NewOption("-J {}"),
+        "account": NewOption("-P {}"),
     },
-    joined={"array": Joined("-J", "[{}]")},
+    extensions={"array": Extension("-J", "[{}]")},
     parts=_parts,
 )

@@ -1,9 +1,9 @@
-"""OAR: the options of oarsub -S, one for each line, and its hierarchy of resources."""
+"""OAR: the options of oarsub -S, one per line, and its resource hierarchy."""
 
 from collections.abc import Iterable, Iterator
 
 from tocsin.core.errors import UnitError
-from tocsin.scripts.dialect import Dialect, Fresh, Joined, part_of
+from tocsin.scripts.dialect import Dialect, Extension, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value, clock_text
 from tocsin.scripts.scheduler import Scheduler
@@ -87,9 +87,9 @@ def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
 def _resources(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
     """-l {property}/nodes=2/core=4+...,walltime=1:0:0; counts multiply down the hierarchy."""
     for item in word.pieces(","):
-        name, value = item.halves("=")
+        name, value = item.partition("=")
         if value is not None and name.text.strip() == "walltime":
-            yield part_of(directive, locate, "walltime", value, "time_limit", around=item)
+            yield list_item(directive, locate, "walltime", value, "time_limit", around=item)
             continue
         groups = [list(_group(directive, locate, group)) for group in item.pieces("+")]
         yield from groups[0] if len(groups) == 1 else _sum(directive, groups)
@@ -103,17 +103,17 @@ def _group(directive: Directive, locate: Locate, group: Word) -> Iterator[Direct
             closing = rest.text.rindex("}")
             yield Directive(directive.line, "--resource {}", rest.text[1:closing], "constraints")
             rest = rest.part(closing + 1).trim()
-        name, value = rest.halves("=")
+        name, value = rest.partition("=")
         if value is not None:
             yield _level(directive, locate, name.text.strip(), value.trim(), rest, above)
 
 
 def _sum(directive: Directive, groups: list[list[Directive]]) -> Iterator[Directive]:
-    """Groups with a plus between them are had together; a constraint of one is none of the job."""
+    """Groups joined by plus are allocated together; a constraint of one does not apply to the job."""
     for target in ("req_nodes", "req_cpus", "req_gpus"):
         numbers = [_of_group(group, target) for group in groups]
         known = [number for number in numbers if number is not None]
-        # without a count of CPUs a group has all of its nodes' CPUs, and without one of GPUs none is asked for
+        # without a CPU count a group has all CPUs of its nodes; without a GPU count it has none
         if known and (target == "req_gpus" or len(known) == len(numbers)):
             yield Directive(directive.line, "--resource +", str(sum(known)), target, "job")
 
@@ -130,15 +130,15 @@ def _of_group(group: list[Directive], target: str) -> int | None:
 def _level(
     directive: Directive, locate: Locate, key: str, value: Word, level: Word, above: dict[str, str]
 ) -> Directive:
-    """One step of the hierarchy; a count below nodes is for each node."""
+    """One level of the hierarchy; counts below nodes are per node."""
     per = "node" if "nodes" in above else "job"
     if key in _NODES:
         above["nodes"] = value.text
-        return part_of(directive, locate, key, value, "req_nodes", around=level)
+        return list_item(directive, locate, key, value, "req_nodes", around=level)
     target = "req_gpus" if key in _GPUS else "req_cpus" if key in _CPUS else None
-    counted = part_of(directive, locate, key, value, target, per, around=level)
+    counted = list_item(directive, locate, key, value, target, per, around=level)
     for factor in ("cpu", "gpu"):
-        # /cpu=2/core=4 is eight cores: the place no longer holds the number that counts
+        # /cpu=2/core=4 is eight cores: no single place holds that number
         if target == "req_cpus" and above.get(factor, "1").isdigit() and value.text.isdigit():
             times = int(above.get(factor, "1")[:9])
             if times != 1:
@@ -151,21 +151,21 @@ def _time(text: str) -> int | None:
     """hours[:minutes[:seconds]]"""
     parts = text.split(":")
     if len(parts) > 3 or not all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts):
-        raise UnitError(f'"{text[:60]}" is no walltime of OAR; write 1:30:00')
+        raise UnitError(f'"{text[:60]}" is not an OAR walltime; write 1:30:00')
     return sum(int(part) * unit for part, unit in zip(parts, (3600, 60, 1), strict=False))
 
 
 def _number(text: str) -> int | None:
-    """A count; ALL and BEST are known only to the scheduler."""
+    """A count; only the scheduler knows ALL and BEST."""
     if text.strip().upper() in ("ALL", "BEST"):
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise UnitError(f'"{text[:60]}" is no number')
+        raise UnitError(f'"{text[:60]}" is not a number')
     return int(text)
 
 
 def _tasks(text: str) -> str:
-    """--array N numbers its jobs from 1."""
+    """--array N numbers its tasks from 1."""
     return f"1-{_number(text)}"
 
 
@@ -187,15 +187,15 @@ OAR = Dialect(
         "array": _tasks,
     },
     writers={"time_limit": clock_text, "array": _tasks_text},
-    fresh={
-        "time_limit": Fresh("-l walltime={}", unless=("--resource",)),
-        "req_nodes": Fresh("-l /nodes={}", unless=("--resource",)),
-        "partition": Fresh("-q {}"),
-        "array": Fresh("--array {}"),
-        "name": Fresh("-n {}"),
-        "account": Fresh("--project {}"),
+    new_options={
+        "time_limit": NewOption("-l walltime={}", unless=("--resource",)),
+        "req_nodes": NewOption("-l /nodes={}", unless=("--resource",)),
+        "partition": NewOption("-q {}"),
+        "array": NewOption("--array {}"),
+        "name": NewOption("-n {}"),
+        "account": NewOption("--project {}"),
     },
     # a second -l would be an alternative, not an addition
-    joined={"time_limit": Joined("--resource", ",walltime={}")},
+    extensions={"time_limit": Extension("--resource", ",walltime={}")},
     parts=_parts,
 )

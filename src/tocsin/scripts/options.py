@@ -1,4 +1,4 @@
-"""Options as tables: which names a submit command knows, whether they take a value, and which field that sets."""
+"""Tables of submit options: their names, whether they take a value, and which field they set."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,25 +14,25 @@ class Option(NamedTuple):
 
     name: str
     values: int
-    """How many words its value has; 0 is a flag."""
+    """Number of words in its value; 0 for a flag."""
     optional: bool
-    """A value only when it is attached (`--exclusive=user`)."""
+    """It has a value only if attached (`--exclusive=user`)."""
     field: str | None
     per: str
-    """What the value counts for: job, node, cpu, task, gpu; or "no" for a flag that denies."""
+    """What the value is counted per: job, node, cpu, task, gpu; "no" for a flag that negates."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionTable:
-    """All names of a submit command."""
+    """All options of a submit command."""
 
     options: dict[str, Option]
     double: bool
-    """Long names have two dashes (getopt); without, every option is one dash and a word, as in bsub."""
+    """Long names have two dashes (getopt); otherwise every option has one dash, as in bsub."""
     matched: dict[str, Option | None] = field(default_factory=dict)
 
     def find(self, name: str) -> Option | None:
-        """The option of a name; getopt_long also takes the unique beginning of a long one."""
+        """Look up an option; like getopt_long, accept a unique prefix of a long name."""
         exact = self.options.get(name)
         if exact or not name.startswith("--") or len(name) < 4:
             return exact
@@ -63,20 +63,20 @@ def option_table(text: str, *, double: bool = True) -> OptionTable:
 
 
 class Directive(NamedTuple):
-    """One option as a script gives it; a list such as `-l nodes=1,walltime=60` gives several."""
+    """One option in a script; a list such as `-l nodes=1,walltime=60` makes several."""
 
     line: int
-    """Line of the script, from 1; 0 is the command line."""
+    """Line of the script (from 1); 0 is the command line."""
     option: str
     value: str | None
     field: str | None = None
     per: str = ""
     place: Place | None = None
-    """Where the value stands, when it stands in one piece."""
+    """Where the value is, if in one piece."""
     whole: Place | None = None
-    """Where option and value stand together."""
+    """Where option and value are, if in one piece."""
     word: Word | None = None
-    """The value with its columns, for those who look into it."""
+    """The value with its columns."""
 
 
 Locate = Callable[[int, int], Place | None]
@@ -84,20 +84,20 @@ Locate = Callable[[int, int], Place | None]
 
 
 def read_options(
-    words: Sequence[Word], table: OptionTable, line: int, locate: Locate, troubles: list[str]
+    words: Sequence[Word], table: OptionTable, line: int, locate: Locate, errors: list[str]
 ) -> Iterator[Directive]:
-    """The options of these words, as the submit command would take them; what it would refuse goes to troubles."""
+    """Read options as the submit command would; what it would refuse is added to `errors`."""
     i = 0
     while i < len(words):
         word = words[i]
         i += 1
         if not word.text.startswith("-") or len(word.text) < 2:
-            troubles.append(_stray(word.text))
+            errors.append(_stray(word.text))
             continue
-        for option, value in _options_of(word, table, troubles):
+        for option, value in _options_of(word, table, errors):
             if option.values and value is None and not option.optional:
                 if len(words) - i < option.values:
-                    troubles.append(f"{option.name} has no value")
+                    errors.append(f"{option.name} has no value")
                     return
                 value = join_words(words[i : i + option.values])
                 i += option.values
@@ -108,8 +108,8 @@ def read_options(
             yield _directive(option, word, value, line, locate)
 
 
-def _options_of(word: Word, table: OptionTable, troubles: list[str]) -> Iterator[tuple[Option, Word | None]]:
-    """The options that one word names, and the value that is attached to it."""
+def _options_of(word: Word, table: OptionTable, errors: list[str]) -> Iterator[tuple[Option, Word | None]]:
+    """The options in one word, each with its attached value."""
     text = word.text
     if not table.double:
         option = table.find(text)
@@ -120,26 +120,26 @@ def _options_of(word: Word, table: OptionTable, troubles: list[str]) -> Iterator
         if option and option.values:
             yield option, word.part(2)
         else:
-            troubles.append(f'the option "{_short(text)}" is unknown')
+            errors.append(f'unknown option "{_short(text)}"')
         return
     if text.startswith("--"):
-        name, value = word.halves("=")
+        name, value = word.partition("=")
         option = table.find(name.text)
         if not option:
-            troubles.append(f'the option "{_short(name.text)}" is unknown')
+            errors.append(f'unknown option "{_short(name.text)}"')
         elif value is not None and not option.values:
-            troubles.append(f"{option.name} takes no value")
+            errors.append(f"{option.name} takes no value")
         else:
             yield option, value
         return
     for j in range(1, len(text)):
         option = table.find("-" + text[j])
         if not option:
-            troubles.append(f'the option "{_short("-" + text[j:])}" is unknown')
+            errors.append(f'unknown option "{_short("-" + text[j:])}"')
             return
         if option.values:
             attached = word.part(j + 1)
-            # `-t=60` gives getopt the value "=60"; sbatch and qsub refuse it, and so is it reported by its reader
+            # getopt reads `-t=60` as the value "=60", which sbatch and qsub refuse
             yield option, attached if attached.text else None
             return
         yield option, None
@@ -158,8 +158,8 @@ def _directive(option: Option, name: Word, value: Word | None, line: int, locate
 
 def _stray(text: str) -> str:
     if text.startswith(("–", "—", "−", "‐", "‑")):
-        return f'"{_short(text)}" begins with a dash that is no hyphen-minus; the option is not read'
-    return f'"{_short(text)}" is no option'
+        return f'"{_short(text)}" starts with a typographic dash, so it is not read as an option; use "-"'
+    return f'"{_short(text)}" is not an option'
 
 
 def _short(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from tocsin.core.errors import UnitError
 from tocsin.core.units import parse_memory
-from tocsin.scripts.dialect import Dialect, Fresh, Joined, after_backslash, part_of
+from tocsin.scripts.dialect import Dialect, Extension, NewOption, backslash_continuation, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value, clock, clock_text, count
 from tocsin.scripts.scheduler import Scheduler
@@ -12,7 +12,7 @@ from tocsin.scripts.words import Word
 
 __all__ = ["PBS"]
 
-# qsub(1B) of PBS Professional 2022 and of Torque 6; -p -c -k -S and such set nothing that a Job has
+# qsub(1B) of PBS Professional 2022 and of Torque 6
 OPTIONS = option_table(
     """
 -a =
@@ -90,7 +90,7 @@ _CHUNK = {
 
 
 def memory(text: str) -> int | None:
-    """Bytes; a bare number is bytes, `w` is words of eight."""
+    """Bytes; `w` means words of 8 bytes."""
     if text[-1:] in "wW" and text:
         return 8 * (parse_memory(text[:-1]) or 0)
     return parse_memory(text)
@@ -116,9 +116,9 @@ def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
 
 def _attributes(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
     """-W depend=afterok:1,group_list=x; a comma inside depend continues it."""
-    name, value = word.halves("=")
+    name, value = word.partition("=")
     if value is not None and name.text.strip() == "depend":
-        yield part_of(directive, locate, "depend", value, "dependency", around=word)
+        yield list_item(directive, locate, "depend", value, "dependency", around=word)
     else:
         yield directive
 
@@ -126,11 +126,11 @@ def _attributes(directive: Directive, word: Word, locate: Locate) -> Iterator[Di
 def _resources(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
     """-l name=value[,name=value...]"""
     for item in word.pieces(","):
-        name, value = item.halves("=")
+        name, value = item.partition("=")
         key = name.text.strip()
         if value is None:
             if key:
-                yield part_of(directive, locate, key, item, None, around=item)
+                yield list_item(directive, locate, key, item, None, around=item)
         elif key in ("select", "nodes"):
             yield from _chunks(directive, key, value, locate)
         elif key == "place":
@@ -138,11 +138,11 @@ def _resources(directive: Directive, word: Word, locate: Locate) -> Iterator[Dir
                 yield Directive(directive.line, "-l place", "yes", "exclusive")
         else:
             target, per = _LIMITS.get(key, (None, ""))
-            yield part_of(directive, locate, key, value, target, per, around=item)
+            yield list_item(directive, locate, key, value, target, per, around=item)
 
 
 def _chunks(directive: Directive, key: str, value: Word, locate: Locate) -> Iterator[Directive]:
-    """select=2:ncpus=4:mem=8gb+... and nodes=2:ppn=8:gpus=1+...; a chunk is taken for a node."""
+    """select=2:ncpus=4:mem=8gb+... and nodes=2:ppn=8:gpus=1+...; a chunk counts as a node."""
     groups = value.pieces("+")
     if len(groups) == 1:
         yield from _chunk(directive, key, groups[0], locate)
@@ -175,16 +175,16 @@ def _chunk(directive: Directive, key: str, group: Word, locate: Locate) -> Itera
     features = []
     chunks = items[0].text if items[0].text.isdigit() else "1"
     if items[0].text.isdigit():
-        yield part_of(directive, locate, key, items.pop(0), "req_nodes")
+        yield list_item(directive, locate, key, items.pop(0), "req_nodes")
     else:
         yield Directive(directive.line, f"{directive.option} {key}", "1", "req_nodes")
         if key == "nodes" and items[0].text and "=" not in items[0].text:
-            yield part_of(directive, locate, key, items.pop(0), "req_node_list")
+            yield list_item(directive, locate, key, items.pop(0), "req_node_list")
     for item in items:
-        name, value = item.halves("=")
+        name, value = item.partition("=")
         if value is not None:
             target, per = _CHUNK.get(name.text, (None, ""))
-            yield part_of(directive, locate, f"{key} {name.text}", value, target, per, around=item)
+            yield list_item(directive, locate, f"{key} {name.text}", value, target, per, around=item)
         elif item.text == "excl" or item.text.startswith("exclusive"):
             yield Directive(directive.line, f"{directive.option} {key}", "yes", "exclusive")
         elif item.text and item.text not in ("shared", "default"):
@@ -192,13 +192,13 @@ def _chunk(directive: Directive, key: str, group: Word, locate: Locate) -> Itera
     if features:
         yield Directive(directive.line, f"{directive.option} {key}", ":".join(features), "constraints")
     if key == "select" and chunks.isdigit() and not any(item.text.startswith("mpiprocs=") for item in items):
-        # mpiprocs is 1 where CPUs are asked for and 0 where none are (pbs_resources(7B))
+        # mpiprocs is 1 if the chunk has CPUs, else 0 (pbs_resources(7B))
         idle = any(item.text in ("ncpus=0", "ncpus=00") for item in items)
         yield Directive(directive.line, f"{directive.option} {key}", "0" if idle else chunks, "req_tasks")
 
 
 def _quiet(text: str | None) -> int:
-    """A number of a chunk in a sum; what is none counts for nothing."""
+    """A number of a chunk; 0 if unreadable."""
     try:
         return memory(text or "0") or 0
     except UnitError:
@@ -214,7 +214,7 @@ PBS = Dialect(
     prefix="#PBS ",
     commands=("qsub", "msub"),
     table=OPTIONS,
-    goes_on=after_backslash,
+    continuation=backslash_continuation,
     readers={
         "time_limit": clock,
         "time_min": clock,
@@ -223,21 +223,21 @@ PBS = Dialect(
         "req_nodes": count,
     },
     writers={"time_limit": clock_text, "time_min": clock_text, "req_memory": memory_text},
-    fresh={
-        "time_limit": Fresh("-l walltime={}"),
-        "req_memory": Fresh("-l mem={}", "job", unless=("-l select",)),
-        "req_nodes": Fresh("-l nodes={}", unless=("-l select",)),
-        "req_cpus": Fresh("-l ncpus={}", "job", unless=("-l select", "-l nodes")),
-        "partition": Fresh("-q {}"),
-        "array": Fresh("-J {}"),
-        "name": Fresh("-N {}"),
-        "account": Fresh("-A {}"),
+    new_options={
+        "time_limit": NewOption("-l walltime={}"),
+        "req_memory": NewOption("-l mem={}", "job", unless=("-l select",)),
+        "req_nodes": NewOption("-l nodes={}", unless=("-l select",)),
+        "req_cpus": NewOption("-l ncpus={}", "job", unless=("-l select", "-l nodes")),
+        "partition": NewOption("-q {}"),
+        "array": NewOption("-J {}"),
+        "name": NewOption("-N {}"),
+        "account": NewOption("-A {}"),
     },
-    # qsub refuses -l mem and -l ncpus beside -l select: they go into the chunk
-    joined={
-        "req_memory": Joined("-l select", ":mem={}", "node"),
-        "req_cpus": Joined("-l select", ":ncpus={}", "node"),
-        "tasks_per_node": Joined("-l select", ":mpiprocs={}"),
+    # qsub refuses -l mem and -l ncpus next to -l select: they go into the chunk
+    extensions={
+        "req_memory": Extension("-l select", ":mem={}", "node"),
+        "req_cpus": Extension("-l select", ":ncpus={}", "node"),
+        "tasks_per_node": Extension("-l select", ":mpiprocs={}"),
     },
     replaced={"-l nodes": "req_nodes", "-l select": "req_nodes"},
     parts=_parts,

@@ -6,7 +6,7 @@ from math import prod
 
 from tocsin.core.errors import UnitError
 from tocsin.core.units import UNLIMITED, parse_memory
-from tocsin.scripts.dialect import Dialect, Fresh, part_of
+from tocsin.scripts.dialect import Dialect, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value, clock, clock_text, count
 from tocsin.scripts.scheduler import Scheduler
@@ -89,20 +89,20 @@ def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
 
 
 def _resources(directive: Directive, locate: Locate) -> Iterator[Directive]:
-    for item in directive.word.pieces(","):  # type: ignore[union-attr]  # _parts saw to it
-        name, value = item.halves("=")
+    for item in directive.word.pieces(","):  # type: ignore[union-attr]  # checked in _parts
+        name, value = item.partition("=")
         if value is None:
-            yield part_of(directive, locate, "", item, None, around=item)
+            yield list_item(directive, locate, "", item, None, around=item)
             continue
         key = name.text.strip()
         target, per = _RESOURCES.get(key, (None, ""))
         if key == "node":  # node=4x3:torus
-            value = value.halves(":")[0]
+            value = value.partition(":")[0]
         if key == "elapse" and "-" in value.text:  # least-most
-            least, most = value.halves("-")
-            yield part_of(directive, locate, "elapse least", least, "time_min")
+            least, most = value.partition("-")
+            yield list_item(directive, locate, "elapse least", least, "time_min")
             value = most or value
-        yield part_of(directive, locate, key, value, target, per, around=item)
+        yield list_item(directive, locate, key, value, target, per, around=item)
 
 
 def _nodes(text: str) -> int:
@@ -111,12 +111,12 @@ def _nodes(text: str) -> int:
 
 
 def _memory(text: str) -> int | None:
-    """A bare number is in MiB; Mi and M differ, 1024 and 1000."""
+    """MiB without a unit; Mi is 1024-based, M is 1000-based."""
     found = re.fullmatch(r"(\d{1,15})([KMGTkmgt]?)(i?)[bB]?", text.strip(), re.ASCII)
     if not found:
         if text.strip().lower() in ("unlimited", "system"):
             return None
-        raise UnitError(f'"{text[:60]}" is no amount of memory; write 28Gi')
+        raise UnitError(f'"{text[:60]}" is not an amount of memory; write 28Gi')
     if found[2] and not found[3]:
         power = int(" KMGT".index(found[2].upper()))
         return int(found[1]) * int(1000**power)
@@ -132,7 +132,7 @@ def _memory_text(value: Value) -> str:
 
 
 def _bulk(text: str) -> str | None:
-    """Only a range of bulk numbers is an array; step jobs use the same option for other things."""
+    """Only a range of bulk numbers is an array; step jobs use the same option differently."""
     found = re.fullmatch(r"(?:sd=)?(\d{1,9}-\d{1,9})", text.strip(), re.ASCII)
     return found[1] if found else None
 
@@ -150,17 +150,17 @@ PJM = Dialect(
         "array": _bulk,
     },
     writers={"time_limit": clock_text, "req_memory": _memory_text},
-    fresh={
-        "time_limit": Fresh('-L "elapse={}"'),
-        "req_memory": Fresh('-L "node-mem={}"', "node"),
-        "req_nodes": Fresh('-L "node={}"'),
-        "req_tasks": Fresh('--mpi "proc={}"'),
-        "tasks_per_node": Fresh('--mpi "max-proc-per-node={}"'),
-        "partition": Fresh('-L "rscgrp={}"'),
-        "array": Fresh('--bulk --sparam "{}"'),
-        "name": Fresh("-N {}"),
-        "account": Fresh("-g {}"),
+    new_options={
+        "time_limit": NewOption('-L "elapse={}"'),
+        "req_memory": NewOption('-L "node-mem={}"', "node"),
+        "req_nodes": NewOption('-L "node={}"'),
+        "req_tasks": NewOption('--mpi "proc={}"'),
+        "tasks_per_node": NewOption('--mpi "max-proc-per-node={}"'),
+        "partition": NewOption('-L "rscgrp={}"'),
+        "array": NewOption('--bulk --sparam "{}"'),
+        "name": NewOption("-N {}"),
+        "account": NewOption("-g {}"),
     },
     parts=_parts,
-    cpu_for_each_task=False,
+    one_cpu_per_task=False,
 )

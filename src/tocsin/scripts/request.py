@@ -1,4 +1,4 @@
-"""From options to a request: each value into its field's unit, then counts per node, task and CPU made one."""
+"""Turn options into a request: convert each value, then combine counts per node, task and CPU."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -32,22 +32,22 @@ Reader = Callable[[str], Value | None]
 
 
 class ProblemKind(StrEnum):
-    """What the scheduler makes of it."""
+    """How the scheduler treats it."""
 
     SCRIPT = "script"
-    """It refuses the script, whatever the options."""
+    """The script is refused, whatever its options."""
     REFUSED = "refused"
-    """It refuses the submission for an option or its value."""
+    """The submission is refused because of an option or its value."""
     IGNORED = "ignored"
-    """It does not read the line."""
+    """The line is not read."""
     UNCLEAR = "unclear"
-    """It cannot be what was meant."""
+    """The value cannot be what was meant."""
     NOTE = "note"
-    """Nothing is wrong, but what it amounts to only the scheduler knows."""
+    """Not an error, but only the scheduler knows the resulting value."""
 
 
 class Problem(NamedTuple):
-    """What is wrong with a line of a script, as a sentence; line 0 is the command line or the script as a whole."""
+    """A problem with a line of a script; line 0 is the command line or the whole script."""
 
     line: int
     text: str
@@ -57,12 +57,12 @@ class Problem(NamedTuple):
 def count(text: str) -> int:
     """A plain number."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
-        raise UnitError(f'"{_short(text)}" is no number')
+        raise UnitError(f'"{_short(text)}" is not a number')
     return int(text)
 
 
 def clock(text: str, *, last: int = 1, bare: int | None = None) -> int | None:
-    """Seconds of `[[[days:]hours:]minutes:]seconds`; `last` is the unit of the last part, `bare` that of a lone number.
+    """Seconds in `[[[days:]hours:]minutes:]seconds`; `last` is the unit of the last part, `bare` that of a lone number.
 
     >>> clock("1:30:00"), clock("1:30", last=60), clock("90", bare=60)
     (5400, 5400, 5400)
@@ -71,7 +71,7 @@ def clock(text: str, *, last: int = 1, bare: int | None = None) -> int | None:
         return UNLIMITED
     parts = text.split(":")
     if len(parts) > 4 or not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
-        raise UnitError(f'"{_short(text)}" is no time; write it as 1:30:00')
+        raise UnitError(f'"{_short(text)}" is not a time; write 1:30:00')
     if len(parts) == 1 and bare is not None:
         return int(parts[0]) * bare
     units = [unit for unit in (1, 60, 3600, 86400) if unit >= last]
@@ -81,7 +81,7 @@ def clock(text: str, *, last: int = 1, bare: int | None = None) -> int | None:
 
 
 def clock_text(seconds: Value) -> str:
-    """`hours:minutes:seconds`, hours without end."""
+    """`hours:minutes:seconds`, with any number of hours."""
     minutes, second = divmod(int(seconds), 60)
     return f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}"
 
@@ -104,22 +104,22 @@ _READERS: Mapping[Kind, Reader] = {Kind.TEXT: _text, Kind.COUNT: count, Kind.FLA
 
 @dataclass(slots=True)
 class Draft:
-    """A request being filled, option by option; a later one wins over an earlier one."""
+    """A request filled option by option; later options override earlier ones."""
 
     readers: Mapping[str, Reader]
-    cpu_for_each_task: bool = True
+    one_cpu_per_task: bool = True
     checks: Mapping[str, Callable[[str], object]] = dataclasses.field(default_factory=dict)
     last_wins: bool = False
-    """Of an option that is given twice and sets no field, only the last counts."""
+    """If an option without a field is repeated, only the last one counts."""
     wrong: ProblemKind = ProblemKind.UNCLEAR
-    """What a value that cannot be read is to the scheduler."""
+    """How the scheduler treats an unreadable value."""
     problems: list[Problem] = dataclasses.field(default_factory=list)
     values: Request = dataclasses.field(default_factory=dict)
     counts: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     """Memory, GPUs and CPUs as given: per job, node, task, cpu, slot or gpu."""
     memory_line: int = 0
-    held: dict[tuple[str, str], int] = dataclasses.field(default_factory=dict)
-    """Which option holds for a field, by its place among those taken."""
+    effective: dict[tuple[str, str], int] = dataclasses.field(default_factory=dict)
+    """For each field, the index of the option that sets it."""
 
     def take(self, directive: Directive, at: int = 0) -> None:
         name, text = directive.field, directive.value
@@ -127,11 +127,11 @@ class Draft:
         if check and text is not None and not self._allowed(check, text, directive):
             return
         if name is None:
-            self.held[directive.option, "" if self.last_wins else str(at)] = at
+            self.effective[directive.option, "" if self.last_wins else str(at)] = at
             return
         if text is None:
             self.values[name] = directive.per != "no"
-            self.held[name, ""] = at
+            self.effective[name, ""] = at
             return
         reader = self.readers.get(name) or (_array if name == "array" else _READERS[FIELDS[name].kind])
         try:
@@ -142,21 +142,21 @@ class Draft:
             self._refuse(directive, error)
             return
         if value is None:
-            self.held[name, str(at)] = at
+            self.effective[name, str(at)] = at
             return
         if name in ("req_memory", "req_gpus", "req_cpus"):
             given = self.counts.setdefault(name, {})
             if name != "req_gpus" or directive.per == "job":
                 for per in given:
-                    self.held.pop((name, per), None)
-                given.clear()  # one amount of memory and CPUs holds; GPUs per node and per task go together
-            self.held[name, directive.per or "job"] = at
+                    self.effective.pop((name, per), None)
+                given.clear()  # memory and CPUs have one amount; GPUs per node and per task combine
+            self.effective[name, directive.per or "job"] = at
             given[directive.per or "job"] = int(value)
             if name == "req_memory":
                 self.memory_line = directive.line
         else:
             self.values[name] = value
-            self.held[name, ""] = at
+            self.effective[name, ""] = at
 
     def _allowed(self, check: Callable[[str], object], text: str, directive: Directive) -> bool:
         try:
@@ -170,7 +170,7 @@ class Draft:
         self.problems.append(Problem(directive.line, f"{directive.option}: {error}", self.wrong))
 
     def finish(self) -> Request:
-        """The request; every scheduler's default is one task of one CPU on one node."""
+        """The request; the default of every scheduler is one task with one CPU on one node."""
         values, counts = self.values, self.counts
         nodes = _number(values.get("req_nodes"))
         on_each = _number(values.get("tasks_per_node"))
@@ -183,7 +183,7 @@ class Draft:
         cpus = _total(counts.get("req_cpus", {}), nodes or 1, tasks or 1)
         if gpus and (of_each := counts.get("req_cpus", {}).get("gpu")):
             cpus = max(of_each * gpus, tasks, nodes)
-        if cpus is None and (tasks or width) and self.cpu_for_each_task:
+        if cpus is None and (tasks or width) and self.one_cpu_per_task:
             cpus = max(tasks or nodes or 1, nodes or 1) * (width or 1)
         for name, number in (("req_cpus", cpus), ("req_gpus", gpus)):
             if number is not None:
@@ -192,16 +192,16 @@ class Draft:
             if per != "slot" or nodes or (cpus or 1) == 1:
                 values["req_memory"] = _on_a_node(amount, per, values)
             else:
-                text = f"{cpus} slots may lie on any number of nodes, so the memory on a node is not known"
+                text = f"{cpus} slots may be on any number of nodes, so the memory per node is unknown"
                 self.problems.append(Problem(self.memory_line, text, ProblemKind.NOTE))
         for name in [n for n, v in values.items() if type(v) is int and v > UNLIMITED]:
             del values[name]
-            self.problems.append(Problem(0, f"{name} is too large to be meant"))
+            self.problems.append(Problem(0, f"{name} is too large; correct it"))
         return values
 
 
 def in_unit_of(field: str, per: str, value: Value, request: Mapping[str, Value]) -> Value | None:
-    """The value that an option must have for its field to become `value`; None when no whole number does."""
+    """The option value that sets the field to `value`; None if no whole number does."""
     if field not in ("req_memory", "req_cpus", "req_gpus") or not isinstance(value, int):
         return value
     nodes = _number(request.get("req_nodes")) or 1

@@ -1,4 +1,4 @@
-"""Which scheduler a script is written for: its directive lines, and which of them that scheduler would read."""
+"""Find the directive lines of a script and the scheduler it is written for."""
 
 import re
 from collections.abc import Sequence
@@ -9,24 +9,24 @@ from tocsin.scripts.text import here_documents, interpreter
 
 __all__ = [
     "LONGEST_DIRECTIVE",
-    "RULES",
-    "Mark",
-    "Rule",
+    "PREFIXES",
+    "DirectiveLine",
+    "Prefix",
     "Scheduler",
     "Survey",
-    "both_ends",
-    "recognise",
+    "detect_scheduler",
     "survey",
+    "within_bounds",
 ]
 
 LONGEST_DIRECTIVE = 64 * 1024
 MOST_DIRECTIVES = 5_000
 MOST_LETTERS = 2 * LONGEST_DIRECTIVE
-"""Lines of directives, and letters in them, that are read at each end of a script: far more than any real one has."""
+"""Directive lines and characters read at each end of a script: far more than any real script has."""
 
 
 class Scheduler(StrEnum):
-    """The schedulers whose scripts are read."""
+    """Schedulers whose scripts can be read."""
 
     SLURM = "slurm"
     PBS = "pbs"
@@ -39,38 +39,38 @@ class Scheduler(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Prefix:
     """How a scheduler finds its directives in a file."""
 
     word: str
     whole_file: bool = False
-    """It reads on after the first command."""
+    """Directives after the first command are read too."""
     indented: bool = False
-    """Blanks may stand before the `#`."""
+    """Blanks are allowed before the `#`."""
     spaced: bool = False
-    """Blanks may stand after the `#`."""
+    """Blanks are allowed after the `#`."""
 
 
-RULES = {
+PREFIXES = {
     # opt.c of sbatch: strncmp at column 0; the first line that is neither blank nor a comment ends the header
-    Scheduler.SLURM: Rule("SBATCH"),
-    # check_job_script.c of OpenPBS: blanks are skipped before the prefix; ends like sbatch's
-    Scheduler.PBS: Rule("PBS", indented=True),
+    Scheduler.SLURM: Prefix("SBATCH"),
+    # check_job_script.c of OpenPBS: skips blanks before the prefix; ends like sbatch
+    Scheduler.PBS: Prefix("PBS", indented=True),
     # parseLine in bsub of LSF 4.2 (openlava): every line of the script, blanks before and after `#`
-    Scheduler.LSF: Rule("BSUB", whole_file=True, indented=True, spaced=True),
+    Scheduler.LSF: Prefix("BSUB", whole_file=True, indented=True, spaced=True),
     # qsub(1) of Grid Engine: lines that begin with the prefix `#$`, in the whole file
-    Scheduler.GRID_ENGINE: Rule("$", whole_file=True),
+    Scheduler.GRID_ENGINE: Prefix("$", whole_file=True),
     # pjsub: like sbatch
-    Scheduler.PJM: Rule("PJM"),
-    # RFC 36 and flux/job/directives.py: any prefix without letters; ends at the first other line after it began
-    Scheduler.FLUX: Rule("flux:", indented=True, spaced=True),
-    # qsub of Cobalt has no public text of its rule that we know of: taken like sbatch's
-    Scheduler.COBALT: Rule("COBALT"),
+    Scheduler.PJM: Prefix("PJM"),
+    # RFC 36 and flux/job/directives.py: any prefix without characters; ends at the first other line after it began
+    Scheduler.FLUX: Prefix("flux:", indented=True, spaced=True),
+    # qsub of Cobalt does not document its rule: assumed to be like sbatch
+    Scheduler.COBALT: Prefix("COBALT"),
     # scan_script in OAR::Sub: /^#OAR\s+/ in the whole file
-    Scheduler.OAR: Rule("OAR", whole_file=True),
+    Scheduler.OAR: Prefix("OAR", whole_file=True),
 }
 
-_SCHEDULERS = {rule.word: scheduler for scheduler, rule in RULES.items()} | {"FLUX:": Scheduler.FLUX}
+_SCHEDULERS = {prefix.word: scheduler for scheduler, prefix in PREFIXES.items()} | {"FLUX:": Scheduler.FLUX}
 
 _MARK = re.compile(
     r"([ \t]*)#([ \t]*)(?:(SBATCH|PBS|BSUB|PJM|COBALT|OAR)(?=[\s-]|$)|(flux:|FLUX:)(?=[ \t]*-)|(\$)(?=[ \t]*-[A-Za-z]))"
@@ -78,34 +78,34 @@ _MARK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class DirectiveLine:
     """A line that looks like a directive."""
 
     line: int
     """Index of the line."""
     scheduler: Scheduler
     body: int
-    """Column where its options begin."""
+    """Column where its options start."""
     ignored: str
-    """Why the scheduler would not read it; empty when it would."""
+    """Why the scheduler ignores it; empty if it reads it."""
     options: bool
-    """Options follow, not prose."""
+    """It has options, not prose."""
     header: bool
-    """Options that would be read, and no command stands before them."""
+    """It is read and comes before the first command."""
 
 
 @dataclass(slots=True)
 class Survey:
-    """What each line of a script is."""
+    """The lines of a script by role."""
 
     interpreter: str | None = None
-    marks: list[Mark] = field(default_factory=list)
+    directive_lines: list[DirectiveLine] = field(default_factory=list)
     commands: list[tuple[int, str]] = field(default_factory=list)
-    """Line (from 1) and text of all that is no shebang, comment, directive or blank; here-documents whole."""
+    """Line (from 1) and text of everything except shebang, comments, directives and blank lines."""
 
 
 def survey(lines: Sequence[str]) -> Survey:
-    """One pass over the lines."""
+    """Classify all lines in one pass."""
     found = Survey(interpreter(lines))
     commands = found.commands
     documents = iter(here_documents(lines, found.interpreter))
@@ -129,30 +129,30 @@ def survey(lines: Sequence[str]) -> Survey:
             continue
         scheduler = _SCHEDULERS[mark[3] or mark[4] or mark[5]]
         ended = first_command >= 0 if scheduler is not Scheduler.FLUX else 0 <= flux_began < first_command
-        why = _ignored(RULES[scheduler], line, mark, inside=inside, ended=ended)
+        why = _ignored(PREFIXES[scheduler], line, mark, inside=inside, ended=ended)
         if not why and scheduler is Scheduler.FLUX and flux_began < 0:
             flux_began, first_command = i, first_command if first_command > i else -1
         options = line[mark.end() : mark.end() + 256].lstrip().startswith(("-", "–", "—"))
         header = options and not why and first_command < 0
-        found.marks.append(Mark(i, scheduler, mark.end(), why, options, header))
+        found.directive_lines.append(DirectiveLine(i, scheduler, mark.end(), why, options, header))
     return found
 
 
-def _ignored(rule: Rule, line: str, mark: re.Match[str], *, inside: bool, ended: bool) -> str:
+def _ignored(prefix: Prefix, line: str, mark: re.Match[str], *, inside: bool, ended: bool) -> str:
     if inside:
-        return "it stands in a here-document"
-    if ended and not rule.whole_file:
+        return "it is inside a here-document"
+    if ended and not prefix.whole_file:
         return "it comes after the first command"
-    if mark[1] and not rule.indented:
-        return "blanks stand before the #"
-    if mark[2] and not rule.spaced:
-        return "blanks stand after the #"
+    if mark[1] and not prefix.indented:
+        return "there are blanks before the #"
+    if mark[2] and not prefix.spaced:
+        return "there are blanks after the #"
     if len(line) > LONGEST_DIRECTIVE:
         return f"the line has more than {LONGEST_DIRECTIVE} characters"
     return ""
 
 
-def recognise(marks: Sequence[Mark]) -> Scheduler | None:
+def detect_scheduler(marks: Sequence[DirectiveLine]) -> Scheduler | None:
     """The scheduler of the first directive in the header; without a header, of the first that looks like one.
 
     The second case is a script that writes and submits other scripts. A file with two headers is meant for both.
@@ -163,18 +163,18 @@ def recognise(marks: Sequence[Mark]) -> Scheduler | None:
     return marks[0].scheduler if marks else None
 
 
-def both_ends(marks: list[Mark], lines: Sequence[str]) -> list[Mark]:
-    """All of them, or of more than any script needs the first ones and the last, which win."""
+def within_bounds(marks: list[DirectiveLine], lines: Sequence[str]) -> list[DirectiveLine]:
+    """All lines, or only the first and the last of too many; the last override the others."""
     first = _in_bounds(marks, lines)
     last = _in_bounds(marks[first:][::-1], lines)
     return marks[:first] + marks[len(marks) - last :]
 
 
-def _in_bounds(marks: Sequence[Mark], lines: Sequence[str]) -> int:
-    """How many of these may be read, from the first on."""
-    letters = 0
+def _in_bounds(marks: Sequence[DirectiveLine], lines: Sequence[str]) -> int:
+    """How many of these to read, from the start."""
+    characters = 0
     for number, mark in enumerate(marks[:MOST_DIRECTIVES]):
-        letters += len(lines[mark.line])
-        if letters > MOST_LETTERS:
+        characters += len(lines[mark.line])
+        if characters > MOST_LETTERS:
             return number
     return min(len(marks), MOST_DIRECTIVES)

@@ -1,4 +1,4 @@
-"""A job script as a value: what its scheduler would read in it, what it asks for and what it runs."""
+"""Parse a job script: the options its scheduler reads, the request they make, and the commands."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any
 from tocsin.core.errors import UnitError
 from tocsin.core.units import UNLIMITED, parse_instant
 from tocsin.scripts.cobalt import COBALT
-from tocsin.scripts.command_line import up_to_script
+from tocsin.scripts.command_line import options_before_script
 from tocsin.scripts.dialect import Dialect
 from tocsin.scripts.flux import FLUX
 from tocsin.scripts.grid_engine import GRID_ENGINE
@@ -18,7 +18,15 @@ from tocsin.scripts.options import Directive, read_options
 from tocsin.scripts.pbs import PBS
 from tocsin.scripts.pjm import PJM
 from tocsin.scripts.request import Draft, Problem, ProblemKind, Request
-from tocsin.scripts.scheduler import LONGEST_DIRECTIVE, RULES, Mark, Scheduler, both_ends, recognise, survey
+from tocsin.scripts.scheduler import (
+    LONGEST_DIRECTIVE,
+    PREFIXES,
+    DirectiveLine,
+    Scheduler,
+    detect_scheduler,
+    survey,
+    within_bounds,
+)
 from tocsin.scripts.slurm import SLURM
 from tocsin.scripts.text import decode, readable, split_lines
 from tocsin.scripts.words import Place, Word
@@ -31,43 +39,43 @@ DIALECTS: Mapping[Scheduler, Dialect] = {
 
 _MOST_PROBLEMS = 100
 _MOST_JOINED = 100
-"""Lines of one directive."""
+"""Continuation lines of one directive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a script says. Line numbers begin at 1."""
+    """A parsed script. Line numbers start at 1."""
 
     text: str
     scheduler: Scheduler | None
     interpreter: str | None
     directives: tuple[Directive, ...]
-    """Every option that the scheduler would read; those of the command line come last, with line 0."""
+    """All options that the scheduler reads; those of the command line come last, with line 0."""
     components: tuple[Request, ...]
-    """What each component of a heterogeneous job asks for; any other job has one."""
+    """The request of each component of a heterogeneous job; other jobs have one."""
     commands: list[tuple[int, str]]
     problems: tuple[Problem, ...]
     last_directive: int
-    """Line of the last directive; 0 without any."""
+    """Line of the last directive; 0 if there is none."""
     effective: frozenset[int]
-    """Which of the directives hold: no later one and no other option overrode them, and their value was read."""
+    """Indices of the directives in effect: readable and not overridden."""
     zone: tzinfo | None = None
 
     @property
     def request(self) -> Request:
-        """What the job asks for, by the names of a Job's fields; of a heterogeneous job the first component."""
+        """The request by field name of Job; of a heterogeneous job, its first component."""
         return self.components[0]
 
     @property
     def dialect(self) -> Dialect:
-        """A script without directives is as good for Slurm as for any other."""
+        """Slurm for a script without directives."""
         return DIALECTS[self.scheduler or Scheduler.SLURM]
 
     def with_options(self, argv: Sequence[str], *, only_options: bool = False) -> "Script":
-        """The same script submitted with these options, which win over its directives.
+        """The same script submitted with these options, which override its directives.
 
-        `argv` is the command line with or without the submit command; it ends at the first word that is no option,
-        unless such words are wrong.
+        `argv` is the command line, with or without the submit command. It ends at the first word that is not an
+        option, unless `only_options`: then such words are errors.
         """
         words = [Word(word, range(len(word))) for word in argv]
         command = argv[0].rpartition("/")[2] if argv else ""
@@ -75,13 +83,11 @@ class Script:
         dialect = known[0] if known and not self.scheduler else self.dialect
         if known:
             words = words[2:] if command == "flux" else words[1:]
-        troubles: list[str] = []
-        given = words if only_options else up_to_script(words, dialect)
-        found = list(read_options(given, dialect.table, 0, _nowhere, troubles))
+        errors: list[str] = []
+        given = words if only_options else options_before_script(words, dialect)
+        found = list(read_options(given, dialect.table, 0, _nowhere, errors))
         added = tuple(part for directive in found for part in dialect.parts(directive, _nowhere))
-        problems = list(self.problems) + [
-            Problem(0, readable(trouble), _refusal(dialect)) for trouble in troubles
-        ]
+        problems = list(self.problems) + [Problem(0, readable(error), _refusal(dialect)) for error in errors]
         both = self.directives + added
         components, effective = _requests(dialect, self.directives, added, problems, self.zone)
         return replace(
@@ -95,27 +101,27 @@ class Script:
 
 
 def parse(text: str | bytes, *, zone: tzinfo | None = None) -> Script:
-    """What a script says; text of any kind is read, only bytes that are no text are refused.
+    """Parse any text; only binary content is refused.
 
-    `begin` is local time on the cluster, so it is only known with the cluster's zone.
+    `begin` is local time on the cluster, so it needs the cluster's zone.
     """
     if isinstance(text, bytes):
         text = decode(text)
     lines = split_lines(text)
     found = survey(lines)
-    scheduler = recognise(found.marks)
+    scheduler = detect_scheduler(found.directive_lines)
     problems: list[Problem] = []
     directives: list[Directive] = []
     last = 0
     if scheduler:
         dialect = DIALECTS[scheduler]
-        marks = both_ends(found.marks, lines)
-        if left := len(found.marks) - len(marks):
-            said = f"of its {len(found.marks):,} directives {left:,} in the middle are not read: they are too many"
-            problems.append(Problem(0, said, ProblemKind.NOTE))
+        marks = within_bounds(found.directive_lines, lines)
+        if left := len(found.directive_lines) - len(marks):
+            note = f"too many directives: {left:,} of {len(found.directive_lines):,}, in the middle, are not read"
+            problems.append(Problem(0, note, ProblemKind.NOTE))
         for mark in marks:
             if mark.line < last:
-                continue  # it continues the directive before it, and was read with it
+                continue  # a continuation line, already read
             if mark.ignored or mark.scheduler is not scheduler:
                 if mark.options:
                     problems.append(_unread(mark, scheduler))
@@ -143,7 +149,7 @@ def parse(text: str | bytes, *, zone: tzinfo | None = None) -> Script:
 
 
 def to_json(script: Script) -> dict[str, Any]:
-    """What `tocsin script FILE --json` prints: seconds and bytes; no limit is the word UNLIMITED."""
+    """The output of `tocsin script FILE --json`: seconds and bytes; no limit is "UNLIMITED"."""
     return {
         "scheduler": script.scheduler and script.scheduler.value,
         "interpreter": script.interpreter,
@@ -172,22 +178,26 @@ def _plain(request: Request) -> dict[str, Any]:
 
 
 def _read_line(
-    lines: Sequence[str], mark: Mark, dialect: Dialect, directives: list[Directive], problems: list[Problem]
+    lines: Sequence[str],
+    mark: DirectiveLine,
+    dialect: Dialect,
+    directives: list[Directive],
+    problems: list[Problem],
 ) -> int:
-    """Adds the options of one directive line, joined with those that continue it; returns its last line."""
+    """Add the options of one directive and its continuation lines; return its last line."""
     number = mark.line + 1
     line = lines[mark.line].rstrip("\r")
-    # from which column of the joined line on which physical line and column it is
+    # (column in the joined line, physical line, physical column) of each piece
     segments = [(0, number, 0)]
     while len(segments) < _MOST_JOINED and number < len(lines) and len(line) < LONGEST_DIRECTIVE:
-        glue = dialect.goes_on(line)
+        glue = dialect.continuation(line)
         if glue is None:
             break
         following = lines[number].rstrip("\r")
         begin = len(dialect.prefix.rstrip()) if following.startswith(dialect.prefix.rstrip()) else 0
         if glue and not begin:
             break
-        line = (line if glue else line[:-1]) + glue  # a backslash is not part of the value
+        line = (line if glue else line[:-1]) + glue  # without the backslash
         number += 1
         segments.append((len(line), number, begin))
         line += following[begin:]
@@ -200,14 +210,14 @@ def _read_line(
             follow = at
         return None
 
-    words, trouble = dialect.words(line, mark.body)
-    troubles = [trouble] if trouble else []
+    words, error = dialect.words(line, mark.body)
+    errors = [error] if error else []
     if dialect is SLURM and words and words[0].text.lower() in ("hetjob", "packjob"):
         directives.append(Directive(mark.line + 1, words[0].text.lower(), None))
         words = words[1:]
-    for directive in read_options(words, dialect.table, mark.line + 1, locate, troubles):
+    for directive in read_options(words, dialect.table, mark.line + 1, locate, errors):
         directives.extend(dialect.parts(directive, locate))
-    problems.extend(Problem(mark.line + 1, readable(text), _refusal(dialect)) for text in troubles)
+    problems.extend(Problem(mark.line + 1, readable(text), _refusal(dialect)) for text in errors)
     return number
 
 
@@ -215,7 +225,7 @@ Numbered = tuple[int, Directive]
 
 
 def _components(directives: Sequence[Directive]) -> list[list[Numbered]]:
-    """The directives of each component: `#SBATCH hetjob` stands between them."""
+    """The directives of each component; `#SBATCH hetjob` separates them."""
     parts: list[list[Numbered]] = [[]]
     for at, directive in enumerate(directives):
         if directive.option in ("hetjob", "packjob"):
@@ -232,24 +242,24 @@ def _requests(
     problems: list[Problem],
     zone: tzinfo | None,
 ) -> tuple[tuple[Request, ...], frozenset[int]]:
-    """What each component asks for, and which directives say so; those of the command line are for all."""
+    """The request of each component and the directives in effect; the command line applies to all."""
     readers = dialect.readers if zone is None else {**dialect.readers, "begin": _begin(zone)}
     effective = {at for at, d in enumerate(own) if d.option in ("hetjob", "packjob")}
     requests = []
     for part in _components(own):
-        draft = Draft(readers, dialect.cpu_for_each_task, dialect.checks, dialect.refuses, _refusal(dialect))
+        draft = Draft(readers, dialect.one_cpu_per_task, dialect.checks, dialect.refuses, _refusal(dialect))
         for at, directive in _in_force([*part, *enumerate(added, len(own))], dialect):
             draft.take(
                 directive if directive.field != "begin" or zone else directive._replace(field=None), at
             )
         requests.append(draft.finish())
         problems.extend(draft.problems)
-        effective.update(draft.held.values())
+        effective.update(draft.effective.values())
     return tuple(requests), frozenset(effective)
 
 
 def _in_force(directives: list[Numbered], dialect: Dialect) -> list[Numbered]:
-    """Without the options that a later one replaces as a whole: a second `-l nodes=` forgets the first one's GPUs."""
+    """Drop options that a later one replaces completely: a second `-l nodes=` discards the GPUs of the first."""
     for option, first in dialect.replaced.items():
         heads = [at for at, d in directives if d.option == option and d.field == first]
         if len(heads) > 1:
@@ -267,7 +277,7 @@ def _refusal(dialect: Dialect) -> ProblemKind:
 
 def _begin(zone: tzinfo) -> Any:
     def begin(text: str) -> int | None:
-        """A full date; `now+1hour`, `16:00` and `tomorrow` depend on the moment of submission."""
+        """Only full dates; `now+1hour`, `16:00` and `tomorrow` depend on the submission time."""
         try:
             return parse_instant(text, zone)
         except UnitError:
@@ -276,27 +286,27 @@ def _begin(zone: tzinfo) -> Any:
     return begin
 
 
-def _unread(mark: Mark, scheduler: Scheduler) -> Problem:
-    line, word = mark.line + 1, RULES[mark.scheduler].word
+def _unread(mark: DirectiveLine, scheduler: Scheduler) -> Problem:
+    line, word = mark.line + 1, PREFIXES[mark.scheduler].word
     if mark.scheduler is not scheduler:
-        text = f"#{word} is not read: the script is taken for one of {scheduler.value}"
+        text = f"#{word} is not read: {scheduler.value} reads this script"
     else:
         text = f"#{word} is ignored: {mark.ignored}"
     return Problem(line, text, ProblemKind.IGNORED)
 
 
 def _whole(text: str, scheduler: Scheduler | None, problems: list[Problem]) -> None:
-    """What sbatch refuses about the script as such; one without directives may be for Slurm."""
+    """Properties of the file for which sbatch refuses it."""
     if scheduler not in (None, Scheduler.SLURM):
         return
     if not text.strip():
-        problems.append(Problem(1, "the script is empty; sbatch refuses the script", ProblemKind.SCRIPT))
+        problems.append(Problem(1, "the script is empty; sbatch refuses it", ProblemKind.SCRIPT))
     elif not text.startswith("#!"):
-        said = "the first line does not begin with #!; sbatch refuses the script"
-        problems.append(Problem(1, said, ProblemKind.SCRIPT))
+        why = "the first line does not start with #!; sbatch refuses the script"
+        problems.append(Problem(1, why, ProblemKind.SCRIPT))
     if "\r\n" in text:
-        said = "the lines end as on Windows (CR LF); sbatch refuses the script, run dos2unix"
-        problems.append(Problem(1, said, ProblemKind.SCRIPT))
+        why = "the script has Windows line endings (CR LF), which sbatch refuses; run dos2unix"
+        problems.append(Problem(1, why, ProblemKind.SCRIPT))
 
 
 def _nowhere(_start: int, _end: int) -> Place | None:

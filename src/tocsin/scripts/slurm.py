@@ -1,11 +1,11 @@
-"""Slurm: the options of sbatch 22.05 to 24.11, and what they ask for."""
+"""Slurm: the options of sbatch 22.05 to 24.11."""
 
 from collections.abc import Iterable
 from contextlib import suppress
 
 from tocsin.core.errors import UnitError
 from tocsin.core.units import UNLIMITED, format_duration, format_memory
-from tocsin.scripts.dialect import Dialect, Fresh
+from tocsin.scripts.dialect import Dialect, NewOption
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
@@ -23,7 +23,7 @@ from tocsin.scripts.words import sbatch_words
 
 __all__ = ["SLURM"]
 
-# man sbatch, src/common/slurm_opt.c for the names it does not list, and the plugins pyxis and shifter
+# sbatch(1), src/common/slurm_opt.c for unlisted names, and the plugins pyxis and shifter
 OPTIONS = option_table(
     """
 -A --account            = account
@@ -158,20 +158,20 @@ OPTIONS = option_table(
 
 
 def _exclusive(text: str) -> bool | None:
-    """Only without user or mcs are the nodes for this job alone."""
+    """With user or mcs the nodes are shared."""
     return None if text.lower() in ("user", "mcs", "topo") else text.lower() != "no"
 
 
 def _priority(text: str) -> int | None:
-    """TOP is known only to the scheduler; what is no number sbatch takes for none."""
+    """Only numbers; sbatch ignores other text, and only the scheduler knows TOP."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
 
 
 def _parts(directive: Directive, _locate: Locate) -> Iterable[Directive]:
-    """GPUs among the generic resources are counted per node, and what each task takes by its kind."""
+    """Split GPUs out of --gres (per node), and CPUs and GPUs out of --tres-per-task."""
     if directive.option not in ("--gres", "--tres-per-task") or not directive.value:
         return (directive,)
-    with suppress(UnitError):  # what is wrong with the value is said by its check
+    with suppress(UnitError):  # CHECKS reports the bad value
         if directive.option == "--gres" and (gpus := gres_gpus(directive.value)):
             return (directive, Directive(directive.line, "--gres gpu", str(gpus), "req_gpus", "node"))
         if directive.option == "--tres-per-task":
@@ -188,7 +188,7 @@ def _of_task(directive: Directive, kind: str, number: int) -> Directive:
 
 
 def _megabytes(value: Value) -> str:
-    """Slurm counts in megabytes: less is rounded up."""
+    """Slurm counts in megabytes, rounded up."""
     return format_memory(-(-int(value) // 1024**2) * 1024**2) if value else "0"
 
 
@@ -215,23 +215,23 @@ SLURM = Dialect(
     checks=CHECKS,
     refuses=True,
     writers={"time_limit": _duration, "time_min": _duration, "req_memory": _megabytes},
-    fresh={
-        "time_limit": Fresh("--time={}"),
-        "time_min": Fresh("--time-min={}"),
-        "req_memory": Fresh("--mem={}", "node"),
-        "req_nodes": Fresh("--nodes={}"),
-        "req_tasks": Fresh("--ntasks={}"),
-        "cpus_per_task": Fresh("--cpus-per-task={}"),
-        "tasks_per_node": Fresh("--ntasks-per-node={}"),
-        "req_gpus": Fresh("--gpus={}", "job"),
-        "exclude_nodes": Fresh("--exclude={}"),
-        "req_node_list": Fresh("--nodelist={}"),
-        "partition": Fresh("--partition={}"),
-        "array": Fresh("--array={}"),
-        "name": Fresh("--job-name={}"),
-        "account": Fresh("--account={}"),
-        "qos": Fresh("--qos={}"),
-        "constraints": Fresh("--constraint={}"),
+    new_options={
+        "time_limit": NewOption("--time={}"),
+        "time_min": NewOption("--time-min={}"),
+        "req_memory": NewOption("--mem={}", "node"),
+        "req_nodes": NewOption("--nodes={}"),
+        "req_tasks": NewOption("--ntasks={}"),
+        "cpus_per_task": NewOption("--cpus-per-task={}"),
+        "tasks_per_node": NewOption("--ntasks-per-node={}"),
+        "req_gpus": NewOption("--gpus={}", "job"),
+        "exclude_nodes": NewOption("--exclude={}"),
+        "req_node_list": NewOption("--nodelist={}"),
+        "partition": NewOption("--partition={}"),
+        "array": NewOption("--array={}"),
+        "name": NewOption("--job-name={}"),
+        "account": NewOption("--account={}"),
+        "qos": NewOption("--qos={}"),
+        "constraints": NewOption("--constraint={}"),
     },
     replaced={"--gres": "req_gres", "--tres-per-task": None},
     parts=_parts,

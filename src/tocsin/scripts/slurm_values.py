@@ -1,4 +1,4 @@
-"""What sbatch takes as the value of an option and what it refuses; each rule was held against sbatch 22.05."""
+"""Option values that sbatch accepts or refuses; each rule was compared with sbatch 22.05."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -47,36 +47,36 @@ _MAIL = frozenset(
 
 
 def megabytes(text: str) -> int:
-    """Bytes of `4000` (megabytes), `4G` or `4GB`; no fraction, no other unit."""
+    """Bytes in `4000` (megabytes), `4G` or `4GB`; no fractions, no other units."""
     found = _MEMORY.fullmatch(text)
     if not found:
         raise UnitError(
-            f'"{text[:60]}" is no amount of memory; write a whole number with K, M, G or T: 1536M'
+            f'"{text[:60]}" is not an amount of memory; write a whole number with K, M, G or T, such as 1536M'
         )
     return int(found[1]) * int(1024 ** " KMGT".index((found[2] or "M").upper()))
 
 
 def duration(text: str) -> int | None:
-    """Slurm counts in minutes, rounds up, and takes zero for no limit."""
+    """Seconds, rounded up to minutes; zero means no limit."""
     word = text.strip()
     if word == "-1" or word.lower() in ("unlimited", "infinite"):
         return UNLIMITED
     if not _DURATION.fullmatch(word):
-        raise UnitError(f'"{text[:60]}" is no time; write minutes, MM:SS, HH:MM:SS or D-HH:MM:SS')
+        raise UnitError(f'"{text[:60]}" is not a time; write minutes, MM:SS, HH:MM:SS or D-HH:MM:SS')
     seconds = parse_duration(word + "0" if word.endswith("-") else word) or 0
     return -(-seconds // 60) * 60 or UNLIMITED
 
 
 def least_nodes(text: str) -> int:
-    """The least number of `2`, `2-4`, `1k`, or (since 23.11) `2,4,8`."""
+    """The minimum of `2`, `2-4`, `1k` or (since 23.11) `2,4,8`."""
     found = [_NODES.fullmatch(item.strip()) for item in text.split(",")]
     if not found[0] or not all(found):
-        raise UnitError(f'"{text[:60]}" is no number of nodes; write 2 or 2-4')
+        raise UnitError(f'"{text[:60]}" is not a number of nodes; write 2 or 2-4')
     return int(found[0][1]) * _POWERS[found[0][2].lower()]
 
 
 def gpu_count(text: str) -> int:
-    """The number in `2`, `a100:2` or `a100:1,v100:1`; a type alone is one."""
+    """The total of `2`, `a100:2` or `a100:1,v100:1`; a type alone counts as one."""
     total = 0
     for item in text.split(","):
         kind, colon, amount = item.partition(":")
@@ -91,26 +91,26 @@ def gpu_count(text: str) -> int:
 
 
 def gres_gpus(text: str) -> int:
-    """The GPUs on a node among generic resources, each `name[:type][:number]`."""
+    """GPUs per node in a list of `name[:type][:number]`."""
     total = 0
     for item in filter(None, text.split(",")):
         name, *rest = re.split("[:=]", item.removeprefix("gres:").removeprefix("gres/").partition("(")[0])
         if not name or name.isdigit() or len(rest) > 2 or "" in rest:
-            raise UnitError(f'"{text[:60]}" names no generic resource; write name:number or name:type:number')
+            raise UnitError(f'"{text[:60]}" is not a generic resource; write name:number or name:type:number')
         counted = len(rest) == 2 or (len(rest) == 1 and _COUNT.fullmatch(rest[0]))
-        amount = _resources(rest[-1], text) if counted else 1  # gpu:v100 and gpu:2x are one of a type
+        amount = _resources(rest[-1], text) if counted else 1  # gpu:v100 and gpu:2x are one GPU of that type
         total += amount if name == "gpu" else 0
     return total
 
 
 def tres_per_task(text: str) -> dict[str, int]:
-    """CPUs and GPUs of each task in `cpu:4,gres/gpu:a100:1`; since 24.05 an `=` may stand before a number."""
+    """Resources per task in `cpu:4,gres/gpu:a100:1`; since 24.05 also with `=`."""
     found: dict[str, int] = {}
     for item in filter(None, text.split(",")):
         name, *rest = re.split("[:=]", item)
         kind = "gpu" if name in ("gres/gpu", "gpu") else name
         if not rest or not rest[-1].isdigit():
-            raise UnitError(f'"{item[:60]}" is no resource with a number; write cpu=4,gres/gpu=1')
+            raise UnitError(f'"{item[:60]}" is not a resource with a number; write cpu=4,gres/gpu=1')
         found[kind] = found.get(kind, 0) + count(rest[-1])
     return found
 
@@ -123,38 +123,38 @@ def _resources(amount: str, text: str) -> int:
 
 
 def _no_gpus(text: str) -> UnitError:
-    return UnitError(f'"{text[:60]}" is no number of generic resources; write 2 or type:2')
+    return UnitError(f'"{text[:60]}" is not a number of GPUs; write 2 or type:2')
 
 
 def number(text: str) -> int:
-    """A plain number; a plus may stand before it."""
+    """A plain number, optionally with a plus sign."""
     return count(text.strip().removeprefix("+"))
 
 
 def _some(text: str) -> None:
     if number(text) == 0:
-        raise UnitError("0 is refused; ask for 1 or more")
+        raise UnitError("0 is refused; request 1 or more")
 
 
 def _moment(text: str) -> None:
     if not _MOMENT.fullmatch(text.strip()):
-        raise UnitError(f'"{text[:60]}" is no time; write 2027-01-31T16:00, 16:00 or now+1hour')
+        raise UnitError(f'"{text[:60]}" is not a time; write 2027-01-31T16:00, 16:00 or now+1hour')
 
 
 def _nodes(text: str) -> None:
-    if "/" not in text:  # a path names a file of nodes
-        count_nodes(re.sub(r"[\s,]+", ",", text).strip(","))  # blanks and commas too many part names as well
+    if "/" not in text:  # a path is a file with node names
+        count_nodes(re.sub(r"[\s,]+", ",", text).strip(","))  # extra blanks and commas are separators too
 
 
 def _mail(text: str) -> None:
-    """sbatch passes over an event that it does not know, if it knows another."""
+    """sbatch ignores unknown events as long as it knows one."""
     if not any(word.strip().upper() in _MAIL for word in text.split(",")):
-        raise UnitError(f'"{text[:60]}" is no event; write END,FAIL')
+        raise UnitError(f'"{text[:60]}" is not a mail event; write END,FAIL')
 
 
 def _mode(text: str) -> None:
     if text[:1].lower() not in ("a", "t"):
-        raise UnitError(f'"{text[:60]}" is no mode; write append or truncate')
+        raise UnitError(f'"{text[:60]}" is not a mode; write append or truncate')
 
 
 CHECKS: Mapping[str, Callable[[str], object]] = {
@@ -177,4 +177,4 @@ CHECKS: Mapping[str, Callable[[str], object]] = {
     "--tmp": megabytes,
     "--tres-per-task": tres_per_task,
 }
-"""Options whose value sbatch or slurmctld looks at beyond what the request needs."""
+"""Options whose value sbatch or slurmctld checks, though it may set no field."""

@@ -1,4 +1,4 @@
-"""What a file of script text is: bytes to text and back without loss, its lines, its shebang, its here-documents."""
+"""Script files as text: lossless decoding, lines, shebang and here-documents."""
 
 import os
 import re
@@ -17,21 +17,21 @@ __all__ = ["LARGEST", "decode", "encode", "here_documents", "interpreter", "read
 LARGEST = 4 * 1024**2
 """slurmctld refuses scripts above 4 MiB by default (max_script_size)."""
 
-PATIENCE = 10
-"""Seconds until a pipe must say something."""
+PIPE_TIMEOUT = 10
+"""Seconds to wait for the first data from a pipe."""
 _BINARY = (b"\x7fELF", b"PK\x03\x04", b"\x1f\x8b", b"%PDF", b"\x89PNG", b"MZ\x90")
 
 
 def read(source: Path | str | bytes) -> str:
     """The text of a script file; `-` is standard input, bytes are the content itself.
 
-    No more than LARGEST bytes are ever read, not from a pipe that never ends either.
+    At most LARGEST bytes are read, also from an endless pipe.
     """
     if isinstance(source, bytes):
         return decode(source)
     if str(source) == "-":
         if sys.stdin is None or sys.stdin.closed:
-            raise ScriptError("standard input is closed; give the script's file")
+            raise ScriptError("standard input is closed; give the script file")
         return decode(sys.stdin.buffer.read(LARGEST + 1), name="standard input")
     path = Path(source)
     try:
@@ -46,52 +46,50 @@ def read(source: Path | str | bytes) -> str:
 
 
 def _await_writer(pipe: int, path: Path) -> None:
-    """Until something is written to it, but not for ever: a shell's `<(...)` is a pipe, and so is one that all forgot."""
+    """Wait for data in a pipe, such as a shell's `<(...)`, but not forever."""
     waiting = select.poll()
     waiting.register(pipe, select.POLLIN)
-    if not waiting.poll(PATIENCE * 1000):
-        raise ScriptError(
-            f'"{path}" is a pipe that nobody wrote to for {PATIENCE} s; give the script\'s file'
-        )
+    if not waiting.poll(PIPE_TIMEOUT * 1000):
+        raise ScriptError(f'"{path}" is a pipe without data for {PIPE_TIMEOUT} s; give the script file')
     os.set_blocking(pipe, True)
 
 
-def decode(content: bytes, *, name: str = "what was given") -> str:
-    """UTF-8 (what is not becomes surrogates, so that `encode` gives the same bytes again) or UTF-16 with a mark."""
+def decode(content: bytes, *, name: str = "the input") -> str:
+    """Decode UTF-8 (invalid bytes become surrogates, so that `encode` restores them) or UTF-16 with a byte-order mark."""
     if len(content) > LARGEST:
         raise ScriptError(
-            f"{name} has more than {LARGEST // 1024**2} MiB; no job script is so long, give the script itself"
+            f"{name} is larger than {LARGEST // 1024**2} MiB, too large for a job script; give the script itself"
         )
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
             text = content.decode("utf-16")
         except UnicodeDecodeError:
-            raise ScriptError(f"{name} begins as UTF-16 but is not; save it as UTF-8") from None
-        if "\0" in text:  # UTF-32 begins alike, too
-            raise ScriptError(f"{name} begins as UTF-16 but has NUL characters; save it as UTF-8")
+            raise ScriptError(f"{name} starts like UTF-16 but is not valid; save it as UTF-8") from None
+        if "\0" in text:  # UTF-32 starts the same way
+            raise ScriptError(f"{name} starts like UTF-16 but contains NUL characters; save it as UTF-8")
         return text
     if b"\0" in content or content.startswith(_BINARY):
-        raise ScriptError(f"{name} is no text but a binary file; give the job script, not the program")
+        raise ScriptError(f"{name} is a binary file, not text; give the job script, not the program")
     return content.decode("utf-8", errors="surrogateescape")
 
 
 def encode(text: str) -> bytes:
-    """The bytes of a text; those of `decode` again, except that UTF-16 becomes UTF-8."""
+    """The reverse of `decode`, except that UTF-16 becomes UTF-8."""
     return text.encode("utf-8", errors="surrogateescape")
 
 
 def readable(text: str) -> str:
-    """The text for people and tables: bytes that were no UTF-8 become question marks."""
+    """Text for display: bytes that were not UTF-8 become question marks."""
     return text if text.isascii() else text.encode("utf-8", errors="replace").decode("utf-8")
 
 
 def split_lines(text: str) -> list[str]:
-    """Physical lines without their newline; a carriage return stays, so that joining gives the text again."""
+    """Lines without newlines; carriage returns stay, so that joining restores the text."""
     return text.split("\n")
 
 
 def interpreter(lines: Sequence[str]) -> str | None:
-    """The program of the shebang by its plain name: `bash`, `python` (also for `/usr/bin/env python3.11`)."""
+    """The program in the shebang: `bash`, `python` (also for `/usr/bin/env python3.11`)."""
     first = lines[0].removeprefix("\ufeff") if lines else ""
     if not first.startswith("#!"):
         return None
@@ -109,9 +107,9 @@ _HERE = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:'([^'\n]+)'|"([^"\n]+)"|\\?([A-Za-z_
 
 
 def here_documents(lines: Sequence[str], program: str | None) -> list[tuple[int, int]]:
-    """The here-documents of a shell script as [first, last) indices of their lines, terminators included.
+    """The here-documents of a shell script as [first, last) line indices, terminators included.
 
-    One whose terminator never comes (or a shift such as `1<<N`) is none.
+    Without a terminator it is not one (`1<<N`).
     """
     if program not in _SHELLS:
         return []
@@ -140,12 +138,10 @@ def here_documents(lines: Sequence[str], program: str | None) -> list[tuple[int,
 def _terminator(
     lines: Sequence[str], ends: dict[str, list[int]], word: str, after: int, *, tabs: bool
 ) -> int | None:
-    """The line that holds the word alone; leading tabs are allowed only for `<<-`."""
+    """The line with only this word; leading tabs are allowed for `<<-`."""
     where = ends.get(word.strip(), [])
     first = bisect_right(where, after)
-    for at in range(
-        first, min(first + 64, len(where))
-    ):  # indented look-alikes are few; a bound keeps it linear
+    for at in range(first, min(first + 64, len(where))):  # a bound keeps this linear
         line = lines[where[at]].rstrip("\r")
         if (line.lstrip("\t") if tabs else line) == word:
             return where[at]

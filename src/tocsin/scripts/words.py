@@ -1,4 +1,4 @@
-"""The words of a directive line, each with the place of every character, so that a change can be written back."""
+"""Split a directive line into words, with the column of every character for later edits."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ __all__ = ["Place", "Splitter", "Word", "directive_words", "join_words", "sbatch
 
 
 class Place(NamedTuple):
-    """A stretch of one physical line."""
+    """A range of columns in one physical line."""
 
     line: int
     start: int
@@ -16,7 +16,7 @@ class Place(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word without its quotes, and the column of each of its characters in the (joined) line."""
+    """A word without quotes, and the column of each character in the (joined) line."""
 
     text: str
     columns: Sequence[int]
@@ -25,7 +25,7 @@ class Word(NamedTuple):
         return Word(self.text[start:end], self.columns[start:end])
 
     def pieces(self, separator: str) -> list["Word"]:
-        """The word split at a character outside of brackets and braces."""
+        """Split at a character outside brackets and braces."""
         found, start, depth = [], 0, 0
         for i, letter in enumerate(self.text):
             if letter in "[{(":
@@ -39,33 +39,33 @@ class Word(NamedTuple):
         return found
 
     def trim(self) -> "Word":
-        """Without the blanks around it."""
+        """Without surrounding blanks."""
         lead = len(self.text) - len(self.text.lstrip())
         return self.part(lead, max(lead, len(self.text.rstrip())))
 
-    def halves(self, separator: str) -> tuple["Word", "Word | None"]:
-        """What stands before and after the first separator; None without one."""
+    def partition(self, separator: str) -> tuple["Word", "Word | None"]:
+        """The parts before and after the first separator; None without one."""
         at = self.text.find(separator)
         return (self, None) if at < 0 else (self.part(0, at), self.part(at + len(separator)))
 
 
 Splitter = Callable[[str, int], tuple[list[Word], str | None]]
-"""From a line and the column where its options begin to words and what is wrong with them, if anything is."""
+"""From a line and the column where its options start to its words and an error, if any."""
 
 _PLAIN = re.compile(r"\S+")
 _SPECIAL = re.compile(r"[\"'\\#]")
 
 
 def directive_words(line: str, start: int) -> tuple[list[Word], str | None]:
-    """Words as a shell would split them: quotes, backslashes, and a comment from a word that begins with `#`."""
+    """Split like a shell: quotes, backslashes, and a comment from a word that starts with `#`."""
     return _split(line, start, sbatch=False)
 
 
 def sbatch_words(line: str, start: int) -> tuple[list[Word], str | None]:
-    """The same with the habits of get_argument in Slurm's opt.c.
+    """Split like get_argument in Slurm's opt.c.
 
-    A comment begins at any bare `#`, even inside a word; a backslash counts between single quotes too, and cannot
-    keep a blank outside of quotes.
+    Any bare `#` starts a comment, even inside a word; a backslash also escapes in single quotes, but not a blank
+    outside quotes.
     """
     return _split(line, start, sbatch=True)
 
@@ -83,7 +83,7 @@ def _split(line: str, start: int, *, sbatch: bool) -> tuple[list[Word], str | No
         if escaped and not (sbatch and blank):
             escaped = False
         elif letter == "\\" and (sbatch or quote != "'"):
-            escaped = True  # at the end of the line it escapes nothing and is no word
+            escaped = True  # at the end of the line it escapes nothing
             continue
         elif quote:
             if letter == quote:
@@ -105,11 +105,11 @@ def _split(line: str, start: int, *, sbatch: bool) -> tuple[list[Word], str | No
         columns.append(column)
     if begun:
         words.append(Word("".join(letters), columns))
-    return words, f"the quote {quote} is never closed" if quote else None
+    return words, f"the quote {quote} is not closed" if quote else None
 
 
 def join_words(words: Sequence[Word]) -> Word:
-    """Several words as one value, a blank between them."""
+    """Several words as one value, separated by blanks."""
     if len(words) == 1:
         return words[0]
     columns: list[int] = []

@@ -12,7 +12,7 @@ from tocsin.core.units import format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, Change
 from tocsin.limits.capacity import PLENTY, Capacity
-from tocsin.limits.partitions import elsewhere
+from tocsin.limits.partition_rules import elsewhere
 
 __all__ = ["feature_breaches", "node_breaches", "node_list_breaches"]
 

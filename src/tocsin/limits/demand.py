@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from tocsin.limits.capacity import gpu_types
-from tocsin.scripts.said import Said
+from tocsin.scripts.submission import Submission
 
 __all__ = ["asked"]
 
@@ -21,7 +21,7 @@ _FIELDS = (
 )
 
 
-def asked(jobs: pl.DataFrame, said: Sequence[Said | None], default: str | None) -> pl.DataFrame:
+def asked(jobs: pl.DataFrame, submissions: Sequence[Submission | None], default: str | None) -> pl.DataFrame:
     """One row for each job and each of its partitions.
 
     Slurm puts `-n 64` on as many nodes as it takes, and its records then name one node and all the memory on it. So a job
@@ -35,8 +35,8 @@ def asked(jobs: pl.DataFrame, said: Sequence[Said | None], default: str | None) 
         jobs.select(_FIELDS)
         .with_row_index("row")
         .with_columns(
-            fixed=pl.Series([None if s is None else s.fixed for s in said], dtype=pl.Boolean),
-            per=pl.Series([None if s is None else s.memory_per for s in said], dtype=pl.String),
+            fixed=pl.Series([None if s is None else s.fixed for s in submissions], dtype=pl.Boolean),
+            per=pl.Series([None if s is None else s.memory_per for s in submissions], dtype=pl.String),
             partition=_several(pl.col("partition").fill_null(pl.lit(default, pl.String))),
             asked_nodes=pl.col("req_nodes").fill_null(1).clip(1).cast(pl.Float64),
             cpus=cpus.fill_null(1).clip(1).cast(pl.Float64),

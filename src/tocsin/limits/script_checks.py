@@ -10,12 +10,12 @@ from tocsin.core.units import format_duration, format_memory, parse_instant
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach
 from tocsin.scripts.request import Problem, ProblemKind
-from tocsin.scripts.said import Said
 from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.submission import Submission
 
 __all__ = ["contradictions", "misread_lines"]
 
-Rule = Callable[[Said, int], Breach | None]
+Rule = Callable[[Submission, int], Breach | None]
 
 _MOST_SHOWN = 10
 _LITTLE = 2**30
@@ -24,12 +24,12 @@ _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 864
 _MEMORY_OPTIONS = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 
 
-def contradictions(said: Said, row: int) -> Iterator[Breach]:
+def contradictions(submission: Submission, row: int) -> Iterator[Breach]:
     """sbatch 22.05 refuses each of the critical ones."""
-    if said.script.scheduler is not Scheduler.SLURM or len(said.script.components) > 1:
+    if submission.script.scheduler is not Scheduler.SLURM or len(submission.script.components) > 1:
         return
     for rule in _RULES:
-        if found := rule(said, row):
+        if found := rule(submission, row):
             yield found
 
 
@@ -46,13 +46,13 @@ _MISREAD = (
 )
 
 
-def misread_lines(said: Said, row: int, *, accepted: bool = False) -> Iterator[Breach]:
+def misread_lines(submission: Submission, row: int, *, accepted: bool = False) -> Iterator[Breach]:
     """What the parser noticed: one breach for each kind, all lines in its evidence.
 
     Of a job that the scheduler accepted nothing was refused: its plugins or its version knew the option.
     """
     for sort, kind, level, step in _MISREAD:
-        problems = [problem for problem in said.script.problems if problem.kind is sort]
+        problems = [problem for problem in submission.script.problems if problem.kind is sort]
         if problems and not (accepted and level is Level.CRITICAL):
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             yield Breach(
@@ -68,22 +68,26 @@ def _told(problem: Problem) -> str:
     return f"line {problem.line}: {problem.text}" if problem.line else f"command line: {problem.text}"
 
 
-def _two_memories(said: Said, row: int) -> Breach | None:
-    given = [d for name in _MEMORY_OPTIONS if (d := said.last(name)) is not None]
+def _two_memories(submission: Submission, row: int) -> Breach | None:
+    given = [d for name in _MEMORY_OPTIONS if (d := submission.last(name)) is not None]
     if len(given) < 2:
         return None
     names = " and ".join(d.option for d in given)
     return _breach(
-        said, row, "memory_twice", f"gives both {names}, which exclude each other; keep one", *_MEMORY_OPTIONS
+        submission,
+        row,
+        "memory_twice",
+        f"gives both {names}, which exclude each other; keep one",
+        *_MEMORY_OPTIONS,
     )
 
 
-def _tasks_do_not_fit(said: Said, row: int) -> Breach | None:
-    nodes, each, tasks = (_number(said, name) for name in ("req_nodes", "tasks_per_node", "req_tasks"))
-    if not said.fixed or not each or tasks <= nodes * each:
+def _tasks_do_not_fit(submission: Submission, row: int) -> Breach | None:
+    nodes, each, tasks = (_number(submission, name) for name in ("req_nodes", "tasks_per_node", "req_tasks"))
+    if not submission.fixed or not each or tasks <= nodes * each:
         return None
     return _breach(
-        said,
+        submission,
         row,
         "tasks_do_not_fit",
         f"asks for {tasks} tasks, but {nodes} nodes with {each} tasks on each make {nodes * each}; "
@@ -94,12 +98,12 @@ def _tasks_do_not_fit(said: Said, row: int) -> Breach | None:
     )
 
 
-def _idle_nodes(said: Said, row: int) -> Breach | None:
-    nodes, tasks = _number(said, "req_nodes"), _number(said, "req_tasks")
-    if not said.fixed or said.last("--ntasks") is None or not 0 < tasks < nodes:
+def _idle_nodes(submission: Submission, row: int) -> Breach | None:
+    nodes, tasks = _number(submission, "req_nodes"), _number(submission, "req_tasks")
+    if not submission.fixed or submission.last("--ntasks") is None or not 0 < tasks < nodes:
         return None
     return _breach(
-        said,
+        submission,
         row,
         "more_nodes_than_tasks",
         f"asks for {nodes} nodes for {tasks} task{'s' * (tasks != 1)}; sbatch gives it {tasks}, so ask for that",
@@ -109,37 +113,37 @@ def _idle_nodes(said: Said, row: int) -> Breach | None:
     )
 
 
-def _nodes_backwards(said: Said, row: int) -> Breach | None:
-    nodes = said.last("--nodes")
+def _nodes_backwards(submission: Submission, row: int) -> Breach | None:
+    nodes = submission.last("--nodes")
     found = re.fullmatch(r"(\d{1,9})-(\d{1,9})", (nodes.value if nodes else None) or "", re.ASCII)
     if not found or int(found[1]) <= int(found[2]):
         return None
     text = f"asks for at least {found[1]} and at most {found[2]} nodes; swap them"
-    return _breach(said, row, "nodes_backwards", text, "--nodes")
+    return _breach(submission, row, "nodes_backwards", text, "--nodes")
 
 
-def _time_min_above(said: Said, row: int) -> Breach | None:
-    least, limit = _number(said, "time_min"), _number(said, "time_limit")
+def _time_min_above(submission: Submission, row: int) -> Breach | None:
+    least, limit = _number(submission, "time_min"), _number(submission, "time_limit")
     if not limit or least <= limit:
         return None
     text = (
         f"would do with {format_duration(least)} at least, but its time limit is {format_duration(limit)}; "
         "--time-min must not be above --time"
     )
-    return _breach(said, row, "time_min_above_limit", text, "--time-min", "--time")
+    return _breach(submission, row, "time_min_above_limit", text, "--time-min", "--time")
 
 
-def _begin_after_deadline(said: Said, row: int) -> Breach | None:
-    begin, deadline = (_moment(said, option) for option in ("--begin", "--deadline"))
+def _begin_after_deadline(submission: Submission, row: int) -> Breach | None:
+    begin, deadline = (_moment(submission, option) for option in ("--begin", "--deadline"))
     if begin is None or deadline is None or begin[0] != deadline[0] or begin[1] <= deadline[1]:
         return None
     text = "may begin only after its deadline has passed; move --begin before --deadline"
-    return _breach(said, row, "begin_after_deadline", text, "--begin", "--deadline")
+    return _breach(submission, row, "begin_after_deadline", text, "--begin", "--deadline")
 
 
-def _moment(said: Said, option: str) -> tuple[bool, int] | None:
+def _moment(submission: Submission, option: str) -> tuple[bool, int] | None:
     """Whether it is relative to the submission, and when; other forms (`16:00`, `tomorrow`) are not compared."""
-    directive = said.last(option)
+    directive = submission.last(option)
     text = ((directive.value if directive else None) or "").strip()
     if relative := re.fullmatch(r"now(?:\+(\d{1,9})([a-z]*))?", text.lower(), re.ASCII):
         unit = (relative[2] or "second").rstrip("s")
@@ -153,9 +157,9 @@ def _moment(said: Said, option: str) -> tuple[bool, int] | None:
     return None if instant is None else (False, instant)
 
 
-def _more_nodes_listed(said: Said, row: int) -> Breach | None:
-    listed, nodes = said.last("--nodelist"), _number(said, "req_nodes")
-    if not said.fixed or listed is None:
+def _more_nodes_listed(submission: Submission, row: int) -> Breach | None:
+    listed, nodes = submission.last("--nodelist"), _number(submission, "req_nodes")
+    if not submission.fixed or listed is None:
         return None
     try:
         number = count_nodes(listed.value or "")
@@ -164,12 +168,12 @@ def _more_nodes_listed(said: Said, row: int) -> Breach | None:
     if number <= nodes:
         return None
     text = f"names {number} nodes that it must have, but asks for {nodes}; ask for {number}, or name fewer"
-    return _breach(said, row, "more_nodes_listed", text, "--nodelist", "--nodes")
+    return _breach(submission, row, "more_nodes_listed", text, "--nodelist", "--nodes")
 
 
-def _little_memory_of_whole_nodes(said: Said, row: int) -> Breach | None:
-    memory = _number(said, "req_memory")
-    exclusive = said.script.request.get("exclusive") is True and said.memory_per == "node"
+def _little_memory_of_whole_nodes(submission: Submission, row: int) -> Breach | None:
+    memory = _number(submission, "req_memory")
+    exclusive = submission.script.request.get("exclusive") is True and submission.memory_per == "node"
     if not exclusive or not 0 < memory < _LITTLE:
         return None
     text = (
@@ -177,7 +181,7 @@ def _little_memory_of_whole_nodes(said: Said, row: int) -> Breach | None:
         "--mem=0 gives it all the memory of nodes that nobody else can use meanwhile"
     )
     return _breach(
-        said, row, "exclusive_with_little_memory", text, "--exclusive", "--mem", level=Level.WARNING
+        submission, row, "exclusive_with_little_memory", text, "--exclusive", "--mem", level=Level.WARNING
     )
 
 
@@ -193,16 +197,16 @@ _RULES: tuple[Rule, ...] = (
 )
 
 
-def _number(said: Said, name: str) -> int:
+def _number(submission: Submission, name: str) -> int:
     """A number of the request; 0 where it is not given."""
-    value = said.script.request.get(name)
+    value = submission.script.request.get(name)
     return value if type(value) is int else 0
 
 
 def _breach(
-    said: Said, row: int, kind: str, text: str, *options: str, level: Level = Level.CRITICAL
+    submission: Submission, row: int, kind: str, text: str, *options: str, level: Level = Level.CRITICAL
 ) -> Breach:
-    given = [d for d in map(said.last, options) if d is not None]
+    given = [d for d in map(submission.last, options) if d is not None]
     evidence = [
         f"{f'line {d.line}' if d.line else 'command line'}: {d.option}"
         + (f"={d.value[:200]}" if d.value else "")
