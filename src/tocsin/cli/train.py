@@ -107,6 +107,12 @@ def _by_reason(dropped: "Mapping[str, str]") -> dict[str, list[str]]:
     type=click.Path(path_type=Path),
     help="Instead: a TOML file of operations by their words; it takes the place of earlier rules.",
 )
+@click.option(
+    "--encoder",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Use a sentence model (model.onnx, tokenizer.json), such as all-MiniLM-L6-v2, instead of n-grams.",
+)
 @click.option("--with-feedback", is_flag=True, help="Learn from confirmed and dismissed cases, too.")
 @click.option(
     "--promote/--no-promote",
@@ -121,6 +127,7 @@ def workload(
     operation: str | None,
     data: Path | None,
     rules: Path | None,
+    encoder: Path | None,
     with_feedback: bool,
     promote: bool,
     as_json: bool,
@@ -131,7 +138,7 @@ def workload(
     cryptomining, cyber) is learned on top of them; what was taught of it before is replaced, so keep all examples in
     one folder. Or name an operation by rules: a table [NAME] with words = [...] or phrases = [...] for each.
     """
-    if rules is not None and not (operation or data or with_feedback):
+    if rules is not None and not (operation or data or encoder or with_feedback):
         _ruled(context, rules, promote, as_json)
         return
     if operation is None or data is None or rules is not None:
@@ -150,7 +157,7 @@ def workload(
         )
     if examples.contradicting:
         say(f"{count(examples.contradicting, 'answer')} contradict each other; nothing is learned from them")
-    taught = teach(open_screener(context), operation, examples)
+    taught = teach(open_screener(context), operation, examples, encoder=encoder)
     now, registry = int(time.time()), context.registry(write=True)
     card = operation_card(taught.screener, operation, created=now, data=data.name, teaching=taught)
     version = registry.add("workload", taught.screener.save, card)

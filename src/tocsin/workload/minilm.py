@@ -1,5 +1,6 @@
-"""The published encoder: all-MiniLM-L6-v2 (or a site's own sentence model) through ONNX Runtime, from a model folder."""
+"""The published encoder: all-MiniLM-L6-v2 (or another sentence model) run by ONNX Runtime from a model folder."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,10 @@ class MiniLM:
             from tokenizers import Tokenizer  # type: ignore[import-not-found, unused-ignore]  # an extra
         except ImportError:
             raise ModelError(
-                "the encoder minilm needs ONNX Runtime and tokenizers; install them: pip install 'tocsin[minilm]'"
+                "a sentence encoder needs ONNX Runtime and tokenizers; install them: pip install 'tocsin[minilm]'"
             ) from None
-        for file in _FILES:
-            if not (folder / file).is_file():
-                raise ModelError(
-                    f"the model folder {folder} has no {file}; it must hold {' and '.join(_FILES)}"
-                )
         self.folder = folder.absolute()
+        self.sha256 = _hash(folder)
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = threads
         try:
@@ -74,3 +71,16 @@ class MiniLM:
         mean = (hidden * mask[..., None]).sum(axis=1) / np.maximum(mask.sum(axis=1), 1)[:, None]
         scaled: NDArray[np.float32] = mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
         return scaled.astype(np.float32)
+
+
+def _hash(folder: Path) -> str:
+    """The SHA-256 of the model and the tokenizer: a panel fits no other encoder than the one it was trained with."""
+    found = hashlib.sha256()
+    for name in _FILES:
+        try:
+            found.update((folder / name).read_bytes())
+        except OSError as error:
+            raise ModelError(
+                f"{folder / name} cannot be read: {error.strerror}; the encoder folder must hold {' and '.join(_FILES)}"
+            ) from None
+    return found.hexdigest()

@@ -23,8 +23,8 @@ VERSION = 1
 _MOST_LINES = 3
 _SHARE = 0.25
 """Of the line that spoke most: those that spoke less are not named."""
-_LONGEST = 2000
-"""Lines that are looked at one by one, first and last ones, for those that spoke."""
+_LONGEST, _LONGEST_EMBEDDED = 2000, 64
+"""Lines, first and last ones, that are scored one by one to name evidence; to embed a line takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,9 @@ class Panel:
 
     def spoke(self, script: Commands, operation: str) -> list[int]:
         """The lines of the raw script that spoke most for the operation, in order."""
-        if len(script.lines) > _LONGEST:
-            half = _LONGEST // 2
+        longest = _LONGEST if isinstance(self.encoder, Lexical) else _LONGEST_EMBEDDED
+        if len(script.lines) > longest:
+            half = longest // 2
             script = script._replace(
                 numbers=script.numbers[:half] + script.numbers[-half:],
                 lines=script.lines[:half] + script.lines[-half:],
@@ -80,7 +81,7 @@ class Panel:
             document["hints"] = hints.columns()
             arrays |= {"keys": encoder.vocabulary.keys, "rarity": encoder.rarity.astype(np.float16)}
         elif isinstance(encoder, MiniLM):
-            document["model"] = str(encoder.folder)
+            document |= {"model": str(encoder.folder), "sha256": encoder.sha256}
         text = json.dumps(document, indent=1, allow_nan=False)
         (folder / f"{name}.json").write_text(text + "\n", "utf-8")
         (folder / f"{name}.safetensors").write_bytes(save(arrays))
@@ -127,4 +128,9 @@ def _encoder(document: dict[str, Any], arrays: dict[str, Any], path: Path) -> En
         return Lexical(Vocabulary(arrays["keys"]), arrays["rarity"].astype(np.float32))
     if document["encoder"] != "minilm":
         raise ModelError(f'{path} names the encoder "{document["encoder"]}"; there are lexical and minilm')
-    return Cached(MiniLM(Path(document["model"])))
+    encoder = MiniLM(Path(document["model"]))
+    if encoder.sha256 != document["sha256"]:
+        raise ModelError(
+            f"the encoder in {encoder.folder} is not the one that {path} was trained with; restore it or train again"
+        )
+    return Cached(encoder)

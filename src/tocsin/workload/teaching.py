@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Figure
 from tocsin.workload import hints
-from tocsin.workload.encoders import Cached, Lexical
+from tocsin.workload.encoders import Cached, Encoder, Lexical
 from tocsin.workload.learning import calibrated, fit_linear, material, panel_of
 from tocsin.workload.minilm import MiniLM
 from tocsin.workload.normal import commands
@@ -63,23 +63,33 @@ class Teaching:
         return (told.yes / len(self.examples.yes) + told.no / len(self.examples.no)) / 2
 
 
-def teach(screener: Screener, name: str, examples: Examples, *, model: Path | None = None) -> Teaching:
+def teach(screener: Screener, name: str, examples: Examples, *, encoder: Path | None = None) -> Teaching:
     """The screener with an operation as these examples teach it.
 
-    What the shipped weights tell is learned on top of them, always on the shipped ones: to teach the same twice
-    changes nothing. Other operations are learned from the examples alone. With `model`, a folder of a sentence
-    model, the operation leans on that instead of on n-grams.
+    An operation of the shipped weights is learned on top of them, always of the shipped ones: to teach the same
+    twice changes nothing. Other operations are learned from the examples alone, and so is every operation with
+    `encoder`, the folder of a sentence model whose embeddings take the place of n-grams.
     """
     shipped = builtin()
     y = np.repeat([1, 0], [len(examples.yes), len(examples.no)])
+    before: NDArray[np.float64] | None = None
     for panel in shipped.panels:
-        if model is None and name in panel.operations and isinstance(panel.encoder, Lexical):
-            column, seen, before = _corrected(panel, panel.encoder, name, examples, y)
-            return Teaching(
-                _with_column(screener, panel, name, column), examples, _told(seen, y), _told(before, y)
-            )
-    panel, seen = _learned(name, examples, y, model)
-    return Teaching(screener.with_panel(panel), examples, _told(seen, y), None)
+        if name in panel.operations and isinstance(panel.encoder, Lexical):
+            before = _shipped_scores(panel, panel.encoder, name, examples)
+            if encoder is None:
+                column, seen = _corrected(panel, panel.encoder, name, examples, y, before)
+                taught = _with_column(screener, panel, name, column)
+                return Teaching(taught, examples, _told(seen, y), _told(before, y))
+    panel, seen = _learned(name, examples, y, encoder)
+    told_before = None if before is None else _told(before, y)
+    return Teaching(screener.with_panel(panel), examples, _told(seen, y), told_before)
+
+
+def _shipped_scores(panel: Panel, encoder: Lexical, name: str, examples: Examples) -> NDArray[np.float64]:
+    scripts = [commands(text) for text in (*examples.yes, *examples.no)]
+    place = panel.operations.index(name)
+    scores: NDArray[np.float64] = encoder.scores(scripts, panel.weights, panel.margins)[:, place]
+    return scores + float(panel.bias[place])
 
 
 def _told(score: NDArray[np.float64], y: NDArray[np.int64]) -> Told:
@@ -87,18 +97,21 @@ def _told(score: NDArray[np.float64], y: NDArray[np.int64]) -> Told:
 
 
 def _corrected(
-    panel: Panel, encoder: Lexical, name: str, examples: Examples, y: NDArray[np.int64]
-) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
-    """The operation's weights with a correction; scores with each example left out, and by the weights as they were.
+    panel: Panel,
+    encoder: Lexical,
+    name: str,
+    examples: Examples,
+    y: NDArray[np.int64],
+    before: NDArray[np.float64],
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """The operation's weights with a correction, and the scores with each example left out.
 
     Only n-grams are corrected: a language or domain that a few examples share would speak in every other script.
     """
     place = panel.operations.index(name)
     texts = [*examples.yes, *examples.no]
-    scripts = [commands(text) for text in texts]
-    before = encoder.scores(scripts, panel.weights, panel.margins)[:, place] + float(panel.bias[place])
     size = len(encoder.rarity)
-    X = encoder.encode(scripts)[:, :size]
+    X = encoder.encode([commands(text) for text in texts])[:, :size]
     weight = _voices(texts)
     after = before.copy()
     for part in _parts(texts):
@@ -107,7 +120,7 @@ def _corrected(
         after[part] += X[part] @ change
     column = panel.weights[:, place].copy()
     column[:size] += _correction(X, y, before, weight)
-    return column.astype(np.float16).astype(np.float32), after, before
+    return column.astype(np.float16).astype(np.float32), after
 
 
 def _correction(
@@ -177,17 +190,17 @@ def _same_encoder(one: Panel, other: Panel) -> bool:
 
 
 def _learned(
-    name: str, examples: Examples, y: NDArray[np.int64], model: Path | None
+    name: str, examples: Examples, y: NDArray[np.int64], folder: Path | None
 ) -> tuple[Panel, NDArray[np.float64]]:
-    """A panel for an operation that is new, and the scores of the examples with each left out."""
+    """A panel learned from the examples alone, and their scores with each left out."""
     # what says nothing is not it: a script of which no n-gram is known must not be called it
     texts, y = [*examples.yes, *examples.no, ""], np.append(y, 0)
     weight = np.where(y == 1, 0.5 * len(y) / len(examples.yes), 0.5 * len(y) / len(examples.no))
     weight[-1] = _NOTHING * len(y)
     encoder: Lexical | Cached
     X: Any
-    if model is not None:
-        encoder = Cached(MiniLM(model))
+    if folder is not None:
+        encoder = Cached(MiniLM(folder))
         X = encoder.encode([commands(text) for text in texts])
     else:
         stuff = material(texts, [str(number) for number in range(len(texts))], [True] * len(texts), least=2)
@@ -220,12 +233,20 @@ def operation_card(
         parameters={
             "trained": operation,
             "data": data,
-            "encoders": [p.encoder.name for p in screener.panels],
+            "encoders": [_named(panel.encoder) for panel in screener.panels],
         },
         calibration={"rule": "scores with each example left out" if teaching else "none: rules"},
         figures=_figures(operation, teaching, data) if teaching else [],
         parent="builtin",
     )
+
+
+def _named(encoder: Encoder) -> dict[str, str]:
+    """An encoder in a card: by its name, a sentence model by its folder and hash, too."""
+    inner = encoder.encoder if isinstance(encoder, Cached) else encoder
+    if isinstance(inner, MiniLM):
+        return {"name": inner.name, "folder": str(inner.folder), "sha256": inner.sha256}
+    return {"name": inner.name}
 
 
 def _figures(operation: str, teaching: Teaching, data: str) -> list[Figure]:
