@@ -83,7 +83,7 @@ def test_the_settings_in_the_documents_are_settings() -> None:
 
 
 def test_the_mapping_in_the_documents_reads_a_table(tmp_path: Path) -> None:
-    page = (REPOSITORY / "docs" / "import-a-table.md").read_text()
+    page = (REPOSITORY / "docs" / "import-jobs.md").read_text()
     (tmp_path / "my.toml").write_text(
         next(block for language, block in _BLOCK.findall(page) if language == "toml")
     )
