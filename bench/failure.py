@@ -22,7 +22,7 @@ from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
-from tocsin.failure.known import known_of
+from tocsin.failure.history_features import history_features
 from tocsin.history.replay import Replay
 from tocsin.models.curves import curves
 from tocsin.models.metrics import evaluate
@@ -116,12 +116,12 @@ def measured(log: pl.DataFrame, stage: Stage) -> tuple[dict[str, Any], tuple[lis
         "failing": round(float(y[test].mean()), 4),
     }
     began = time.perf_counter()
-    detector = FailureDetector(target=Target.UNSUCCESSFUL, threads=1, aided=False)
+    detector = FailureDetector(target=Target.UNSUCCESSFUL, threads=1, explained=False)
     past = Replay(log)
     model = detector.fit(jobs[train], past, stage=stage, seed=0, budget=Budget(trials=TRIALS))
     result["fit_seconds"] = round(time.perf_counter() - began, 1)
     asked = jobs[test]
-    history = known_of(asked, past, stage=stage)
+    history = history_features(asked, past, stage=stage)
     began = time.perf_counter()
     p = model.probabilities(asked, history)
     result["scored_per_second"] = round(len(test) / (time.perf_counter() - began))
@@ -152,9 +152,9 @@ def _both_classes(y: Any, p: Any) -> dict[str, Any]:
 
 
 def _best_f1(model: FittedFailure) -> float:
-    """The threshold with the best F1 in the rehearsal, which lies inside the training; found as for the rival."""
-    rehearsal = model.rehearsal
-    return best_f1(rehearsal.failed, model.calibrated.calibrator.apply(rehearsal.scores))
+    """The threshold with the best F1 in the holdout, which lies inside the training; found as for the rival."""
+    holdout = model.holdout
+    return best_f1(holdout.failed, model.calibrated.calibrator.apply(holdout.scores))
 
 
 def _figures(y: Any, p: Any, submit: Any, threshold: float) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.failure.columns import Columns
 from tocsin.failure.features import FEATURES
-from tocsin.failure.known import known_of
+from tocsin.failure.history_features import history_features
 from tocsin.failure.labels import LATEST, mature
 from tocsin.failure.plan import START
 from tocsin.history.replay import Replay
@@ -62,7 +62,7 @@ def compared(log: pl.DataFrame) -> dict[str, Any]:
 
 
 def _features(jobs: pl.DataFrame, log: pl.DataFrame, stage: Stage) -> tuple[Sequence[str], Any]:
-    columns, X = Columns.fit(jobs, known_of(jobs, Replay(log), stage=stage), stage=stage, zone="UTC")
+    columns, X = Columns.fit(jobs, history_features(jobs, Replay(log), stage=stage), stage=stage, zone="UTC")
     return columns.names, X
 
 

@@ -16,7 +16,7 @@ from tocsin.failure.detector import FailureDetector
 from tocsin.history.replay import Replay
 from tocsin.learn.audit import audit
 from tocsin.learn.report import Report, report
-from tocsin.learn.walk import Walk, Walked, WalkRequest
+from tocsin.learn.walk import StepResult, Walk, WalkRequest
 from tocsin.models.splits import NEVER, first_last
 
 __all__ = ["run"]
@@ -61,7 +61,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     return {"target": str(Target.UNSUCCESSFUL), "stage": "submit", "every_days": 7, "logs": found}
 
 
-def _last(walked: list[Walked], jobs: pl.DataFrame) -> list[Walked]:
+def _last(walked: list[StepResult], jobs: pl.DataFrame) -> list[StepResult]:
     """Its predictions of the jobs that a single split predicts: the last 20 % by time."""
     cut = first_last(jobs["submit"].to_numpy(), jobs["known_at"].fill_null(NEVER).to_numpy()).cut
     found = []

@@ -13,9 +13,9 @@ from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.failure.columns import Columns
 from tocsin.failure.detector import DETECTOR, FailureDetector
+from tocsin.failure.feature_sentences import sentence
 from tocsin.failure.features import FEATURES
 from tocsin.failure.fitted import FittedFailure
-from tocsin.failure.words import sentence
 from tocsin.history.ledger import Ledger
 from tocsin.history.replay import Replay
 from tocsin.judge.ground import Ground

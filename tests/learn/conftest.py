@@ -9,7 +9,7 @@ from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.judge.ground import Ground, demo_ground
-from tocsin.learn.walk import Walk, Walked, WalkRequest
+from tocsin.learn.walk import StepResult, Walk, WalkRequest
 
 QUICK = Budget(trials=1)
 DETECTOR = FailureDetector(target=Target.FAILED)
@@ -31,5 +31,5 @@ def request_for(stage: Stage = Stage.SUBMIT, **fields: float) -> WalkRequest:
 
 
 @pytest.fixture(scope="session")
-def walked(ground: Ground) -> list[Walked]:
+def walked(ground: Ground) -> list[StepResult]:
     return list(Walk(ground.log, ground.past(), DETECTOR, request_for()))

@@ -11,10 +11,10 @@ from tocsin.core.stages import Stage
 from tocsin.history.replay import Replay
 from tocsin.judge.ground import Ground
 from tocsin.learn.audit import Audit, audit
-from tocsin.learn.walk import Walk, Walked
+from tocsin.learn.walk import StepResult, Walk
 
 
-def test_an_honest_walk_passes(ground: Ground, walked: list[Walked]) -> None:
+def test_an_honest_walk_passes(ground: Ground, walked: list[StepResult]) -> None:
     heard = []
     found = audit(
         ground.log, walked, DETECTOR, request_for(), ground.past, progress=lambda *done: heard.append(done)

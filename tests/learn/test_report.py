@@ -9,7 +9,7 @@ from tests.kits.ended_jobs import DAY, job, jobs
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.learn.report import report
-from tocsin.learn.walk import Walked
+from tocsin.learn.walk import StepResult
 from tocsin.models.splits import Step
 
 NOBODY = np.array([], dtype=np.int64)
@@ -18,15 +18,15 @@ MARCH = 1_740_787_200  # 2025-03-01
 
 def step(
     rows: list[dict[str, object]], p: list[float], *, threshold: float = 0.5, refused: str | None = None
-) -> Walked:
+) -> StepResult:
     frame = jobs(rows)
     bound = np.full(frame.height, 3600.0)
-    return Walked(
+    return StepResult(
         Step(MARCH, NOBODY, NOBODY), frame, np.array(p), threshold, bound, refused is None, refused=refused
     )
 
 
-def asked() -> list[Walked]:
+def asked() -> list[StepResult]:
     """A failing job of two nodes and two hours that rings, a good one of an hour that rings, and others that do not."""
     failing = {"outcome": Outcome.FAILED}
     march = [

@@ -17,11 +17,11 @@ from tocsin.history.replay import Replay
 from tocsin.judge.ground import Ground
 from tocsin.learn import walk as walking
 from tocsin.learn.audit import audit
-from tocsin.learn.walk import Walk, Walked, WalkRequest
+from tocsin.learn.walk import StepResult, Walk, WalkRequest
 from tocsin.sources.swf import SwfFile
 
 
-def test_every_job_after_the_first_fifth_is_predicted_once(ground: Ground, walked: list[Walked]) -> None:
+def test_every_job_after_the_first_fifth_is_predicted_once(ground: Ground, walked: list[StepResult]) -> None:
     told = pl.concat(each.jobs for each in walked)
     first = walked[0].step.cut
     assert told.select(KEY).is_unique().all()
@@ -36,7 +36,7 @@ def test_every_job_after_the_first_fifth_is_predicted_once(ground: Ground, walke
     assert ((probabilities >= 0) & (probabilities <= 1)).all()
 
 
-def test_a_job_without_an_outcome_is_predicted_as_well(ground: Ground, walked: list[Walked]) -> None:
+def test_a_job_without_an_outcome_is_predicted_as_well(ground: Ground, walked: list[StepResult]) -> None:
     running = ground.log.filter(pl.col("outcome").is_null())
     assert running.height
     told = pl.concat(each.jobs for each in walked)
@@ -62,7 +62,7 @@ def test_days_of_training_and_days_between_trainings_are_kept_to(ground: Ground)
 
 
 def test_the_first_training_searches_and_the_next_ones_refit(
-    ground: Ground, walked: list[Walked], monkeypatch: pytest.MonkeyPatch
+    ground: Ground, walked: list[StepResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [each.searched for each in walked] == [True, *[False] * (len(walked) - 1)]
     monkeypatch.setattr(walking, "SEARCH_EVERY", 1)
@@ -70,7 +70,7 @@ def test_the_first_training_searches_and_the_next_ones_refit(
     assert [next(steps).searched, next(steps).searched] == [True, True]
 
 
-def test_the_same_walk_comes_to_the_same_bits(ground: Ground, walked: list[Walked]) -> None:
+def test_the_same_walk_comes_to_the_same_bits(ground: Ground, walked: list[StepResult]) -> None:
     first = next(iter(Walk(ground.log, ground.past(), DETECTOR, request_for())))
     assert first.probability.tobytes() == walked[0].probability.tobytes()
 

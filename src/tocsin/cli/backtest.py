@@ -22,7 +22,7 @@ from tocsin.core.units import format_instant
 if TYPE_CHECKING:
     from tocsin.learn.audit import Audit
     from tocsin.learn.report import Report
-    from tocsin.learn.walk import Walk, Walked, WalkRequest
+    from tocsin.learn.walk import StepResult, Walk, WalkRequest
     from tocsin.models.thresholds import Rule
 
 __all__ = ["backtest", "threads"]
@@ -105,9 +105,9 @@ def backtest(
         raise SystemExit(1)
 
 
-def _walked(walk: "Walk", predictions: str | None, *, quiet: bool) -> "list[Walked]":
+def _walked(walk: "Walk", predictions: str | None, *, quiet: bool) -> "list[StepResult]":
     """All its steps, each written to the file of predictions as it is done."""
-    walked: list[Walked] = []
+    walked: list[StepResult] = []
     with ExitStack() as stack:
         out = stack.enter_context(_lines(predictions)) if predictions else None
         advance = stack.enter_context(progress_bar("walking", len(walk.steps), quiet=quiet))
@@ -129,7 +129,7 @@ def _lines(path: str) -> Iterator[IO[str]]:
         raise InputError(f"{path} cannot be written: {error.strerror}; name another file") from None
 
 
-def _predictions(step: "Walked") -> Iterator[str]:
+def _predictions(step: "StepResult") -> Iterator[str]:
     from tocsin.core.frames import key_text
 
     rows = step.jobs.select(key_text(), "submit", "outcome").iter_rows()
@@ -146,7 +146,7 @@ def _split(request: "WalkRequest") -> str:
 
 
 def _document(
-    told: "Report", walked: "list[Walked]", request: "WalkRequest", rule: "Rule", proof: "Audit | None"
+    told: "Report", walked: "list[StepResult]", request: "WalkRequest", rule: "Rule", proof: "Audit | None"
 ) -> dict[str, Any]:
     found = {"stage": request.stage, "split": _split(request), **told.to_json()}
     found["rule"] = asdict(rule)
@@ -162,12 +162,12 @@ def _document(
     return found
 
 
-def _refused(walked: "list[Walked]") -> str | None:
+def _refused(walked: "list[StepResult]") -> str | None:
     """Why there was no model, where there was none last."""
     return next((each.refused for each in reversed(walked) if each.refused), None)
 
 
-def _print(told: "Report", walked: "list[Walked]", request: "WalkRequest", rule: "Rule") -> None:
+def _print(told: "Report", walked: "list[StepResult]", request: "WalkRequest", rule: "Rule") -> None:
     echo = click.echo
     echo(
         f"{count(told.predicted, 'job')} predicted at {request.stage}, target {told.target}, "

@@ -16,7 +16,7 @@ from tocsin.core.stages import Stage
 
 if TYPE_CHECKING:
     from tocsin.failure.fitted import FittedFailure
-    from tocsin.learn.training import Kept
+    from tocsin.learn.train_failure import TrainedFailure
     from tocsin.models.thresholds import Rule
 
 __all__ = ["champion", "threshold", "train_failure"]
@@ -62,7 +62,7 @@ def train_failure(
     from tocsin.core.detector import Budget
     from tocsin.failure.detector import FailureDetector
     from tocsin.history.replay import Replay
-    from tocsin.learn.training import train_failure as run
+    from tocsin.learn.train_failure import train_failure as run
 
     cluster = one_cluster(jobs)
     zone = options.zone_of(context, log.cluster or cluster, log.tz).key
@@ -86,7 +86,7 @@ def train_failure(
     _tell_kept(context, kept, as_json)
 
 
-def _tell_kept(context: Context, kept: "Kept", as_json: bool) -> None:
+def _tell_kept(context: Context, kept: "TrainedFailure", as_json: bool) -> None:
     model = kept.model
     chosen = model.calibrated.threshold
     if as_json:
@@ -141,7 +141,7 @@ def threshold(context: Context, stage: Stage, rule: "Rule | None", listing: List
     costs beside a wasted one). What is shown was measured on the last fifth of the training, which the model that was
     measured had not seen.
     """
-    from tocsin.learn.training import set_rule
+    from tocsin.learn.train_failure import set_rule
 
     registry, model, version = champion(context, stage)
     if rule is not None:

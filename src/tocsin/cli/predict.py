@@ -108,12 +108,12 @@ def _worth(
 ) -> "pl.DataFrame":
     import numpy as np
 
-    from tocsin.failure.known import known_of
+    from tocsin.failure.history_features import history_features
     from tocsin.judge.judge import as_known
     from tocsin.models.asking import worth_asking
 
     known = as_known(jobs, stage)
-    history = known_of(known, past, stage=stage)
+    history = history_features(known, past, stage=stage)
     worth = worth_asking(model.probabilities(known, history), model.columns.matrix(known, history))
     return jobs[np.argsort(-worth, kind="stable")[:number]]
 

@@ -74,7 +74,7 @@ class Retraining:
         beta_days = self._context.settings.workload.beta_days
         if not beta_days:
             return False
-        from tocsin.learn.execution import execution_is_due
+        from tocsin.learn.train_execution import execution_is_due
 
         return execution_is_due(self._context.registry(), now=now, beta_days=beta_days)
 
@@ -113,7 +113,7 @@ def _train(context: Context, now: int, line: "Connection[Any, Any]") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to answer
     os.nice(NICE)
     from tocsin.core.stages import Stage
-    from tocsin.learn.execution import train_on_store
+    from tocsin.learn.train_execution import train_on_store
 
     settings, registry = context.settings.workload, context.registry(write=True)
     try:

@@ -14,7 +14,7 @@ from tocsin.core.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tocsin.learn.execution import KeptExecution
+    from tocsin.learn.train_execution import TrainedExecution
     from tocsin.workload.teaching import Teaching
 
 __all__ = ["train"]
@@ -45,7 +45,7 @@ def execution(
     On the jobs in the store, with what their scripts said as labels; answered cases count more than that. `tocsin
     screen` and `tocsin watch` do it by themselves every day (workload.beta_days).
     """
-    from tocsin.learn.execution import train_on_store
+    from tocsin.learn.train_execution import train_on_store
 
     with context.store() as store:
         kept = train_on_store(
@@ -72,7 +72,7 @@ def execution(
     click.echo(f"version {kept.version} is {'in service' if promote else 'kept, not in service'}")
 
 
-def _as_json(kept: "KeptExecution") -> dict[str, Any]:
+def _as_json(kept: "TrainedExecution") -> dict[str, Any]:
     return {
         "version": kept.version,
         "jobs": kept.model.rows,

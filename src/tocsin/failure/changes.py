@@ -10,7 +10,7 @@ from tocsin.core.machine import Machine, Partition
 from tocsin.core.nodelist import expand_nodes, fold_nodes
 from tocsin.core.units import UNLIMITED, format_duration
 from tocsin.core.verdict import Avoid, Resources
-from tocsin.failure.nodes import partition_nodes
+from tocsin.failure.bad_nodes import partition_nodes
 from tocsin.failure.shortages import Shortage, nice_memory, nice_time, shown_memory
 from tocsin.history import recipe
 from tocsin.scripts.submission import Submission

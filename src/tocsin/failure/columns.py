@@ -9,8 +9,8 @@ import polars as pl
 
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
+from tocsin.failure.feature_table import FeatureTable
 from tocsin.failure.features import CODED, FEATURES, known_at_stage
-from tocsin.failure.table import FeatureTable
 from tocsin.models.engines import Matrix
 from tocsin.models.splits import DAY
 
@@ -84,7 +84,7 @@ class Columns:
         return replace(self, names=names)
 
     def matrix(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Matrix:
-        """The rows of these jobs; `history` is what was `known_of` them at the stage."""
+        """The rows of these jobs; `history` is what was `history_features` them at the stage."""
         return np.ascontiguousarray(self._table.values(jobs, history))
 
     def to_json(self) -> dict[str, Any]:

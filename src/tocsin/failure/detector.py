@@ -11,15 +11,16 @@ from tocsin.core.detector import Budget, Known, Need
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
-from tocsin.failure.aids import Aids
 from tocsin.failure.causes import base_causes
 from tocsin.failure.columns import Columns
+from tocsin.failure.explainers import Explainers
 from tocsin.failure.fitted import NAME, FittedFailure
-from tocsin.failure.known import known_of
+from tocsin.failure.history_features import history_features
+from tocsin.failure.holdout import Holdout, calibrated
 from tocsin.failure.labels import default_target, trainable
 from tocsin.failure.model_files import load
+from tocsin.failure.model_training import train
 from tocsin.failure.plan import Plan
-from tocsin.failure.training import Rehearsal, calibrated, train
 from tocsin.models.cards import Window
 from tocsin.models.engines import engine
 from tocsin.models.thresholds import Rule
@@ -44,9 +45,9 @@ class FailureDetector:
     threads: int = 1
     plan: Plan | None = None
     """Settled by an earlier training; without one, a search settles it."""
-    rehearsal: Rehearsal | None = None
+    holdout: Holdout | None = None
     """Scores that were given to later jobs in truth; without them, a training rehearses."""
-    aided: bool = True
+    explained: bool = True
     """Whether it learns what explanation and advice need, too."""
 
     def fit(
@@ -58,19 +59,19 @@ class FailureDetector:
         rows = trainable(jobs, target, stage)
         columns, X = Columns.fit(
             rows,
-            known_of(rows, known, stage=stage),
+            history_features(rows, known, stage=stage),
             stage=stage,
             zone=self.zone,
             settled=self.plan.names if self.plan else None,
         )
         found = engine(self.engine)
-        plan, rehearsal, model, X = train(
+        plan, holdout, model, X = train(
             found,
             X,
             columns.names,
             rows,
             plan=self.plan,
-            rehearsal=self.rehearsal,
+            holdout=self.holdout,
             seed=seed,
             budget=budget,
             threads=self.threads,
@@ -83,13 +84,15 @@ class FailureDetector:
             suffix=found.suffix,
             model=model,
             plan=plan,
-            rehearsal=rehearsal,
-            calibrated=calibrated(rehearsal, rule=self.rule, seed=seed),
+            holdout=holdout,
+            calibrated=calibrated(holdout, rule=self.rule, seed=seed),
             causes=base_causes(rows["outcome"], target),
             window=Window(first=int(submit[0]), last=int(submit[-1])),
             rows=rows.height,
             clusters=tuple(rows["cluster"].unique().sort()),
-            aids=Aids.fit(X, rows, plan, seed=seed, threads=self.threads) if self.aided else None,
+            explainers=Explainers.fit(X, rows, plan, seed=seed, threads=self.threads)
+            if self.explained
+            else None,
         )
 
     def load(self, folder: Path) -> FittedFailure:

@@ -7,17 +7,17 @@ import polars as pl
 
 from tocsin.core.stages import Stage
 from tocsin.core.units import UNLIMITED
-from tocsin.failure.known import ON_NODES
+from tocsin.failure.history_features import NODE_FEATURES
 from tocsin.history import recipe
 
 __all__ = [
     "CODED",
     "FEATURES",
     "SEASON_DAYS",
-    "Clock",
-    "Common",
     "Feature",
-    "Told",
+    "FromHistory",
+    "LocalTime",
+    "Share",
     "known_at_stage",
     "monotone",
 ]
@@ -49,7 +49,7 @@ _KINDS = ("user", "name", "executable", "script", "place", "size", "limit", "sha
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FromHistory:
     """What the past tells: a statistic as it is, or one of these made of it."""
 
     column: str
@@ -62,14 +62,14 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class LocalTime:
     """A part of the submission's time as the cluster's people have it."""
 
     part: str
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class Share:
     """How common the field's value was in the training."""
 
     field: str
@@ -82,7 +82,7 @@ class Feature:
     family: str
     """What it is folded into when it is explained: request, time, a key of history, or use."""
     words: str
-    make: pl.Expr | Clock | Common | Told
+    make: pl.Expr | LocalTime | Share | FromHistory
     """An expression is of the fields of a job."""
     span_days: int = 0
     """A training must span so many days, or the feature is left out."""
@@ -93,7 +93,7 @@ def _limit(name: str) -> pl.Expr:
 
 
 def _request() -> Iterator[Feature]:
-    def known(name: str, words: str, make: pl.Expr | Common) -> Feature:
+    def known(name: str, words: str, make: pl.Expr | Share) -> Feature:
         return Feature(name, Stage.SUBMIT, "request", words, make)
 
     for name, words in (
@@ -128,14 +128,14 @@ def _request() -> Iterator[Feature]:
     for name in ("dependency", "constraints", "licenses", "reservation", "req_node_list", "exclude_nodes"):
         yield known(f"has_{name}", f"names {name}", pl.col(name).is_not_null())
     for name in CODED:
-        yield known(f"common_{name}", f"how common its {name} was in the training", Common(name))
+        yield known(f"common_{name}", f"how common its {name} was in the training", Share(name))
 
 
 def _time() -> Iterator[Feature]:
-    yield Feature("hour", Stage.SUBMIT, "time", "hour of the day", Clock("hour"))
-    yield Feature("weekday", Stage.SUBMIT, "time", "day of the week", Clock("weekday"))
+    yield Feature("hour", Stage.SUBMIT, "time", "hour of the day", LocalTime("hour"))
+    yield Feature("weekday", Stage.SUBMIT, "time", "day of the week", LocalTime("weekday"))
     for name in ("week", "month", "quarter"):
-        yield Feature(name, Stage.SUBMIT, "time", f"{name} of the year", Clock(name), SEASON_DAYS)
+        yield Feature(name, Stage.SUBMIT, "time", f"{name} of the year", LocalTime(name), SEASON_DAYS)
 
 
 def _history() -> Iterator[Feature]:
@@ -144,14 +144,14 @@ def _history() -> Iterator[Feature]:
             if key.name in _BROAD and statistic.name in _DRIFTING:
                 continue
             name = recipe.column(key.name, statistic.name)
-            make = Told(name, most=_MOST if statistic.name in _GROWING else None)
+            make = FromHistory(name, most=_MOST if statistic.name in _GROWING else None)
             yield Feature(name, Stage.SUBMIT, key.name, f"{statistic.doc}, {key.words}", make)
     yield Feature(
         "activity",
         Stage.SUBMIT,
         "user",
         "user is new (0), infrequent (1) or frequent (2)",
-        Told("user.submitted", steps=(1, 20)),
+        FromHistory("user.submitted", steps=(1, 20)),
     )
     for key in recipe.KEYS:
         if key.name not in _KINDS:
@@ -159,10 +159,14 @@ def _history() -> Iterator[Feature]:
         for used in ("elapsed_last", "elapsed_least", "elapsed_most"):
             column = recipe.column(key.name, used)
             words = f"time limit over {_doc(used)}, {key.words}"
-            yield Feature(f"limit/{column}", Stage.SUBMIT, key.name, words, Told(column, over="time_limit"))
+            yield Feature(
+                f"limit/{column}", Stage.SUBMIT, key.name, words, FromHistory(column, over="time_limit")
+            )
         column = recipe.column(key.name, "memory_most")
         words = f"memory asked for over {_doc('memory_most')}, {key.words}"
-        yield Feature(f"memory/{column}", Stage.SUBMIT, key.name, words, Told(column, over="req_memory"))
+        yield Feature(
+            f"memory/{column}", Stage.SUBMIT, key.name, words, FromHistory(column, over="req_memory")
+        )
 
 
 def _doc(statistic: str) -> str:
@@ -176,8 +180,8 @@ def _allocation() -> Iterator[Feature]:
     yield Feature("alloc_cpus", Stage.START, "wait", "CPUs that it got", pl.col("alloc_cpus"))
     granted = pl.col("alloc_cpus") / pl.col("req_cpus")
     yield Feature("granted", Stage.START, "wait", "CPUs that it got over those asked for", granted)
-    for name, words in ON_NODES.items():
-        yield Feature(name, Stage.START, "nodes", words, Told(name))
+    for name, words in NODE_FEATURES.items():
+        yield Feature(name, Stage.START, "nodes", words, FromHistory(name))
 
 
 def _use() -> Iterator[Feature]:

@@ -17,31 +17,32 @@ from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import Advice, Anomaly, Contribution, Failure, Finding, Level, Nodes, Resources
 from tocsin.failure.advice import advise, moved
-from tocsin.failure.aids import Aids
+from tocsin.failure.bad_nodes import bad_nodes, nodes_of_jobs, partition_nodes
 from tocsin.failure.causes import READ, causes
 from tocsin.failure.changes import Evidence
 from tocsin.failure.columns import Columns
-from tocsin.failure.known import known_of
-from tocsin.failure.lacking import BEFORE, lacking
-from tocsin.failure.nodes import bad_nodes, nodes_of_jobs, partition_nodes
+from tocsin.failure.contributions import top_contributions
+from tocsin.failure.explainers import Explainers
+from tocsin.failure.history_features import history_features
+from tocsin.failure.holdout import Calibrated, Holdout, calibrated
+from tocsin.failure.missing import BEFORE, missing_parts
+from tocsin.failure.model_training import SHARE
 from tocsin.failure.plan import Plan
-from tocsin.failure.reasons import reasons
 from tocsin.failure.resources import READ as RUNS
 from tocsin.failure.shortages import READ as SHORT_OF
 from tocsin.failure.shortages import Shortage
-from tocsin.failure.training import SHARE, Calibrated, Rehearsal, calibrated
 from tocsin.models.cards import Card, Window
 from tocsin.models.engines import Booster, Matrix
 from tocsin.models.thresholds import Rule
 from tocsin.scripts.submission import read_submissions
 
-__all__ = ["FILE", "NAME", "REHEARSAL", "VERSION", "FittedFailure"]
+__all__ = ["FILE", "HOLDOUT", "NAME", "VERSION", "FittedFailure"]
 
 NAME = "failure"
-VERSION = 3
+VERSION = 4
 """Of the form in which a model is saved."""
 FILE = "failure.json"
-REHEARSAL = "rehearsal.parquet"
+HOLDOUT = "holdout.parquet"
 _SPLIT = f"first {SHARE:.0%} of the training by time, the rest predicted and calibrated on"
 
 
@@ -56,29 +57,31 @@ class FittedFailure:
     """Of the engine's file."""
     model: Booster
     plan: Plan
-    rehearsal: Rehearsal
+    holdout: Holdout
     calibrated: Calibrated
     causes: Mapping[str, float]
     window: Window
     rows: int
     clusters: tuple[str, ...]
     """Whose jobs it learned from."""
-    aids: Aids | None = None
+    explainers: Explainers | None = None
     """None in a walk through time, where nobody asks for explanation."""
 
     def probabilities(self, jobs: pl.DataFrame, history: pl.DataFrame) -> NDArray[np.float64]:
-        """One a row, calibrated; `history` is what was `known_of` them at the model's stage."""
+        """One a row, calibrated; `history` is what was `history_features` them at the model's stage."""
         return self._risks(self.columns.matrix(jobs, history))
 
     def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         self._check(stage)
         if not jobs.height:
             return []
-        history = known_of(jobs, known, stage=stage, names=self._reads())
+        history = history_features(jobs, known, stage=stage, names=self._reads())
         X = self.columns.matrix(jobs, history)
         p = self._risks(X)
-        missing = lacking(jobs, history, stage, self.clusters)
-        needs = self.aids.resources.resources(X, jobs, history) if self.aids else [None] * jobs.height
+        missing = missing_parts(jobs, history, stage, self.clusters)
+        needs = (
+            self.explainers.resources.resources(X, jobs, history) if self.explainers else [None] * jobs.height
+        )
         nodes = nodes_of_jobs(jobs, known, stage=stage)
         rings = p >= self.calibrated.threshold.value
         told: dict[int, dict[str, Any]] = {}
@@ -100,8 +103,8 @@ class FittedFailure:
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
         self._check(stage)
-        history = known_of(job, known, stage=stage)
-        missing = lacking(job, history, stage, self.clusters)[0]
+        history = history_features(job, known, stage=stage)
+        missing = missing_parts(job, history, stage, self.clusters)[0]
         if job["submit"][0] <= self.window.last:
             missing = {**(missing or {}), "failure.hindsight": self._hindsight()}
         if missing is not None and "failure" in missing:
@@ -112,20 +115,20 @@ class FittedFailure:
             float(self._risks(X)[0]),
             row,
             missing,
-            contributions=reasons(
+            contributions=top_contributions(
                 self.columns.names, X[0].tolist(), self.model.contributions(X)[0], row, self._at
             ),
             nodes=nodes_of_jobs(job, known, stage=stage)[0],
         )
-        parts = self._aided(parts, job, X, history, known, stage) if self.aids else parts
+        parts = self._explained(parts, job, X, history, known, stage) if self.explainers else parts
         return self._with_shortages([parts], job, stage)[0]
 
     def with_rule(self, rule: Rule, *, seed: int = 0) -> "FittedFailure":
         """The same model that rings by another rule."""
-        return replace(self, calibrated=calibrated(self.rehearsal, rule=rule, seed=seed))
+        return replace(self, calibrated=calibrated(self.holdout, rule=rule, seed=seed))
 
     def save(self, folder: Path) -> None:
-        """The booster in its native text, its rehearsal as a table with curves, and all else as JSON."""
+        """The booster in its native text, its holdout as a table with curves, and all else as JSON."""
         document = {
             "version": VERSION,
             "columns": self.columns.to_json(),
@@ -137,21 +140,21 @@ class FittedFailure:
             "window": asdict(self.window),
             "rows": self.rows,
             "clusters": list(self.clusters),
-            "aided": self.aids is not None,
+            "explained": self.explainers is not None,
         }
         text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
         (folder / FILE).write_text(text + "\n", "utf-8")
         self.model.save(folder / f"model{self.suffix}")
-        self.rehearsal.frame().write_parquet(folder / REHEARSAL)
+        self.holdout.frame().write_parquet(folder / HOLDOUT)
         self._draw(folder)
-        if self.aids:
-            self.aids.save(folder)
+        if self.explainers:
+            self.explainers.save(folder)
 
     def _draw(self, folder: Path) -> None:
         from tocsin.models.curves import curves, pictures_of  # who only asks a model pays for no pictures
 
-        p = self.calibrated.calibrator.apply(self.rehearsal.scores)
-        found = curves(self.rehearsal.failed, p, threshold=self.calibrated.threshold.value)
+        p = self.calibrated.calibrator.apply(self.holdout.scores)
+        found = curves(self.holdout.failed, p, threshold=self.calibrated.threshold.value)
         (folder / "curves.json").write_text(
             json.dumps(found, sort_keys=True, allow_nan=False) + "\n", "utf-8"
         )
@@ -160,7 +163,7 @@ class FittedFailure:
             (folder / name).write_text(picture, "utf-8")
 
     def card(self, *, created: int) -> Card:
-        """For the registry. Its figures are of the rehearsal: the same training on the first jobs, asked about the rest."""
+        """For the registry. Its figures are of the holdout: the same training on the first jobs, asked about the rest."""
         return Card(
             detector=NAME,
             stage=self.columns.stage,
@@ -186,7 +189,7 @@ class FittedFailure:
 
     def _reads(self) -> list[str]:
         """Of the past, what a verdict without explanation is made of."""
-        needs = RUNS if self.aids else ()
+        needs = RUNS if self.explainers else ()
         return list(dict.fromkeys((*self.columns.reads, BEFORE, *(READ if self.causes else ()), *needs)))
 
     def _hindsight(self) -> str:
@@ -228,21 +231,21 @@ class FittedFailure:
             findings=findings, failure=failure, resources=resources, nodes=nodes, missing=missing or {}
         )
 
-    def _aided(
+    def _explained(
         self, parts: Parts, job: pl.DataFrame, X: Matrix, history: pl.DataFrame, past: Known, stage: Stage
     ) -> Parts:
         """With all that the training's jobs tell of this one: what it needs, what is odd, what resembles it, what to change."""
-        assert self.aids is not None, "asked for only then"
+        assert self.explainers is not None, "asked for only then"
         row = job.row(0, named=True)
-        profile = self.aids.profiles.assign(job)[0] if self.aids.profiles else None
-        resources = self.aids.resources.resources(X, job, history)[0]
+        profile = self.explainers.profiles.assign(job)[0] if self.explainers.profiles else None
+        resources = self.explainers.resources.resources(X, job, history)[0]
         advice: list[Advice] = []
         if stage is Stage.SUBMIT:
             nodes = partition_nodes(past.machine, row["partition"])
             evidence = Evidence(
                 history=history.row(0, named=True),
                 resources=resources,
-                shortages=self.aids.shortages.of(row),
+                shortages=self.explainers.shortages.of(row),
                 bad_nodes=bad_nodes(nodes, row["submit"], past),
                 machine=past.machine,
                 submission=read_submissions(past, [(row["script"], row["submit_line"])])[0],
@@ -251,22 +254,22 @@ class FittedFailure:
         assert parts.failure is not None, "a job that has reached its stage has a probability"
         return replace(
             parts,
-            failure=replace(parts.failure, similar=self.aids.similar.find(X, row), profile=profile),
+            failure=replace(parts.failure, similar=self.explainers.similar.find(X, row), profile=profile),
             resources=resources,
             advice=advice,
             anomalies=[
-                Anomaly(detector=NAME, kind="odd_request", part=odd.part, score=odd.score, text=odd.text)
-                for odd in self.aids.odd.say(row)
+                Anomaly(detector=NAME, kind="unusual_request", part=odd.part, score=odd.score, text=odd.text)
+                for odd in self.explainers.odd.say(row)
             ],
         )
 
     def _with_shortages(self, parts: list[Parts], jobs: pl.DataFrame, stage: Stage) -> list[Parts]:
         """What is certain by the training's jobs rings, however unsure the model is of a request that it never saw."""
-        if self.aids is None or stage is not Stage.SUBMIT:
+        if self.explainers is None or stage is not Stage.SUBMIT:
             return parts
         # Column by column, as in the ledger: for one job a select costs more than all that is read by it.
         values = zip(*(jobs.get_column(name).to_list() for name in SHORT_OF), strict=True)
-        told = [self.aids.shortages.of(dict(zip(SHORT_OF, row, strict=True))) for row in values]
+        told = [self.explainers.shortages.of(dict(zip(SHORT_OF, row, strict=True))) for row in values]
         return [
             _without_need(replace(part, findings=[*part.findings, *_certain(short)]), short)
             if short
@@ -281,7 +284,7 @@ class FittedFailure:
 
         Where a request that nobody made yet looks like a riskier kind of job, only that counts in which the model is monotone.
         """
-        anew = known_of(changed, past, stage=stage, names=self.columns.reads)
+        anew = history_features(changed, past, stage=stage, names=self.columns.reads)
         kept = moved(X, self.columns.matrix(changed, history), self.columns.names)
         now, asked_anew, alike = self._risks(
             np.vstack([X, self.columns.matrix(changed, anew), kept])

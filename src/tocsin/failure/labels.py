@@ -1,13 +1,15 @@
 """Which jobs may train: those with a label for the target that reached the stage, and late enough to be fair."""
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import reached_at
 from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 
-__all__ = ["FEWEST", "LATEST", "default_target", "mature", "trainable"]
+__all__ = ["FEWEST", "LATEST", "default_target", "failed", "mature", "trainable"]
 
 FEWEST = 100
 LATEST = 100_000
@@ -61,3 +63,7 @@ def mature(jobs: pl.DataFrame) -> pl.DataFrame:
     last = int(known.max())  # type: ignore[arg-type]  # an instant
     slow = float((known - submit).quantile(SLOW) or 0)
     return jobs.filter(pl.col("submit") <= last - min(slow, (last - int(submit[0])) * MOST_LEFT_OUT))
+
+
+def failed(jobs: pl.DataFrame) -> NDArray[np.float64]:
+    return jobs["outcome"].ne(str(Outcome.COMPLETED)).to_numpy().astype(np.float64)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
-from tocsin.failure.aids import Aids
 from tocsin.failure.columns import Columns
-from tocsin.failure.fitted import FILE, NAME, REHEARSAL, VERSION, FittedFailure
+from tocsin.failure.explainers import Explainers
+from tocsin.failure.fitted import FILE, HOLDOUT, NAME, VERSION, FittedFailure
+from tocsin.failure.holdout import Calibrated, Holdout
 from tocsin.failure.plan import plan_from_json
-from tocsin.failure.training import Calibrated, Rehearsal
 from tocsin.models.cards import Window
 from tocsin.models.engines import engine
 
@@ -49,11 +49,11 @@ def _model(document: "Mapping[str, Any]", folder: Path, threads: int) -> FittedF
         suffix=found.suffix,
         model=found.load(folder / f"model{found.suffix}", threads=threads),
         plan=plan_from_json(document["plan"]),
-        rehearsal=Rehearsal.read(folder / REHEARSAL),
+        holdout=Holdout.read(folder / HOLDOUT),
         calibrated=Calibrated.from_json(document["calibrated"]),
         causes={str(cause): float(share) for cause, share in document["causes"].items()},
         window=Window(**document["window"]),
         rows=int(document["rows"]),
         clusters=tuple(str(name) for name in document["clusters"]),
-        aids=Aids.load(folder, threads=threads) if document["aided"] else None,
+        explainers=Explainers.load(folder, threads=threads) if document["explained"] else None,
     )

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.core.detector import Budget
+from tocsin.failure.feature_selection import select
 from tocsin.failure.features import monotone
-from tocsin.failure.selection import select
 from tocsin.models.engines import Booster, Engine, Matrix
 from tocsin.models.search import search_engine
 from tocsin.models.space import Choice, Real, Space, Whole

@@ -11,7 +11,7 @@ from tocsin.core.frames import key_text, reached_at
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.judge.ground import scrambled
-from tocsin.learn.walk import Walk, Walked, WalkRequest
+from tocsin.learn.walk import StepResult, Walk, WalkRequest
 
 __all__ = ["Audit", "audit"]
 
@@ -32,7 +32,7 @@ class Audit:
 
 def audit(
     jobs: pl.DataFrame,
-    walked: Sequence[Walked],
+    walked: Sequence[StepResult],
     detector: FailureDetector,
     request: WalkRequest,
     past_of: Callable[[pl.DataFrame], Known],
@@ -57,7 +57,7 @@ def audit(
     return Audit(until, same.height, differ.height, differ["job"][0] if differ.height else None)
 
 
-def _told(walked: Sequence[Walked], stage: Stage, until: int) -> pl.DataFrame:
+def _told(walked: Sequence[StepResult], stage: Stage, until: int) -> pl.DataFrame:
     """Each job that was asked about by then, at its stage, with the bits of its probability."""
     return pl.concat(
         each.jobs.select(

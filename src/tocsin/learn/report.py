@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
-from tocsin.failure.training import failed, hours_of, node_hours
-from tocsin.learn.walk import Walked, counted
+from tocsin.failure.labels import failed
+from tocsin.failure.node_hours import hours_unit, node_hours
+from tocsin.learn.walk import StepResult, counted
 from tocsin.models.metrics import Metric, evaluate, measure
 
 __all__ = ["Coverage", "Month", "Report", "report"]
@@ -70,7 +71,7 @@ class Report:
         return asdict(self)
 
 
-def report(walked: Sequence[Walked], target: Target, *, seed: int = 0) -> Report:
+def report(walked: Sequence[StepResult], target: Target, *, seed: int = 0) -> Report:
     jobs = pl.concat([each.jobs for each in walked])
     p = np.concatenate([each.probability for each in walked])
     rings = np.concatenate([each.probability >= each.threshold for each in walked])
@@ -98,7 +99,7 @@ def report(walked: Sequence[Walked], target: Target, *, seed: int = 0) -> Report
         months=_months(judged, y, p, rings, held),
         alarms=int(rings.sum()),
         unmet=sum(not each.met for each in walked if each.refused is None),
-        hours=hours_of(judged),
+        hours=hours_unit(judged),
         saved=float(hours[rings & (y > 0)].sum()),
         delayed=float(hours[rings & (y == 0)].sum()),
         wasted=float(hours[~rings & (y > 0)].sum()),

@@ -14,15 +14,16 @@ from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
-from tocsin.failure.known import known_of
-from tocsin.failure.labels import FEWEST, mature
+from tocsin.failure.history_features import history_features
+from tocsin.failure.holdout import Holdout
+from tocsin.failure.labels import FEWEST, failed, mature
+from tocsin.failure.node_hours import node_hours
 from tocsin.failure.resources import KINDS, ResourceModel
-from tocsin.failure.training import Rehearsal, failed, node_hours
 from tocsin.history.remembered import Remembered
 from tocsin.models.engines import Matrix
 from tocsin.models.splits import NEVER, Step, walk
 
-__all__ = ["SEARCH_EVERY", "Walk", "WalkRequest", "Walked", "counted"]
+__all__ = ["SEARCH_EVERY", "StepResult", "Walk", "WalkRequest", "counted"]
 
 SEARCH_EVERY = 12
 """Trainings from one search to the next; those between refit by the plan that it settled."""
@@ -50,7 +51,7 @@ class WalkRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class StepResult:
     """One step: the jobs that were asked about, and what was said of them."""
 
     step: Step
@@ -89,7 +90,7 @@ class Walk:
                 "read a longer log"
             )
         self.past = Remembered(past, self.jobs, stage=request.stage)
-        self.detector = replace(detector, aided=False)
+        self.detector = replace(detector, explained=False)
         self.request = request
         submit = self.jobs["submit"].to_numpy()
         known = self.jobs.select(
@@ -116,12 +117,12 @@ class Walk:
     def start(self) -> int:
         return self.steps[0].cut
 
-    def __iter__(self) -> Iterator[Walked]:
+    def __iter__(self) -> Iterator[StepResult]:
         plan, since = None, 0
         for step in self.steps:
             searched = plan is None or since >= SEARCH_EVERY
             detector = replace(
-                self.detector, plan=None if searched else plan, rehearsal=self._rehearsal(step.cut)
+                self.detector, plan=None if searched else plan, holdout=self._holdout(step.cut)
             )
             try:
                 fitted = detector.fit(
@@ -137,13 +138,13 @@ class Walk:
             plan, since = fitted.plan, 1 if searched else since + 1
             yield self._step(step, fitted, searched)
 
-    def _step(self, step: Step, fitted: FittedFailure, searched: bool) -> Walked:
+    def _step(self, step: Step, fitted: FittedFailure, searched: bool) -> StepResult:
         asked = self.jobs[step.test]
-        X = fitted.columns.matrix(asked, known_of(asked, self.past, stage=self.request.stage))
+        X = fitted.columns.matrix(asked, history_features(asked, self.past, stage=self.request.stage))
         scores = fitted.model.predict(X)
         self._scores[step.test] = scores
         calibrated = fitted.calibrated
-        return Walked(
+        return StepResult(
             step,
             asked,
             calibrated.calibrator.apply(scores),
@@ -158,7 +159,7 @@ class Walk:
         stage, asked = self.request.stage, self.jobs[step.test]
         if self._needs is None or searched or self._needs_age >= NEEDS_EVERY:
             rows = mature(self.jobs[step.train])[-NEEDS_ROWS:]
-            matrix = fitted.columns.matrix(rows, known_of(rows, self.past, stage=stage))
+            matrix = fitted.columns.matrix(rows, history_features(rows, self.past, stage=stage))
             self._needs = ResourceModel.fit(
                 matrix, rows, seed=self.request.seed, threads=self.detector.threads
             )
@@ -172,17 +173,17 @@ class Walk:
         self._overruns[step.test] = self._needs.scores(X, asked)[RUNTIME]
         return self._needs.predict(X)[RUNTIME].p95
 
-    def _without(self, step: Step, why: str) -> Walked:
+    def _without(self, step: Step, why: str) -> StepResult:
         """What can be said where nothing can be learned yet: how many failed so far."""
         train = self.jobs[step.train].filter(pl.Series(self._labelled[step.train]))
         share = float(failed(train).mean()) if train.height else 0.5
         count = len(step.test)
         nothing = np.full(count, np.nan)
-        return Walked(
+        return StepResult(
             step, self.jobs[step.test], np.full(count, share), np.nextafter(1, 2), nothing, False, refused=why
         )
 
-    def _rehearsal(self, cut: int) -> Rehearsal | None:
+    def _holdout(self, cut: int) -> Holdout | None:
         """Earlier predictions whose outcome is known by now."""
         told = np.flatnonzero(~np.isnan(self._scores) & self._labelled & (self._known <= cut))
         if len(told) < FEWEST_CALIBRATED:
@@ -192,7 +193,7 @@ class Walk:
         y = failed(rows)
         if rows.height < FEWEST_CALIBRATED or np.unique(y).size < 2:
             return None
-        return Rehearsal(self._scores[told], y, rows["submit"].to_numpy(), node_hours(rows))
+        return Holdout(self._scores[told], y, rows["submit"].to_numpy(), node_hours(rows))
 
     def _mature(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Without the last of these jobs, of which only the quick ones are known."""

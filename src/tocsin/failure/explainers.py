@@ -7,37 +7,37 @@ from pathlib import Path
 import polars as pl
 
 from tocsin.core.errors import ModelError
-from tocsin.failure.odd import OddRequests
 from tocsin.failure.plan import Plan
 from tocsin.failure.resources import ResourceModel
 from tocsin.failure.shortages import Shortages
 from tocsin.failure.similar import SimilarJobs
+from tocsin.failure.unusual_requests import UnusualRequests
 from tocsin.models.engines import Matrix
 from tocsin.profiles.profiles import Profiles
 
-__all__ = ["Aids"]
+__all__ = ["Explainers"]
 
 _PROFILES = "profiles.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aids:
+class Explainers:
     """Fitted on the same rows as the model."""
 
     resources: ResourceModel
-    odd: OddRequests
+    odd: UnusualRequests
     similar: SimilarJobs
     shortages: Shortages
     profiles: Profiles | None
     """None where the jobs' requests tell no groups apart."""
 
     @classmethod
-    def fit(cls, X: Matrix, jobs: pl.DataFrame, plan: Plan, *, seed: int, threads: int) -> "Aids":
+    def fit(cls, X: Matrix, jobs: pl.DataFrame, plan: Plan, *, seed: int, threads: int) -> "Explainers":
         """`X` has the plan's columns; rows in the order of time, outcomes known."""
         gains = [plan.importances.get(name, 0.0) for name in plan.names]
         return cls(
             resources=ResourceModel.fit(X, jobs, seed=seed, threads=threads),
-            odd=OddRequests.fit(jobs),
+            odd=UnusualRequests.fit(jobs),
             similar=SimilarJobs.fit(X, jobs, gains),
             shortages=Shortages.fit(jobs),
             profiles=_profiles(jobs, seed),
@@ -51,11 +51,11 @@ class Aids:
             (folder / _PROFILES).write_text(text + "\n", "utf-8")
 
     @classmethod
-    def load(cls, folder: Path, *, threads: int) -> "Aids":
+    def load(cls, folder: Path, *, threads: int) -> "Explainers":
         path = folder / _PROFILES
         return cls(
             resources=ResourceModel.load(folder, threads=threads),
-            odd=OddRequests.load(folder),
+            odd=UnusualRequests.load(folder),
             similar=SimilarJobs.load(folder),
             shortages=Shortages.load(folder),
             profiles=Profiles.from_json(json.loads(path.read_text("utf-8"))) if path.exists() else None,

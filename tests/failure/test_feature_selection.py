@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tocsin.core.errors import ModelError
-from tocsin.failure.selection import select
+from tocsin.failure.feature_selection import select
 
 
 def matrix(rows: int = 500) -> np.ndarray:

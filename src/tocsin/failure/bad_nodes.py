@@ -12,7 +12,7 @@ from tocsin.core.machine import Machine
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Avoid, Nodes
-from tocsin.failure.known import on_nodes
+from tocsin.failure.history_features import nodes_by_job
 
 __all__ = ["bad_nodes", "nodes_of_jobs", "partition_nodes"]
 
@@ -28,7 +28,7 @@ def nodes_of_jobs(jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Node
     found: list[Nodes | None] = [None] * jobs.height
     if stage is Stage.SUBMIT or jobs["node_list"].null_count() == jobs.height:
         return found
-    asked = on_nodes(jobs, stage)
+    asked = nodes_by_job(jobs, stage)
     rows = asked["row"].to_list()
     for row in rows:
         found[row] = Nodes()

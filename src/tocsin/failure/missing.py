@@ -8,7 +8,7 @@ import polars as pl
 from tocsin.core.frames import reached_at
 from tocsin.core.stages import Stage
 
-__all__ = ["BEFORE", "lacking"]
+__all__ = ["BEFORE", "missing_parts"]
 
 BEFORE = "user.submitted"
 """The statistic that tells whether the user was ever seen."""
@@ -16,7 +16,7 @@ _NO_USER = "the job names no user, so only its request and the cluster's past sp
 _NOT_REACHED = "the job has not reached this stage, so nothing can be said of it here"
 
 
-def lacking(
+def missing_parts(
     jobs: pl.DataFrame, history: pl.DataFrame, stage: Stage, clusters: Sequence[str]
 ) -> list[dict[str, str] | None]:
     """For each job what could not be said; None where nothing is amiss. `clusters` are those that the model knows."""

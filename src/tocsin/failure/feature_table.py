@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tocsin.failure.features import FEATURES, Clock, Common, Told
+from tocsin.failure.features import FEATURES, FromHistory, LocalTime, Share
 from tocsin.models.engines import Floats, Matrix
 
 __all__ = ["FeatureTable"]
@@ -26,12 +26,12 @@ class FeatureTable:
     def __init__(self, names: Sequence[str], *, zone: str, codes: Mapping[str, Mapping[str, float]]) -> None:
         """`codes` has for each coded field the number of each value that is known."""
         self._width = len(names)
-        told = [(n, make) for n, name in enumerate(names) if isinstance(make := _make(name), Told)]
-        self._plain = [(n, make.column) for n, make in told if make == Told(make.column)]
-        self._made = [(n, make) for n, make in told if make != Told(make.column)]
+        told = [(n, make) for n, name in enumerate(names) if isinstance(make := _make(name), FromHistory)]
+        self._plain = [(n, make.column) for n, make in told if make == FromHistory(make.column)]
+        self._made = [(n, make) for n, make in told if make != FromHistory(make.column)]
         self.reads = tuple(dict.fromkeys(make.column for _, make in told))
         """The statistics of the past that it takes."""
-        own = {n: name for n, name in enumerate(names) if not isinstance(_make(name), Told)}
+        own = {n: name for n, name in enumerate(names) if not isinstance(_make(name), FromHistory)}
         wanted = list(dict.fromkeys((*own.values(), *(make.over for _, make in told if make.over))))
         self._expressions = [_expression(name, zone, codes).cast(pl.Float64).alias(name) for name in wanted]
         self._own = [(n, wanted.index(name)) for n, name in own.items()]
@@ -39,7 +39,7 @@ class FeatureTable:
         self._shares = {
             n: np.array([*codes.get(make.field, {}).values(), np.nan])
             for n, name in enumerate(wanted)
-            if isinstance(make := _make(name), Common)
+            if isinstance(make := _make(name), Share)
         }
 
     def values(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Matrix:
@@ -69,15 +69,15 @@ class FeatureTable:
         return history.to_numpy(), {name: place for place, name in enumerate(history.columns)}
 
 
-def _make(name: str) -> pl.Expr | Clock | Common | Told:
+def _make(name: str) -> pl.Expr | LocalTime | Share | FromHistory:
     return FEATURES[name].make
 
 
 def _expression(name: str, zone: str, codes: Mapping[str, Mapping[str, float]]) -> pl.Expr:
     make = _make(name)
-    if isinstance(make, Clock):
+    if isinstance(make, LocalTime):
         return _clock(make.part, zone)
-    if isinstance(make, Common):
+    if isinstance(make, Share):
         known = pl.Enum(list(codes.get(make.field, {})))
         return pl.col(make.field).cast(pl.String).cast(known, strict=False).to_physical()
     assert isinstance(make, pl.Expr), "what the past tells is no expression"
@@ -95,7 +95,7 @@ def _clock(part: str, zone: str) -> pl.Expr:
     return parts[part]()
 
 
-def _derived(make: Told, statistic: Matrix, over: Floats | None) -> NDArray[Any]:
+def _derived(make: FromHistory, statistic: Matrix, over: Floats | None) -> NDArray[Any]:
     if over is not None:
         return over / (statistic + np.float32(1))
     if make.steps:

@@ -13,7 +13,7 @@ from tocsin.core.units import UNLIMITED
 from tocsin.failure.columns import Columns
 from tocsin.failure.features import CODED, FEATURES
 from tocsin.failure.fitted import FittedFailure
-from tocsin.failure.known import known_of
+from tocsin.failure.history_features import history_features
 from tocsin.history import recipe
 from tocsin.history.ledger import Ledger
 from tocsin.history.remembered import Remembered
@@ -81,7 +81,7 @@ def test_a_ledger_asked_job_by_job_says_what_it_says_of_all(ground: Ground) -> N
 
 def test_a_job_alone_has_the_features_that_it_has_among_others(ground: Ground, columns: Columns) -> None:
     jobs = ground.log.gather_every(10)
-    history = known_of(jobs, ground.past(), stage=Stage.END)
+    history = history_features(jobs, ground.past(), stage=Stage.END)
     together = columns.matrix(jobs, history)
     alone = [columns.matrix(jobs[row], history[row]) for row in range(jobs.height)]
     assert same(np.vstack(alone), together)
@@ -89,7 +89,7 @@ def test_a_job_alone_has_the_features_that_it_has_among_others(ground: Ground, c
 
 def test_the_statistics_that_are_read_are_enough(ground: Ground, columns: Columns) -> None:
     jobs = ground.log.gather_every(10)
-    history = known_of(jobs, ground.past(), stage=Stage.END)
+    history = history_features(jobs, ground.past(), stage=Stage.END)
     assert same(columns.matrix(jobs, history.select(columns.reads)), columns.matrix(jobs, history))
 
 

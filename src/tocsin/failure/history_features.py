@@ -10,9 +10,9 @@ from tocsin.core.frames import reached_at
 from tocsin.core.stages import Stage
 from tocsin.history.nodes import nodes_of
 
-__all__ = ["ON_NODES", "known_of", "on_nodes"]
+__all__ = ["NODE_FEATURES", "history_features", "nodes_by_job"]
 
-ON_NODES: Mapping[str, str] = MappingProxyType(
+NODE_FEATURES: Mapping[str, str] = MappingProxyType(
     {
         "nodes.failed_week": "share failed of the jobs that ended on its nodes in the last 7 days",
         "nodes.beyond": "failures in the last 7 days on the worst of its nodes beyond those to be expected",
@@ -22,7 +22,7 @@ ON_NODES: Mapping[str, str] = MappingProxyType(
 """Columns of the nodes that a job got, in words."""
 
 
-def known_of(
+def history_features(
     jobs: pl.DataFrame, past: Known, *, stage: Stage, names: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """One row a job, in order; all that there is at the stage where no names are given."""
@@ -30,13 +30,13 @@ def known_of(
         return past.features(jobs, stage=stage, names=names)
     if names is None:
         return past.features(jobs, stage=stage).hstack(_nodes(jobs, past, stage))
-    found = past.features(jobs, stage=stage, names=[name for name in names if name not in ON_NODES])
+    found = past.features(jobs, stage=stage, names=[name for name in names if name not in NODE_FEATURES])
     if found.width < len(names):
         found = found.hstack(_nodes(jobs, past, stage)).select(names)
     return found
 
 
-def on_nodes(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
+def nodes_by_job(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
     """One row for each job that has reached the stage and each of its nodes: `row`, `at`, `node`."""
     texts = jobs["node_list"].drop_nulls().unique().to_list()
     lists = pl.DataFrame(
@@ -55,9 +55,9 @@ def on_nodes(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
 
 
 def _nodes(jobs: pl.DataFrame, past: Known, stage: Stage) -> pl.DataFrame:
-    asked = on_nodes(jobs, stage)
+    asked = nodes_by_job(jobs, stage)
     if not asked.height:
-        return pl.DataFrame(schema=dict.fromkeys(ON_NODES, pl.Float32)).clear(jobs.height)
+        return pl.DataFrame(schema=dict.fromkeys(NODE_FEATURES, pl.Float32)).clear(jobs.height)
     told = asked.hstack(past.node_outcomes(asked)).group_by("row").agg(
         (pl.col("failed").sum() / pl.col("ended").sum()).fill_nan(None).alias("nodes.failed_week"),
         (pl.col("failed") - pl.col("expected")).max().alias("nodes.beyond"),
@@ -65,5 +65,5 @@ def _nodes(jobs: pl.DataFrame, past: Known, stage: Stage) -> pl.DataFrame:
     )  # fmt: skip
     rows = pl.DataFrame({"row": pl.int_range(jobs.height, dtype=pl.UInt32, eager=True)})
     return rows.join(told, on="row", how="left", maintain_order="left").select(
-        pl.col(name).cast(pl.Float32) for name in ON_NODES
+        pl.col(name).cast(pl.Float32) for name in NODE_FEATURES
     )

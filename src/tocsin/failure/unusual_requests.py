@@ -13,9 +13,9 @@ from tocsin.core.errors import ModelError
 from tocsin.core.units import UNLIMITED, format_duration
 from tocsin.failure.shortages import shown_memory
 
-__all__ = ["FILE", "Odd", "OddRequests"]
+__all__ = ["FILE", "Unusual", "UnusualRequests"]
 
-FILE = "odd.json"
+FILE = "unusual_requests.json"
 VERSION = 1
 FEWEST = 10
 """Earlier jobs from which on a habit is one."""
@@ -60,7 +60,7 @@ _Summary = tuple[int, int, int, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Odd:
+class Unusual:
     """One part of a request that is unusual."""
 
     score: float
@@ -71,18 +71,18 @@ class Odd:
 
 
 @dataclass(frozen=True, slots=True)
-class OddRequests:
+class UnusualRequests:
     """What was asked for before, for each kind and each of its groups."""
 
     summaries: Mapping[str, Mapping[tuple[str, ...], Mapping[str, _Summary]]]
 
     @classmethod
-    def fit(cls, jobs: pl.DataFrame) -> "OddRequests":
+    def fit(cls, jobs: pl.DataFrame) -> "UnusualRequests":
         return cls({kind: _summed(jobs, fields) for kind, (fields, _) in _KINDS.items()})
 
-    def say(self, job: Mapping[str, Any]) -> list[Odd]:
+    def say(self, job: Mapping[str, Any]) -> list[Unusual]:
         """The odd parts of a job's request, the oddest first; nothing of a user that is new."""
-        found: dict[str, Odd] = {}
+        found: dict[str, Unusual] = {}
         for kind, (fields, words) in _KINDS.items():
             key = _key(job, fields)
             for part, summary in self.summaries[kind].get(key, {}).items() if key else ():
@@ -101,7 +101,7 @@ class OddRequests:
         (folder / FILE).write_text(json.dumps(document, sort_keys=True, allow_nan=False) + "\n", "utf-8")
 
     @classmethod
-    def load(cls, folder: Path) -> "OddRequests":
+    def load(cls, folder: Path) -> "UnusualRequests":
         path = folder / FILE
         try:
             document = json.loads(path.read_text("utf-8"))
@@ -165,7 +165,7 @@ def _key(job: Mapping[str, Any], fields: tuple[str, ...]) -> tuple[str, ...] | N
     return None if None in key else key
 
 
-def _odd(part: str, value: int | None, summary: _Summary, words: str) -> Odd | None:
+def _odd(part: str, value: int | None, summary: _Summary, words: str) -> Unusual | None:
     if value is None or not 0 < value < UNLIMITED:
         return None
     number, least, most, width = summary
@@ -178,4 +178,4 @@ def _odd(part: str, value: int | None, summary: _Summary, words: str) -> Odd | N
     shown = _PARTS[part].shown
     usual = shown(least) if least == most else f"{shown(least)}–{shown(most)}"
     text = f"asks for {_PARTS[part].asked(value)}; {words.format(f'{number:,}')} asked for {usual}"
-    return Odd(round(score, 2), part, text)
+    return Unusual(round(score, 2), part, text)

@@ -15,13 +15,13 @@ from tocsin.store.jobs import Filter, load
 from tocsin.workload.execution.models import FittedExecution
 from tocsin.workload.execution.training import ALPHA_DAYS, due, execution_labels, train_execution
 
-__all__ = ["KeptExecution", "execution_is_due", "train_on_store"]
+__all__ = ["TrainedExecution", "execution_is_due", "train_on_store"]
 
 _DETECTOR = "workload"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptExecution:
+class TrainedExecution:
     """The models and the version that they became."""
 
     version: str
@@ -39,7 +39,7 @@ def train_on_store(
     seed: int = 0,
     promote: bool = True,
     why: str = "trained by hand",
-) -> KeptExecution:
+) -> TrainedExecution:
     """Learn from the jobs that ended in the last α days; their scripts' screenings are labels, and people's answers."""
     since = now - round(alpha_days * DAY)
     jobs = load(store, Filter(clusters=[cluster] if cluster else [], since=since))
@@ -56,7 +56,7 @@ def train_on_store(
     version = registry.add(_DETECTOR, fitted.save, fitted.card(created=now, data="the jobs in the store"))
     if promote:
         registry.promote(_DETECTOR, version, why=why, at=now)
-    return KeptExecution(version, fitted, promote)
+    return TrainedExecution(version, fitted, promote)
 
 
 def execution_is_due(registry: Registry, *, now: int, beta_days: float) -> bool:

@@ -10,9 +10,9 @@ from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.demo.cluster import DemoCluster
+from tocsin.failure.bad_nodes import bad_nodes, nodes_of_jobs, partition_nodes
 from tocsin.failure.detector import FailureDetector
-from tocsin.failure.known import ON_NODES, known_of
-from tocsin.failure.nodes import bad_nodes, nodes_of_jobs, partition_nodes
+from tocsin.failure.history_features import NODE_FEATURES, history_features
 from tocsin.history.replay import Replay
 
 
@@ -107,17 +107,19 @@ def test_on_the_demo_jobs_on_a_named_node_are_lost_far_more_often(seed: int) -> 
 def test_from_its_start_on_the_past_of_its_nodes_is_known_of_a_job() -> None:
     log = month()
     asked = pl.concat([asking(nodes, 1600 * 600) for nodes in ("n[1-4]", "n1", "strange", None)])
-    found = known_of(asked, Replay(log), stage=Stage.START).select(*ON_NODES)
+    found = history_features(asked, Replay(log), stage=Stage.START).select(*NODE_FEATURES)
     worst, good = found["nodes.beyond"][0], found["nodes.beyond"][1]
     assert worst > 10 > good
     assert found["nodes.failed_week"][0] > 2 * found["nodes.failed_week"][1] > 0
     assert found["nodes.failed_week"][2] is None
     assert found.row(3) == (None, None, None)
-    assert known_of(asked, Replay(log), stage=Stage.START, names=["nodes.beyond", "user.ended"]).columns == [
+    assert history_features(
+        asked, Replay(log), stage=Stage.START, names=["nodes.beyond", "user.ended"]
+    ).columns == [
         "nodes.beyond",
         "user.ended",
     ]
-    assert not set(ON_NODES) & set(known_of(asked, Replay(log), stage=Stage.SUBMIT).columns)
+    assert not set(NODE_FEATURES) & set(history_features(asked, Replay(log), stage=Stage.SUBMIT).columns)
 
 
 def test_a_model_at_start_knows_a_bad_node_and_one_at_submit_does_not() -> None:
@@ -126,10 +128,10 @@ def test_a_model_at_start_knows_a_bad_node_and_one_at_submit_does_not() -> None:
     on_bad = (late["node_list"] == "n3").to_numpy()
     apart = {}
     for stage in (Stage.SUBMIT, Stage.START):
-        model = FailureDetector(aided=False).fit(
+        model = FailureDetector(explained=False).fit(
             log.head(1300), past, stage=stage, seed=0, budget=Budget(trials=1)
         )
-        p = model.probabilities(late, known_of(late, past, stage=stage))
+        p = model.probabilities(late, history_features(late, past, stage=stage))
         apart[stage] = p[on_bad].mean() - p[~on_bad].mean()
     assert apart[Stage.START] > 0.25
     assert abs(apart[Stage.SUBMIT]) < 0.05

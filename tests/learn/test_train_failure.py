@@ -8,7 +8,7 @@ from tests.learn.conftest import DETECTOR, QUICK
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.judge.ground import Ground
-from tocsin.learn.training import Kept, set_rule, train_failure
+from tocsin.learn.train_failure import TrainedFailure, set_rule, train_failure
 from tocsin.models.registry import Registry
 from tocsin.models.thresholds import RULES, Rule
 
@@ -19,18 +19,20 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 
 @pytest.fixture(scope="module")
-def kept(registry: Registry, ground: Ground) -> Kept:
+def kept(registry: Registry, ground: Ground) -> TrainedFailure:
     return train_failure(ground.ended(), ground.past(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK)
 
 
-def test_a_trained_model_is_in_service_with_its_card_and_pictures(registry: Registry, kept: Kept) -> None:
+def test_a_trained_model_is_in_service_with_its_card_and_pictures(
+    registry: Registry, kept: TrainedFailure
+) -> None:
     folder, card = registry.open_verified("failure", stage=Stage.SUBMIT)
     assert kept.in_service
     assert card.version == kept.version
     assert card.parent is None
     assert (card.target, card.stage, card.rows) == ("failed", Stage.SUBMIT, kept.model.rows)
     assert all(figure.stage == Stage.SUBMIT and "80%" in figure.split for figure in card.figures)
-    assert {"curves.json", "rehearsal.parquet"} <= set(card.files)
+    assert {"curves.json", "holdout.parquet"} <= set(card.files)
     assert any(name.endswith(".svg") for name in card.files)
     assert (Path(folder) / "curves.json").is_file()
 
@@ -55,7 +57,7 @@ def test_a_model_that_is_only_kept_is_not_in_service(tmp_path: Path, ground: Gro
     ],
 )
 def test_each_rule_makes_a_version_that_keeps_it(
-    registry: Registry, kept: Kept, kind: str, value: float
+    registry: Registry, kept: TrainedFailure, kind: str, value: float
 ) -> None:
     assert kind in RULES
     rule = Rule(kind, value)
@@ -77,7 +79,7 @@ def test_each_rule_makes_a_version_that_keeps_it(
         assert getattr(chosen, kind.partition("_")[0]) >= value
 
 
-def test_the_version_before_can_be_put_back(registry: Registry, kept: Kept) -> None:
+def test_the_version_before_can_be_put_back(registry: Registry, kept: TrainedFailure) -> None:
     set_rule(registry, kept.model, Rule("recall_at_least", 0.99), parent=kept.version)
     registry.promote("failure", kept.version, why="undone", at=1)
     folder, card = registry.open_verified("failure", stage=Stage.SUBMIT)

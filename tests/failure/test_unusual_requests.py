@@ -7,67 +7,67 @@ import pytest
 from tests.kits.ended_jobs import GIB, job, jobs, row
 from tocsin.core.errors import ModelError
 from tocsin.core.units import UNLIMITED
-from tocsin.failure.odd import OddRequests
+from tocsin.failure.unusual_requests import UnusualRequests
 from tocsin.judge.ground import Ground
 
 CPUS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @pytest.fixture(scope="module")
-def odd() -> OddRequests:
+def odd() -> UnusualRequests:
     """Ann asks for 1 to 64 CPUs and one hour, bob for 512; nobody in this partition for more."""
     ann = [job(n, req_cpus=CPUS[n % 7], time_limit=3600, req_memory=4 * GIB) for n in range(70)]
     bob = [job(100 + n, user="bob", name="large", req_cpus=512, time_limit=3600) for n in range(20)]
-    return OddRequests.fit(jobs([*ann, *bob]))
+    return UnusualRequests.fit(jobs([*ann, *bob]))
 
 
-def test_the_odd_part_is_named_beside_what_was_usual(odd: OddRequests) -> None:
+def test_the_odd_part_is_named_beside_what_was_usual(odd: UnusualRequests) -> None:
     found = odd.say(row(name="other", req_cpus=100_000, time_limit=3600))
     assert [each.part for each in found] == ["req_cpus"]
     assert found[0].text == "asks for 100,000 CPUs; this user's 70 earlier jobs asked for 1–64"
     assert found[0].score > 1
 
 
-def test_the_closest_jobs_speak_and_the_oddest_part_comes_first(odd: OddRequests) -> None:
+def test_the_closest_jobs_speak_and_the_oddest_part_comes_first(odd: UnusualRequests) -> None:
     found = odd.say(row(req_cpus=64, time_limit=3600 * 100, req_memory=64 * GIB))
     assert [each.part for each in found] == ["time_limit", "req_memory"]
     assert "this user's 70 earlier jobs of this name asked for 01:00:00" in found[0].text
     assert found[1].text.startswith("asks for 64G of memory on each node; ")
 
 
-def test_what_is_usual_is_not_odd(odd: OddRequests) -> None:
+def test_what_is_usual_is_not_odd(odd: UnusualRequests) -> None:
     assert odd.say(row(req_cpus=16, time_limit=3600, req_memory=4 * GIB)) == []
     assert odd.say(row(user="bob", name="large", req_cpus=512, time_limit=3600)) == []
     assert odd.say(row(user="bob", name="large", req_cpus=600, time_limit=3600)) == [], "hardly more"
 
 
-def test_too_little_is_odd_as_well(odd: OddRequests) -> None:
+def test_too_little_is_odd_as_well(odd: UnusualRequests) -> None:
     assert odd.say(row(user="bob", req_cpus=1, time_limit=3600))[0].text == (
         "asks for 1 CPU; this user's 20 earlier jobs asked for 512"
     )
 
 
-def test_a_new_user_is_held_against_the_partition_alone(odd: OddRequests) -> None:
+def test_a_new_user_is_held_against_the_partition_alone(odd: UnusualRequests) -> None:
     found = odd.say(row(user="new", req_cpus=10**9, time_limit=3600))
     assert "the 90 earlier jobs in this partition asked for 1–512" in found[0].text
     assert odd.say(row(user="new", partition="new", req_cpus=10**9)) == []
 
 
 @pytest.mark.parametrize("value", [None, 0, -5, UNLIMITED])
-def test_what_says_nothing_is_not_odd(odd: OddRequests, value: int | None) -> None:
+def test_what_says_nothing_is_not_odd(odd: UnusualRequests, value: int | None) -> None:
     assert odd.say(row(req_cpus=value, time_limit=value, req_memory=value)) == []
 
 
 def test_few_jobs_of_the_demo_are_odd_and_all_come_back_from_disk(ground: Ground, tmp_path: Path) -> None:
-    fitted = OddRequests.fit(ground.ended())
+    fitted = UnusualRequests.fit(ground.ended())
     fitted.save(tmp_path)
-    assert OddRequests.load(tmp_path) == fitted
+    assert UnusualRequests.load(tmp_path) == fitted
     later = ground.log.filter(ground.log["submit"] > ground.cut)
     told = [fitted.say(each) for each in later.iter_rows(named=True)]
     assert 0 < sum(map(bool, told)) < 0.1 * len(told)
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "odd.json").write_text('{"version": 1, "summaries": {"name": [[1]]}}')
-    with pytest.raises(ModelError, match=r"odd\.json cannot be read"):
-        OddRequests.load(tmp_path)
+    (tmp_path / "unusual_requests.json").write_text('{"version": 1, "summaries": {"name": [[1]]}}')
+    with pytest.raises(ModelError, match=r"unusual_requests\.json cannot be read"):
+        UnusualRequests.load(tmp_path)

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.core.verdict import Contribution
+from tocsin.failure.feature_sentences import sentence, shown
 from tocsin.failure.features import FEATURES
-from tocsin.failure.words import sentence, shown
 
-__all__ = ["reasons"]
+__all__ = ["top_contributions"]
 
 _MOST = 5
 
 
-def reasons(
+def top_contributions(
     names: Sequence[str],
     values: Sequence[float],
     effects: NDArray[np.float64],

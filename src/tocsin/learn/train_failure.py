@@ -13,11 +13,11 @@ from tocsin.models.cards import Card
 from tocsin.models.registry import Registry
 from tocsin.models.thresholds import Rule
 
-__all__ = ["Kept", "set_rule", "train_failure"]
+__all__ = ["TrainedFailure", "set_rule", "train_failure"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class TrainedFailure:
     """A model and the version that it became."""
 
     version: str
@@ -36,21 +36,23 @@ def train_failure(
     budget: Budget,
     seed: int = 0,
     promote: bool = True,
-) -> Kept:
+) -> TrainedFailure:
     """Learn from these jobs; put it in service, or keep it as one that was only trained."""
     fitted = detector.fit(jobs, past, stage=stage, seed=seed, budget=budget)
     return _kept(registry, fitted, promote=promote, why="trained", parent=None)
 
 
-def set_rule(registry: Registry, model: FittedFailure, rule: Rule, *, parent: str) -> Kept:
+def set_rule(registry: Registry, model: FittedFailure, rule: Rule, *, parent: str) -> TrainedFailure:
     """The champion with another threshold, as a new version: a version never changes."""
     return _kept(registry, model.with_rule(rule), promote=True, why=f"threshold: {rule}", parent=parent)
 
 
-def _kept(registry: Registry, fitted: FittedFailure, *, promote: bool, why: str, parent: str | None) -> Kept:
+def _kept(
+    registry: Registry, fitted: FittedFailure, *, promote: bool, why: str, parent: str | None
+) -> TrainedFailure:
     now = int(time.time())
     card = replace(fitted.card(created=now), parent=parent)
     version = registry.add(NAME, fitted.save, card)
     if promote:
         registry.promote(NAME, version, why=why, at=now)
-    return Kept(version, fitted, card, promote)
+    return TrainedFailure(version, fitted, card, promote)

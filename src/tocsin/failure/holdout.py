@@ -1,0 +1,111 @@
+"""Scores on held-out later jobs, and what follows from them: calibration, threshold and figures."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tocsin.core.errors import ModelError
+from tocsin.models.calibration import IDENTITY, Calibrator, calibrate, calibrator_from_json
+from tocsin.models.metrics import Metric, evaluate
+from tocsin.models.thresholds import Rule, Threshold, choose, table, threshold_from_json
+
+__all__ = ["Calibrated", "Holdout", "calibrated"]
+
+LEVEL = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """A model's scores on jobs later than its training, and how these jobs ended."""
+
+    scores: NDArray[np.float64]
+    failed: NDArray[np.float64]
+    submit: NDArray[np.int64]
+    hours: NDArray[np.float64]
+    """Node-hours of each job."""
+
+    def frame(self) -> pl.DataFrame:
+        return pl.DataFrame(
+            {"score": self.scores, "failed": self.failed, "submit": self.submit, "hours": self.hours}
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> "Holdout":
+        """From the table that `frame` made."""
+        try:
+            table = pl.read_parquet(path)
+            scores, bad, submit, hours = (
+                table[name].to_numpy() for name in ("score", "failed", "submit", "hours")
+            )
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise ModelError(f"{path} cannot be read: {str(error)[:100]}; train again") from None
+        return cls(scores, bad, submit, hours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """How a model's scores become probabilities, and from which probability on it alarms."""
+
+    calibrator: Calibrator
+    brier: Mapping[str, float]
+    threshold: Threshold
+    table: list[Threshold]
+    figures: list[Metric]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "calibrator": self.calibrator.to_json(),
+            "brier": dict(self.brier),
+            "threshold": self.threshold.to_json(),
+            "table": [row.to_json() for row in self.table],
+            "figures": [asdict(figure) for figure in self.figures],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "Calibrated":
+        return cls(
+            calibrator=calibrator_from_json(document["calibrator"]),
+            brier=dict(document["brier"]),
+            threshold=threshold_from_json(document["threshold"]),
+            table=[threshold_from_json(row) for row in document["table"]],
+            figures=[Metric(**figure) for figure in document["figures"]],
+        )
+
+
+def calibrated(holdout: Holdout, *, rule: Rule, seed: int) -> Calibrated:
+    """Fit the calibration curve and choose the threshold by the rule."""
+    y, submit, hours = holdout.failed, holdout.submit, holdout.hours
+    chosen = calibrate(holdout.scores, y)
+    # A flat curve would give all jobs one probability; without evidence the raw order is still the best guess.
+    level = np.ptp(chosen.calibrator.apply(np.array([0.01, 0.99]))) < LEVEL
+    calibrator = IDENTITY if level else chosen.calibrator
+    p = calibrator.apply(holdout.scores)
+    threshold = _lowered(choose(rule, y, p, submit, hours), p)
+    return Calibrated(
+        calibrator=calibrator,
+        brier=chosen.brier,
+        threshold=threshold,
+        table=[
+            replace(row, value=threshold.value) if row.alarms == threshold.alarms else row
+            for row in table(y, p, submit, hours)
+        ],
+        figures=evaluate(y, p, submit, threshold=threshold.value, seed=seed),
+    )
+
+
+def _lowered(threshold: Threshold, p: NDArray[np.float64]) -> Threshold:
+    """Lower the threshold half way to the next probability: the same alarms, but no job sits exactly on it.
+
+    Never below the precision that the rule asks for: a calibrated probability is the precision of the jobs that have it.
+    """
+    below, rule = p[p < threshold.value], threshold.rule
+    if not threshold.met or not threshold.alarms or not below.size:
+        return threshold
+    asked = rule.value if rule and rule.kind == "precision_at_least" else 0.0
+    middle = (threshold.value + float(below.max())) / 2
+    return replace(threshold, value=max(middle, min(asked, threshold.value)))
