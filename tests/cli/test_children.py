@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tocsin.cli.children import shared_out
 
 from tests.kits.command_line import Tocsin
 from tocsin.cli import children, classify
-from tocsin.cli.children import shared_out
 from tocsin.core.errors import InputError, TocsinError
 
 

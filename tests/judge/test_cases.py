@@ -124,7 +124,6 @@ class TestCommand:
     @staticmethod
     def run(home: Home, *arguments: str) -> tuple[int, str]:
         from click.testing import CliRunner
-
         from tocsin.cli.settings import Context
 
         done = CliRunner().invoke(

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tocsin.cli.settings import Context
 
 from tests.models.examples import card, write
 from tocsin.cli.models import models
-from tocsin.cli.settings import Context
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 from tocsin.models.registry import Registry

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.text import clock, count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, clock, count, print_json, say
-from tocsin.cli.settings import Context
+from tocsin.cli.output import Column, Listing, print_json, say
 from tocsin.core.errors import InputError, NotFound
 from tocsin.core.units import format_instant
 
@@ -31,7 +32,7 @@ _INSTANT = re.compile(r":|^\s*now|midnight|^\s*\d{9,}\s*$", re.IGNORECASE | re.A
 def allow(context: click.Context) -> None:
     """Say who may run which operation.
 
-    What is said here is kept in the store, beside the file that the settings name (workload.allow_file).
+    What is said here is kept in the app.store, beside the file that the settings name (workload.allow_file).
     """
     if context.invoked_subcommand is None:
         context.invoke(list_)
@@ -50,7 +51,7 @@ def allow(context: click.Context) -> None:
 @options.as_json
 @click.pass_obj
 def add(
-    context: Context,
+    app: App,
     operation: str,
     user: str | None,
     account: str | None,
@@ -61,7 +62,7 @@ def add(
     as_json: bool,
 ) -> None:
     """Let a user, an account or a group run an operation."""
-    from tocsin.cli.times import parse_time
+    from tocsin.app.times import parse_time
     from tocsin.store.allow import AllowEntry, SubjectKind
     from tocsin.store.allow import add as added
 
@@ -69,9 +70,9 @@ def add(
     if len(named) != 1:
         raise click.UsageError("name one of --user, --account, --group")
     [(kind, name)] = named.items()
-    zone, now = options.zone_of(context, None), int(time.time())
+    zone, now = app.zone(), int(time.time())
     grant = AllowEntry(
-        operation=_operation(context, operation),
+        operation=_operation(app, operation),
         kind=SubjectKind(kind),
         name=name,
         since=parse_time(since, zone, now) if since else None,
@@ -81,9 +82,8 @@ def add(
     )
     if grant.since is not None and grant.until is not None and grant.since >= grant.until:
         raise InputError(f"it would end ({until}) before it begins ({since}); change --from or --until")
-    with context.store() as store:
-        number = added(store, grant, at=now)
-        _warn_if_pointless(context, store, grant.operation)
+    number = added(app.store, grant, at=now)
+    _warn_if_pointless(app, grant.operation)
     if grant.until is not None and grant.until <= now:
         say("note: that is over, so it counts for jobs only that were submitted before then")
     if as_json:
@@ -98,21 +98,20 @@ def add(
 @click.option("--reason", default="", metavar="TEXT", help="Why.")
 @options.as_json
 @click.pass_obj
-def default(context: Context, operation: str, rule: str, reason: str, as_json: bool) -> None:
+def default(app: App, operation: str, rule: str, reason: str, as_json: bool) -> None:
     """Set the rule for all who are not listed.
 
     allowed: everybody may; listed: those who are listed; never: nobody, listed or not.
     """
     from tocsin.store.allow import DefaultRule, set_default
 
-    operation = _operation(context, operation)
-    with context.store() as store:
-        number = set_default(
-            store, operation, DefaultRule(rule), at=int(time.time()), who=getpass.getuser(), reason=reason
-        )
-        from tocsin.cli.judging import allow_book
+    operation = _operation(app, operation)
+    number = set_default(
+        app.store, operation, DefaultRule(rule), at=int(time.time()), who=getpass.getuser(), reason=reason
+    )
+    from tocsin.app.allow import allow_book
 
-        now = allow_book(context, store).current().default(operation)
+    now = allow_book(app).current().default(operation)
     if as_json:
         print_json({"permission": number, "operation": operation, "default": rule})
     else:
@@ -132,15 +131,14 @@ _WORDS = {
 @click.argument("number", type=int)
 @options.as_json
 @click.pass_obj
-def remove(context: Context, number: int, as_json: bool) -> None:
+def remove(app: App, number: int, as_json: bool) -> None:
     """Take a permission back, by its number.
 
     Jobs that were submitted before keep it.
     """
     from tocsin.store.allow import remove as removed
 
-    with context.store() as store:
-        grant = removed(store, number, at=int(time.time()), who=getpass.getuser())
+    grant = removed(app.store, number, at=int(time.time()), who=getpass.getuser())
     if as_json:
         print_json({"permission": number, **_json(grant)})
     else:
@@ -151,20 +149,19 @@ def remove(context: Context, number: int, as_json: bool) -> None:
 @click.option("-a", "--all", "everything", is_flag=True, help="Those that count no more, or not yet, too.")
 @options.listing
 @click.pass_obj
-def list_(context: Context, everything: bool, listing: Listing) -> None:
+def list_(app: App, everything: bool, listing: Listing) -> None:
     """List the rules and permissions that count, of the store and of the file."""
-    from tocsin.cli.judging import allow_book, operations
+    from tocsin.app.allow import allow_book, operations
 
     now = int(time.time())
-    with context.store() as store:
-        current = allow_book(context, store).current()
-    named = {*operations(context), *current.defaults, *(grant.operation for grant in current.grants)}
+    current = allow_book(app).current()
+    named = {*operations(app), *current.defaults, *(grant.operation for grant in current.grants)}
     rules = {operation: str(current.default(operation)) for operation in sorted(named)}
     found = [grant for grant in current.grants if everything or grant.counts(now)]
     if listing.as_json:
         print_json({"default": rules, "allow": [_json(grant) for grant in found]})
         return
-    zone = options.zone_of(context, None)
+    zone = app.zone()
     rows = [_row({"operation": name, "who": "everybody", "rule": rule}) for name, rule in rules.items()]
     rows += [_row({**_json(grant), **_shown(grant, zone)}) for grant in found]
     listing.print_table(rows, _COLUMNS)
@@ -174,21 +171,21 @@ def list_(context: Context, everything: bool, listing: Listing) -> None:
 @click.argument("file", required=False)
 @options.as_json
 @click.pass_obj
-def check(context: Context, file: str | None, as_json: bool) -> None:
+def check(app: App, file: str | None, as_json: bool) -> None:
     """Check the file of an allow-list.
 
     FILE, or the one that the settings name. A broken one is refused with its line and the reason; exit code 1.
     """
-    from tocsin.cli.judging import ALLOW_FILE, operations
+    from tocsin.app.allow import ALLOW_FILE, operations
     from tocsin.judge.allow_file import parse, read
 
-    named = Path(file or context.settings.workload.allow_file or ALLOW_FILE)
-    if not file and not context.settings.workload.allow_file and not named.exists():
+    named = Path(file or app.settings.workload.allow_file or ALLOW_FILE)
+    if not file and not app.settings.workload.allow_file and not named.exists():
         raise NotFound(
             f"there is no {named}, and the settings name no workload.allow_file; nothing is to be checked"
         )
-    zone = options.zone_of(context, None)
-    defaults, found = parse(read(named), named, known=operations(context), zone=zone)
+    zone = app.zone()
+    defaults, found = parse(read(named), named, known=operations(app), zone=zone)
     if as_json:
         rules = {operation: str(rule) for operation, rule in defaults.items()}
         print_json({"file": str(named), "default": rules, "allow": [_json(grant) for grant in found]})
@@ -196,18 +193,18 @@ def check(context: Context, file: str | None, as_json: bool) -> None:
     click.echo(f"{named} is good: {count(len(defaults), 'rule')}, {count(len(found), 'permission')}")
 
 
-def _operation(context: Context, text: str) -> str:
-    from tocsin.cli.judging import operations
+def _operation(app: App, text: str) -> str:
+    from tocsin.app.allow import operations
     from tocsin.judge.allow_file import why_unknown
 
-    if why := why_unknown(text, operations(context)):
+    if why := why_unknown(text, operations(app)):
         raise InputError(why)
     return text
 
 
 def _until(text: str, zone: tzinfo, now: int) -> int | None:
     """The instant at which it ends, if ever; a day, which has no clock, is included as in the file."""
-    from tocsin.cli.times import LAST, parse_time
+    from tocsin.app.times import LAST, parse_time
 
     end = parse_time(text, zone, now)
     if end >= LAST:
@@ -218,10 +215,10 @@ def _until(text: str, zone: tzinfo, now: int) -> int | None:
     return int(datetime.combine(day.date() + timedelta(days=1), clock_time(), zone).timestamp())
 
 
-def _warn_if_pointless(context: Context, store: Any, operation: str) -> None:
-    from tocsin.cli.judging import allow_book
+def _warn_if_pointless(app: App, operation: str) -> None:
+    from tocsin.app.allow import allow_book
 
-    rule = str(allow_book(context, store).current().default(operation))
+    rule = str(allow_book(app).current().default(operation))
     if rule != "listed":
         say(
             f"note: {operation} is {_WORDS[rule]}, so this changes nothing; see: tocsin allow default {operation} listed"

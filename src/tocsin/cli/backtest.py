@@ -10,10 +10,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.logs import LogRequest, one_cluster, read_jobs
+from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.logs import LogRequest, log_options, one_cluster, read_jobs
-from tocsin.cli.output import Column, count, number_of, print_json, print_table, progress_bar, say
-from tocsin.cli.settings import Context
+from tocsin.cli.output import Column, number_of, print_json, print_table, progress_bar, say
 from tocsin.core.errors import InputError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
@@ -42,7 +43,7 @@ def threads() -> int:
 
 
 @click.command()
-@log_options
+@options.log_options()
 @options.stage
 @options.target
 @click.option("--train-days", type=click.FloatRange(min=0, min_open=True), metavar="N", callback=_days,
@@ -57,7 +58,7 @@ def threads() -> int:
 @options.as_json
 @click.pass_obj
 def backtest(
-    context: Context,
+    app: App,
     log: LogRequest,
     stage: Stage,
     target: Target | None,
@@ -69,12 +70,12 @@ def backtest(
     audited: bool,
     as_json: bool,
 ) -> None:
-    """Walk through a LOG, or through the store, as time went by.
+    """Walk through a LOG, or through the app.store, as time went by.
 
     Train on what was known, predict the next days, move on. The first prediction comes after a fifth of the jobs; from
     there on every job is predicted exactly once.
     """
-    jobs = read_jobs(context, log, quiet=as_json)
+    jobs = read_jobs(app, log)
     from tocsin.core.detector import Budget
     from tocsin.failure.detector import FailureDetector
     from tocsin.failure.labels import default_target
@@ -84,7 +85,7 @@ def backtest(
     from tocsin.learn.walk import Walk, WalkRequest
 
     cluster = one_cluster(jobs)
-    zone = options.zone_of(context, log.cluster or cluster, log.tz).key
+    zone = app.zone(log.cluster or cluster, log.tz).key
     target = target or default_target(jobs)
     detector = FailureDetector(target=target, rule=rule, zone=zone, threads=threads())
     request = WalkRequest(

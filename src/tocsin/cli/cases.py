@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.text import clock
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, clock, print_json, say
-from tocsin.cli.settings import Context
+from tocsin.cli.output import Column, Listing, print_json, say
 
 __all__ = ["cases"]
 
@@ -28,17 +29,16 @@ def cases(context: click.Context) -> None:
 @click.option("-a", "--all", "everything", is_flag=True, help="Answered ones too.")
 @options.listing
 @click.pass_obj
-def list_(context: Context, everything: bool, listing: Listing) -> None:
+def list_(app: App, everything: bool, listing: Listing) -> None:
     """List open cases, the oldest first."""
     from tocsin.judge.cases import to_json
     from tocsin.store.cases import Status, list_cases
 
-    with context.store() as store:
-        found = list_cases(store, None if everything else Status.OPEN)
+    found = list_cases(app.store, None if everything else Status.OPEN)
     if listing.as_json:
         print_json({"cases": [to_json(case) for case in found]})
         return
-    zone = options.zone_of(context, None)
+    zone = app.zone()
     rows = [
         {
             "case": str(case.id),
@@ -59,12 +59,11 @@ def list_(context: Context, everything: bool, listing: Listing) -> None:
 @click.argument("number", type=int)
 @options.as_json
 @click.pass_obj
-def show(context: Context, number: int, as_json: bool) -> None:
+def show(app: App, number: int, as_json: bool) -> None:
     """Show one case with all of its answers."""
     from tocsin.store.cases import show as shown
 
-    with context.store() as store:
-        _print(context, shown(store, number), as_json)
+    _print(app, shown(app.store, number), as_json)
 
 
 def _answer(name: str, status: str, doc: str) -> click.Command:
@@ -75,15 +74,14 @@ def _answer(name: str, status: str, doc: str) -> click.Command:
     @click.option("--note", default="", metavar="TEXT", help="Why; it is kept with the answer.")
     @options.as_json
     @click.pass_obj
-    def command(context: Context, number: int, note: str, as_json: bool) -> None:
+    def command(app: App, number: int, note: str, as_json: bool) -> None:
         from tocsin.judge.cases import answer
         from tocsin.store.cases import Status
 
-        with context.store() as store:
-            case = answer(
-                store, number, Status(status), who=getpass.getuser(), at=int(time.time()), note=note
-            )
-            _print(context, case, as_json)
+        case = answer(
+            app.store, number, Status(status), who=getpass.getuser(), at=int(time.time()), note=note
+        )
+        _print(app, case, as_json)
 
     return command
 
@@ -106,13 +104,13 @@ _COLUMNS = [
 ]
 
 
-def _print(context: Context, case: Any, as_json: bool) -> None:
+def _print(app: App, case: Any, as_json: bool) -> None:
     from tocsin.judge.cases import to_json
 
     if as_json:
         print_json(to_json(case))
         return
-    zone = options.zone_of(context, case.job.cluster)
+    zone = app.zone(case.job.cluster)
     finding = case.document.get("finding", {})
     click.echo(f"case {case.id} is {case.status}: {finding.get('text', case.cause)}")
     for line in finding.get("evidence", []):

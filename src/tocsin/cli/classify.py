@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, count, print_json, print_table, say
-from tocsin.cli.settings import Context
+from tocsin.cli.output import Column, print_json, print_table, say
 from tocsin.core.errors import InputError, ScriptError
 from tocsin.core.verdict import SEEN_FROM, Screening
 
@@ -44,7 +45,7 @@ WORTH_CHILDREN = 2000
 @options.as_json
 @click.pass_obj
 def classify(
-    context: Context,
+    app: App,
     files: tuple[str, ...],
     jsonl: bool,
     follow: bool,
@@ -64,7 +65,7 @@ def classify(
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal told
         # standard input is this process's own
-        for row in _answers(_watched(_paths(files)), context, alone="-" in files, follow=follow):
+        for row in _answers(_watched(_paths(files)), app, alone="-" in files, follow=follow):
             if "error" in row:
                 refused.append(row["error"])
             else:
@@ -123,20 +124,18 @@ def _watched(paths: Iterator[str]) -> Iterator[str]:
     click.echo("\r", nl=False, err=True)
 
 
-def _answers(
-    paths: Iterator[str], context: Context, *, alone: bool, follow: bool
-) -> Iterator[dict[str, Any]]:
+def _answers(paths: Iterator[str], app: App, *, alone: bool, follow: bool) -> Iterator[dict[str, Any]]:
     """The rows of these files, in order; of many by child processes, which say the same."""
-    from tocsin.cli.children import cores, shared_out
-    from tocsin.cli.judging import open_screener, screener_folder
+    from tocsin.app.children import cores, shared_out
+    from tocsin.app.judge import open_screener, screener_folder
 
     first = list(islice(paths, WORTH_CHILDREN))
     every = chain(first, paths)
     if alone or cores() == 1 or len(first) < WORTH_CHILDREN:
-        yield from rows_of(every, open_screener(context), follow=follow)
+        yield from rows_of(every, open_screener(app), follow=follow)
         return
     chunks = iter(lambda: list(islice(every, CHUNK)), [])
-    for rows in shared_out(partial(_in_child, screener_folder(context), follow), chunks, cores()):
+    for rows in shared_out(partial(_in_child, screener_folder(app), follow), chunks, cores()):
         yield from rows
 
 

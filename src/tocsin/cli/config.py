@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from tocsin.app.app import App
 from tocsin.cli import options
 from tocsin.cli.output import print_json, say
-from tocsin.cli.settings import Context
 from tocsin.core.errors import SettingsError
 from tocsin.core.settings import ClusterSettings
 
@@ -21,9 +21,9 @@ def config() -> None:
 @config.command()
 @options.as_json
 @click.pass_obj
-def show(context: Context, as_json: bool) -> None:
+def show(app: App, as_json: bool) -> None:
     """Print every setting with its value and the place it comes from."""
-    _, lines = context.resolved
+    _, lines = app.resolved
     if as_json:
         print_json(
             {line.name: {"value": line.value, "origin": line.origin, "doc": line.doc} for line in lines}
@@ -36,35 +36,35 @@ def show(context: Context, as_json: bool) -> None:
 
 @config.command()
 @click.pass_obj
-def check(context: Context) -> None:
+def check(app: App) -> None:
     """Read all settings and the files they name; exit 1 with a sentence for what is wrong."""
 
     from tocsin.sources.secrets import read_secret
 
-    _, lines = context.resolved
+    _, lines = app.resolved
     for line in lines:
         if line.secret and line.value:
             read_secret(Path(line.value))
-    _check_workload(context)
-    for name, cluster in context.settings.cluster.items():
-        options.zone_of(context, name)
+    _check_workload(app)
+    for name, cluster in app.settings.cluster.items():
+        app.zone(name)
         _check_cluster(name, cluster)
-    if context.settings.store.url:
+    if app.settings.store.url:
         from tocsin.store.database import checked_address
 
-        checked_address(context.settings.store.url)
+        checked_address(app.settings.store.url)
     set_lines = [line for line in lines if line.origin != "default"]
     say(f"the settings are sound: {len(set_lines)} set, {len(lines) - len(set_lines)} at their defaults")
 
 
-def _check_workload(context: Context) -> None:
+def _check_workload(app: App) -> None:
     """The allow-list is read as a whole; the log need not be there yet, but its folder must."""
-    from tocsin.cli.judging import allow_file, operations
+    from tocsin.app.allow import allow_file, operations
     from tocsin.judge.allow_file import parse, read
 
-    if file := allow_file(context):
-        parse(read(file), file, known=operations(context), zone=options.zone_of(context, None))
-    log = context.settings.workload.log_file
+    if file := allow_file(app):
+        parse(read(file), file, known=operations(app), zone=app.zone())
+    log = app.settings.workload.log_file
     if log and not Path(log).parent.is_dir():
         raise SettingsError(
             f'workload.log_file is "{log}", and there is no folder {Path(log).parent}; make it'

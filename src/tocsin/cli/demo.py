@@ -5,9 +5,10 @@ import sys
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import count, print_json, progress
-from tocsin.cli.settings import Context
+from tocsin.cli.output import print_json, progress
 
 __all__ = ["demo"]
 
@@ -19,7 +20,7 @@ __all__ = ["demo"]
 )
 @options.as_json
 @click.pass_obj
-def demo(context: Context, seed: int, days: int, as_json: bool) -> None:
+def demo(app: App, seed: int, days: int, as_json: bool) -> None:
     """Run a small cluster of our own and report on it.
 
     It needs no root, no Slurm and no network. Its jobs are made up: nothing here is a measure of accuracy.
@@ -32,13 +33,12 @@ def demo(context: Context, seed: int, days: int, as_json: bool) -> None:
 
     cluster = DemoCluster(seed=seed, days=days)
     source = cluster.history()
-    scripts = context.folder.prepare().scripts
-    with context.store() as store:
-        with progress("running the demo cluster", source.total, quiet=as_json) as advance:
-            summary = run_import(store, source, lag=context.settings.history.lag, progress=advance)
-        for _, text in cluster.scripts():
-            save_script(scripts, text)
-        frame = load(store, Filter(clusters=[cluster.name]))
+    scripts = app.home.prepare().scripts
+    with progress("running the demo cluster", source.total, quiet=as_json) as advance:
+        summary = run_import(app.store, source, lag=app.settings.history.lag, progress=advance)
+    for _, text in cluster.scripts():
+        save_script(scripts, text)
+    frame = load(app.store, Filter(clusters=[cluster.name]))
     report = first_report(frame)
     if as_json:
         print_json({"import": {"read": summary.read, "new": summary.new}, **report.to_json()})
@@ -50,7 +50,7 @@ def demo(context: Context, seed: int, days: int, as_json: bool) -> None:
     me = (
         "tocsin" if shutil.which("tocsin") else sys.argv[0]
     )  # in a .venv that is not active it is not on the path
-    me += f" --home {context.home}" if context.home else ""
+    me += f" --home {app.folder}" if app.folder else ""
     click.echo(f"\nNext: {me} jobs -M demo -s OOM     the jobs that ran out of memory")
     click.echo(f"      {me} job ID -M demo          all that is known of one")
     click.echo(f"      {me} doctor                  what tocsin needs to watch a real Slurm")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tocsin.app.app import App
 from tocsin.cli import options
 from tocsin.cli.output import print_json
-from tocsin.cli.settings import Context
 from tocsin.core.errors import TocsinError
 from tocsin.core.settings import ClusterSettings
 
@@ -45,12 +45,12 @@ class Finding:
 @click.command()
 @options.as_json
 @click.pass_obj
-def doctor(context: Context, as_json: bool) -> None:
+def doctor(app: App, as_json: bool) -> None:
     """Check every link to Slurm and the store.
 
     What is missing is named with the command that mends it; exit 1 when something is broken.
     """
-    findings = list(examine(context))
+    findings = list(examine(app))
     if as_json:
         print_json({"links": [asdict(finding) for finding in findings]})
     else:
@@ -62,10 +62,10 @@ def doctor(context: Context, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def examine(context: Context) -> Iterator[Finding]:
+def examine(app: App) -> Iterator[Finding]:
     """All findings, from the ground up; one broken link does not hide the next."""
     try:
-        _, lines = context.resolved
+        _, lines = app.resolved
     except TocsinError as error:
         yield Finding("settings", Status.BROKEN, str(error), "correct the file or the variable that it names")
         return
@@ -75,24 +75,24 @@ def examine(context: Context) -> Iterator[Finding]:
         f"{sum(line.origin != 'default' for line in lines)} set, the rest at defaults",
     )
     for check in (_home, _store, _libraries):
-        yield from _guarded(check.__name__.strip("_"), check, context)
-    yield from _guarded("slurm", _slurm, context)
-    for name, cluster in context.settings.cluster.items():
+        yield from _guarded(check.__name__.strip("_"), check, app)
+    yield from _guarded("slurm", _slurm, app)
+    for name, cluster in app.settings.cluster.items():
         if cluster.rest_url:
-            yield from _guarded(f"rest {name}", partial(_rest, name, cluster), context)
+            yield from _guarded(f"rest {name}", partial(_rest, name, cluster), app)
 
 
-def _guarded(link: str, check: Callable[[Context], Iterator[Finding]], context: Context) -> Iterator[Finding]:
+def _guarded(link: str, check: Callable[[App], Iterator[Finding]], app: App) -> Iterator[Finding]:
     try:
-        yield from check(context)
+        yield from check(app)
     except TocsinError as error:
         yield Finding(link, Status.BROKEN, str(error))
     except OSError as error:
         yield Finding(link, Status.BROKEN, f"{error.strerror}: {error.filename}")
 
 
-def _home(context: Context) -> Iterator[Finding]:
-    folder = context.folder.prepare().root
+def _home(app: App) -> Iterator[Finding]:
+    folder = app.home.prepare().root
     free = shutil.disk_usage(folder).free
     text = f"{folder} with {free / 2**30:.0f} GiB free"
     if free < LEAST_FREE:
@@ -101,14 +101,13 @@ def _home(context: Context) -> Iterator[Finding]:
         yield Finding("home", Status.FINE, text)
 
 
-def _store(context: Context) -> Iterator[Finding]:
+def _store(app: App) -> Iterator[Finding]:
     from tocsin.store.jobs import number_of_jobs
 
-    with context.store() as store:
-        yield Finding("store", Status.FINE, f"{store.place}, {number_of_jobs(store):,} jobs")
+    yield Finding("store", Status.FINE, f"{app.store.place}, {number_of_jobs(app.store):,} jobs")
 
 
-def _libraries(_: Context) -> Iterator[Finding]:
+def _libraries(_: App) -> Iterator[Finding]:
     from ctypes.util import find_library
 
     if find_library("gomp"):
@@ -118,12 +117,12 @@ def _libraries(_: Context) -> Iterator[Finding]:
     yield Finding("sqlite", Status.FINE, sqlite3.sqlite_version)
 
 
-def _slurm(context: Context) -> Iterator[Finding]:
+def _slurm(app: App) -> Iterator[Finding]:
     from tocsin.sources.commands import run
 
     missing = [name for name in ("sacct", "squeue", "scontrol") if not shutil.which(name)]
     if missing:
-        wanted = any(not cluster.rest_url for cluster in context.settings.cluster.values())
+        wanted = any(not cluster.rest_url for cluster in app.settings.cluster.values())
         yield Finding(
             "slurm commands",
             Status.BROKEN if wanted else Status.ABSENT,
@@ -135,7 +134,7 @@ def _slurm(context: Context) -> Iterator[Finding]:
         version = run(["scontrol", "--version"], timeout=10).decode().strip()
         text = run(["scontrol", "show", "config"], timeout=10).decode(errors="replace")
     except TocsinError as error:
-        asked = bool(context.settings.cluster)
+        asked = bool(app.settings.cluster)
         yield Finding(
             "slurmctld",
             Status.BROKEN if asked else Status.ABSENT,
@@ -194,8 +193,8 @@ def _controller(config: "Mapping[str, str]") -> Iterator[Finding]:
         )
 
 
-def _rest(name: str, cluster: ClusterSettings, _: Context) -> Iterator[Finding]:
-    from tocsin.cli.clusters import rest_client
+def _rest(name: str, cluster: ClusterSettings, _: App) -> Iterator[Finding]:
+    from tocsin.app.clusters import rest_client
 
     with rest_client(cluster) as rest:
         rest.partitions()  # the cheapest thing that a wrong token is refused for

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.logs import LogRequest, one_cluster, read_jobs
+from tocsin.app.text import count
 from tocsin.cli import options
 from tocsin.cli.backtest import threads
-from tocsin.cli.logs import LogRequest, log_options, one_cluster, read_jobs
-from tocsin.cli.output import Column, Listing, count, number_of, print_json, progress_bar, say
-from tocsin.cli.settings import Context
+from tocsin.cli.output import Column, Listing, number_of, print_json, progress_bar, say
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
@@ -26,7 +27,7 @@ _LINES = 25
 
 
 @click.command("failure")
-@log_options
+@options.log_options(store_by_default=True)
 @options.stage
 @options.target
 @click.option("--engine", type=click.Choice(_ENGINES), default="lightgbm", show_default=True)
@@ -40,7 +41,7 @@ _LINES = 25
 @options.as_json
 @click.pass_obj
 def train_failure(
-    context: Context,
+    app: App,
     log: LogRequest,
     stage: Stage,
     target: Target | None,
@@ -56,7 +57,7 @@ def train_failure(
 
     On the jobs of the store (as without LOG), or of a LOG. The model is kept with its card, curves and pictures.
     """
-    jobs = read_jobs(context, log.or_store(), quiet=as_json)
+    jobs = read_jobs(app, log)
     import polars as pl
 
     from tocsin.core.detector import Budget
@@ -65,7 +66,7 @@ def train_failure(
     from tocsin.learn.train_failure import train_failure as run
 
     cluster = one_cluster(jobs)
-    zone = options.zone_of(context, log.cluster or cluster, log.tz).key
+    zone = app.zone(log.cluster or cluster, log.tz).key
     lessons = jobs.filter((pl.col("elapsed") >= shortest).fill_null(True)) if shortest else jobs
     if not as_json:
         say(f"learning from {count(lessons.height, 'job')}, {count(trials, 'trial')}; this may take minutes")
@@ -73,7 +74,7 @@ def train_failure(
         kept = run(
             lessons,
             Replay(jobs),
-            context.registry(write=True),
+            app.registry,
             FailureDetector(target=target, rule=rule, engine=engine, zone=zone, threads=threads()),
             stage=stage,
             budget=Budget(trials=trials, progress=advance),
@@ -83,10 +84,10 @@ def train_failure(
     if shortest and not as_json:
         dropped = count(jobs.height - lessons.height, "job")
         say(f"{dropped} that ran for less than {shortest} s taught nothing")
-    _tell_kept(context, kept, as_json)
+    _tell_kept(app, kept, as_json)
 
 
-def _tell_kept(context: Context, kept: "TrainedFailure", as_json: bool) -> None:
+def _tell_kept(app: App, kept: "TrainedFailure", as_json: bool) -> None:
     model = kept.model
     chosen = model.calibrated.threshold
     if as_json:
@@ -118,7 +119,7 @@ def _tell_kept(context: Context, kept: "TrainedFailure", as_json: bool) -> None:
     click.echo(f"  rings from probability {chosen.value:.3f} on: {chosen.text}")
     top = ", ".join(list(model.plan.importances)[:5])
     click.echo(f"  what tells most: {top}")
-    folder = context.folder.models / "failure" / kept.version
+    folder = app.home.models / "failure" / kept.version
     click.echo(f"curves and pictures: {folder}")
     click.echo(
         "it is in service"
@@ -134,7 +135,7 @@ def _tell_kept(context: Context, kept: "TrainedFailure", as_json: bool) -> None:
 )
 @options.listing
 @click.pass_obj
-def threshold(context: Context, stage: Stage, rule: "Rule | None", listing: Listing) -> None:
+def threshold(app: App, stage: Stage, rule: "Rule | None", listing: Listing) -> None:
     """Show what each threshold would have done, or set one by a rule.
 
     Rules: precision_at_least=0.9, recall_at_least=0.5, alarms_per_day_at_most=20, least_cost=1 (what a delayed node-hour
@@ -143,7 +144,7 @@ def threshold(context: Context, stage: Stage, rule: "Rule | None", listing: List
     """
     from tocsin.learn.train_failure import set_rule
 
-    registry, model, version = champion(context, stage)
+    registry, model, version = champion(app, stage)
     if rule is not None:
         kept = set_rule(registry, model, rule, parent=version)
         chosen = kept.model.calibrated.threshold
@@ -184,10 +185,10 @@ _THRESHOLDS = [
 ]
 
 
-def champion(context: Context, stage: Stage) -> "tuple[Any, FittedFailure, str]":
+def champion(app: App, stage: Stage) -> "tuple[Any, FittedFailure, str]":
     from tocsin.failure.detector import FailureDetector
 
-    registry = context.registry()
+    registry = app.registry
     if registry.champion("failure", stage) is None:
         raise ModelError(
             f"no failure model is trained for {stage} yet; `tocsin train failure --stage {stage}` trains one on the store"

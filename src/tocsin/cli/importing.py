@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.text import count, intake_notes
 from tocsin.cli import options
-from tocsin.cli.output import complain, count, print_json, progress, say
-from tocsin.cli.settings import Context
+from tocsin.cli.output import print_json, progress, say
 from tocsin.core.intake import Rejects
 
 if TYPE_CHECKING:
@@ -39,16 +40,14 @@ def import_() -> None:
 @options.strict
 @options.as_json
 @click.pass_obj
-def swf(context: Context, files: Sequence[str], cluster: str | None, strict: bool, as_json: bool) -> None:
+def swf(app: App, files: Sequence[str], cluster: str | None, strict: bool, as_json: bool) -> None:
     """Read logs in the Standard Workload Format (.swf, .swf.gz).
 
     The cluster is named after the file unless -M names it.
     """
     from tocsin.sources.swf import SwfFile
 
-    _import(
-        context, [partial(SwfFile, file, cluster=cluster) for file in files], strict, as_json, names=files
-    )
+    _import(app, [partial(SwfFile, file, cluster=cluster) for file in files], strict, as_json, names=files)
 
 
 @import_.command()
@@ -62,7 +61,7 @@ def swf(context: Context, files: Sequence[str], cluster: str | None, strict: boo
 @options.as_json
 @click.pass_obj
 def sacct(
-    context: Context,
+    app: App,
     files: Sequence[str],
     columns: str | None,
     cluster: str | None,
@@ -73,10 +72,10 @@ def sacct(
     """Read the text of `sacct -P` or `sacct --json` from files ("-" is standard input)."""
     from tocsin.sources.sacct_output import sacct_output
 
-    zone = options.zone_of(context, cluster, tz)
+    zone = app.zone(cluster, tz)
     names = options.words(columns) or None
     makers = [partial(sacct_output, file, columns=names, cluster=cluster, zone=zone.key) for file in files]
-    _import(context, makers, strict, as_json, names=files)
+    _import(app, makers, strict, as_json, names=files)
 
 
 @import_.command()
@@ -94,7 +93,7 @@ def sacct(
 @options.as_json
 @click.pass_obj
 def table(
-    context: Context,
+    app: App,
     files: Sequence[str],
     mapping: str,
     cluster: str | None,
@@ -105,9 +104,9 @@ def table(
     """Read tables (CSV, CSV.gz, Parquet) by a mapping of their columns."""
     from tocsin.sources.table import TableFile
 
-    zone = options.zone_of(context, cluster, tz).key if tz else None  # else the mapping says which
+    zone = app.zone(cluster, tz).key if tz else None  # else the mapping says which
     _import(
-        context,
+        app,
         [partial(TableFile, file, mapping, cluster=cluster, zone=zone) for file in files],
         strict,
         as_json,
@@ -122,7 +121,7 @@ def table(
 @options.as_json
 @click.pass_obj
 def slurm(
-    context: Context,
+    app: App,
     cluster: str | None,
     starttime: str | None,
     endtime: str | None,
@@ -133,15 +132,15 @@ def slurm(
 
     Without -S it goes on from where the last import of this cluster ended, or 30 days back.
     """
-    from tocsin.cli.clusters import accounting_source
-    from tocsin.cli.times import parse_time
+    from tocsin.app.clusters import accounting_source
+    from tocsin.app.times import parse_time
 
     now = time.time()
-    zone = options.zone_of(context, cluster)
+    zone = app.zone(cluster)
     since = parse_time(starttime, zone, now) if starttime else None
     until = parse_time(endtime, zone, now) if endtime else int(now)
-    with accounting_source(context, cluster, since, until) as source:
-        _import(context, [lambda: source], strict, as_json)
+    with accounting_source(app, cluster, since, until) as source:
+        _import(app, [lambda: source], strict, as_json)
 
 
 @dataclass
@@ -170,7 +169,7 @@ class _Total:
 
 
 def _import(
-    context: Context,
+    app: App,
     makers: Sequence[Callable[[], "JobSource"]],
     strict: bool,
     as_json: bool,
@@ -180,21 +179,23 @@ def _import(
     """Import one after another; `names` are those of the files, for the messages where there are several."""
     from tocsin.store.importing import run_import
 
-    total, lost = _Total(), False
-    with context.store() as store, _ended_in_order():
+    total, lost, started = _Total(), False, time.monotonic()
+    with _ended_in_order():
         for number, make in enumerate(makers):
             source = make()
             with progress("reading", source.total, quiet=as_json) as advance:
-                told = run_import(store, source, lag=context.settings.history.lag, progress=advance)
+                told = run_import(app.store, source, lag=app.settings.history.lag, progress=advance)
             nothing = bool(told.read and told.rejected) and not (told.new + told.updated + told.unchanged)
             if not as_json:
                 name = f"{names[number]}: " if len(names) > 1 else ""
-                complain(told.notes, Rejects(told.rejected, told.first_lines, told.examples), name)
+                rejects = Rejects(told.rejected, told.first_lines, told.examples)
+                for line in intake_notes(told.notes, rejects, name):
+                    say(line)
                 if nothing:
                     say(f"error: {name}nothing was stored: all records were rejected")
             lost = lost or nothing
             total.add(told)
-    _report(total, time.monotonic() - context.started, as_json)
+    _report(total, time.monotonic() - started, as_json)
     if lost or (strict and total.rejected):
         raise SystemExit(1)
 

@@ -1,30 +1,26 @@
 """`tocsin jobs` and `tocsin job`: what the store knows, filtered and printed as sacct does."""
 
-import re
 import time
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.jobs import find_jobs, parse_ids
+from tocsin.app.text import count, plain
 from tocsin.cli import options
 from tocsin.cli.columns import DEFAULT, columns, needed_fields
-from tocsin.cli.output import count, plain, print_json, print_table, say
-from tocsin.cli.settings import Context
-from tocsin.core.errors import InputError, NotFound, UnitError
+from tocsin.cli.output import print_json, print_table, say
 from tocsin.core.fields import FIELDS, Part
-from tocsin.core.ids import JobKey, array_size, array_tasks, parse_key, parse_slurm_id
+from tocsin.core.ids import JobKey
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from tocsin.store.database import Store
     from tocsin.store.verdicts import StoredVerdict
 
-__all__ = ["found_jobs", "job", "jobs"]
+__all__ = ["job", "jobs"]
 
 NEWEST = 100
-MOST_TASKS = 1000
 
 
 @click.command()
@@ -57,7 +53,7 @@ MOST_TASKS = 1000
 )
 @click.pass_obj
 def jobs(
-    context: Context,
+    app: App,
     ids: str | None,
     users: str | None,
     accounts: str | None,
@@ -78,18 +74,18 @@ def jobs(
 
     Oldest first. An array that waits is one line until its tasks start.
     """
-    from tocsin.cli.times import parse_time
+    from tocsin.app.times import parse_time
     from tocsin.store.jobs import Filter, load
 
     named = options.words(clusters)
-    zone = options.zone_of(context, named[0] if len(named) == 1 else None)
+    zone = app.zone(named[0] if len(named) == 1 else None)
     shown = columns(spec, zone)
     now = time.time()
     narrowed = any((ids, starttime, endtime))
     most = limit if limit is not None else (0 if narrowed else NEWEST)
     wanted = Filter(
         clusters=named,
-        ids=_ids(ids),
+        ids=parse_ids(ids),
         users=options.words(users),
         accounts=options.words(accounts),
         partitions=options.words(partitions),
@@ -100,8 +96,7 @@ def jobs(
         order="-submit" if most else "submit",
         limit=most or None,
     )
-    with context.store() as store:
-        frame = load(store, wanted, None if as_json else needed_fields(spec))
+    frame = load(app.store, wanted, None if as_json else needed_fields(spec))
     if most:
         frame = frame.reverse()
     if as_json:
@@ -123,23 +118,22 @@ def jobs(
 @click.option("-M", "--cluster", metavar="NAME", help="Name of the cluster, where several know this id.")
 @options.as_json
 @click.pass_obj
-def job(context: Context, which: str, cluster: str | None, as_json: bool) -> None:
+def job(app: App, which: str, cluster: str | None, as_json: bool) -> None:
     """Show all that is known of one job.
 
     ID is 17, 17_4 or a key such as lab:17_4@1794775393.
     """
     from tocsin.store.verdicts import of_job
 
-    with context.store() as store:
-        rows = found_jobs(store, which, cluster).to_dicts()
-        verdicts = {str(_key(row)): of_job(store, _key(row)) for row in rows}
+    rows = find_jobs(app, which, cluster).to_dicts()
+    verdicts = {str(_key(row)): of_job(app.store, _key(row)) for row in rows}
     if as_json:
         from tocsin.core.frames import to_json
 
         said = {key: [verdict.document for verdict in found] for key, found in verdicts.items()}
         print_json({"jobs": [{**to_json(row), "verdicts": said[str(_key(row))]} for row in rows]})
         return
-    zone = options.zone_of(context, rows[0]["cluster"])
+    zone = app.zone(rows[0]["cluster"])
     for number, row in enumerate(rows):
         if number:
             click.echo()
@@ -147,32 +141,6 @@ def job(context: Context, which: str, cluster: str | None, as_json: bool) -> Non
         _timeline(verdicts[str(_key(row))], zone)
     if len(rows) > 1:
         say(f"{count(len(rows), 'submission')} or tasks have this id")
-
-
-def found_jobs(store: "Store", which: str, cluster: str | None) -> "pl.DataFrame":
-    """The jobs that an id or a key names, all of one cluster."""
-    import polars as pl
-
-    from tocsin.store.jobs import Filter, load
-
-    key, (job_id, task) = _which(which)
-    wanted = Filter(
-        clusters=[cluster] if cluster else [key.cluster] if key else [], ids=[(job_id, task)], arrays=True
-    )
-    frame = load(store, wanted)
-    if key:
-        frame = frame.filter(pl.col("submit") == key.submit, pl.col("task").eq_missing(key.task))
-    if frame.is_empty():
-        where = f' in cluster "{cluster}"' if cluster else ""
-        raise NotFound(
-            f"no job {which}{where} in the store; was it imported? `tocsin jobs` lists what is there"
-        )
-    clusters = sorted(frame["cluster"].unique())
-    if len(clusters) > 1:
-        raise InputError(
-            f"{len(clusters)} clusters know job {which}: {', '.join(clusters)}; name one with -M"
-        )
-    return frame
 
 
 def _timeline(verdicts: "list[StoredVerdict]", zone: tzinfo) -> None:
@@ -204,39 +172,3 @@ def _show(row: dict[str, Any], zone: tzinfo) -> None:
 
 def _key(row: dict[str, Any]) -> JobKey:
     return JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])
-
-
-def _ids(text: str | None) -> list[tuple[int, int | None]]:
-    """Every job that `-j` names: `17`, `17_4`, `17_[1-3,8]`."""
-    if text is None:
-        return []
-    named = re.findall(r"[^,\[]+(?:\[[^\]]*\])?[^,]*", text)
-    if not named:
-        raise InputError("-j names no job; write -j 17 or -j 17_4,18")
-    return [found for word in named for found in _tasks(word.strip())]
-
-
-def _tasks(word: str) -> list[tuple[int, int | None]]:
-    found = parse_slurm_id(word)
-    if found.array is None:
-        return [_id(word)]
-    if array_size(found.array) > MOST_TASKS:
-        raise InputError(f'"{word}" names more than {MOST_TASKS} tasks; name the array, or fewer of them')
-    return [(found.job_id, task) for task in array_tasks(found.array)]
-
-
-def _id(text: str) -> tuple[int, int | None]:
-    found = parse_slurm_id(text)
-    if found.het_offset is not None:
-        return found.job_id + found.het_offset, None  # components have ids of their own, in a row
-    return found.job_id, found.task
-
-
-def _which(text: str) -> tuple[JobKey | None, tuple[int, int | None]]:
-    if "@" not in text:
-        return None, _id(text)
-    try:
-        key = parse_key(text)
-    except UnitError as error:
-        raise InputError(str(error)) from error
-    return key, (key.job_id, key.task)

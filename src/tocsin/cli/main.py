@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from tocsin import __version__
+from tocsin.app.app import App
 from tocsin.cli.allow import allow
 from tocsin.cli.backtest import backtest
 from tocsin.cli.cases import cases
@@ -22,15 +23,13 @@ from tocsin.cli.jobs import job, jobs
 from tocsin.cli.keeping import backup, prune
 from tocsin.cli.manual import completion, manual
 from tocsin.cli.models import models
-from tocsin.cli.output import say
+from tocsin.cli.output import ProgressBar, say
 from tocsin.cli.predict import predict
 from tocsin.cli.profiles import profiles
 from tocsin.cli.schema import schema
-from tocsin.cli.screen import screen
 from tocsin.cli.script import script
-from tocsin.cli.settings import Context
 from tocsin.cli.train import train
-from tocsin.cli.watch import watch
+from tocsin.cli.watch import screen, watch
 from tocsin.core.errors import TocsinError
 
 __all__ = ["cli", "run"]
@@ -63,7 +62,11 @@ def cli(context: click.Context, config_file: str | None, home: str | None, debug
 
     tocsin reads what a cluster already knows about its jobs and rings before the damage is done.
     """
-    context.obj = Context(config_file=config_file, home=home, debug=debug, environ=dict(os.environ))
+    context.meta["debug"] = debug
+    bar = ProgressBar()
+    context.call_on_close(bar.close)
+    app = App(config_file, home, dict(os.environ), notify=bar.say, progress=bar.advance)
+    context.obj = context.with_resource(app)
 
 
 for command in (

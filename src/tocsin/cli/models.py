@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, count, print_json, say
-from tocsin.cli.settings import Context
+from tocsin.cli.output import Column, Listing, print_json, say
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
@@ -37,15 +38,15 @@ def models(context: click.Context) -> None:
 @click.argument("detector", required=False)
 @options.listing
 @click.pass_obj
-def list_(context: Context, detector: str | None, listing: Listing) -> None:
+def list_(app: App, detector: str | None, listing: Listing) -> None:
     """List all versions, the oldest first."""
-    registry = context.registry()
+    registry = app.registry
     rows = [row for name in _detectors(registry, detector) for row in _rows(registry, name)]
     if listing.as_json:
         print_json(rows)
         return
     if not rows:
-        say(f"there is no model in {context.folder.models} yet")
+        say(f"there is no model in {app.home.models} yet")
         return
     listing.print_table(rows, _COLUMNS)
 
@@ -56,9 +57,9 @@ def list_(context: Context, detector: str | None, listing: Listing) -> None:
 @_stage
 @options.as_json
 @click.pass_obj
-def show(context: Context, detector: str, version: str, stage: Stage | None, as_json: bool) -> None:
+def show(app: App, detector: str, version: str, stage: Stage | None, as_json: bool) -> None:
     """Show the card of a VERSION, or of the champion."""
-    registry = context.registry()
+    registry = app.registry
     card = registry.card(detector, registry.resolve(detector, version, stage=stage))
     if as_json:
         print_json(card.to_json())
@@ -73,11 +74,9 @@ def show(context: Context, detector: str, version: str, stage: Stage | None, as_
 @click.option("--why", default="by hand", metavar="TEXT", help="The reason, for the card.")
 @options.as_json
 @click.pass_obj
-def promote(
-    context: Context, detector: str, version: str, stage: Stage | None, why: str, as_json: bool
-) -> None:
+def promote(app: App, detector: str, version: str, stage: Stage | None, why: str, as_json: bool) -> None:
     """Make VERSION (or "challenger") the champion of its stage."""
-    registry = context.registry()
+    registry = app.registry
     version = registry.resolve(detector, version, stage=stage)
     card = registry.card(detector, version)
     if stage and card.stage != stage:
@@ -93,9 +92,9 @@ def promote(
 @click.option("--why", default="roll-back", metavar="TEXT", help="The reason, for the card.")
 @options.as_json
 @click.pass_obj
-def rollback(context: Context, detector: str, stage: Stage | None, why: str, as_json: bool) -> None:
+def rollback(app: App, detector: str, stage: Stage | None, why: str, as_json: bool) -> None:
     """Give the place back to the champion before."""
-    registry = context.registry()
+    registry = app.registry
     before = registry.champion(detector, stage)
     _tell(registry, detector, registry.rollback(detector, stage, why=why), before, as_json)
 
@@ -105,9 +104,9 @@ def rollback(context: Context, detector: str, stage: Stage | None, why: str, as_
 @click.argument("version", required=False)
 @options.as_json
 @click.pass_obj
-def verify(context: Context, detector: str | None, version: str | None, as_json: bool) -> None:
+def verify(app: App, detector: str | None, version: str | None, as_json: bool) -> None:
     """Compare every file with its hash; exit 1 with a sentence for each model that is not sound."""
-    registry = context.registry()
+    registry = app.registry
     if detector and version:
         wanted = [(detector, registry.resolve(detector, version))]
     else:

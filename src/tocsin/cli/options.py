@@ -4,14 +4,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from enum import StrEnum
 from functools import wraps
-from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import click
 
+from tocsin.app.logs import LogRequest
 from tocsin.cli.output import Listing
-from tocsin.cli.settings import Context
 from tocsin.core.errors import InputError
 from tocsin.core.outcomes import SHORT_STATES, STATES, Target
 from tocsin.core.stages import Stage
@@ -21,6 +19,7 @@ __all__ = [
     "cluster",
     "gathered",
     "listing",
+    "log_options",
     "member",
     "no_header",
     "parsable",
@@ -33,7 +32,6 @@ __all__ = [
     "time_zone",
     "window",
     "words",
-    "zone_of",
 ]
 
 Decorator = Callable[[Any], Any]
@@ -138,22 +136,30 @@ def states_of(text: str | None) -> list[str]:
     return names
 
 
-def zone_of(context: Context, cluster: str | None, named: str | None = None) -> ZoneInfo:
-    """The zone named on the line, else the cluster's setting, else this host's."""
-    settings = context.settings.cluster.get(cluster or "")
-    name = named or (settings.timezone if settings else "")
-    try:
-        return ZoneInfo(name) if name else _host_zone(context)
-    except (KeyError, ValueError, OSError):
-        raise InputError(f'"{name}" is no time zone; write one such as Europe/Rome or UTC') from None
+def log_options(*, store_by_default: bool = False) -> Decorator:
+    """`LOG` or `--store`, and how to read the log, as one LogRequest: the options of `tocsin import`."""
 
+    def decorate(command: Any) -> Any:
+        @click.argument("path", required=False, metavar="[LOG]")
+        @click.option("--store", "use_store", is_flag=True, help="Read the store, not a log.")
+        @cluster
+        @time_zone
+        @click.option("-m", "--mapping", metavar="NAME|FILE", help="Mapping of a table's columns.")
+        @click.option(
+            "-o", "--format", "columns", metavar="COLUMNS", help="Columns of sacct text without a header."
+        )
+        @wraps(command)
+        def gather(*given: Any, path: str | None, use_store: bool, columns: str | None, **values: Any) -> Any:
+            how = {name: values.pop(name) for name in ("cluster", "tz", "mapping")}
+            if (path and use_store) or not (path or use_store or store_by_default):
+                raise click.UsageError("name either a LOG, or --store for the jobs in the store")
+            if not path and (columns or how["tz"] or how["mapping"]):
+                raise click.UsageError("-m, -o and --tz are for a LOG, not for the store")
+            if columns and how["mapping"]:
+                raise click.UsageError("-m is for tables, -o for sacct text; name one of them")
+            log = LogRequest(path=path, columns=words(columns), **how)
+            return command(*given, log=log, **values)
 
-def _host_zone(context: Context) -> ZoneInfo:
-    """This host's zone with its history of summer times, as TZ or the link /etc/localtime names it; else UTC."""
-    link = str(Path("/etc/localtime").resolve()).partition("/zoneinfo/")[2]
-    for name in (context.environ.get("TZ", "").lstrip(":"), link):
-        try:
-            return ZoneInfo(name)
-        except (KeyError, ValueError, OSError):
-            continue
-    return ZoneInfo("UTC")
+        return gather
+
+    return decorate

@@ -3,23 +3,20 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
 from typing import Any
 
 import click
 
-from tocsin.core.intake import Batch, Rejects
+from tocsin.app.text import plain
+from tocsin.core.intake import Batch
 
 __all__ = [
     "Column",
     "Listing",
-    "clock",
-    "complain",
-    "count",
+    "ProgressBar",
     "number_of",
-    "plain",
     "print_json",
     "print_table",
     "progress",
@@ -49,51 +46,14 @@ class Listing:
         print_table(rows, columns, header=not self.noheader, parsable=self.parsable2)
 
 
-_CONTROL = dict.fromkeys([*range(32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
-
-
-def plain(text: str) -> str:
-    """Text that came from a job, safe to print: a name with an escape sequence in it must not steer a terminal.
-
-    >>> plain("a\\x1b[2Jb")
-    'a�[2Jb'
-    """
-    return text if text.isprintable() else text.translate(_CONTROL)
-
-
 def say(sentence: str) -> None:
     """A message for a person: stderr, never mixed with data."""
     click.echo(plain(sentence), err=True)
 
 
-def count(number: int, noun: str) -> str:
-    """
-    >>> count(1, "job"), count(243306, "job")
-    ('1 job', '243,306 jobs')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def clock(at: int | None, zone: tzinfo) -> str:
-    """An instant as sacct prints it; nothing where there is none."""
-    return "" if at is None else datetime.fromtimestamp(at, zone).strftime("%Y-%m-%dT%H:%M:%S")
-
-
 def number_of(name: str, digits: int = 0) -> Callable[[dict[str, Any]], str]:
     """The figure of that name in a row, for a column; nothing where there is none."""
     return lambda row: "" if row[name] is None else f"{row[name]:,.{digits}f}"
-
-
-def complain(notes: Sequence[str], rejects: Rejects, name: str = "") -> None:
-    """What was noted and rejected in what was read; `name` stands before each, where several things were."""
-    for note in notes:
-        say(f"note: {name}{note}")
-    for reason, bad in rejects.counts.items():
-        lines = rejects.lines.get(reason, [])
-        shown = f"first at {', '.join(map(str, lines))}" if lines else ""
-        if lines and reason in rejects.examples:
-            shown += f"; line {lines[0]}: {rejects.examples[reason]}"
-        say(f"rejected: {name}{count(bad, 'record')}: {reason}" + (f" ({shown})" if shown else ""))
 
 
 def print_json(value: Any) -> None:
@@ -145,3 +105,30 @@ def progress(label: str, total: int | None, *, quiet: bool) -> Iterator[Callable
     """Such a bar for an intake of jobs: each batch says how far it is."""
     with progress_bar(label, total or 1, quiet=quiet) as advance:
         yield lambda batch: advance(batch.done, total or 1)
+
+
+class ProgressBar:
+    """A bar on a terminal for what is being done now; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._label = ""
+        self._shown = ExitStack()
+
+    def advance(self, label: str, done: int, of: int) -> None:
+        if not sys.stderr.isatty():
+            return
+        if label != self._label:
+            self.close()
+            self._label = label
+            bar = click.progressbar(length=of, label=label, file=sys.stderr, show_eta=of > 1)
+            self._bar = self._shown.enter_context(bar)
+        self._bar.length = of
+        self._bar.update(max(0, min(done, of) - self._bar.pos))
+
+    def say(self, message: str) -> None:
+        self.close()
+        say(message)
+
+    def close(self) -> None:
+        self._shown.close()
+        self._label = ""

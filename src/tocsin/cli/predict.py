@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tocsin.app.app import App
 from tocsin.cli import options
 from tocsin.cli.failure import champion
 from tocsin.cli.output import Column, print_json, print_table, say
-from tocsin.cli.settings import Context
 from tocsin.core.errors import InputError, NotFound
 from tocsin.core.stages import Stage
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from tocsin.core.detector import Known, Parts
     from tocsin.failure.fitted import FittedFailure
-    from tocsin.store.database import Store
 
 __all__ = ["predict"]
 
@@ -34,7 +33,7 @@ _MOST_ASKED = 2_000
 @options.as_json
 @click.pass_obj
 def predict(
-    context: Context,
+    app: App,
     which: tuple[str, ...],
     ask: int | None,
     cluster: str | None,
@@ -58,19 +57,16 @@ def predict(
     from tocsin.judge.judge import as_known
     from tocsin.store.jobs import Filter, load
 
-    _, model, version = champion(context, Stage(stage))
-    with context.store() as store:
-        jobs = (
-            pl.concat([_asked(context, store, one, cluster) for one in which])
-            if which
-            else _open_jobs(store, cluster, Stage(stage))
-        )
-        clusters = sorted(jobs["cluster"].unique())
-        if len(clusters) > 1:
-            raise InputError(
-                f"the jobs are of {len(clusters)} clusters: {', '.join(clusters)}; name one with -M"
-            )
-        past = Replay(load(store, Filter(clusters=clusters)))
+    _, model, version = champion(app, Stage(stage))
+    jobs = (
+        pl.concat([_asked(app, one, cluster) for one in which])
+        if which
+        else _open_jobs(app, cluster, Stage(stage))
+    )
+    clusters = sorted(jobs["cluster"].unique())
+    if len(clusters) > 1:
+        raise InputError(f"the jobs are of {len(clusters)} clusters: {', '.join(clusters)}; name one with -M")
+    past = Replay(load(app.store, Filter(clusters=clusters)))
     if ask is not None:
         jobs = _worth(model, jobs, past, Stage(stage), ask)
     parts = model.assess(as_known(jobs, Stage(stage)), past, stage=Stage(stage))
@@ -88,14 +84,16 @@ def predict(
                 say(f"note: {row['job']}: {why}")
 
 
-def _open_jobs(store: "Store", cluster: str | None, stage: Stage) -> "pl.DataFrame":
+def _open_jobs(app: App, cluster: str | None, stage: Stage) -> "pl.DataFrame":
     """Jobs that reached the stage and have not ended; where there are none, the latest."""
     import polars as pl
 
     from tocsin.core.frames import reached_at
     from tocsin.store.jobs import Filter, load
 
-    latest = load(store, Filter(clusters=[cluster] if cluster else [], order="-submit", limit=_MOST_ASKED))
+    latest = load(
+        app.store, Filter(clusters=[cluster] if cluster else [], order="-submit", limit=_MOST_ASKED)
+    )
     jobs = latest.filter(reached_at(stage).is_not_null())
     waiting = jobs.filter(pl.col("outcome").is_null())
     if jobs.is_empty():
@@ -143,23 +141,23 @@ _PREDICTED = [
 ]
 
 
-def _asked(context: Context, store: "Store", which: str, cluster: str | None) -> "pl.DataFrame":
-    """A job of the store, or else of the live queue."""
+def _asked(app: App, which: str, cluster: str | None) -> "pl.DataFrame":
+    """A job of the app.store, or else of the live queue."""
     import polars as pl
 
-    from tocsin.cli.clusters import live_cluster
-    from tocsin.cli.jobs import found_jobs
+    from tocsin.app.clusters import live_cluster
+    from tocsin.app.jobs import find_jobs
     from tocsin.core.errors import ClusterError
     from tocsin.core.ids import parse_slurm_id
 
     try:
-        return found_jobs(store, which, cluster)
+        return find_jobs(app, which, cluster)
     except NotFound as missing:
         if "@" in which:
             raise
         try:
-            live = live_cluster(context, cluster)
-            queue = live.queue()
+            with live_cluster(app, cluster) as live:
+                queue = live.queue()
         except ClusterError:
             raise missing from None
         found = parse_slurm_id(which)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.logs import LogRequest, read_jobs
+from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.logs import LogRequest, log_options, read_jobs
-from tocsin.cli.output import Column, count, number_of, print_json, print_table, say
-from tocsin.cli.settings import Context
+from tocsin.cli.output import Column, number_of, print_json, print_table, say
 from tocsin.core.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _METHODS = {"mixture": "a Gaussian mixture", "kmeans": "K-means"}
 
 
 @click.command()
-@log_options
+@options.log_options()
 @click.option(
     "--kind",
     type=click.Choice(["request", "usage"]),
@@ -35,22 +36,20 @@ _METHODS = {"mixture": "a Gaussian mixture", "kmeans": "K-means"}
 @click.option("--out", metavar="FOLDER", help="Write profiles.json and the pictures here.")
 @options.as_json
 @click.pass_obj
-def profiles(
-    context: Context, log: LogRequest, kind: Any, method: Any, out: str | None, as_json: bool
-) -> None:
-    """Group the jobs of a LOG, or of the store, into profiles.
+def profiles(app: App, log: LogRequest, kind: Any, method: Any, out: str | None, as_json: bool) -> None:
+    """Group the jobs of a LOG, or of the app.store, into profiles.
 
     The number of profiles is where K-means' distortion or the mixture's BIC bends. Tables say what each profile's jobs
     are, who runs them and how they end.
     """
-    jobs = read_jobs(context, log, quiet=as_json)
+    jobs = read_jobs(app, log)
     from tocsin.failure.labels import default_target
     from tocsin.profiles.profiles import Profiles
     from tocsin.profiles.tables import correlations, tables
 
     found = Profiles.fit(jobs, kind, method=method)
     numbers, target = found.numbers(jobs), default_target(jobs)
-    zone = options.zone_of(context, log.cluster, log.tz).key
+    zone = app.zone(log.cluster, log.tz).key
     names, values = correlations(jobs, numbers, target, zone)
     document = {
         **found.to_json(),

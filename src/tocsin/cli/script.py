@@ -5,9 +5,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from tocsin.app.text import count, plain
 from tocsin.cli import options
 from tocsin.cli.columns import columns
-from tocsin.cli.output import count, plain, print_json
+from tocsin.cli.output import print_json
 from tocsin.core.fields import FIELDS
 
 __all__ = ["script"]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tocsin.app.app import App
+from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import count, print_json, say
-from tocsin.cli.settings import Context
+from tocsin.cli.output import print_json, say
 from tocsin.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,25 +39,24 @@ def train() -> None:
 @options.as_json
 @click.pass_obj
 def execution(
-    context: Context, days: float | None, seed: int, promote: bool, cluster: str | None, as_json: bool
+    app: App, days: float | None, seed: int, promote: bool, cluster: str | None, as_json: bool
 ) -> None:
     """Train what tells an ended job by what it did.
 
-    On the jobs in the store, with what their scripts said as labels; answered cases count more than that. `tocsin
+    On the jobs in the app.store, with what their scripts said as labels; answered cases count more than that. `tocsin
     screen` and `tocsin watch` do it by themselves every day (workload.beta_days).
     """
     from tocsin.learn.train_execution import train_on_store
 
-    with context.store() as store:
-        kept = train_on_store(
-            store,
-            context.registry(write=True),
-            now=int(time.time()),
-            alpha_days=context.settings.workload.alpha_days if days is None else days,
-            cluster=cluster,
-            seed=seed,
-            promote=promote,
-        )
+    kept = train_on_store(
+        app.store,
+        app.registry,
+        now=int(time.time()),
+        alpha_days=app.settings.workload.alpha_days if days is None else days,
+        cluster=cluster,
+        seed=seed,
+        promote=promote,
+    )
     if as_json:
         print_json(_as_json(kept))
         return
@@ -123,7 +123,7 @@ def _by_reason(dropped: "Mapping[str, str]") -> dict[str, list[str]]:
 @options.as_json
 @click.pass_obj
 def workload(
-    context: Context,
+    app: App,
     operation: str | None,
     data: Path | None,
     rules: Path | None,
@@ -139,17 +139,17 @@ def workload(
     one folder. Or name an operation by rules: a table [NAME] with words = [...] or phrases = [...] for each.
     """
     if rules is not None and not (operation or data or encoder or with_feedback):
-        _ruled(context, rules, promote, as_json)
+        _ruled(app, rules, promote, as_json)
         return
     if operation is None or data is None or rules is not None:
         raise click.UsageError("name --operation and --data, or --rules alone")
-    from tocsin.cli.judging import open_screener
+    from tocsin.app.judge import open_screener
     from tocsin.workload.own_examples import read_examples
     from tocsin.workload.teaching import operation_card, teach
 
     if not data.is_dir():
         raise InputError(f'there is no folder "{data}"; it must hold examples of {operation}')
-    answered = _answered(context, operation) if with_feedback else []
+    answered = _answered(app, operation) if with_feedback else []
     examples = read_examples(operation, data, more=answered)
     if examples.no_text:
         say(
@@ -157,8 +157,8 @@ def workload(
         )
     if examples.contradicting:
         say(f"{count(examples.contradicting, 'answer')} contradict each other; nothing is learned from them")
-    taught = teach(open_screener(context), operation, examples, encoder=encoder)
-    now, registry = int(time.time()), context.registry(write=True)
+    taught = teach(open_screener(app), operation, examples, encoder=encoder)
+    now, registry = int(time.time()), app.registry
     card = operation_card(taught.screener, operation, created=now, data=data.name, teaching=taught)
     version = registry.add("workload", taught.screener.save, card)
     in_service = promote and taught.worthy
@@ -179,15 +179,14 @@ def workload(
         return
     _say_taught(operation, taught, version, promote=promote)
     if in_service:
-        _say_who_may(context, operation)
+        _say_who_may(app, operation)
 
 
-def _answered(context: Context, operation: str) -> list[tuple[str, bool]]:
+def _answered(app: App, operation: str) -> list[tuple[str, bool]]:
     """The scripts of answered cases, and whether each is the operation."""
     from tocsin.judge.feedback import examples
 
-    with context.store() as store:
-        found, lost = examples(store, context.folder.scripts)
+    found, lost = examples(app.store, app.home.scripts)
     told = [(example.text, example.label) for example in found if example.operation == operation]
     say(f"{count(len(told), 'answered case')} of {operation} {_are(len(told))} learned from")
     if lost:
@@ -222,17 +221,17 @@ def _say_taught(operation: str, taught: "Teaching", version: str, *, promote: bo
     say(f"to put it in service: tocsin models promote workload {version}")
 
 
-def _ruled(context: Context, path: Path, promote: bool, as_json: bool) -> None:
+def _ruled(app: App, path: Path, promote: bool, as_json: bool) -> None:
     """The screener in service with these rules."""
-    from tocsin.cli.judging import open_screener
+    from tocsin.app.judge import open_screener
     from tocsin.workload.rules import read_rules
     from tocsin.workload.screening import Screener
     from tocsin.workload.teaching import operation_card
 
     rules = read_rules(path)
-    screener = Screener(open_screener(context).panels, rules)
+    screener = Screener(open_screener(app).panels, rules)
     names = [rule.operation for rule in rules]
-    now, registry = int(time.time()), context.registry(write=True)
+    now, registry = int(time.time()), app.registry
     card = operation_card(screener, ", ".join(names), created=now, data=path.name)
     version = registry.add("workload", screener.save, card)
     if promote:
@@ -247,18 +246,17 @@ def _ruled(context: Context, path: Path, promote: bool, as_json: bool) -> None:
     click.echo(f"{', '.join(names)}: told by rule from now on; version {version} is in service")
     say("undo: tocsin models rollback workload --stage submit")
     for name in names:
-        _say_who_may(context, name)
+        _say_who_may(app, name)
 
 
-def _say_who_may(context: Context, operation: str) -> None:
+def _say_who_may(app: App, operation: str) -> None:
     """An operation that a site adds is for listed ones only: who does not know that is surprised by alarms."""
-    from tocsin.cli.judging import allow_book
+    from tocsin.app.allow import allow_book
     from tocsin.judge.allow import DEFAULTS
 
     if operation in DEFAULTS:
         return
-    with context.store() as store:
-        allowed = allow_book(context, store).current()
+    allowed = allow_book(app).current()
     listed = [grant for grant in allowed.grants if grant.operation == operation]
     if str(allowed.default(operation)) == "listed" and not listed:
         say(

@@ -6,16 +6,22 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Self
+from typing import Protocol, Self
 
 from tocsin.core.errors import ClusterError, SourceError, StoreError
 from tocsin.core.ports import Clock
-from tocsin.watch.watcher import COST_SHARE, Round, Watcher
+from tocsin.watch.watcher import COST_SHARE, Round
 
-__all__ = ["LONGEST", "Stop", "run"]
+__all__ = ["LONGEST", "Rounds", "Stop", "run"]
 
 LONGEST = 300
 """Seconds between two tries, however long nothing answers."""
+
+
+class Rounds(Protocol):
+    """Work that is done in rounds: a Watcher's, or a screening's."""
+
+    def step(self, now: int) -> Round: ...
 
 
 class Stop:
@@ -55,7 +61,7 @@ class Stop:
 
 
 def run(
-    watcher: Watcher,
+    rounds: Rounds,
     clock: Clock,
     stop: Stop,
     *,
@@ -74,7 +80,7 @@ def run(
     pause = 0.0
     while not stop.wait(pause):
         try:
-            done = watcher.step(int(clock.now()))
+            done = rounds.step(int(clock.now()))
         except (ClusterError, SourceError, StoreError) as error:
             if once:
                 raise

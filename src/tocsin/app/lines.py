@@ -1,12 +1,10 @@
 """Verdicts as lines on a terminal: one each, and one for all tasks of an array that have the same wrong with them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
-from tocsin.cli.output import count, plain
+from tocsin.app.text import count, plain
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.verdict import Level, Verdict
 
@@ -28,8 +26,11 @@ class Lines:
     become ten times as many. As JSON, every verdict is a line.
     """
 
-    def __init__(self, store: "Store", *, everything: bool, as_json: bool) -> None:
+    def __init__(
+        self, store: "Store", print_line: Callable[[str], None], *, everything: bool, as_json: bool
+    ) -> None:
         self._store = store
+        self._print = print_line
         self._everything = everything
         self._as_json = as_json
         self._held: dict[_Group, tuple[Verdict, int]] = {}
@@ -43,7 +44,7 @@ class Lines:
         shown = [verdict for verdict in verdicts if self._everything or verdict.level is not Level.OK]
         if self._as_json:
             for verdict in shown:
-                click.echo(json.dumps(verdict.to_json()))
+                self._print(json.dumps(verdict.to_json()))
             return
         sizes = self._sizes(shown)
         for verdict in shown:
@@ -52,7 +53,7 @@ class Lines:
                 continue
             if key.task is None:
                 self.end()
-                click.echo(in_a_line(verdict, size=sizes.get(verdict.job)))
+                self._print(in_a_line(verdict, size=sizes.get(verdict.job)))
                 continue
             group = (key._replace(task=None), _same(verdict))
             if self._held and next(iter(self._held))[0] != group[0]:
@@ -68,7 +69,7 @@ class Lines:
             before = self._tasks.pop(group, 0)
             self._tasks[group] = now = before + tasks
             if not before or len(str(now)) > len(str(before)) or _hints(first):
-                click.echo(in_a_line(first, tasks=now))
+                self._print(in_a_line(first, tasks=now))
         self._held = {}
         while len(self._tasks) > _MOST_REMEMBERED:
             del self._tasks[next(iter(self._tasks))]

@@ -7,13 +7,10 @@ from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from tocsin.cli.settings import Context
+from tocsin.app.app import App
 from tocsin.core.errors import TocsinError
-
-if TYPE_CHECKING:
-    from tocsin.store.database import Store
 
 __all__ = ["Retraining"]
 
@@ -32,8 +29,8 @@ class _Child(NamedTuple):
 class Retraining:
     """Every β days on the jobs that ended in the last α (RoWD, section 4.2), as the settings say."""
 
-    def __init__(self, context: Context, store: "Store") -> None:
-        self._context, self._store = context, store
+    def __init__(self, app: App) -> None:
+        self._app = app
         self._child: _Child | None = None
 
     def look(self, now: int | None = None) -> str | None:
@@ -41,7 +38,7 @@ class Retraining:
         if self._child:
             return self._ended() if self._child.line.poll() else None
         now = int(time.time()) if now is None else now
-        tried = self._context.folder.cache / "execution-training"  # one note for all processes
+        tried = self._app.home.cache / "execution-training"  # one note for all processes
         if tried.exists() and 0 <= now - tried.stat().st_mtime < AGAIN:
             return None
         sentence, begins = None, False
@@ -54,7 +51,7 @@ class Retraining:
         tried.touch()
         os.utime(tried, (now, now))
         if begins:
-            self._child = _start(self._context, now)
+            self._child = _start(self._app, now)
         return sentence
 
     @property
@@ -71,18 +68,18 @@ class Retraining:
             self._close()
 
     def _is_due(self, now: int) -> bool:
-        beta_days = self._context.settings.workload.beta_days
+        beta_days = self._app.settings.workload.beta_days
         if not beta_days:
             return False
         from tocsin.learn.train_execution import execution_is_due
 
-        return execution_is_due(self._context.registry(), now=now, beta_days=beta_days)
+        return execution_is_due(self._app.registry, now=now, beta_days=beta_days)
 
     def _has_labels(self, now: int) -> bool:
         from tocsin.store import screenings
 
-        since = now - self._context.settings.workload.alpha_days * DAY
-        return bool(screenings.said(self._store, since=since))
+        since = now - self._app.settings.workload.alpha_days * DAY
+        return bool(screenings.said(self._app.store, since=since))
 
     def _ended(self) -> str | None:
         assert self._child, "it was begun"
@@ -99,34 +96,34 @@ class Retraining:
             self._child = None
 
 
-def _start(context: Context, now: int) -> _Child:
+def _start(app: App, now: int) -> _Child:
     ours, theirs = get_context("spawn").Pipe(duplex=False)
-    given = Context(context.config_file, context.home, environ=dict(context.environ))
+    given = App(app.config_file, app.folder, dict(app.environ))
     process = get_context("spawn").Process(target=_train, args=(given, now, theirs), daemon=True)
     process.start()
     theirs.close()
     return _Child(process, ours)
 
 
-def _train(context: Context, now: int, line: "Connection[Any, Any]") -> None:
+def _train(app: App, now: int, line: "Connection[Any, Any]") -> None:
     """In the child: train, promote, and say so. That there is nothing to learn from yet is no trouble."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to answer
     os.nice(NICE)
     from tocsin.core.stages import Stage
     from tocsin.learn.train_execution import train_on_store
 
-    settings, registry = context.settings.workload, context.registry(write=True)
+    app.home.prepare()
     try:
-        with context.store() as store:
+        with app:
             kept = train_on_store(
-                store,
-                registry,
+                app.store,
+                app.registry,
                 now=now,
-                alpha_days=settings.alpha_days,
+                alpha_days=app.settings.workload.alpha_days,
                 why="retrained (workload.beta_days)",
             )
         names = ", ".join(kept.model.operations)
         line.send(f"learned anew what ended jobs were ({names}): workload {kept.version} is in service")
     except TocsinError as error:
-        overdue = registry.champion("workload", Stage.END) is not None
+        overdue = app.registry.champion("workload", Stage.END) is not None
         line.send(f"what ended jobs were could not be learned anew: {error}" if overdue else None)

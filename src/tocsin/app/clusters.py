@@ -1,4 +1,4 @@
-"""The clusters that settings name: how each is reached."""
+"""The clusters of the settings: how each is reached."""
 
 import getpass
 import os
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tocsin.cli.settings import Context
+from tocsin.app.app import App
 from tocsin.core.errors import ClusterError, SettingsError
 from tocsin.core.settings import ClusterSettings
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from tocsin.sources.rest import SlurmRest
     from tocsin.sources.slurm_cluster import SlurmCluster
 
-__all__ = ["accounting_source", "cluster_named", "live_cluster", "rest_client"]
+__all__ = ["accounting_source", "cluster_named", "host_cluster", "live_cluster", "rest_client"]
 
 FIRST_DAYS = 30
-OVERLAP = 3600  # accounting may come late: what ended in the last hour before is looked at again
+OVERLAP = 3600  # accounting may arrive late: the last hour before is read again
 
 
-def cluster_named(context: Context, name: str | None) -> tuple[str | None, ClusterSettings]:
-    """The cluster that -M names, or the only one in the settings, or this host's own Slurm."""
-    known = context.settings.cluster
+def cluster_named(app: App, name: str | None) -> tuple[str | None, ClusterSettings]:
+    """The named cluster, or the only one in the settings, or this host's own Slurm (without a name)."""
+    known = app.settings.cluster
     if name is not None:
         return name, known.get(name, ClusterSettings())
     if len(known) > 1:
@@ -43,45 +43,57 @@ def rest_client(cluster: ClusterSettings) -> "SlurmRest":
     return SlurmRest(cluster.rest_url, user=user, token=token, timeout=cluster.timeout)
 
 
-def live_cluster(context: Context, name: str | None) -> "SlurmCluster":
-    """The cluster that is named, or this host's own, reached as its settings say; its `rest` is to be closed."""
+@contextmanager
+def live_cluster(app: App, name: str | None, *, guess: bool = True) -> "Iterator[SlurmCluster]":
+    """The named cluster, or this host's own, reached as its settings say.
+
+    Where Slurm does not tell the cluster's name, it is called "cluster"; without `guess`, that is an error.
+    """
     from tocsin.sources.slurm_cluster import SlurmCluster
 
-    name, cluster = cluster_named(context, name)
+    name, cluster = cluster_named(app, name)
     if cluster.slurm_conf:
         os.environ["SLURM_CONF"] = cluster.slurm_conf  # Slurm's own commands read it
-    rest = rest_client(cluster) if cluster.rest_url else None
-    return SlurmCluster(name or host_cluster(cluster.timeout), rest=rest, timeout=cluster.timeout)
+    if name is None:
+        name = host_cluster(cluster.timeout) if guess else _cluster_name(cluster.timeout)
+        if name is None:
+            raise ClusterError("Slurm does not report the name of its cluster; give it with -M")
+    if not cluster.rest_url:
+        yield SlurmCluster(name, timeout=cluster.timeout)
+        return
+    with rest_client(cluster) as rest:
+        yield SlurmCluster(name, rest=rest, timeout=cluster.timeout)
 
 
 def host_cluster(timeout: float) -> str:
-    """What Slurm on this host calls its cluster; "cluster" where there is none to ask."""
+    """The name of this host's cluster; "cluster" where there is no Slurm to ask."""
+    try:
+        return _cluster_name(timeout) or "cluster"
+    except ClusterError:
+        return "cluster"
+
+
+def _cluster_name(timeout: float) -> str | None:
     from tocsin.sources.commands import run
     from tocsin.sources.slurm_machine import read_config
 
-    try:
-        config = read_config(run(["scontrol", "show", "config"], timeout=timeout).decode("utf-8", "replace"))
-    except ClusterError:
-        return "cluster"
-    return config.get("ClusterName", "cluster")
+    text = run(["scontrol", "show", "config"], timeout=timeout).decode("utf-8", "replace")
+    return read_config(text).get("ClusterName")
 
 
 @contextmanager
-def accounting_source(
-    context: Context, name: str | None, since: int | None, until: int
-) -> "Iterator[JobSource]":
+def accounting_source(app: App, name: str | None, since: int | None, until: int) -> "Iterator[JobSource]":
     """Accounting of [since, until); without `since`, from where the last import of this cluster ended."""
     from tocsin.sources.rest_accounting import RestAccounting
     from tocsin.sources.sacct import SacctLive
     from tocsin.store.importing import furthest_position
 
-    name, cluster = cluster_named(context, name)
+    name, cluster = cluster_named(app, name)
     if cluster.slurm_conf:
         os.environ["SLURM_CONF"] = cluster.slurm_conf  # Slurm's own commands read it
     if since is None:
         kind = f"rest:{cluster.rest_url}:{name}:" if cluster.rest_url else f"sacct-live:{name or ''}:"
-        with context.store() as store:
-            last = furthest_position(store, kind)
+        last = furthest_position(app.store, kind)
         since = last - OVERLAP if last else until - FIRST_DAYS * 86400
     if cluster.rest_url:
         with rest_client(cluster) as rest:

@@ -3,12 +3,40 @@
 from collections.abc import Iterator
 
 from tocsin.core.units import format_duration, format_memory
-from tocsin.core.verdict import SEEN_FROM, Screening, Verdict
+from tocsin.core.verdict import SEEN_FROM, Level, Screening, Verdict
 
-__all__ = ["in_words"]
+__all__ = ["check_headline", "explain_headline", "in_words"]
 
 AI = "ai"
 AI_DOMAIN = "machine learning"
+_BEFORE = {
+    Level.OK: "no problem found",
+    Level.WARNING: "check this before you submit it",
+    Level.CRITICAL: "this job will not work as requested",
+    Level.UNKNOWN: "no detector could check it",
+}
+_AFTERWARDS = {
+    Level.OK: "no problem found",
+    Level.WARNING: "there was reason for a warning",
+    Level.CRITICAL: "it could not work as requested",
+    Level.UNKNOWN: "no detector could check it",
+}
+
+
+def check_headline(verdict: Verdict) -> str:
+    """Of a script that is not submitted yet."""
+    return f"{'this job is not allowed to run here' if _is_rogue(verdict) else _BEFORE[verdict.level]}."
+
+
+def explain_headline(verdict: Verdict, outcome: str | None) -> str:
+    """Of a job of the past, and how it ended."""
+    problem = "it was not allowed to run" if _is_rogue(verdict) else _AFTERWARDS[verdict.level]
+    ended = f" Its outcome: {outcome.replace('_', ' ')}." if outcome else ""
+    return f"{verdict.job} as known at {verdict.stage}: {problem}.{ended}"
+
+
+def _is_rogue(verdict: Verdict) -> bool:
+    return verdict.rogue is not None and verdict.rogue.rogue
 
 
 def in_words(verdict: Verdict, headline: str) -> Iterator[str]:

@@ -1,15 +1,13 @@
 """Jobs for a command that learns from them: those of a log file, or those of the store."""
 
 import zlib
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from tocsin.cli import options
-from tocsin.cli.output import complain, count, progress, say
-from tocsin.cli.settings import Context
+from tocsin.app.app import App
+from tocsin.app.text import count, intake_notes
 from tocsin.core.errors import InputError, SourceError
 
 if TYPE_CHECKING:
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
     from tocsin.core.intake import JobSource
 
-__all__ = ["LogRequest", "log_options", "one_cluster", "read_jobs"]
+__all__ = ["LogRequest", "one_cluster", "read_jobs"]
 
 _HEAD = 1 << 16
 _SWF_COLUMNS = 18
@@ -25,47 +23,22 @@ _SWF_COLUMNS = 18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRequest:
-    """Which jobs, read how: those of a log file, or those of the store."""
+    """Which jobs, and how to read them: those of the log file `path`, or those of the store."""
 
     path: str | None = None
-    use_store: bool = False
     cluster: str | None = None
     tz: str | None = None
     mapping: str | None = None
-    columns: str | None = None
-
-    def or_store(self) -> "LogRequest":
-        """The store where no log is named."""
-        return replace(self, use_store=True) if self.path is None else self
+    columns: Sequence[str] = ()
 
 
-log_options = options.gathered(
-    LogRequest,
-    "log",
-    click.argument("path", required=False, metavar="[LOG]"),
-    click.option("--store", "use_store", is_flag=True, help="Read the store, not a log."),
-    options.cluster,
-    options.time_zone,
-    click.option("-m", "--mapping", metavar="NAME|FILE", help="Mapping of a table's columns."),
-    click.option(
-        "-o", "--format", "columns", metavar="COLUMNS", help="Columns of sacct's text without a header."
-    ),
-)
-"""`LOG` or `--store`, and how the log is to be read: the options of `tocsin import`."""
-
-
-def read_jobs(context: Context, log: LogRequest, *, quiet: bool = False) -> "pl.DataFrame":
-    """The jobs that the line names: of a log, or of the store."""
-    if log.use_store == (log.path is not None):
-        raise click.UsageError("name a LOG, or --store for the jobs in the store; one of them")
+def read_jobs(app: App, log: LogRequest) -> "pl.DataFrame":
+    """The jobs of a log, or of the store."""
     if log.path is not None:
-        return _read_log(context, log.path, log, quiet)
-    if log.mapping or log.tz or log.columns:
-        raise click.UsageError("-m, -o and --tz say how a LOG is read; the store needs none of them")
+        return _read_log(app, log.path, log)
     from tocsin.store.jobs import Filter, load
 
-    with context.store() as store:
-        jobs = load(store, Filter(clusters=[log.cluster] if log.cluster else []))
+    jobs = load(app.store, Filter(clusters=[log.cluster] if log.cluster else []))
     if jobs.is_empty():
         where = f' of cluster "{log.cluster}"' if log.cluster else ""
         raise InputError(f"the store has no jobs{where}; `tocsin import` reads some")
@@ -80,7 +53,7 @@ def one_cluster(jobs: "pl.DataFrame") -> str:
     return str(found[0])
 
 
-def _read_log(context: Context, path: str, log: LogRequest, quiet: bool) -> "pl.DataFrame":
+def _read_log(app: App, path: str, log: LogRequest) -> "pl.DataFrame":
     """The jobs of a log by the order of submission, each outcome known `history.lag` after the end, as an import has it.
 
     The format is told from the first bytes: SWF, text or JSON of sacct, a table. What comes through a pipe is sacct's
@@ -93,41 +66,39 @@ def _read_log(context: Context, path: str, log: LogRequest, quiet: bool) -> "pl.
     from tocsin.store.bulk import filled
     from tocsin.store.merge import NEEDED, merge
 
-    source = _source(context, path, log)
+    source = _source(app, path, log)
     read, frames = 0, [pl.DataFrame(schema=SCHEMA)]
-    with progress("reading", source.total, quiet=quiet) as advance:
-        for batch in source.batches():
-            frames.append(batch.jobs)
-            read += batch.read
-            advance(batch)
-    complain(source.notes, source.rejects)
+    for batch in source.batches():
+        frames.append(batch.jobs)
+        read += batch.read
+        app.progress("reading", batch.done, source.total or 1)
+    for line in intake_notes(source.notes, source.rejects):
+        app.notify(line)
     told = pl.concat(frames, rechunk=True)
     if told.is_empty():
         why = max(source.rejects.counts, key=source.rejects.counts.__getitem__, default="it is empty")
         raise SourceError(f"{path} has no job that can be read: {count(read, 'record')}, {why}")
     known = {*filled(told), *KEY, *NEEDED}  # most fields are empty in most logs, and cost as much
     told = told.select(name for name in SCHEMA if name in known)
-    jobs = conform(merge(told.clear(), told, context.settings.history.lag).new)
+    jobs = conform(merge(told.clear(), told, app.settings.history.lag).new)
     return jobs.sort("submit", "job_id", "task", nulls_last=False, maintain_order=True)
 
 
-def _source(context: Context, path: str, log: LogRequest) -> "JobSource":
+def _source(app: App, path: str, log: LogRequest) -> "JobSource":
     from tocsin.sources.lines import is_regular
     from tocsin.sources.sacct_output import sacct_output
     from tocsin.sources.swf import SwfFile
     from tocsin.sources.table import TableFile
 
-    if log.mapping and log.columns:
-        raise click.UsageError("-m is for tables, -o for sacct's text; name one of them")
-    zone = options.zone_of(context, log.cluster, log.tz)
+    zone = app.zone(log.cluster, log.tz)
     head = b"" if log.mapping or log.columns or not is_regular(path) else _head(path)
     first = next((line for line in head.splitlines() if line.strip()), b"")
     if first.startswith(b";") or _numbers(first) == _SWF_COLUMNS:
         return SwfFile(path, cluster=log.cluster)
     if log.mapping or (first and b"|" not in first and not first.lstrip().startswith(b"{")):
-        mapping = log.mapping or _fitting(path, first)
+        mapping = log.mapping or _fitting(app, path, first)
         return TableFile(path, mapping, cluster=log.cluster, zone=zone.key if log.tz else None)
-    columns = options.words(log.columns) or None
+    columns = list(log.columns) or None
     return sacct_output(path, columns=columns, cluster=log.cluster, zone=zone.key)
 
 
@@ -151,7 +122,7 @@ def _numbers(line: bytes) -> int:
     return len(words) if all(word.lstrip(b"-+").replace(b".", b"", 1).isdigit() for word in words) else 0
 
 
-def _fitting(path: str, first: bytes) -> str:
+def _fitting(app: App, path: str, first: bytes) -> str:
     """The shipped mapping whose id and submission a table has."""
     from tocsin.sources.csv_text import cells
     from tocsin.sources.mapping import read_mapping, shipped_mappings
@@ -166,7 +137,7 @@ def _fitting(path: str, first: bytes) -> str:
             any(column in there for rule in mapping.rules[field] for column in rule.column)
             for field in ("job_id", "submit")
         ):
-            say(f"note: read as a table with the mapping {name}; -m names another")
+            app.notify(f"note: read as a table with the mapping {name}; -m names another")
             return name
     raise SourceError(
         f"{path} is no SWF log, no text or JSON of sacct, and no table that {' or '.join(shipped_mappings())} fits; "

@@ -1,0 +1,104 @@
+"""The App: settings, home, store and models, each opened when first used."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+from zoneinfo import ZoneInfo
+
+from tocsin.app.settings import layers
+from tocsin.core.errors import InputError
+from tocsin.core.settings import Line, Settings, resolve
+
+if TYPE_CHECKING:
+    from tocsin.models.registry import Registry
+    from tocsin.store.database import Store
+    from tocsin.store.home import Home
+
+__all__ = ["App"]
+
+
+def _ignore(message: str) -> None:
+    """For an App that nobody listens to."""
+
+
+def _ignore_progress(label: str, done: int, of: int) -> None:
+    """Likewise."""
+
+
+@dataclass
+class App:
+    """What every face shares. Close it, or use it as a context manager: it may hold the store open."""
+
+    config_file: str | None = None
+    folder: str | None = None
+    """The home folder, where it is not the default one."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    notify: Callable[[str], None] = _ignore
+    """Receives messages for a person: notes, and what is wrong while work goes on."""
+    progress: Callable[[str, int, int], None] = _ignore_progress
+    """Receives what is being done, how much of it is done, and of how much."""
+
+    @cached_property
+    def resolved(self) -> tuple[Settings, list[Line]]:
+        return resolve(list(layers(self.environ, self.config_file)))
+
+    @property
+    def settings(self) -> Settings:
+        return self.resolved[0]
+
+    @cached_property
+    def home(self) -> "Home":
+        from tocsin.store.home import Home
+
+        return Home(Path(self.folder).absolute()) if self.folder else Home.default(self.environ)
+
+    @cached_property
+    def store(self) -> "Store":
+        from tocsin.store.database import open_store
+
+        secret = self.settings.store.password_file
+        password = None
+        if secret:
+            from tocsin.sources.secrets import read_secret
+
+            password = read_secret(Path(secret))
+        return open_store(self.settings.store.url or self.home.prepare().url, password=password)
+
+    @cached_property
+    def registry(self) -> "Registry":
+        """The models of the home folder, and those shipped with tocsin."""
+        from tocsin import workload
+        from tocsin.models.registry import Registry
+
+        return Registry(self.home.models, builtin=Path(workload.__file__).parent / "builtin")
+
+    def zone(self, cluster: str | None = None, name: str | None = None) -> ZoneInfo:
+        """The time zone of this name, else of the cluster's settings, else of this host."""
+        settings = self.settings.cluster.get(cluster or "")
+        name = name or (settings.timezone if settings else "")
+        try:
+            return ZoneInfo(name) if name else self._host_zone()
+        except (KeyError, ValueError, OSError):
+            raise InputError(f'"{name}" is no time zone; write one such as Europe/Rome or UTC') from None
+
+    def _host_zone(self) -> ZoneInfo:
+        """As TZ or the link /etc/localtime names it, with its history of summer times; else UTC."""
+        link = str(Path("/etc/localtime").resolve()).partition("/zoneinfo/")[2]
+        for name in (self.environ.get("TZ", "").lstrip(":"), link):
+            try:
+                return ZoneInfo(name)
+            except (KeyError, ValueError, OSError):
+                continue
+        return ZoneInfo("UTC")
+
+    def close(self) -> None:
+        if store := self.__dict__.pop("store", None):
+            store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,142 @@
+"""`check` and `explain`: the verdict on a script before it is submitted, and on one job afterwards."""
+
+import getpass
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tocsin.app.app import App
+from tocsin.app.clusters import host_cluster, live_cluster
+from tocsin.app.jobs import find_jobs
+from tocsin.app.judge import open_judge
+from tocsin.core.errors import ClusterError, NotFound
+from tocsin.core.settings import ClusterSettings
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tocsin.core.detector import Known
+    from tocsin.core.machine import Machine
+
+__all__ = ["CheckRequest", "Explained", "check", "explain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequest:
+    script: str
+    """A path; - is standard input."""
+    submit_options: tuple[str, ...] = ()
+    user: str | None = None
+    account: str | None = None
+    cluster: str | None = None
+    follow: bool = False
+    """Read the files that the script calls, too."""
+
+
+class Explained(NamedTuple):
+    verdict: Verdict
+    outcome: str | None
+    """How the job has ended since."""
+
+
+def check(app: App, request: CheckRequest) -> Verdict:
+    """The verdict on a script as if it were submitted now; nothing in it is run, and no case is opened."""
+    from tocsin.judge.rehearsal import as_taken, in_group, job_of
+    from tocsin.scripts.script import parse
+    from tocsin.scripts.text import read
+
+    options = request.submit_options
+    text = read(request.script)
+    script = parse(text).with_options(options, only_options=True) if options else parse(text)
+    path = None if request.script == "-" else request.script
+    name, machine = _machine(app, request.cluster)
+    job = job_of(
+        script,
+        cluster=name,
+        user=request.user or getpass.getuser(),
+        at=int(time.time()),
+        path=path,
+        options=options,
+        known={
+            "account": request.account,
+            "name": Path(path).name if path else "sbatch",
+            "work_dir": _working_folder(),
+        },
+    )
+    known, earlier = _known(app, job, machine, {str(job["script"][0]): text})
+    job = in_group(as_taken(job, machine, earlier))
+    judge = open_judge(app, known, follow=request.follow)
+    return judge.explain(job, Stage.SUBMIT, past=known, at=int(time.time()))
+
+
+def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
+    """The verdict on a job of the store from what was known at the stage, with all evidence."""
+    from tocsin.store.scriptfiles import read_script
+
+    jobs = find_jobs(app, job, cluster)
+    if jobs.height > 1:
+        raise NotFound(f"{jobs.height} jobs have the id {job}; name one by its key (tocsin job {job})")
+    _, machine = _machine(app, str(jobs["cluster"][0]))
+    digest, texts = jobs["script"][0], {}
+    if digest:
+        with suppress(NotFound):  # pruned, or never stored
+            texts[digest] = read_script(app.home.scripts, digest)
+    known, _ = _known(app, jobs, machine, texts)
+    verdict = open_judge(app, known).explain(jobs, stage, past=known, at=int(time.time()))
+    return Explained(verdict, jobs["outcome"][0])
+
+
+def _working_folder() -> str | None:
+    """Where sbatch would start the job by default."""
+    with suppress(OSError):  # the folder was removed
+        return os.getcwd()  # noqa: PTH109  # text is wanted
+    return None
+
+
+def _machine(app: App, cluster: str | None) -> tuple[str, "Machine | None"]:
+    """The name of the cluster and what it has, where it can be asked."""
+    if cluster == "demo":
+        from tocsin.demo.cluster import DemoCluster
+
+        return cluster, DemoCluster().machine()
+    unknown = cluster is not None and cluster not in app.settings.cluster
+    if cluster is not None and unknown and host_cluster(ClusterSettings().timeout) != cluster:
+        if not _has_jobs_of(app, cluster):
+            raise NotFound(
+                f"no cluster {cluster} in the settings, in the store or on this host; "
+                "name it in the settings ([cluster.NAME]), or leave -M out"
+            )
+        return cluster, None  # its jobs are known; this host's nodes are not its own
+    with live_cluster(app, cluster) as found:
+        try:
+            return found.name, found.machine()
+        except ClusterError:
+            return found.name, None  # the verdict says what is missing for it
+
+
+def _has_jobs_of(app: App, cluster: str) -> bool:
+    from tocsin.store.jobs import Filter, load
+
+    return load(app.store, Filter(clusters=[cluster], limit=1), ["cluster"]).height > 0
+
+
+def _known(
+    app: App, job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]
+) -> "tuple[Known, pl.DataFrame]":
+    """What is known of the cluster's jobs, and those jobs; without a failure model only this user's are needed."""
+    from tocsin.history.recipe import KEYS, OWN_KEYS
+    from tocsin.history.replay import READS, Replay
+    from tocsin.judge import rehearsal
+    from tocsin.store.jobs import Filter, load
+
+    user = job["user"][0]
+    whole = bool(app.registry.versions("failure"))
+    users = [] if whole or not user else [user]
+    fields = list(dict.fromkeys([*READS, *rehearsal.READS]))
+    jobs = load(app.store, Filter(clusters=[job["cluster"][0]], users=users, arrays=True), fields)
+    return Replay(jobs, machine=machine, scripts=texts.get, keys=tuple(KEYS if whole else OWN_KEYS)), jobs

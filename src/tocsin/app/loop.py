@@ -1,0 +1,108 @@
+"""The loop of `watch` and `screen`: models reloaded before each round; verdicts logged and printed after it."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.app.app import App
+from tocsin.app.judge import Reloading
+from tocsin.app.lines import Lines
+from tocsin.app.retraining import Retraining
+
+if TYPE_CHECKING:
+    from tocsin.core.ports import Clock
+    from tocsin.judge.verdict_log import VerdictLog
+    from tocsin.watch.loop import Rounds, Stop
+    from tocsin.watch.watcher import Round
+
+__all__ = ["Loop", "Output", "WallClock", "stop_on_signals"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Which verdicts are printed, and how."""
+
+    print_line: Callable[[str], None]
+    everything: bool = False
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """Rounds and what surrounds them."""
+
+    app: App
+    rounds: "Rounds"
+    reloading: Reloading
+    output: Output
+    finished: Callable[["Round"], None]
+    """Called after each round, when its verdicts are printed."""
+
+    def run(self, clock: "Clock", stop: "Stop", *, interval: float, once: bool, retrain: bool) -> None:
+        """Round after round until stopped; with `once`, until nothing is left to do and a retraining has ended."""
+        from tocsin.watch.loop import run
+
+        app, output = self.app, self.output
+        with ExitStack() as stack:
+            retraining = stack.enter_context(Retraining(app)) if retrain else None
+            log = stack.enter_context(log) if (log := _verdict_log(app)) else None
+            lines = Lines(app.store, output.print_line, everything=output.everything, as_json=output.as_json)
+            stack.callback(lines.end)
+
+            def after(done: "Round") -> None:
+                if log and (problem := log.write(done.verdicts)):
+                    complain(problem)
+                lines.add(done.verdicts)
+                if not done.behind:
+                    lines.end()
+                self.finished(done)
+                if retraining and not done.behind:
+                    self._report(retraining.look())
+
+            def complain(problem: str) -> None:
+                app.notify(f"tocsin: {problem}")
+
+            run(self, clock, stop, interval=interval, tell=after, say=complain, once=once)
+            while retraining and once and retraining.runs and not stop.wait(0.1):
+                self._report(retraining.look())
+
+    def step(self, now: int) -> "Round":
+        """One round, by the models that are in use now."""
+        if self.reloading.reload():
+            self.app.notify("other models were promoted; they are in use from now on")
+        return self.rounds.step(now)
+
+    def _report(self, message: str | None) -> None:
+        if message:
+            self.app.notify(message)
+
+
+@dataclass(frozen=True, slots=True)
+class WallClock:
+    def now(self) -> float:
+        return time.time()
+
+
+@contextmanager
+def stop_on_signals() -> "Iterator[Stop]":
+    """A Stop that SIGTERM and SIGINT set."""
+    from tocsin.watch.loop import Stop
+
+    with Stop() as stop, stop.on_signals(signal.SIGTERM, signal.SIGINT):
+        yield stop
+
+
+def _verdict_log(app: App) -> "VerdictLog | None":
+    """The log of verdicts, where the settings name one."""
+    settings = app.settings.workload
+    if not settings.log_file:
+        return None
+    from tocsin.judge.verdict_log import VerdictLog
+
+    return VerdictLog(
+        Path(settings.log_file), largest=settings.log_megabytes * 1024**2, files=settings.log_files
+    )

@@ -1,0 +1,159 @@
+"""`screen`: classify the store's new jobs by their scripts, and check them against the allow-list."""
+
+import fcntl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.app.app import App
+from tocsin.app.judge import Reloading, open_judge
+from tocsin.app.loop import Loop, Output, WallClock, stop_on_signals
+from tocsin.app.text import count
+from tocsin.core.errors import ModelError, NotFound
+from tocsin.core.ids import parse_key
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from tocsin.core.detector import Known
+    from tocsin.judge.judge import Judge
+    from tocsin.store.database import Store
+    from tocsin.watch.watcher import Round
+
+__all__ = ["screen"]
+
+CHUNK = 500
+_DETECTORS = ("workload",)
+
+
+def screen(app: App, output: Output, *, every: float | None = None) -> None:
+    """Screen what is new; with `every`, again after so many seconds until stopped by a signal."""
+    with _lock(app.home.prepare().cache) as alone:
+        if not alone:
+            app.notify("another `tocsin screen` is working on this store; this one exits")
+            return
+        known = _scripts_only(app)
+        judge = open_judge(app, known, _DETECTORS)
+        _require_model(judge)
+        screening = _Screening(app.store, judge, known)
+        done = rogue = 0
+
+        def summarize(last: "Round") -> None:
+            nonlocal done, rogue
+            done += last.queued
+            rogue += sum(bool(verdict.rogue and verdict.rogue.rogue) for verdict in last.verdicts)
+            if not last.behind:
+                if done or every is None:
+                    app.notify(f"{count(done, 'job')} screened, {rogue:,} rogue")
+                done = rogue = 0
+
+        loop = Loop(
+            app=app,
+            rounds=screening,
+            reloading=Reloading(app, judge, known, _DETECTORS),
+            output=output,
+            finished=summarize,
+        )
+        with stop_on_signals() as stop:
+            loop.run(WallClock(), stop, interval=every or 0, once=every is None, retrain=True)
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[bool]:
+    """Whether no other process is screening: two would report each job twice."""
+    with (folder / "screen.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def _require_model(judge: "Judge") -> None:
+    seat = judge.detectors.get("workload")
+    if seat is None or Stage.SUBMIT not in seat.models:
+        why = seat.missing.get(Stage.SUBMIT) if seat else "the detector is not installed"
+        raise ModelError(f"nothing can be screened: {why}; see: tocsin models list workload")
+
+
+def _scripts_only(app: App) -> "Known":
+    """Scripts and no history: what a job is does not depend on other jobs."""
+    import polars as pl
+
+    from tocsin.core.frames import SCHEMA
+    from tocsin.history.replay import Replay
+    from tocsin.store.scriptfiles import read_script
+
+    def script(digest: str) -> str | None:
+        with suppress(NotFound):
+            return read_script(app.home.scripts, digest)
+        return None
+
+    return Replay(pl.DataFrame(schema=SCHEMA), scripts=script)
+
+
+class _Screening:
+    """Takes the oldest jobs that were not screened, a chunk a round."""
+
+    def __init__(self, store: "Store", judge: "Judge", known: "Known") -> None:
+        self._store, self._judge, self._known = store, judge, known
+
+    def step(self, now: int) -> "Round":
+        import polars as pl
+
+        from tocsin.core.fields import KEY
+        from tocsin.core.frames import SCHEMA, key_text
+        from tocsin.store import screenings, watching
+        from tocsin.store.tables import NO_TASK
+        from tocsin.watch.watcher import Round
+
+        _require_model(self._judge)
+        keys = screenings.unscreened(self._store, CHUNK)
+        if not keys:
+            return Round(at=now, queued=0, cost=0)
+        frame = pl.DataFrame(keys, schema={name: SCHEMA[name] for name in KEY})
+        frame = frame.with_columns(pl.col("task").replace(NO_TASK, None))
+        jobs = watching.jobs_named(self._store, frame).sort("submit", "job_id", "task", nulls_last=False)
+        verdicts = self._judge.assess(jobs, Stage.SUBMIT, past=self._known, at=now)
+        # A script that could not be read is not tried again.
+        found = {verdict.job for verdict in verdicts if verdict.workload and verdict.workload.submission}
+        unread = jobs.with_columns(key_text()).filter(~pl.col("job").is_in(list(found)))
+        screenings.remember(
+            self._store,
+            [
+                screenings.Screened(job, cluster, user or "", submit, {})
+                for job, cluster, user, submit in unread.select(
+                    "job", "cluster", "user", "submit"
+                ).iter_rows()
+            ],
+        )
+        stored = _record(self._store, [verdict for verdict in verdicts if verdict.job in found])
+        return Round(at=now, queued=jobs.height, cost=0, verdicts=stored, behind=jobs.height == CHUNK)
+
+
+def _record(store: "Store", verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Store the verdicts, each numbered after those that its job has: it takes no watcher's place."""
+    from tocsin.store.verdicts import StoredVerdict, of_job, record
+
+    found = []
+    for verdict in verdicts:
+        before = [one.seq for one in of_job(store, parse_key(verdict.job)) if one.stage is Stage.SUBMIT]
+        found.append(replace(verdict, seq=max(before, default=0) + 1))
+    record(
+        store,
+        [
+            StoredVerdict(
+                job=parse_key(v.job),
+                stage=v.stage,
+                seq=v.seq,
+                at=v.at,
+                level=str(v.level),
+                document=v.to_json(),
+            )
+            for v in found
+        ],
+    )
+    return found

@@ -1,0 +1,57 @@
+"""Where settings come from: the system's file, the user's, one named on the command line, and the environment."""
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import SettingsError
+from tocsin.core.settings import Layer
+
+__all__ = ["SYSTEM_FILE", "layers"]
+
+SYSTEM_FILE = Path("/etc/tocsin/tocsin.toml")
+_PREFIX = "TOCSIN_"
+_NOT_SETTINGS = frozenset({"TOCSIN_HOME", "TOCSIN_DATA"})
+
+
+def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Layer]:
+    """From the weakest to the strongest."""
+    yield from _file(SYSTEM_FILE)
+    base = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME") or "/", ".config")  # noqa: PTH118  # text in, text out
+    yield from _file(Path(base) / "tocsin" / "tocsin.toml")
+    if config_file:
+        if not Path(config_file).is_file():
+            raise SettingsError(f'there is no settings file "{config_file}"')
+        yield from _file(Path(config_file))
+    yield from _environment(environ)
+
+
+def _file(path: Path) -> Iterator[Layer]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"the settings file {path} cannot be read: {error}") from error
+    try:
+        yield Layer(str(path), tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"the settings file {path} is not TOML: {error}") from error
+
+
+def _environment(environ: Mapping[str, str]) -> Iterator[Layer]:
+    """`TOCSIN_STORE__URL=…` is store.url, `TOCSIN_CLUSTER__lab__TIMEOUT=9` is cluster.lab.timeout."""
+    for variable, text in environ.items():
+        if not variable.startswith(_PREFIX) or variable in _NOT_SETTINGS:
+            continue
+        parts = variable[len(_PREFIX) :].split("__")
+        if len(parts) < 2:
+            continue
+        # A cluster's name keeps its case; sections and keys are lower case.
+        path = [parts[0].lower(), *parts[1:-1], parts[-1].lower()]
+        values: Any = text
+        for part in reversed(path):
+            values = {part: values}
+        yield Layer(f"${variable}", values)

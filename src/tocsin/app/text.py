@@ -1,0 +1,44 @@
+"""Small pieces of text for people: counts, clock times, and text from jobs made safe to print."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, tzinfo
+
+from tocsin.core.intake import Rejects
+
+__all__ = ["clock", "count", "intake_notes", "plain"]
+
+_CONTROL = dict.fromkeys([*range(32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
+
+
+def plain(text: str) -> str:
+    """Text from a job without control characters: an escape sequence in a name must not reach the terminal.
+
+    >>> plain("a\\x1b[2Jb")
+    'a�[2Jb'
+    """
+    return text if text.isprintable() else text.translate(_CONTROL)
+
+
+def count(number: int, noun: str) -> str:
+    """
+    >>> count(1, "job"), count(243306, "job")
+    ('1 job', '243,306 jobs')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def clock(at: int | None, zone: tzinfo) -> str:
+    """An instant as sacct prints it; empty where there is none."""
+    return "" if at is None else datetime.fromtimestamp(at, zone).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def intake_notes(notes: Sequence[str], rejects: Rejects, name: str = "") -> Iterator[str]:
+    """A line for each note and for each reason of rejection; `name` tells several sources apart."""
+    for note in notes:
+        yield f"note: {name}{note}"
+    for reason, bad in rejects.counts.items():
+        lines = rejects.lines.get(reason, [])
+        shown = f"first at {', '.join(map(str, lines))}" if lines else ""
+        if lines and reason in rejects.examples:
+            shown += f"; line {lines[0]}: {rejects.examples[reason]}"
+        yield f"rejected: {name}{count(bad, 'record')}: {reason}" + (f" ({shown})" if shown else "")

@@ -1,0 +1,138 @@
+"""`watch`: follow a live cluster, or the demo's, and give verdicts as its jobs change."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tocsin.app.app import App
+from tocsin.app.clusters import live_cluster
+from tocsin.app.judge import Reloading, open_judge
+from tocsin.app.loop import Loop, Output, WallClock, stop_on_signals
+from tocsin.core.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tocsin.core.ports import Clock, Cluster
+    from tocsin.demo.cluster import DemoCluster
+    from tocsin.history.ledger import Ledger
+    from tocsin.store.database import Store
+
+__all__ = ["WatchRequest", "watch"]
+
+SAVE_EVERY = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    cluster: str | None = None
+    demo: bool = False
+    speed: float = 60.0
+    """Of the demo: simulated seconds per real second."""
+    once: bool = False
+    """Catch up, then end."""
+
+
+def watch(app: App, request: WatchRequest, output: Output) -> None:
+    """Follow the cluster until stopped by a signal."""
+    from tocsin.watch.scripts import Scripts
+    from tocsin.watch.watcher import Watcher
+
+    demo, once = request.demo, request.once
+    if demo and request.cluster not in (None, "demo"):
+        raise InputError(f'the demo cluster is named "demo", not "{request.cluster}"; leave out -M or --demo')
+    settings = app.settings.watch
+    folder = app.home.prepare().scripts
+    with ExitStack() as stack:
+        stop = stack.enter_context(stop_on_signals())
+        followed, clock = stack.enter_context(
+            _demo(app.store, request.speed) if demo else _live(app, request.cluster)
+        )
+        ledger, keep = stack.enter_context(_ledger(app, followed.name))
+        scripts = Scripts(followed, folder) if settings.scripts or demo else None
+        judge = open_judge(app, ledger)
+        loop = Loop(
+            app=app,
+            rounds=Watcher(followed, app.store, judge, ledger, scripts=scripts),
+            reloading=Reloading(app, judge, ledger),
+            output=output,
+            finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
+        )
+        app.notify(f"watching {followed.name}; no job is held or changed")
+        interval = max(settings.interval, 1) / (request.speed if demo else 1)
+        # simulated jobs, and those of a single pass, are nothing to learn from
+        loop.run(clock, stop, interval=interval, once=once, retrain=not demo and not once)
+
+
+@dataclass(frozen=True, slots=True)
+class _DemoClock:
+    """The demo's clock, driven by the real one."""
+
+    cluster: "DemoCluster"
+    speed: float
+    begun: float
+    at: float
+
+    def now(self) -> float:
+        self.cluster.clock.advance_to(self.at + (time.monotonic() - self.begun) * self.speed)
+        return self.cluster.clock.now()
+
+
+@contextmanager
+def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock]]":
+    """The demo cluster at the instant up to which the store knows it."""
+    from tocsin.demo.cluster import START, DemoCluster
+    from tocsin.store.importing import furthest_position
+    from tocsin.store.jobs import Filter, load
+
+    cluster = DemoCluster()
+    last = load(store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
+    at = max(START + 8 * 3600, furthest_position(store, f"watch:{cluster.name}") or 0, *last)
+    cluster.clock.advance_to(at)
+    yield cluster, _DemoClock(cluster, speed, time.monotonic(), at)
+
+
+@contextmanager
+def _live(app: App, name: str | None) -> "Iterator[tuple[Cluster, Clock]]":
+    """The cluster to follow. Its name is part of every job's key, so it is never guessed."""
+    with live_cluster(app, name, guess=False) as cluster:
+        yield cluster, WallClock()
+
+
+@contextmanager
+def _ledger(app: App, cluster: str) -> "Iterator[tuple[Ledger, Callable[[], None]]]":
+    """The cluster's history from the cache or the store; saved to the cache every hour and at the end."""
+    from tocsin.history.snapshot import open_ledger, save_ledger
+    from tocsin.store import watching
+
+    folder = app.home.cache / "history" / cluster
+    folder.mkdir(parents=True, exist_ok=True)
+    saved = time.monotonic()
+
+    def fingerprint(until: int) -> str:
+        return watching.fingerprint(app.store, cluster, until)
+
+    def keep() -> None:
+        nonlocal saved
+        if time.monotonic() - saved >= SAVE_EVERY:
+            save_ledger(folder, ledger, fingerprint)
+            saved = time.monotonic()
+
+    ledger = open_ledger(folder, lambda since: _past_jobs(app.store, cluster, since), fingerprint)
+    try:
+        yield ledger, keep
+    finally:
+        with suppress(StoreError, OSError):  # it is a cache: the next start rebuilds it
+            save_ledger(folder, ledger, fingerprint)
+
+
+def _past_jobs(store: "Store", cluster: str, since: int) -> "pl.DataFrame":
+    """Jobs alive at this instant or later, without pending arrays: their tasks count as they start."""
+    import polars as pl
+
+    from tocsin.store.jobs import Filter, load
+
+    jobs = load(store, Filter(clusters=[cluster], since=since or None))
+    return jobs.filter(pl.col("array").is_null() | pl.col("outcome").is_not_null())
