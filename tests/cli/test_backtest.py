@@ -159,7 +159,7 @@ def test_a_log_too_small_is_a_sentence(tocsin: Tocsin, tmp_path: Path, content: 
         (["--stage", "end"], 2, "'end' is not one of 'submit', 'start', 'early'"),
         (["--target", "luck"], 2, "'luck' is not one of"),
         (["--predictions", "/nowhere/out.jsonl"], 1, "/nowhere/out.jsonl cannot be written"),
-        (["--store"], 2, "name a LOG, or --store"),
+        (["--store"], 2, "LOG, or --store"),
     ],
 )
 def test_nonsense_is_refused_with_a_sentence(

@@ -124,11 +124,11 @@ class TestCommand:
     @staticmethod
     def run(home: Home, *arguments: str) -> tuple[int, str]:
         from click.testing import CliRunner
-        from tocsin.cli.settings import Context
 
-        done = CliRunner().invoke(
-            command, list(arguments), obj=Context(home=str(home.root), environ={"TZ": "UTC"})
-        )
+        from tocsin.app.app import App
+
+        with App(folder=str(home.root), environ={"TZ": "UTC"}) as app:
+            done = CliRunner().invoke(command, list(arguments), obj=app)
         if done.exception and not isinstance(done.exception, SystemExit):
             raise done.exception
         return done.exit_code, done.output

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.cli import settings
+from tocsin.app import settings
 from tocsin.cli.main import run
 
 

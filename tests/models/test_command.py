@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tocsin.cli.settings import Context
 
 from tests.models.examples import card, write
+from tocsin.app.app import App
 from tocsin.cli.models import models
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
@@ -21,8 +21,8 @@ def registry(tmp_path: Path) -> Registry:
 
 
 def tocsin(registry: Registry, *arguments: str) -> Result:
-    context = Context(home=str(registry.folder.parent))
-    done = CliRunner().invoke(models, arguments, obj=context)
+    app = App(folder=str(registry.folder.parent))
+    done = CliRunner().invoke(models, arguments, obj=app)
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done

@@ -9,8 +9,8 @@ from tests.kits.command_line import Tocsin
 from tests.kits.job_frames import SUBMIT, frame
 from tests.kits.mining_jobs import NOW, mining_jobs
 from tests.kits.scripts import labelled_scripts
-from tocsin.cli.judging import seated_judge
-from tocsin.cli.settings import Context
+from tocsin.app.app import App
+from tocsin.app.judge import open_judge
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.history.replay import Replay
@@ -63,15 +63,14 @@ def test_at_its_end_a_script_is_told_by_the_champion_that_told_it_at_submission(
 ) -> None:
     data = labelled_scripts(tmp_path / "data")
     assert tocsin("train", "workload", "--operation", "cyber", "--data", data).code == 0
-    context = Context(home=str(tmp_path / "home"), environ={"HOME": str(tmp_path)})
     jobs, mining = mining_jobs(200)
     fitted = train_execution(jobs, {"cryptomining": mining}, now=NOW, rehearse=False)
-    registry = context.registry(write=True)
-    registry.promote("workload", registry.add("workload", fitted.save, fitted.card(created=NOW)))
     job = jobs.head(1).with_columns(script=pl.lit("film"), submit=pl.lit(SUBMIT))
     past = Replay(job, scripts={"film": FILM}.get)
-    with context.store() as store:
-        judge = seated_judge(context, store, past)
+    with App(folder=str(tmp_path / "home"), environ={"HOME": str(tmp_path)}) as app:
+        version = app.registry.add("workload", fitted.save, fitted.card(created=NOW))
+        app.registry.promote("workload", version)
+        judge = open_judge(app, past)
         told = [judge.explain(job, stage, past=past, at=NOW) for stage in (Stage.SUBMIT, Stage.END)]
     first, last = (verdict.workload for verdict in told)
     assert first is not None

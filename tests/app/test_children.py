@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tocsin.cli.children import shared_out
 
 from tests.kits.command_line import Tocsin
-from tocsin.cli import children, classify
+from tocsin.app import children
+from tocsin.app.children import shared_out
+from tocsin.cli import classify
 from tocsin.core.errors import InputError, TocsinError
 
 
@@ -92,7 +93,7 @@ def test_an_interrupt_ends_all_without_a_traceback(tmp_path: Path, how: signal.S
     pipe, script = tmp_path / "pipe", tmp_path / "job.sh"
     os.mkfifo(pipe)
     script.write_text("srun ./a.out\n")
-    small = "import sys; from tocsin.cli import classify, children, main; "
+    small = "import sys; from tocsin.app import children; from tocsin.cli import classify, main; "
     small += (
         "classify.WORTH_CHILDREN = classify.CHUNK = 2; children.cores = lambda: 2; main.run(sys.argv[1:])"
     )

@@ -13,7 +13,7 @@ import pytest
 from tests.kits.command_line import Tocsin
 from tests.kits.job_frames import SUBMIT, frame
 from tests.kits.sign_screener import by_signs
-from tocsin.cli.telling import in_words
+from tocsin.app.words import in_words
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Screening, Verdict, Workload
 from tocsin.store.database import open_store
@@ -59,7 +59,7 @@ def test_a_screening_that_was_cut_off_before_its_verdict_is_made_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tocsin.cli.screen._stored", killed)
+        patch.setattr("tocsin.app.screen._record", killed)
         assert tocsin("screen").code != 0
     said = tocsin("screen")
     assert said.out.startswith("CRITICAL: this is cryptomining")
@@ -72,7 +72,7 @@ def test_two_do_not_screen_at_once(tocsin: Tocsin, home: Home) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         said = tocsin("screen")
     assert (said.code, said.out) == (0, "")
-    assert "another `tocsin screen` is at work" in said.err
+    assert "another `tocsin screen`" in said.err
     assert tocsin("screen").err == "3 jobs screened, 1 rogue\n"
 
 
@@ -126,7 +126,7 @@ def test_check_says_what_it_is_and_that_it_may_not(tocsin: Tocsin, tmp_path: Pat
     script.write_text(MINER)
     said = tocsin("check", script, "-M", "demo", "-u", "ada")
     assert said.code == 2
-    assert said.out.startswith(f"CRITICAL: {script}: it may not run here.\n")
+    assert said.out.startswith(f"CRITICAL: {script}: this job is not allowed to run here.\n")
     assert "by its script: cryptomining (99%); language bash" in said.out
     assert "rogue: cryptomining is never allowed" in said.out
     assert json.loads(tocsin("check", script, "-M", "demo", "--json").out)["rogue"]["rogue"] is True
@@ -167,7 +167,7 @@ def test_explain_tells_the_rule_of_the_verdict_and_that_todays_differs(tocsin: T
     tocsin("screen")
     assert tocsin("allow", "default", "cryptomining", "allowed").code == 0
     said = tocsin("explain", "1").out
-    assert "it might not run what it is" in said.splitlines()[0]
+    assert "it was not allowed to run" in said.splitlines()[0]
     assert said.startswith("CRITICAL")
     assert "rogue: cryptomining is never allowed" in said
     assert "judged today: cryptomining is allowed for everybody" in said

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from tests.kits.command_line import Tocsin
-from tocsin.cli.logs import LogRequest, read_jobs
-from tocsin.cli.settings import Context
+from tocsin.app.app import App
+from tocsin.app.logs import LogRequest, read_jobs
+from tocsin.cli.output import say
 from tocsin.core.errors import SourceError
 
 SACCT = """JobID|Cluster|User|Partition|Submit|Start|End|Elapsed|State|ReqCPUS|NNodes
@@ -20,43 +21,43 @@ SWF = "; UnixStartTime: 1000000000\n1 0 5 60 4 -1 -1 4 600 -1 1 7 7 3 1 -1 -1 -1
 
 
 @pytest.fixture
-def context(tmp_path: Path, tocsin: Tocsin) -> Context:  # `tocsin` keeps this machine's settings out
-    return Context(environ={"HOME": str(tmp_path), "TZ": "UTC"})
+def app(tmp_path: Path, tocsin: Tocsin) -> App:  # `tocsin` keeps this machine's settings out
+    return App(environ={"HOME": str(tmp_path), "TZ": "UTC"}, notify=say)
 
 
-def read(context: Context, path: Path, **how: Any) -> pl.DataFrame:
-    return read_jobs(context, LogRequest(path=str(path), **how))
+def read(app: App, path: Path, **how: Any) -> pl.DataFrame:
+    return read_jobs(app, LogRequest(path=str(path), **how))
 
 
-def test_a_log_is_known_by_its_content_not_by_its_name(tmp_path: Path, context: Context) -> None:
+def test_a_log_is_known_by_its_content_not_by_its_name(tmp_path: Path, app: App) -> None:
     (tmp_path / "a").write_text(SACCT)
-    jobs = read(context, tmp_path / "a")
+    jobs = read(app, tmp_path / "a")
     assert jobs["job_id"].to_list() == [8, 7]  # by submission
     assert jobs["known_at"].to_list() == (jobs["end"] + 60).to_list()
     header, rows = SACCT.partition("\n")[::2]
     (tmp_path / "b").write_bytes(gzip.compress(rows.encode()))
-    assert read(context, tmp_path / "b", columns=header.replace("|", ",")).equals(jobs)
+    assert read(app, tmp_path / "b", columns=header.split("|")).equals(jobs)
     (tmp_path / "c").write_text(SWF)
-    assert read(context, tmp_path / "c", cluster="old")["cluster"].to_list() == ["old"]
+    assert read(app, tmp_path / "c", cluster="old")["cluster"].to_list() == ["old"]
     table = pl.DataFrame({"id_job": [1, 2], "time_submit": [10**9, 10**9 + 5], "state": [3, 5]})
     table.write_parquet(tmp_path / "d")
     table.write_csv(tmp_path / "e")
     for name in ("d", "e"):
-        assert read(context, tmp_path / name, cluster="t")["outcome"].to_list() == ["completed", "failed"]
+        assert read(app, tmp_path / name, cluster="t")["outcome"].to_list() == ["completed", "failed"]
 
 
-def test_a_time_zone_shifts_the_times_of_sacct(tmp_path: Path, context: Context) -> None:
+def test_a_time_zone_shifts_the_times_of_sacct(tmp_path: Path, app: App) -> None:
     (tmp_path / "a").write_text(SACCT)
-    utc, rome = (read(context, tmp_path / "a", tz=zone) for zone in (None, "Europe/Rome"))
+    utc, rome = (read(app, tmp_path / "a", tz=zone) for zone in (None, "Europe/Rome"))
     assert (utc["submit"] - rome["submit"]).to_list() == [3600, 3600]
 
 
 def test_a_bad_record_is_said_as_an_import_says_it(
-    tmp_path: Path, context: Context, tocsin: Tocsin, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, app: App, tocsin: Tocsin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "a"
     log.write_text(SACCT + "9|lab|bob|long|yesterday|None|None|00:01:00|FAILED|4|1\n")
-    assert read(context, log)["job_id"].to_list() == [8, 7]
+    assert read(app, log)["job_id"].to_list() == [8, 7]
     told = capsys.readouterr().err
     assert "rejected: 1 record: " in told
     assert "first at 4; line 4: " in told
@@ -67,7 +68,7 @@ def test_a_bad_record_is_said_as_an_import_says_it(
 @pytest.mark.parametrize(
     "content", [b"", b"; only a comment\n", b"\x1f\x8bbroken", b"PAR1nothing", b"\x00" * 50]
 )
-def test_nonsense_is_refused_with_a_sentence(tmp_path: Path, context: Context, content: bytes) -> None:
+def test_nonsense_is_refused_with_a_sentence(tmp_path: Path, app: App, content: bytes) -> None:
     (tmp_path / "bad").write_bytes(content)
     with pytest.raises(SourceError, match="bad"):
-        read(context, tmp_path / "bad")
+        read(app, tmp_path / "bad")

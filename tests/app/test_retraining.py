@@ -10,8 +10,8 @@ import pytest
 from tests.kits.command_line import Tocsin
 from tests.kits.job_frames import frame
 from tests.kits.sign_screener import by_signs
-from tocsin.cli.retraining import Retraining
-from tocsin.cli.settings import Context
+from tocsin.app.app import App
+from tocsin.app.retraining import Retraining
 from tocsin.core.stages import Stage
 from tocsin.models.registry import Registry
 from tocsin.store.database import open_store
@@ -91,8 +91,7 @@ def test_screen_learns_anew_when_a_day_is_over(tocsin: Tocsin, home: Home, tmp_p
         300,
         "retrained (workload.beta_days)",
     )
-    context = Context(home=str(home.root), environ={"HOME": str(tmp_path)})
-    with open_store(home.url) as store, Retraining(context, store) as retraining:
+    with App(folder=str(home.root), environ={"HOME": str(tmp_path)}) as app, Retraining(app) as retraining:
         later = card.created + DAY
         assert outcome(retraining, later - 1) is None
         sentence = "learned anew what ended jobs were (cryptomining): workload 2 is in service"
@@ -110,8 +109,7 @@ def test_one_that_cannot_learn_says_so_and_is_not_tried_every_minute(
     with open_store(home.url) as store:
         upsert(store, frame(*({"job_id": 1000 + n, **plain, **times} for n in range(20))))
     tocsin("screen")
-    context = Context(home=str(home.root), environ={"HOME": str(tmp_path)})
-    with open_store(home.url) as store, Retraining(context, store) as retraining:
+    with App(folder=str(home.root), environ={"HOME": str(tmp_path)}) as app, Retraining(app) as retraining:
         later = now - 1000 + 5 * DAY  # all miners ended before these five days
         sentence = outcome(retraining, later)
         assert sentence is not None
