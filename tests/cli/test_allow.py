@@ -32,7 +32,7 @@ def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
     assert (permission["account"], permission["reason"], permission["origin"]) == (
         "sec",
         "audit",
-        "permission 1",
+        "entry 1",
     )
     assert permission["granted_by"]
     assert "account sec" in tocsin("allow").out
@@ -40,7 +40,7 @@ def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
     assert json.loads(tocsin("allow", "list", "--json").out)["allow"] == []
     assert len(json.loads(tocsin("allow", "list", "--all", "--json").out)["allow"]) == 1
     again = tocsin("allow", "remove", "1")
-    assert (again.code, "taken back already" in again.err) == (1, True)
+    assert (again.code, "already revoked" in again.err) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_what_may_run_is_no_rogue_and_says_by_which_rule(store: Store) -> None:
     assert verdict.rogue is not None
     assert not verdict.rogue.rogue
     assert verdict.rogue.rule == (
-        "cyber is for listed ones only, and account chem is listed (permission 1: audit, granted by ada); "
+        "cyber is for listed ones only, and account chem is listed (entry 1: audit, granted by ada); "
         "ai is allowed for everybody"
     )
     assert list_cases(store, None) == []
@@ -323,7 +323,7 @@ def test_an_explanation_tells_the_rule_of_its_time_and_what_is_said_today(store:
     assert (today.level, today.kind) == (Level.OK, "today")
     assert today.text == (
         "judged so at 2026-01-05T12:00:00Z; judged today: cyber is for listed ones only, and user ann is listed "
-        "(permission 1: audit)"
+        "(entry 1: audit)"
     )
     jsonschema.validate(now.to_json(), verdict_schema())
 

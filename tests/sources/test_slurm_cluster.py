@@ -113,7 +113,7 @@ def test_no_name_can_break_a_record(name: str, folder: str) -> None:
 
 def test_an_empty_queue_is_empty_and_other_output_is_refused() -> None:
     assert read_queue(b"", "|", "#", cluster="lab").height == 0
-    with pytest.raises(ClusterError, match="something else"):
+    with pytest.raises(ClusterError, match="unexpected output of squeue"):
         read_queue(b"17|PENDING#\n", "|", "#", cluster="lab")
 
 
@@ -184,7 +184,7 @@ def test_a_job_that_was_requeued_or_is_gone_is_not_touched() -> None:
 
 
 def test_an_order_that_slurm_does_not_follow_is_an_error() -> None:
-    with pytest.raises(ClusterError, match="did not follow it"):
+    with pytest.raises(ClusterError, match="did not do it"):
         SlurmCluster("lab", run=Commands(obeys=False)).hold(KEY, "x")
 
 

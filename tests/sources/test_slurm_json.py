@@ -242,7 +242,7 @@ def test_errors_are_sentences_with_their_number_and_nothing_found_is_none() -> N
     refused = error_in(
         [{"description": "job update failed", "error_number": 2084, "error": "Job has already finished"}]
     )
-    assert str(refused) == "Slurm says: job update failed: Job has already finished (error 2084)"
+    assert str(refused) == "Slurm reports: job update failed: Job has already finished (error 2084)"
     assert error_in([{"error": "Nothing found with query", "error_number": 9003}]) is None
     assert error_in([]) is error_in(None) is None
     assert isinstance(error_in([{"error": "Unspecified error", "errno": -1}]), ClusterError)
@@ -337,7 +337,7 @@ def test_a_named_cluster_is_the_only_one_that_is_read_and_an_ended_job_stays_end
     assert (jobs.height, jobs["outcome"].null_count()) == (1, 0)
     other = SacctJsonFile(file, cluster="gamma")
     assert sum(batch.jobs.height for batch in other.batches()) == 0
-    assert other.rejects.counts == {'of another cluster than "gamma"': 2}
+    assert other.rejects.counts == {'not of cluster "gamma"': 2}
 
 
 def test_errors_in_a_file_are_told_after_its_jobs(tmp_path: Path) -> None:
@@ -418,8 +418,8 @@ def test_hostile_streams_end_in_words_and_not_in_memory() -> None:
     for data, words in (
         (b'{"jobs": [' + b"[" * 200_000, "nested too deeply"),
         (b'{"jobs": ["' + b"x" * 5000, "more than 1000 characters"),
-        (b'{"jobs" 1}', "no JSON"),
-        (b'{"jobs": [1 2]}', "no JSON"),
+        (b'{"jobs" 1}', "invalid JSON"),
+        (b'{"jobs": [1 2]}', "invalid JSON"),
     ):
         stream = JsonObject(
             [data[at : at + 64] for at in range(0, len(data), 64)], max_record=1000 if b"x" in data else 10**7

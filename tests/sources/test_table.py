@@ -272,11 +272,11 @@ def test_bad_rows_are_counted_by_reason_with_their_lines_and_good_ones_kept(tmp_
             ('unit = "minutes"', 'unit = "fortnights"'),
             'fields.time_limit.unit "fortnights" is unknown; known are seconds',
         ),
-        (('user = "who"', 'usr = "who"'), "fields.usr is no field"),
+        (('user = "who"', 'usr = "who"'), "fields.usr is not a field"),
         (('user = "who"', "user = 7"), "fields.user must be a column"),
         (('user = "who"', 'user = { colum = "who" }'), "fields.user.colum is unknown"),
         (('user = "who"', "user = {}"), "fields.user needs either a column or a value"),
-        (('user = "who"', 'outcome = "who"'), "fields.outcome is no field that a table can give"),
+        (('user = "who"', 'outcome = "who"'), "fields.outcome is not a field that a table can set"),
         (('job_id = { column = "id" }', ""), "fields.job_id is missing"),
         (("unlimited = 999", 'unlimited = "x"'), "fields.time_limit.unlimited must be a number"),
         (('zone = "Europe/Zurich"', 'zone = "Mars"'), "is no time zone"),
@@ -292,7 +292,7 @@ def test_a_broken_mapping_is_refused_with_key_and_reason(
 
 
 def test_a_mapping_that_does_not_fit_the_table_is_said(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r'has no column "id".*mapping.toml takes for job_id; it has: a, b'):
+    with pytest.raises(SourceError, match=r'has no column "id".*mapping.toml uses for job_id; it has: a, b'):
         read(write(tmp_path, "a,b\n1,2\n"), mapping_in(tmp_path))
     constant = MAPPING.replace('{ value = "main" }', '"who"').replace(
         'user = "who"', 'uid = { value = "ann" }'
@@ -314,7 +314,7 @@ def test_a_damaged_parquet_file_is_said(tmp_path: Path) -> None:
     fugaku().write_parquet(good)
     whole = good.getvalue()
     for broken in (whole[:200], whole[:-20], b"PAR1"):
-        with pytest.raises(SourceError, match="is no Parquet file that can be read"):
+        with pytest.raises(SourceError, match="is not a readable Parquet file"):
             read(write(tmp_path, broken, "jobs.parquet"), "f-data")
 
 

@@ -24,22 +24,22 @@ def grant(**more: object) -> AllowEntry:
     return AllowEntry(**{**plain, **more})  # type: ignore[arg-type]  # as each test says
 
 
-def test_a_permission_is_kept_with_who_gave_it(store: Store) -> None:
+def test_an_entry_is_stored_with_who_granted_it(store: Store) -> None:
     number = add(store, grant(since=10, until=20), at=5)
-    assert entries(store) == [grant(since=10, until=20, origin=f"permission {number}")]
+    assert entries(store) == [grant(since=10, until=20, origin=f"entry {number}")]
     [entry] = audit.read(store)
     assert (entry.who, entry.what, entry.detail["name"]) == ("ada", "allow added", "sec")
 
 
-def test_a_permission_that_was_taken_back_counts_up_to_then(store: Store) -> None:
+def test_a_revoked_entry_applies_until_its_revocation(store: Store) -> None:
     number = add(store, grant(), at=5)
     remove(store, number, at=100, who="bob")
     [left] = entries(store)
     assert (left.counts(99), left.counts(100)) == (True, False)
     assert [entry.who for entry in audit.read(store)] == ["bob", "ada"]
-    with pytest.raises(NotFound, match="taken back already"):
+    with pytest.raises(NotFound, match="already revoked"):
         remove(store, number, at=101, who="bob")
-    with pytest.raises(NotFound, match=r"not in the store; .*tocsin allow list"):
+    with pytest.raises(NotFound, match=r"does not exist; .*tocsin allow list"):
         remove(store, 99, at=101, who="bob")
 
 

@@ -67,7 +67,7 @@ def test_processes_that_open_a_new_store_at_once_all_succeed(url: str) -> None:
 def test_a_newer_store_is_left_alone(url: str) -> None:
     with open_store(url) as store, store.writing() as connection:
         connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
-    with pytest.raises(StoreError, match=r"form 9999, newer .* upgrade tocsin"):
+    with pytest.raises(StoreError, match=r"schema 9999, newer .* upgrade tocsin"):
         open_store(url)
 
 

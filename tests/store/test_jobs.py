@@ -97,12 +97,12 @@ def test_order_and_limit(store: Store) -> None:
     assert ids(store, Filter(order="-submit", limit=2)) == [3, 2]
     assert ids(store, Filter(order="elapsed")) == [3, 0, 2, 1]
     assert ids(store, Filter(order="-elapsed", limit=1)) == [2]
-    with pytest.raises(InputError, match='"nonsense" is no field'):
+    with pytest.raises(InputError, match='"nonsense" is not a job field'):
         load(store, Filter(order="nonsense"))
 
 
 def test_unknown_columns_are_refused(store: Store) -> None:
-    with pytest.raises(InputError, match='"passwort" is no field'):
+    with pytest.raises(InputError, match='"passwort" is not a job field'):
         load(store, columns=["passwort"])
 
 

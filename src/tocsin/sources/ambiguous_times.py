@@ -1,4 +1,4 @@
-"""Times of the hour that comes twice when clocks are set back: which of the two readings is meant."""
+"""Local times in the hour that repeats when clocks are set back: choose the reading that fits."""
 
 import polars as pl
 
@@ -12,20 +12,20 @@ _LOCAL = r"^\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*$"
 def resolve_ambiguous_times(
     times: dict[str, pl.Series], texts: dict[str, pl.Series], elapsed: pl.Series, zone: str
 ) -> dict[str, pl.Series]:
-    """The times (submit, eligible, start, end; read as the first of two) with those moved that must be the second.
+    """Move times (submit, eligible, start, end; read as the first hour) to the second hour where they must be.
 
     The order submit, start, end must hold, and where it can the end is the start and the elapsed time. A submit time
-    is always the first reading: it is part of a job's key, which must not change when its start becomes known.
+    always stays in the first hour: it is part of the job's key, which must not change later.
     """
     shift = {name: _shift(times[name], texts[name], zone) for name in ("eligible", "start", "end")}
-    odd = shift["eligible"] + shift["start"] + shift["end"] > 0
-    if not odd.any():
+    ambiguous = shift["eligible"] + shift["start"] + shift["end"] > 0
+    if not ambiguous.any():
         return times
     rows = pl.DataFrame(
         {name: times[name] for name in times}
         | {f"+{name}": moved for name, moved in shift.items()}
-        | {"elapsed": elapsed, "place": pl.int_range(len(odd), eager=True)}
-    ).filter(odd)
+        | {"elapsed": elapsed, "place": pl.int_range(len(ambiguous), eager=True)}
+    ).filter(ambiguous)
     submit, length = rows["submit"], rows["elapsed"]
     best_start, best_end = rows["start"], rows["end"]
     least = _faults(submit, best_start, best_end, length)
@@ -45,14 +45,14 @@ def resolve_ambiguous_times(
 
 
 def _faults(submit: pl.Series, start: pl.Series, end: pl.Series, elapsed: pl.Series) -> pl.Series:
-    """How much speaks against a reading: times that run backwards before a length that is not the elapsed time."""
+    """Penalty of a reading: 2 for times in the wrong order, 1 for a length that is not the elapsed time."""
     backwards = (start < submit).fill_null(False) | (end < start).fill_null(False)
     backwards |= (end < submit).fill_null(False)
     return 2 * backwards.cast(pl.Int64) + (end - start != elapsed).fill_null(False).cast(pl.Int64)
 
 
 def _shift(times: pl.Series, texts: pl.Series, zone: str) -> pl.Series:
-    """Seconds from the first to the second reading; 0 where there is only one."""
+    """Seconds between the two readings of a time; 0 where it is not ambiguous."""
     known = times.is_between(0, _MOST).fill_null(False)
     quarter = (times // _QUARTER).zip_with(known, pl.repeat(None, len(times), dtype=pl.Int64, eager=True))
     start = quarter.drop_nulls().unique() * _QUARTER

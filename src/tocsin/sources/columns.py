@@ -1,7 +1,7 @@
-"""Columns of text to columns of values, vectorised; what was there but could not be understood is flagged.
+"""Convert columns of text to values, vectorised; text that is no such value is flagged.
 
-Each conversion takes the common form by a fast path over the whole column. What is left over goes, each distinct
-text once, through core's parser, which has the last word on what is a value, what is absent and what is wrong.
+The common form takes a fast path over the whole column. The rest goes through core's parser, once per distinct text;
+that parser decides what is a value, what is absent and what is wrong.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from polars.datatypes import DataTypeClass
 from tocsin.core.errors import SourceError, UnitError
 from tocsin.core.units import parse_instant
 
-__all__ = ["Converted", "by_value", "instants", "integers", "known_zone", "local_epoch", "numbers"]
+__all__ = ["Converted", "by_value", "checked_zone", "instants", "integers", "local_epoch", "numbers"]
 
 _ABSENT = frozenset(
     {"", "unknown", "none", "n/a", "invalid", "not_set", "(null)", "null", "nan", "nat", "\\n"}
@@ -25,11 +25,11 @@ _LARGEST = 2**63 - 1
 class Converted(NamedTuple):
     values: pl.Series
     bad: pl.Series | None = None
-    """True where there was text that is no such value (the value is null there); None where all went well."""
+    """True where the text is not valid (the value is null there); None if all is valid."""
 
 
-def known_zone(zone: str) -> str:
-    """The name of a time zone, or a SourceError."""
+def checked_zone(zone: str) -> str:
+    """Check the name of a time zone."""
     try:
         ZoneInfo(zone)
     except (OSError, ValueError, ZoneInfoNotFoundError):
@@ -40,7 +40,7 @@ def known_zone(zone: str) -> str:
 def by_value(
     column: pl.Series, parse: Callable[[str], Any], dtype: pl.DataType | DataTypeClass = pl.Int64
 ) -> Converted:
-    """A parser over a column: called once for each distinct text, so cheap where texts repeat."""
+    """Apply a parser once per distinct text of a column."""
     distinct = column.drop_nulls().unique()
     values: list[Any] = []
     bad: list[str] = []
@@ -60,16 +60,16 @@ def by_value(
 
 
 def numbers(column: pl.Series) -> Converted:
-    """Floats; `inf` and the like are no numbers."""
+    """Finite floats."""
     value = column.cast(pl.Float64, strict=False)
     finite = value.is_finite()
     if value.null_count() == column.null_count() and finite.all():
         return Converted(value)
-    return _left_over(column, value, finite.fill_null(False), _number)
+    return _parse_rest(column, value, finite.fill_null(False), _number)
 
 
 def integers(column: pl.Series) -> Converted:
-    """Whole numbers, also such as a table's `12.0`."""
+    """Whole numbers, also written `12.0`."""
     value = column.cast(pl.Int64, strict=False)
     if value.null_count() == column.null_count():
         return Converted(value)
@@ -77,11 +77,11 @@ def integers(column: pl.Series) -> Converted:
     value = value.zip_with(value.is_not_null(), floats.cast(pl.Int64, strict=False))
     if value.null_count() == column.null_count():
         return Converted(value)
-    return _left_over(column, value, value.is_not_null(), _integer)
+    return _parse_rest(column, value, value.is_not_null(), _integer)
 
 
 def instants(column: pl.Series, zone: str, *, form: str | None = None) -> Converted:
-    """Epoch seconds of local times, of RFC 3339 text, or of epoch seconds as text; 0 is no time."""
+    """Epoch seconds from local times, RFC 3339 or epoch seconds as text; 0 is absent."""
     if form is None:
         epoch = column.cast(pl.Int64, strict=False)
         if epoch.null_count() == column.null_count():
@@ -91,13 +91,13 @@ def instants(column: pl.Series, zone: str, *, form: str | None = None) -> Conver
     if value.null_count() == column.null_count():
         return Converted(value)
     place = ZoneInfo(zone)
-    return _left_over(column, value, value.is_not_null(), lambda text: parse_instant(text, place))
+    return _parse_rest(column, value, value.is_not_null(), lambda text: parse_instant(text, place))
 
 
 def local_epoch(moments: pl.Series, zone: str) -> pl.Series:
-    """Epoch seconds of clock times in a zone, as Python's `zoneinfo` has them.
+    """Epoch seconds of local times, as Python's `zoneinfo` computes them.
 
-    An hour that comes twice is its first; one that was skipped is counted on from the hours before it.
+    An ambiguous time is the earlier one; a skipped time continues the hours before it.
     """
     found = moments.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
     if found.null_count() > moments.null_count():
@@ -109,10 +109,10 @@ def local_epoch(moments: pl.Series, zone: str) -> pl.Series:
     return found.dt.epoch("s")
 
 
-def _left_over(
+def _parse_rest(
     column: pl.Series, value: pl.Series, right: pl.Series, parse: Callable[[str], Any]
 ) -> Converted:
-    """What the fast path did not understand."""
+    """Parse the texts that the fast path could not."""
     others = by_value(
         column.zip_with(~right, pl.repeat(None, len(column), dtype=pl.String, eager=True)), parse, value.dtype
     )

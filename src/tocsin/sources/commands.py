@@ -18,27 +18,27 @@ __all__ = ["MAX_BYTES", "run", "stream"]
 MAX_BYTES = 2**30
 _CHUNK = 2**18
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SLURM_CONF", "SLURM_JWT")
-# With TZ=UTC the times that we pass are unambiguous; those that we read are epoch seconds by SLURM_TIME_FORMAT.
+# TZ=UTC makes the times we pass unambiguous; SLURM_TIME_FORMAT makes the times we read epoch seconds.
 _SET = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
 
 
 def run(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> bytes:
-    """All that a command prints; a ClusterError if it cannot be run, fails, takes too long or prints too much."""
+    """The whole output of a command; ClusterError if it cannot run, fails, or exceeds the time or size limit."""
     output = bytearray()
     deadline = monotonic() + timeout
     for chunk in stream(argv, timeout=timeout, env=env):
         output += chunk
         if monotonic() > deadline:
-            raise _late(argv[0], timeout)
+            raise _timed_out(argv[0], timeout)
         if len(output) > MAX_BYTES:
             raise ClusterError(f"{argv[0]} printed more than {MAX_BYTES >> 20} MiB; ask for a shorter time")
     return bytes(output)
 
 
 def stream(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> Iterator[bytes]:
-    """What a command prints, as it comes. It is killed when it is silent for so long and when the reader stops."""
+    """The output of a command in chunks. It is killed after `timeout` seconds of silence or when the reader stops."""
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET | dict(env or {})
-    with tempfile.TemporaryFile() as errors, _Held() as held:
+    with tempfile.TemporaryFile() as errors, _DelayedSignals() as signals:
         try:
             process = subprocess.Popen(
                 list(argv),
@@ -56,42 +56,44 @@ def stream(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None
         except OSError as error:
             raise ClusterError(f"{argv[0]} cannot be run: {error.strerror}") from None
         try:
-            held.release()
+            signals.release()
             yield from _output(process, argv[0], timeout)
             try:
                 code = process.wait(timeout)
             except subprocess.TimeoutExpired:
-                raise _late(argv[0], timeout) from None
+                raise _timed_out(argv[0], timeout) from None
             if code:
                 errors.seek(0)
-                said = errors.read(4096).decode("utf-8", "replace").strip().splitlines()
+                message = errors.read(4096).decode("utf-8", "replace").strip().splitlines()
                 raise ClusterError(
-                    f"{argv[0]} failed (exit {code}): {said[0] if said else 'it gave no reason'}"
+                    f"{argv[0]} failed (exit {code}): {message[0] if message else 'no reason given'}"
                 )
         finally:
             _end(process)
 
 
-class _Held:
-    """Signals that wait until a command that was just started can be ended by whoever they interrupt."""
+class _DelayedSignals:
+    """Delays SIGINT and SIGTERM until a command just started can be cleaned up."""
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
-        self._came: list[int] = []
+        self._received: list[int] = []
 
-    def __enter__(self) -> "_Held":
+    def __enter__(self) -> "_DelayedSignals":
         if threading.current_thread() is threading.main_thread():  # only there do handlers run
             for number in (signal.SIGINT, signal.SIGTERM):
                 handler = signal.getsignal(number)
                 if callable(handler):
-                    self._before[number] = signal.signal(number, lambda came, _: self._came.append(came))
+                    self._before[number] = signal.signal(
+                        number, lambda received, _: self._received.append(received)
+                    )
         return self
 
     def release(self) -> None:
         while self._before:
             signal.signal(*self._before.popitem())
-        while self._came:
-            signal.raise_signal(self._came.pop())
+        while self._received:
+            signal.raise_signal(self._received.pop())
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -99,25 +101,25 @@ class _Held:
 
 def _output(process: subprocess.Popen[bytes], name: str, timeout: float) -> Iterator[bytes]:
     pipe = process.stdout
-    if pipe is None:  # cannot be: it was asked for
+    if pipe is None:  # cannot happen: stdout=PIPE
         return
     with selectors.DefaultSelector() as ready:
         ready.register(pipe, selectors.EVENT_READ)
         while True:
             if not ready.select(timeout):
-                raise _late(name, timeout)
+                raise _timed_out(name, timeout)
             chunk = os.read(pipe.fileno(), _CHUNK)
             if not chunk:
                 return
             yield chunk
 
 
-def _late(name: str, timeout: float) -> ClusterError:
+def _timed_out(name: str, timeout: float) -> ClusterError:
     return ClusterError(f"{name} did not answer within {timeout:g} s; is slurmdbd or slurmctld busy or down?")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The command and what it started are gone after this."""
+    """Kill the command and everything it started."""
     if process.poll() is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

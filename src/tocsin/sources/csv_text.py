@@ -1,4 +1,4 @@
-"""Lines of CSV as columns of words: regular blocks by polars, odd ones line by line."""
+"""Lines of CSV as columns of text: regular blocks by polars, irregular ones line by line."""
 
 import csv
 
@@ -10,14 +10,14 @@ from tocsin.sources.lines import line_ends
 
 __all__ = ["cells", "csv_words"]
 
-_MOST_LINES = 50  # that a quoted value may be spread over
+_MOST_LINES = 50  # per quoted value
 _QUOTE, _NEWLINE = ord('"'), ord("\n")
 
 
 def csv_words(
     data: bytes, places: dict[str, int], *, columns: int, separator: str
 ) -> tuple[pl.DataFrame, npt.NDArray[np.bool_]]:
-    """The wanted columns of the lines that have the right number of them, and which of the lines those are."""
+    """The wanted columns of the well-formed lines, and a mask of those lines."""
     ends = line_ends(data)
     right = _right_lines(data, ends, columns, separator)
     if right is not None and right.any():
@@ -30,14 +30,14 @@ def csv_words(
 
 
 def cells(line: str, separator: str) -> list[str]:
-    """One line. A quote that is left open ends with its line, so that it cannot swallow the others."""
+    """Split one line. An unclosed quote ends with its line."""
     return next(csv.reader([line], delimiter=separator), [])
 
 
 def _right_lines(
     data: bytes, ends: npt.NDArray[np.int64], columns: int, separator: str
 ) -> npt.NDArray[np.bool_] | None:
-    """Which lines have the right number of columns; None where quotes are not where they should be."""
+    """Mask of the lines with the right number of columns; None if quotes are irregular."""
     text = np.frombuffer(data, np.uint8)
     marks = np.flatnonzero(text == ord(separator))
     quotes = np.flatnonzero(text == _QUOTE)
@@ -79,7 +79,7 @@ def _line_by_line(
     right = np.array(
         [len(row) == columns and bool(line) for row, line in zip(rows, lines, strict=True)], bool
     )
-    right[_torn(lines, separator)] = False
+    right[_split_records(lines, separator)] = False
     good = [row for row, whole in zip(rows, right.tolist(), strict=True) if whole]
     frame = pl.DataFrame(
         {name: pl.Series([row[place] for row in good], dtype=pl.String) for name, place in places.items()}
@@ -87,21 +87,21 @@ def _line_by_line(
     return frame, right
 
 
-def _torn(lines: list[str], separator: str) -> list[int]:
-    """The lines of records that a newline inside quotes tears apart: half a value is worse than none."""
-    torn: list[int] = []
+def _split_records(lines: list[str], separator: str) -> list[int]:
+    """Lines of records that contain a newline inside quotes; they are rejected."""
+    found: list[int] = []
     number = 0
     while number < len(lines):
         if '"' in lines[number] and _left_open(lines[number], separator):
-            torn.append(number)
-            # Its end is the next line with a quote; a quote that nobody closes must not take all others with it.
+            found.append(number)
+            # The record ends at the next line with a quote; a quote that is never closed must not reject the rest.
             ahead = range(number + 1, min(number + _MOST_LINES, len(lines)))
             end = next((place for place in ahead if lines[place].count('"') % 2), None)
             if end is not None and not _left_open(lines[end], separator):
-                torn += range(number + 1, end + 1)
+                found += range(number + 1, end + 1)
                 number = end
         number += 1
-    return torn
+    return found
 
 
 def _left_open(line: str, separator: str) -> bool:

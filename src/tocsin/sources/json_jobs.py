@@ -1,6 +1,6 @@
-"""Job records of Slurm's JSON as values by the names of core's fields, in the shapes of v0.0.36.
+"""Read job records of Slurm's JSON (as in v0.0.36) into core's fields.
 
-What later versions changed is overridden in `rest_versions`. Environments and comments are never read.
+Later versions override parts in `rest_versions`. Environments and comments are never read.
 """
 
 import re
@@ -36,12 +36,12 @@ _MET = re.compile(r"\((?:un)?fulfilled\)|\(failed\)")
 
 
 class JobReader:
-    """Reads jobs of accounting and of the queue; bad text in a number field raises ValueError."""
+    """Reads jobs of accounting and of the queue; text in a number field raises ValueError."""
 
     exit_codes_reliable = False
-    """Whether accounting's exit codes can be believed."""
+    """Whether accounting gives true exit codes."""
     start_reliable = False
-    """Whether accounting's start is the start."""
+    """Whether accounting gives the true start."""
 
     def accounting_job(self, record: Record) -> Fields:
         time, array, het = member(record, "time"), member(record, "array"), member(record, "het")
@@ -55,9 +55,9 @@ class JobReader:
             positive(array.get("job_id")),
         )
         start = instant(time.get("start")) if self.start_reliable else _start(time, over)
-        # A job that was sent back at once has nodes and no start; of one that runs, old versions tell none.
-        untold = not over and not self.start_reliable
-        ran = bool(nodes or got) and state != "PENDING" and (start is not None or untold)
+        # A job requeued at once has nodes and no start; old versions give no start for running jobs either.
+        start_missing = not over and not self.start_reliable
+        ran = bool(nodes or got) and state != "PENDING" and (start is not None or start_missing)
         at_once = member(member(member(array, "limits"), "max"), "running").get("tasks")
         tasks = array_text(array.get("task"), at_once) if array_id else None
         code, signal = self._exit(record.get("exit_code")) if over else (None, None)
@@ -191,7 +191,7 @@ class JobReader:
 
 
 def _start(time: Record, over: bool) -> int | None:
-    """Counted back from the end; of a job that runs it is not known."""
+    """Computed from the end; unknown while the job runs."""
     end, elapsed = instant(time.get("end")), number(time.get("elapsed"))
     if not over or end is None or elapsed is None:
         return None
@@ -199,7 +199,7 @@ def _start(time: Record, over: bool) -> int | None:
 
 
 def memory_on_each(resources: dict[str, int]) -> int | None:
-    """Memory on each node of that for the whole job."""
+    """Memory per node from that of the whole job."""
     return (
         memory_per_node((resources["mem"], "job"), cpus=None, nodes=resources.get("node"))
         if "mem" in resources
@@ -218,7 +218,7 @@ def _allocation(nodes: str | None, got: dict[str, int]) -> Fields:
 
 
 def gres_as_written(value: Any) -> str | None:
-    """Generic resources as written, without the `gres:` that Slurm puts before each."""
+    """Generic resources as written, without Slurm's prefix `gres:`."""
     return text(re.sub(r"(^|,)gres[:/]", r"\1", value)) if type(value) is str else None
 
 
@@ -228,5 +228,5 @@ def without_status(value: Any) -> str | None:
 
 
 def _user_number(value: Any) -> int | None:
-    """JSON names the user who cancelled a job; only root's number is known without asking the system."""
+    """JSON gives a user name; only root's number is known without asking the system."""
     return 0 if value == "root" else None

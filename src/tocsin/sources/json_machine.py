@@ -27,7 +27,7 @@ _PER_CPU = 2**63  # MEM_PER_CPU: the top bit of an amount of memory
 
 
 class MachineReader:
-    """Reads nodes and partitions; bad text in a number field raises ValueError."""
+    """Reads nodes and partitions; text in a number field raises ValueError."""
 
     def node(self, record: Record) -> Node:
         gres = text(record.get("gres"))
@@ -77,7 +77,7 @@ class MachineReader:
 
 
 def nested_partition(record: Record) -> Partition:
-    """A partition as told since v0.0.40, nested by subject."""
+    """A partition in the nested form of v0.0.40 and later."""
     nodes, accounts, most, default = (
         member(record, name) for name in ("nodes", "accounts", "maximums", "defaults")
     )
@@ -104,7 +104,7 @@ def nested_partition(record: Record) -> Partition:
 
 
 def per_node_and_cpu(record: Record) -> MemoryLimits:
-    """Limits that have a field each, as v0.0.38 has them."""
+    """Memory limits with a field each (v0.0.38)."""
     return (
         (_megabytes(record.get("default_memory_per_cpu")), _megabytes(record.get("default_memory_per_node"))),
         (_megabytes(record.get("maximum_memory_per_cpu")), _megabytes(record.get("maximum_memory_per_node"))),
@@ -117,7 +117,7 @@ def _megabytes(value: Any) -> int | None:
 
 
 def _flagged(value: Any) -> tuple[int | None, int | None]:
-    """An amount whose sign says that it is per CPU, as amounts per CPU and per node; 0 is none."""
+    """Split an amount into (per CPU, per node): negative is per CPU, 0 is none."""
     found = amount(value) or 0
     return (_megabytes(found + _PER_CPU), None) if found < 0 else (None, _megabytes(found))
 

@@ -1,4 +1,4 @@
-"""What a reply of Slurm in JSON says of itself: its version, errors and warnings; and its jobs as frames."""
+"""Replies of Slurm in JSON: version, errors, warnings, and jobs as frames."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ __all__ = [
 
 NO_CLUSTER = "no cluster name"
 NOT_A_RECORD = "not a JSON object"
-NO_RESULTS = 9003  # 22.05 tells an empty answer as an error
+NO_RESULTS = 9003  # 22.05 reports an empty result as an error
 
 Reader = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -49,30 +49,30 @@ def adapter_of(version: str | None) -> V36:
 
 
 def adapter_of_record(record: Any) -> V36:
-    """By the shape of a job of accounting, for 24.11's files, where the version comes after the jobs."""
+    """By the shape of a job, for files of 24.11, where the version follows the jobs."""
     state = record.get("state") if isinstance(record, dict) else None
     old = isinstance(state, dict) and isinstance(state.get("current"), str)
     return ADAPTERS["v0.0.38"] if old else ADAPTERS[NEWEST]
 
 
 def notes_on_version(version: str | None) -> list[str]:
-    """A warning where the version is not one that was recorded."""
+    """A warning if the version was never tested."""
     if version is None:
-        return ["the reply does not tell its version; it is read as " + NEWEST]
+        return ["the reply has no version; it is read as " + NEWEST]
     if version in ADAPTERS:
         return []
     return [
-        f"{version} of Slurm's JSON was never tried with tocsin; it is read as {adapter_for(version).version}"
+        f"tocsin was never tested with {version} of Slurm's JSON; it is read as {adapter_for(version).version}"
     ]
 
 
 def error_in(errors: Any) -> ClusterError | None:
-    """The error that a list of errors amounts to; none where it is empty or only says that there is nothing."""
-    told = [error for error in _entries(errors) if _number(error) != NO_RESULTS]
-    if not told:
+    """The list of errors as one ClusterError; None if it is empty or only reports an empty result."""
+    errors_found = [error for error in _entries(errors) if _number(error) != NO_RESULTS]
+    if not errors_found:
         return None
-    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-    return ClusterError(f"Slurm says: {_sentence(told[0])}{more}")
+    more = f" (and {len(errors_found) - 1} more)" if len(errors_found) > 1 else ""
+    return ClusterError(f"Slurm reports: {_sentence(errors_found[0])}{more}")
 
 
 def warning_texts(warnings: Any) -> list[str]:
@@ -107,9 +107,9 @@ def jobs_frame(
     cluster: str | None = None,
     final: bool = True,
 ) -> pl.DataFrame:
-    """Jobs of the good records, with their number (the first is `first`) in the column RECORD.
+    """Jobs of the valid records, with their number (starting at `first`) in the column RECORD.
 
-    `final` marks requests that accounting keeps only as they were at last.
+    `final`: the request is the last one, not the one first seen.
     """
     rows: list[dict[str, Any]] = []
     bad: dict[str, list[int]] = {}
@@ -142,7 +142,7 @@ def jobs_frame(
 
 
 def latest(jobs: pl.DataFrame) -> pl.DataFrame:
-    """One row for each job: the last, and one that tells of its end before one that tells of its life."""
+    """One row per job: the last that has ended, or else the last."""
     ended = jobs.sort(pl.col("outcome").is_not_null(), maintain_order=True)
     return ended.unique(KEY, keep="last", maintain_order=True).sort(RECORD)
 

@@ -1,4 +1,4 @@
-"""What a job's steps used, folded into the job. slurmdbd's JSON has no sums: its job-level times are always 0."""
+"""Usage of a job's steps, summed into the job; slurmdbd's JSON has job-level times of 0."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _TIMES = {"cpu_seconds": "total", "user_cpu_seconds": "user", "system_cpu_second
 
 
 def usage_of(steps: Any) -> dict[str, Any]:
-    """CPU time and bytes summed over the steps; memory and energy are those of the largest.
+    """CPU time and bytes summed over the steps; memory and energy of the largest step.
 
     `tres.requested` is what sacct calls TRESUsageIn (memory used, bytes read), `consumed` TRESUsageOut (bytes written).
     """
@@ -28,12 +28,12 @@ def usage_of(steps: Any) -> dict[str, Any]:
         used[name] = micro // _MICRO
     tres = [member(step, "tres") for step in known]
     read_in, written = [member(t, "requested") for t in tres], [member(t, "consumed") for t in tres]
-    # A step that was over before it was looked at has 0.
+    # A step that ended before the first sample has 0.
     used["max_memory"] = max((m for t in read_in if (m := _count(t.get("max"), "mem", ""))), default=None)
     used["read_bytes"] = _sum(_count(t.get("total"), "fs", "disk") for t in read_in)
     used["written_bytes"] = _sum(_count(t.get("total"), "fs", "disk") for t in written)
     energy = [number(member(member(s, "statistics"), "energy").get("consumed")) for s in known]
-    # It is measured by node, so steps on one node share it. Without an energy plug-in Slurm says 0.
+    # Energy is measured per node, so steps on one node share it; 0 means that no plug-in measures it.
     used["energy"] = float(max((e for e in energy if e), default=0)) or None
     return used
 

@@ -1,4 +1,4 @@
-"""A large JSON object read member by member, so that a dump of any size needs the memory of one record."""
+"""Read a large JSON object member by member, in the memory of one record."""
 
 import codecs
 import json
@@ -16,7 +16,7 @@ _ENDS = _BLANK | frozenset(",]}")
 
 
 class Member(NamedTuple):
-    """A member of the object; the items of a member that is a list come one by one, with their place."""
+    """A member of the object; items of a list come one by one, with their index."""
 
     key: str
     place: int | None
@@ -24,7 +24,7 @@ class Member(NamedTuple):
 
 
 class JsonObject:
-    """The members of `{…}` in the chunks of a file; `broken` says why reading stopped before its end."""
+    """The members of an object in chunks of bytes; `broken` is why reading stopped early, if it did."""
 
     def __init__(self, chunks: Iterable[bytes], *, max_record: int = MAX_RECORD) -> None:
         self.broken: str | None = None
@@ -36,10 +36,10 @@ class JsonObject:
         self._over = False
 
     def members(self) -> Iterator[Member]:
-        """All members in order. What is no JSON object raises; one that breaks off sets `broken`."""
+        """All members in order. Raises if not a JSON object; sets `broken` if it ends early."""
         try:
             if self._next() != "{":
-                raise SourceError("this is no JSON object")
+                raise SourceError("not a JSON object")
             yield from self._members()
         except _Broken as broken:
             self.broken = str(broken)
@@ -49,7 +49,7 @@ class JsonObject:
         while self._next() != "}":
             key = self._value()
             if not isinstance(key, str):
-                raise _Broken("what follows is no JSON")
+                raise _Broken("invalid JSON follows")
             self._take(":")
             if self._next() == "[":
                 yield from self._items(key)
@@ -58,7 +58,7 @@ class JsonObject:
             if self._next() == ",":
                 self._at += 1
             elif self._next() != "}":
-                raise _Broken("what follows is no JSON")
+                raise _Broken("invalid JSON follows")
 
     def _items(self, key: str) -> Iterator[Member]:
         self._at += 1
@@ -69,16 +69,16 @@ class JsonObject:
             if self._next() == ",":
                 self._at += 1
             elif self._next() != "]":
-                raise _Broken("what follows is no JSON")
+                raise _Broken("invalid JSON follows")
         self._at += 1
 
     def _take(self, mark: str) -> None:
         if self._next() != mark:
-            raise _Broken("what follows is no JSON")
+            raise _Broken("invalid JSON follows")
         self._at += 1
 
     def _next(self) -> str:
-        """The next character that is not blank; the end of the data breaks."""
+        """The next non-blank character."""
         while True:
             text, at = self._text, self._at
             while at < len(text) and text[at] in _BLANK:
@@ -96,9 +96,9 @@ class JsonObject:
             try:
                 value, end = decoder.raw_decode(self._text, self._at)
             except JSONDecodeError:
-                # Broken, or not all there yet: only more data can tell.
+                # Invalid or incomplete: try with more data.
                 if not self._more():
-                    raise _Broken("the data end too early, or what follows is no JSON") from None
+                    raise _Broken("the data end too early or are invalid JSON") from None
             except ValueError:  # Python refuses numbers of more than 4,300 digits
                 decoder = _PATIENT
             except RecursionError:
@@ -110,7 +110,7 @@ class JsonObject:
                 return value
 
     def _more(self) -> bool:
-        """At least as much again as lies unread, so that a long record is not parsed over and over."""
+        """Read at least as much again as is unread, so that parsing long records stays linear."""
         if self._over:
             return False
         parts = [self._text[self._at :]]

@@ -1,8 +1,8 @@
-"""Single values in Slurm's JSON, whose shape changed from release to release, read alike or left out.
+"""Single values in Slurm's JSON, read the same way in all versions.
 
-A number is plain (until v0.0.38) or `{set, infinite, number}` (since); a list was a text before; absent is null, "",
-"(null)", -2, or one of the huge numbers NO_VAL. Whatever else stands there is taken as absent. Text that is no number
-where a number belongs raises ValueError: the record is bad.
+A number is plain (until v0.0.38) or `{set, infinite, number}` (since); a list used to be text; absent is null, "",
+"(null)", -2, or one of the huge numbers NO_VAL. Anything else is absent too. Text in a number field
+raises ValueError: the record is rejected.
 """
 
 import math
@@ -115,7 +115,7 @@ def limit(value: Any, *, unit: int = 60) -> int | None:
 
 
 def text(value: Any) -> str | None:
-    """Text that says something. Half of a surrogate pair, which JSON can hold, is replaced."""
+    """Text, or None if absent. Lone surrogates are replaced."""
     if type(value) is not str or value in ABSENT:
         return None
     return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
@@ -130,7 +130,7 @@ def words(value: Any) -> list[str]:
 def state_of(value: Any, *, requeued: bool) -> str | None:
     """A job's base state from a name or a list with flags (`["CANCELLED", "COMPLETING"]`).
 
-    A record in accounting that was `requeued` has ended so; a job in the queue with that mark waits to run again.
+    In accounting (`requeued`), a record marked REQUEUED has ended; in the queue it is pending again.
     """
     names = [name.split()[0].rstrip("+").upper() for name in words([value] if type(value) is str else value)]
     if "REQUEUED" in names:
@@ -171,7 +171,7 @@ def tres_text(resources: dict[str, int]) -> str | None:
 
 
 def gpus(resources: dict[str, int]) -> int | None:
-    """GPUs of all kinds; where there are resources at all and no GPU, 0."""
+    """GPUs of all types; None without any resources."""
     if not resources:
         return None
     if "gres/gpu" in resources:

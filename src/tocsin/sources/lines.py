@@ -1,4 +1,4 @@
-"""Text files and pipes, plain or gzip, as blocks of whole lines within bounded memory."""
+"""Read text files and pipes, plain or gzip, as blocks of whole lines in bounded memory."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ __all__ = [
 BLOCK = 8 * 2**20
 MAX_LINE = 2**20
 _CHUNK = 2**18
-_EDGE = 2**20  # of each end of a file, for its identity
+_EDGE = 2**20  # bytes at each end of a file that identify it
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -47,7 +47,7 @@ DAMAGED = "the gzip data are damaged"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines, each ended by a newline. A line that was too long is left as an empty one."""
+    """Whole lines, each ended by a newline. A line that is too long is replaced by an empty one."""
 
     data: bytes
     first: int
@@ -55,11 +55,11 @@ class Block:
     done: int
     """Bytes of the file (as it lies on disk) read so far."""
     lost: int = 0
-    """Lines of this block that could not be kept; they are in the rejects."""
+    """Lines of this block that were rejected."""
 
 
 class Lines:
-    """Lines cut from chunks of bytes; what cannot be read is counted in `rejects` and said in `notes`."""
+    """Lines from chunks of bytes; unreadable ones are counted in `rejects` and noted in `notes`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Lines:
         self._broken: str | None = None
 
     def blocks(self) -> Iterator[Block]:
-        """All lines in order. A damaged end is said, not raised; the line it cuts through is left out."""
+        """All lines in order. Damage is noted, not raised; the line it cuts through is rejected."""
         self._read, self._broken = 0, None
         buffer = bytearray()
         first, lost, skipping, any_line = 1, 0, False, False
@@ -90,10 +90,7 @@ class Lines:
                 newline = chunk.find(b"\n")
                 if newline < 0:
                     continue
-                chunk, skipping = (
-                    chunk[newline:],
-                    False,
-                )  # its newline stays, so that lines keep their numbers
+                chunk, skipping = chunk[newline:], False  # keep the newline, so that line numbers stay right
             buffer += chunk
             tail = buffer.rfind(b"\n") + 1
             if len(buffer) - tail > self.max_line:
@@ -124,7 +121,7 @@ class Lines:
         return TOO_LONG if self.max_line == MAX_LINE else f"line longer than {self.max_line} bytes"
 
     def _without_long(self, data: bytes, first: int) -> tuple[bytes, int]:
-        """The same lines with those that are too long emptied, and how many those were."""
+        """Replace lines that are too long by empty ones; also returns their number."""
         if len(data) <= self.max_line:
             return data, 0
         ends = line_ends(data)
@@ -158,7 +155,7 @@ class Lines:
             yield chunk
 
     def _inflate(self, head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-        """Unpacks member after member in bounded pieces; `gzip` would lose what it had read before an error."""
+        """Unpack in bounded pieces; the `gzip` module would lose data read before an error."""
         inflate = zlib.decompressobj(wbits=31)
         for chunk in chain([head], rest):
             while chunk:
@@ -181,7 +178,7 @@ class Lines:
 
 
 class Pipe:
-    """A pipe, a FIFO or standard input: opened once, because what is read from it does not come again."""
+    """A pipe, a FIFO or standard input: opened once, because it cannot be read twice."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -192,7 +189,7 @@ class Pipe:
         return self.path
 
     def ahead(self, size: int) -> bytes:
-        """Its first bytes, `size` of them where it has so many; they are still read after this."""
+        """Peek at up to `size` first bytes."""
         try:
             while len(self._ahead) < size and (more := self._file.read(size - len(self._ahead))):
                 self._ahead += more
@@ -212,7 +209,7 @@ class Pipe:
 
 
 def open_file(path: str | Path) -> BinaryIO:
-    """A file to read from, standard input for `-`; a SourceError says why it cannot be."""
+    """Open a file, or standard input for `-`."""
     if str(path) == "-":
         if sys.stdin is None:
             raise SourceError("there is no standard input to read from; name a file")
@@ -229,7 +226,7 @@ def open_file(path: str | Path) -> BinaryIO:
 
 
 class LineFile(Lines):
-    """A file, or standard input for `-`, or a pipe that was opened already."""
+    """A file, standard input for `-`, or an open pipe."""
 
     def __init__(
         self,
@@ -250,7 +247,7 @@ class LineFile(Lines):
                 self.total = os.fstat(file.fileno()).st_size
 
     def identity(self, kind: str, **options: Any) -> str:
-        """The same for the same content read with the same options, whatever its name; unique for a pipe."""
+        """Identifies content and options, independent of the name; unique for a pipe."""
         if not self.regular:
             return f"{kind}:{uuid.uuid4().hex}"
         digest = hashlib.sha256(json.dumps(options, sort_keys=True, default=str).encode())
@@ -269,7 +266,7 @@ class LineFile(Lines):
 
 
 def is_regular(path: str | Path) -> bool:
-    """Whether it is a file that can be opened again and again; a pipe is not even opened to know."""
+    """Whether it is a file that can be read twice; does not open pipes."""
     if str(path) == "-":
         return False
     try:
@@ -277,17 +274,17 @@ def is_regular(path: str | Path) -> bool:
     except (OSError, ValueError):
         mode = stat.S_IFDIR
     if stat.S_ISDIR(mode):
-        open_file(path).close()  # it cannot be opened, and that says why
+        open_file(path).close()  # raises the reason
     return stat.S_ISREG(mode)
 
 
 def line_ends(data: bytes) -> npt.NDArray[np.int64]:
-    """Where the newlines are."""
+    """Positions of the newlines."""
     return np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
 
 
 def stem(path: str | Path) -> str | None:
-    """The file's name without `.gz` and one more suffix, as a name for a cluster; None for a pipe."""
+    """The file's name without suffixes, as a cluster name; None for a pipe."""
     name = Path(path).name.removesuffix(".gz")
     for suffix in (".swf", ".csv", ".parquet", ".txt", ".log"):
         name = name.removesuffix(suffix)

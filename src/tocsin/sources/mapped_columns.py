@@ -1,4 +1,4 @@
-"""The columns of a table turned into the fields of a job, as a mapping says."""
+"""Convert the columns of a table to job fields by a mapping."""
 
 import hashlib
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tocsin.sources.columns import Converted, by_value, instants, integers, loca
 from tocsin.sources.mapping import UNITS, ColumnRule, TableMapping
 from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import LINE
-from tocsin.sources.sacct_values import TRES, state_word, tres_word
+from tocsin.sources.sacct_values import TRES, parse_resources, parse_state
 
 __all__ = ["MappedTable"]
 
@@ -23,15 +23,15 @@ _TOO_LARGE = 2.0**62
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
-_MUST = frozenset({"submit", "start", "end"})
-"""The fields without which a record is worth nothing, when they are there and cannot be read."""
+_REQUIRED = frozenset({"submit", "start", "end"})
+"""Fields whose unreadable values reject the record."""
 
 
 class MappedTable:
     """One block of a table under a mapping.
 
-    `bad` flags the rows in which a time could not be read, and `example` shows it; any other word that cannot be read
-    is left out and remarked on.
+    `bad` flags rows with an unreadable time and `example` shows it; any other unreadable value is left empty with a
+    warning.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class MappedTable:
             self.found["cluster"] = self._whole("cluster").fill_null(name)
 
     def jobs(self) -> pl.DataFrame:
-        """All that the mapping gives; what follows from it is added."""
+        """The mapped fields and those derived from them."""
         state, start, end = self._whole("state"), self._whole("start"), self._whole("end")
         given = [name for name in fields_of(Part.ALLOCATION) if name in self.found and name != "eligible"]
         started = start.is_not_null()
@@ -85,7 +85,7 @@ class MappedTable:
         return pl.repeat(None, self.rows.height, dtype=dtype, eager=True)
 
     def _field(self, field: Field) -> pl.Series:
-        """The first rule that gives a value."""
+        """The value of the first rule that has one."""
         self._reading = field.name
         parts = [self._rule(field, rule) for rule in self.mapping.rules[field.name]]
         whole = reduce(lambda first, next_: first.zip_with(first.is_not_null(), next_), parts)
@@ -104,9 +104,9 @@ class MappedTable:
                     else self._column(field, rule, name).cast(dtype, strict=False)
                 )
         except pl.exceptions.PolarsError as error:
-            said = str(error).splitlines()[0][:120]
+            reason = str(error).splitlines()[0][:120]
             raise SourceError(
-                f"mapping {self.mapping.name}: fields.{field.name} does not fit: {said}"
+                f"mapping {self.mapping.name}: fields.{field.name} does not fit: {reason}"
             ) from None
         for needed in rule.needs:
             value = value.zip_with(self._whole(needed).is_not_null(), self._empty(dtype))
@@ -151,9 +151,9 @@ class MappedTable:
     def _flag(self, found: Converted, text: pl.Series) -> pl.Series:
         if found.bad is None:
             return found.values
-        if self._reading in _MUST:
-            told = pl.select(pl.format('{} "{}"', pl.lit(self._reading), text.str.slice(0, 80))).to_series()
-            self.example = told.zip_with(found.bad & ~self.bad, self.example)
+        if self._reading in _REQUIRED:
+            shown = pl.select(pl.format('{} "{}"', pl.lit(self._reading), text.str.slice(0, 80))).to_series()
+            self.example = shown.zip_with(found.bad & ~self.bad, self.example)
             self.bad = self.bad | found.bad
         else:
             self.warnings.unreadable(self._reading, text.filter(found.bad), self.rows[LINE].filter(found.bad))
@@ -221,7 +221,7 @@ class MappedTable:
 
             def parse(text: str) -> dict[str, Any]:
                 items = (item.partition("=") for item in text.split(",") if item)
-                return tres_word(
+                return parse_resources(
                     ",".join(f"{names.get(key, key)}{equals}{value}" for key, equals, value in items)
                 )
 
@@ -245,8 +245,8 @@ def _ids(text: pl.Series) -> pl.Series:
     found = integers(text)
     if found.bad is None:
         return found.values
-    odd = text.zip_with(found.bad, pl.repeat(None, len(text), dtype=pl.String, eager=True))
-    return found.values.zip_with(~found.bad, by_value(odd, _hashed).values)
+    texts = text.zip_with(found.bad, pl.repeat(None, len(text), dtype=pl.String, eager=True))
+    return found.values.zip_with(~found.bad, by_value(texts, _hashed).values)
 
 
 def _hashed(text: str) -> int:
@@ -259,7 +259,7 @@ def _state_reader(rule: ColumnRule) -> Callable[[str], str | None]:
 
     def read(text: str) -> str | None:
         if table is None:
-            word: str | None = state_word(text)["state"]
+            word: str | None = parse_state(text)["state"]
             return word
         return table.get(text.strip().removesuffix(".0"), "UNKNOWN")
 

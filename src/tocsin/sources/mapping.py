@@ -1,4 +1,4 @@
-"""Mapping files: which column of a table is which field of a job, in which unit, and what stands for nothing."""
+"""Mapping files: which table column is which job field, in which unit, and which values mean null."""
 
 import tomllib
 from collections.abc import Mapping
@@ -28,48 +28,48 @@ UNITS: Mapping[str, float] = MappingProxyType(
         "watt-hours": 3600,
     }
 )
-"""What a number is multiplied with."""
+"""Factor to the base unit."""
 _FORMS = (
     "text",  # an id that may be any text; a stable number is made from it
-    "number",  # text made from a whole number: an id that stands for a name
+    "number",  # a whole number as text: an id instead of a name
     "wait-status",  # the exit code in what wait(2) returns
     "wait-signal",  # the signal in it
-    "slurm-memory",  # megabytes on each node; with the flag for "per CPU" no value
+    "slurm-memory",  # megabytes on each node; null if the per-CPU flag is set
     "node-list",  # as Slurm writes it, or as a list of names in quotes
 )
 _TRES = ("cpu", "mem", "node", "gpu", "text")
-_MADE = {
+_SET_BY_TOCSIN = {
     "outcome",
     "source",
     "known_at",
     "request_final",
     "intervened",
-}  # made here, never read from a column
+}  # set by tocsin, never read from a column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRule:
-    """How one field is read. A field with several rules takes the first that gives a value."""
+    """How to read one field. With several rules, the first that gives a value counts."""
 
     column: tuple[str, ...] = ()
-    """The first of these that the table has."""
+    """Column names; the first that the table has is used."""
     value: str | int | float | bool | None = None
-    """The same for all rows, instead of a column."""
+    """A constant for all rows, instead of a column."""
     unit: str | None = None
     format: str | None = None
-    """Of a time, as strptime has it."""
+    """Format of a time, as in strptime."""
     null: tuple[str | int | float, ...] = ()
     most: float | None = None
-    """Larger numbers stand for nothing."""
+    """Larger numbers are null."""
     unlimited: int | None = None
     prefix: str | None = None
-    """Taken off an id."""
+    """Removed from an id."""
     states: Mapping[str, str] | None = None
     tres: str | None = None
     less: tuple[str, ...] = ()
     """Columns that are subtracted."""
     needs: tuple[str, ...] = ()
-    """Fields without which the rule gives no value."""
+    """Fields that must have a value for the rule to apply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +85,13 @@ class TableMapping:
 
 
 def shipped_mappings() -> list[str]:
-    """The names of the mappings that come with the package."""
+    """Names of the built-in mappings."""
     folder = files("tocsin.sources") / "mappings"
     return sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
 
 
 def read_mapping(source: str | Path) -> TableMapping:
-    """A mapping by the name of one that comes with the package, or from a file."""
+    """A built-in mapping by name, or one from a file."""
     try:
         if str(source) in shipped_mappings():
             text = (files("tocsin.sources") / "mappings" / f"{source}.toml").read_text("utf-8")
@@ -107,7 +107,7 @@ def read_mapping(source: str | Path) -> TableMapping:
 
 
 class _Reader:
-    """Checks a mapping's parts; each complaint names the mapping and the key."""
+    """Checks a mapping; each error names the mapping and the key."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -121,11 +121,13 @@ class _Reader:
             raise self.refuse(key, f"is unknown; known are {', '.join(sorted(known))}")
         rules = table.get("fields")
         if not isinstance(rules, dict):
-            raise self.refuse("[fields]", "is missing; it says which column is which field")
+            raise self.refuse("[fields]", "is missing; it maps columns to fields")
         found = {name: self.rules(name, rule) for name, rule in rules.items()}
         for name in ("job_id", "submit"):
             if name not in found:
-                raise self.refuse(f"fields.{name}", "is missing; a job is known by its id and submit time")
+                raise self.refuse(
+                    f"fields.{name}", "is missing; a job is identified by its id and submit time"
+                )
         separator = self.text("separator", table.get("separator", ","))
         if separator not in (",", ";", "|", "\t"):
             raise self.refuse("separator", "must be a comma, a semicolon, a bar or a tab")
@@ -141,8 +143,8 @@ class _Reader:
 
     def rules(self, name: str, given: Any) -> tuple[ColumnRule, ...]:
         key = f"fields.{name}"
-        if name not in FIELDS or name in _MADE:
-            raise self.refuse(key, "is no field that a table can give")
+        if name not in FIELDS or name in _SET_BY_TOCSIN:
+            raise self.refuse(key, "is not a field that a table can set")
         return tuple(self.rule(key, rule) for rule in self.items(key, given))
 
     def rule(self, key: str, given: Any) -> ColumnRule:

@@ -1,4 +1,4 @@
-"""What a reading leaves out without losing the record, counted and said in one note each."""
+"""Count what was left empty or ignored while reading, and note each kind once."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ class ReadWarnings:
         self._first_orphan = 0
 
     def unreadable(self, column: str, texts: pl.Series, lines: pl.Series) -> None:
-        """Words of this column that are no value; the field is empty then."""
+        """Values of this column that could not be read; the field is left empty."""
         if len(texts):
             self._unreadable[column] += len(texts)
             self._first.setdefault(column, (int(lines[0]), str(texts[0])[:80]))
@@ -34,7 +34,7 @@ class ReadWarnings:
                 self._states[state[:40]] += number
 
     def orphan_steps(self, lines: pl.Series) -> None:
-        """Steps whose job is not there."""
+        """Steps without their job."""
         if len(lines):
             self._first_orphan = self._first_orphan or int(lines[0])
             self._orphans += len(lines)
@@ -48,9 +48,7 @@ class ReadWarnings:
                 f'{title} could not be read in {_records(number)} and is left empty (first at line {line}: "{text}")'
             )
         for state, number in self._states.most_common(_MOST_STATES):
-            found.append(
-                f'the state "{state}" of {_records(number)} is unknown; its outcome counts for nothing'
-            )
+            found.append(f'the state "{state}" of {_records(number)} is unknown; its outcome is "unknown"')
         if self._orphans:
             steps = (
                 "1 step without its job"

@@ -1,4 +1,4 @@
-"""The records of one file: numbered, sifted, recognised when they come again, and handed on in bounded batches."""
+"""Number, check and deduplicate the records of one file, and pass them on in bounded batches."""
 
 from collections.abc import Iterator, Sequence
 
@@ -38,27 +38,27 @@ REPEATED = "job seen before in this file"
 
 
 def without_incomplete(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Without the records that slurmdbd does not have whole yet.
+    """Drop records that slurmdbd has not completed yet.
 
-    For some seconds after its end a job may be told without partition and request, and an array as a plain job, so
-    that its key would be wrong (seen on 22.05). The next look finds it whole.
+    For some seconds after its end a job may lack partition and request, and an array may look like a plain job, so that
+    its key would be wrong (seen on 22.05). The next read finds it complete.
     """
     return jobs.filter(pl.col("partition").is_not_null())
 
 
 def only_cluster(jobs: pl.DataFrame, cluster: str | None, records: "Records") -> pl.DataFrame:
-    """Where -M names a cluster, only its jobs; Slurm writes the names of clusters in lower case."""
+    """With -M, only this cluster's jobs; Slurm writes cluster names in lower case."""
     if cluster is None:
         return jobs
     other = pl.col("cluster").str.to_lowercase() != cluster.lower()
     example = pl.format('Cluster "{}"', pl.col("cluster"))
-    return records.reject_where(jobs, other, f'of another cluster than "{cluster}"', example)
+    return records.reject_where(jobs, other, f'not of cluster "{cluster}"', example)
 
 
 class Records:
-    """The count of one reading. Rows are frames with the columns LINE and RECORD (both from 1).
+    """Records of one pass over a file. Rows are frames with the columns LINE and RECORD (both from 1).
 
-    Records up to `resume` were stored by an earlier run: they are read again to know their keys, and not counted.
+    Records up to `resume` were stored by an earlier run: they are read again for their keys, but not counted.
     """
 
     def __init__(self, rejects: Rejects, *, resume: int = 0) -> None:
@@ -69,13 +69,13 @@ class Records:
         self._seen: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
     def number(self, lines: npt.NDArray[np.int64]) -> pl.DataFrame:
-        """The next records, one for each of these lines."""
+        """Number the next records, one per line."""
         first = self.read + 1
         self.read += len(lines)
         return pl.DataFrame({LINE: lines, RECORD: np.arange(first, self.read + 1)})
 
     def reject(self, rows: pl.DataFrame, reason: str, example: pl.Expr | None = None) -> None:
-        """These are bad; `example` is text that shows what was wrong in the first of them."""
+        """Count these rows as rejected; `example` shows the cause in the first of them."""
         rows = rows.filter(pl.col(RECORD) > self.resume)
         shown = rows.head(1).select(example)[0, 0] if example is not None and rows.height else None
         self.rejects.add(reason, rows[LINE].to_list(), shown)
@@ -83,7 +83,7 @@ class Records:
     def reject_where(
         self, rows: pl.DataFrame, bad: pl.Expr, reason: str, example: pl.Expr | None = None
     ) -> pl.DataFrame:
-        """The rows that are not bad."""
+        """Reject the bad rows and return the others."""
         found = rows.select(bad.fill_null(False).alias("bad"))["bad"]
         if not found.any():
             return rows
@@ -91,11 +91,7 @@ class Records:
         return rows.filter(~found)
 
     def latest(self, jobs: pl.DataFrame) -> pl.DataFrame:
-        """The same record again is dropped, and of one job only one record of a block is kept.
-
-        One that tells of its end comes before one that tells of its life, whatever their order in the file; of two
-        that tell the same the later comes first.
-        """
+        """Reject repeated records and keep one record per job and block: one that has ended, or else the last."""
         jobs = self.without_repeats(jobs, [*KEY, "state", "end"])
         if not jobs.select(pl.struct(KEY).is_duplicated().any()).item():
             return jobs
@@ -104,7 +100,7 @@ class Records:
         return self.reject_where(jobs, stale, REPEATED)
 
     def without_repeats(self, rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-        """The rows that differ in these columns from all before; kept is one 64-bit hash for each."""
+        """Reject rows whose values in these columns came before (compared by a 64-bit hash)."""
         hashes = rows.select(columns).hash_rows(seed=17).to_numpy()
         unique, first = np.unique(hashes, return_index=True)
         place = np.searchsorted(self._seen, unique)
@@ -121,7 +117,7 @@ class Records:
         return rows.filter(pl.Series(new))
 
     def batches(self, jobs: pl.DataFrame, *, done: int, upto: int | None = None) -> Iterator[Batch]:
-        """Good rows in batches; with the last one the position is `upto` (by default all that was read)."""
+        """Rows in batches; the position after the last one is `upto` (default: all records read)."""
         end = self.read if upto is None else upto
         rows = jobs.filter(pl.col(RECORD) > self.resume)
         for start in range(0, rows.height, ROWS):

@@ -1,4 +1,4 @@
-"""slurmrestd as a client sees it: found, asked with retries, one dump at a time."""
+"""Client of slurmrestd: finds its API versions, reads jobs and nodes, holds and releases jobs."""
 
 import re
 import threading
@@ -26,16 +26,16 @@ Family = Literal["slurm", "slurmdb"]
 
 
 class Served(NamedTuple):
-    """A version of the API that slurmrestd serves, and who reads it."""
+    """An API version that slurmrestd serves, and its adapter."""
 
     version: str
     adapter: V36
 
 
 class SlurmRest:
-    """A slurmrestd at `http://host:port` or `unix:/path/to/socket`; `notes` gathers what it warned of.
+    """A slurmrestd at `http://host:port` or `unix:/path/to/socket`; `notes` collects its warnings.
 
-    `token` is called for each request; further `options` are those of `RestHttp`.
+    `token` is called for each request; `options` are those of `RestHttp`.
     """
 
     def __init__(self, url: str, *, user: str, token: Callable[[], str], **options: Any) -> None:
@@ -57,7 +57,7 @@ class SlurmRest:
     # --- what it serves --------------------------------------------------------------------------
 
     def served(self, family: Family) -> Served:
-        """The newest version that both sides know; else the oldest of the newer ones, and a note."""
+        """The newest version known to both sides; else the oldest of the newer ones, with a note."""
         if not self._served:
             self._served = {name: _choose(offered) for name, offered in self._offered().items()}
             for version in dict.fromkeys(found.version for found in self._served.values()):
@@ -69,11 +69,9 @@ class SlurmRest:
         return self._served[family]
 
     def _offered(self) -> dict[str, set[str]]:
-        status, body = self._http.ask("GET", "/openapi/v3")
+        status, body = self._http.request("GET", "/openapi/v3")
         if status >= 500:
-            raise ClusterError(
-                f"slurmrestd at {self.url} is not well: it answers with HTTP {status}; see its log"
-            )
+            raise ClusterError(f"slurmrestd at {self.url} fails with HTTP {status}; see its log")
         offered: dict[str, set[str]] = {}
         paths = json_object(body).get("paths") if status == 200 else None
         for path in paths if isinstance(paths, dict) else ():
@@ -81,19 +79,21 @@ class SlurmRest:
                 offered.setdefault(found[1], set()).add(found[2])
         if offered:
             return offered
-        for version in reversed(list(ADAPTERS)):  # no specification: try
+        for version in reversed(list(ADAPTERS)):  # no specification: try each version
             for family in ("slurm", "slurmdb"):
-                status, _ = self._http.ask("GET", f"/{family}/{version}/diag{ADAPTERS[version].slash}")
+                status, _ = self._http.request("GET", f"/{family}/{version}/diag{ADAPTERS[version].slash}")
                 if status not in (404, 405):
                     offered.setdefault(family, set()).add(version)
             if offered:
                 return offered
-        raise ClusterError(f"{self.url} is no slurmrestd: it serves neither /openapi/v3 nor a known version")
+        raise ClusterError(
+            f"{self.url} is not slurmrestd: it serves neither /openapi/v3 nor a known API version"
+        )
 
     # --- jobs and machine ------------------------------------------------------------------------
 
     def queue(self, job_id: int | None = None, *, cluster: str | None = None) -> pl.DataFrame:
-        """The jobs that slurmctld knows, or those of one id (an array's tasks with it)."""
+        """The jobs in slurmctld, or those with one id (with an array's tasks)."""
         served = self.served("slurm")
         path = f"/job/{job_id}" if job_id is not None else f"/jobs{served.adapter.slash}"
         rejects = Rejects()
@@ -105,7 +105,7 @@ class SlurmRest:
     def accounting(
         self, since: int, until: int, *, rejects: Rejects, first: int = 1, cluster: str | None = None
     ) -> pl.DataFrame:
-        """The jobs of slurmdbd that were alive in [since, until), with their number from `first` on."""
+        """The jobs of slurmdbd that were alive in [since, until), numbered from `first`."""
         served = self.served("slurmdb")
         path, query = f"/jobs{served.adapter.slash}", served.adapter.window(since, until)
         if cluster:
@@ -126,15 +126,15 @@ class SlurmRest:
         version, adapter = self.served("slurm")
         if not adapter.can_update:
             raise ClusterError(
-                f"{version} of slurmrestd renames a job that it updates; use scontrol, or a newer one"
+                f"{version} of slurmrestd renames a job when it updates it; use scontrol or a newer slurmrestd"
             )
         body: dict[str, Any] = {"hold": hold}
         if adapter.accepts_comment and reason:
             body["admin_comment"] = reason
-        reply = json_object(self._http.good("POST", f"/slurm/{version}/job/{job}", body=body))
+        reply = json_object(self._http.request_ok("POST", f"/slurm/{version}/job/{job}", body=body))
         self._note(warning_texts(reply.get("warnings")))
         errors = reply.get("errors")
-        # 22.05 tells an array's update as failed, without a number, when all of it was done.
+        # 22.05 reports a successful update of an array as failed, without an error number.
         if not (
             isinstance(errors, list) and errors and all(_is_array_update_notice(error) for error in errors)
         ) and (failure := error_in(errors)):
@@ -153,7 +153,7 @@ class SlurmRest:
         final: bool,
     ) -> pl.DataFrame:
         with self._one_dump:
-            body = self._http.good("GET", f"/{family}/{self.served(family).version}{path}", query=query)
+            body = self._http.request_ok("GET", f"/{family}/{self.served(family).version}{path}", query=query)
             reply = JobsReply(_chunks(body))
             frames = [jobs_frame([], read, first=first, rejects=rejects, source="rest", final=final)]
             for block in reply.blocks():
@@ -164,7 +164,9 @@ class SlurmRest:
                 )
                 first += len(block)
         if reply.broken:
-            raise ClusterError(f"the answer of slurmrestd at {self.url} broke off: {reply.broken}; try again")
+            raise ClusterError(
+                f"the answer of slurmrestd at {self.url} is incomplete: {reply.broken}; try again"
+            )
         self._note(warning_texts(reply.warnings))
         if failure := error_in(reply.errors):
             raise failure
@@ -172,7 +174,7 @@ class SlurmRest:
 
     def _records(self, name: str) -> Iterator[dict[str, Any]]:
         version, adapter = self.served("slurm")
-        body = self._http.good("GET", f"/slurm/{version}/{name}{adapter.slash}")
+        body = self._http.request_ok("GET", f"/slurm/{version}/{name}{adapter.slash}")
         errors: list[Any] = []
         for key, _, value in JsonObject(_chunks(body)).members():
             if key == name and isinstance(value, dict) and isinstance(value.get("name"), str):

@@ -1,4 +1,4 @@
-"""Accounting over slurmrestd as a source of jobs: one window of time after another, each job once."""
+"""Read accounting through slurmrestd, one time window after another."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _MANY, _FEW = 20_000, 5_000  # 24.11 needs 8.6 KB a job, so that 20,000 are 170 
 
 
 class RestAccounting:
-    """The jobs alive in [since, until). Windows are a day long, shorter where a day has very many jobs."""
+    """The jobs alive in [since, until), in windows of a day or, with very many jobs, shorter."""
 
     def __init__(self, rest: SlurmRest, since: int, until: int, *, cluster: str | None = None) -> None:
         self.rest, self.since, self.until, self.cluster = rest, since, until, cluster
@@ -38,7 +38,7 @@ class RestAccounting:
             count = found.height + self.rejects.total - bad
             read += count
             jobs = without_incomplete(latest(found)).drop(RECORD)
-            # A job is in every window that it lived in; once its end was told it is not told again.
+            # A job is in every window of its life; after its end was returned it is not returned again.
             fresh = jobs.join(over, on=KEY, how="anti", nulls_equal=True) if over.height else jobs
             over = jobs.filter(pl.col("outcome").is_not_null() & (pl.col("end") >= end)).select(KEY)
             yield Batch(fresh, read=count, position=end, done=end - self.since)

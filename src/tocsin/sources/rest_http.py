@@ -18,7 +18,7 @@ MAX_REPLY = 2**30
 _SMALL = 2**18
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 _TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
-# slurmctld or slurmdbd did not answer: 22.05 says -1 (also for a bad token) and 7000, the latter with HTTP 200.
+# slurmctld or slurmdbd did not answer: 22.05 gives -1 (also for a bad token) and 7000, the latter with HTTP 200.
 _TRANSIENT_ERRORS = frozenset({-1, 7000})
 
 
@@ -50,11 +50,11 @@ class RestHttp:
     def close(self) -> None:
         self._client.close()
 
-    def good(
+    def request_ok(
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
     ) -> bytes:
-        """The body of an answer that is no failure."""
-        status, answer = self.ask(method, path, query=query, body=body)
+        """The body of a successful reply; anything else raises ClusterError."""
+        status, answer = self.request(method, path, query=query, body=body)
         if status == 200:
             return answer
         if status == 401:
@@ -64,13 +64,13 @@ class RestHttp:
         if status in (404, 405):
             raise ClusterError(f"slurmrestd at {self.url} does not serve {path} (HTTP {status})")
         reply = json_object(answer)
-        failure = error_in(reply.get("errors")) or ClusterError("it gave no reason")
+        failure = error_in(reply.get("errors")) or ClusterError("no reason given")
         hint = ""
         if _numbers(reply) & _TRANSIENT_ERRORS or not reply:
             hint = f"; is slurmctld up (scontrol ping), and the token one of {self.user}?"
         raise ClusterError(f"slurmrestd at {self.url} answers {path} with HTTP {status}: {failure}{hint}")
 
-    def ask(
+    def request(
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
     ) -> tuple[int, bytes]:
         """Status and body. Transient failures are retried with exponential backoff and jitter."""
@@ -135,8 +135,8 @@ def _is_transient(status: int, body: bytes) -> bool:
 
 def _numbers(reply: Mapping[str, Any]) -> set[Any]:
     errors = reply.get("errors")
-    told = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
-    numbers = (error.get("error_number", error.get("errno")) for error in told)
+    entries = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
+    numbers = (error.get("error_number", error.get("errno")) for error in entries)
     return {number for number in numbers if isinstance(number, int)}
 
 

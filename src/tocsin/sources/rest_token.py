@@ -1,4 +1,4 @@
-"""Tokens for slurmrestd: read from a file, or made by scontrol, and renewed before they expire. Never printed."""
+"""Tokens for slurmrestd, from a file or from scontrol, renewed before they expire. Never printed."""
 
 import base64
 import binascii
@@ -16,12 +16,12 @@ from tocsin.sources.secrets import read_secret
 
 __all__ = ["ScontrolToken", "TokenFile", "expiry"]
 
-_SPARE = 30.0  # seconds that a token must still live to be worth sending
+_SPARE = 30.0  # seconds of remaining life below which a token is not used
 _TOKEN = re.compile(r"[A-Za-z0-9_=.+/-]{1,16384}", re.ASCII)
 
 
 def expiry(token: str) -> int | None:
-    """When a JSON Web Token expires; its signature is slurmctld's affair. None where it does not say."""
+    """When a JSON Web Token expires, or None if it has no expiry. The signature is not checked."""
     parts = token.split(".")
     if len(parts) != 3:
         return None
@@ -34,7 +34,7 @@ def expiry(token: str) -> int | None:
 
 
 class TokenFile:
-    """The token in a file that something else renews; read again whenever the file has changed."""
+    """A token in a file that is renewed by others; read again when the file changes."""
 
     def __init__(self, path: str | Path, *, now: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
@@ -49,7 +49,7 @@ class TokenFile:
             state = None
         seen = (state.st_ino, state.st_mtime_ns, state.st_size) if state else None
         if seen is None or seen != self._seen:
-            self._token = clean(read_secret(self.path).removeprefix("SLURM_JWT="), f"in {self.path}")
+            self._token = checked_token(read_secret(self.path).removeprefix("SLURM_JWT="), f"in {self.path}")
             self._seen = seen
         end = expiry(self._token)
         if end is not None and end <= self._now():
@@ -61,7 +61,7 @@ class TokenFile:
 
 
 class ScontrolToken:
-    """The own user's token, made by `scontrol token` and renewed when a third of its life is left."""
+    """The current user's token from `scontrol token`, renewed when a third of its life is left."""
 
     def __init__(
         self,
@@ -84,20 +84,20 @@ class ScontrolToken:
                 try:
                     self._renew()
                 except ClusterError:
-                    if left < _SPARE:  # the old one still serves until then
+                    if left < _SPARE:  # the old one is valid until then
                         raise
             return self._token
 
     def _renew(self) -> None:
-        said = self._run(["scontrol", "token", f"lifespan={self.lifespan}"], timeout=self.timeout)
-        token = clean(
-            said.decode("utf-8", "replace").strip().removeprefix("SLURM_JWT="), "from scontrol token"
+        output = self._run(["scontrol", "token", f"lifespan={self.lifespan}"], timeout=self.timeout)
+        token = checked_token(
+            output.decode("utf-8", "replace").strip().removeprefix("SLURM_JWT="), "from scontrol token"
         )
         self._token, self._end = token, expiry(token) or self._now() + self.lifespan
 
 
-def clean(token: str, place: str) -> str:
-    """The token, if it can be one: it is sent in a header, and no error may ever quote it."""
+def checked_token(token: str, place: str) -> str:
+    """Check that it can be a token, because it is sent in a header. Errors never quote it."""
     if not _TOKEN.fullmatch(token):
-        raise SettingsError(f"what is {place} is no token: it has blanks or characters that no token has")
+        raise SettingsError(f"the text {place} is not a token: it has blanks or invalid characters")
     return token

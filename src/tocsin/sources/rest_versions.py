@@ -1,4 +1,4 @@
-"""The versions of Slurm's JSON, chained: each adapter says what changed against the one before and why it matters.
+"""Adapters for the versions of Slurm's JSON; each lists its differences from the one before.
 
 `accounting_job` reads a job of `/slurmdb/…/jobs` or of `sacct --json`, `queued` one of `/slurm/…/jobs`, `node` and
 `partition` the machine. Each returns values by the names of core's fields. Environments and comments are never read.
@@ -22,32 +22,32 @@ class V36(JobReader, MachineReader):
     """v0.0.36 (Slurm 20.11 to 22.05).
 
     Numbers are plain, state and exit status are words, TRES of accounting are lists, those of the queue text.
-    - accounting: an exit code other than 0 is told as `SUCCESS` 0, so only that of a completed job is believed;
-      signals are right. `time.start` is when a job became eligible: the start is counted back from the end, and is
-      absent while the job runs. Without a time window a running job ends now: its state says that it has no end.
-      `required.memory` is per CPU or per node and does not say which: the TRES, for the whole job, do. A pending
+    - accounting: an exit code other than 0 is given as `SUCCESS` 0, so only that of a completed job is used;
+      signals are right. `time.start` is when a job became eligible: the start is computed from the end, and is
+      absent while the job runs. Without a time window a running job ends now: no end is read while it runs.
+      `required.memory` is per CPU or per node without saying which: the TRES of the whole job are used. A pending
       array is a bitmap. No time limit is null, as is an unknown one. No submit line, no licences.
-    - queue: `user_name` is empty, only `user_id` tells. The exit code is what wait(2) gave. `end_time` of a running
+    - queue: `user_name` is empty, only `user_id` is set. The exit code is what wait(2) gave. `end_time` of a running
       job is when it must end, `start_time` of a pending one a guess: both are left out.
     - partitions: no state; no default time (always 0); a memory limit carries its per-CPU flag as its sign.
-    - nodes: no partitions; flags such as DRAIN are not told.
+    - nodes: no partitions; no flags such as DRAIN.
     - an update of a job renames it to "openapi": updates are refused here.
     """
 
     version = "v0.0.36"
     slash = ""
-    """What the path of a list ends with."""
+    """How the path of a list ends."""
     can_update = False
     accepts_comment = False
-    """Whether an update has a place for the reason of a hold."""
+    """Whether an update can set the reason of a hold."""
     missing: Mapping[str, str] = {
-        "node states": "v0.0.36 does not tell drained nodes",
-        "partition states": "v0.0.36 does not tell them",
-        "default times": "v0.0.36 does not tell them",
+        "node states": "v0.0.36 does not report drained nodes",
+        "partition states": "v0.0.36 does not report them",
+        "default times": "v0.0.36 does not report them",
     }
 
     def window(self, since: int, until: int) -> dict[str, str]:
-        """Query for the jobs alive in a span; a query with a time brings requeued jobs and true times along."""
+        """Query for the jobs alive in a span; it includes requeued jobs and true times."""
         return {"start_time": f"uts{since}", "end_time": f"uts{until}"}
 
 
@@ -58,12 +58,12 @@ class V37(V36):
     - queue: `user_name` is filled in.
     - nodes: partitions and `state_flags` are there; so is what is in use, which is not read.
     - partitions: `state` is there; the least number of nodes is called `min nodes per job`, with blanks.
-    - an update of an array is told as failed, without an error number, when it was done: what became of it must be read.
+    - a successful update of an array is reported as failed, without an error number: the result must be read back.
     """
 
     version = "v0.0.37"
     can_update = True
-    missing: Mapping[str, str] = {"default times": "v0.0.37 does not tell them"}
+    missing: Mapping[str, str] = {"default times": "v0.0.37 does not report them"}
 
     def _node_state(self, record: Record) -> list[str]:
         return words(record.get("state")) + words(record.get("state_flags"))
@@ -75,8 +75,7 @@ class V37(V36):
 class V38(V37):
     """v0.0.38 (Slurm 22.05, and `sacct --json` of it), against v0.0.37:
 
-    - accounting: `time.start` is the start (of a job that never ran it may be the end: its nodes say that it has
-      none); `container`, which is not read.
+    - accounting: `time.start` is the start (for a job that never ran it may be the end: it has no nodes then); `container`, which is not read.
     - queue: `group_name`; `job_resources` was rebuilt, and `container`, `prefer` added: none of them is read. `cpus`
       and `tasks` of a job that never ran are null, not 0: both are absent here.
     - partitions: memory per CPU and per node are apart and plain; the default time is right.
@@ -93,22 +92,22 @@ class V38(V37):
 class V40(V38):
     """v0.0.40 (Slurm 23.11 on; recorded from 24.11), against v0.0.38; v0.0.39 of 23.02 is read by this one too:
 
-    - numbers that may be absent or without limit are `{set, infinite, number}`: no limit is told from absent now.
+    - numbers that may be absent or without limit are `{set, infinite, number}`: no limit differs from absent now.
     - states and exit status are lists of words with flags; exit codes are right.
     - accounting: `required.memory_per_cpu` and `…_node` replace `memory` (the TRES are still used); `array.task` is
       text; `submit_line` and `licenses` are there; so are `script`, `extra`, `failed_node`, which are not read.
     - queue: exit codes as objects; `exclusive` and `oversubscribe` beside `shared`.
     - nodes: states are one list, features lists. `cpus` still counts all CPUs, `effective_cpus` is not read.
-    - partitions: nested by subject; which one is the default is not told.
+    - partitions: nested by subject; the default one is not marked.
     - times in a query are plain epoch seconds; requeued jobs and untruncated times must be asked for.
-    - an update takes `admin_comment` along; the paths of lists end in a slash.
+    - an update can set `admin_comment`; the paths of lists end in a slash.
     """
 
     version = "v0.0.40"
     slash = "/"
     accepts_comment = True
     exit_codes_reliable = True
-    missing: Mapping[str, str] = {"default partition": "slurmrestd does not tell it since v0.0.40"}
+    missing: Mapping[str, str] = {"default partition": "slurmrestd does not report it since v0.0.40"}
 
     def window(self, since: int, until: int) -> dict[str, str]:
         return {
@@ -166,7 +165,7 @@ NEWEST = V42.version
 
 
 def adapter_for(version: str) -> V36:
-    """The adapter of this version, or of the next one that is known; the newest for newer ones."""
+    """The adapter of this version, else of the next newer one, else the newest."""
     wanted = _order(version)
     return next((ADAPTERS[known] for known in ADAPTERS if _order(known) >= wanted), ADAPTERS[NEWEST])
 

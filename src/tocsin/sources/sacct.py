@@ -1,4 +1,4 @@
-"""Jobs from `sacct`: the text of `sacct -P` in a file, or a live sacct asked one span of time after another."""
+"""Read jobs from the text of `sacct -P`, in a file or from live sacct one time span after another."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ import polars as pl
 from tocsin.core.errors import ClusterError, SourceError
 from tocsin.core.frames import conform
 from tocsin.core.intake import Batch, Rejects
-from tocsin.sources.columns import known_zone
+from tocsin.sources.columns import checked_zone
 from tocsin.sources.commands import run, stream
 from tocsin.sources.lines import Block, LineFile, Lines, Pipe
 from tocsin.sources.read_warnings import ReadWarnings
@@ -35,9 +35,9 @@ from tocsin.sources.sacct_text import SacctTable, column_names, column_words
 __all__ = ["LIVE_COLUMNS", "SacctFile", "SacctLive"]
 
 _NO_CLUSTER = "no cluster name"
-_SEPARATOR = "\x1f"  # a live sacct is asked for one that no name has
+_SEPARATOR = "\x1f"  # for live sacct: a character that no job name has
 _HOUR, _DAY = 3600, 86400
-_FEW, _MANY = 10_000, 100_000  # records in one span: below, the next one is longer; above, shorter
+_FEW, _MANY = 10_000, 100_000  # records in a span: with fewer the next one is longer, with more shorter
 
 LIVE_COLUMNS = (
     "JobID",
@@ -84,13 +84,13 @@ LIVE_COLUMNS = (
     "WorkDir",
     "SubmitLine",
 )
-"""What a live sacct is asked for, as far as it knows the column; the free text comes last."""
+"""Columns requested from live sacct, if it has them; free text comes last."""
 
 
 class _Reading:
-    """One reading of sacct's text: blocks in, jobs with their steps folded in out.
+    """One pass over sacct's text: takes blocks, returns jobs with the usage of their steps.
 
-    The last job of a block is held back, because its steps may come with the next one.
+    The last job of a block is held back, because its steps may be in the next block.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class _Reading:
 
     @property
     def upto(self) -> int:
-        """The records that are out of hand."""
+        """The number of records that are finished."""
         return self.records.read if self.held is None else int(self.held[RECORD][0]) - 1
 
     def jobs(self, block: Block, *, name: str) -> pl.DataFrame:
-        """The jobs that this block completes."""
+        """The jobs finished by this block."""
         rows, bad = self.table.rows(block, name=name)
         rows = split_ids(rows)
         is_step = rows[STEP].is_not_null()
@@ -125,7 +125,7 @@ class _Reading:
         return self._good(jobs.head(-1) if jobs.height else jobs)
 
     def rest(self) -> pl.DataFrame | None:
-        """What was held back."""
+        """The last job."""
         self.records.reject(self.records.number(self.table.rest()), WRONG_COLUMNS)
         jobs, self.held = self.held, None
         return None if jobs is None else self._good(jobs)
@@ -151,13 +151,13 @@ class _Reading:
 
 def _times() -> pl.Expr:
     """The times of a job in UTC."""
-    told = [
+    times = [
         pl.concat_str(
             pl.lit(f"{name.title()} "), pl.from_epoch(pl.col(name), "s").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
         )
         for name in ("submit", "start", "end")
     ]
-    return pl.concat_str(told, separator=", ", ignore_nulls=True)
+    return pl.concat_str(times, separator=", ", ignore_nulls=True)
 
 
 def _own_first(field: str) -> pl.Expr:
@@ -181,9 +181,9 @@ class SacctFile:
         for name in unknown_fields(column_words(columns or "")):
             meant = closest(name)
             hint = f"did you mean {meant}?" if meant else "sacct --helpformat lists them"
-            raise SourceError(f'"{name}" is no column of sacct; {hint}')
+            raise SourceError(f'"{name}" is not a column of sacct; {hint}')
         self.cluster = cluster
-        self.zone = known_zone(zone)
+        self.zone = checked_zone(zone)
         self.rejects = Rejects()
         self.notes: list[str] = []
         self._file = LineFile(path, rejects=self.rejects, notes=self.notes)
@@ -209,10 +209,10 @@ class SacctFile:
 
 
 class SacctLive:
-    """All jobs that were alive in [since, until), asked for span by span; a job in two spans comes twice.
+    """All jobs alive in [since, until), span by span; a job in two spans comes twice.
 
-    Duplicates (-D) are asked for, so that each run of a requeued job is seen. sacct does not tell of jobs that were
-    never eligible, such as held ones: the queue does.
+    Duplicates (-D) are requested, so that each run of a requeued job is read. sacct omits jobs that were never
+    eligible, such as held ones; the queue has them.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class SacctLive:
         self.identity = f"sacct-live:{cluster or ''}:{self.since}:{self.until}"
 
     def columns(self) -> list[str]:
-        """Those of LIVE_COLUMNS that this sacct has; versions differ."""
+        """Those of LIVE_COLUMNS that this version of sacct has."""
         known = (
             run([self.command, "--helpformat"], timeout=self.timeout)
             .decode("utf-8", "replace")
@@ -275,7 +275,7 @@ class SacctLive:
             self.command,
             lambda: stream(argv, timeout=self.timeout),
             rejects=self.rejects,
-            notes=[],  # an empty span is nothing to speak of
+            notes=[],  # an empty span is normal
         )
         table = SacctTable(columns, wanted=WANTED, notes=self.notes, separator=_SEPARATOR)
         reading = _Reading(table, records, warnings, cluster=self.cluster, zone="UTC")
@@ -288,5 +288,5 @@ class SacctLive:
 
 
 def _clock(epoch: int) -> str:
-    """As `-S` and `-E` take it; commands run with TZ=UTC."""
+    """The format of `-S` and `-E`; commands run with TZ=UTC."""
     return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S")

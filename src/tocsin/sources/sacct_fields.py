@@ -1,4 +1,4 @@
-"""The names of sacct's columns, of all versions from 14.11 to 25.05, so that a mistyped one is noticed."""
+"""Names of sacct's columns in all versions from 14.11 to 25.05, to detect mistyped ones."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -26,11 +26,11 @@ _NAMES = {name.lower(): name for name in SACCT_FIELDS}
 
 
 def unknown_fields(names: Iterable[str]) -> list[str]:
-    """Those that no sacct has; the empty one that `sacct -p` ends with is no name."""
+    """Names that no version of sacct has; the empty last column of `sacct -p` is ignored."""
     return [name for name in names if name and name.lower() not in _NAMES]
 
 
 def closest(name: str) -> str | None:
-    """The field that was meant, where one is near."""
+    """The closest name, if any is close."""
     found = get_close_matches(name.lower(), _NAMES, n=1)
     return _NAMES[found[0]] if found else None

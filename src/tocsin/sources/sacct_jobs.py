@@ -1,4 +1,4 @@
-"""Words of sacct to the fields of a job, and to the usage of its steps."""
+"""Convert sacct's text columns to job fields and step usage."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,20 +18,20 @@ from tocsin.sources.sacct_values import (
     MEMORY,
     STATE,
     TRES,
-    array_word,
-    disk_word,
-    duration_word,
-    exit_word,
-    memory_word,
-    state_word,
-    tres_word,
+    cached_duration,
+    parse_array_size,
+    parse_disk_bytes,
+    parse_exit_code,
+    parse_requested_memory,
+    parse_resources,
+    parse_state,
 )
 
 __all__ = ["BAD", "EXAMPLE", "STEP", "WANTED", "jobs_of", "split_ids", "steps_of"]
 
 BAD, EXAMPLE, STEP = "_bad", "_example", "_step"
 
-# Comments are left out on purpose: tools write outcomes into them.
+# Comments are not read on purpose: tools write outcomes into them.
 WANTED = frozenset(
     {
         "account",
@@ -106,11 +106,11 @@ _TEXTS = {
 _NO_NODES = "None assigned"
 _KNOWN_STATES = (*STATES, "UNKNOWN")
 _RAN = ("RUNNING", "SUSPENDED", "COMPLETING", "COMPLETED", "TIMEOUT", "OUT_OF_MEMORY")
-"""The states that only a job that started has."""
+"""States of jobs that have started."""
 
 
-class _Words:
-    """A frame of words. A time that cannot be read makes its row bad; any other word is left out and remarked on."""
+class _Columns:
+    """Columns of text. An unreadable time makes its row bad; any other unreadable value is left empty with a warning."""
 
     def __init__(self, rows: pl.DataFrame, warnings: ReadWarnings) -> None:
         self.rows = rows
@@ -134,8 +134,8 @@ class _Words:
     def instant(self, name: str, zone: str) -> pl.Series:
         found = instants(self.text(name), zone)
         if found.bad is not None:
-            told = pl.select(pl.format('{} "{}"', pl.lit(name.title()), self.text(name))).to_series()
-            self.example = told.zip_with(found.bad & ~self.bad, self.example)
+            shown = pl.select(pl.format('{} "{}"', pl.lit(name.title()), self.text(name))).to_series()
+            self.example = shown.zip_with(found.bad & ~self.bad, self.example)
             self.bad = self.bad | found.bad
         return found.values
 
@@ -147,7 +147,7 @@ class _Words:
 
 
 def split_ids(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the parts of their ids: _job, task, array, het_offset, _step, and the text without the step."""
+    """Add the parts of the ids: _job, task, array, het_offset, _step, and the id without the step."""
     plain = rows["jobid"].cast(pl.Int64, strict=False)
     if plain.null_count() == 0:
         parts = pl.DataFrame(schema=dict.fromkeys(("task", "array", "het", "step"), pl.String)).clear(
@@ -168,35 +168,35 @@ def split_ids(rows: pl.DataFrame) -> pl.DataFrame:
 
 def steps_of(rows: pl.DataFrame, warnings: ReadWarnings) -> pl.DataFrame:
     """Steps with their usage."""
-    return rows.select(LINE, ID, **_usage(_Words(rows, warnings)), steps=pl.lit(1, pl.Int64))
+    return rows.select(LINE, ID, **_usage(_Columns(rows, warnings)), steps=pl.lit(1, pl.Int64))
 
 
 def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: ReadWarnings) -> pl.DataFrame:
-    """Job fields of rows that are no steps, with LINE, RECORD, ID, BAD, EXAMPLE, and room for what steps add."""
-    words = _Words(rows, warnings)
+    """Job fields of rows that are not steps, with LINE, RECORD, ID, BAD, EXAMPLE and empty columns for step usage."""
+    words = _Columns(rows, warnings)
     time = {name: words.instant(name, zone) for name in ("submit", "start", "end")}
     time["eligible"] = words.take("eligible", lambda column: instants(column, zone))
     elapsed = words.count("elapsedraw")
-    elapsed = elapsed.zip_with(elapsed.is_not_null(), words.parse("elapsed", duration_word))
+    elapsed = elapsed.zip_with(elapsed.is_not_null(), words.parse("elapsed", cached_duration))
     time = resolve_ambiguous_times(time, {name: words.text(name) for name in time}, elapsed, zone)
     nodes = pl.lit(words.text("nodelist")).replace(_NO_NODES, None)
-    state = words.parse("state", state_word, STATE).struct.unnest()
+    state = words.parse("state", parse_state, STATE).struct.unnest()
     warnings.unknown_states(state["state"].filter(~state["state"].is_in(_KNOWN_STATES)))
-    code = words.parse("exitcode", exit_word, EXIT).struct.unnest()
-    memory = words.parse("reqmem", memory_word, MEMORY).struct.unnest()
-    asked = words.parse("reqtres", tres_word, TRES).struct.unnest()
-    given = words.parse("alloctres", tres_word, TRES).struct.unnest()
+    code = words.parse("exitcode", parse_exit_code, EXIT).struct.unnest()
+    memory = words.parse("reqmem", parse_requested_memory, MEMORY).struct.unnest()
+    asked = words.parse("reqtres", parse_resources, TRES).struct.unnest()
+    given = words.parse("alloctres", parse_resources, TRES).struct.unnest()
     started = pl.lit(time["start"]).is_not_null()
     if "start" not in rows.columns:
-        told = pl.lit(elapsed > 0) | nodes.is_not_null() | pl.lit(state["state"].is_in(_RAN))
-        started = told & (pl.lit(state["state"]) != "PENDING").fill_null(True)
+        ran = pl.lit(elapsed > 0) | nodes.is_not_null() | pl.lit(state["state"].is_in(_RAN))
+        started = ran & (pl.lit(state["state"]) != "PENDING").fill_null(True)
     elif "nodelist" in rows.columns:
         # Older sacct prints the end as the start of a job that was cancelled before it had nodes.
         started &= nodes.is_not_null() | pl.lit(elapsed > 0) | pl.lit(time["end"]).is_null()
     started = started.fill_null(False)
     node_count = pl.coalesce(words.count("allocnodes"), words.count("nnodes"), given["node"])
     cpu_count = pl.coalesce(words.count("alloccpus"), words.count("ncpus"), given["cpu"])
-    # For a job that has not started these two are what it asks for.
+    # For a job that has not started, these two are the request.
     waiting_nodes, waiting_cpus = pl.when(~started).then(node_count), pl.when(~started).then(cpu_count)
     req_nodes = pl.coalesce(words.count("reqnodes"), asked["node"], waiting_nodes)
     req_cpus = pl.coalesce(words.count("reqcpus"), asked["cpu"], waiting_cpus)
@@ -205,14 +205,14 @@ def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: Rea
     het = pl.col("het_offset").is_not_null()
     own_name = words.text("cluster")
     request = {
-        # The id that sacct prints for a component is its leader's; its own is the raw one.
+        # sacct prints the leader's id for a het component; JobIDRaw is its own.
         "job_id": pl.when(het)
         .then(pl.coalesce(raw_id, pl.col("_job") + pl.col("het_offset")))
         .otherwise("_job"),
         "het_id": pl.when(het).then("_job"),
         "cluster": pl.coalesce(own_name, pl.lit(cluster, pl.String)),
         "raw_id": raw_id,
-        "array_tasks": by_value(rows["array"], array_word).values,
+        "array_tasks": by_value(rows["array"], parse_array_size).values,
         **{field: words.text(name) for field, name in _TEXTS.items()},
         "uid": words.count("uid"),
         "gid": words.count("gid"),
@@ -222,7 +222,7 @@ def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: Rea
         "req_memory": _per_node(memory, asked["mem"], pl.coalesce(req_cpus, cpu_count), over),
         "req_gpus": asked["gpu"],
         "req_tres": asked["text"],
-        "time_limit": pl.coalesce(_minutes(words), words.parse("timelimit", duration_word)),
+        "time_limit": pl.coalesce(_minutes(words), words.parse("timelimit", cached_duration)),
         "submit": time["submit"],
         "eligible": time["eligible"],
     }
@@ -256,18 +256,18 @@ def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: Rea
     )
 
 
-def _usage(words: _Words) -> dict[str, Any]:
-    """A job's own line has few of these; where it has one it counts before what its steps add up to."""
-    read = words.parse("tresusageintot", disk_word)
-    written = words.parse("tresusageouttot", disk_word)
+def _usage(words: _Columns) -> dict[str, Any]:
+    """Usage in a row; a job's own value takes precedence over the sum of its steps."""
+    read = words.parse("tresusageintot", parse_disk_bytes)
+    written = words.parse("tresusageouttot", parse_disk_bytes)
     energy = pl.lit(words.take("consumedenergyraw", numbers))
     peak = pl.lit(words.parse("maxrss", parse_memory))
     return {
-        # A job that ended before the gatherer's first sample has a peak of 0, which says nothing of its memory.
+        # A job that ended before the first sample has a peak of 0, which means unknown.
         "max_memory": pl.when(peak > 0).then(peak),
-        "cpu_seconds": words.parse("totalcpu", duration_word),
-        "user_cpu_seconds": words.parse("usercpu", duration_word),
-        "system_cpu_seconds": words.parse("systemcpu", duration_word),
+        "cpu_seconds": words.parse("totalcpu", cached_duration),
+        "user_cpu_seconds": words.parse("usercpu", cached_duration),
+        "system_cpu_seconds": words.parse("systemcpu", cached_duration),
         "read_bytes": pl.coalesce(read, words.parse("maxdiskread", parse_memory)),
         "written_bytes": pl.coalesce(written, words.parse("maxdiskwrite", parse_memory)),
         # Without a gatherer sacct prints 0; NO_VAL of 32 and 64 bits means the same.
@@ -279,13 +279,13 @@ def _type(field: str) -> Any:
     return pl.Float64 if field == "energy" else pl.Int64
 
 
-def _minutes(words: _Words) -> pl.Series:
-    """TimelimitRaw: minutes, or a word that Timelimit has too."""
+def _minutes(words: _Columns) -> pl.Series:
+    """TimelimitRaw in minutes; words such as UNLIMITED are read from Timelimit."""
     return words.text("timelimitraw").cast(pl.Int64, strict=False) * 60
 
 
 def _share(amount: pl.Expr, nodes: pl.Expr) -> pl.Expr:
-    """Of a whole job's amount what falls on each node, rounded up."""
+    """A whole job's amount per node, rounded up."""
     return (amount + nodes - 1) // nodes
 
 

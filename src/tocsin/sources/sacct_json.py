@@ -1,4 +1,4 @@
-"""Jobs from `sacct --json`: a file or pipe of any size, or a live sacct asked one span of time after another."""
+"""Read jobs from `sacct --json`: a file or pipe of any size, or live sacct one time span after another."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ from tocsin.sources.rest_versions import V36
 
 __all__ = ["JobsReply", "SacctJsonFile", "SacctJsonLive"]
 
-BLOCK = 5_000  # records turned into one frame
+BLOCK = 5_000  # records per frame
 _DAY = 86_400
 _ENV = {
     "SLURM_TIME_FORMAT": "standard"
@@ -35,10 +35,9 @@ _ENV = {
 
 
 class JobsReply:
-    """The jobs of a reply in blocks; what it says of itself is known once all blocks are read.
+    """The jobs of a reply in blocks; its version, errors and warnings are known after the last block.
 
-    The version comes before the jobs until 22.05 and after them since: until it is known, the shape of the first
-    record decides.
+    The version comes before the jobs until 22.05 and after them since; there the shape of the first record decides.
     """
 
     def __init__(self, chunks: Iterator[bytes], *, adapter: V36 | None = None) -> None:
@@ -87,7 +86,7 @@ class SacctJsonFile:
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records = Records(self.rejects, resume=resume)
         reply = JobsReply(self._file.chunks())
-        known = Rejects()  # of records that an earlier run counted
+        known = Rejects()  # rejects that an earlier run counted
         try:
             for block in reply.blocks():
                 first = records.read + 1
@@ -106,7 +105,7 @@ class SacctJsonFile:
         except SourceError as error:
             raise SourceError(f"{self._file.path}: {error}; give what `sacct --json` printed") from None
         if (self._file.broken or reply.broken) and self._file.done:
-            records.read += 1  # the record that it breaks in
+            records.read += 1  # the incomplete record
             if records.read == 1:
                 raise SourceError(
                     f"{self._file.path}: {self._file.broken or reply.broken}, before the first job; "
@@ -130,12 +129,12 @@ class SacctJsonFile:
 
 
 def _numbered(jobs: pl.DataFrame) -> pl.DataFrame:
-    """A record's number stands for its line: that of a pretty-printed file would tell nobody more."""
+    """Use the record number in place of a line number."""
     return jobs.with_columns(pl.col(RECORD).alias(LINE))
 
 
 class _JsonFile(LineFile):
-    """A file as it was before it was packed, in chunks: JSON need not have lines."""
+    """The unpacked bytes of a file in chunks; JSON need not have lines."""
 
     def chunks(self) -> Iterator[bytes]:
         self._read, self._broken = 0, None
@@ -192,11 +191,11 @@ class SacctJsonLive:
             except SourceError as error:
                 raise ClusterError(f"sacct --json: {error}; is its plug-in for JSON installed?") from None
             if reply.broken:
-                raise ClusterError(f"sacct --json broke off: {reply.broken}; try again")
+                raise ClusterError(f"sacct --json is incomplete: {reply.broken}; try again")
             if failure := error_in(reply.errors):
                 raise failure
-            said = warning_texts(reply.warnings) + (notes_on_version(reply.version) if frames else [])
-            self.notes.extend(note for note in said if note not in self.notes)
+            notes = warning_texts(reply.warnings) + (notes_on_version(reply.version) if frames else [])
+            self.notes.extend(note for note in notes if note not in self.notes)
             jobs = (
                 latest(pl.concat(frames))
                 if frames
@@ -211,5 +210,5 @@ class SacctJsonLive:
 
 
 def _moment(epoch: int) -> str:
-    """In UTC, which is the time zone that the command is run in."""
+    """The format of `-S` and `-E`; commands run with TZ=UTC."""
     return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,4 +1,4 @@
-"""What the steps of a job used, folded into the job."""
+"""Sum the usage of steps into their jobs."""
 
 import polars as pl
 
@@ -6,7 +6,7 @@ from tocsin.sources.records import LINE, RECORD
 
 __all__ = ["FOLDED", "ID", "fold_steps"]
 
-ID = "_id"  # the column with the id as sacct prints it, without the step
+ID = "_id"  # column with sacct's JobID without the step
 
 FOLDED = {
     "max_memory": pl.max_horizontal,
@@ -18,11 +18,11 @@ FOLDED = {
     "energy": pl.max_horizontal,  # it is measured by node, so steps on one node share it
     "steps": pl.sum_horizontal,
 }
-"""What is gathered from steps, and how; in a frame of jobs the gathered part has an underscore in front."""
+"""Fields summed from steps, and how; in a frame of jobs their columns start with an underscore."""
 
 
 def fold_steps(jobs: pl.DataFrame, steps: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The jobs with what their steps add, and the steps that have no job here.
+    """The jobs with the usage of their steps, and the steps without a job.
 
     A step belongs to the last record of its job before it; in a sorted file it may come in front.
     """

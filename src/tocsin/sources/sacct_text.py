@@ -1,4 +1,4 @@
-"""The text of `sacct -P` as a table of words: its header found, its broken lines joined where that needs no guess."""
+"""Split the text of `sacct -P` into columns: find the header, and join broken lines where that is unambiguous."""
 
 import io
 import re
@@ -18,9 +18,9 @@ __all__ = ["SacctTable", "column_names", "column_words"]
 _FREE_TEXT = frozenset(
     {"jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir", "constraints", "extra"}
 )
-"""The columns in which a user may write newlines or the separator."""
-_MOST_LINES = 50  # that one record may be spread over
-_PIPE = "\x1e"  # stands for a separator that belongs to a name
+"""Columns that may contain newlines or the separator."""
+_MOST_LINES = 50  # per record
+_PIPE = "\x1e"  # replaces a separator inside a name
 _RULER = re.compile(rb"-+( -+)*\s*$")  # under the header of text of fixed width
 _START = re.compile(rb"\d+(?:[_+.].*)?", re.DOTALL)  # of an id
 
@@ -28,18 +28,18 @@ Indices = npt.NDArray[np.int64]
 
 
 def column_names(text: str | Sequence[str]) -> list[str]:
-    """Lower-case names of `-o` or of a header line, without widths such as `%20`."""
+    """Column names of `-o` or of a header line, in lower case, without widths such as `%20`."""
     return [word.lower() for word in column_words(text)]
 
 
 def column_words(text: str | Sequence[str]) -> list[str]:
-    """The same as they are written."""
+    """Column names as written, without widths."""
     words = re.split(r"[|,]", text) if isinstance(text, str) else list(text)
     return [re.sub(r"%-?\d*$", "", word.strip()) for word in words]
 
 
 class SacctTable:
-    """Blocks in, frames of words out. Keeps the columns, and the start of a record that a block's end cut through."""
+    """Takes blocks, returns frames of text. Keeps the start of a record that the end of a block cuts."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class SacctTable:
         self._repaired = self._replaced = False
 
     def rows(self, block: Block, *, name: str) -> tuple[pl.DataFrame, Indices]:
-        """The records as words with their line numbers, and the numbers of the lines that are no records."""
+        """The records as columns of text with line numbers, and the numbers of invalid lines."""
         data, first = self._tail + block.data, self._tail_line if self._tail else block.first
         self._tail = b""
         if not self._looked:
             self._look(data, name)
-        if not self._looked:  # nothing but blank lines so far
+        if not self._looked:  # only blank lines so far
             return pl.DataFrame(schema={"jobid": pl.String, LINE: pl.Int64}), np.empty(0, np.int64)
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
@@ -80,23 +80,23 @@ class SacctTable:
         if repair.cut is not None:
             self._tail, self._tail_line = data[repair.cut_at :], first + repair.cut
         if repair.records and not self._repaired:
-            self.notes.append("records that were broken by newlines or separators in names were put together")
+            self.notes.append("records split by newlines or separators in names were joined")
             self._repaired = True
         right[list(repair.records)] = False
         whole = text[np.repeat(right, lengths)].tobytes()
-        mended = b"".join(line + b"\n" for line in repair.records.values())
+        joined = b"".join(line + b"\n" for line in repair.records.values())
         lines = np.concatenate((np.flatnonzero(right), np.array(list(repair.records), np.int64)))
-        rows = self._words(whole + mended, first + lines).sort(LINE)
+        rows = self._words(whole + joined, first + lines).sort(LINE)
         return rows, first + np.array(repair.bad, np.int64)
 
     def rest(self) -> Indices:
-        """The numbers of the lines that waited for an end that never came."""
+        """Line numbers of an incomplete record at the end of the file."""
         count = self._tail.count(b"\n")
         self._tail = b""
         return self._tail_line + np.arange(count)
 
     def _look(self, data: bytes, name: str) -> None:
-        """The columns: those given, or those that the first line names."""
+        """Set the columns: those given, or those in the first line."""
         lines = (line for line in data.splitlines() if line.strip() and not line.startswith(b"#"))
         first = next(lines, None)
         if first is None:
@@ -112,23 +112,23 @@ class SacctTable:
                 )
             if not named:
                 raise SourceError(
-                    f"the first line of {name} names no columns; give them with -o, such as -o JobID,Submit,State"
+                    f"the first line of {name} is not a header; name the columns with -o, such as -o JobID,Submit,State"
                 )
             self.columns = header
-            strange = ", ".join(f'"{word}"' for word in unknown_fields(column_words(text))[:10])
-            if strange:
-                self.notes.append(f"columns that sacct does not have were left out: {strange}")
+            unknown = ", ".join(f'"{word}"' for word in unknown_fields(column_words(text))[:10])
+            if unknown:
+                self.notes.append(f"columns that sacct does not have were ignored: {unknown}")
         elif first.count(b"|") == len(self.columns) and first.rstrip(b"\r").endswith(b"|"):
             self.columns = [*self.columns, ""]  # sacct -p ends each line with a separator
         missing = {"jobid", "submit"} - set(self.columns)
         if missing:
             words = " and ".join(sorted(missing))
             raise SourceError(
-                f"{name} has no column {words}: a job is known by JobID and Submit; add them to -o"
+                f"{name} has no column {words}: a job is identified by JobID and Submit; add them to -o"
             )
 
     def _words(self, data: bytes, lines: Indices) -> pl.DataFrame:
-        """Each wanted column as text; empty is null. A column that comes twice is its first."""
+        """The wanted columns as text; empty is null. Of a repeated column the first counts."""
         places = {name: self.columns.index(name) for name in sorted(self.wanted & set(self.columns))}
         schema = {f"c{place}": pl.String for place in range(len(self.columns))}
         if not len(lines):
@@ -138,7 +138,7 @@ class SacctTable:
         except UnicodeDecodeError:
             data = data.decode("utf-8", "replace").encode()
             if not self._replaced:
-                self.notes.append("bytes that are no UTF-8 were replaced")
+                self.notes.append("invalid UTF-8 was replaced")
                 self._replaced = True
         frame = pl.read_csv(
             io.BytesIO(data),
@@ -154,12 +154,12 @@ class SacctTable:
             else pl.col(f"c{place}").alias(name)
             for name, place in places.items()
         ).with_columns(pl.Series(LINE, lines))
-        # Files that were put together repeat the header.
+        # Concatenated files repeat the header.
         return frame.filter(pl.col("jobid").str.to_lowercase().ne_missing("jobid"))
 
 
 class _Repair:
-    """One pass over the lines of a block that have too few or too many separators."""
+    """Joins or rejects the lines of a block that have too few or too many separators."""
 
     def __init__(
         self, data: bytes, ends: Indices, counts: Indices, columns: list[str], separator: bytes
@@ -189,9 +189,9 @@ class _Repair:
         return bool(separator) and bool(_START.fullmatch(first))
 
     def run(self) -> None:
-        odd = np.flatnonzero(self.counts != self.want).tolist()
+        irregular = np.flatnonzero(self.counts != self.want).tolist()
         owner, after = -1, 0  # the record that the line before belongs to, and the first line after it
-        for number in odd:
+        for number in irregular:
             if number < after:
                 continue
             line = self._line(number)
@@ -216,7 +216,7 @@ class _Repair:
                     owner = -1
 
     def _join(self, number: int, line: bytes) -> tuple[bytes | None, int]:
-        """This line with those after it, once they make up one record; a newline becomes a blank."""
+        """Join this line with the next ones to one record; a newline becomes a blank."""
         pieces, total, place = [line], int(self.counts[number]), number + 1
         last = min(number + _MOST_LINES, len(self.ends)) - 1
         if self.upto[last] - self.upto[number] + total < self.want:
@@ -236,7 +236,7 @@ class _Repair:
         return bool(self.free) and lines < _MOST_LINES and len(self.data) - self.ends[number] < MAX_LINE
 
     def _continues(self, owner: int, number: int, line: bytes) -> bool:
-        """The rest of a name in the last column. Messages of sacct itself are no names."""
+        """Whether the line continues a name in the last column; messages of sacct itself do not."""
         if self.counts[number] or owner < 0 or self.want not in self.free or line.startswith(b"sacct:"):
             return False
         if number - owner > _MOST_LINES:
@@ -245,7 +245,7 @@ class _Repair:
         return True
 
     def _too_many(self, number: int, line: bytes) -> bool:
-        """Separators inside a name: certain only where there is one column that can have them."""
+        """Repair separators inside a name, if exactly one column can have them."""
         extra = int(self.counts[number]) - self.want
         if len(self.free) != 1 or not self._starts(line):
             self.bad.append(number)

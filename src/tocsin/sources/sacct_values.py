@@ -1,4 +1,4 @@
-"""Single words of sacct: a state, an exit code, an amount of memory, trackable resources, an array."""
+"""Parse single values of sacct: state, exit code, memory, TRES, array."""
 
 import re
 from functools import lru_cache
@@ -16,13 +16,13 @@ __all__ = [
     "MEMORY",
     "STATE",
     "TRES",
-    "array_word",
-    "disk_word",
-    "duration_word",
-    "exit_word",
-    "memory_word",
-    "state_word",
-    "tres_word",
+    "cached_duration",
+    "parse_array_size",
+    "parse_disk_bytes",
+    "parse_exit_code",
+    "parse_requested_memory",
+    "parse_resources",
+    "parse_state",
 ]
 
 STATE = pl.Struct({"state": pl.String, "by": pl.Int64})
@@ -33,11 +33,11 @@ TRES = pl.Struct({"cpu": pl.Int64, "mem": pl.Int64, "node": pl.Int64, "gpu": pl.
 _EXIT_CODE = re.compile(r"\d{1,9}(:\d{1,9})?", re.ASCII)
 _MOST = 2**62  # amounts below it can be added and rounded without overflow
 
-duration_word = lru_cache(2**16)(parse_duration)  # run times repeat from block to block
+cached_duration = lru_cache(2**16)(parse_duration)  # run times repeat from block to block
 
 
-def state_word(text: str) -> dict[str, Any]:
-    """A state in any case; one that a narrow column cut (`OUT_OF_ME+`) is completed where only one begins so."""
+def parse_state(text: str) -> dict[str, Any]:
+    """A state in any case; one cut by a narrow column (`OUT_OF_ME+`) is completed if that is unambiguous."""
     word, _, rest = text.strip().partition(" ")
     cut = word.endswith("+")
     word = word.rstrip("+").upper()
@@ -49,14 +49,14 @@ def state_word(text: str) -> dict[str, Any]:
     return {"state": SHORT_STATES.get(word, word) or None, "by": number}
 
 
-def exit_word(text: str) -> dict[str, int]:
+def parse_exit_code(text: str) -> dict[str, int]:
     if not _EXIT_CODE.fullmatch(text):
-        raise UnitError(f'"{text}" is no exit code; sacct writes code:signal')
+        raise UnitError(f'"{text}" is not an exit code (code:signal)')
     code, _, signal = text.partition(":")
     return {"code": int(code), "signal": int(signal or 0)}
 
 
-def memory_word(text: str) -> dict[str, Any] | None:
+def parse_requested_memory(text: str) -> dict[str, Any] | None:
     found = parse_memory_request(text)
     if found is None:
         return None
@@ -65,8 +65,8 @@ def memory_word(text: str) -> dict[str, Any] | None:
     return {"amount": found[0], "per": found[1]}
 
 
-def tres_word(text: str) -> dict[str, Any]:
-    """GPUs are `gres/gpu`, or the sum of the typed ones where only those are written."""
+def parse_resources(text: str) -> dict[str, Any]:
+    """GPUs are `gres/gpu`, else the sum of the typed ones."""
     found = {name: amount for name, amount in parse_tres(text).items() if amount < _MOST}
     typed = sum(amount for name, amount in found.items() if name.startswith("gres/gpu:"))
     return {
@@ -78,13 +78,13 @@ def tres_word(text: str) -> dict[str, Any]:
     }
 
 
-def disk_word(text: str) -> int | None:
-    """Bytes of `fs/disk`; the other parts hold clock times and are of no use here."""
+def parse_disk_bytes(text: str) -> int | None:
+    """Bytes of `fs/disk`."""
     part = next((item for item in text.split(",") if item.startswith("fs/disk=")), None)
     return None if part is None else parse_memory(part.removeprefix("fs/disk="))
 
 
-def array_word(spec: str) -> int | None:
+def parse_array_size(spec: str) -> int | None:
     try:
         return None if "..." in spec else array_size(spec)
     except UnitError:

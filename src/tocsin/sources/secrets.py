@@ -1,4 +1,4 @@
-"""Secrets from files that nobody else can read."""
+"""Read secrets from files that are not world-readable."""
 
 import stat
 from pathlib import Path
@@ -11,7 +11,7 @@ _MOST = 65_536
 
 
 def read_secret(path: str | Path) -> str:
-    """The text of a secret's file without the white space around it; an unsafe or empty file is refused."""
+    """The stripped text of a secret file; a world-readable or empty file is refused."""
     try:
         with Path(path).open("rb") as file:
             mode = Path(path).stat().st_mode
@@ -24,7 +24,7 @@ def read_secret(path: str | Path) -> str:
         reason = getattr(error, "strerror", None) or error
         raise SettingsError(f"the secret in {path} cannot be read: {reason}") from None
     if mode & stat.S_IROTH:
-        raise SettingsError(f"everybody can read the secret in {path}; chmod 600 {path}")
+        raise SettingsError(f"the secret in {path} is world-readable; run: chmod 600 {path}")
     if len(data) > _MOST:
         raise SettingsError(f"{path} is too long for a secret; name the file that holds only the secret")
     secret = data.decode("utf-8", "replace").strip()

@@ -1,4 +1,4 @@
-"""A real Slurm behind the port `Cluster`: by its commands, and by slurmrestd where there is one."""
+"""A Slurm cluster (port `Cluster`), read and changed by commands or through slurmrestd."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ __all__ = ["SlurmCluster"]
 class SlurmCluster:
     """The cluster `name`. With `rest`, queue, accounting, machine, hold and release go over slurmrestd.
 
-    Scripts are always read by command: slurmrestd does not tell them before 24.05.
+    Scripts are always read by command: slurmrestd has them only since 24.05.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class SlurmCluster:
         return read_queue(output, between, after, cluster=self.name)
 
     def history(self, since: int, until: int) -> JobSource:
-        """Accounting as a source that can be imported, with its rejects and notes."""
+        """Accounting as a source for an import, with its rejects and notes."""
         if self.rest:
             from tocsin.sources.rest_accounting import RestAccounting
 
@@ -77,7 +77,7 @@ class SlurmCluster:
         )
 
     def script(self, key: JobKey) -> str | None:
-        """From slurmctld while it knows the job; afterwards from slurmdbd, where it keeps scripts (job_script)."""
+        """From slurmctld while it has the job; afterwards from slurmdbd, if it stores scripts (job_script)."""
         with suppress(ClusterError):
             output = self._run(["scontrol", "write", "batch_script", _id(key), "-"])
             if output.strip():
@@ -94,7 +94,7 @@ class SlurmCluster:
         self._change(key, hold=False)
 
     def _change(self, key: JobKey, *, hold: bool, reason: str = "") -> None:
-        """Do it, then look. Of an array with tasks that have ended, Slurm says that it failed although it was done."""
+        """Hold or release, then verify: for an array with ended tasks Slurm reports failure although it worked."""
         self._must_be_pending(key)
         failure: ClusterError | None = None
         try:
@@ -105,8 +105,8 @@ class SlurmCluster:
         held = (waiting == 0).fill_null(False)
         if not (held.all() if hold else not held.any()):
             raise failure or ClusterError(
-                f"Slurm took the order to {'hold' if hold else 'release'} job {_id(key)} and did not follow it; "
-                f"look: scontrol show job {_id(key)}"
+                f"Slurm accepted the request to {'hold' if hold else 'release'} job {_id(key)} but did not do it; "
+                f"see: scontrol show job {_id(key)}"
             )
         if failure and not len(waiting):
             raise failure
@@ -117,20 +117,20 @@ class SlurmCluster:
             return
         self._run(["scontrol", "hold" if hold else "release", job])
         if reason:
-            with suppress(ClusterError):  # 22.05 lets administrators alone write it; the hold stands without
+            with suppress(ClusterError):  # on 22.05 only administrators may set it; the hold works without
                 self._run(["scontrol", "update", f"JobId={job}", f"AdminComment={reason}"])
 
     def _must_be_pending(self, key: JobKey) -> None:
-        """The id may by now be another job's, or that of the same job submitted again."""
+        """By now the id may belong to another job, or to the same job after a requeue."""
         mine = self._records_of(key)
         if not mine.height:
             raise NotFound(f'job {key} is no longer in the queue of cluster "{self.name}"; was it requeued?')
         states = mine["state"].unique().to_list()
         if "PENDING" not in states:
-            raise ClusterError(f"job {key} does not wait any more: it is {', '.join(map(str, states))}")
+            raise ClusterError(f"job {key} is no longer pending; it is {', '.join(map(str, states))}")
 
     def _records_of(self, key: JobKey) -> pl.DataFrame:
-        """What the queue has of this job: of a task its own record or, before it has one, that of its array."""
+        """The queue's records of this job; for a task its own or, before it has one, its array's."""
         try:
             jobs = self._queue(key)
         except ClusterError as error:
@@ -155,8 +155,8 @@ def _one_line(text: str) -> str:
 def _script_in(output: str, job_id: int) -> str | None:
     """The script in `sacct -B`, which prints a title, a rule, the script and an empty line for each record.
 
-    A plain job has one record. An array has one for each task, and they are alike: the next title ends the first.
-    Titles bear the job's own id, which nobody knows before it is submitted, so a script cannot hide its end by one.
+    A plain job has one record. An array has one per task, all alike: the next title ends the first. Titles contain the
+    job's id, which is unknown before submission, so a script cannot forge one.
     """
     titles = list(re.finditer(rf"^Batch Script for {job_id}([_+]\S*)?\n-{{80}}\n", output, re.MULTILINE))
     if not titles:

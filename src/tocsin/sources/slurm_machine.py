@@ -1,4 +1,4 @@
-"""The machine as Slurm knows it: nodes, partitions and limits from scontrol's text or from slurmrestd."""
+"""Nodes, partitions and limits from scontrol's text or from slurmrestd."""
 
 import re
 from collections.abc import Callable
@@ -16,12 +16,12 @@ __all__ = ["machine_from_rest", "machine_from_scontrol", "read_config", "read_no
 
 _PAIR = re.compile(r"(?:^|(?<=\s))([A-Z][A-Za-z0-9_:/]*)=")
 _CONFIG = re.compile(r"([A-Za-z][\w/.]*(?:\[\d+\])?)\s+=\s?(.*)")
-_REASON = re.compile(r"\sReason=(.*?)\s*\[[^\s\]]*@[^\]]*\]")  # who set it and when stands after it
+_REASON = re.compile(r"\sReason=(.*?)\s*\[[^\s\]]*@[^\]]*\]")  # followed by who set it and when
 _NONE = ABSENT | {"UNLIMITED", "INFINITE"}
 
 
 def machine_from_scontrol(cluster: str, run: Callable[[list[str]], bytes]) -> Machine:
-    """`run` takes a command and returns what it prints."""
+    """`run` takes a command and returns its output."""
     nodes = run(["scontrol", "-a", "-o", "show", "node"]).decode("utf-8", "replace")
     partitions = run(["scontrol", "-a", "-o", "show", "partition"]).decode("utf-8", "replace")
     config = read_config(run(["scontrol", "show", "config"]).decode("utf-8", "replace"))
@@ -36,7 +36,7 @@ def machine_from_scontrol(cluster: str, run: Callable[[list[str]], bytes]) -> Ma
 def machine_from_rest(cluster: str, rest: "SlurmRest") -> Machine:
     nodes, partitions = rest.nodes(), rest.partitions()
     missing = dict(rest.served("slurm").adapter.missing)
-    missing["max_array_size"] = "slurmrestd does not tell it; scontrol show config does"
+    missing["max_array_size"] = "slurmrestd does not report it; scontrol show config does"
     return Machine(cluster=cluster, nodes=nodes, partitions=partitions, missing=missing)
 
 
@@ -57,8 +57,8 @@ def read_partitions(text: str) -> tuple[Partition, ...]:
 
 
 def _pairs(line: str) -> dict[str, str]:
-    """`Name=value` pairs of one line. Values may have blanks; what people wrote (Reason, Comment) comes last, so of
-    a name that comes twice the first is Slurm's own."""
+    """`Name=value` pairs of one line. Values may have blanks; text written by people (Reason, Comment) comes last, so
+    the first of a repeated name is Slurm's own."""
     names = list(_PAIR.finditer(line))
     ends = [name.start() for name in names[1:]] + [len(line)]
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The queue from squeue's text: few fields, and separators that no field can hold."""
+"""Read the queue from squeue's text: few fields, and separators that no field can contain."""
 
 import secrets
 from typing import Any
@@ -35,16 +35,13 @@ _NO_VAL = 2**32 - 2
 
 
 def separators() -> tuple[str, str]:
-    """What stands between fields and after a record, drawn anew each time: a job's name cannot forge a record."""
+    """Separators of fields and records, random each time: a job name cannot forge a record."""
     mark = secrets.token_hex(8)
     return f"\x1f{mark}\x1f", f"\x1e{mark}\x1e"
 
 
 def queue_command(between: str, after: str, *, job: str | None = None) -> list[str]:
-    """`:0` prints a field whole and without padding; what follows it is printed as it is.
-
-    Of one task (`17_4`) squeue tells apart from its array, which it shows as one, only with -r.
-    """
+    """`:0` prints a field in full, without padding; text after it is printed literally. A task (`17_4`) needs -r."""
     form = ",".join(f"{name}:0{between}" for name in FIELDS[:-1]) + f",{FIELDS[-1]}:0{after}"
     which = [] if job is None else ["-j", job, *(["-r"] if "_" in job else [])]
     return ["squeue", "-h", "-a", "-t", "all", "-O", form, *which]
@@ -60,7 +57,7 @@ def read_queue(output: bytes, between: str, after: str, *, cluster: str) -> pl.D
         return pl.DataFrame(schema=SCHEMA)
     words = records.str.split_exact(between, len(FIELDS)).struct.unnest()
     if words[f"field_{len(FIELDS)}"].is_not_null().any() or words[f"field_{len(FIELDS) - 1}"].is_null().any():
-        raise ClusterError("squeue printed something else than was asked for; is it Slurm 20.11 or newer?")
+        raise ClusterError("unexpected output of squeue; is it Slurm 20.11 or newer?")
     column = {name: _present(words[f"field_{place}"]) for place, name in enumerate(FIELDS)}
     return conform(pl.DataFrame(_columns(column, cluster)))
 

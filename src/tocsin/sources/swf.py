@@ -1,7 +1,7 @@
-"""The Standard Workload Format of the Parallel Workloads Archive: 18 numbers a line, comments on top.
+"""Read the Standard Workload Format of the Parallel Workloads Archive: 18 numbers per line.
 
-https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Memory is given per processor there and taken for the
-whole job here, as if it ran on one node; CPU time likewise.
+https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Memory and CPU time are per processor there and for
+the whole job here, as if it ran on one node.
 """
 
 import re
@@ -50,7 +50,7 @@ _COLUMNS = [
     "think",
 ]
 _PIECE = "piece of a job (status 2–4)"
-_EXACT = 2.0**53  # floats are whole numbers up to here
+_EXACT = 2.0**53  # largest exact integer in a float
 _MOST_HEADER = 10_000
 _LABEL = re.compile(r";\s*(?P<label>[A-Za-z]\w*)\s*:\s*(?P<value>.*)")
 _NAMED = re.compile(r"(?P<number>\d{1,9})\s+(?P<name>\S+)")
@@ -58,7 +58,7 @@ _NAMED = re.compile(r"(?P<number>\d{1,9})\s+(?P<name>\S+)")
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What holds for a whole log: the epoch of its times, and which of its numbers name a partition."""
+    """Properties of a whole log: the epoch of its times, and which numbers name a partition."""
 
     start: int
     partition: pl.Expr
@@ -66,7 +66,7 @@ class _Layout:
 
 
 class SwfFile:
-    """A log as a source of jobs. Its comments are in `header` once reading has begun."""
+    """A log as a source of jobs; `header` has its comments once reading has begun."""
 
     def __init__(self, path: str | Path, *, cluster: str | None = None) -> None:
         name = cluster or stem(path)
@@ -119,7 +119,7 @@ class SwfFile:
         return pl.concat([_numbers(data, numbered.height), numbered], how="horizontal")
 
     def _without_comments(self, data: bytes) -> bytes:
-        """Comments kept in the header; in their place an empty line, so that lines keep their numbers."""
+        """Move comments to the header; an empty line keeps the line numbers right."""
         if b";" not in data:
             return data
         lines = data.split(b"\n")
@@ -131,7 +131,7 @@ class SwfFile:
         return b"\n".join(lines)
 
     def _layout(self, rows: pl.DataFrame) -> _Layout:
-        """What holds for the whole log, decided on its header."""
+        """Decide the layout from the header."""
         start = next(iter(self.labels("UnixStartTime")), "")
         if not re.fullmatch(r"\d{1,12}", start, re.ASCII):
             self.notes.append("the log has no UnixStartTime; its times count from 1970-01-01")
@@ -140,9 +140,9 @@ class SwfFile:
             self.notes.append("the log has no wait times; start is taken as submit")
         queues, partitions = _names(self.labels("Queue")), _names(self.labels("Partition"))
         queue, partition = _name("queue", queues), _name("partition", partitions)
-        # A queue is part of the request. Where a job has a partition as well, it may have learned that only at its start,
-        # so it is not taken for part of the request. Where the header names no queues each job is looked at by itself:
-        # what later ones have must not change what an earlier one was.
+        # A queue is part of the request. If a job has a partition too, that may be known only at its start, so it is not
+        # part of the request. If the header names no queues, each job is decided by itself: later jobs must not
+        # change earlier ones.
         if queues:
             return _Layout(int(start), partition=queue, segment=partition)
         queued = queue.is_not_null()
@@ -195,7 +195,7 @@ def _fields(cluster: str, layout: _Layout) -> dict[str, pl.Expr]:
         "alloc_cpus": pl.when(ran).then(_whole(procs)),
         "state": state,
         "outcome": outcome_from_state(state),
-        # Without a run time the wait is what it waited until it was cancelled.
+        # Without a run time, the wait ends with the cancellation.
         "end": pl.when(ran)
         .then(start + _whole(run))
         .when(wait.is_not_null() & (state == "CANCELLED"))
@@ -218,7 +218,7 @@ def _numbers(data: bytes, rows: int) -> pl.DataFrame:
 
 
 def _present(name: str) -> pl.Expr:
-    """The value, where there is one: the format writes -1 for what is not known."""
+    """The value; -1 means unknown."""
     return pl.when(pl.col(name) >= 0).then(pl.col(name))
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from tocsin.core.errors import SourceError
 from tocsin.core.intake import Batch, Rejects
-from tocsin.sources.columns import known_zone
+from tocsin.sources.columns import checked_zone
 from tocsin.sources.csv_text import cells, csv_words
 from tocsin.sources.lines import LineFile, stem
 from tocsin.sources.mapped_columns import MappedTable
@@ -46,7 +46,7 @@ class TableFile:
         zone: str | None = None,
     ) -> None:
         self.mapping = read_mapping(mapping)
-        self.zone = known_zone(zone or self.mapping.zone)
+        self.zone = checked_zone(zone or self.mapping.zone)
         self.rejects = Rejects()
         self._warnings = ReadWarnings()
         self.notes: list[str] = []
@@ -72,9 +72,7 @@ class TableFile:
         name = stem(path)
         if name is None:
             raise SourceError("a table from standard input has no name for its cluster; name it with -M")
-        self.notes.append(
-            f'the table names no cluster; it is called "{name}" after its file (-M names another)'
-        )
+        self.notes.append(f'the table names no cluster; using "{name}" from the file name (set it with -M)')
         return name
 
     def _is_parquet(self) -> bool:
@@ -84,14 +82,14 @@ class TableFile:
             return file.read(4) == b"PAR1"
 
     def _wanted(self, columns: list[str]) -> list[str]:
-        """The columns that the mapping looks at."""
+        """The columns that the mapping uses."""
         names = {name for rules in self.mapping.rules.values() for rule in rules for name in _named(rule)}
         for field in ("job_id", "submit"):
             asked = [name for rule in self.mapping.rules[field] for name in rule.column]
             if asked and not set(asked) & set(columns):
                 some = ", ".join(columns[:20])
                 raise SourceError(
-                    f'{self._file.name} has no column "{asked[0]}", which mapping {self.mapping.name} takes for '
+                    f'{self._file.name} has no column "{asked[0]}", which mapping {self.mapping.name} uses for '
                     f"{field}; it has: {some}"
                 )
         naming = {name for rule in self.mapping.rules.get("cluster", ()) for name in rule.column}
@@ -117,7 +115,7 @@ class TableFile:
             yield from records.batches(self._jobs(rows, records), done=block.done)
 
     def _header(self, data: bytes) -> tuple[list[str], bytes]:
-        """The names in the first line that is not blank, and the lines with that one emptied."""
+        """The names in the first non-blank line, and the data without that line."""
         found = re.search(rb"^[^\n]*\S[^\n]*$", data, re.MULTILINE)
         if not found:
             return [], data
@@ -135,11 +133,11 @@ class TableFile:
                 jobs = self._jobs(numbered.hstack(frame), records)
                 yield from records.batches(jobs, done=done)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            raise SourceError(f"{self._file.name} is no Parquet file that can be read: {said}") from None
+            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise SourceError(f"{self._file.name} is not a readable Parquet file: {reason}") from None
         if records.read != rows:
             raise SourceError(
-                f"{self._file.name} is damaged: of its {rows} rows {records.read} could be read"
+                f"{self._file.name} is damaged: only {records.read} of {rows} rows could be read"
             )
 
     def _jobs(self, frame: pl.DataFrame, records: Records) -> pl.DataFrame:
@@ -163,7 +161,7 @@ def _named(rule: ColumnRule) -> tuple[str, ...]:
 
 
 def _filled(data: bytes, right: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """The lines that are not blank; those with the right number of columns are known not to be."""
+    """Mask of the lines that are not blank."""
     filled = right.copy()
     if not right.all():
         lines = data.split(b"\n")

@@ -1,4 +1,4 @@
-"""Permissions that are kept in the store: who may run which operation, from when to when, why, and who said so."""
+"""Allow-list entries in the store: who may run which operation, when, why, and who granted it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ __all__ = ["AllowEntry", "DefaultRule", "SubjectKind", "add", "entries", "remove
 
 
 class SubjectKind(StrEnum):
-    """Whom a permission is for; a default is the rule for all who are not listed."""
+    """Whom an entry is for; DEFAULT is the rule for everyone not listed."""
 
     USER = "user"
     ACCOUNT = "account"
@@ -24,7 +24,7 @@ class SubjectKind(StrEnum):
 
 
 class DefaultRule(StrEnum):
-    """Who may run an operation: everybody, those who are listed, nobody."""
+    """Who may run an operation: everyone, those listed, or no one."""
 
     ALLOWED = "allowed"
     LISTED = "listed"
@@ -33,7 +33,7 @@ class DefaultRule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowEntry:
-    """One permission. It counts for jobs that were submitted from `since` on and before `until`."""
+    """One entry. It applies to jobs submitted at or after `since` and before `until`."""
 
     operation: str
     kind: SubjectKind
@@ -43,35 +43,35 @@ class AllowEntry:
     reason: str = ""
     granted_by: str = ""
     origin: str = ""
-    """Where it is written: a number in the store, or a file and line."""
+    """Where it comes from: a number in the store, or a file and line."""
 
     def counts(self, at: int) -> bool:
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
 
-def add(store: Store, grant: AllowEntry, *, at: int) -> int:
-    """Write a permission down; returned is its number."""
+def add(store: Store, entry: AllowEntry, *, at: int) -> int:
+    """Add an entry; returns its number."""
     row = {
-        "operation": grant.operation,
-        "kind": str(grant.kind),
-        "name": grant.name,
-        "since": grant.since,
-        "until": grant.until,
-        "reason": grant.reason,
-        "granted_by": grant.granted_by,
+        "operation": entry.operation,
+        "kind": str(entry.kind),
+        "name": entry.name,
+        "since": entry.since,
+        "until": entry.until,
+        "reason": entry.reason,
+        "granted_by": entry.granted_by,
         "at": at,
     }
     with store.writing() as connection:
         number = connection.execute(sa.insert(allow).values(row).returning(allow.c.id)).scalar_one()
     detail = {"number": number, **row}
-    audit.append(store, audit.Entry(at=at, who=grant.granted_by, what="allow added", detail=detail))
+    audit.append(store, audit.Entry(at=at, who=entry.granted_by, what="allow added", detail=detail))
     return int(number)
 
 
 def set_default(
     store: Store, operation: str, default: DefaultRule, *, at: int, who: str, reason: str = ""
 ) -> int:
-    """The rule for all who are not listed; it takes the place of the one before."""
+    """Set the rule for everyone not listed, replacing the previous one."""
     with store.writing() as connection:
         connection.execute(
             sa.update(allow)
@@ -82,31 +82,31 @@ def set_default(
             )
             .values(removed=at, removed_by=who)
         )
-    grant = AllowEntry(
+    entry = AllowEntry(
         operation=operation, kind=SubjectKind.DEFAULT, name=str(default), reason=reason, granted_by=who
     )
-    return add(store, grant, at=at)
+    return add(store, entry, at=at)
 
 
 def remove(store: Store, number: int, *, at: int, who: str) -> AllowEntry:
-    """Take a permission back from now on; that it was given stays written down."""
+    """Revoke an entry from now on; its row is kept."""
     with store.writing() as connection:
         row = connection.execute(sa.select(allow).where(allow.c.id == number)).first()
         if row is None or row.removed is not None:
-            state = "was taken back already" if row else "is not in the store"
-            raise NotFound(f"permission {number} {state}; list those that count with: tocsin allow list")
+            state = "is already revoked" if row else "does not exist"
+            raise NotFound(f"allow-list entry {number} {state}; see: tocsin allow list")
         connection.execute(sa.update(allow).where(allow.c.id == number).values(removed=at, removed_by=who))
     audit.append(store, audit.Entry(at=at, who=who, what="allow removed", detail={"number": number}))
-    return _grant(row)
+    return _entry(row)
 
 
 def entries(store: Store) -> list[AllowEntry]:
-    """Every permission; one that was taken back ends then, so that a late verdict is the same as a timely one."""
+    """All entries; a revoked one ends at its revocation, so that late verdicts equal timely ones."""
     with store.reading() as connection:
-        return [_grant(row) for row in connection.execute(sa.select(allow).order_by(allow.c.id))]
+        return [_entry(row) for row in connection.execute(sa.select(allow).order_by(allow.c.id))]
 
 
-def _grant(row: Any) -> AllowEntry:
+def _entry(row: Any) -> AllowEntry:
     ends = [end for end in (row.until, row.removed) if end is not None]
     return AllowEntry(
         operation=row.operation,
@@ -116,5 +116,5 @@ def _grant(row: Any) -> AllowEntry:
         until=min(ends, default=None),
         reason=row.reason,
         granted_by=row.granted_by,
-        origin=f"permission {row.id}",
+        origin=f"entry {row.id}",
     )

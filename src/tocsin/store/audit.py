@@ -1,4 +1,4 @@
-"""The audit trail: who did what, when and to which job. Rows are added and never changed."""
+"""The audit trail: who did what, when and to which job. Rows are only added."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +30,7 @@ def append(store: Store, entry: Entry) -> None:
 
 
 def read(store: Store, *, job: JobKey | None = None, limit: int = 1000) -> list[Entry]:
-    """The last entries, newest first; with `job`, those on that job."""
+    """The last entries, newest first, optionally of one job."""
     query = sa.select(audit).order_by(audit.c.id.desc()).limit(limit)
     if job is not None:
         query = query.where(audit.c.job == str(job))

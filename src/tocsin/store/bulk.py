@@ -1,6 +1,6 @@
-"""Many rows at once between frames and tables, on SQLite and on PostgreSQL.
+"""Bulk reads and writes between frames and tables, on SQLite and PostgreSQL.
 
-SQLite is read through Python's own module and not through ADBC, on purpose: the ADBC driver brings a second copy of
+SQLite is read through Python's own module instead of ADBC on purpose: the ADBC driver brings a second copy of
 SQLite into the process, and when one copy closes the file, POSIX drops the locks that the other holds on it. A second
 process could then write in the midst of our transaction (sqlite.org/howtocorrupt.html, section 2.2.1).
 """
@@ -19,18 +19,18 @@ from tocsin.store.tables import NO_TASK
 
 __all__ = ["filled", "frames", "insert", "insert_new", "stage", "update"]
 
-_ROWS = 10_000  # at a time from the cursor: small enough that Python's objects for them stay few
+_ROWS = 10_000  # per fetch, to bound the number of Python objects
 
 
 def filled(frame: pl.DataFrame) -> list[str]:
-    """The columns that have a value somewhere; most sources know few of the fields, and nulls cost as much time."""
+    """The columns with any value; most sources fill few fields, and nulls cost as much time."""
     return [column.name for column in frame if column.null_count() < frame.height]
 
 
 def frames(connection: sa.Connection, query: sa.Select[Any], size: int = _ROWS) -> Iterator[pl.DataFrame]:
-    """The rows of a query on fields of jobs, as frames of at most `size` rows, in bounded memory.
+    """The rows of a query on job fields, as frames of at most `size` rows.
 
-    The driver's own cursor is read: SQLAlchemy's rows would take half as much time again.
+    Uses the driver's cursor: SQLAlchemy's rows take 50 % longer.
     """
     names = [column.name for column in query.selected_columns]
     compiled = query.compile(dialect=connection.dialect, compile_kwargs={"render_postcompile": True})
@@ -40,7 +40,7 @@ def frames(connection: sa.Connection, query: sa.Select[Any], size: int = _ROWS) 
             str(compiled), [values[name] for name in compiled.positiontup or ()]
         )
     else:
-        cursor = _driver(connection).cursor(name="tocsin_jobs")  # with a name, it stays on the server's side
+        cursor = _driver(connection).cursor(name="tocsin_jobs")  # a named cursor stays on the server
         cursor.execute(str(compiled), values)
     with closing(cursor):
         while rows := cursor.fetchmany(size):
@@ -49,14 +49,14 @@ def frames(connection: sa.Connection, query: sa.Select[Any], size: int = _ROWS) 
 
 
 def _column(name: str, values: Sequence[Any]) -> pl.Series:
-    if SCHEMA[name] == pl.Boolean:  # SQLite says 0 and 1
+    if SCHEMA[name] == pl.Boolean:  # 0 and 1 in SQLite
         return pl.Series(name, values).cast(pl.Boolean)
     series = pl.Series(name, values, dtype=SCHEMA[name])
     return series.replace(NO_TASK, None) if name == "task" else series
 
 
 def insert(connection: sa.Connection, table: sa.Table, frame: pl.DataFrame) -> None:
-    """Add the rows to the table; columns that are empty here are not named."""
+    """Insert the rows, without columns that are empty."""
     if frame.is_empty():
         return
     names = filled(frame)
@@ -71,20 +71,20 @@ def insert(connection: sa.Connection, table: sa.Table, frame: pl.DataFrame) -> N
     text = frame.select(names).write_csv(include_header=False, quote_style="non_numeric")
     into = f"COPY {quote.format_table(table)} ({columns}) FROM STDIN (FORMAT csv)"
     with _driver(connection).cursor() as cursor, cursor.copy(into) as copy:
-        # An unquoted nothing is null, a quoted one is the empty text: in PostgreSQL as in polars.
+        # Unquoted empty is null, quoted is the empty text, in PostgreSQL as in polars.
         copy.write(text.encode())
 
 
 def insert_new(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> bool:
-    """Add one row unless a unique key of the table has it already; whether it was added."""
-    # of PostgreSQL's dialect only where it is spoken: it takes longer to import than a small query to run
+    """Insert one row unless its unique key exists; returns whether it was inserted."""
+    # import only the dialect in use: PostgreSQL's takes longer than a small query
     into = import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert
     statement = into(table).values(row).on_conflict_do_nothing().inline()
     return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount == 1
 
 
 def stage(connection: sa.Connection, table: sa.Table, frame: pl.DataFrame) -> sa.Table:
-    """The frame's columns as a temporary table, typed as in `table`; it lives until it is staged anew."""
+    """The frame as a temporary table, typed as in `table`; replaced by the next call."""
     staged = _staged(table, tuple(frame.columns))
     staged.drop(connection, checkfirst=True)
     staged.create(connection, checkfirst=False)
@@ -103,14 +103,14 @@ def _staged(table: sa.Table, names: tuple[str, ...]) -> sa.Table:
 
 
 def update(connection: sa.Connection, table: sa.Table, frame: pl.DataFrame, key: Sequence[str]) -> None:
-    """Set the frame's other columns in the rows that its key columns name."""
+    """Update the rows named by the key columns with the frame's other columns."""
     if frame.is_empty():
         return
     names = [name for name in frame.columns if name not in key]
     if connection.dialect.name == "sqlite":
         changed = sa.update(table).values({name: sa.bindparam(f"new_{name}") for name in names})
         changed = changed.where(*(table.c[name] == sa.bindparam(f"old_{name}") for name in key))
-        # SQLite's parameters go by place: first the values in the table's order, then the key.
+        # SQLite's parameters are positional: values in the table's order, then the key.
         ordered = [column.name for column in table.c if column.name in names]
         connection.exec_driver_sql(
             _compiled(connection.dialect, changed), frame.select(*ordered, *key).rows()

@@ -1,4 +1,4 @@
-"""Opening the database: SQLite by a file, PostgreSQL by a URL, brought to the newest form on the way."""
+"""Open the database, SQLite or PostgreSQL, and migrate it to the current schema."""
 
 import importlib.util
 import sqlite3
@@ -17,9 +17,7 @@ from tocsin.store.migrations import HEAD, VERSION_TABLE
 
 __all__ = ["Store", "checked_address", "open_store"]
 
-_LOCK_NUMBER = (
-    0x746F6373  # "tocs": an advisory lock of PostgreSQL, held while the form of the store is changed
-)
+_LOCK_NUMBER = 0x746F6373  # "tocs": PostgreSQL advisory lock held during migrations
 
 _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
@@ -32,42 +30,42 @@ _PRAGMAS = (
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open store. Work on it is done inside `reading()` or `writing()`; errors leave both as sentences."""
+    """An open store; use it inside `reading()` or `writing()`, which turn driver errors into StoreError."""
 
     engine: sa.Engine
     timeout: float
 
     @property
     def place(self) -> str:
-        """Its address without the password, as settings write it."""
+        """Its URL without the password."""
         url = self.engine.url
         return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
     @property
     def embedded(self) -> bool:
-        """Whether it is a file of SQLite."""
+        """Whether it is SQLite."""
         return self.engine.dialect.name == "sqlite"
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A connection that sees the store as it is at one moment."""
+        """A connection with a consistent snapshot."""
         options = {} if self.embedded else {"isolation_level": "REPEATABLE READ"}
         with self._transaction(options) as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction: all that is done in it is stored, or nothing."""
+        """A transaction."""
         with self._transaction({"tocsin_writing": True}) as connection:
             yield connection
 
     @contextmanager
     def _transaction(self, options: dict[str, Any]) -> Iterator[sa.Connection]:
-        with _said(self), self.engine.connect() as connection:
+        with _readable_errors(self), self.engine.connect() as connection:
             connection.execution_options(**options)
             with connection.begin():
                 if not self.embedded:
-                    # Compiling (JIT) takes PostgreSQL seconds for what it answers in milliseconds.
+                    # PostgreSQL's JIT takes seconds for queries that run in milliseconds.
                     wait = int(self.timeout * 1000)
                     connection.exec_driver_sql(f"SET LOCAL jit = off; SET LOCAL lock_timeout = {wait}")
                 yield connection
@@ -83,7 +81,7 @@ class Store:
 
 
 def open_store(url: str, *, password: str | None = None, timeout: float = 30.0) -> Store:
-    """Open, and create or migrate where that is needed. `timeout`: seconds to wait for another writer."""
+    """Open the store, creating or migrating it if needed. `timeout`: seconds to wait for another writer."""
     address = _address(url, password)
     store = Store(
         _sqlite(address, timeout) if address.get_backend_name() == "sqlite" else _postgres(address), timeout
@@ -92,7 +90,7 @@ def open_store(url: str, *, password: str | None = None, timeout: float = 30.0) 
         version = _version(store)
         if version is not None and version > HEAD:
             raise StoreError(
-                f"the store {store.place} has the form {version}, newer than the form {HEAD} of this tocsin; "
+                f"the store {store.place} has schema {version}, newer than schema {HEAD} of this tocsin; "
                 "upgrade tocsin, or name another store"
             )
         if version != HEAD:
@@ -104,7 +102,7 @@ def open_store(url: str, *, password: str | None = None, timeout: float = 30.0) 
 
 
 def checked_address(url: str) -> None:
-    """Raises where `open_store` would refuse the URL itself."""
+    """Raise if `open_store` would refuse the URL."""
     _address(url, None)
 
 
@@ -115,8 +113,8 @@ def _address(url: str, password: str | None) -> URL:
         raise SettingsError(_NO_URL.format(url=url[:80])) from None
     if address.password is not None or "password" in address.query:
         raise SettingsError(
-            f"the store's URL {address.difference_update_query(['password']).render_as_string()} has a password in it, "
-            "which every list of processes would show; put it into a file and name that in store.password_file"
+            f"the store's URL {address.difference_update_query(['password']).render_as_string()} contains a password, "
+            "which process lists would show; put it into a file and set store.password_file"
         )
     match address.drivername:
         case "sqlite" | "sqlite+pysqlite":
@@ -129,7 +127,7 @@ def _address(url: str, password: str | None) -> URL:
 
 
 _NO_URL = (
-    'the store "{url}" is no address that tocsin knows; write sqlite:////path/to/tocsin.db '
+    'the store "{url}" is not a supported URL; write sqlite:////path/to/tocsin.db '
     "or postgresql://user@host/database"
 )
 
@@ -139,13 +137,13 @@ def _sqlite(address: URL, timeout: float) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _: object) -> None:
-        connection.isolation_level = None  # Python's module opens no transactions of its own
+        connection.isolation_level = None  # no implicit transactions
         for pragma in _PRAGMAS:
             connection.execute(pragma)
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        # A reader that becomes a writer cannot wait for another writer; so a writer says it from the start.
+        # A read transaction cannot wait to become a writer, so writers begin as writers.
         writing = connection.get_execution_options().get("tocsin_writing")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
@@ -163,7 +161,7 @@ def _postgres(address: URL) -> sa.Engine:
 
 
 def _version(store: Store) -> str | None:
-    """The form of the store; None for a new one. This is all that opening an up-to-date store costs."""
+    """The schema version; None for a new store."""
     with store.reading() as connection:
         if not sa.inspect(connection).has_table(VERSION_TABLE):
             return None
@@ -172,7 +170,7 @@ def _version(store: Store) -> str | None:
 
 
 def _migrate(store: Store) -> None:
-    """Apply the missing steps. Of two processes that do so at once, the second waits and finds nothing to do."""
+    """Apply missing migrations. A second process waits and then finds nothing to do."""
     from alembic import command
     from alembic.config import Config
 
@@ -188,9 +186,9 @@ def _migrate(store: Store) -> None:
 
 
 def _set_wal(store: Store) -> None:
-    """Readers and a writer side by side. SQLite does not wait when two processes ask for it at once; so we do."""
+    """Switch to WAL, with retries: SQLite does not wait if two processes do so at once."""
     deadline = time.monotonic() + store.timeout
-    with _said(store), store.engine.connect() as connection:
+    with _readable_errors(store), store.engine.connect() as connection:
         raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]  # of any driver
         while True:
             try:
@@ -203,14 +201,14 @@ def _set_wal(store: Store) -> None:
 
 
 @contextmanager
-def _said(store: Store) -> Iterator[None]:
-    """Turn the drivers' errors into sentences."""
+def _readable_errors(store: Store) -> Iterator[None]:
+    """Turn driver errors into StoreError."""
     try:
         yield
     except sa.exc.DBAPIError as error:
         raise StoreError(_sentence(error.orig or error, store)) from error
     except Exception as error:
-        # Bulk work talks to the driver itself, whose errors SQLAlchemy then does not wrap.
+        # Bulk operations use the driver directly, so SQLAlchemy does not wrap its errors.
         if isinstance(error, sqlite3.Error) or type(error).__module__.startswith("psycopg"):
             raise StoreError(_sentence(error, store)) from error
         raise
@@ -220,27 +218,25 @@ def _sentence(error: Any, store: Store) -> str:
     text = str(error).strip().split("\n")[0]
     if "is locked" in text or getattr(error, "sqlstate", None) == "55P03":
         return (
-            f"the store {store.place} stayed locked by another process for {store.timeout:g} s; "
-            "wait until that import or backup is done, and try again"
+            f"the store {store.place} was locked by another process for {store.timeout:g} s; "
+            "try again when that import or backup is done"
         )
     if "not a database" in text or "malformed" in text:
-        return (
-            f"the store {store.place} cannot be read: {text}; name another file, or put a backup in its place"
-        )
+        return f"the store {store.place} cannot be read: {text}; restore a backup, or use another file"
     if "unable to open" in text:
         return (
-            f"cannot open the store {store.place}: no such folder, or no right to write there; "
-            "create the folder, or set TOCSIN_HOME or store.url to another place"
+            f"cannot open the store {store.place}: no such folder, or no write permission; "
+            "create the folder, or set TOCSIN_HOME or store.url"
         )
     if "readonly" in text:
-        return f"the store {store.place} may not be written to by this user; run as its owner, or set TOCSIN_HOME"
+        return f"the store {store.place} is read-only for this user; run as its owner, or set TOCSIN_HOME"
     if "is full" in text:
-        return f"no room left for the store {store.place}: {text}; free some space, or run tocsin prune"
+        return f"no space left for the store {store.place}: {text}; free some space, or run tocsin prune"
     if isinstance(error, sqlite3.Error):
         return f"the store {store.place} refused: {text}"
     if "authentication" in text or "no password supplied" in text:
         return (
-            f"the store {store.place} refuses this user: {text}; put the password into a file and name it in "
+            f"the store {store.place} refuses this user: {text}; put the password into a file and set "
             "store.password_file"
         )
     if "connect" in text:

@@ -1,4 +1,4 @@
-"""The home folder: where the database, models, windows, scripts, spool and cache lie."""
+"""The home folder: database, models, windows, scripts, spool and cache."""
 
 import os
 import pwd
@@ -16,7 +16,7 @@ SERVICE_HOME = Path("/var/lib/tocsin")
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The folder and the places in it; nothing is created before `prepare`."""
+    """The folder and its parts; nothing is created before `prepare`."""
 
     root: Path
 
@@ -26,7 +26,7 @@ class Home:
 
     @property
     def url(self) -> str:
-        """The address of the embedded database."""
+        """URL of the SQLite database."""
         return f"sqlite:///{self.database}"
 
     @property
@@ -53,7 +53,7 @@ class Home:
     def default(cls, environ: Mapping[str, str], user: str | None = None) -> "Home":
         """`TOCSIN_HOME`; else the service's folder for the service's user; else the user's data folder.
 
-        Root works on the service's folder where there is one, so that an administrator sees what the service sees.
+        Root uses the service's folder if it exists, so that an administrator sees the same data.
         """
         if moved := environ.get("TOCSIN_HOME"):
             return cls(Path(moved).expanduser().absolute())
@@ -61,12 +61,12 @@ class Home:
         if user == SERVICE_USER or (user == "root" and SERVICE_HOME.is_dir()):
             return cls(SERVICE_HOME)
         data = Path(environ.get("XDG_DATA_HOME") or "")
-        if not data.is_absolute():  # the XDG rules say that a relative one is to be ignored
+        if not data.is_absolute():  # XDG: ignore a relative path
             data = Path(environ.get("HOME") or Path.home()) / ".local" / "share"
         return cls(data / "tocsin")
 
     def prepare(self) -> "Home":
-        """Create what is not there yet: readable by its owner, and in the service's folder by its group too."""
+        """Create missing folders, readable by the owner only; the service's folder also by its group."""
         mode = 0o750 if self.root == SERVICE_HOME else 0o700
         try:
             if not self.root.is_dir():
@@ -84,5 +84,5 @@ class Home:
 def _user_name() -> str:
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # a number without a name, as in containers
+    except KeyError:  # a uid without a name, as in containers
         return str(os.geteuid())

@@ -1,4 +1,4 @@
-"""Imports: batches from a source into the store, each with its place, so that a killed import goes on."""
+"""Import batches from a source into the store; an interrupted import is resumed."""
 
 import time
 from collections.abc import Callable
@@ -18,22 +18,22 @@ __all__ = ["ImportSummary", "furthest_position", "run_import"]
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """What one run did; after an interruption, what was left to do."""
+    """Totals of one run; after an interruption, of the remaining part."""
 
     read: int
     new: int
     updated: int
     unchanged: int
     rejected: dict[str, int]
-    """Bad records by reason, those of the whole source."""
+    """Rejected records by reason."""
     first_lines: dict[str, list[int]]
     """The first line (or record) numbers of each reason."""
     seconds: float
     rows_per_second: float
     examples: dict[str, str] = field(default_factory=dict)
-    """What was wrong in the first record of a reason, where the source shows it."""
+    """The invalid value in the first record of a reason, if the source shows it."""
     resumed_from: int = 0
-    """The position at which an interrupted import was taken up; 0: from the start."""
+    """Position from which an interrupted import was resumed; 0: from the start."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -44,14 +44,14 @@ def run_import(
     lag: int = jobs.LAG,
     progress: Callable[[Batch], None] | None = None,
 ) -> ImportSummary:
-    """Store all that the source has. The same source again changes nothing; an interrupted one is taken up."""
+    """Import a source. Importing it again changes nothing; an interrupted import is resumed."""
     began = time.monotonic()
     number, resume = _begin(store, source.identity)
     read, counts = 0, jobs.Counts()
     batches = source.batches(resume)
     with ExitStack() as stack:
         if hasattr(batches, "close"):
-            stack.callback(batches.close)  # whatever happens, a command that is being read ends now
+            stack.callback(batches.close)  # also ends a command that is being read
         for batch in batches:
             with store.writing() as connection:
                 found = jobs.merge_in(connection, batch.jobs, lag=lag)
@@ -77,7 +77,7 @@ def run_import(
 
 
 def furthest_position(store: Store, prefix: str) -> int | None:
-    """The furthest position of the imports whose identity begins so; None where there was none."""
+    """The furthest position of imports whose identity starts with `prefix`; None without any."""
     position = sa.select(sa.func.max(imports.c.position)).where(
         imports.c.identity.startswith(prefix, autoescape=True)
     )
@@ -86,7 +86,7 @@ def furthest_position(store: Store, prefix: str) -> int | None:
 
 
 def _begin(store: Store, identity: str) -> tuple[int, int]:
-    """The number of the import and the position to go on from: an unfinished one of the same source, or a new one."""
+    """Id and position of the source's unfinished import, or of a new one."""
     with store.writing() as connection:
         last = connection.execute(
             sa.select(imports.c.id, imports.c.position, imports.c.finished)
@@ -127,5 +127,5 @@ def _finish(store: Store, number: int, rejected: dict[str, int]) -> None:
             .where(imports.c.id == number)
             .values(finished=int(time.time()), rejected=rejected)
         )
-        # So that the database plans its next reads by what is there now, not by an empty table.
+        # Refresh the query planner's statistics.
         connection.exec_driver_sql("PRAGMA optimize" if store.embedded else "ANALYZE jobs")

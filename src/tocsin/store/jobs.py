@@ -1,4 +1,4 @@
-"""Jobs in the store: merged in by their key, listed by what they are and when they lived."""
+"""Jobs in the store: merge by key, list by attributes and time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from tocsin.store.tables import NO_TASK, jobs
 __all__ = ["LAG", "Counts", "Filter", "load", "merge_in", "number_of_jobs", "scan", "superseded", "upsert"]
 
 LAG = 60
-"""Seconds after its end at which an imported outcome is taken as known (`history.lag`)."""
+"""Default of `history.lag`: seconds after its end at which an imported outcome counts as known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the rows of a frame; together they are all of its rows.
+    """What was done with the rows of a frame; the counts add up to its rows.
 
-    A key that comes twice in one frame is one job: the second row is counted as unchanged.
+    A repeated key in a frame is one job: the second row counts as unchanged.
     """
 
     new: int = 0
@@ -46,16 +46,16 @@ def merge_in(connection: sa.Connection, frame: pl.DataFrame, *, lag: int = LAG) 
     """Merge a conforming frame inside a transaction that is already open; see `tocsin.store.merge` for the rules."""
     if frame.is_empty():
         return Counts()
-    told = _storable(frame)
+    incoming = _storable(frame)
     if connection.dialect.name == "postgresql":
-        # Writers of jobs take turns, as on SQLite; readers go on.
+        # Serialise writers of jobs, as on SQLite; readers are not blocked.
         connection.exec_driver_sql("LOCK TABLE jobs IN SHARE ROW EXCLUSIVE MODE")
-    staged = bulk.stage(connection, jobs, told.select(KEY).unique())
-    query = sa.select(*(jobs.c[name] for name in told.columns)).join_from(
+    staged = bulk.stage(connection, jobs, incoming.select(KEY).unique())
+    query = sa.select(*(jobs.c[name] for name in incoming.columns)).join_from(
         staged, jobs, sa.and_(*(jobs.c[name] == staged.c[name] for name in KEY))
     )
-    known = pl.concat([told.clear(), *bulk.frames(connection, query)]).with_columns(_task_for_sql)
-    found = merge(known, told, lag)
+    known = pl.concat([incoming.clear(), *bulk.frames(connection, query)]).with_columns(_task_for_sql)
+    found = merge(known, incoming, lag)
     bulk.insert(connection, jobs, found.new)
     bulk.update(connection, jobs, found.changed, KEY)
     new, updated = found.new.height, found.changed.height
@@ -66,7 +66,7 @@ _task_for_sql = pl.col("task").fill_null(NO_TASK)
 
 
 def _storable(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns that tell something, in values that both databases can hold."""
+    """The non-empty columns, with values that both databases can store."""
     for name in ("cluster", "job_id", "submit"):
         if missing := frame[name].null_count():
             raise InputError(
@@ -74,7 +74,7 @@ def _storable(frame: pl.DataFrame) -> pl.DataFrame:
             )
     names = set(bulk.filled(frame)).union(KEY, NEEDED)
     return frame.select(
-        # PostgreSQL takes no NUL in text, SQLite no NaN in numbers.
+        # PostgreSQL has no NUL in text, SQLite no NaN in numbers.
         pl.col(name).str.replace_all("\0", "\ufffd", literal=True)
         if dtype == pl.String
         else pl.col(name).fill_nan(None)
@@ -87,7 +87,7 @@ def _storable(frame: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which jobs; an empty choice is no condition. Words and window mean what they mean in sacct."""
+    """Selects jobs, as in sacct; an empty value is no condition."""
 
     clusters: Sequence[str] = ()
     ids: Sequence[tuple[int, int | None]] = ()
@@ -114,7 +114,7 @@ def number_of_jobs(store: Store) -> int:
 
 
 def load(store: Store, which: Filter = Filter(), columns: Sequence[str] | None = None) -> pl.DataFrame:  # noqa: B008 - frozen
-    """The jobs as one frame, with the fields in `columns` (all of them by default)."""
+    """The jobs as one frame, with the fields in `columns` (default: all)."""
     return pl.concat([_empty(columns), *scan(store, which, columns)], rechunk=True)
 
 
@@ -125,7 +125,7 @@ def scan(
     *,
     batch: int = 10_000,
 ) -> Iterator[pl.DataFrame]:
-    """The same in frames of at most `batch` rows, for more jobs than memory would hold."""
+    """The jobs in frames of at most `batch` rows, in bounded memory."""
     wanted = _empty(columns)
     conditions = _conditions(which)
     with store.reading() as connection:
@@ -146,8 +146,7 @@ def scan(
 def _present(
     connection: sa.Connection, names: Sequence[str], conditions: Sequence[sa.ColumnElement[bool]]
 ) -> list[str]:
-    """The columns with a value in some row: most stores have two thirds of the fields empty, and to ask first
-    and not to read those is twice as fast."""
+    """The columns with any value. Most stores have two thirds of the fields empty; skipping them is twice as fast."""
     query = sa.select(*(sa.func.count(jobs.c[name]) for name in names)).where(*conditions)
     return [name for name, count in zip(names, connection.execute(query).one(), strict=True) if count]
 
@@ -160,7 +159,7 @@ def _empty(columns: Sequence[str] | None) -> pl.DataFrame:
 
 def _known_field(name: str) -> str:
     if name not in FIELDS:
-        raise InputError(f'"{name[:80]}" is no field of a job; the fields are {", ".join(FIELDS)}')
+        raise InputError(f'"{name[:80]}" is not a job field; the fields are {", ".join(FIELDS)}')
     return name
 
 
@@ -204,7 +203,7 @@ def _by_id(ids: Sequence[tuple[int, int | None]]) -> Iterator[sa.ColumnElement[b
 
 
 def superseded() -> sa.ColumnElement[bool]:
-    """An array as submitted, all of whose tasks are here as rows of their own."""
+    """Selects arrays as submitted whose tasks all have rows of their own."""
     tasks = jobs.alias("tasks")
     here = (
         sa.select(sa.func.count(tasks.c.task.distinct()))
@@ -212,7 +211,7 @@ def superseded() -> sa.ColumnElement[bool]:
             tasks.c.job_id == jobs.c.job_id,
             tasks.c.cluster == jobs.c.cluster,
             tasks.c.task != NO_TASK,
-            tasks.c.submit >= jobs.c.submit,  # a task that was put back into the queue was submitted again
+            tasks.c.submit >= jobs.c.submit,  # a requeued task has a later submit time
         )
         .scalar_subquery()
     )

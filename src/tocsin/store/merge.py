@@ -1,14 +1,14 @@
-"""The rules by which what is told of a job is merged into what is known of it.
+"""Rules for merging a new record of a job into the stored one.
 
 | part | rule |
 |---|---|
 | identity | never changes |
-| request | frozen as first seen: a value stays, a gap is filled |
-| allocation, usage, outcome | what is told last replaces what was known; what is not told stays |
+| request | frozen as first seen: a value stays, a null is filled |
+| allocation, usage, outcome | the latest value counts; a missing value changes nothing |
 | known_at, source, request_final | as first set |
 | intervened | once true, always true |
 
-A job that has ended never lives again: a late word that it is pending or running changes nothing at all.
+A record of a pending or running job never changes a job that has ended.
 """
 
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ __all__ = ["NEEDED", "Merged", "merge"]
 
 _LAST = frozenset(fields_of(Part.ALLOCATION, Part.USAGE, Part.OUTCOME))
 NEEDED = ("outcome", "end", "known_at")
-"""The columns that the rules look at, besides those that they merge."""
+"""Columns that the rules need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
     new: pl.DataFrame
     changed: pl.DataFrame
-    """Rows that differ now, with their key and the columns that differ in any of them."""
+    """Changed rows: their key and the columns that changed in any of them."""
 
 
-def merge(known: pl.DataFrame, told: pl.DataFrame, lag: int) -> Merged:
-    """Both frames have the same columns, among them the key (unique in `known`) and NEEDED; `told` is in order.
+def merge(known: pl.DataFrame, incoming: pl.DataFrame, lag: int) -> Merged:
+    """Both frames have the same columns, among them the key (unique in `known`) and NEEDED; `incoming` is in order.
 
-    `lag` is how long after its end an outcome is taken as known, where nothing says when it was.
+    `lag`: seconds from the end until an outcome counts as known, without a known_at of its own.
     """
-    stacked = _without_stale(pl.concat([known, told.with_columns(_known_at(lag))]))
+    stacked = _without_stale(pl.concat([known, incoming.with_columns(_known_at(lag))]))
     folded = (
         stacked.group_by(KEY, maintain_order=True)
         .agg(_folded(name) for name in stacked.columns if name not in KEY)
@@ -52,7 +52,7 @@ def merge(known: pl.DataFrame, told: pl.DataFrame, lag: int) -> Merged:
 
 
 def _known_at(lag: int) -> pl.Expr:
-    """Only an ended job has an outcome to be known."""
+    """Only ended jobs have one."""
     ended = pl.col("outcome").is_not_null()
     return pl.when(ended).then(pl.coalesce("known_at", pl.col("end") + lag)).alias("known_at")
 
@@ -64,7 +64,7 @@ def _folded(name: str) -> pl.Expr:
 
 
 def _without_stale(stacked: pl.DataFrame) -> pl.DataFrame:
-    """Leave out what tells of a living job after one that told of its end."""
+    """Drop records of a live job that follow one of its end."""
     if stacked["outcome"].null_count() in (0, stacked.height):
         return stacked
     ended = pl.col("outcome").is_not_null()

@@ -1,4 +1,4 @@
-"""Job scripts as files named by their SHA-256, so that the same script is kept once."""
+"""Job scripts as files named by their SHA-256, so that equal scripts are stored once."""
 
 import hashlib
 import os
@@ -14,29 +14,29 @@ _NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 def save_script(folder: Path, text: str) -> str:
-    """Store a script, whole or not at all; returned is the reference that goes into the job's field `script`."""
+    """Store a script atomically; returns the reference for the job's field `script`."""
     content = text.encode("utf-8", "surrogateescape")
     name = hashlib.sha256(content).hexdigest()
     path = folder / name
     partial = folder / f".new-{name}-{os.getpid()}-{threading.get_ident()}"
     try:
         if path.exists():
-            os.utime(path)  # in use again: `prune` leaves young files alone
+            os.utime(path)  # in use again: `prune` keeps recent files
         else:
             partial.write_bytes(content)
             partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise StoreError(
-            f"cannot keep a script in {folder} ({error.strerror}); is there room, and is it this user's folder?"
+            f"cannot store a script in {folder} ({error.strerror}); check free space and permissions"
         ) from None
     return name
 
 
 def read_script(folder: Path, name: str) -> str:
-    """The script by its reference."""
+    """Read a script by its reference."""
     if not _NAME.fullmatch(name):
-        raise NotFound(f'"{name[:80]}" is no reference to a script; it has 64 hexadecimal digits')
+        raise NotFound(f'"{name[:80]}" is not a script reference (64 hexadecimal digits)')
     try:
         return (folder / name).read_bytes().decode("utf-8", "surrogateescape")
     except FileNotFoundError:
@@ -44,7 +44,7 @@ def read_script(folder: Path, name: str) -> str:
 
 
 def saved_scripts(folder: Path) -> dict[str, Path]:
-    """All scripts by their references."""
+    """Paths of all scripts by reference."""
     if not folder.is_dir():
         return {}
     return {path.name: path for path in folder.iterdir() if _NAME.fullmatch(path.name)}
