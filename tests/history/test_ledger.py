@@ -1,5 +1,6 @@
 """The ledger stays small and quick where a cluster is busy."""
 
+import polars as pl
 import pytest
 
 from tocsin.core.fields import Job
@@ -8,6 +9,8 @@ from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.history import ledger
 from tocsin.history.ledger import FORGET, Ledger
+from tocsin.history.nodes import nodes_of
+from tocsin.judge.ground import demo_ground
 
 
 def ended(number: int, submit: int) -> Job:
@@ -43,9 +46,9 @@ def test_jobs_that_ended_long_ago_are_no_longer_remembered_one_by_one(
     monkeypatch.setattr(ledger, "_ROOM", 10)
     book = Ledger()
     book.learn(from_jobs([ended(number, number) for number in range(50)]))
-    assert len(book.told) == 50
+    assert len(book.learned) == 50
     book.advance(1000 + FORGET)
-    assert book.told == {}
+    assert book.learned == {}
     asked = from_jobs([Job(cluster="lab", job_id=99, task=None, submit=2000 + FORGET, user="alice")])
     assert book.features(asked, stage=Stage.SUBMIT)["user.ended"].to_list() == [50]
 
@@ -57,3 +60,33 @@ def test_of_the_jobs_of_one_second_those_with_a_smaller_id_came_before() -> None
     )
     book.learn(jobs)
     assert book.features(jobs, stage=Stage.SUBMIT)["user.submitted"].to_list() == [2, 0, 1]
+
+
+def state(book: Ledger) -> object:
+    groups = [{name: group.to_json() for name, group in groups.items()} for groups in book.groups]
+    return book.known_until, groups, book.nodes.to_json(), dict(book.learned), book.counted()
+
+
+def test_a_question_in_between_changes_no_later_answer() -> None:
+    """The watched ledger stays as it is, and a peek tells what the ledger itself would have told."""
+    log = demo_ground().log.sort("submit").head(1500)
+    middle, until = int(log["submit"][700]), int(log["submit"][1000])
+    later = log.filter(pl.col("submit") > until)
+    nodes = pl.DataFrame(
+        {"at": [until, until], "node": [nodes_of(log["node_list"].drop_nulls()[0])[0], "nowhere"]}
+    )
+    undisturbed, book, forward = Ledger(), Ledger(), Ledger()
+    for each in (undisturbed, book, forward):
+        each.learn(log)
+        each.advance(middle)
+    asked = log.filter(pl.col("submit").is_between(middle, until))
+    before = state(book)
+    assert book.peek().features(asked, stage=Stage.START)["user.ended"].max() is not None
+    assert book.peek().features(asked, stage=Stage.SUBMIT).equals(forward.features(asked, stage=Stage.SUBMIT))
+    forward.advance(until)
+    outcomes = forward.node_outcomes(nodes)
+    assert outcomes["ended"][0] > 0
+    assert book.peek().node_outcomes(nodes).equals(outcomes)
+    assert state(book) == before
+    assert book.features(later, stage=Stage.SUBMIT).equals(undisturbed.features(later, stage=Stage.SUBMIT))
+    assert state(book) == state(undisturbed)

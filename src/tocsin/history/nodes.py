@@ -130,17 +130,26 @@ class _Node:
 
 
 class NodeBook:
-    """Kept by the ledger, which tells each outcome once, in order."""
+    """Kept by the ledger, which counts each outcome once, in order."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, _Node] = {}
         self._firsts: list[int] = []
-        """When each node was first heard of."""
+        """When the first outcome of each node became known."""
+        self._beneath: Mapping[str, _Node] = {}
+
+    def branch(self) -> "NodeBook":
+        """A book that counts on from here, in copies."""
+        book = NodeBook()
+        book._beneath, book._firsts = self._nodes, self._firsts[:]
+        return book
 
     def release(self, node_list: str, release: Release) -> None:
         for name in nodes_of(node_list):
             node = self._nodes.get(name)
-            if node is None:
+            if node is None and (before := self._beneath.get(name)) is not None:
+                node = self._nodes[name] = _Node(before.known, before.totals, before.crashed)
+            elif node is None:
                 node = self._nodes[name] = _Node()
                 self._firsts.append(max(release.known, self._firsts[-1]) if self._firsts else release.known)
             node.add(release)
@@ -151,7 +160,7 @@ class NodeBook:
 
     def _rows(self, asked: pl.DataFrame) -> Iterator[tuple[float, ...]]:
         for at, name in asked.select("at", "node").rows():
-            node = self._nodes.get(name)
+            node = self._nodes.get(name) or self._beneath.get(name)
             ended, failed, expected, crashes, foreseen = node.read(at) if node else (0,) * 5
             known = bisect_right(self._firsts, at)
             yield ended, failed, expected / ONE, crashes, foreseen / ONE, known

@@ -12,13 +12,14 @@ from typing import Any
 import polars as pl
 
 from tocsin.history import recipe
-from tocsin.history.ledger import FORGET, Group, Ledger
+from tocsin.history.group import Group
+from tocsin.history.ledger import FORGET, Ledger
 from tocsin.history.nodes import NodeBook
 
 __all__ = ["open_ledger", "save_ledger"]
 
 FILE = "history.json.z"
-SCHEMA = 2
+SCHEMA = 3
 LATE = (
     7 * 86400
 )  # a record may reach the store so long after its instant and is still counted after a restart
@@ -50,10 +51,10 @@ def save_ledger(folder: Path, ledger: Ledger, fingerprint: Callable[[int], str])
         "recipe": _recipe(),
         "known_until": ledger.known_until,
         "fingerprint": fingerprint(ledger.known_until),
-        "told": [
-            [list(key), *told]
-            for key, told in ledger.counted().items()
-            if not told[0] & 4 or told[1] >= ledger.known_until - FORGET  # the others never come again
+        "counted": [
+            [list(key), events, last]
+            for key, (events, last) in ledger.counted().items()
+            if not events & 4 or last >= ledger.known_until - FORGET  # the others are never reported again
         ],
         "groups": [
             [[list(name), group.to_json()] for name, group in groups.items()] for groups in ledger.groups
@@ -85,7 +86,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 def _restore(state: dict[str, Any]) -> Ledger:
     ledger = Ledger()
     ledger.known_until = state["known_until"]
-    ledger.told = {tuple(key): (bits, last) for key, bits, last in state["told"]}
+    ledger.learned = {tuple(key): (events, last) for key, events, last in state["counted"]}
     ledger.nodes = NodeBook.from_json(state["nodes"])
     for groups, saved in zip(ledger.groups, state["groups"], strict=True):
         groups.update((tuple(name), Group.from_json(values)) for name, values in saved)
