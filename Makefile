@@ -55,5 +55,5 @@ clean: ## remove .venv and caches
 
 .venv/.installed-dev: .venv/.made $(PINS)
 	@echo "installing tocsin and its tests' tools into .venv"
-	@$(PIP) -e '.[dev,engines,minilm,postgres]'
+	@$(PIP) -e '.[dev,charts,engines,minilm,postgres]'
 	@touch .venv/.installed $@

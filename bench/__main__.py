@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.owed import OWED, rows
+from bench.pictures import draw
 from bench.tables import sections
 
 NAMES = (
@@ -38,6 +39,7 @@ def main(names: list[str]) -> int:
     results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
     table = rows(results)
     PAGE.write_text(_page(table, sections(results)))
+    draw(results)
     for row in table:
         print(row)
     return 0

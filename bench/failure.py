@@ -26,7 +26,6 @@ from tocsin.failure.history_features import history_features
 from tocsin.history.replay import Replay
 from tocsin.models.curves import curves
 from tocsin.models.metrics import evaluate
-from tocsin.models.pictures import line_chart
 from tocsin.models.splits import first_last
 from tocsin.sources.sacct import SacctFile
 from tocsin.sources.swf import SwfFile
@@ -41,7 +40,6 @@ STAGES = (Stage.SUBMIT, Stage.START, Stage.EARLY, Stage.END)
 FIELDS = {Stage.SUBMIT: SUBMITTED, Stage.START: STARTED, Stage.EARLY: STARTED, Stage.END: FINISHED}
 SHOWN = ("auc", "average_precision", "f1", "precision", "recall", "brier", "calibration_error", "baseline")
 SPLIT = "first 80 % by time train with the outcomes known by then, last 20 % are predicted"
-PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "failure-precision-recall.svg"
 LABELS = [str(outcome) for outcome in (*TARGETS[Target.UNSUCCESSFUL], Outcome.COMPLETED)]
 
 
@@ -50,22 +48,19 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     wanted = os.environ.get("TOCSIN_BENCH_LOGS", "").split(",")
     stages = [Stage(s) for s in os.environ.get("TOCSIN_BENCH_STAGES", ",".join(STAGES)).split(",")]
     found: dict[str, Any] = {}
-    drawn: dict[str, tuple[list[float], list[float]]] = {}
     for name, read in logs(folder):
         if not any(word in name for word in wanted):
             continue
         log, found[name] = read(), {}
         for stage in stages:
             try:
-                found[name][str(stage)], curve = measured(log, stage)
+                found[name][str(stage)] = measured(log, stage)
             except ModelError as error:  # too few jobs of it reach the stage
                 found[name][str(stage)] = {"refused": str(error)}
                 continue
             if stage is Stage.SUBMIT:
-                drawn[f"{name} ({found[name][str(stage)]['failing']:.0%} fail)"] = curve
-                found[name]["submit, lag 0"], _ = measured(_lag(log, 0), stage)
+                found[name]["submit, lag 0"] = measured(_lag(log, 0), stage)
             print(name, stage, found[name][str(stage)]["tocsin"]["auc"], flush=True)
-    _draw(drawn)
     return {
         "target": str(Target.UNSUCCESSFUL),
         "split": SPLIT,
@@ -74,14 +69,6 @@ def run(folder: Path | None = None) -> dict[str, Any]:
         "rival_trials": RIVAL_TRIALS,
         "logs": found,
     }
-
-
-def _draw(curves: dict[str, tuple[list[float], list[float]]]) -> None:
-    """Precision over recall of all logs in one picture (JFP, Fig. 3)."""
-    if curves:
-        PICTURE.parent.mkdir(exist_ok=True)
-        title = "Unsuccessful jobs foreseen at submit, first 80 % by time, last 20 % predicted"
-        PICTURE.write_text(line_chart(title, "recall", "precision", curves, x_range=(0, 1), y_range=(0, 1)))
 
 
 def _lag(log: pl.DataFrame, lag: int) -> pl.DataFrame:
@@ -101,8 +88,8 @@ def logs(folder: Path) -> Iterator[tuple[str, Any]]:
         yield "MIT Supercloud", lambda path=path: _known(TableFile(path, "slurm-database", cluster="mit"))
 
 
-def measured(log: pl.DataFrame, stage: Stage) -> tuple[dict[str, Any], tuple[list[float], list[float]]]:
-    """Both recipes on one log at one stage, on the same jobs; and our curve of precision over recall."""
+def measured(log: pl.DataFrame, stage: Stage) -> dict[str, Any]:
+    """Both recipes on one log at one stage, on the same jobs."""
     jobs = log.filter(reached_at(stage).is_not_null(), pl.col("outcome").is_in(LABELS))
     submit, known = (jobs[name].to_numpy() for name in ("submit", "known_at"))
     y = jobs["outcome"].ne(str(Outcome.COMPLETED)).to_numpy().astype(np.float64)
@@ -133,8 +120,11 @@ def measured(log: pl.DataFrame, stage: Stage) -> tuple[dict[str, Any], tuple[lis
     rival = published(X, y, submit, known, train, test, trials=RIVAL_TRIALS)
     result["published_seconds"] = round(time.perf_counter() - began, 1)
     result["published"] = _figures(y[test], rival.p, submit[test], rival.threshold)
-    drawn = curves(y[test], p, threshold=0.5)["pr"]
-    return result, (drawn["recall"], drawn["precision"])
+    if stage is Stage.SUBMIT:
+        curve = curves(y[test], p, threshold=0.5)["pr"]
+        at = np.interp(np.linspace(0, 1, 51), curve["recall"], curve["precision"])
+        result["precision_by_recall"] = at.round(3).tolist()
+    return result
 
 
 def _both_classes(y: Any, p: Any) -> dict[str, Any]:

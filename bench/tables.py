@@ -48,7 +48,9 @@ def _failure(told: Results) -> Iterator[str]:
                 f"| {_number(theirs['average_precision'])} | {_number(theirs['f1'])} |"
             )
     yield ""
-    yield "![Precision over recall of all logs](pictures/failure-precision-recall.svg)"
+    yield "![Area under the ROC curve on each log, tocsin and the published recipe](pictures/failure-auc.svg)"
+    yield ""
+    yield "![Precision and recall on each log](pictures/failure-precision-recall.svg)"
     yield ""
     yield "Both classes, each as the positive one at probability 0.5 (the form of HPE's Table I, whose positive class is completed):"
     yield ""

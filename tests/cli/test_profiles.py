@@ -65,7 +65,7 @@ def test_json_and_the_files_say_the_same(tocsin: Tocsin, log: Path, tmp_path: Pa
     assert document == json.loads((tmp_path / "out" / "profiles.json").read_text())
     assert document["kind"] == "usage"
     assert sum(row["jobs"] for row in document["tables"]["resources"]) == document["rows"] == 120
-    for name in ("elbow", "bic", "labels", "correlation"):
+    for name in ("elbow", "bic", "outcomes", "correlations"):
         ElementTree.fromstring((tmp_path / "out" / f"{name}.svg").read_text())
 
 

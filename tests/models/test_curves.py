@@ -1,7 +1,6 @@
-"""Curves hold against scikit-learn's, stay small, and say what they cannot show."""
+"""Curves agree with scikit-learn, stay small, and can be drawn."""
 
 import json
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_curve, roc_curve  # type: ignore[import-untyped]  # it ships no types
 
-from tocsin.models.curves import MOST_POINTS, curves, write_curves
+from tests.models.examples import card
+from tocsin.core.errors import ModelError
+from tocsin.models.curves import MOST_POINTS, curves, draw_curves
 
 
 def predictions(rows: int = 5_000, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -62,23 +63,27 @@ def test_calibration_covers_true_probabilities_and_confidence_counts_every_row()
     assert sum(found["confidence"]["negative"]) == (1 - y).sum()
 
 
-@pytest.mark.parametrize(
-    ("y", "p"), [([], []), ([0, 0, 0], [0.1, 0.2, 0.2]), ([1, 1], [0.3, 1.0]), ([1, 0], [0.5, 0.5])]
-)
-def test_one_class_or_no_row_is_said_and_still_drawn(tmp_path: Path, y: list[int], p: list[float]) -> None:
-    found = write_curves(tmp_path, np.array(y), np.array(p), threshold=0.5, title="few")
-    if len(set(y)) < 2:
-        assert found["roc"]["auc"] is None
-        assert found["roc"]["reason"] == "all rows are of one class"
-    assert json.loads((tmp_path / "curves.json").read_text()) == found
-    for name in ("pr", "roc", "confidence", "calibration"):
-        ElementTree.fromstring((tmp_path / f"{name}.svg").read_text())
+@pytest.mark.parametrize(("y", "p"), [([], []), ([0, 0, 0], [0.1, 0.2, 0.2]), ([1, 1], [0.3, 1.0])])
+def test_a_curve_that_does_not_exist_has_a_reason(y: list[int], p: list[float]) -> None:
+    found = curves(np.array(y), np.array(p), threshold=0.5)
+    assert found["roc"]["auc"] is None
+    assert found["roc"]["reason"] == "all rows are of one class"
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-def test_the_pictures_of_a_training_carry_its_title_and_figures(tmp_path: Path) -> None:
+def test_the_curves_that_a_model_keeps_are_drawn(tmp_path: Path) -> None:
     y, p = predictions()
-    found = write_curves(tmp_path / "new", y, p, threshold=0.4, title="failure at submit")
-    picture = (tmp_path / "new" / "pr.svg").read_text()
-    assert "failure at submit" in picture
-    assert f"average precision {found['pr']['average_precision']:.3f}" in picture
-    assert "threshold 0.4" in picture
+    (tmp_path / "curves.json").write_text(json.dumps(curves(y, p, threshold=0.4)))
+    drawn = draw_curves(tmp_path, card(), tmp_path / "new")
+    assert {path.name for path in drawn} == {
+        "precision-recall.svg",
+        "roc.svg",
+        "calibration.svg",
+        "scores.svg",
+    }
+    assert all("failed at submit; first 80 % by time → rest" in path.read_text() for path in drawn)
+
+
+def test_a_model_without_curves_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="nothing to draw"):
+        draw_curves(tmp_path, card(), tmp_path / "new")

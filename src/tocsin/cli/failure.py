@@ -55,7 +55,7 @@ def train_failure(
 ) -> None:
     """Train what foresees that a job fails.
 
-    On the jobs of the store (as without LOG), or of a LOG. The model is kept with its card, curves and pictures.
+    On the jobs of the store (as without LOG), or of a LOG. The model is kept with its card and curves.
     """
     jobs = read_jobs(app, log)
     import polars as pl
@@ -84,10 +84,10 @@ def train_failure(
     if shortest and not as_json:
         dropped = count(jobs.height - lessons.height, "job")
         say(f"{dropped} that ran for less than {shortest} s taught nothing")
-    _tell_kept(app, kept, as_json)
+    _tell_kept(kept, as_json)
 
 
-def _tell_kept(app: App, kept: "TrainedFailure", as_json: bool) -> None:
+def _tell_kept(kept: "TrainedFailure", as_json: bool) -> None:
     model = kept.model
     chosen = model.calibrated.threshold
     if as_json:
@@ -119,8 +119,7 @@ def _tell_kept(app: App, kept: "TrainedFailure", as_json: bool) -> None:
     click.echo(f"  rings from probability {chosen.value:.3f} on: {chosen.text}")
     top = ", ".join(list(model.plan.importances)[:5])
     click.echo(f"  what tells most: {top}")
-    folder = app.home.models / "failure" / kept.version
-    click.echo(f"curves and pictures: {folder}")
+    click.echo(f"charts of its curves: tocsin models show failure {kept.version} --out FOLDER")
     click.echo(
         "it is in service"
         if kept.in_service

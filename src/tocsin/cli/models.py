@@ -1,5 +1,6 @@
 """`tocsin models`: the versions of each detector's models, and which of them is in service."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,12 +56,18 @@ def list_(app: App, detector: str | None, listing: Listing) -> None:
 @click.argument("detector")
 @click.argument("version", default="champion")
 @_stage
+@click.option("--out", metavar="FOLDER", help="Write charts of its curves (SVG) to FOLDER.")
 @options.as_json
 @click.pass_obj
-def show(app: App, detector: str, version: str, stage: Stage | None, as_json: bool) -> None:
+def show(app: App, detector: str, version: str, stage: Stage | None, out: str | None, as_json: bool) -> None:
     """Show the card of a VERSION, or of the champion."""
     registry = app.registry
     card = registry.card(detector, registry.resolve(detector, version, stage=stage))
+    if out is not None:
+        from tocsin.models.curves import draw_curves
+
+        for path in draw_curves(*registry.open_verified(detector, card.version), Path(out)):
+            say(f"wrote {path}")
     if as_json:
         print_json(card.to_json())
     else:

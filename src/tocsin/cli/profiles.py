@@ -1,6 +1,5 @@
 """`tocsin profiles`: which kinds of jobs there are, what they ask for and how they end."""
 
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,6 @@ from tocsin.app.logs import LogRequest, read_jobs
 from tocsin.app.text import count
 from tocsin.cli import options
 from tocsin.cli.output import Column, number_of, print_json, print_table, say
-from tocsin.core.outcomes import Outcome
 
 if TYPE_CHECKING:
     from tocsin.profiles.profiles import Profiles
@@ -33,11 +31,11 @@ _METHODS = {"mixture": "a Gaussian mixture", "kmeans": "K-means"}
     help="By what jobs ask for, or by what finished jobs used.",
 )
 @click.option("--method", type=click.Choice(list(_METHODS)), default="mixture", show_default=True)
-@click.option("--out", metavar="FOLDER", help="Write profiles.json and the pictures here.")
+@click.option("--out", metavar="FOLDER", help="Write profiles.json and charts (SVG) to FOLDER.")
 @options.as_json
 @click.pass_obj
 def profiles(app: App, log: LogRequest, kind: Any, method: Any, out: str | None, as_json: bool) -> None:
-    """Group the jobs of a LOG, or of the app.store, into profiles.
+    """Group the jobs of a LOG, or of the store, into profiles.
 
     The number of profiles is where K-means' distortion or the mixture's BIC bends. Tables say what each profile's jobs
     are, who runs them and how they end.
@@ -45,74 +43,18 @@ def profiles(app: App, log: LogRequest, kind: Any, method: Any, out: str | None,
     jobs = read_jobs(app, log)
     from tocsin.failure.labels import default_target
     from tocsin.profiles.profiles import Profiles
-    from tocsin.profiles.tables import correlations, tables
+    from tocsin.profiles.report import report, write_report
 
     found = Profiles.fit(jobs, kind, method=method)
-    numbers, target = found.numbers(jobs), default_target(jobs)
     zone = app.zone(log.cluster, log.tz).key
-    names, values = correlations(jobs, numbers, target, zone)
-    document = {
-        **found.to_json(),
-        "jobs": jobs.height,
-        "target": str(target),
-        "tables": tables(jobs, numbers, target),
-        "correlations": {"names": names, "values": [[_finite(v) for v in row] for row in values.tolist()]},
-    }
+    document = report(jobs, found, default_target(jobs), zone)
     if out is not None:
-        _write(Path(out), document, found)
-        say(f"profiles.json and 4 pictures are in {out}")
+        for path in write_report(Path(out), document):
+            say(f"wrote {path}")
     if as_json:
         print_json(document)
     else:
         _print(document, found)
-
-
-def _finite(value: float) -> float | None:
-    return round(value, 6) if value == value else None
-
-
-def _write(folder: Path, document: dict[str, Any], found: "Profiles") -> None:
-    from tocsin.models.pictures import bars, heat_map, line_chart
-
-    curves = found.curves
-    at = {number: place for place, number in enumerate(curves.numbers)}
-    ends = [row["by_outcome"] for row in document["tables"]["outcomes"]]
-    seen = [str(outcome) for outcome in Outcome if any(outcome in row for row in ends)]
-    rows = {
-        f"{row['profile'] + 1}: {found.profiles[row['profile']].name}": {
-            outcome.replace("_", " "): end.get(outcome, 0) / sum(end.values()) for outcome in seen
-        }
-        for row, end in zip(document["tables"]["outcomes"], ends, strict=True)
-    }
-    table = document["correlations"]
-    pictures = {
-        "elbow.svg": line_chart(
-            "Elbow: distortion by the number of profiles",
-            "number of profiles",
-            "within-cluster sum of squares, over that of one profile",
-            {"K-means": (curves.numbers, curves.distortion)},
-            marks={f"bends at {curves.elbow}": (curves.elbow, curves.distortion[at[curves.elbow]])},
-            dots=True,
-        ),
-        "bic.svg": line_chart(
-            "BIC by the number of profiles",
-            "number of profiles",
-            "BIC of the Gaussian mixture; lower is better",
-            {"mixture": (curves.numbers, curves.bic)},
-            marks={f"bends at {curves.bic_knee}": (curves.bic_knee, curves.bic[at[curves.bic_knee]])},
-            dots=True,
-        ),
-        "labels.svg": bars("How the jobs of each profile end", "share of its finished jobs", rows),
-        "correlation.svg": heat_map(
-            "Correlations of finished jobs (Spearman)",
-            table["names"],
-            [[float("nan") if v is None else v for v in row] for row in table["values"]],
-        ),
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "profiles.json").write_text(json.dumps(document, allow_nan=False) + "\n", encoding="utf-8")
-    for name, picture in pictures.items():
-        (folder / name).write_text(picture, encoding="utf-8")
 
 
 def _print(document: dict[str, Any], found: "Profiles") -> None:

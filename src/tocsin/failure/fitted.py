@@ -146,21 +146,18 @@ class FittedFailure:
         (folder / FILE).write_text(text + "\n", "utf-8")
         self.model.save(folder / f"model{self.suffix}")
         self.holdout.frame().write_parquet(folder / HOLDOUT)
-        self._draw(folder)
+        self._write_curves(folder)
         if self.explainers:
             self.explainers.save(folder)
 
-    def _draw(self, folder: Path) -> None:
-        from tocsin.models.curves import curves, pictures_of  # who only asks a model pays for no pictures
+    def _write_curves(self, folder: Path) -> None:
+        from tocsin.models.curves import curves  # loaded lazily: predictions never need it
 
         p = self.calibrated.calibrator.apply(self.holdout.scores)
         found = curves(self.holdout.failed, p, threshold=self.calibrated.threshold.value)
         (folder / "curves.json").write_text(
             json.dumps(found, sort_keys=True, allow_nan=False) + "\n", "utf-8"
         )
-        title = f"{self.target} at {self.columns.stage}, {_SPLIT}"
-        for name, picture in pictures_of(found, title=title).items():
-            (folder / name).write_text(picture, "utf-8")
 
     def card(self, *, created: int) -> Card:
         """For the registry. Its figures are of the holdout: the same training on the first jobs, asked about the rest."""

@@ -25,7 +25,7 @@ from tocsin.judge.ground import BUDGET, SEED, Ground, demo_ground, other_value, 
 
 __all__ = ["CHECKS", "FORMATS"]
 
-FORMATS = frozenset({".json", ".txt", ".onnx", ".safetensors", ".parquet", ".svg"})
+FORMATS = frozenset({".json", ".txt", ".onnx", ".safetensors", ".parquet"})
 """Files that a detector may save: loading them can never run code."""
 
 _KIND = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)

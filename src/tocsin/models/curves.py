@@ -1,4 +1,4 @@
-"""The curves of a set of predictions, as data of bounded size with a picture of each."""
+"""The curves of a set of predictions, as data of bounded size and as charts."""
 
 import json
 from pathlib import Path
@@ -7,21 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tocsin.charts.curves import curve_charts
+from tocsin.charts.render import write_charts
+from tocsin.core.errors import ModelError
+from tocsin.models.cards import Card
 from tocsin.models.metrics import BINS, METRICS, Sorted, calibration_error, measure
-from tocsin.models.pictures import histogram, line_chart
 
-__all__ = ["MOST_POINTS", "curves", "pictures_of", "write_curves"]
+__all__ = ["FILE", "MOST_POINTS", "curves", "draw_curves"]
 
+FILE = "curves.json"
 MOST_POINTS = 200
 _CONFIDENCE_BINS = 20
-_Z = 1.96  # of a 95 % interval
+_Z = 1.96  # 95 % interval
 Floats = NDArray[np.float64]
 
 
 def curves(y: NDArray[Any], p: NDArray[Any], *, threshold: float) -> dict[str, Any]:
-    """Precision and recall, ROC, confidence of both classes, calibration: lists that JSON can hold.
+    """Precision and recall, ROC, scores of both classes and calibration, as lists that JSON can hold.
 
-    What has no meaning (one class only, no row) is an empty list with a `reason`.
+    A curve that does not exist (one class only, no rows) is an empty list with a `reason`.
     """
     rows = Sorted(y, p)
     hits, alarms = np.cumsum(rows.positive), np.cumsum(rows.total)
@@ -46,69 +50,16 @@ def curves(y: NDArray[Any], p: NDArray[Any], *, threshold: float) -> dict[str, A
     }
 
 
-def write_curves(
-    folder: Path, y: NDArray[Any], p: NDArray[Any], *, threshold: float, title: str
-) -> dict[str, Any]:
-    """Write `curves.json`, `pr.svg`, `roc.svg`, `confidence.svg` and `calibration.svg`; returns the data."""
-    found = curves(y, p, threshold=threshold)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "curves.json").write_text(json.dumps(found, allow_nan=False) + "\n", encoding="utf-8")
-    for name, picture in pictures_of(found, title=title).items():
-        (folder / name).write_text(picture, encoding="utf-8")
-    return found
-
-
-def pictures_of(found: dict[str, Any], *, title: str) -> dict[str, str]:
-    """The SVG of each curve, by the name of its file."""
-    at, rows, unit = found["at_threshold"], found["rows"], (0.0, 1.02)
-    base = found["positive"] / rows if rows else 0.0
-    pr, roc, confidence, calibration = (found[name] for name in ("pr", "roc", "confidence", "calibration"))
-    here = f"threshold {found['threshold']:.3g}"
-    error = f"calibration error {_shown(calibration['error'])}"
-    return {
-        "pr.svg": line_chart(
-            f"Precision and recall: {title}",
-            "recall (share of the failing jobs that ring)",
-            "precision (share of the alarms that are right)",
-            {f"average precision {_shown(pr['average_precision'])}": (pr["recall"], pr["precision"])},
-            x_range=(0.0, 1.0),
-            y_range=unit,
-            marks=_mark(here, at["recall"], at["precision"]),
-            guides={f"every job rings: {base:.1%} are right": ([0, 1], [base, base])},
-        ),
-        "roc.svg": line_chart(
-            f"ROC: {title}",
-            "false-positive rate (share of the good jobs that ring)",
-            "recall (share of the failing jobs that ring)",
-            {f"area {_shown(roc['auc'])}": (roc["false_positive_rate"], roc["recall"])},
-            x_range=(0.0, 1.0),
-            y_range=unit,
-            marks=_mark(here, at["false_positive_rate"], at["recall"]),
-            guides={"chance": ([0, 1], [0, 1])},
-        ),
-        "confidence.svg": histogram(
-            f"Confidence of both classes: {title}",
-            "predicted probability of failure",
-            "share of the class",
-            confidence["edges"],
-            {
-                f"good jobs ({rows - found['positive']:,})": _shares(confidence["negative"]),
-                f"failing jobs ({found['positive']:,})": _shares(confidence["positive"]),
-            },
-            guides={here: found["threshold"]},
-        ),
-        "calibration.svg": line_chart(
-            f"Calibration: {title}",
-            "predicted probability (mean of a bin)",
-            "share that failed, with its 95 % interval",
-            {error: (calibration["predicted"], calibration["observed"])},
-            x_range=(0.0, 1.0),
-            y_range=unit,
-            guides={"as predicted": ([0, 1], [0, 1])},
-            bands={error: (calibration["low"], calibration["high"])},
-            dots=True,
-        ),
-    }
+def draw_curves(model: Path, card: Card, folder: Path) -> list[Path]:
+    """Draw the curves that a model keeps in `curves.json`, as SVG files in `folder`."""
+    try:
+        found = json.loads((model / FILE).read_text("utf-8"))
+    except FileNotFoundError:
+        raise ModelError(
+            f"{card.detector} {card.version} keeps no {FILE}, so there is nothing to draw"
+        ) from None
+    split = f"; {card.figures[0].split}" if card.figures else ""
+    return write_charts(folder, curve_charts(found, f"{card.target} at {card.stage}{split}"))
 
 
 def _pr(rows: Sorted, hits: Floats, alarms: Floats, failing: float) -> dict[str, Any]:
@@ -185,15 +136,3 @@ def _thinned(x: Floats, y: Floats) -> NDArray[np.int64]:
 
 def _list(values: NDArray[Any]) -> list[float]:
     return [round(value, 6) for value in values.tolist()]
-
-
-def _shares(counts: list[int]) -> list[float]:
-    return [count / (sum(counts) or 1) for count in counts]
-
-
-def _mark(name: str, x: float | None, y: float | None) -> dict[str, tuple[float, float]]:
-    return {} if x is None or y is None else {name: (x, y)}
-
-
-def _shown(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3f}"

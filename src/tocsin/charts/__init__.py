@@ -1,0 +1,1 @@
+"""Charts: Vega-Lite specifications made from plain data, and their SVG."""

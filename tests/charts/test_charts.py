@@ -1,0 +1,109 @@
+"""Charts are valid specifications, drawn as valid SVG whatever their data are."""
+
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tocsin.charts import profiles
+from tocsin.charts.curves import curve_charts, precision_recall_of
+from tocsin.charts.render import to_svg, write_charts
+from tocsin.charts.spec import Spec
+from tocsin.core.errors import TocsinError
+from tocsin.models.curves import curves
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def predictions(rows: int = 2000) -> dict[str, Any]:
+    random = np.random.default_rng(0)
+    p = random.beta(1, 4, rows)
+    return curves((random.random(rows) < p).astype(np.int64), p, threshold=0.4)
+
+
+def every_chart() -> dict[str, Spec]:
+    numbers = [1, 2, 3, 4]
+    return {
+        **curve_charts(predictions(), "failed at submit"),
+        "logs": precision_recall_of({"KTH": ([0, 1], [1, 0.3]), "Atlas": ([0, 1], [1, 0.2])}, "Logs", ""),
+        "distortion": profiles.distortion(numbers, [1.0, 0.4, 0.3, 0.25], 2),
+        "bic": profiles.bic(numbers, [900.0, 500.0, 450.0, 440.0], 3),
+        "outcomes": profiles.outcomes({"1: short jobs": {"completed": 30, "out_of_memory": 10}}),
+        "correlations": profiles.correlations(["CPUs", "wait"], [[1.0, -0.25], [-0.25, 1.0]]),
+    }
+
+
+def words(svg: str) -> set[str]:
+    return {"".join(element.itertext()) for element in ElementTree.fromstring(svg).iter(f"{SVG}text")}
+
+
+def fills(svg: str) -> set[str]:
+    return {str(element.get("fill")) for element in ElementTree.fromstring(svg).iter(f"{SVG}path")}
+
+
+@pytest.mark.parametrize("name", every_chart())
+def test_a_chart_is_plain_json_and_fetches_nothing(name: str) -> None:
+    spec = every_chart()[name]
+    assert json.loads(json.dumps(spec, allow_nan=False)) == spec
+    assert "url" not in json.dumps(spec)
+    svg = to_svg(spec)
+    root = ElementTree.fromstring(svg)
+    assert root.get("aria-label", "").startswith(str(spec["description"]))
+    assert not list(root.iter(f"{SVG}script"))
+
+
+def test_text_is_set_in_the_font_that_the_renderer_carries() -> None:
+    svg = to_svg(every_chart()["outcomes"])
+    fonts = {str(text.get("font-family")) for text in ElementTree.fromstring(svg).iter(f"{SVG}text")}
+    assert all(font.startswith("Liberation Sans") for font in fonts)
+    assert svg == to_svg(every_chart()["outcomes"])
+
+
+def test_curves_are_drawn_with_their_figures_and_threshold() -> None:
+    found = predictions()
+    drawn = {name: words(to_svg(spec)) for name, spec in curve_charts(found, "failed at submit").items()}
+    assert all("failed at submit" in text for text in drawn.values())
+    assert "threshold 0.4" in drawn["precision-recall"] & drawn["roc"] & drawn["scores"]
+    assert f"ROC: area under the curve {found['roc']['auc']:.3f}" in drawn["roc"]
+    assert f"failing jobs ({found['positive']:,})" in drawn["scores"]
+
+
+@pytest.mark.parametrize(
+    ("y", "p"), [([], []), ([0, 0, 0], [0.1, 0.2, 0.2]), ([1, 1], [0.3, 1.0]), ([1, 0], [0.5, 0.5])]
+)
+def test_predictions_of_one_class_or_of_no_row_are_still_drawn(y: list[int], p: list[float]) -> None:
+    found = curves(np.array(y), np.array(p), threshold=0.5)
+    for spec in curve_charts(found, "few").values():
+        ElementTree.fromstring(to_svg(spec))
+
+
+def test_an_outcome_has_the_same_colour_in_every_chart() -> None:
+    few, more = ({"failed": 3}, {"completed": 1, "failed": 3, "timeout": 2})
+    assert fills(to_svg(profiles.outcomes({"a": few}))) & fills(to_svg(profiles.outcomes({"a": more})))
+
+
+def test_an_unknown_correlation_is_grey_and_has_no_figure() -> None:
+    svg = to_svg(profiles.correlations(["a", "b"], [[1.0, None], [None, 1.0]]))
+    assert "#c9d1d9" in fills(svg)
+    assert "null" not in svg
+    assert "1.00" in words(svg)
+
+
+def test_markup_control_characters_and_infinities_do_no_harm() -> None:
+    name = '<script>alert(1)</script>"\x00\x1b&'
+    svg = to_svg(
+        precision_recall_of({name: ([0.0, float("nan"), 1.0], [1.0, 0.5, float("inf")])}, name, name)
+    )
+    assert "<script" not in svg
+    assert any("alert(1)" in text for text in words(svg))
+
+
+def test_nothing_is_written_without_the_renderer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(TocsinError, match=r"pip install 'tocsin\[charts\]'"):
+        write_charts(tmp_path / "out", every_chart())
+    assert not (tmp_path / "out").exists()
