@@ -96,11 +96,34 @@ def test_a_script_that_writes_scripts_is_known_by_what_it_writes() -> None:
     assert not script.directives
 
 
-def test_of_two_headers_the_first_is_taken_and_the_other_reported() -> None:
-    script = parse("#!/bin/sh\n#PBS -N a\n#SBATCH -J b\nrun\n")
-    assert script.scheduler is Scheduler.PBS
-    assert script.request == {"name": "a"}
-    assert script.problems[0].line == 3
+TWO_HEADERS = "#!/bin/sh\n#PBS -A a\n#PBS -l walltime=1:00:00\n#SBATCH --mem=4G\nrun\n"
+
+
+def test_the_cluster_decides_which_directives_are_read() -> None:
+    assert parse(TWO_HEADERS, scheduler=Scheduler.PBS).request == {"account": "a", "time_limit": 3600}
+    script = parse("#!/bin/sh\n#$ -N a\n#$ -l h_rt=60\n#SBATCH -J b\nrun\n", scheduler=Scheduler.SLURM)
+    assert script.request == {"name": "b"}
+    assert [(problem.line, problem.kind) for problem in script.problems] == [(2, "ignored"), (3, "ignored")]
+
+
+def test_without_a_cluster_the_scheduler_with_most_valid_lines_is_taken() -> None:
+    assert parse(TWO_HEADERS).scheduler is Scheduler.PBS
+    assert (
+        parse("#!/bin/sh\n#PBS -Z\n#PBS -l walltime=soon\n#SBATCH -J b\nrun\n").scheduler is Scheduler.SLURM
+    )
+
+
+def test_sbatch_reads_the_lines_of_pbs_and_lsf_too() -> None:
+    """Seen on 22.05: they override #SBATCH, and a bare walltime is in minutes."""
+    script = parse(
+        "#!/bin/sh\n#PBS -l nodes=2:ppn=2,walltime=100 -N a\n#SBATCH -J b\nrun\n", scheduler=Scheduler.SLURM
+    )
+    assert script.request["name"] == "a"
+    assert script.request["time_limit"] == 6000
+    assert script.request["req_tasks"] == 4
+    assert [(problem.line, problem.kind) for problem in script.problems] == [(2, "foreign")]
+    ignoring = script.with_options(["sbatch", "--ignore-pbs"])
+    assert ignoring.request == {"name": "b"}
 
 
 def test_prose_is_not_a_directive() -> None:

@@ -47,14 +47,17 @@ class Explained(NamedTuple):
 def check(app: App, request: CheckRequest) -> Verdict:
     """The verdict on a script as if it were submitted now; nothing in it is run, and no case is opened."""
     from tocsin.judge.rehearsal import as_taken, in_group, job_of
+    from tocsin.scripts.scheduler import Scheduler
     from tocsin.scripts.script import parse
     from tocsin.scripts.text import read
 
     options = request.submit_options
     text = read(request.script)
-    script = parse(text).with_options(options, only_options=True) if options else parse(text)
     path = None if request.script == "-" else request.script
     name, machine = _machine(app, request.cluster)
+    script = parse(text, scheduler=Scheduler.SLURM if machine else None)
+    if options:
+        script = script.with_options(options, only_options=True)
     job = job_of(
         script,
         cluster=name,

@@ -42,6 +42,12 @@ _MISREAD = (
         Level.WARNING,
         "; move it above the first command, or remove it",
     ),
+    (
+        ProblemKind.FOREIGN,
+        "foreign_directive",
+        Level.WARNING,
+        "; remove it, or submit with --ignore-pbs",
+    ),
     (ProblemKind.UNCLEAR, "directive_wrong", Level.WARNING, "; correct it"),
 )
 

@@ -30,7 +30,9 @@ def edit(script: Script, field: str, value: Value) -> Edit:
             "cannot edit the script of a heterogeneous job: it is unknown which component to change"
         )
     for change in _candidates(script, field, value):
-        if _requests(parse(apply(script.text, [change]), zone=script.zone), field, value):
+        if _requests(
+            parse(apply(script.text, [change]), scheduler=script.scheduler, zone=script.zone), field, value
+        ):
             return change
     raise ScriptError(
         f"cannot set {field} to {value!r} in this {script.dialect.scheduler.value} script; edit its header by hand"

@@ -40,6 +40,8 @@ class ProblemKind(StrEnum):
     """The submission is refused because of an option or its value."""
     IGNORED = "ignored"
     """The line is not read."""
+    FOREIGN = "foreign"
+    """The line is for another scheduler, but this one reads it too."""
     UNCLEAR = "unclear"
     """The value cannot be what was meant."""
     NOTE = "note"

@@ -14,7 +14,6 @@ __all__ = [
     "Prefix",
     "Scheduler",
     "Survey",
-    "detect_scheduler",
     "survey",
     "within_bounds",
 ]
@@ -150,17 +149,6 @@ def _ignored(prefix: Prefix, line: str, mark: re.Match[str], *, inside: bool, en
     if len(line) > LONGEST_DIRECTIVE:
         return f"the line has more than {LONGEST_DIRECTIVE} characters"
     return ""
-
-
-def detect_scheduler(marks: Sequence[DirectiveLine]) -> Scheduler | None:
-    """The scheduler of the first directive in the header; without a header, of the first that looks like one.
-
-    The second case is a script that writes and submits other scripts. A file with two headers is meant for both.
-    """
-    for mark in marks:
-        if mark.header:
-            return mark.scheduler
-    return marks[0].scheduler if marks else None
 
 
 def within_bounds(marks: list[DirectiveLine], lines: Sequence[str]) -> list[DirectiveLine]:

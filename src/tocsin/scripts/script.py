@@ -1,11 +1,13 @@
 """Parse a job script: the options its scheduler reads, the request they make, and the commands."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
 
-from tocsin.core.errors import UnitError
+from tocsin.core.errors import InputError, UnitError
 from tocsin.core.units import UNLIMITED, parse_instant
 from tocsin.scripts.cobalt import COBALT
 from tocsin.scripts.command_line import options_before_script
@@ -23,7 +25,6 @@ from tocsin.scripts.scheduler import (
     PREFIXES,
     DirectiveLine,
     Scheduler,
-    detect_scheduler,
     survey,
     within_bounds,
 )
@@ -37,6 +38,21 @@ DIALECTS: Mapping[Scheduler, Dialect] = {
     dialect.scheduler: dialect for dialect in (SLURM, PBS, LSF, GRID_ENGINE, PJM, FLUX, COBALT, OAR)
 }
 
+_WRAPPED = (Scheduler.PBS, Scheduler.LSF)
+"""sbatch reads their lines too, unless it is given --ignore-pbs."""
+_WRAPPED_FIELDS = frozenset(
+    (
+        "name",
+        "account",
+        "partition",
+        "array",
+        "time_limit",
+        "req_nodes",
+        "req_tasks",
+        "tasks_per_node",
+        "req_memory",
+    )
+)
 _MOST_PROBLEMS = 100
 _MOST_JOINED = 100
 """Continuation lines of one directive."""
@@ -80,16 +96,24 @@ class Script:
         words = [Word(word, range(len(word))) for word in argv]
         command = argv[0].rpartition("/")[2] if argv else ""
         known = [d for d in DIALECTS.values() if command in d.commands]
-        dialect = known[0] if known and not self.scheduler else self.dialect
+        if known and (self.scheduler is None or self.dialect not in known):
+            again = parse(self.text, scheduler=known[0].scheduler, zone=self.zone)
+            return again.with_options(argv, only_options=only_options)
+        dialect = self.dialect
         if known:
             words = words[2:] if command == "flux" else words[1:]
         errors: list[str] = []
         given = words if only_options else options_before_script(words, dialect)
         found = list(read_options(given, dialect.table, 0, _nowhere, errors))
         added = tuple(part for directive in found for part in dialect.parts(directive, _nowhere))
-        problems = list(self.problems) + [Problem(0, readable(error), _refusal(dialect)) for error in errors]
-        both = self.directives + added
-        components, effective = _requests(dialect, self.directives, added, problems, self.zone)
+        own, earlier = self.directives, self.problems
+        if any(directive.option == "--ignore-pbs" for directive in found):
+            foreign = {problem.line for problem in earlier if problem.kind is ProblemKind.FOREIGN}
+            own = tuple(d for d in own if d.line not in foreign)
+            earlier = tuple(p for p in earlier if p.kind is not ProblemKind.FOREIGN)
+        problems = list(earlier) + [Problem(0, readable(error), _refusal(dialect)) for error in errors]
+        both = own + added
+        components, effective = _requests(dialect, own, added, problems, self.zone)
         return replace(
             self,
             scheduler=dialect.scheduler,
@@ -100,18 +124,20 @@ class Script:
         )
 
 
-def parse(text: str | bytes, *, zone: tzinfo | None = None) -> Script:
+def parse(text: str | bytes, *, scheduler: Scheduler | None = None, zone: tzinfo | None = None) -> Script:
     """Parse any text; only binary content is refused.
 
-    `begin` is local time on the cluster, so it needs the cluster's zone.
+    `scheduler` is the cluster's: sbatch reads `#SBATCH` lines even below `#PBS` lines. Without one, the script is for
+    the scheduler with the most valid lines. `begin` is local time on the cluster, so it needs the cluster's zone.
     """
     if isinstance(text, bytes):
         text = decode(text)
     lines = split_lines(text)
     found = survey(lines)
-    scheduler = detect_scheduler(found.directive_lines)
+    scheduler = scheduler or _detect_scheduler(found.directive_lines, lines)
     problems: list[Problem] = []
     directives: list[Directive] = []
+    wrapped: list[DirectiveLine] = []
     last = 0
     if scheduler:
         dialect = DIALECTS[scheduler]
@@ -123,10 +149,14 @@ def parse(text: str | bytes, *, zone: tzinfo | None = None) -> Script:
             if mark.line < last:
                 continue  # a continuation line, already read
             if mark.ignored or mark.scheduler is not scheduler:
-                if mark.options:
+                if scheduler is Scheduler.SLURM and mark.header and mark.scheduler in _WRAPPED:
+                    wrapped.append(mark)
+                elif mark.options:
                     problems.append(_unread(mark, scheduler))
             else:
                 last = max(last, _read_line(lines, mark, dialect, directives, problems))
+        if wrapped and not any(d.option == "--ignore-pbs" for d in directives):
+            directives += _read_wrapped(lines, wrapped, problems)
         components, effective = _requests(dialect, directives, (), problems, zone)
     else:
         components, effective = ({},), frozenset()
@@ -146,6 +176,26 @@ def parse(text: str | bytes, *, zone: tzinfo | None = None) -> Script:
         effective=effective,
         zone=zone,
     )
+
+
+def _detect_scheduler(marks: Sequence[DirectiveLine], lines: Sequence[str]) -> Scheduler | None:
+    """The scheduler with the most valid lines in the header, of equals the first.
+
+    Without a header, the scheduler of the first directive: the script writes and submits other scripts.
+    """
+    header = [mark for mark in marks if mark.header] or marks[:1]
+    valid = Counter[Scheduler]()
+    for scheduler in dict.fromkeys(mark.scheduler for mark in header):
+        own = [mark for mark in header if mark.scheduler is scheduler]
+        if len(own) == len(header):
+            return scheduler
+        problems: list[Problem] = []
+        directives: list[Directive] = []
+        for mark in within_bounds(own, lines):
+            _read_line(lines, mark, DIALECTS[scheduler], directives, problems)
+        _requests(DIALECTS[scheduler], directives, (), problems, None)
+        valid[scheduler] = len(own) - len({problem.line for problem in problems})
+    return max(valid, key=lambda scheduler: valid[scheduler], default=None)
 
 
 def to_json(script: Script) -> dict[str, Any]:
@@ -219,6 +269,30 @@ def _read_line(
         directives.extend(dialect.parts(directive, locate))
     problems.extend(Problem(mark.line + 1, readable(text), _refusal(dialect)) for text in errors)
     return number
+
+
+def _read_wrapped(
+    lines: Sequence[str], marks: Sequence[DirectiveLine], problems: list[Problem]
+) -> Iterator[Directive]:
+    """The options that sbatch takes from `#PBS` and `#BSUB` lines; seen on 22.05: it reads their values as its own."""
+    for mark in marks:
+        found: list[Directive] = []
+        _read_line(lines, mark, DIALECTS[mark.scheduler], found, [])
+        word = PREFIXES[mark.scheduler].word
+        problems.append(
+            Problem(mark.line + 1, f"sbatch reads #{word} too, and it overrides #SBATCH", ProblemKind.FOREIGN)
+        )
+        for directive in found:
+            if directive.option.endswith(" ppn"):
+                directive = directive._replace(field="tasks_per_node")
+            reader = SLURM.readers.get(directive.field or "", str)
+            with suppress(InputError):  # sbatch passes over values it does not know
+                if (
+                    directive.field in _WRAPPED_FIELDS
+                    and directive.value
+                    and reader(directive.value) is not None
+                ):
+                    yield directive._replace(per="node" if directive.per else "", place=None, whole=None)
 
 
 Numbered = tuple[int, Directive]

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from tocsin.core.detector import Known
 from tocsin.scripts.options import Directive
+from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.script import Script, parse
 
 __all__ = ["Submission", "read_submissions"]
@@ -35,18 +36,19 @@ def read_submissions(
 ) -> list[Submission | None]:
     """One for each (script digest, submit line); None if the script was not kept."""
     texts: dict[str, str | None] = {}
+    scheduler = None if known.machine is None else Scheduler.SLURM  # the only clusters whose nodes are read
     found: list[Submission | None] = []
     for digest, submit_line in submitted:
         if digest is not None and digest not in texts:
             texts[digest] = known.script(digest)
         text = texts[digest] if digest is not None else None
-        found.append(None if text is None else _submission(text, submit_line))
+        found.append(None if text is None else _submission(text, submit_line, scheduler))
     return found
 
 
 @lru_cache(maxsize=1024)
-def _submission(text: str, submit_line: str | None) -> Submission:
-    script = parse(text)
+def _submission(text: str, submit_line: str | None, scheduler: Scheduler | None) -> Submission:
+    script = parse(text, scheduler=scheduler)
     if submit_line and submit_line.strip() and len(submit_line) < _LONGEST_LINE:
         with suppress(ValueError):  # an unclosed quote
             words = shlex.split(submit_line)
