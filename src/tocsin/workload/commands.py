@@ -3,13 +3,15 @@
 import re
 from functools import lru_cache
 
-__all__ = ["Line", "command_lines"]
+__all__ = ["LONGEST", "Line", "command_lines"]
 
 Line = tuple[int, str]
 """A line's number, from 1 on, and its text."""
 
+LONGEST = 16 * 1024
+"""Characters of a command; of a longer one both ends are read, since patterns take time that grows with the line."""
 _MOST_JOINED = 100
-_MOST_VARIABLES = 500
+_MOST_VARIABLES = 5000
 _MOST_FILLED = 256 * 1024
 """Characters that all variables together may add to a script: A=$A$A, written often, is a bomb."""
 
@@ -37,6 +39,10 @@ def command_lines(text: str) -> tuple[Line, ...]:
                     value = found[2] or found[3] or found[4] or ""
                     if "$(" not in value and "`" not in value:
                         variables[found[1]] = value
+        if (
+            len(line) > LONGEST
+        ):  # the blank between the ends leaves it one longer than LONGEST: that tells it was cut
+            line = f"{line[: LONGEST // 2]} {line[-LONGEST // 2 :]}"
         lines.append((number, line))
     return tuple(lines)
 

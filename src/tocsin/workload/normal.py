@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 __all__ = ["MOST_CHARACTERS", "Commands", "commands", "stretches"]
 
-MOST_CHARACTERS = 1 << 18
-"""Of one end of a script: of a longer one its beginning and its end are read, so that padding on one side hides nothing."""
+MOST_CHARACTERS = 1 << 17
+"""At each end of a script: of a longer one only the beginning and the end are read. The longest of jobspec has 60,000."""
 
 _DIRECTIVE = re.compile(r"#\s?(?:SBATCH|PBS|BSUB|PJM|MSUB|COBALT|OAR|FLUX|\$)[\s:]", re.IGNORECASE)
 _GPU = re.compile(r"gpu|cuda|\b[avhp]100|\brtx|\bmi[23]\d0|\btesla", re.IGNORECASE)

@@ -16,6 +16,7 @@ from tocsin.workload.panel import Panel, load_panel
 from tocsin.workload.rules import Rule
 from tocsin.workload.signs.acts import acts
 from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
+from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.look import look
 
 __all__ = ["BUILTIN", "SIGN_PROBABILITY", "Screener", "builtin", "load_screener"]
@@ -162,8 +163,12 @@ def _signs(text: str) -> tuple[list[tuple[int, str]], dict[str, list[int]], list
     hidden: list[tuple[int, str]] = []
     found: dict[str, list[int]] = {}
     seen: list[str] = []
-    for offset, part in stretches(text):
-        packed, said = look(part)
+    parts = stretches(text)
+    if len(parts) > 1:
+        seen.append(f"line {parts[1][0] + 1}: not read whole: the script has {len(text):,} characters")
+    effort = Effort()
+    for offset, part in parts:
+        packed, said = look(part, effort)
         hidden += [(piece.line + offset, piece.text) for piece in packed]
         for line, operation, why in said:
             if operation is not None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tocsin.workload.commands import Line
+from tocsin.workload.signs.effort import Effort
 
 __all__ = ["attempts", "may_try"]
 
@@ -108,13 +109,15 @@ def may_try(words: set[str]) -> bool:
     )
 
 
-def attempts(lines: Sequence[Line]) -> Iterator[tuple[int, str, str]]:
+def attempts(lines: Sequence[Line], effort: Effort) -> Iterator[tuple[int, str, str]]:
     """Line, reason and text of each attempt."""
     each: dict[str, int] = {}
     """The loops' variables, with the size of the range that they go through; 0 where that is none."""
     digests: set[str] = set()
     before = ""
     for number, line in lines:
+        if effort.over():
+            return
         if len(each) < _MOST_NAMES:
             _follow(line, each)
         if (_MAY.search(line) or (digests and "==" in line)) and (why := _tried(line, before, each, digests)):

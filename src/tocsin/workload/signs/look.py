@@ -1,14 +1,16 @@
 """Signs of misuse in a script that no new name can hide: pool addresses, wallets, algorithms, targets, wordlists."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from tocsin.scripts.text import readable
-from tocsin.workload.commands import Line, command_lines
+from tocsin.workload.commands import LONGEST, Line, command_lines
 from tocsin.workload.signs.acts import acts
 from tocsin.workload.signs.attempts import attempts, may_try
 from tocsin.workload.signs.cyber import CYBER_SIGNS, OPEN_SIGNS
+from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.mining import MINING_SIGNS
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule
 from tocsin.workload.signs.unpack import Hidden, unpack
@@ -41,8 +43,9 @@ _NEAR = 8
 _OPTIONS = str.maketrans({chr(c): " " for c in range(128) if not (chr(c).isalnum() or chr(c) == "-")})
 
 
-def signs(text: str) -> list[Sign]:
+def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     """Every sign in a script, by line; the script may be one that was unpacked from another."""
+    effort = effort or Effort()
     lines = command_lines(text)
     joined = "\n".join(line for _, line in lines)
     words = plain_words(joined)
@@ -50,22 +53,38 @@ def signs(text: str) -> list[Sign]:
     if any(len(word) >= _LEAST_ADDRESS for word in words):
         found += _addresses(lines)
     words.update(word for word in joined.lower().translate(_OPTIONS).split() if word[0] == "-")
-    rules = [rule for rule in _asked(words) if rule.patterns[0].search(joined)]
+    rules = _asked(words)
+    if len(joined) <= LONGEST:
+        rules = [rule for rule in rules if rule.patterns[0].search(joined)]
     tries = may_try(words)
-    found += _told(rules, lines, tries=tries)
+    found += _told(rules, lines, effort, tries=tries)
     if found:  # most scripts have none, and to tell what is only said takes longer
         doing = _doing(lines)
-        found = [*_addresses(doing), *_told(rules, doing, tries=tries)]
+        found = [*_addresses(doing), *_told(rules, doing, effort, tries=tries)]
+    found += _unread(lines, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
 
 
-def look(text: str) -> tuple[list[Hidden], list[Sign]]:
+def _unread(lines: Sequence[Line], effort: Effort) -> Iterator[Sign]:
+    """What was not read whole."""
+    if long := next((number for number, line in lines if len(line) > LONGEST), None):
+        yield Sign(long, None, f"not read whole: a line of more than {LONGEST:,} characters")
+    if effort.over():
+        yield Sign(lines[0][0] if lines else 1, None, "not read whole: it takes too long")
+
+
+def look(text: str, effort: Effort | None = None) -> tuple[list[Hidden], list[Sign]]:
     """What a script hides; and its signs with those of what it hides, at the line that hides them."""
-    packed = unpack(text)
+    effort = effort or Effort()
+    packed = unpack(text, effort)
     found = [Sign(line, None, "packed too deep or too large to be read") for line in packed.beyond]
+    own = signs(text, effort)
     for piece in packed.found:
-        found += [Sign(piece.line, sign.operation, f"hidden: {sign.why}") for sign in signs(piece.text)]
-    return packed.found, [*found, *signs(text)]
+        if effort.over():
+            break
+        hidden = signs(piece.text, effort)
+        found += [Sign(piece.line, sign.operation, f"hidden: {sign.why}") for sign in hidden]
+    return packed.found, [*found, *own]
 
 
 def _asked(words: set[str]) -> list[Rule]:
@@ -84,17 +103,22 @@ def _doing(lines: Sequence[Line]) -> list[Line]:
     return [(number, line) for (number, _), line in zip(lines, done, strict=True) if line]
 
 
-def _told(rules: Sequence[Rule], lines: Sequence[Line], *, tries: bool) -> list[Sign]:
-    found = [sign for rule in rules for sign in _by_rule(rule, lines)]
+def _told(rules: Sequence[Rule], lines: Sequence[Line], effort: Effort, *, tries: bool) -> list[Sign]:
+    found = [sign for rule in rules for sign in _by_rule(rule, lines, effort)]
     if tries:
-        found += [Sign(number, CYBER, f"{why}: {_shown(line)}") for number, why, line in attempts(lines)]
+        for number, why, line in attempts(lines, effort):
+            found.append(Sign(number, CYBER, f"{why}: {_shown(line)}"))
+            if len(found) >= MOST_SIGNS:
+                break
     return found
 
 
-def _by_rule(rule: Rule, lines: Sequence[Line]) -> list[Sign]:
+def _by_rule(rule: Rule, lines: Sequence[Line], effort: Effort) -> list[Sign]:
     found = []
     first, *others = rule.patterns
     for place, (number, line) in enumerate(lines):
+        if effort.over():
+            break
         match = first.search(line)
         if match and all(pattern.search(line) for pattern in others) and _around(rule, lines, place):
             found.append(Sign(number, rule.operation, f"{rule.why}: {_shown(_from(line, match))}"))
@@ -119,12 +143,13 @@ def _from(line: str, match: re.Match[str]) -> str:
 
 
 def _addresses(lines: Sequence[Line]) -> list[Sign]:
-    return [
+    found = (
         Sign(number, CRYPTOMINING, f"a wallet: {_shown(address)}")
         for number, line in lines
         if len(line) >= _LEAST_ADDRESS
-        for address in wallets(line)[:3]
-    ][:MOST_SIGNS]
+        for address in wallets(line)
+    )
+    return list(islice(found, MOST_SIGNS))
 
 
 def _shown(text: str) -> str:

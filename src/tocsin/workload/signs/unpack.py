@@ -9,10 +9,11 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import chain
 from typing import NamedTuple
 
 from tocsin.workload.commands import Line, command_lines
+from tocsin.workload.signs.effort import Effort
 
 __all__ = ["Hidden", "Unpacked", "unpack", "unpacked"]
 
@@ -33,9 +34,8 @@ class Unpacked(NamedTuple):
 
 MOST_DEPTH = 4
 MOST_PIECES = 64
-MOST_BYTES = 1024**2
+MOST_BYTES = 256 * 1024
 """Of all that is unpacked from one script."""
-_MOST_TRIES = 1000
 _LEAST_LETTERS = 12
 """Random bytes are all printable by chance once in 10^5 (95/256)^12; scripts have few long words."""
 
@@ -64,8 +64,9 @@ def unpacked(text: str) -> list[Hidden]:
     return unpack(text).found
 
 
-def unpack(text: str) -> Unpacked:
-    """What lies hidden in a script, as far as it is looked at: so deep, so many pieces, so many bytes."""
+def unpack(text: str, effort: Effort | None = None) -> Unpacked:
+    """What lies hidden in a script, within bounds on depth, pieces, bytes, attempts and time."""
+    effort = effort or Effort()
     found: list[Hidden] = []
     beyond: set[int] = set()
     seen: set[str] = set()
@@ -74,7 +75,7 @@ def unpack(text: str) -> Unpacked:
     for _ in range(MOST_DEPTH):
         deeper: list[Line] = []
         for origin, layer in level:
-            for number, content in _pieces(layer, room):
+            for number, content in _pieces(layer, room, effort):
                 if content in seen:
                     continue
                 line = origin or number
@@ -89,32 +90,25 @@ def unpack(text: str) -> Unpacked:
                     beyond.add(line)
         level = deeper
     for line, layer in level:
-        if any(content not in seen for _, content in _pieces(layer, room)):
+        if any(content not in seen for _, content in _pieces(layer, room, effort)):
             beyond.add(line)
     return Unpacked(found, sorted(beyond))
 
 
-def _pieces(text: str, room: int) -> Iterator[Line]:
+def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
     """The texts that one layer hides, with their lines; an empty one where more may be hidden than is tried."""
-    tries = _MOST_TRIES
     lines: list[Line] = list(enumerate(text.split("\n"), 1))
-    for number, content in [*_blocks(lines), *_words(text), *_turned(text, lines)]:
-        tries -= 1
-        if tries < 0:
-            yield number, ""
-            return
-        plain = _text_of(content, room)
-        if plain:
-            yield number, plain
-    yield from _straightened(lines)
     # A piece may be put together from variables: such lines are looked at as the shell would fill them in.
     filled = (
         [one for one in command_lines(text) if one[1] != lines[one[0] - 1][1].strip()] if "$" in text else []
     )
-    for place, content in islice(_words("\n".join(line for _, line in filled)), max(tries, 0)):
-        plain = _text_of(content, room)
-        if plain:
-            yield filled[place - 1][0], plain
+    for number, content in chain(_blocks(lines), _words(lines), _turned(text, lines), _words(filled)):
+        if not effort.may_try():
+            yield number, ""
+            return
+        if plain := _text_of(content, room):
+            yield number, plain
+    yield from _straightened(lines)
 
 
 def _blocks(lines: list[Line]) -> Iterator[tuple[int, bytes]]:
@@ -133,15 +127,21 @@ def _blocks(lines: list[Line]) -> Iterator[tuple[int, bytes]]:
         first, pieces = 0, []
 
 
-def _words(text: str) -> Iterator[tuple[int, bytes]]:
-    """Bytes that words of the text may stand for."""
-    # Splitting first is ten times as fast as looking for the shapes in the whole text.
-    for word in dict.fromkeys(word for word in text.split() if len(word) >= _LEAST_WORD):
-        for content in _meant(word):
-            yield text.count("\n", 0, text.find(word)) + 1, content
-    if "xxd" in text or "hex" in text:
-        for found in _SPACED_HEX.finditer(text):
-            yield text.count("\n", 0, found.start()) + 1, bytes.fromhex(found[0])
+def _words(lines: list[Line]) -> Iterator[tuple[int, bytes]]:
+    """Bytes that words of the lines may stand for."""
+    # Splitting first is ten times as fast as looking for the shapes in whole lines.
+    tried: set[str] = set()
+    spaced = any("xxd" in line or "hex" in line for _, line in lines)
+    for number, line in lines:
+        if len(line) < _LEAST_WORD:
+            continue
+        for word in line.split():
+            if len(word) >= _LEAST_WORD and word not in tried:
+                tried.add(word)
+                for content in _meant(word):
+                    yield number, content
+        for found in _SPACED_HEX.finditer(line) if spaced else ():
+            yield number, bytes.fromhex(found[0])
 
 
 def _meant(word: str) -> Iterator[bytes]:

@@ -1,0 +1,37 @@
+"""The bound on the work that one script may cause: a deadline, and a number of attempts to decode something."""
+
+import time
+from collections.abc import Callable
+
+__all__ = ["MOST_TRIES", "SECONDS", "Effort"]
+
+SECONDS = 0.5
+"""For the signs of one script, of the second that it may take in all. No script of jobspec takes a tenth of it."""
+MOST_TRIES = 1000
+"""Words and blocks of one script that are decoded, in all its layers."""
+
+
+class Effort:
+    """What may still be spent on one script. The number of tries comes first, so that results seldom depend on time."""
+
+    def __init__(
+        self,
+        *,
+        seconds: float = SECONDS,
+        tries: int = MOST_TRIES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._ends = clock() + seconds
+        self._tries = tries
+        self._late = False
+
+    def over(self) -> bool:
+        """Whether the deadline has passed."""
+        self._late = self._late or self._clock() >= self._ends
+        return self._late
+
+    def may_try(self) -> bool:
+        """Counts one more attempt to decode; False when there were too many, or it is too late."""
+        self._tries -= 1
+        return self._tries >= 0 and not self.over()
