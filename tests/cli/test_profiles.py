@@ -1,4 +1,4 @@
-"""`tocsin profiles` for eyes and for programs."""
+"""`tocsin profiles` for people and for programs."""
 
 import gzip
 import json
@@ -51,10 +51,10 @@ def test_profiles_are_printed_in_words_and_tables(tocsin: Tocsin, log: Path) -> 
     said = tocsin("profiles", log)
     assert said.code == 0
     assert "request profiles of 120 jobs by a Gaussian mixture" in said.out
-    assert "medium 64-CPU jobs of many users, 5.6 h of 10 h asked: 40 jobs (33%)" in said.out
+    assert "medium 64-CPU jobs of many users, 5.6 h of 10 h requested: 40 jobs (33%)" in said.out
     for title in ("Resources and times", "Jobs by run time", "Users by activity", "target: unsuccessful"):
         assert title in said.out
-    assert "no job tells its memory" in said.err
+    assert "no job has a memory request" in said.err
 
 
 def test_json_and_the_files_say_the_same(tocsin: Tocsin, log: Path, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def _by_number(title: str, numbers: Sequence[int], values: Sequence[float], chos
         "encoding": {"x": amount("profiles", "number of profiles", zero=False, values=list(numbers)), "y": y},
     }
     bend = (chosen, values[numbers.index(chosen)])
-    mark = named_point(f"bends at {chosen}", bend, "profiles", "value")
+    mark = named_point(f"knee at {chosen}", bend, "profiles", "value")
     return chart(title, layer=[line, *mark])
 
 

@@ -1,20 +1,18 @@
-"""`tocsin profiles`: which kinds of jobs there are, what they ask for and how they end."""
+"""`tocsin profiles`: the kinds of jobs in a log, what they request and how they end."""
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tocsin.app.app import App
-from tocsin.app.logs import LogRequest, read_jobs
+from tocsin.app.logs import LogRequest
+from tocsin.app.profiles import profiles as run
 from tocsin.app.text import count
 from tocsin.cli import options
 from tocsin.cli.output import Column, number_of, print_json, print_table, say
-
-if TYPE_CHECKING:
-    from tocsin.profiles.profiles import Profiles
 
 __all__ = ["profiles"]
 
@@ -28,50 +26,47 @@ _METHODS = {"mixture": "a Gaussian mixture", "kmeans": "K-means"}
     type=click.Choice(["request", "usage"]),
     default="request",
     show_default=True,
-    help="By what jobs ask for, or by what finished jobs used.",
+    help="Group by what jobs requested, or by what finished jobs used.",
 )
 @click.option("--method", type=click.Choice(list(_METHODS)), default="mixture", show_default=True)
-@click.option("--out", metavar="FOLDER", help="Write profiles.json and charts (SVG) to FOLDER.")
+@click.option(
+    "--out",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Write profiles.json and charts (SVG) to FOLDER.",
+)
 @options.as_json
 @click.pass_obj
-def profiles(app: App, log: LogRequest, kind: Any, method: Any, out: str | None, as_json: bool) -> None:
+def profiles(app: App, log: LogRequest, kind: Any, method: Any, out: Path | None, as_json: bool) -> None:
     """Group the jobs of a LOG, or of the store, into profiles.
 
-    The number of profiles is where K-means' distortion or the mixture's BIC bends. Tables say what each profile's jobs
-    are, who runs them and how they end.
+    The number of profiles is chosen at the knee of K-means' distortion or of the mixture's BIC. Tables show the jobs of
+    each profile, who runs them and how they end.
     """
-    jobs = read_jobs(app, log)
-    from tocsin.failure.labels import default_target
-    from tocsin.profiles.profiles import Profiles
-    from tocsin.profiles.report import report, write_report
-
-    found = Profiles.fit(jobs, kind, method=method)
-    zone = app.zone(log.cluster, log.tz).key
-    document = report(jobs, found, default_target(jobs), zone)
-    if out is not None:
-        for path in write_report(Path(out), document):
-            say(f"wrote {path}")
+    report, files = run(app, log, kind, method, out)
+    for path in files:
+        say(f"wrote {path}")
     if as_json:
-        print_json(document)
+        print_json(report)
     else:
-        _print(document, found)
+        _print(report)
 
 
-def _print(document: dict[str, Any], found: "Profiles") -> None:
-    curves, shown = found.curves, document["tables"]
+def _print(report: dict[str, Any]) -> None:
+    curves, rows, shown = report["curves"], report["rows"], report["tables"]
     click.echo(
-        f"{count(len(found.profiles), f'{found.kind} profile')} of {count(found.rows, 'job')} by "
-        f"{_METHODS[found.clusters.method]} (distortion bends at {curves.elbow}, BIC at {curves.bic_knee})"
+        f"{count(len(report['profiles']), report['kind'] + ' profile')} of {count(rows, 'job')} by "
+        f"{_METHODS[report['clusters']['method']]} (knee of distortion at {curves['elbow']}, of BIC at {curves['bic_knee']})"
     )
-    for number, profile in enumerate(found.profiles, start=1):
+    for number, profile in enumerate(report["profiles"], start=1):
         click.echo(
-            f"  {number}  {profile.name}: {count(profile.jobs, 'job')} ({profile.jobs / found.rows:.0%})"
+            f"  {number}  {profile['name']}: {count(profile['jobs'], 'job')} ({profile['jobs'] / rows:.0%})"
         )
-    for name, why in found.left_out.items():
+    for name, why in report["left_out"].items():
         say(f"note: left out: {name} ({why})")
-    _table("Resources and times, mean ± deviation", shown["resources"], _RESOURCES)
+    _table("Resources and times, mean ± standard deviation", shown["resources"], _RESOURCES)
     _table(
-        "Jobs by run time (short: under 1 h, long: from 8 h on)",
+        "Jobs by run time (short: under 1 h, long: 8 h or more)",
         shown["durations"],
         _numbers("short", "medium", "long"),
     )
@@ -80,12 +75,12 @@ def _print(document: dict[str, Any], found: "Profiles") -> None:
         shown["activity"],
         _numbers("frequent", "infrequent", "new"),
     )
-    target = document["target"]
+    target = report["target"]
     _table(f"Jobs by outcome (target: {target})", shown["outcomes"], [*_numbers("completed", target), _SHARE])
     if shown["types"]:
-        _table("Jobs by memory for each CPU", shown["types"], _numbers("balanced", "compute", "memory"))
+        _table("Jobs by memory per CPU", shown["types"], _numbers("balanced", "compute", "memory"))
     else:
-        say("note: no job tells its memory, so there is no table of compute and memory jobs")
+        say("note: no job has a memory request, so there is no table of compute and memory jobs")
 
 
 def _table(title: str, rows: list[dict[str, Any]], columns: list[Column]) -> None:
@@ -112,7 +107,7 @@ _RESOURCES = [
     *_numbers("jobs"),
     Column("users", number_of("users"), 7),
     Column("CPUs", partial(_spread, "cpus", "whole"), 21),
-    Column("memory a node", partial(_spread, "memory", "memory"), 21),
+    Column("memory per node", partial(_spread, "memory", "memory"), 21),
     Column("run time", partial(_spread, "run_time", "duration"), 21),
     Column("wait", partial(_spread, "wait", "duration"), 21),
 ]

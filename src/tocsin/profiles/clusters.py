@@ -1,4 +1,4 @@
-"""Clusters of points by K-means or a Gaussian mixture: fitted by scikit-learn, assigned by numpy alone."""
+"""Clusters by K-means or a Gaussian mixture: fitted with scikit-learn, assigned with numpy alone."""
 
 import warnings
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ Floats = NDArray[np.float64]
 MOST_CLUSTERS = 10
 _SEARCH_ROWS = 5_000
 _FLOOR = 0.02
-"""Least variance of a mixture's part, on columns of variance 1. Jobs ask for round numbers, so that parts would shrink
-to a point, and BIC would fall for ever."""
+"""Smallest variance of a mixture component, on columns of variance 1. Jobs ask for round numbers: without a floor,
+components would shrink to a point and BIC would fall without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """K-means has centres alone; a mixture also weights and shapes (its precisions, as Cholesky factors)."""
+    """K-means has centres only; a mixture also has weights and shapes (Cholesky factors of its precisions)."""
 
     method: Method
     centres: Floats
@@ -45,7 +45,7 @@ class Clusters:
         return np.asarray(np.argmax(scores + np.log(self.weights), axis=1), dtype=np.int64)
 
     def ordered(self, order: NDArray[np.int64]) -> "Clusters":
-        """The same in another order."""
+        """The same clusters in another order; clusters that `order` leaves out are dropped."""
         return Clusters(
             self.method,
             self.centres[order],
@@ -63,7 +63,7 @@ class Clusters:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], columns: int) -> "Clusters":
-        """What `to_json` wrote, for points of so many columns; a ValueError where it cannot be."""
+        """Read what `to_json` wrote, for points with `columns` columns; anything else raises a ValueError."""
         method = document["method"]
         if method not in ("mixture", "kmeans"):
             raise ValueError(method)
@@ -82,18 +82,18 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """How good each number of clusters is, and the numbers at which the curves bend."""
+    """How well each number of clusters fits, and the knee of both curves."""
 
     numbers: list[int]
     distortion: list[float]
-    """Within-cluster sum of squares over that of one cluster (HPE Fig. 3)."""
+    """Within-cluster sum of squares, relative to one cluster (HPE Fig. 3)."""
     bic: list[float]
     elbow: int
     bic_knee: int
 
 
 def count_clusters(points: Floats, seed: int) -> Curves:
-    """Both curves, from one cluster on, on a part of the rows."""
+    """Both curves, from one cluster upwards, on a sample of the rows."""
     from sklearn.cluster import KMeans  # type: ignore[import-untyped]  # it ships no types
 
     sample = _spread(points, _SEARCH_ROWS)
@@ -104,7 +104,7 @@ def count_clusters(points: Floats, seed: int) -> Curves:
             distortion.append(float(KMeans(number, n_init=3, random_state=seed).fit(sample).inertia_))
             bic.append(float(_mixture(number, seed).fit(sample).bic(sample)))
     whole = distortion[0] or 1.0
-    # More clusters can always do as well as fewer: what a search missed is no bend.
+    # More clusters always fit at least as well; where the search found less, that is not a knee.
     falling = np.minimum.accumulate(np.array(bic)) if bic else np.zeros(0)
     return Curves(
         numbers,
@@ -116,7 +116,7 @@ def count_clusters(points: Floats, seed: int) -> Curves:
 
 
 def knee(numbers: list[int], values: Floats) -> int:
-    """Where a falling curve bends most: the point farthest below the line from its first to its last point."""
+    """The knee of a falling curve: the point farthest below the line from its first to its last point."""
     if len(numbers) < 3 or values[0] <= values[-1]:
         return numbers[0] if values[0] <= values[-1] else numbers[-1]
     along = np.linspace(0, 1, len(numbers))
@@ -125,7 +125,7 @@ def knee(numbers: list[int], values: Floats) -> int:
 
 
 def fit_clusters(points: Floats, number: int, method: Method, seed: int) -> Clusters:
-    """So many clusters of these points, fewer where some would be empty."""
+    """Fit `number` clusters; a mixture may end with fewer, because empty ones are dropped."""
     from sklearn.cluster import KMeans
 
     with _quietly():
@@ -155,7 +155,7 @@ def _spread(points: Floats, most: int) -> Floats:
 
 @contextmanager
 def _quietly() -> "Iterator[None]":
-    """One thread, so that sums come out the same everywhere; no warning that a search stopped at its bound."""
+    """One thread, so that sums are the same on every machine; no warning when the iteration limit is reached."""
     from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]  # it ships no types
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it ships no types
 

@@ -1,4 +1,4 @@
-"""What a profile is made of: the fields of a request, or of a finished job's usage, as columns on a fair scale."""
+"""The columns that jobs are clustered by: what they requested, or what they used, on comparable scales."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -66,18 +66,18 @@ def _share(value: float) -> str:
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
-    words: str
-    make: pl.Expr
-    shown: Callable[[float], str]
+    label: str
+    value: pl.Expr
+    format: Callable[[float], str]
     logarithmic: bool = True
-    """Twice as much is as far at 2 CPUs as at 200."""
+    """Distances count ratios: 2 and 4 CPUs are as far apart as 200 and 400."""
 
     def scaled(self, values: NDArray[Any]) -> NDArray[np.float64]:
         return np.log2(values + 1) if self.logarithmic else values
 
 
 def _known(field: str) -> pl.Expr:
-    """Zero of these stands for nothing, or for all that the node has."""
+    """Null for zero, which means "not given" or "all that the node has"."""
     return pl.when(pl.col(field) > 0).then(pl.col(field))
 
 
@@ -89,40 +89,40 @@ memory_of = pl.coalesce(_known("alloc_memory"), _known("req_memory"))
 
 COLUMNS: Mapping[Kind, tuple[Column, ...]] = {
     "request": (
-        Column("cpus", "CPUs asked for", _known("req_cpus"), whole),
-        Column("nodes", "nodes asked for", _known("req_nodes"), whole),
-        Column("memory", "memory asked for on each node", _known("req_memory"), memory),
-        Column("gpus", "GPUs asked for", pl.col("req_gpus"), whole),
-        Column("time", "time asked for", _limit, duration),
+        Column("cpus", "requested CPUs", _known("req_cpus"), whole),
+        Column("nodes", "requested nodes", _known("req_nodes"), whole),
+        Column("memory", "requested memory per node", _known("req_memory"), memory),
+        Column("gpus", "requested GPUs", pl.col("req_gpus"), whole),
+        Column("time", "time limit", _limit, duration),
     ),
     "usage": (
         Column("cpus", "CPUs", cpus, whole),
-        Column("memory", "memory on each node", memory_of, memory),
+        Column("memory", "memory per node", memory_of, memory),
         Column("run_time", "run time", run_time, duration),
         Column("wait", "wait", wait, duration),
         Column("peak", "peak memory", _known("max_memory"), memory),
         Column(
             "busy",
-            "share of its CPUs' time that was used",
+            "CPU efficiency",
             (pl.col("cpu_seconds") / (run_time.cast(pl.Float64) * cpus)).clip(0, 1),
             _share,
             logarithmic=False,
         ),
         Column(
             "time_used",
-            "share of its time limit that was used",
+            "used share of the time limit",
             (run_time / _limit).clip(0, 1),
             _share,
             False,
         ),
     ),
 }
-"""The fields of HPE's profiles (section VI: CPUs, memory, run time, wait), with what else the kind knows."""
+"""HPE's columns (section VI: CPUs, memory, run time, wait) and the others that are known for each kind."""
 
 
 def table(jobs: pl.DataFrame, columns: tuple[Column, ...]) -> NDArray[np.float64]:
-    """The columns' values, one row a job; NaN is what is not told."""
-    made = jobs.select(column.make.cast(pl.Float64).alias(column.name) for column in columns)
+    """The values of the columns, one row per job; NaN where a value is not known."""
+    made = jobs.select(column.value.cast(pl.Float64).alias(column.name) for column in columns)
     values = made.fill_null(float("nan")).to_numpy().astype(np.float64)
-    values[~np.isfinite(values) | (values < 0)] = np.nan  # a clock that went back, a division by zero
+    values[~np.isfinite(values) | (values < 0)] = np.nan  # clocks that went back, division by zero
     return values

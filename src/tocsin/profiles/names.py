@@ -1,4 +1,4 @@
-"""The name of a profile in words, from what its jobs are: "short single-CPU jobs of many users, 12 min of 1 h asked"."""
+"""Names of profiles in words, such as "short single-CPU jobs of many users, 12 min of 1 h requested"."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,11 +8,11 @@ import polars as pl
 from tocsin.core.units import UNLIMITED
 from tocsin.profiles.columns import cpus, duration, memory, memory_of, run_time
 
-__all__ = ["LONG", "SHORT", "length", "names_of"]
+__all__ = ["LONG", "SHORT", "length", "profile_names"]
 
 SHORT, LONG = 3600, 8 * 3600
-"""Run times below and from here on: under an hour one waits for a job, beyond a working day one does not. The bounds
-of HPE's Fig. 5 are not printed."""
+"""Run times in seconds: short jobs end within an hour, long ones take a working day or more. HPE's Fig. 5 does not
+state its bounds."""
 _MOST = 0.9
 _HALF = 0.5
 _FEW = 5
@@ -25,11 +25,11 @@ def length(seconds: pl.Expr) -> pl.Expr:
     )  # fmt: skip
 
 
-def names_of(jobs: pl.DataFrame, numbers: pl.Series, count: int) -> list[str]:
-    """A name for each of the profiles 0 to count - 1, no two alike; `numbers` is that of each job."""
+def profile_names(jobs: pl.DataFrame, numbers: pl.Series, count: int) -> list[str]:
+    """A distinct name for each of the profiles 0 to count - 1; `numbers` holds the profile of each job."""
     facts = _facts(jobs.with_columns(numbers.alias("_profile")))
     rows = [facts.get(number, {}) for number in range(count)]
-    return _unlike([_name(row) for row in rows], rows)
+    return _distinct([_name(row) for row in rows], rows)
 
 
 def _facts(jobs: pl.DataFrame) -> dict[int, dict[str, Any]]:
@@ -52,9 +52,9 @@ def _facts(jobs: pl.DataFrame) -> dict[int, dict[str, Any]]:
 
 def _name(facts: Mapping[str, Any]) -> str:
     words = [_long(facts.get("run_time")), _size(facts), "jobs", _users(facts)]
-    said = " ".join(word for word in words if word)
+    name = " ".join(word for word in words if word)
     times = _times(facts.get("run_time"), facts.get("limit"))
-    return f"{said}, {times}" if times else said
+    return f"{name}, {times}" if times else name
 
 
 def _long(seconds: float | None) -> str:
@@ -85,14 +85,14 @@ def _users(facts: Mapping[str, Any]) -> str:
 
 def _times(run: float | None, limit: float | None) -> str:
     if run is not None and limit is not None:
-        return f"{duration(run)} of {duration(limit)} asked"
+        return f"{duration(run)} of {duration(limit)} requested"
     if run is not None:
         return f"{duration(run)} each"
-    return f"{duration(limit)} asked" if limit is not None else ""
+    return f"{duration(limit)} requested" if limit is not None else ""
 
 
-def _unlike(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The same names with what tells equal ones apart: their CPUs and memory, in the last resort a number."""
+def _distinct(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names; equal ones are told apart by CPUs and memory or, failing that, by a number."""
     if len(set(names)) == len(names):
         return list(names)
     fuller = [
@@ -112,4 +112,4 @@ def _cpus(row: Mapping[str, Any]) -> str:
 
 
 def _memory(row: Mapping[str, Any]) -> str:
-    return f"{memory(row['memory'])} a node" if row.get("memory") else ""
+    return f"{memory(row['memory'])} per node" if row.get("memory") else ""

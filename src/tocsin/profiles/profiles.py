@@ -1,4 +1,4 @@
-"""Job profiles: groups of jobs that ask for the same (known at `submit`) or used the same (known at `end`)."""
+"""Job profiles: groups of jobs with similar requests (known at `submit`) or similar usage (known at `end`)."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -11,19 +11,17 @@ from numpy.typing import NDArray
 from tocsin.core.errors import ModelError
 from tocsin.profiles.clusters import Clusters, Curves, Method, count_clusters, fit_clusters
 from tocsin.profiles.columns import COLUMNS, Column, Kind, table
-from tocsin.profiles.names import names_of
+from tocsin.profiles.names import profile_names
 
 __all__ = ["FEWEST", "Profile", "Profiles"]
 
 FEWEST = 50
 MOST_ROWS = 20_000
 _LEAST_KNOWN = 0.5
-"""A field that fewer jobs tell says nothing of a profile."""
-_EDGES = (0.01, 0.5, 0.99)
-_BESIDE = 1.1
-"""So far beyond the edge of its profile a value is unusual: rounding to the next size is not."""
+"""Columns known for a smaller share of the jobs are left out."""
+_QUANTILES = (0.01, 0.5, 0.99)
 
-_over = pl.col("outcome").is_not_null() & pl.col("start").is_not_null()
+_ended = pl.col("outcome").is_not_null() & pl.col("start").is_not_null()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +29,18 @@ class Profile:
     name: str
     jobs: int
     bounds: Mapping[str, tuple[float, float, float]]
-    """Of each column: the value that 1 %, half and 99 % of its jobs do not exceed."""
+    """The 1 %, 50 % and 99 % quantile of each column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Profiles from the smallest jobs to the largest."""
+    """The profiles of a set of jobs, from the smallest jobs to the largest."""
 
     kind: Kind
     names: tuple[str, ...]
-    """The columns that they are told apart by."""
+    """The columns that are clustered."""
     fill: NDArray[np.float64]
-    """The scaled value that stands for what a job does not tell: the median."""
+    """The scaled value used where a job has none: the median."""
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
     clusters: Clusters
@@ -55,12 +53,12 @@ class Profiles:
     def fit(
         cls, jobs: pl.DataFrame, kind: Kind = "request", *, method: Method = "mixture", seed: int = 0
     ) -> "Profiles":
-        """Profiles of these jobs; of the usage, those of finished jobs only.
+        """Find the profiles of these jobs; usage profiles need finished jobs.
 
-        The number is the larger of the two at which K-means' distortion and the mixture's BIC bend: both fall on with
-        every further cluster, because jobs ask for round numbers.
+        The number of profiles is the larger of the two knees, of K-means' distortion and of the mixture's BIC. Neither
+        has a minimum: both keep falling with every further cluster, because jobs ask for round numbers.
         """
-        known = jobs.filter(_over) if kind == "usage" else jobs
+        known = jobs.filter(_ended) if kind == "usage" else jobs
         if known.height < FEWEST:
             which = "finished jobs" if kind == "usage" else "jobs"
             raise ModelError(f"{known.height:,} {which} are too few for profiles; {FEWEST} are needed")
@@ -97,41 +95,23 @@ class Profiles:
         )
 
     def numbers(self, jobs: pl.DataFrame) -> pl.Series:
-        """The place of each job's profile, from 0; null where a job tells none of the columns, or has no usage yet."""
+        """The number of each job's profile, from 0; null where no column is known, or the job has no usage yet."""
         raw = np.full((jobs.height, len(self.names)), np.nan)
         values = table(jobs, self._columns)
         for place, column in enumerate(self._columns):
             raw[:, place] = column.scaled(values[:, place])
         points = (np.where(np.isnan(raw), self.fill, raw) - self.centre) / self.scale
-        told = pl.Series(~np.isnan(raw).all(axis=1) if self.names else np.ones(jobs.height, dtype=bool))
+        known = pl.Series(~np.isnan(raw).all(axis=1) if self.names else np.ones(jobs.height, dtype=bool))
         if self.kind == "usage":
-            told &= jobs.select(_over).to_series()
+            known &= jobs.select(_ended).to_series()
         return pl.select(
-            pl.when(told).then(pl.Series(self.clusters.assign(points))).alias("profile")
+            pl.when(known).then(pl.Series(self.clusters.assign(points))).alias("profile")
         ).to_series()
 
     def assign(self, jobs: pl.DataFrame) -> pl.Series:
         """The name of each job's profile."""
         names = {number: profile.name for number, profile in enumerate(self.profiles)}
         return self.numbers(jobs).replace_strict(names, return_dtype=pl.String)
-
-    def unusual(self, job: pl.DataFrame) -> list[str]:
-        """What of one job lies outside what nearly all jobs of its profile have, in sentences."""
-        number = self.numbers(job)[0]
-        if number is None:
-            return []
-        profile = self.profiles[number]
-        values = table(job.head(1), COLUMNS[self.kind])[0]
-        said = []
-        for column, value in zip(COLUMNS[self.kind], values.tolist(), strict=True):
-            if column.name not in profile.bounds or np.isnan(value):
-                continue
-            low, _, high = profile.bounds[column.name]
-            margin = _BESIDE if column.logarithmic else 1.0
-            if value > high * margin or value < low / margin:
-                usual = f"{column.shown(low)} to {column.shown(high)}" if low < high else column.shown(low)
-                said.append(f"{column.words}: {column.shown(value)}, where 98 % of its profile have {usual}")
-        return said
 
     @property
     def _columns(self) -> tuple[Column, ...]:
@@ -153,7 +133,7 @@ class Profiles:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Profiles":
-        """What `to_json` wrote; anything else is refused."""
+        """Read what `to_json` wrote; anything else raises a ModelError."""
         try:
             kind = cast("Kind", document["kind"])
             names = tuple(column.name for column in COLUMNS[kind] if column.name in document["columns"])
@@ -179,7 +159,7 @@ class Profiles:
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ModelError(
-                f"{str(dict(document))[:80]} are no profiles; restore the model from a backup or train again"
+                f"{str(dict(document))[:80]} is not a set of profiles; restore the model from a backup or train again"
             ) from None
 
 
@@ -189,36 +169,36 @@ def _three(bounds: Any) -> tuple[float, float, float]:
 
 
 def _useful(values: NDArray[np.float64], kind: Kind) -> tuple[list[int], dict[str, str]]:
-    """Columns that enough jobs tell and that differ among them; and why the others are left out."""
+    """The columns that are known for enough jobs and that vary; and why the others are left out."""
     used: list[int] = []
     left_out: dict[str, str] = {}
+    constant = False
     for place, column in enumerate(COLUMNS[kind]):
-        told = values[~np.isnan(values[:, place]), place]
-        if len(told) < _LEAST_KNOWN * len(values):
-            left_out[column.words] = f"{len(told):,} of {len(values):,} jobs tell it"
-        elif np.ptp(column.scaled(told)) < 1e-9:
-            left_out[column.words] = f"the same in every job: {column.shown(told[0])}"
+        known = values[~np.isnan(values[:, place]), place]
+        if len(known) < _LEAST_KNOWN * len(values):
+            left_out[column.label] = f"known for {len(known):,} of {len(values):,} jobs"
+        elif np.ptp(column.scaled(known)) < 1e-9:
+            left_out[column.label] = f"the same in every job: {column.format(known[0])}"
+            constant = True
         else:
             used.append(place)
-    if not used and not any(reason.startswith("the same") for reason in left_out.values()):
+    if not used and not constant:
         other = "usage" if kind == "request" else "request"
-        raise ModelError(
-            f"these jobs tell nothing of their {kind}; the {other} profile may do (--kind {other})"
-        )
+        raise ModelError(f"these jobs have no {kind} fields to group them by; try --kind {other}")
     return used, left_out
 
 
 def _described(
     jobs: pl.DataFrame, values: NDArray[np.float64], numbers: NDArray[np.int64], count: int, kind: Kind
 ) -> tuple[Profile, ...]:
-    names = names_of(jobs, pl.Series(numbers), count)
+    names = profile_names(jobs, pl.Series(numbers), count)
     profiles = []
     for number, name in enumerate(names):
         rows = values[numbers == number]
         bounds = {}
         for place, column in enumerate(COLUMNS[kind]):
-            told = rows[~np.isnan(rows[:, place]), place]
-            if len(told):
-                bounds[column.name] = _three(np.quantile(told, _EDGES, method="inverted_cdf").tolist())
+            known = rows[~np.isnan(rows[:, place]), place]
+            if len(known):
+                bounds[column.name] = _three(np.quantile(known, _QUANTILES, method="inverted_cdf").tolist())
         profiles.append(Profile(name, len(rows), bounds))
     return tuple(profiles)

@@ -1,4 +1,4 @@
-"""What the jobs of each profile are like: the tables of HPE's Figs 4 to 8, with the correlations of their Fig. 9."""
+"""Tables about the jobs of each profile (HPE Figs 4 to 8) and correlations between their fields (Fig. 9)."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ from tocsin.profiles.names import length
 __all__ = ["correlations", "tables"]
 
 FREQUENT = 20
-"""A user with so many earlier jobs is a frequent one, as in the feature `activity`."""
-_OFTEN = 2.0
-"""More than so many times the log's median memory for each CPU is a memory job, less than its inverse a compute job.
-HPE prints no bounds for its Fig. 8."""
+"""Users with more jobs than this are frequent, as in the feature `activity`."""
+_FACTOR = 2.0
+"""Jobs with more than this many times the log's median memory per CPU are memory jobs; below the inverse, compute jobs.
+HPE's Fig. 8 does not state its bounds."""
 _MOST_ROWS = 20_000
 
 Rows = list[dict[str, Any]]
@@ -25,9 +25,9 @@ _PROFILE = "profile"
 
 
 def tables(jobs: pl.DataFrame, numbers: pl.Series, target: Target) -> dict[str, Rows]:
-    """By name: resources (Fig. 4), durations (5), activity (6), outcomes (7) and types (8), a row for each profile.
+    """Resources (Fig. 4), durations (5), activity (6), outcomes (7) and types (8), each with one row per profile.
 
-    `numbers` is the profile of each job; jobs without one are left out.
+    `numbers` holds the profile of each job; jobs without one are left out.
     """
     frame = jobs.with_columns(numbers.alias(_PROFILE)).filter(pl.col(_PROFILE).is_not_null())
     return {
@@ -42,10 +42,10 @@ def tables(jobs: pl.DataFrame, numbers: pl.Series, target: Target) -> dict[str, 
 def correlations(
     jobs: pl.DataFrame, numbers: pl.Series, target: Target, zone: str = "UTC"
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """Spearman's correlation of what is known of finished jobs with each other and with their outcome.
+    """Spearman's correlation between the fields of finished jobs, and with their outcome.
 
-    Users and groups count by how many jobs they have: their numbers have no order. Columns that do not vary are left
-    out; each pair is compared on the jobs that tell both.
+    Users, accounts and groups count by how many jobs they have, because their ids have no order. Columns that do not
+    vary are left out; each pair is compared on the jobs that have both values.
     """
     frame = jobs.with_columns(numbers.alias(_PROFILE)).filter(pl.col("outcome").is_not_null())
     local = pl.from_epoch("submit").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
@@ -108,12 +108,12 @@ def _resources(frame: pl.DataFrame) -> Rows:
 
 
 def _counts(frame: pl.DataFrame, kind: pl.Expr, kinds: tuple[str, ...]) -> Rows:
-    """How many jobs of each profile are of each kind; empty where no job tells."""
-    told = frame.select(_PROFILE, kind.alias("kind")).filter(pl.col("kind").is_not_null())
-    if told.is_empty():
+    """Jobs of each profile by kind; empty where the kind of no job is known."""
+    known = frame.select(_PROFILE, kind.alias("kind")).filter(pl.col("kind").is_not_null())
+    if known.is_empty():
         return []
     counts = (pl.col("kind").eq(name).sum().alias(name) for name in kinds)
-    return told.group_by(_PROFILE).agg(counts).sort(_PROFILE).to_dicts()
+    return known.group_by(_PROFILE).agg(counts).sort(_PROFILE).to_dicts()
 
 
 def _type(frame: pl.DataFrame) -> pl.Expr:
@@ -123,13 +123,13 @@ def _type(frame: pl.DataFrame) -> pl.Expr:
     if not median:
         return pl.lit(None, dtype=pl.String)
     return (
-        pl.when(share > _OFTEN * median).then(pl.lit("memory")).when(share < median / _OFTEN).then(pl.lit("compute"))
+        pl.when(share > _FACTOR * median).then(pl.lit("memory")).when(share < median / _FACTOR).then(pl.lit("compute"))
         .when(share.is_not_null()).then(pl.lit("balanced"))
     )  # fmt: skip
 
 
 def _activity(frame: pl.DataFrame) -> Rows:
-    """Users of each profile by how many jobs of theirs are known in all."""
+    """Users of each profile by how many jobs they have in all."""
     known = frame.filter(pl.col("user").is_not_null())
     users = known.select(_PROFILE, "user", pl.len().over("user").alias("jobs")).unique()
     infrequent = pl.when(pl.col("jobs") <= FREQUENT).then(pl.lit("infrequent")).otherwise(pl.lit("frequent"))
@@ -138,7 +138,7 @@ def _activity(frame: pl.DataFrame) -> Rows:
 
 
 def _outcomes(frame: pl.DataFrame, target: Target) -> Rows:
-    """Completed, and what the target counts; other outcomes are neither. `by_outcome` has them all."""
+    """Completed jobs, and those that the target counts as failed; `by_outcome` counts every outcome."""
     ended = frame.filter(pl.col("outcome").is_not_null())
     bad = pl.col("outcome").is_in([str(outcome) for outcome in TARGETS[target]])
     rows = (
