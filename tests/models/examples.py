@@ -30,6 +30,7 @@ def card(detector: str = "failure", stage: Stage = Stage.SUBMIT, **more: Any) ->
     )
     known: dict[str, Any] = {
         "target": "failed",
+        "clusters": ["kth"],
         "engine": "lightgbm",
         "created": 1_794_775_393,
         "window": Window(first=1_700_000_000, last=1_794_000_000),

@@ -12,7 +12,11 @@ from tocsin.core.errors import ModelError
 from tocsin.models.cards import Promotion, read_card
 
 HASHES = {"model.txt": "0" * 64}
-SEALED = card(version="1", files=HASHES, promotions=[Promotion(at=1_794_775_400, replaced="1", why="better")])
+SEALED = card(
+    version="1",
+    files=HASHES,
+    promotions=[Promotion(at=1_794_775_400, cluster="lab", replaced="1", why="better")],
+)
 
 
 def changed(**changes: Any) -> bytes:
@@ -32,7 +36,9 @@ def test_a_card_comes_back_as_it_was() -> None:
 def test_instants_are_written_in_RFC_3339() -> None:
     document = SEALED.to_json()
     assert document["created"] == "2026-11-15T20:43:13Z"
-    assert document["promotions"] == [{"at": "2026-11-15T20:43:20Z", "from": "1", "why": "better"}]
+    assert document["promotions"] == [
+        {"at": "2026-11-15T20:43:20Z", "cluster": "lab", "replaced": "1", "why": "better"}
+    ]
     assert set(document["window"]) == {"first", "last"}
 
 
@@ -45,7 +51,7 @@ def test_instants_are_written_in_RFC_3339() -> None:
         (b"[" * 100_000, "not JSON"),
         (b'{"rows": NaN}', "NaN is no number"),
         (b'{"rows": 1, "rows": 2}', "twice"),
-        (changed(schema=2), "schema is 2"),
+        (changed(schema=1), "schema is 1"),
         (changed(files=...), "no hashes"),
         (changed(files={}), "no hashes"),
         (changed(rows=...), 'lacks the key "rows"'),

@@ -75,7 +75,7 @@ def test_show_without_a_version_is_the_champion(registry: Registry) -> None:
 def test_promote_and_roll_back_say_what_they_did(registry: Registry) -> None:
     assert "now the champion for submit (before: none)" in tocsin(registry, "promote", "failure", "1").stderr
     assert "(before: 1)" in tocsin(registry, "promote", "failure", "2").stderr
-    assert "already" in tocsin(registry, "promote", "failure", "2").stderr
+    assert "already the champion" in tocsin(registry, "promote", "failure", "2").stderr
     assert (
         "failure 1 is now the champion for submit (before: 2)"
         in tocsin(registry, "rollback", "failure").stderr
@@ -87,8 +87,19 @@ def test_promote_and_roll_back_say_what_they_did(registry: Registry) -> None:
 def test_promote_and_roll_back_speak_JSON(registry: Registry) -> None:
     tocsin(registry, "promote", "failure", "1")
     done = json.loads(tocsin(registry, "promote", "failure", "2", "--json").stdout)
-    assert done == {"detector": "failure", "stage": "submit", "champion": "2", "before": "1"}
+    assert done == {"detector": "failure", "stage": "submit", "cluster": None, "champion": "2", "before": "1"}
     assert json.loads(tocsin(registry, "rollback", "failure", "--json").stdout)["champion"] == "1"
+
+
+def test_a_cluster_has_a_champion_of_its_own(registry: Registry) -> None:
+    tocsin(registry, "promote", "failure", "1")
+    tocsin(registry, "promote", "failure", "2", "-M", "lab")
+    rows = json.loads(tocsin(registry, "list", "failure", "--json").stdout)
+    assert [row["aliases"] for row in rows] == [["champion"], ["champion@lab"], []]
+    shown = json.loads(tocsin(registry, "show", "failure", "-M", "lab", "--json").stdout)
+    assert (shown["version"], shown["clusters"]) == ("2", ["kth"])
+    done = json.loads(tocsin(registry, "rollback", "failure", "-M", "lab", "--json").stdout)
+    assert (done["cluster"], done["champion"], done["before"]) == ("lab", "1", "2")
 
 
 def test_a_challenger_is_promoted_by_that_name_and_only_at_its_stage(registry: Registry) -> None:
@@ -115,5 +126,5 @@ def test_a_detector_that_is_not_there_is_said(registry: Registry) -> None:
     for command in ("list", "verify"):
         with pytest.raises(NotFound, match='"weather"'):
             tocsin(registry, command, "weather")
-    with pytest.raises(ModelError, match="no name of a detector"):
+    with pytest.raises(ModelError, match="name of a detector"):
         tocsin(registry, "promote", "../../etc", "1")

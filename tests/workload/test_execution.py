@@ -138,7 +138,7 @@ def test_the_registry_keeps_it_as_the_workload_model_of_the_end(
     registry = Registry(tmp_path)
     version = registry.add("workload", trained.save, trained.card(created=NOW, data="lab"))
     card = registry.verify("workload", version)
-    assert (str(card.stage), card.target, card.rows) == ("end", "cryptomining", 800)
+    assert (str(card.stage), card.operations, card.rows) == ("end", ["cryptomining"], 800)
     assert "flops" in card.parameters["operations"]["cryptomining"]["dropped"]
     assert {figure.name: figure.value for figure in card.figures}["f1"] > 0.9  # type: ignore[operator]  # it has one
 

@@ -43,10 +43,10 @@ def operations(app: App) -> set[str]:
     for version in app.registry.versions("workload"):
         with suppress(ModelError):  # whoever uses that model reports what is wrong with it
             found |= _operations(app.registry, version)
-    return found - {""}
+    return found
 
 
 @cache
 def _operations(registry: "Registry", version: str) -> frozenset[str]:
     """Read once: a version never changes, and a site that trains daily has many."""
-    return frozenset((registry.card("workload", version).target or "").split(", "))
+    return frozenset(registry.card("workload", version).operations)

@@ -73,7 +73,7 @@ def check(app: App, request: CheckRequest) -> Verdict:
     )
     known, earlier = _known(app, job, machine, {str(job["script"][0]): text})
     job = in_group(as_taken(job, machine, earlier))
-    judge = open_judge(app, known, follow=request.follow)
+    judge = open_judge(app, known, cluster=name, follow=request.follow)
     return judge.explain(job, Stage.SUBMIT, past=known, at=int(time.time()))
 
 
@@ -84,13 +84,14 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     jobs = find_jobs(app, job, cluster)
     if jobs.height > 1:
         raise NotFound(f"{jobs.height} jobs have the id {job}; name one by its key (tocsin job {job})")
-    _, machine = _machine(app, str(jobs["cluster"][0]))
+    name, machine = _machine(app, str(jobs["cluster"][0]))
     digest, texts = jobs["script"][0], {}
     if digest:
         with suppress(NotFound):  # pruned, or never stored
             texts[digest] = read_script(app.home.scripts, digest)
     known, _ = _known(app, jobs, machine, texts)
-    verdict = open_judge(app, known).explain(jobs, stage, past=known, at=int(time.time()))
+    judge = open_judge(app, known, cluster=name)
+    verdict = judge.explain(jobs, stage, past=known, at=int(time.time()))
     return Explained(verdict, jobs["outcome"][0])
 
 

@@ -19,9 +19,16 @@ __all__ = ["Reloading", "open_judge", "open_screener", "screener_folder"]
 
 
 def open_judge(
-    app: App, known: "Known", only: Sequence[str] | None = None, *, follow: bool = False
+    app: App,
+    known: "Known",
+    only: Sequence[str] | None = None,
+    *,
+    cluster: str | None = None,
+    follow: bool = False,
 ) -> "Judge":
-    """The judge with all detectors, or `only` these. A detector that cannot be used is reported and left out.
+    """The judge with all detectors, or `only` these, and their champions for the cluster.
+
+    A detector that cannot be used is reported and left out.
 
     With `follow`, or the setting workload.read_files, the files that a script calls are read, too.
     """
@@ -37,7 +44,7 @@ def open_judge(
         app.notify(f"note: {reason}")
     if only is not None:
         detectors = {name: detector for name, detector in detectors.items() if name in only}
-    seated = seats(detectors, app.registry, known)
+    seated = seats(detectors, app.registry, known, cluster=cluster)
     if "workload" in seated:
         seated["workload"] = _one_screener(seated["workload"])
     rogues = RogueBook(allow_book(app), _deeper(app, follow))
@@ -47,15 +54,23 @@ def open_judge(
 class Reloading:
     """Gives a judge the models that were promoted since: the one way in which a running process changes models."""
 
-    def __init__(self, app: App, judge: "Judge", known: "Known", only: Sequence[str] | None = None) -> None:
-        self._app, self._judge, self._known, self._only = app, judge, known, only
+    def __init__(
+        self,
+        app: App,
+        judge: "Judge",
+        known: "Known",
+        only: Sequence[str] | None = None,
+        *,
+        cluster: str | None = None,
+    ) -> None:
+        self._app, self._judge, self._known, self._only, self._cluster = app, judge, known, only, cluster
         self._loaded = self._promotions()
 
     def reload(self) -> bool:
         """Whether other models are in use now. The judge's allow-list screens by the new ones as well."""
         if (now := self._promotions()) == self._loaded:
             return False
-        fresh = open_judge(self._app, self._known, self._only)
+        fresh = open_judge(self._app, self._known, self._only, cluster=self._cluster)
         self._judge.detectors, self._judge.rogues = fresh.detectors, fresh.rogues
         self._loaded = now
         return True

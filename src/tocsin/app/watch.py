@@ -52,11 +52,11 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
         )
         ledger, keep = stack.enter_context(_ledger(app, followed.name))
         scripts = Scripts(followed, folder) if settings.scripts or demo else None
-        judge = open_judge(app, ledger)
+        judge = open_judge(app, ledger, cluster=followed.name)
         loop = Loop(
             app=app,
             rounds=Watcher(followed, app.store, judge, ledger, scripts=scripts),
-            reloading=Reloading(app, judge, ledger),
+            reloading=Reloading(app, judge, ledger, cluster=followed.name),
             output=output,
             finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
         )

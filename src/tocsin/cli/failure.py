@@ -80,6 +80,7 @@ def train_failure(
             budget=Budget(trials=trials, progress=advance),
             seed=seed,
             promote=promote,
+            cluster=log.cluster,
         )
     if shortest and not as_json:
         dropped = count(jobs.height - lessons.height, "job")
@@ -129,12 +130,13 @@ def _tell_kept(kept: "TrainedFailure", as_json: bool) -> None:
 
 @click.command()
 @options.stage
+@options.cluster
 @click.option(
     "--rule", metavar="KIND=VALUE", callback=options.rule_of, help="Set the threshold by this rule."
 )
 @options.listing
 @click.pass_obj
-def threshold(app: App, stage: Stage, rule: "Rule | None", listing: Listing) -> None:
+def threshold(app: App, stage: Stage, cluster: str | None, rule: "Rule | None", listing: Listing) -> None:
     """Show what each threshold would have done, or set one by a rule.
 
     Rules: precision_at_least=0.9, recall_at_least=0.5, alarms_per_day_at_most=20, least_cost=1 (what a delayed node-hour
@@ -143,9 +145,9 @@ def threshold(app: App, stage: Stage, rule: "Rule | None", listing: Listing) -> 
     """
     from tocsin.learn.train_failure import set_rule
 
-    registry, model, version = champion(app, stage)
+    registry, model, version = champion(app, stage, cluster)
     if rule is not None:
-        kept = set_rule(registry, model, rule, parent=version)
+        kept = set_rule(registry, model, rule, parent=version, cluster=cluster)
         chosen = kept.model.calibrated.threshold
         if listing.as_json:
             print_json({"version": kept.version, "before": version, "threshold": chosen.to_json()})
@@ -184,13 +186,13 @@ _THRESHOLDS = [
 ]
 
 
-def champion(app: App, stage: Stage) -> "tuple[Any, FittedFailure, str]":
+def champion(app: App, stage: Stage, cluster: str | None) -> "tuple[Any, FittedFailure, str]":
     from tocsin.failure.detector import FailureDetector
 
     registry = app.registry
-    if registry.champion("failure", stage) is None:
+    if registry.champion("failure", stage, cluster) is None:
         raise ModelError(
             f"no failure model is trained for {stage} yet; `tocsin train failure --stage {stage}` trains one on the store"
         )
-    folder, card = registry.open_verified("failure", stage=stage)
+    folder, card = registry.open_verified("failure", stage=stage, cluster=cluster)
     return registry, FailureDetector(threads=1).load(Path(folder)), card.version

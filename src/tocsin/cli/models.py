@@ -1,4 +1,4 @@
-"""`tocsin models`: the versions of each detector's models, and which of them is in service."""
+"""`tocsin models`: the versions of each detector's models, and which of them are in use."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ _stage = click.option(
     callback=options.member(Stage),
     help="Champion of this stage.",
 )
+_cluster = click.option("-M", "--cluster", metavar="NAME", help="Champion of this cluster [default: of all].")
 
 
 @click.group(invoke_without_command=True)
@@ -56,13 +57,22 @@ def list_(app: App, detector: str | None, listing: Listing) -> None:
 @click.argument("detector")
 @click.argument("version", default="champion")
 @_stage
+@_cluster
 @click.option("--out", metavar="FOLDER", help="Write charts of its curves (SVG) to FOLDER.")
 @options.as_json
 @click.pass_obj
-def show(app: App, detector: str, version: str, stage: Stage | None, out: str | None, as_json: bool) -> None:
+def show(
+    app: App,
+    detector: str,
+    version: str,
+    stage: Stage | None,
+    cluster: str | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
     """Show the card of a VERSION, or of the champion."""
     registry = app.registry
-    card = registry.card(detector, registry.resolve(detector, version, stage=stage))
+    card = registry.card(detector, registry.resolve(detector, version, stage=stage, cluster=cluster))
     if out is not None:
         from tocsin.models.curves import draw_curves
 
@@ -71,39 +81,55 @@ def show(app: App, detector: str, version: str, stage: Stage | None, out: str | 
     if as_json:
         print_json(card.to_json())
     else:
-        _print_card(card, _offices(registry, card))
+        _print_card(card, _aliases(registry, card))
 
 
 @models.command()
 @click.argument("detector")
 @click.argument("version")
 @_stage
+@_cluster
 @click.option("--why", default="by hand", metavar="TEXT", help="The reason, for the card.")
 @options.as_json
 @click.pass_obj
-def promote(app: App, detector: str, version: str, stage: Stage | None, why: str, as_json: bool) -> None:
-    """Make VERSION (or "challenger") the champion of its stage."""
+def promote(
+    app: App,
+    detector: str,
+    version: str,
+    stage: Stage | None,
+    cluster: str | None,
+    why: str,
+    as_json: bool,
+) -> None:
+    """Make VERSION (or "challenger") the champion of its stage.
+
+    A champion of one cluster (-M) is used there instead of the champion for all clusters.
+    """
     registry = app.registry
-    version = registry.resolve(detector, version, stage=stage)
+    version = registry.resolve(detector, version, stage=stage, cluster=cluster)
     card = registry.card(detector, version)
     if stage and card.stage != stage:
         raise ModelError(f"{detector} {version} is a model for {card.stage}, not for {stage}")
-    before = registry.champion(detector, card.stage)
-    registry.promote(detector, version, why=why)
-    _tell(registry, detector, version, before, as_json)
+    before = registry.champion(detector, card.stage, cluster)
+    registry.promote(detector, version, cluster=cluster, why=why)
+    _report(registry, detector, version, cluster, before, as_json)
 
 
 @models.command()
 @click.argument("detector")
 @_stage
+@_cluster
 @click.option("--why", default="roll-back", metavar="TEXT", help="The reason, for the card.")
 @options.as_json
 @click.pass_obj
-def rollback(app: App, detector: str, stage: Stage | None, why: str, as_json: bool) -> None:
-    """Give the place back to the champion before."""
+def rollback(
+    app: App, detector: str, stage: Stage | None, cluster: str | None, why: str, as_json: bool
+) -> None:
+    """Return to the previous champion."""
     registry = app.registry
-    before = registry.champion(detector, stage)
-    _tell(registry, detector, registry.rollback(detector, stage, why=why), before, as_json)
+    before = registry.champion(detector, stage, cluster)
+    version = registry.rollback(detector, stage, cluster=cluster, why=why)
+    _report(registry, detector, version, cluster, before, as_json)
 
 
 @models.command()
@@ -136,37 +162,49 @@ def verify(app: App, detector: str | None, version: str | None, as_json: bool) -
     raise SystemExit(1 if bad else 0)
 
 
-def _tell(registry: "Registry", detector: str, version: str, before: str | None, as_json: bool) -> None:
+def _report(
+    registry: "Registry",
+    detector: str,
+    version: str,
+    cluster: str | None,
+    before: str | None,
+    as_json: bool,
+) -> None:
     stage = registry.card(detector, version).stage
     if as_json:
-        print_json({"detector": detector, "stage": str(stage), "champion": version, "before": before})
-    elif before == version:
-        say(f"{detector} {version} is the champion for {stage} already")
+        found = {"detector": detector, "stage": str(stage), "cluster": cluster}
+        print_json({**found, "champion": version, "before": before})
+        return
+    place = f"{stage} on {cluster}" if cluster else str(stage)
+    if before == version:
+        say(f"{detector} {version} is already the champion for {place}")
     else:
-        say(f"{detector} {version} is now the champion for {stage} (before: {before or 'none'})")
+        say(f"{detector} {version} is now the champion for {place} (before: {before or 'none'})")
 
 
 def _detectors(registry: "Registry", detector: str | None) -> list[str]:
     if detector is None:
         return registry.detectors()
-    registry.resolve(detector, next(iter(registry.versions(detector)), "1"))  # says so if there is none
+    registry.resolve(detector, next(iter(registry.versions(detector)), "1"))  # an error if there is none
     return [detector]
 
 
 def _rows(registry: "Registry", detector: str) -> list[dict[str, Any]]:
-    """What a listing tells of each version; a card that cannot be read is a row too."""
+    """One row per version, also for a card that cannot be read."""
     rows = []
     for version in registry.versions(detector):
         row: dict[str, Any] = dict.fromkeys(
-            ("aliases", "stage", "target", "engine", "rows", "created", "trouble")
+            ("aliases", "stage", "target", "operations", "clusters", "engine", "rows", "created", "trouble")
         )
         row |= {"detector": detector, "version": version, "aliases": []}
         try:
             card = registry.card(detector, version)
             row |= {
-                "aliases": _offices(registry, card),
+                "aliases": _aliases(registry, card),
                 "stage": str(card.stage),
                 "target": card.target,
+                "operations": list(card.operations),
+                "clusters": list(card.clusters),
                 "engine": card.engine,
                 "rows": card.rows,
                 "created": format_instant(card.created),
@@ -177,12 +215,23 @@ def _rows(registry: "Registry", detector: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _offices(registry: "Registry", card: "Card") -> list[str]:
-    held = {
-        "champion": registry.champion(card.detector, card.stage),
-        "challenger": registry.challenger(card.detector, card.stage),
-    }
-    return [office for office, version in held.items() if version == card.version]
+def _aliases(registry: "Registry", card: "Card") -> list[str]:
+    """The names of this version: `champion` for all clusters, `champion@lab` for one."""
+    aliases = registry.aliases(card.detector)
+    clusters = sorted((cluster for stage, cluster in aliases if stage is card.stage and cluster), key=str)
+    names = []
+    for cluster in (None, *clusters):
+        own = aliases.get((card.stage, cluster))
+        held = {
+            "champion": own.champion if cluster and own else registry.champion(card.detector, card.stage),
+            "challenger": own.challenger if own else None,
+        }
+        names += [
+            f"{name}@{cluster}" if cluster else name
+            for name, version in held.items()
+            if version == card.version
+        ]
+    return names
 
 
 _COLUMNS = [
@@ -190,21 +239,23 @@ _COLUMNS = [
     Column("Version", lambda row: row["version"], 7),
     Column("Alias", lambda row: ",".join(row["aliases"]), -10),
     Column("Stage", lambda row: row["stage"] or "", -7),
-    Column("Target", lambda row: row["target"] or "", -12),
+    Column("Target", lambda row: row["target"] or ",".join(row["operations"] or ()), -12),
     Column("Engine", lambda row: row["engine"] or "cannot be read", -14),
     Column("Rows", lambda row: "" if row["rows"] is None else str(row["rows"]), 10),
     Column("Created", lambda row: row["created"] or "", -20),
 ]
 
 
-def _print_card(card: "Card", offices: list[str]) -> None:
+def _print_card(card: "Card", aliases: list[str]) -> None:
     def line(name: str, value: object) -> None:
         if value not in (None, "", []):
             click.echo(f"{name:<12} {value}")
 
-    line("model", f"{card.detector} {card.version}" + (f" ({', '.join(offices)})" if offices else ""))
+    line("model", f"{card.detector} {card.version}" + (f" ({', '.join(aliases)})" if aliases else ""))
     line("stage", card.stage)
     line("target", card.target)
+    line("operations", ", ".join(card.operations))
+    line("clusters", ", ".join(card.clusters))
     line("engine", card.engine)
     line("created", f"{format_instant(card.created)} by tocsin {card.tocsin}")
     if card.window:
@@ -224,8 +275,8 @@ def _print_card(card: "Card", offices: list[str]) -> None:
         interval = "" if figure.low is None else f" [{figure.low:.4f}, {figure.high:.4f}]"
         line("figure", f"{figure.name} {value}{interval} at {figure.stage}, {figure.split}, {figure.data}")
     for promotion in card.promotions:
-        line(
-            "promoted", f"{format_instant(promotion.at)} from {promotion.replaced or 'none'}: {promotion.why}"
-        )
+        place = f" on {promotion.cluster}" if promotion.cluster else ""
+        when = format_instant(promotion.at)
+        line("promoted", f"{when}{place}, replaced {promotion.replaced or 'none'}: {promotion.why}")
     for name, digest in card.files.items():
         line("file", f"{name} sha256 {digest}")

@@ -57,7 +57,6 @@ def predict(
     from tocsin.judge.judge import as_known
     from tocsin.store.jobs import Filter, load
 
-    _, model, version = champion(app, Stage(stage))
     jobs = (
         pl.concat([_asked(app, one, cluster) for one in which])
         if which
@@ -66,6 +65,7 @@ def predict(
     clusters = sorted(jobs["cluster"].unique())
     if len(clusters) > 1:
         raise InputError(f"the jobs are of {len(clusters)} clusters: {', '.join(clusters)}; name one with -M")
+    _, model, version = champion(app, Stage(stage), clusters[0])
     past = Replay(load(app.store, Filter(clusters=clusters)))
     if ask is not None:
         jobs = _worth(model, jobs, past, Stage(stage), ask)

@@ -165,6 +165,7 @@ class FittedFailure:
             detector=NAME,
             stage=self.columns.stage,
             target=str(self.target),
+            clusters=list(self.clusters),
             engine=self.engine,
             created=created,
             window=self.window,

@@ -42,8 +42,10 @@ class Seat:
     missing: Mapping[Stage, str] = field(default_factory=dict)
 
 
-def seats(detectors: Mapping[str, Detector], registry: Registry, past: Known) -> dict[str, Seat]:
-    """Every detector with its champions; those that need no training are fitted at once."""
+def seats(
+    detectors: Mapping[str, Detector], registry: Registry, past: Known, *, cluster: str | None = None
+) -> dict[str, Seat]:
+    """Every detector with its champions for the cluster; those that need no training are fitted at once."""
     nothing = pl.DataFrame(schema=SCHEMA)
     found = {}
     for name, detector in detectors.items():
@@ -54,10 +56,10 @@ def seats(detectors: Mapping[str, Detector], registry: Registry, past: Known) ->
                 if not detector.learns:
                     fitted = detector.fit(nothing, past, stage=stage, seed=0, budget=Budget(trials=0))
                     models[stage] = Model(fitted, __version__)
-                elif registry.champion(name, stage) is None:
+                elif registry.champion(name, stage, cluster) is None:
                     missing[stage] = UNTRAINED.format(stage=stage)
                 else:
-                    folder, card = registry.open_verified(name, stage=stage)
+                    folder, card = registry.open_verified(name, stage=stage, cluster=cluster)
                     models[stage] = Model(detector.load(folder), card.version)
             except ModelError as error:
                 missing[stage] = str(error)

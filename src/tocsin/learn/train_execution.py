@@ -1,6 +1,6 @@
 """A training of the execution-time models on the jobs in the store, kept in the registry with its card."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -53,9 +53,12 @@ def train_on_store(
             "from; run: tocsin screen"
         )
     fitted = train_execution(jobs, labels, now=now, alpha_days=alpha_days, seed=seed)
-    version = registry.add(_DETECTOR, fitted.save, fitted.card(created=now, data="the jobs in the store"))
+    card = replace(
+        fitted.card(created=now, data="the jobs in the store"), clusters=sorted(jobs["cluster"].unique())
+    )
+    version = registry.add(_DETECTOR, fitted.save, card)
     if promote:
-        registry.promote(_DETECTOR, version, why=why, at=now)
+        registry.promote(_DETECTOR, version, cluster=cluster, why=why, at=now)
     return TrainedExecution(version, fitted, promote)
 
 

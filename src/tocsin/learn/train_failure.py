@@ -36,23 +36,33 @@ def train_failure(
     budget: Budget,
     seed: int = 0,
     promote: bool = True,
+    cluster: str | None = None,
 ) -> TrainedFailure:
     """Learn from these jobs; put it in service, or keep it as one that was only trained."""
     fitted = detector.fit(jobs, past, stage=stage, seed=seed, budget=budget)
-    return _kept(registry, fitted, promote=promote, why="trained", parent=None)
+    return _kept(registry, fitted, promote=promote, why="trained", parent=None, cluster=cluster)
 
 
-def set_rule(registry: Registry, model: FittedFailure, rule: Rule, *, parent: str) -> TrainedFailure:
+def set_rule(
+    registry: Registry, model: FittedFailure, rule: Rule, *, parent: str, cluster: str | None = None
+) -> TrainedFailure:
     """The champion with another threshold, as a new version: a version never changes."""
-    return _kept(registry, model.with_rule(rule), promote=True, why=f"threshold: {rule}", parent=parent)
+    ruled = model.with_rule(rule)
+    return _kept(registry, ruled, promote=True, why=f"threshold: {rule}", parent=parent, cluster=cluster)
 
 
 def _kept(
-    registry: Registry, fitted: FittedFailure, *, promote: bool, why: str, parent: str | None
+    registry: Registry,
+    fitted: FittedFailure,
+    *,
+    promote: bool,
+    why: str,
+    parent: str | None,
+    cluster: str | None,
 ) -> TrainedFailure:
     now = int(time.time())
     card = replace(fitted.card(created=now), parent=parent)
     version = registry.add(NAME, fitted.save, card)
     if promote:
-        registry.promote(NAME, version, why=why, at=now)
+        registry.promote(NAME, version, cluster=cluster, why=why, at=now)
     return TrainedFailure(version, fitted, card, promote)

@@ -15,7 +15,7 @@ from tocsin.core.units import format_instant, parse_instant
 
 __all__ = ["SCHEMA_VERSION", "Card", "Figure", "Promotion", "Window", "read_card"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SEAL = "sha256"  # the card's own hash, its last key
 
 
@@ -44,23 +44,29 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """When the model became champion, and which version it replaced."""
+    """When the model became champion, of which cluster (None: all), and which version it replaced."""
 
     at: int
+    cluster: str | None
     replaced: str | None
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """All that is said of one version. The registry fills in `version`, `files` and `promotions`."""
+    """Facts about one version. The registry fills in `version`, `files` and `promotions`."""
 
     detector: str
     stage: Stage
-    target: str | None
     engine: str
     created: int
     version: str = ""
+    target: str | None = None
+    """The outcomes that it predicts, by name."""
+    operations: Sequence[str] = field(default_factory=list)
+    """The operations that it classifies."""
+    clusters: Sequence[str] = field(default_factory=list)
+    """The clusters that it learned from."""
     window: Window | None = None
     rows: int = 0
     data_hash: str | None = None
@@ -86,11 +92,12 @@ class Card:
             "last": format_instant(self.window.last),
         }
         document["created"] = format_instant(self.created)
-        document["features"] = list(self.features)
+        for name in ("operations", "clusters", "features"):
+            document[name] = list(document[name])
         document["thresholds"] = [dict(threshold) for threshold in self.thresholds]
         document["figures"] = [dataclasses.asdict(figure) for figure in self.figures]
         document["promotions"] = [
-            {"at": format_instant(p.at), "from": p.replaced, "why": p.why} for p in self.promotions
+            {**dataclasses.asdict(p), "at": format_instant(p.at)} for p in self.promotions
         ]
         return document
 
@@ -147,8 +154,10 @@ def _card(document: Mapping[str, Any], place: str) -> Card:
         detector=get("detector", str),
         version=get("version", str),
         stage=_stage(get("stage", str), place),
-        target=get("target", str, None),
         engine=get("engine", str),
+        target=get("target", str, None),
+        operations=[_text(name, "operations", place) for name in get("operations", list)],
+        clusters=[_text(name, "clusters", place) for name in get("clusters", list)],
         window=window and Window(**{key: _instant(value, place) for key, value in window.items()}),
         rows=get("rows", int),
         data_hash=get("data_hash", str, None),
@@ -183,8 +192,13 @@ def _figure(value: Any, place: str) -> Figure:
 
 def _promotion(value: Any, place: str) -> Promotion:
     get = _Getter(_object(value, "promotions", place), f"a promotion of {place}")
-    _same_keys(get.document, ["at", "from", "why"], get.place)
-    return Promotion(at=_instant(get("at", str), place), replaced=get("from", str, None), why=get("why", str))
+    _same_keys(get.document, _fields(Promotion), get.place)
+    return Promotion(
+        at=_instant(get("at", str), place),
+        cluster=get("cluster", str, None),
+        replaced=get("replaced", str, None),
+        why=get("why", str),
+    )
 
 
 @dataclass(frozen=True, slots=True)

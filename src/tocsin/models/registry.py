@@ -1,4 +1,4 @@
-"""The registry: versions of each detector's models, and which of them is champion at which stage."""
+"""The registry: versions of each detector's models, and which of them is champion at which stage and cluster."""
 
 import json
 import re
@@ -14,19 +14,23 @@ from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Promotion, read_card
 from tocsin.models.files import hashes, locked, read_plain, replace_file, scratch, settle
 
-__all__ = ["BUILTIN", "CARD", "Aliases", "Registry"]
+__all__ = ["BUILTIN", "CARD", "Aliases", "Place", "Registry"]
 
 BUILTIN = "builtin"
 CARD = "card.json"
 _ALIASES = "aliases.json"
+_ALL = "*"  # in aliases.json: for all clusters
 _DETECTOR = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 _MOST_CARD = 64 << 20
 
+Place = tuple[Stage, str | None]
+"""A stage and a cluster; None: all clusters without a champion of their own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aliases:
-    """Which versions hold an office at one stage; `previous` are the champions before, the last one last."""
+    """The versions with a name at one place; `previous` are the champions before, the last one last."""
 
     champion: str | None = None
     challenger: str | None = None
@@ -35,40 +39,40 @@ class Aliases:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The folder `models/`; `builtin` is a folder of shipped models, one a detector, never written to.
+    """The folder `models/`; `builtin` is a read-only folder of shipped models, one per detector.
 
-    A model answers for one stage (its card says which), so a detector has one champion a stage. Where `stage`
-    is left out, the detector must have champions at one stage only.
+    A model is for one stage (see its card). Each stage has one champion for all clusters, and a cluster may have its
+    own. Where `stage` is left out, the detector must have champions at one stage only.
     """
 
     folder: Path
     builtin: Path | None = None
 
     def detectors(self) -> list[str]:
-        """All that have a model."""
+        """The detectors that have a model."""
         found = set()
         for folder in filter(None, (self.folder, self.builtin)):
-            with _told(folder):
+            with _readable(folder):
                 if folder.is_dir():
                     found |= {path.name for path in folder.iterdir() if _DETECTOR.fullmatch(path.name)}
         return sorted(name for name in found if self.versions(name))
 
     def versions(self, detector: str) -> list[str]:
-        """The oldest first; the shipped one before all."""
+        """The oldest first, the shipped one before all others."""
         home = self._home(detector)
         found: list[str] = []
-        with _told(home):
+        with _readable(home):
             if home.is_dir():
                 found = [p.name for p in home.iterdir() if _VERSION.fullmatch(p.name) and p.is_dir()]
         shipped = self.builtin is not None and (self.builtin / detector / CARD).exists()
         return [BUILTIN] * shipped + sorted(found, key=int)
 
     def add(self, detector: str, write: Callable[[Path], None], card: Card) -> str:
-        """Keep a model as a new version: `write` fills an empty folder, which appears whole or not at all."""
+        """Store a model as a new version: `write` fills an empty folder, which appears whole or not at all."""
         home = self._home(detector)
         if card.detector != detector:
-            raise ModelError(f'the card is of the detector "{card.detector}", not of "{detector}"')
-        with _told(home):
+            raise ModelError(f'the card is for the detector "{card.detector}", not for "{detector}"')
+        with _readable(home):
             home.mkdir(parents=True, exist_ok=True)
             with scratch(home) as folder:
                 write(folder)
@@ -76,7 +80,7 @@ class Registry:
                 if not files or CARD in files:
                     what = f"its own {CARD}" if files else "no file"
                     raise ModelError(
-                        f'the detector "{detector}" wrote {what}; it must write its model, and no card'
+                        f'the detector "{detector}" wrote {what}; it must write its model and no card'
                     )
                 with locked(home):
                     last = max((int(v) for v in self.versions(detector) if v != BUILTIN), default=0)
@@ -87,9 +91,9 @@ class Registry:
         return version
 
     def card(self, detector: str, version: str) -> Card:
-        """The card of a version, read strictly; the files beside it are not looked at."""
+        """The card of a version; the files beside it are not read."""
         folder = self._existing(detector, version)
-        with _told(folder):
+        with _readable(folder):
             card = read_card(read_plain(folder / CARD, most=_MOST_CARD), str(folder / CARD))
         if card.detector != detector or card.version != version:
             raise ModelError(
@@ -99,12 +103,12 @@ class Registry:
         return card
 
     def verify(self, detector: str, version: str) -> Card:
-        """The card, after every file was compared with its hash; what differs is refused by name."""
+        """The card, after every file was compared with its hash."""
         card = self.card(detector, version)
         folder = self._existing(detector, version)
-        with _told(folder):
+        with _readable(folder):
             found = hashes(folder)
-        found.pop(CARD, None)  # it vouches for itself
+        found.pop(CARD, None)  # it has its own hash
         for name in sorted({*found, *card.files}):
             if name not in found:
                 why = "is missing"
@@ -121,113 +125,162 @@ class Registry:
         return card
 
     def open_verified(
-        self, detector: str, version: str = "champion", *, stage: Stage | None = None
+        self,
+        detector: str,
+        version: str = "champion",
+        *,
+        stage: Stage | None = None,
+        cluster: str | None = None,
     ) -> tuple[Path, Card]:
         """Folder and card of a version or of `champion` or `challenger`, all hashes checked before any parsing."""
-        version = self.resolve(detector, version, stage=stage)
+        version = self.resolve(detector, version, stage=stage, cluster=cluster)
         card = self.verify(detector, version)
         return self._existing(detector, version), card
 
-    def resolve(self, detector: str, name: str, *, stage: Stage | None = None) -> str:
+    def resolve(
+        self, detector: str, name: str, *, stage: Stage | None = None, cluster: str | None = None
+    ) -> str:
         """The version that a version or an alias names."""
         if name not in ("champion", "challenger"):
             self._existing(detector, name)
             return name
         stage = stage or self._only_stage(detector)
-        found = self.champion(detector, stage) if name == "champion" else self.challenger(detector, stage)
+        find = self.champion if name == "champion" else self.challenger
+        found = find(detector, stage, cluster)
         if found is None:
             raise NotFound(
-                f'the detector "{detector}" has no {name} for {stage}; '
+                f'the detector "{detector}" has no {name} for {_words((stage, cluster))}; '
                 f"see: tocsin models list; make one with: tocsin models promote {detector} VERSION"
             )
         return found
 
-    def champion(self, detector: str, stage: Stage | None = None) -> str | None:
-        """The version in service; the shipped one where none was ever promoted."""
+    def champion(self, detector: str, stage: Stage | None = None, cluster: str | None = None) -> str | None:
+        """The version in use: the cluster's own, else the one for all clusters, else the shipped one."""
+        aliases = self.aliases(detector)
         stage = stage or self._only_stage(detector)
-        return self._office(detector, self.aliases(detector), stage).champion
+        own = aliases.get((stage, cluster), Aliases()).champion
+        return own or self._for_all(detector, aliases, stage).champion
 
-    def challenger(self, detector: str, stage: Stage | None = None) -> str | None:
+    def challenger(self, detector: str, stage: Stage | None = None, cluster: str | None = None) -> str | None:
         stage = stage or self._only_stage(detector)
-        return self.aliases(detector).get(stage, Aliases()).challenger
+        return self.aliases(detector).get((stage, cluster), Aliases()).challenger
 
-    def promote(self, detector: str, version: str, *, why: str = "by hand", at: int | None = None) -> None:
-        """Make a sound version champion of its stage; the one before is remembered for a roll-back."""
+    def promote(
+        self,
+        detector: str,
+        version: str,
+        *,
+        cluster: str | None = None,
+        why: str = "by hand",
+        at: int | None = None,
+    ) -> None:
+        """Make a sound version champion of its stage, for one cluster or all; `rollback` undoes it."""
         card = self.verify(detector, version)
+        place = (card.stage, cluster)
         with self._changing(detector) as aliases:
-            before = self._office(detector, aliases, card.stage)
+            in_use = self.champion(detector, *place)
+            before = (
+                aliases.get(place, Aliases()) if cluster else self._for_all(detector, aliases, card.stage)
+            )
             if before.champion == version:
                 return
-            aliases[card.stage] = Aliases(
+            aliases[place] = Aliases(
                 champion=version,
                 challenger=None if before.challenger == version else before.challenger,
                 previous=before.previous + ((before.champion,) if before.champion else ()),
             )
             self._write_aliases(detector, aliases)
-            self._note(detector, version, before.champion, why, at)
+            self._note(detector, version, cluster, in_use, why, at)
 
-    def challenge(self, detector: str, version: str | None, stage: Stage) -> None:
+    def challenge(
+        self, detector: str, version: str | None, stage: Stage, *, cluster: str | None = None
+    ) -> None:
         """Let a sound version run beside the champion of this stage; None ends it."""
         if version is not None and (card := self.verify(detector, version)).stage is not stage:
             raise ModelError(f"{detector} {version} is a model for {card.stage}, not for {stage}")
         with self._changing(detector) as aliases:
-            aliases[stage] = replace(aliases.get(stage, Aliases()), challenger=version)
+            before = aliases.get((stage, cluster), Aliases())
+            aliases[stage, cluster] = replace(before, challenger=version)
             self._write_aliases(detector, aliases)
 
     def rollback(
-        self, detector: str, stage: Stage | None = None, *, why: str = "roll-back", at: int | None = None
+        self,
+        detector: str,
+        stage: Stage | None = None,
+        *,
+        cluster: str | None = None,
+        why: str = "roll-back",
+        at: int | None = None,
     ) -> str:
-        """Give the office back to the champion before, which must still be sound; returned is its version."""
+        """Undo the last promotion; the champion before must still be sound. Its version is returned.
+
+        A cluster whose first champion is rolled back uses the one for all clusters again.
+        """
         stage = stage or self._only_stage(detector)
+        place = (stage, cluster)
         with self._changing(detector) as aliases:
-            now = aliases.get(stage, Aliases())
-            if not now.previous:
+            now = aliases.get(place, Aliases())
+            fallback = self._for_all(detector, aliases, stage).champion if cluster and now.champion else None
+            version = now.previous[-1] if now.previous else fallback
+            if version is None:
                 raise ModelError(
-                    f'the detector "{detector}" had no other champion for {stage} before '
+                    f'the detector "{detector}" had no other champion for {_words(place)} before '
                     f"{now.champion or 'now'}; name one with: tocsin models promote {detector} VERSION"
                 )
-            version = now.previous[-1]
             self.verify(detector, version)
-            aliases[stage] = replace(now, champion=version, previous=now.previous[:-1])
+            own = version if now.previous else None
+            aliases[place] = replace(now, champion=own, previous=now.previous[:-1])
             self._write_aliases(detector, aliases)
-            self._note(detector, version, now.champion, why, at)
+            self._note(detector, version, cluster, now.champion, why, at)
             return version
 
-    def aliases(self, detector: str) -> dict[Stage, Aliases]:
-        """The offices of each stage as aliases.json tells them."""
+    def aliases(self, detector: str) -> dict[Place, Aliases]:
+        """The aliases at each place, as in aliases.json."""
         path = self._home(detector) / _ALIASES
         if not path.exists():
             return {}
-        with _told(path):
+        with _readable(path):
             content = read_plain(path, most=_MOST_CARD)
         try:
-            return {Stage(name): _aliases(offices) for name, offices in json.loads(content).items()}
+            return {
+                (stage, None if cluster == _ALL else cluster): _aliases(entry)
+                for stage, clusters in [(Stage(name), at) for name, at in json.loads(content).items()]
+                for cluster, entry in clusters.items()
+            }
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
             raise ModelError(
-                f"{path} is not as tocsin writes it; remove it, and promote a version again with: "
+                f"{path} is damaged; remove it, and promote a version again with: "
                 f"tocsin models promote {detector} VERSION"
             ) from None
 
-    def _write_aliases(self, detector: str, aliases: Mapping[Stage, Aliases]) -> None:
+    def _write_aliases(self, detector: str, aliases: Mapping[Place, Aliases]) -> None:
         home = self._home(detector)
-        document = {str(stage): asdict(aliases[stage]) for stage in Stage if stage in aliases}
+        document: dict[str, dict[str, Any]] = {}
+        for (stage, cluster), entry in sorted(
+            aliases.items(), key=lambda item: (item[0][0].order, item[0][1] or "")
+        ):
+            document.setdefault(str(stage), {})[cluster or _ALL] = asdict(entry)
         replace_file(home / _ALIASES, (json.dumps(document, indent=1) + "\n").encode(), beside=home)
 
-    def _note(self, detector: str, version: str, before: str | None, why: str, at: int | None) -> None:
+    def _note(
+        self, detector: str, version: str, cluster: str | None, before: str | None, why: str, at: int | None
+    ) -> None:
         """Write a promotion on the card, after the fact; the shipped card is never written to."""
         if version == BUILTIN:
             return
-        promotion = Promotion(at=int(time.time()) if at is None else at, replaced=before, why=why)
+        promotion = Promotion(
+            at=int(time.time()) if at is None else at, cluster=cluster, replaced=before, why=why
+        )
         card = self.card(detector, version)
         card = replace(card, promotions=[*card.promotions, promotion])
         home = self._home(detector)
         replace_file(home / version / CARD, card.render(), beside=home)
 
     @contextmanager
-    def _changing(self, detector: str) -> Iterator[dict[Stage, Aliases]]:
-        """The aliases, while nobody else can change them."""
+    def _changing(self, detector: str) -> Iterator[dict[Place, Aliases]]:
+        """The aliases, under a lock."""
         home = self._home(detector)
-        with _told(home):
+        with _readable(home):
             if self.versions(detector):
                 home.mkdir(parents=True, exist_ok=True)
             else:
@@ -235,28 +288,27 @@ class Registry:
             with locked(home):
                 yield self.aliases(detector)
 
-    def _office(self, detector: str, aliases: Mapping[Stage, Aliases], stage: Stage) -> Aliases:
-        """The aliases of a stage; the shipped model is champion until another was."""
-        office = aliases.get(stage, Aliases())
-        if office.champion is None and BUILTIN in self.versions(detector):
+    def _for_all(self, detector: str, aliases: Mapping[Place, Aliases], stage: Stage) -> Aliases:
+        """The aliases of a stage for all clusters; the shipped model is champion until another is promoted."""
+        found = aliases.get((stage, None), Aliases())
+        if found.champion is None and BUILTIN in self.versions(detector):
             shipped = self.card(detector, BUILTIN)
-            return replace(office, champion=BUILTIN) if shipped.stage is stage else office
-        return office
+            return replace(found, champion=BUILTIN) if shipped.stage is stage else found
+        return found
 
     def _only_stage(self, detector: str) -> Stage:
-        stages = [stage for stage, office in self.aliases(detector).items() if office.champion]
+        stages = {stage for (stage, _), entry in self.aliases(detector).items() if entry.champion}
         if not stages and BUILTIN in self.versions(detector):
-            stages = [self.card(detector, BUILTIN).stage]
+            stages = {self.card(detector, BUILTIN).stage}
         if len(stages) > 1:
-            raise ModelError(
-                f'"{detector}" has champions for {", ".join(stages)}; say which is meant (--stage)'
-            )
-        return stages[0] if stages else Stage.SUBMIT
+            named = ", ".join(stage for stage in Stage if stage in stages)
+            raise ModelError(f'"{detector}" has champions for {named}; name one with --stage')
+        return stages.pop() if stages else Stage.SUBMIT
 
     def _home(self, detector: str) -> Path:
         if not _DETECTOR.fullmatch(detector):
             raise ModelError(
-                f'"{detector[:80]}" is no name of a detector; it has small letters, digits, - and _'
+                f'"{detector[:80]}" cannot be the name of a detector; use lower-case letters, digits, - and _'
             )
         return self.folder / detector
 
@@ -266,7 +318,7 @@ class Registry:
             folder = (self.builtin or self.folder) / detector
         elif not _VERSION.fullmatch(version):
             raise ModelError(
-                f'"{version[:80]}" is no version of a model; versions are 1, 2, 3, … and {BUILTIN}'
+                f'"{version[:80]}" is not a model version; versions are 1, 2, 3, … and {BUILTIN}'
             )
         if version not in (known := self.versions(detector)):
             there = f"there are {', '.join(known)}" if known else "there is none yet"
@@ -274,17 +326,23 @@ class Registry:
         return folder
 
 
-def _aliases(offices: Any) -> Aliases:
-    offered = Aliases(**{**offices, "previous": tuple(offices["previous"])})
-    names = [*filter(None, (offered.champion, offered.challenger)), *offered.previous]
-    if len(offices) != 3 or not all(name == BUILTIN or _VERSION.fullmatch(name) for name in names):
-        raise ValueError("no aliases")
-    return offered
+def _words(place: Place) -> str:
+    """`submit`, or `submit on lab`."""
+    stage, cluster = place
+    return f"{stage} on {cluster}" if cluster else str(stage)
+
+
+def _aliases(entry: Any) -> Aliases:
+    found = Aliases(**{**entry, "previous": tuple(entry["previous"])})
+    names = [*filter(None, (found.champion, found.challenger)), *found.previous]
+    if len(entry) != 3 or not all(name == BUILTIN or _VERSION.fullmatch(name) for name in names):
+        raise ValueError("not aliases")
+    return found
 
 
 @contextmanager
-def _told(place: Path) -> Iterator[None]:
-    """What the system refuses is said as a sentence."""
+def _readable(place: Path) -> Iterator[None]:
+    """Errors of the operating system as ModelError."""
     try:
         yield
     except OSError as error:

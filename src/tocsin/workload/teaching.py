@@ -226,8 +226,8 @@ def operation_card(
     return Card(
         detector="workload",
         stage=Stage.SUBMIT,
-        target=", ".join(screener.operations),
         engine="logistic regression",
+        operations=list(screener.operations),
         created=created,
         rows=len(teaching.examples) if teaching else 0,
         parameters={

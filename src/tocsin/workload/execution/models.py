@@ -124,8 +124,8 @@ class FittedExecution:
         return Card(
             detector="workload",
             stage=Stage.END,
-            target=", ".join(self.operations),
             engine="bagged",
+            operations=list(self.operations),
             created=created,
             window=self.window,
             rows=self.rows,
