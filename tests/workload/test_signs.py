@@ -11,7 +11,7 @@ import pytest
 
 from tests.kits.scripts import mutated
 from tocsin.workload.signs.look import look, signs
-from tocsin.workload.signs.unpack import MOST_DEPTH, unpacked
+from tocsin.workload.signs.unpack import MOST_DEPTH, unpack
 
 MONERO = "44vjAVKLTFc7jxTv5ij1ifCv2YCFe3bpTgcRyR6uKg84iyFhrCesstmWNUppRCrxCsMorTP8QKxMrD3QfgQ41zsqMgPaXY5"
 
@@ -194,7 +194,7 @@ def test_mutated_scripts_are_taken(data: Path) -> None:
     for _ in range(500):
         text = mutated(chance.choice(texts), chance)
         lines = text.count("\n") + 1
-        for hidden in unpacked(text):
+        for hidden in unpack(text).found:
             signs(hidden.text)
         assert all(1 <= sign.line <= lines for sign in signs(text))
 
@@ -216,5 +216,5 @@ def test_mutated_scripts_are_taken(data: Path) -> None:
 def test_a_hostile_text_costs_little(text: str) -> None:
     began = time.process_time()
     signs(text)
-    unpacked(text)
+    unpack(text)
     assert time.process_time() - began < 10

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.workload.signs.unpack import MOST_BYTES, MOST_DEPTH, MOST_PIECES, unpack, unpacked
+from tocsin.workload.signs.unpack import MOST_BYTES, MOST_DEPTH, MOST_PIECES, unpack
 
 COMMAND = "./worker -o stratum+tcp://pool.example.org:3333 -u 4Axyz -p x"
 
@@ -44,7 +44,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize("way", HIDDEN)
 def test_a_hidden_command_is_found_with_its_line(way: str) -> None:
-    found = unpacked(f"#!/bin/bash\n#SBATCH -n 1\n{HIDDEN[way]}\n")
+    found = unpack(f"#!/bin/bash\n#SBATCH -n 1\n{HIDDEN[way]}\n").found
     assert any(COMMAND in hidden.text for hidden in found), found
     assert {hidden.line for hidden in found} == {3}
 
@@ -57,18 +57,18 @@ def test_a_payload_of_many_lines_is_one(tmp_path: object) -> None:
         text = "tail -n +4 $0 | base64 -d | gunzip | sh\nexit\n\n" + "\n".join(
             prefix + line for line in lines
         )
-        assert any(COMMAND in hidden.text and hidden.line == 4 for hidden in unpacked(text))
+        assert any(COMMAND in hidden.text and hidden.line == 4 for hidden in unpack(text).found)
 
 
 def test_pieces_in_variables_are_put_together() -> None:
     payload = encoded(COMMAND.encode())
     text = f"A={payload[:30]}\nB='{payload[30:]}'\necho $A${{B}} | base64 -d | sh\n"
-    assert any(hidden == (3, COMMAND) for hidden in unpacked(text))
+    assert any(hidden == (3, COMMAND) for hidden in unpack(text).found)
 
 
 def test_what_is_hidden_twice_is_found_at_the_line_of_the_first() -> None:
     twice = encoded(HIDDEN["base64"].encode())
-    assert any(hidden == (2, COMMAND) for hidden in unpacked(f"cd /tmp\necho {twice} | base64 -d | sh"))
+    assert any(hidden == (2, COMMAND) for hidden in unpack(f"cd /tmp\necho {twice} | base64 -d | sh").found)
 
 
 def test_more_than_is_unpacked_is_told_with_its_line() -> None:
@@ -97,9 +97,9 @@ def test_an_open_script_hides_nothing(text: str) -> None:
 def test_a_bomb_is_bounded() -> None:
     bomb = encoded(zlib.compress(b"run it " * 20_000_000))
     began = time.process_time()
-    found = unpacked(f"echo {bomb} | base64 -d | x")
+    found = unpack(f"echo {bomb} | base64 -d | x").found
     assert sum(len(hidden.text) for hidden in found) <= MOST_BYTES
-    assert len(unpacked("\n".join(encoded(f"{COMMAND} {n}".encode()) for n in range(500)))) <= MOST_PIECES
+    assert len(unpack("\n".join(encoded(f"{COMMAND} {n}".encode()) for n in range(500))).found) <= MOST_PIECES
     assert time.process_time() - began < 5
 
 
@@ -109,6 +109,6 @@ def test_a_bomb_is_bounded() -> None:
     | st.text("\\x41'\"$ {}=ABab\n|", max_size=300)
 )
 def test_any_text_is_taken(text: str) -> None:
-    for hidden in unpacked(text):
+    for hidden in unpack(text).found:
         assert hidden.text
         assert 1 <= hidden.line <= text.count("\n") + 1

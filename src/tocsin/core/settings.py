@@ -18,7 +18,6 @@ __all__ = [
     "WatchSettings",
     "WorkloadSettings",
     "resolve",
-    "section_docs",
 ]
 
 
@@ -164,13 +163,6 @@ def resolve(layers: Sequence[Layer]) -> tuple[Settings, list[Line]]:
         for f in dataclasses.fields(value)
     ]
     return settings, lines
-
-
-def section_docs() -> Iterator[tuple[str, str, list[Line]]]:
-    """Every section with its meaning and its settings at their defaults, for the manual."""
-    for section, cls in [*((f"{name}.NAME", cls) for name, cls in _NAMED.items()), *_PLAIN.items()]:
-        lines = [Line(f.name, f.default, "default", f.metadata["doc"]) for f in dataclasses.fields(cls)]
-        yield section, (cls.__doc__ or "").strip(), lines
 
 
 def _values(layer: Layer) -> Iterator[tuple[str, type, str, Any]]:

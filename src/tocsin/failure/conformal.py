@@ -6,7 +6,7 @@ import numpy as np
 
 from tocsin.models.engines import Floats
 
-__all__ = ["FEWEST", "HALF_LIFE", "KEPT", "conformal_offset", "covered"]
+__all__ = ["FEWEST", "HALF_LIFE", "KEPT", "conformal_offset"]
 
 HALF_LIFE = 5000.0
 """A row weighs half as much as one that came so many rows later. On weekly walks with a refit each month, completed jobs
@@ -32,9 +32,3 @@ def conformal_offset(scores: Floats, *, level: float = 0.95, half_life: float = 
     order = np.argsort(known, kind="stable")
     reached = np.cumsum(weights[order]) >= level * (weights.sum() + 1.0)
     return float(known[order][np.argmax(reached) if reached.any() else -1])
-
-
-def covered(scores: Floats, offset: float) -> float:
-    """The share of rows whose value lies at or below the bound with its offset; NaN where none is known."""
-    known = scores[np.isfinite(scores)]
-    return float((known <= offset).mean()) if len(known) else float("nan")

@@ -14,14 +14,12 @@ import polars as pl
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome
-from tocsin.core.units import UNLIMITED, format_duration
 from tocsin.core.verdict import MemoryRange, Resources, RuntimeRange
 from tocsin.failure.conformal import conformal_offset
-from tocsin.failure.shortages import shown_memory
 from tocsin.history import recipe
 from tocsin.models.engines import Booster, Floats, Matrix, engine
 
-__all__ = ["FILE", "KINDS", "READ", "Kind", "Need", "ResourceModel", "wasted"]
+__all__ = ["FILE", "KINDS", "READ", "Kind", "Need", "ResourceModel"]
 
 FILE = "resources.json"
 VERSION = 1
@@ -184,25 +182,6 @@ def _not_below(need: Need, history: pl.DataFrame) -> Need:
     if not longer.any():
         return need
     return Need(np.where(longer, last, need.p50), np.where(longer, most, need.p95))
-
-
-def wasted(resources: Resources) -> list[str]:
-    """What of the request would lie idle even if the job needed as much as its bound; a sentence for each resource."""
-    said = []
-    time, memory = resources.runtime_seconds, resources.memory_bytes
-    if time is not None and time.requested and time.p95 < time.requested < UNLIMITED:
-        said.append(
-            f"asks for {format_duration(time.requested)} and will hardly run longer than {format_duration(time.p95)} "
-            f"(half of such jobs end within {format_duration(time.p50)}): {1 - time.p95 / time.requested:.0%} of the time "
-            "would be wasted"
-        )
-    if memory is not None and memory.requested and memory.p95 < memory.requested < UNLIMITED:
-        said.append(
-            f"asks for {shown_memory(memory.requested)} on each node and will hardly use more than {shown_memory(memory.p95)} "
-            f"(half of such jobs use at most {shown_memory(memory.p50)}): {1 - memory.p95 / memory.requested:.0%} of the memory "
-            "would be wasted"
-        )
-    return said
 
 
 def _fitted(kind: Kind, X: Matrix, jobs: pl.DataFrame, seed: int, threads: int) -> _Quantiles | None:

@@ -20,12 +20,11 @@ from tocsin.models.files import read_document
 from tocsin.models.metrics import Metric
 from tocsin.workload.execution.features import RATIOS, candidates, counters, matrix
 
-__all__ = ["FILE", "NOT_TRAINED", "Classifier", "FittedExecution", "load_execution"]
+__all__ = ["FILE", "Classifier", "FittedExecution", "load_execution"]
 
 FILE = "execution.json"
 VERSION = 1
 """Of the form in which the models are saved."""
-NOT_TRAINED = "no execution-time model is trained yet; train one: tocsin train execution"
 _NOT_ENDED = "the job has not ended, so what it did is not known yet"
 _NO_COUNTER = "no counter of the job is known, so nothing can be said of what it did"
 

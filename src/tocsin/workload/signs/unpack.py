@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tocsin.workload.commands import Line, command_lines
 from tocsin.workload.signs.effort import Effort
 
-__all__ = ["Hidden", "Unpacked", "unpack", "unpacked"]
+__all__ = ["Hidden", "Unpacked", "unpack"]
 
 
 class Hidden(NamedTuple):
@@ -57,11 +57,6 @@ _MARKS = re.compile(rb"[\s;|&/$=.:-]")
 _PRINTABLE = bytes([*range(32, 127), *b"\n\r\t"])
 _LONGEST = 64 * 1024
 """A longer line is no command; its letters are not straightened."""
-
-
-def unpacked(text: str) -> list[Hidden]:
-    """What lies hidden in a script, also inside of what was hidden; empty for an open one."""
-    return unpack(text).found
 
 
 def unpack(text: str, effort: Effort | None = None) -> Unpacked:
