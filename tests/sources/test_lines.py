@@ -11,16 +11,28 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tocsin.core.errors import SourceError
-from tocsin.core.intake import Rejects
 from tocsin.sources.lines import CUT_OFF, DAMAGED, TOO_LONG, LineFile, Lines
+
+Lost = dict[str, list[int]]
+
+
+def read(source: Lines) -> tuple[list[bytes], Lost]:
+    """All lines, and the numbers of those that were lost, by reason."""
+    lines: list[bytes] = []
+    lost: Lost = {}
+    for block in source.blocks():
+        lines += block.data.split(b"\n")[:-1]
+        for reason, numbers in block.lost.items():
+            lost.setdefault(reason, []).extend(numbers)
+    return lines, lost
 
 
 def lines_of(source: Lines) -> list[bytes]:
-    return [line for block in source.blocks() for line in block.data.split(b"\n")[:-1]]
+    return read(source)[0]
 
 
 def opened(path: Path | str, **limits: int) -> LineFile:
-    return LineFile(path, rejects=Rejects(), notes=[], **limits)
+    return LineFile(path, notes=[], **limits)
 
 
 @given(data=st.binary(max_size=300), block=st.integers(1, 40), pack=st.booleans())
@@ -43,7 +55,7 @@ def test_blocks_put_together_are_the_file(
         first += one.data.count(b"\n")
     if blocks:
         assert blocks[-1].done == file.total
-    assert not file.rejects.counts
+    assert not any(one.lost for one in blocks)
 
 
 def test_a_truncated_gzip_gives_the_lines_before_the_cut(tmp_path: Path) -> None:
@@ -51,11 +63,10 @@ def test_a_truncated_gzip_gives_the_lines_before_the_cut(tmp_path: Path) -> None
     path = tmp_path / "log.gz"
     path.write_bytes(gzip.compress(data)[:-2000])
     file = opened(path)
-    lines = lines_of(file)
+    lines, lost = read(file)
     assert 1000 < len(lines) < 50_000
     assert lines == data.split(b"\n")[: len(lines)]
-    assert file.rejects.counts == {CUT_OFF: 1}
-    assert file.rejects.lines == {CUT_OFF: [len(lines) + 1]}
+    assert lost == {CUT_OFF: [len(lines) + 1]}
     assert CUT_OFF in file.notes[0]
 
 
@@ -65,8 +76,9 @@ def test_a_damaged_gzip_gives_the_lines_before_the_damage(tmp_path: Path) -> Non
     path = tmp_path / "log.gz"
     path.write_bytes(packed)
     file = opened(path)
-    assert len(lines_of(file)) > 100
-    assert file.rejects.counts == {DAMAGED: 1}
+    lines, lost = read(file)
+    assert len(lines) > 100
+    assert lost == {DAMAGED: [len(lines) + 1]}
 
 
 def test_gzip_members_one_after_the_other_are_one_file(tmp_path: Path) -> None:
@@ -85,12 +97,12 @@ def test_a_line_that_is_too_long_is_skipped_counted_and_never_held(tmp_path: Pat
     source = opened(path)
     tracemalloc.start()
     try:
-        lines = lines_of(source)
+        lines, lost = read(source)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert lines == [b"one", b"", b"three"]  # the empty line keeps the numbers right
-    assert source.rejects.lines == {TOO_LONG: [2]}
+    assert lost == {TOO_LONG: [2]}
     assert peak < 8 * 2**20
 
 
@@ -98,8 +110,7 @@ def test_a_long_line_inside_a_block_is_skipped_too(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"a\n" + b"y" * 60 + b"\nb\n" + b"z" * 51 + b"\n" + b"c" * 50)
     file = opened(path, max_line=50)
-    assert lines_of(file) == [b"a", b"", b"b", b"", b"c" * 50]
-    assert file.rejects.lines == {"line longer than 50 bytes": [2, 4]}
+    assert read(file) == ([b"a", b"", b"b", b"", b"c" * 50], {"line longer than 50 bytes": [2, 4]})
 
 
 def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:

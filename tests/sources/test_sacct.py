@@ -443,7 +443,7 @@ def test_bom_crlf_comments_and_a_trailing_bar_are_taken(tmp_path: Path) -> None:
 def test_a_fifo_is_opened_once(tmp_path: Path, packed: bool, json: bool) -> None:
     path = tmp_path / "fifo"
     os.mkfifo(path)
-    record = '{"jobs": [{"cluster": "lab", "job_id": 1, "time": {"submission": 100}}]}'
+    record = '{"jobs": [{"cluster": "lab", "job_id": 1, "state": {"current": ["COMPLETED"]}, "time": {"submission": 100}}]}'
     text = (record if json else SHORT + "\n" + row("1") * 1).encode()
     data = gzip.compress(text) if packed else text
     with ThreadPoolExecutor(1) as pool:

@@ -199,7 +199,7 @@ def test_fugakus_f_data(tmp_path: Path) -> None:
     assert (first["energy"], first["power"], first["outcome"]) == (7200.0, 100.0, "completed")
     assert (second["time_limit"], second["req_memory"], second["energy"]) == (None, 30_000_000_000, None)
     # The same text is the same number, for ever.
-    assert second["job_id"] == third["job_id"] == 5491976404287395596
+    assert second["job_id"] == third["job_id"] == 983952808574791193
     assert (third["outcome"], third["start"], third["alloc_cpus"]) == ("failed", None, None)
 
 

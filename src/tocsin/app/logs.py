@@ -63,12 +63,13 @@ def _read_log(app: App, path: str, log: LogRequest) -> "pl.DataFrame":
 
     from tocsin.core.fields import KEY
     from tocsin.core.frames import SCHEMA, conform
+    from tocsin.core.intake import valid_batches
     from tocsin.store.bulk import filled
     from tocsin.store.merge import NEEDED, merge
 
     source = _source(app, path, log)
     read, frames = 0, [pl.DataFrame(schema=SCHEMA)]
-    for batch in source.batches():
+    for batch in valid_batches(source):
         frames.append(batch.jobs)
         read += batch.read
         app.progress("reading", batch.done, source.total or 1)

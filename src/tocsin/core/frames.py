@@ -8,17 +8,18 @@ from typing import Any
 
 import polars as pl
 
-from tocsin.core.fields import FIELDS, Job, Kind
+from tocsin.core.fields import FIELDS, Field, Job, Kind
 from tocsin.core.ids import JobKey
 from tocsin.core.outcomes import STATES, SWF_STATUSES, Outcome
 from tocsin.core.stages import CLOCK, Stage
-from tocsin.core.units import UNLIMITED, format_instant
+from tocsin.core.units import MAX_INSTANT, UNLIMITED, format_instant
 
 __all__ = [
     "SCHEMA",
     "WINDOWS",
     "conform",
     "from_jobs",
+    "invalid_reason",
     "json_value",
     "key_text",
     "outcome_from_state",
@@ -53,6 +54,39 @@ def conform(frame: pl.DataFrame) -> pl.DataFrame:
         else pl.repeat(None, pl.len(), dtype=dtype).alias(name)
         for name, dtype in SCHEMA.items()
     )
+
+
+_LARGEST = {
+    Kind.COUNT: 2**53,
+    Kind.INSTANT: MAX_INSTANT,
+    Kind.SECONDS: MAX_INSTANT,
+    Kind.BYTES: 2**62,
+}
+"""Larger values are corrupt: they overflow sums, or cannot be printed as a time."""
+
+
+def invalid_reason(frame: pl.DataFrame) -> pl.Series:
+    """Why each row cannot be a job (null where it can): the key and the range of every value."""
+    reasons = [
+        pl.when(~pl.col("cluster").str.contains(r"^[^:\s]+$")).then(pl.lit("invalid cluster name")),
+        pl.when(pl.col("state").str.strip_chars() == "").then(pl.lit("blank state")),
+    ]
+    for name, field in FIELDS.items():
+        if frame[name].null_count() == frame.height or field.kind in (Kind.TEXT, Kind.FLAG):
+            continue
+        reasons.append(pl.when(~_in_range(name, field)).then(pl.lit(f"{name} out of range")))
+    return frame.select(pl.coalesce(reasons).alias("reason"))["reason"]
+
+
+def _in_range(name: str, field: Field) -> pl.Expr:
+    value = pl.col(name)
+    if field.kind is Kind.NUMBER:
+        return value.is_nan() | value.is_finite()  # the store keeps NaN as null
+    if name in ("exit_code", "exit_signal"):
+        return value.is_between(-(2**31), 2**31)
+    largest = {"job_id": 10**18 - 1, "raw_id": 10**18 - 1, "task": 2**32}.get(name, _LARGEST[field.kind])
+    fits = value.is_between(0, largest)
+    return fits | (value == UNLIMITED) if field.limit else fits
 
 
 def from_jobs(jobs: Iterable[Job]) -> pl.DataFrame:

@@ -1,25 +1,26 @@
-"""How jobs flow in from any source: batches of good rows, and a count of the bad ones by reason."""
+"""The import contract: sources yield batches of jobs and count rejected records by reason."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Batch", "JobSource", "Rejects"]
+__all__ = ["Batch", "JobSource", "Rejects", "valid_batches", "valid_jobs"]
 
 FIRST_LINES = 5
 
 
 @dataclass(slots=True)
 class Rejects:
-    """Bad records by reason, with the first line numbers (or record numbers) of each."""
+    """Rejected records by reason, with the first line (or record) numbers of each."""
 
     counts: dict[str, int] = field(default_factory=dict)
     lines: dict[str, list[int]] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
-    """What was wrong in the first record of a reason, such as `Start "tomorrow"`, where that can be shown."""
+    """The invalid value in the first record of a reason, such as `Start "tomorrow"`."""
 
     def add(self, reason: str, lines: Iterable[int], example: str | None = None) -> None:
         found = list(lines)
@@ -37,11 +38,14 @@ class Rejects:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Jobs that conform to the frames' schema, to be stored in one transaction."""
+    """Jobs in the schema of `core.frames`, to be stored in one transaction.
+
+    Over all batches, the records read are the jobs in them and the rejects, so that totals add up.
+    """
 
     jobs: "pl.DataFrame"
     read: int
-    """Records that this batch was made of, bad ones included; steps are not records."""
+    """Records read for this batch, rejected ones included; steps are not records."""
     position: int
     """Once this batch is stored, an interrupted import goes on from here (records of a file, or an instant)."""
     done: int = 0
@@ -62,3 +66,22 @@ class JobSource(Protocol):
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         """The batches after `resume`, the position of the last one stored (0: from the start)."""
         ...
+
+
+def valid_batches(source: JobSource, resume: int = 0) -> Iterator[Batch]:
+    """The batches of any source without invalid jobs, which are counted in its rejects."""
+    with closing(source.batches(resume)) as batches:  # type: ignore[type-var]  # every source is a generator
+        for batch in batches:
+            yield replace(batch, jobs=valid_jobs(batch.jobs, source.rejects))
+
+
+def valid_jobs(jobs: "pl.DataFrame", rejects: Rejects) -> "pl.DataFrame":
+    """Reject jobs that could not be stored or shown, such as those with times beyond the year 9999."""
+    from tocsin.core.frames import invalid_reason
+
+    reason = invalid_reason(jobs)
+    if reason.null_count() == len(reason):
+        return jobs
+    for text, group in jobs.with_columns(reason).drop_nulls("reason").group_by("reason", maintain_order=True):
+        rejects.add(str(text[0]), group["job_id"].to_list(), f"job {group['job_id'][0]}")
+    return jobs.filter(reason.is_null())

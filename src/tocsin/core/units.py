@@ -7,6 +7,7 @@ from typing import Literal
 from tocsin.core.errors import UnitError
 
 __all__ = [
+    "MAX_INSTANT",
     "UNLIMITED",
     "MemoryRequest",
     "format_duration",
@@ -21,6 +22,8 @@ __all__ = [
     "parse_tres",
 ]
 
+MAX_INSTANT = 253_402_214_400
+"""9999-12-31 in UTC: later times cannot be written in RFC 3339 in every time zone."""
 UNLIMITED = 2**63 - 1
 """No limit, as a value of its own: the largest 64-bit integer, so that it sorts above every real limit."""
 

@@ -10,7 +10,7 @@ from tocsin.core.errors import ClusterError
 from tocsin.core.fields import KEY
 from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.intake import Rejects
-from tocsin.sources.records import BACKWARDS, NO_ID, NO_NUMBER, NO_SUBMIT, RECORD
+from tocsin.sources.records import BACKWARDS, NO_ID, NO_NUMBER, NO_STATE, NO_SUBMIT, RECORD
 from tocsin.sources.rest_versions import ADAPTERS, NEWEST, V36, adapter_for
 
 __all__ = [
@@ -158,6 +158,8 @@ def _fault(row: dict[str, Any]) -> str | None:
         return NO_SUBMIT
     if row["cluster"] is None:
         return NO_CLUSTER
+    if row["state"] is None:
+        return NO_STATE
     if (end is not None and (end < submit or (start is not None and end < start))) or (
         start and start < submit
     ):

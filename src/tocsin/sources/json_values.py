@@ -116,7 +116,7 @@ def limit(value: Any, *, unit: int = 60) -> int | None:
 
 def text(value: Any) -> str | None:
     """Text, or None if absent. Lone surrogates are replaced."""
-    if type(value) is not str or value in ABSENT:
+    if type(value) is not str or value in ABSENT or value.isspace():
         return None
     return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 

@@ -8,7 +8,7 @@ import sys
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.core.errors import SourceError
-from tocsin.core.intake import Rejects
 
 __all__ = [
     "BLOCK",
@@ -54,25 +53,23 @@ class Block:
     """Number of its first line, from 1."""
     done: int
     """Bytes of the file (as it lies on disk) read so far."""
-    lost: int = 0
-    """Lines of this block that were rejected."""
+    lost: dict[str, list[int]] = field(default_factory=dict)
+    """Numbers of lines that could not be read, by reason."""
 
 
 class Lines:
-    """Lines from chunks of bytes; unreadable ones are counted in `rejects` and noted in `notes`."""
+    """Lines from chunks of bytes; damage is noted in `notes`."""
 
     def __init__(
         self,
         name: str,
         chunks: Callable[[], Iterator[bytes]],
         *,
-        rejects: Rejects,
         notes: list[str],
         max_line: int = MAX_LINE,
         block: int = BLOCK,
     ) -> None:
         self.name = name
-        self.rejects = rejects
         self.notes = notes
         self.max_line = max_line
         self.block = block
@@ -84,7 +81,8 @@ class Lines:
         """All lines in order. Damage is noted, not raised; the line it cuts through is rejected."""
         self._read, self._broken = 0, None
         buffer = bytearray()
-        first, lost, skipping, any_line = 1, 0, False, False
+        first, skipping, any_line = 1, False, False
+        lost: dict[str, list[int]] = {}
         for chunk in self._chunks():
             if skipping:
                 newline = chunk.find(b"\n")
@@ -94,25 +92,24 @@ class Lines:
             buffer += chunk
             tail = buffer.rfind(b"\n") + 1
             if len(buffer) - tail > self.max_line:
-                self.rejects.add(self._too_long, [first + buffer.count(b"\n")])
+                lost.setdefault(self._too_long, []).append(first + buffer.count(b"\n"))
                 del buffer[tail:]
-                lost, skipping = lost + 1, True
+                skipping = True
             if len(buffer) >= self.block and tail:
-                data, more = self._without_long(bytes(buffer[:tail]), first)
+                data = self._without_long(bytes(buffer[:tail]), first, lost)
                 del buffer[:tail]
-                yield Block(data, first, self._read, lost + more)
-                first, lost, any_line = first + data.count(b"\n"), 0, True
+                yield Block(data, first, self._read, lost)
+                first, lost, any_line = first + data.count(b"\n"), {}, True
         tail = buffer.rfind(b"\n") + 1
         if self._broken:
-            self.rejects.add(self._broken, [first + buffer.count(b"\n")])
+            lost.setdefault(self._broken, []).append(first + buffer.count(b"\n"))
             self.notes.append(f"{self._broken}: {self.name} was read up to there")
-            lost += 1
             del buffer[tail:]
         elif tail < len(buffer):
             buffer += b"\n"
         if buffer or lost:
-            data, more = self._without_long(bytes(buffer), first)
-            yield Block(data, first, self._read, lost + more)
+            data = self._without_long(bytes(buffer), first, lost)
+            yield Block(data, first, self._read, lost)
         elif not any_line:
             self.notes.append(f"{self.name} is empty")
 
@@ -120,21 +117,21 @@ class Lines:
     def _too_long(self) -> str:
         return TOO_LONG if self.max_line == MAX_LINE else f"line longer than {self.max_line} bytes"
 
-    def _without_long(self, data: bytes, first: int) -> tuple[bytes, int]:
-        """Replace lines that are too long by empty ones; also returns their number."""
+    def _without_long(self, data: bytes, first: int, lost: dict[str, list[int]]) -> bytes:
+        """Replace lines that are too long by empty ones, and add them to `lost`."""
         if len(data) <= self.max_line:
-            return data, 0
+            return data
         ends = line_ends(data)
         starts = np.concatenate(([0], ends[:-1] + 1))
         long = np.flatnonzero(ends - starts > self.max_line)
         if not len(long):
-            return data, 0
-        self.rejects.add(self._too_long, (first + long).tolist())
+            return data
+        lost.setdefault(self._too_long, []).extend((first + long).tolist())
         kept, place = bytearray(), 0
         for line in long.tolist():
             kept += data[place : starts[line]]
             place = int(ends[line])
-        return bytes(kept + data[place:]), len(long)
+        return bytes(kept + data[place:])
 
     def _chunks(self) -> Iterator[bytes]:
         raw = self._counted()
@@ -232,12 +229,11 @@ class LineFile(Lines):
         self,
         path: str | Path | Pipe,
         *,
-        rejects: Rejects,
         notes: list[str],
         max_line: int = MAX_LINE,
         block: int = BLOCK,
     ) -> None:
-        super().__init__(str(path), self._raw, rejects=rejects, notes=notes, max_line=max_line, block=block)
+        super().__init__(str(path), self._raw, notes=notes, max_line=max_line, block=block)
         self.path = str(path)
         self.total: int | None = None
         self._pipe = path if isinstance(path, Pipe) else None

@@ -241,7 +241,7 @@ def _without(column: pl.Series, prefix: str | None) -> pl.Series:
 
 
 def _ids(text: pl.Series) -> pl.Series:
-    """A number as it is; any other text as a stable number of 63 bits made from it (BLAKE2b)."""
+    """A number as it is; any other text as a stable number below 10**18 made from it (BLAKE2b)."""
     found = integers(text)
     if found.bad is None:
         return found.values
@@ -250,7 +250,7 @@ def _ids(text: pl.Series) -> pl.Series:
 
 
 def _hashed(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()) >> 1
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()) % 10**18
 
 
 def _state_reader(rule: ColumnRule) -> Callable[[str], str | None]:

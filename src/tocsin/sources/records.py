@@ -9,6 +9,7 @@ import polars as pl
 from tocsin.core.fields import KEY
 from tocsin.core.frames import conform
 from tocsin.core.intake import Batch, Rejects
+from tocsin.sources.lines import Block
 
 __all__ = [
     "BACKWARDS",
@@ -22,7 +23,7 @@ __all__ = [
     "WRONG_COLUMNS",
     "Records",
     "only_cluster",
-    "without_incomplete",
+    "reject_incomplete",
 ]
 
 LINE, RECORD = "_line", "_record"
@@ -35,15 +36,19 @@ NO_SUBMIT = "no submit time"
 NO_TIME = "time that cannot be read"
 BACKWARDS = "times that run backwards"
 REPEATED = "job seen before in this file"
+INCOMPLETE = "not complete in slurmdbd yet"
+NO_STATE = "no state"
 
 
-def without_incomplete(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Drop records that slurmdbd has not completed yet.
+def reject_incomplete(jobs: pl.DataFrame, rejects: Rejects) -> pl.DataFrame:
+    """Reject records that slurmdbd has not completed yet.
 
     For some seconds after its end a job may lack partition and request, and an array may look like a plain job, so that
     its key would be wrong (seen on 22.05). The next read finds it complete.
     """
-    return jobs.filter(pl.col("partition").is_not_null())
+    incomplete = pl.col("partition").is_null()
+    rejects.add(INCOMPLETE, jobs.filter(incomplete)[RECORD])
+    return jobs.filter(~incomplete)
 
 
 def only_cluster(jobs: pl.DataFrame, cluster: str | None, records: "Records") -> pl.DataFrame:
@@ -73,6 +78,11 @@ class Records:
         first = self.read + 1
         self.read += len(lines)
         return pl.DataFrame({LINE: lines, RECORD: np.arange(first, self.read + 1)})
+
+    def reject_lost(self, block: Block) -> None:
+        """Number and reject the lines of a block that could not be read."""
+        for reason, lines in block.lost.items():
+            self.reject(self.number(np.array(lines, np.int64)), reason)
 
     def reject(self, rows: pl.DataFrame, reason: str, example: pl.Expr | None = None) -> None:
         """Count these rows as rejected; `example` shows the cause in the first of them."""

@@ -7,7 +7,7 @@ import polars as pl
 from tocsin.core.fields import KEY
 from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.json_replies import latest
-from tocsin.sources.records import RECORD, without_incomplete
+from tocsin.sources.records import RECORD, reject_incomplete
 from tocsin.sources.rest import SlurmRest
 
 __all__ = ["RestAccounting"]
@@ -27,21 +27,20 @@ class RestAccounting:
         self.notes = rest.notes
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
-        start, length, read = max(self.since, resume), DAY, 0
+        start, length, first = max(self.since, resume), DAY, 1
         over = pl.DataFrame(schema=dict.fromkeys(KEY, pl.Null))
         while start < self.until:
             end = min(start + length, self.until)
             bad = self.rejects.total
-            found = self.rest.accounting(
-                start, end, rejects=self.rejects, first=read + 1, cluster=self.cluster
-            )
+            found = self.rest.accounting(start, end, rejects=self.rejects, first=first, cluster=self.cluster)
             count = found.height + self.rejects.total - bad
-            read += count
-            jobs = without_incomplete(latest(found)).drop(RECORD)
+            first += count
+            jobs = reject_incomplete(latest(found), self.rejects).drop(RECORD)
             # A job is in every window of its life; after its end was returned it is not returned again.
             fresh = jobs.join(over, on=KEY, how="anti", nulls_equal=True) if over.height else jobs
             over = jobs.filter(pl.col("outcome").is_not_null() & (pl.col("end") >= end)).select(KEY)
-            yield Batch(fresh, read=count, position=end, done=end - self.since)
+            read = fresh.height + self.rejects.total - bad
+            yield Batch(fresh, read=read, position=end, done=end - self.since)
             length = (
                 max(length // 2, HOUR) if count > _MANY else min(length * 2, DAY) if count < _FEW else length
             )

@@ -11,6 +11,7 @@ import polars as pl
 from tocsin.core.errors import ClusterError, SourceError
 from tocsin.core.frames import conform
 from tocsin.core.intake import Batch, Rejects
+from tocsin.core.units import MAX_INSTANT
 from tocsin.sources.columns import checked_zone
 from tocsin.sources.commands import run, stream
 from tocsin.sources.lines import Block, LineFile, Lines, Pipe
@@ -25,7 +26,7 @@ from tocsin.sources.records import (
     WRONG_COLUMNS,
     Records,
     only_cluster,
-    without_incomplete,
+    reject_incomplete,
 )
 from tocsin.sources.sacct_fields import closest, unknown_fields
 from tocsin.sources.sacct_jobs import BAD, EXAMPLE, STEP, WANTED, jobs_of, split_ids, steps_of
@@ -37,6 +38,7 @@ __all__ = ["LIVE_COLUMNS", "SacctFile", "SacctLive"]
 _NO_CLUSTER = "no cluster name"
 _SEPARATOR = "\x1f"  # for live sacct: a character that no job name has
 _HOUR, _DAY = 3600, 86400
+_NO_JOBS = pl.DataFrame(schema={RECORD: pl.Int64, "partition": pl.String})
 _FEW, _MANY = 10_000, 100_000  # records in a span: with fewer the next one is longer, with more shorter
 
 LIVE_COLUMNS = (
@@ -124,11 +126,11 @@ class _Reading:
         self.held = jobs.tail(1) if jobs.height else None
         return self._good(jobs.head(-1) if jobs.height else jobs)
 
-    def rest(self) -> pl.DataFrame | None:
+    def rest(self) -> pl.DataFrame:
         """The last job."""
         self.records.reject(self.records.number(self.table.rest()), WRONG_COLUMNS)
         jobs, self.held = self.held, None
-        return None if jobs is None else self._good(jobs)
+        return _NO_JOBS if jobs is None else self._good(jobs)
 
     def _good(self, jobs: pl.DataFrame) -> pl.DataFrame:
         records = self.records
@@ -153,7 +155,10 @@ def _times() -> pl.Expr:
     """The times of a job in UTC."""
     times = [
         pl.concat_str(
-            pl.lit(f"{name.title()} "), pl.from_epoch(pl.col(name), "s").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+            pl.lit(f"{name.title()} "),
+            pl.from_epoch(pl.when(pl.col(name).is_between(0, MAX_INSTANT)).then(name), "s").dt.strftime(
+                "%Y-%m-%dT%H:%M:%SZ"
+            ),
         )
         for name in ("submit", "start", "end")
     ]
@@ -186,7 +191,7 @@ class SacctFile:
         self.zone = checked_zone(zone)
         self.rejects = Rejects()
         self.notes: list[str] = []
-        self._file = LineFile(path, rejects=self.rejects, notes=self.notes)
+        self._file = LineFile(path, notes=self.notes)
         self.total = self._file.total
         self.identity = self._file.identity("sacct", columns=self.columns, cluster=cluster, zone=zone)
 
@@ -198,13 +203,9 @@ class SacctFile:
         name, done = self._file.name, 0
         for block in self._file.blocks():
             jobs, done = reading.jobs(block, name=name), block.done
-            records.read += block.lost
+            records.reject_lost(block)
             yield from records.batches(jobs, done=done, upto=reading.upto)
-        jobs_left = reading.rest()
-        if jobs_left is not None:
-            yield from records.batches(jobs_left, done=done)
-        elif records.read:
-            yield from records.batches(pl.DataFrame(schema={RECORD: pl.Int64}), done=done)
+        yield from records.batches(reading.rest(), done=done)
         self.notes += warnings.notes()
 
 
@@ -255,8 +256,7 @@ class SacctLive:
             records = Records(self.rejects)
             for batch in self._span(columns, start, end, records, warnings):
                 yield replace(batch, position=start, done=start - self.since)
-            empty = pl.DataFrame(schema={RECORD: pl.Int64})
-            yield Batch(conform(empty), read=0, position=end, done=end - self.since)
+            yield Batch(conform(_NO_JOBS), read=0, position=end, done=end - self.since)
             if records.read > _MANY:
                 span = max(span // 2, _HOUR)
             elif records.read < _FEW:
@@ -274,17 +274,15 @@ class SacctLive:
         output = Lines(
             self.command,
             lambda: stream(argv, timeout=self.timeout),
-            rejects=self.rejects,
             notes=[],  # an empty span is normal
         )
         table = SacctTable(columns, wanted=WANTED, notes=self.notes, separator=_SEPARATOR)
         reading = _Reading(table, records, warnings, cluster=self.cluster, zone="UTC")
         for block in output.blocks():
-            jobs = without_incomplete(reading.jobs(block, name=self.command))
+            jobs = reject_incomplete(reading.jobs(block, name=self.command), self.rejects)
+            records.reject_lost(block)
             yield from records.batches(jobs, done=0, upto=reading.upto)
-        left = reading.rest()
-        if left is not None:
-            yield from records.batches(without_incomplete(left), done=0)
+        yield from records.batches(reject_incomplete(reading.rest(), self.rejects), done=0)
 
 
 def _clock(epoch: int) -> str:

@@ -79,7 +79,7 @@ class SacctJsonFile:
         self.cluster = cluster
         self.rejects = Rejects()
         self.notes: list[str] = []
-        self._file = _JsonFile(path, rejects=self.rejects, notes=self.notes)
+        self._file = _JsonFile(path, notes=self.notes)
         self.total = self._file.total
         self.identity = self._file.identity("sacct-json", cluster=cluster)
 
@@ -173,7 +173,7 @@ class SacctJsonLive:
         for start in range(max(self.since, resume), self.until, _DAY):
             end = min(start + _DAY, self.until)
             frames: list[pl.DataFrame] = []
-            before = read
+            bad = self.rejects.total
             reply = JobsReply(self._stream(self._command(start, end), timeout=self.timeout, env=_ENV))
             try:
                 for block in reply.blocks():
@@ -201,7 +201,8 @@ class SacctJsonLive:
                 if frames
                 else jobs_frame([], dict, first=1, rejects=Rejects(), source="")
             )
-            yield Batch(jobs.drop(RECORD), read=read - before, position=end, done=end - self.since)
+            count = jobs.height + self.rejects.total - bad
+            yield Batch(jobs.drop(RECORD), read=count, position=end, done=end - self.since)
 
     def _command(self, since: int, until: int) -> list[str]:
         # -D: a requeued job has a record for each time it was submitted.

@@ -9,7 +9,7 @@ import polars as pl
 
 from tocsin.core.errors import ClusterError, NotFound
 from tocsin.core.ids import JobKey
-from tocsin.core.intake import JobSource
+from tocsin.core.intake import JobSource, Rejects, valid_batches, valid_jobs
 from tocsin.core.machine import Machine
 from tocsin.sources.commands import run
 from tocsin.sources.squeue import QUEUE_ENV, queue_command, read_queue, separators
@@ -45,7 +45,8 @@ class SlurmCluster:
     # --- reading ---------------------------------------------------------------------------------
 
     def queue(self) -> pl.DataFrame:
-        return self._queue()
+        """The jobs in slurmctld; invalid records are left out."""
+        return valid_jobs(self._queue(), Rejects())
 
     def _queue(self, key: JobKey | None = None) -> pl.DataFrame:
         if self.rest:
@@ -65,7 +66,7 @@ class SlurmCluster:
         return SacctLive(since, until, cluster=self.name)
 
     def accounting(self, since: int, until: int) -> Iterator[pl.DataFrame]:
-        return (batch.jobs for batch in self.history(since, until).batches() if batch.jobs.height)
+        return (batch.jobs for batch in valid_batches(self.history(since, until)) if batch.jobs.height)
 
     def machine(self) -> Machine:
         from tocsin.sources.slurm_machine import machine_from_rest, machine_from_scontrol

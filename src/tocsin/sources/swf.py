@@ -76,7 +76,7 @@ class SwfFile:
         self.rejects = Rejects()
         self.notes: list[str] = []
         self.header: list[str] = []
-        self._file = LineFile(path, rejects=self.rejects, notes=self.notes)
+        self._file = LineFile(path, notes=self.notes)
         self.total = self._file.total
         self.identity = self._file.identity("swf", cluster=self.cluster)
 
@@ -91,7 +91,7 @@ class SwfFile:
         layout: _Layout | None = None
         for block in self._file.blocks():
             rows = self._rows(block, records)
-            records.read += block.lost
+            records.reject_lost(block)
             if layout is None and rows.height:
                 layout = self._layout(rows)
             jobs = rows if layout is None else self._jobs(rows, records, layout)

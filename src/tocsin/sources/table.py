@@ -50,7 +50,7 @@ class TableFile:
         self.rejects = Rejects()
         self._warnings = ReadWarnings()
         self.notes: list[str] = []
-        self._file = LineFile(path, rejects=self.rejects, notes=self.notes, max_line=_MAX_LINE)
+        self._file = LineFile(path, notes=self.notes, max_line=_MAX_LINE)
         self.cluster = cluster or self.mapping.cluster
         if self.cluster is None and "cluster" not in self.mapping.rules:
             self.cluster = self._named_by_file(path)
@@ -109,7 +109,7 @@ class TableFile:
             frame, right = csv_words(data, places, columns=columns, separator=self.mapping.separator)
             filled = _filled(data, right)
             numbered = records.number(block.first + np.flatnonzero(filled))
-            records.read += block.lost
+            records.reject_lost(block)
             records.reject(numbered.filter(pl.Series(~right[filled])), WRONG_COLUMNS)
             rows = numbered.filter(pl.Series(right[filled])).hstack(frame)
             yield from records.batches(self._jobs(rows, records), done=block.done)

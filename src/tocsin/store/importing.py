@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
-from tocsin.core.intake import Batch, JobSource
+from tocsin.core.intake import Batch, JobSource, valid_batches
 from tocsin.store import jobs
 from tocsin.store.database import Store
 from tocsin.store.tables import imports
@@ -48,11 +48,8 @@ def run_import(
     began = time.monotonic()
     number, resume = _begin(store, source.identity)
     read, counts = 0, jobs.Counts()
-    batches = source.batches(resume)
-    with ExitStack() as stack:
-        if hasattr(batches, "close"):
-            stack.callback(batches.close)  # also ends a command that is being read
-        for batch in batches:
+    with closing(valid_batches(source, resume)) as batches:  # type: ignore[type-var]  # a generator
+        for batch in batches:  # closing it also ends a command that is being read
             with store.writing() as connection:
                 found = jobs.merge_in(connection, batch.jobs, lag=lag)
                 _advance(connection, number, batch, found, source.rejects.counts)
