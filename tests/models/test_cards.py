@@ -49,7 +49,7 @@ def test_instants_are_written_in_RFC_3339() -> None:
         (b"\xff\xfe", "not JSON"),
         (b"[]", "not a JSON object"),
         (b"[" * 100_000, "not JSON"),
-        (b'{"rows": NaN}', "NaN is no number"),
+        (b'{"rows": NaN}', "NaN is not"),
         (b'{"rows": 1, "rows": 2}', "twice"),
         (changed(schema=1), "schema is 1"),
         (changed(files=...), "no hashes"),

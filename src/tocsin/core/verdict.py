@@ -1,19 +1,16 @@
 """The Verdict: what tocsin says of one job at one stage, the same in CLI, REST, streams and store."""
 
-import dataclasses
 import uuid
 from dataclasses import dataclass, field
-from datetime import UTC
 from enum import StrEnum
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 from tocsin.core.errors import InputError
-from tocsin.core.fields import Bytes, Instant, Kind, Seconds, kind_of
+from tocsin.core.fields import Bytes, Instant, Seconds
 from tocsin.core.ids import JobKey
+from tocsin.core.json_form import from_json, to_json
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
-from tocsin.core.units import UNLIMITED, format_instant, parse_instant
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -246,7 +243,7 @@ class Verdict:
     missing: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        document: dict[str, Any] = _jsonable(self, Verdict)
+        document: dict[str, Any] = to_json(self)
         return {"schema": SCHEMA_VERSION, "id": verdict_id(self.job, self.stage, self.seq), **document}
 
     @classmethod
@@ -258,8 +255,8 @@ class Verdict:
             )
         body = {name: value for name, value in document.items() if name not in ("schema", "id")}
         try:
-            verdict: Verdict = _from_json(body, cls)
-        except (TypeError, ValueError, AttributeError) as error:
+            verdict: Verdict = from_json(body, cls, "the verdict")
+        except ValueError as error:
             raise InputError(f"this is not a verdict: {str(error)[:200]}") from None
         return verdict
 
@@ -267,49 +264,3 @@ class Verdict:
 def verdict_id(job: str | JobKey, stage: Stage, seq: int) -> str:
     """The same verdict has the same id wherever and whenever it is computed."""
     return str(uuid.uuid5(_NAMESPACE, f"{job}/{stage}/{seq}"))
-
-
-def _from_json(value: Any, hint: Any) -> Any:
-    """The inverse of `_jsonable`."""
-    if value is None:
-        return None
-    if isinstance(hint, UnionType):
-        hint = next(part for part in get_args(hint) if part is not type(None))
-    if dataclasses.is_dataclass(hint):
-        hints = get_type_hints(hint, include_extras=True)
-        unknown = sorted(set(value) - set(hints))
-        if unknown:
-            raise ValueError(f"unknown field {unknown[0]}")
-        made: Any = hint
-        return made(**{name: _from_json(each, hints[name]) for name, each in value.items()})
-    if get_origin(hint) is list:
-        return [_from_json(item, get_args(hint)[0]) for item in value]
-    if get_origin(hint) is dict:
-        return dict(value)
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return hint(value)
-    kind = kind_of(hint) if isinstance(value, str) and hint is not str else None
-    if kind is Kind.INSTANT:
-        return parse_instant(value, UTC)
-    return UNLIMITED if kind is Kind.SECONDS else value
-
-
-def _jsonable(value: Any, hint: Any) -> Any:
-    """A value as JSON by its type hint: instants in RFC 3339, no limit as the word."""
-    if value is None:
-        return None
-    if dataclasses.is_dataclass(value):
-        hints = get_type_hints(type(value), include_extras=True)
-        return {f.name: _jsonable(getattr(value, f.name), hints[f.name]) for f in dataclasses.fields(value)}
-    if isinstance(hint, UnionType):
-        hint = next(part for part in get_args(hint) if part is not type(None))
-    if isinstance(value, list):
-        return [_jsonable(item, get_args(hint)[0]) for item in value]
-    if isinstance(value, dict) or get_origin(hint) is dict:
-        return dict(value)
-    kind = kind_of(hint) if isinstance(value, int) and not isinstance(value, bool) else None
-    if kind is Kind.INSTANT:
-        return format_instant(value)
-    if kind is Kind.SECONDS and value == UNLIMITED:
-        return "UNLIMITED"
-    return str(value) if isinstance(value, StrEnum) else value

@@ -85,7 +85,7 @@ class Registry:
                 with locked(home):
                     last = max((int(v) for v in self.versions(detector) if v != BUILTIN), default=0)
                     version = str(last + 1)
-                    card = replace(card, version=version, files=files, promotions=())
+                    card = replace(card, version=version, files=files, promotions=[])
                     (folder / CARD).write_bytes(card.render())
                     settle(folder, version)
         return version
