@@ -1,4 +1,4 @@
-"""The results as tables for people: what was foreseen on which log, by whom, and how sure that is."""
+"""The sections of docs/benchmarks.md, made from the results."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,9 +9,9 @@ Results = dict[str, Any]
 
 
 def sections(results: Results) -> list[str]:
-    """The sections of the page; what was not run is left out."""
+    """The lines of all sections; benchmarks that were not run are left out."""
     found: list[str] = []
-    for name, tell in (
+    for name, section in (
         ("failure", _failure),
         ("walk", _walk),
         ("imbalance", _imbalance),
@@ -20,23 +20,24 @@ def sections(results: Results) -> list[str]:
         ("execution", _execution),
     ):
         if name in results:
-            found += tell(results[name])
+            found += section(results[name])
     return found
 
 
-def _failure(told: Results) -> Iterator[str]:
+def _failure(result: Results) -> Iterator[str]:
     yield "## Failure prediction on public logs"
     yield ""
     yield (
-        f"Target {told['target']}; {told['split']}. AUC and average precision with 95 % intervals of blocks of time. Beside "
-        f"tocsin ({told['trials']} trials) stands the published recipe in the same run: XGBoost, random search "
-        f"({told['rival_trials']} trials), the log's own fields. Outcomes count as known {told['lag']} s after the end; `lag 0` "
-        "counts them at once, as most papers do. `end` is the finished record: known only after the end, and a warning for nobody."
+        f"Target: {result['target']}. Split: {result['split']}. AUC and average precision (AP) have 95 % intervals from a "
+        f"block bootstrap over time. tocsin ({result['trials']} search trials) is compared in the same run with the published "
+        f"recipe: XGBoost on the log's own fields, random search ({result['rival_trials']} trials). Outcomes count as known "
+        f"{result['lag']} s after the end of a job; `lag 0` counts them at once, as most papers do. `end` uses the finished "
+        "record: it shows what the data hold, but comes too late for a warning."
     )
     yield ""
     yield "| log | stage | jobs | failing | tocsin AUC | AP | F1 | published AUC | AP | F1 |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
-    for log, stages in told["logs"].items():
+    for log, stages in result["logs"].items():
         for stage, row in stages.items():
             if "refused" in row:
                 yield f"| {log} | {stage} | {row['refused']} | | | | | | | |"
@@ -52,28 +53,29 @@ def _failure(told: Results) -> Iterator[str]:
     yield ""
     yield "![Precision and recall on each log](pictures/failure-precision-recall.svg)"
     yield ""
-    yield "Both classes, each as the positive one at probability 0.5 (the form of HPE's Table I, whose positive class is completed):"
+    yield "Precision, recall and F1 of both classes at probability 0.5 (as in HPE's Table I):"
     yield ""
     yield "| log at submit | class | jobs | precision | recall | F1 |"
     yield "|---|---|---|---|---|---|"
-    for log, stages in told["logs"].items():
+    for log, stages in result["logs"].items():
         for name, row in stages.get("submit", {}).get("both_classes", {}).items():
             yield f"| {log} | {name} | {row['jobs']:,} | {row['precision']:.3f} | {row['recall']:.3f} | {row['f1']:.3f} |"
     yield ""
 
 
-def _walk(told: Results) -> Iterator[str]:
-    yield "## Weekly walk"
+def _walk(result: Results) -> Iterator[str]:
+    yield "## Weekly back-test"
     yield ""
     yield (
-        f"Target {told['target']} at {told['stage']}: trained anew every {told['every_days']} days on all that was known, each job "
-        "after the first fifth predicted once. Run time: completed jobs within the bound for 95 %; in brackets all ended jobs. "
-        "The last 20 % are the jobs that the single split predicts. Audit: predictions before T that differ when all that became known after T is changed."
+        f"Target: {result['target']} at {result['stage']}. The model is retrained every {result['every_days']} days on everything "
+        'known by then; each job after the first fifth is predicted once. "Run time held" is the share of completed jobs (in '
+        'brackets: of all ended jobs) within the predicted 95 % bound. "Last 20 %" are the jobs that the single split above '
+        "predicts. The audit changes everything that became known after an instant T and counts the predictions before T that change."
     )
     yield ""
     yield "| log | predicted | AUC | AP | AUC, last 20 % | AP | calibration error | run time held | seconds | MiB | audit |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
-    for log, row in told["logs"].items():
+    for log, row in result["logs"].items():
         figures, last, audit = row["figures"], row["last_fifth"], row.get("audit")
         proof = f"{audit['differing']} of {audit['compared']:,}" if audit else ""
         held = (
@@ -88,15 +90,15 @@ def _walk(told: Results) -> Iterator[str]:
     yield ""
 
 
-def _imbalance(told: Results) -> Iterator[str]:
-    """HPE's Table I on our logs (their classes: 0 failed, 1 completed; a score of 0.5 decides), and what knowledge is worth."""
-    logs = {log: row for log, row in told.items() if isinstance(row, dict)}
-    yield "## Imbalance"
+def _imbalance(result: Results) -> Iterator[str]:
+    """HPE's Table I on public logs (their classes: 0 failed, 1 completed), and the value of history."""
+    logs = {log: row for log, row in result.items() if isinstance(row, dict)}
+    yield "## Class imbalance"
     yield ""
     yield (
-        "The same model at submit, first 80 % by time, last 20 % predicted. At a raw score of 0.5, as HPE's Table I has it: "
-        "failed / completed. AUC, AP and the best F1 of the failed class are of calibrated probabilities with a threshold chosen "
-        "inside the training."
+        "The same model at submit, trained on the first 80 % by time and tested on the last 20 %. Precision, recall and F1 are for "
+        "failed/completed jobs at a raw score of 0.5, as in HPE's Table I. AUC, AP and best F1 (failed jobs) use calibrated "
+        "probabilities and a threshold chosen on training data."
     )
     yield ""
     yield "| log | strategy | precision | recall | F1 | accuracy | AUC | AP | best F1 |"
@@ -108,7 +110,7 @@ def _imbalance(told: Results) -> Iterator[str]:
             values = [f"{figures[key]:.3f}" for key in ("auc", "average_precision", "f1")]
             yield f"| {log} | {name} | {' | '.join(both)} | {half['accuracy']:.2f} | {' | '.join(values)} |"
     yield ""
-    yield "What really helps:"
+    yield "What helps:"
     yield ""
     yield from (_what_helps(log, row) for log, row in logs.items())
     yield ""
@@ -121,74 +123,76 @@ def _what_helps(log: str, row: Results) -> str:
     moved = sampled[best]["average_precision"] - none["average_precision"]
     alone, _, after = row["knowing"].values()
     return (
-        f"- {log}: the best way to weigh or draw rows ({best}) moves average precision by {moved:+.3f}; it moves alarms along the "
-        f"same curve, as a threshold does. History moves it from {alone['average_precision']:.3f} to "
-        f"{none['average_precision']:.3f}. Waiting for the finished record gives {after['average_precision']:.3f}, too late for anybody."
+        f"- {log}: the best sampling strategy ({best}) changes average precision by {moved:+.3f}; like a threshold, sampling moves "
+        f"alarms along the same curve. History raises it from {alone['average_precision']:.3f} to "
+        f"{none['average_precision']:.3f}. The finished record would give {after['average_precision']:.3f}, but too late."
     )
 
 
-def _verdict(told: Results) -> Iterator[str]:
-    """What a verdict on failure costs."""
-    yield "## What a verdict on failure costs"
+def _verdict(result: Results) -> Iterator[str]:
+    """Latency and throughput of failure verdicts."""
+    yield "## Cost of a failure verdict"
     yield ""
-    yield f"At {told['stage']}, warm; one job at a time from a ledger as in service, and a whole log at once."
+    yield f"At {result['stage']}, warm: one job at a time from the ledger, as in the service, and a whole log at once."
     yield ""
-    yield "| jobs of | features | verdict, median | 95 % | with reasons, median | 95 % |"
+    yield "| log | features | verdict, median | 95th percentile | explained, median | 95th percentile |"
     yield "|---|---|---|---|---|---|"
-    for log, row in told["one_job"].items():
+    for log, row in result["one_job"].items():
         plain, reasons = row["assess"], row["explain"]
         yield (
             f"| {log} | {row['features']} | {plain['median_ms']:.2f} ms | {plain['p95_ms']:.2f} ms "
             f"| {reasons['median_ms']:.2f} ms | {reasons['p95_ms']:.2f} ms |"
         )
     yield ""
-    batch = told["batch"]
+    batch = result["batch"]
     yield (
-        f"In batch ({batch['jobs']:,} jobs): {batch['scores_per_second']:,} scores a second, "
-        f"{batch['scores_with_history_per_second']:,} with the history of the log, {batch['verdicts_per_second']:,} whole verdicts, "
-        f"{batch['verdicts_with_history_per_second']:,} with history."
+        f"In batch ({batch['jobs']:,} jobs), per second: {batch['scores_per_second']:,} scores "
+        f"({batch['scores_with_history_per_second']:,} including history features) or {batch['verdicts_per_second']:,} whole "
+        f"verdicts ({batch['verdicts_with_history_per_second']:,})."
     )
     yield ""
 
 
-def _workload(told: Results) -> Iterator[str]:
-    """What scripts are: tocsin beside its rivals, misuse, disguise, kinds and speed."""
-    yield "## What scripts are"
+def _workload(result: Results) -> Iterator[str]:
+    """Classification of scripts: accuracy, misuse, obfuscation, domain and language, speed."""
+    yield "## Workload classification from job scripts"
     yield ""
-    yield f"{told['scripts']:,} scripts; {told['split']}. The class is AI; F1 is of this class."
+    yield f"{result['scripts']:,} scripts; {result['split']}. The positive class is AI."
     yield ""
-    yield "| scripts | who | macro-F1 | F1 | TP | TN | FP | FN |"
+    yield "| scripts | classifier | macro-F1 | F1 | TP | TN | FP | FN |"
     yield "|---|---|---|---|---|---|---|---|"
     sets = {
         "script_ai": "SCRIPT-AI",
         "jobspec": "jobspec",
-        "jobspec_without_ai_word": "jobspec, no AI word",
+        "jobspec_without_ai_word": "jobspec without AI words",
     }
     for key, name in sets.items():
-        for who, row in told[key].items():
+        for who, row in result[key].items():
             if isinstance(row, dict):
                 yield f"| {name} | {who} | {_figures(row)} |"
     yield ""
     for key, name in sets.items():
-        yield f"{name}: {told[key]['split']}."
+        yield f"- {name}: {result[key]['split']}."
     yield ""
-    yield from _misuse(told["misuse"])
-    yield from _disguise(told["disguise"])
-    yield from _speed(told["speed"])
-    said = [
-        f"{kind} told of {row['told']:,} of {row['labelled']:,} scripts that SCRIPT-AI labels, right for {row['right']:,}"
-        for kind, row in told["kinds"].items()
-    ]
-    yield f"{'; '.join(said)}."
+    yield "![Macro-F1 of tocsin and published classifiers on SCRIPT-AI](pictures/workload-f1.svg)"
+    yield ""
+    yield from _misuse(result["misuse"])
+    yield from _disguise(result["disguise"])
+    yield from _speed(result["speed"])
+    for kind, row in result["kinds"].items():
+        yield (
+            f"{kind.capitalize()}: given for {row['told']:,} of the {row['labelled']:,} scripts that SCRIPT-AI labels, "
+            f"correct for {row['right']:,}."
+        )
     yield ""
 
 
-def _misuse(told: Results) -> Iterator[str]:
+def _misuse(result: Results) -> Iterator[str]:
     yield "### Misuse"
     yield ""
-    yield f"Recall, {told['split']}; headers are taken from all scripts alike. False alarms are among the innocent scripts."
+    yield f"Recall; {result['split']}. Headers are removed from all scripts. False alarms are counted on harmless scripts."
     yield ""
-    operations = {name: row for name, row in told.items() if isinstance(row, dict)}
+    operations = {name: row for name, row in result.items() if isinstance(row, dict)}
     variants = next(iter(operations.values()))["recall"]
     yield f"| operation | scripts | {' | '.join(variants)} | false alarms | rate |"
     yield "|---" * (4 + len(variants)) + "|"
@@ -198,7 +202,7 @@ def _misuse(told: Results) -> Iterator[str]:
             f"| {name} | {row['scripts']:,} | {recall} | {row['false_alarms']:,} | {row['false_alarm_rate']:.3%} |"
         )
     yield ""
-    yield "| repository left out with its owner | operation | found | scripts |"
+    yield "| repository (its owner left out of training) | operation | found | scripts |"
     yield "|---|---|---|---|"
     for name, row in operations.items():
         for repository, (hits, scripts) in row["repositories"].items():
@@ -206,38 +210,40 @@ def _misuse(told: Results) -> Iterator[str]:
     yield ""
 
 
-def _disguise(told: Results) -> Iterator[str]:
-    yield "### Disguise"
+def _disguise(result: Results) -> Iterator[str]:
+    yield "### Obfuscation"
     yield ""
-    yield "Lines replaced by random strings, other ones than in the training; macro-F1 and F1 of AI."
+    yield "Macro-F1 and F1 of AI when this share of the lines is replaced by random strings (not those used in training)."
     yield ""
-    shares = list(next(iter(told.values())))
+    shares = list(next(iter(result.values())))
     yield f"| scripts | figure | {' | '.join(f'{float(share):.0%}' for share in shares)} |"
     yield "|---" * (2 + len(shares)) + "|"
-    for name, curve in told.items():
+    for name, curve in result.items():
         for figure, word in (("macro_f1", "macro-F1"), ("f1", "F1 of AI")):
             values = " | ".join(f"{curve[share][figure]:.3f}" for share in shares)
             yield f"| {name} | {word} | {values} |"
     yield ""
+    yield "![Macro-F1 by the share of obfuscated lines](pictures/workload-obfuscation.svg)"
+    yield ""
 
 
-def _speed(told: Results) -> Iterator[str]:
+def _speed(result: Results) -> Iterator[str]:
     yield "### Speed"
     yield ""
     yield (
-        f"A script alone: median {told['median_seconds'] * 1000:.2f} ms, 99 % within {told['p99_seconds'] * 1000:.2f} ms; the weights "
-        f"are read in {told['load_seconds']:.2f} s. In batch {told['scripts_per_second_one_core']:,} scripts a second on one core, "
-        f"{told['scripts_per_second_two_cores']:,} on two."
+        f"One script: median {result['median_seconds'] * 1000:.2f} ms, 99th percentile {result['p99_seconds'] * 1000:.2f} ms; loading "
+        f"the weights takes {result['load_seconds']:.2f} s. In batch: {result['scripts_per_second_one_core']:,} scripts per second on "
+        f"one core, {result['scripts_per_second_two_cores']:,} on two."
     )
-    if slow := told.get("sentence_transformers"):
+    if slow := result.get("sentence_transformers"):
         yield (
-            f"sentence-transformers + scikit-learn, one at a time: median {slow['median_seconds'] * 1000:.1f} ms, "
-            f"so tocsin is {told['times_faster']:,.0f} times faster."
+            f"sentence-transformers + scikit-learn, one script at a time: median {slow['median_seconds'] * 1000:.1f} ms; "
+            f"tocsin is {result['times_faster']:,.0f} times faster."
         )
     yield ""
     yield "| jobs a day | share of one core |"
     yield "|---|---|"
-    for jobs, share in told["jobs_a_day_to_share_of_a_core"].items():
+    for jobs, share in result["jobs_a_day_to_share_of_a_core"].items():
         yield f"| {int(jobs):,} | {share:.3%} |"
     yield ""
 
@@ -247,30 +253,30 @@ def _figures(row: Results) -> str:
     return f"{row['macro_f1']:.3f} | {row['f1']:.3f} | {counts}"
 
 
-def _execution(told: Results) -> Iterator[str]:
-    """Macro-F1 of each classifier at the best setting (the paper's Table 5), and what limits it."""
-    best = told["best"]
-    yield "## What ended jobs were, by what they did"
+def _execution(result: Results) -> Iterator[str]:
+    """Macro-F1 of each classifier at the best setting (RoWD's Table 5), and what limits it."""
+    best = result["best"]
+    yield "## Execution-time classification"
     yield ""
-    yield f"{told['data']}; {told['split']}. α {best['alpha_hours']} h, β {best['beta_hours']} h: {best['chosen']}."
+    yield f"{result['data']}; {result['split']}. α {best['alpha_hours']} h, β {best['beta_hours']} h: {best['chosen']}."
     yield ""
     yield "| classifier | macro-F1 | F1 | TP | TN | FP | FN |"
     yield "|---|---|---|---|---|---|---|"
-    for name, row in told["same_setting"].items():
+    for name, row in result["same_setting"].items():
         yield f"| {name} | {_figures(row)} |"
     yield ""
-    for name, grid in told["macro_f1"].items():
+    for name, grid in result["macro_f1"].items():
         betas = list(next(iter(grid.values())))
         yield f"| {name}, macro-F1 | {' | '.join(betas)} |"
         yield "|---" * (1 + len(betas)) + "|"
         for alpha, row in grid.items():
             yield f"| {alpha} | {' | '.join(f'{row[beta]:.3f}' for beta in betas)} |"
         yield ""
-    yield told["reason"]
+    yield result["reason"]
     yield ""
     yield "| jobs a day | training | screening | share of one core |"
     yield "|---|---|---|---|"
-    for row in told["overhead"]:
+    for row in result["overhead"]:
         yield (
             f"| {row['jobs_a_day']:,} | {row['train_seconds']:.1f} s | {row['screen_seconds']:.1f} s "
             f"| {row['share_of_one_core']:.3%} |"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tocsin.charts import profiles
-from tocsin.charts.curves import curve_charts, precision_recall_of
+from tocsin.charts.curves import curve_charts
 from tocsin.charts.render import to_svg, write_charts
 from tocsin.charts.spec import Spec
 from tocsin.core.errors import TocsinError
@@ -29,7 +29,6 @@ def every_chart() -> dict[str, Spec]:
     numbers = [1, 2, 3, 4]
     return {
         **curve_charts(predictions(), "failed at submit"),
-        "logs": precision_recall_of({"KTH": ([0, 1], [1, 0.3]), "Atlas": ([0, 1], [1, 0.2])}, "Logs", ""),
         "distortion": profiles.distortion(numbers, [1.0, 0.4, 0.3, 0.25], 2),
         "bic": profiles.bic(numbers, [900.0, 500.0, 450.0, 440.0], 3),
         "outcomes": profiles.outcomes({"1: short jobs": {"completed": 30, "out_of_memory": 10}}),
@@ -95,9 +94,7 @@ def test_an_unknown_correlation_is_grey_and_has_no_figure() -> None:
 
 def test_markup_control_characters_and_infinities_do_no_harm() -> None:
     name = '<script>alert(1)</script>"\x00\x1b&'
-    svg = to_svg(
-        precision_recall_of({name: ([0.0, float("nan"), 1.0], [1.0, 0.5, float("inf")])}, name, name)
-    )
+    svg = to_svg(profiles.correlations([name, "b"], [[1.0, float("nan")], [float("inf"), 1.0]]))
     assert "<script" not in svg
     assert any("alert(1)" in text for text in words(svg))
 

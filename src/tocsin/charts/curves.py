@@ -1,11 +1,11 @@
 """How good a model's predictions are: precision and recall, ROC, calibration, and the scores of both classes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tocsin.charts.spec import ACCENT, COLOURS, SOFT, Spec, amount, chart, dashed, named_point, share
 
-__all__ = ["calibration", "curve_charts", "precision_recall", "precision_recall_of", "roc", "scores"]
+__all__ = ["calibration", "curve_charts", "precision_recall", "roc", "scores"]
 
 Curves = Mapping[str, Any]
 """What `models.curves.curves` found."""
@@ -102,37 +102,6 @@ def scores(curves: Curves, subtitle: str) -> Spec:
         subtitle,
         data={"values": values},
         layer=[bars, rule, text],
-    )
-
-
-def precision_recall_of(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str, subtitle: str
-) -> Spec:
-    """One line for each name: recall and precision."""
-    values = [
-        {"name": name, "recall": recall, "precision": precision}
-        for name, (recalls, precisions) in curves.items()
-        for recall, precision in zip(recalls, precisions, strict=True)
-    ]
-    colour = {
-        "field": "name",
-        "type": "nominal",
-        "sort": list(curves),
-        "legend": {"columns": 2, "symbolType": "stroke"},
-    }
-    return chart(
-        title,
-        subtitle,
-        width=560,
-        height=360,
-        data={"values": values},
-        mark="line",
-        encoding={
-            "x": share("recall", "recall: unsuccessful jobs that raise an alarm"),
-            "y": share("precision", "precision: alarms that are right"),
-            "color": colour,
-            "order": {"field": "recall", "type": "quantitative"},
-        },
     )
 
 

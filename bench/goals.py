@@ -1,0 +1,256 @@
+"""The goals of the benchmarks: each figure's name, its place in the results, and its bound."""
+
+from typing import Any, NamedTuple
+
+__all__ = ["GOALS", "Goal", "rows"]
+
+
+class Goal(NamedTuple):
+    what: str
+    bench: str
+    path: tuple[str | int, ...]
+    at_least: float | None = None
+    at_most: float | None = None
+    unit: str = ""
+    below: tuple[str | int, ...] | None = None
+    """The place of a second figure, if the bound is on how far the first stays below it."""
+
+
+_AI = ("script_ai", "tocsin")
+
+GOALS = (
+    Goal("`tocsin --help`", "startup", ("help_seconds",), at_most=0.2, unit="s"),
+    Goal("cold `tocsin check --local`", "startup", ("check_seconds",), at_most=1.5, unit="s"),
+    Goal(
+        "cold `tocsin check --local` with a failure model",
+        "startup",
+        ("check_with_failure_model_seconds",),
+        at_most=1.5,
+        unit="s",
+    ),
+    Goal("parse SWF (SDSC-BLUE)", "intake", ("rows_per_second", "swf"), at_least=100_000, unit="rows/s"),
+    Goal("parse sacct text", "intake", ("rows_per_second", "sacct"), at_least=100_000, unit="rows/s"),
+    Goal("parse a CSV table", "intake", ("rows_per_second", "table"), at_least=100_000, unit="rows/s"),
+    Goal(
+        "import SDSC-BLUE, parsed and stored",
+        "store",
+        ("swf", "import_rows_per_second"),
+        at_least=40_000,
+        unit="rows/s",
+    ),
+    Goal(
+        "import SDSC-BLUE again (nothing new)",
+        "store",
+        ("swf", "again_rows_per_second"),
+        at_least=40_000,
+        unit="rows/s",
+    ),
+    Goal(
+        "import a million jobs",
+        "store",
+        ("million", "import_rows_per_second"),
+        at_least=40_000,
+        unit="rows/s",
+    ),
+    Goal("import a million jobs, peak memory", "store", ("million", "peak_mib"), at_most=1500, unit="MiB"),
+    Goal("scheduler of a script recognized", "scripts", ("accuracy_with_header",), at_least=0.99),
+    Goal(
+        "history features, speed-up over a loop over rows",
+        "history",
+        ("times_faster",),
+        at_least=10,
+        unit="times",
+    ),
+    Goal(
+        "history features, time per job with 2,000,000 jobs",
+        "history",
+        ("growth", 3, "microseconds_a_job"),
+        unit="µs",
+    ),
+    Goal(
+        "history features, time per job with 250,000 jobs",
+        "history",
+        ("growth", 0, "microseconds_a_job"),
+        unit="µs",
+    ),
+    *(
+        Goal(
+            f"{log} at submit, {name}",
+            "failure",
+            ("logs", log, "submit", "tocsin", metric, 0),
+            at_least=bound,
+        )
+        for log, metric, name, bound in (
+            ("SDSC-BLUE-2000-4.2-cln", "auc", "AUC", 0.92),
+            ("SDSC-BLUE-2000-4.2-cln", "average_precision", "average precision", 0.68),
+            ("LLNL-Thunder-2007-1.1-cln", "auc", "AUC", 0.955),
+            ("LLNL-Thunder-2007-1.1-cln", "average_precision", "average precision", 0.80),
+            ("KTH-SP2-1996-2.1-cln", "auc", "AUC", 0.83),
+            ("DOST-COARE-2020-cln", "auc", "AUC", 0.79),
+        )
+    ),
+    Goal(
+        "SDSC-BLUE, finished record, F1",
+        "failure",
+        ("logs", "SDSC-BLUE-2000-4.2-cln", "end", "tocsin", "f1", 0),
+        at_least=0.90,
+    ),
+    Goal(
+        "SDSC-BLUE, weekly back-test, time",
+        "walk",
+        ("logs", "SDSC-BLUE-2000-4.2-cln", "seconds"),
+        at_most=900,
+        unit="s",
+    ),
+    Goal(
+        "SDSC-BLUE, weekly back-test, peak memory",
+        "walk",
+        ("logs", "SDSC-BLUE-2000-4.2-cln", "peak_mib"),
+        at_most=3072,
+        unit="MiB",
+    ),
+    Goal(
+        "SDSC-BLUE, weekly back-test, calibration error",
+        "walk",
+        ("logs", "SDSC-BLUE-2000-4.2-cln", "figures", "calibration_error", 0),
+        at_most=0.03,
+    ),
+    *(
+        Goal(
+            f"failure verdict on one job, {how} ({log})",
+            "verdict",
+            ("one_job", log, step, "median_ms"),
+            at_most=most,
+            unit="ms",
+        )
+        for log in ("KTH-SP2-1996-2.1-cln", "demo")
+        for step, how, most in (("assess", "not explained", 2), ("explain", "explained", 15))
+    ),
+    Goal(
+        "failure scores in batch", "verdict", ("batch", "scores_per_second"), at_least=50_000, unit="jobs/s"
+    ),
+    Goal("AI scripts, SCRIPT-AI, macro-F1 on unseen sources", "workload", (*_AI, "macro_f1"), at_least=0.92),
+    Goal(
+        "AI scripts, jobspec, macro-F1 on unseen owners",
+        "workload",
+        ("jobspec", "tocsin", "macro_f1"),
+        at_least=0.96,
+    ),
+    Goal(
+        "AI scripts, jobspec without AI words, macro-F1",
+        "workload",
+        ("jobspec_without_ai_word", "tocsin", "macro_f1"),
+        at_least=0.93,
+    ),
+    *(
+        goal
+        for data in ("jobspec", "script-ai")
+        for goal in (
+            Goal(
+                f"macro-F1 lost with 50 % of the lines obfuscated ({data})",
+                "workload",
+                ("disguise", data, "0.5", "macro_f1"),
+                at_most=0.04,
+                below=("disguise", data, "0.0", "macro_f1"),
+            ),
+            Goal(
+                f"macro-F1 with 70 % of the lines obfuscated ({data})",
+                "workload",
+                ("disguise", data, "0.7", "macro_f1"),
+                at_least=0.85,
+            ),
+            Goal(
+                f"macro-F1 with 90 % of the lines obfuscated ({data})",
+                "workload",
+                ("disguise", data, "0.9", "macro_f1"),
+                at_least=0.65,
+            ),
+        )
+    ),
+    *(
+        goal
+        for operation, recall in (("cryptomining", 0.95), ("cyber", 0.90))
+        for goal in (
+            Goal(
+                f"{operation}, recall on unseen owners",
+                "workload",
+                ("misuse", operation, "recall", "as they are"),
+                at_least=recall,
+            ),
+            Goal(
+                f"{operation}, false-positive rate on jobspec",
+                "workload",
+                ("misuse", operation, "false_alarm_rate"),
+                at_most=0.001,
+            ),
+        )
+    ),
+    Goal(
+        "one script, speed-up over sentence-transformers",
+        "workload",
+        ("speed", "times_faster"),
+        at_least=10,
+        unit="times",
+    ),
+    Goal(
+        "scripts in batch on two cores",
+        "workload",
+        ("speed", "scripts_per_second_two_cores"),
+        at_least=1000,
+        unit="scripts/s",
+    ),
+    Goal(
+        "`tocsin classify`, whole command",
+        "startup",
+        ("classify_scripts_per_second",),
+        at_least=1000,
+        unit="scripts/s",
+    ),
+    Goal("execution-time classification, macro-F1", "execution", ("best", "all", "macro_f1")),
+)
+
+
+def rows(results: dict[str, Any]) -> list[str]:
+    """The rows of the table; figures that were not measured are left out."""
+    found = []
+    for goal in GOALS:
+        value = _at(results.get(goal.bench), goal.path)
+        if goal.below is not None and value is not None:
+            whole = _at(results.get(goal.bench), goal.below)
+            value = None if whole is None else whole - value
+        if value is not None:
+            found.append(
+                f"| {goal.what} | {_bound(goal)} | {_amount(value, goal.unit)} | {_met(goal, value)} |"
+            )
+    return found
+
+
+def _at(value: Any, path: tuple[str | int, ...]) -> float | None:
+    """The number at this place, if there is one."""
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(str(step))
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value if isinstance(value, int | float) else None
+
+
+def _bound(goal: Goal) -> str:
+    if goal.at_least is not None:
+        return f"≥ {_amount(goal.at_least, goal.unit)}"
+    return f"≤ {_amount(goal.at_most, goal.unit)}" if goal.at_most is not None else ""
+
+
+def _met(goal: Goal, value: float) -> str:
+    if goal.at_least is None and goal.at_most is None:
+        return ""
+    below = goal.at_least is not None and value < goal.at_least
+    above = goal.at_most is not None and value > goal.at_most
+    return "**missed**" if below or above else "met"
+
+
+def _amount(value: float, unit: str) -> str:
+    number = f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:,.4g}"
+    return f"{number} {unit}".rstrip()
