@@ -22,12 +22,15 @@ class Rejects:
     examples: dict[str, str] = field(default_factory=dict)
     """The invalid value in the first record of a reason, such as `Start "tomorrow"`."""
 
-    def add(self, reason: str, lines: Iterable[int], example: str | None = None) -> None:
+    def add(
+        self, reason: str, lines: Iterable[int], example: str | None = None, *, number: int | None = None
+    ) -> None:
+        """Count rejected records; `number` where `lines` has only the first of them."""
         found = list(lines)
         if found:
             if example and reason not in self.counts:
                 self.examples[reason] = example
-            self.counts[reason] = self.counts.get(reason, 0) + len(found)
+            self.counts[reason] = self.counts.get(reason, 0) + (number or len(found))
             first = self.lines.setdefault(reason, [])
             first.extend(sorted(found)[: FIRST_LINES - len(first)])
 

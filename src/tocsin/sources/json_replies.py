@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tocsin.core.errors import ClusterError
+from tocsin.core.errors import ClusterError, NotFound, TocsinError
 from tocsin.core.fields import KEY
 from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.intake import Rejects
@@ -14,10 +14,12 @@ from tocsin.sources.records import BACKWARDS, NO_ID, NO_NUMBER, NO_STATE, NO_SUB
 from tocsin.sources.rest_versions import ADAPTERS, NEWEST, V36, adapter_for
 
 __all__ = [
+    "INVALID_JOB_ID",
     "NO_RESULTS",
     "adapter_of",
     "adapter_of_record",
     "error_in",
+    "error_numbers",
     "jobs_frame",
     "latest",
     "notes_on_version",
@@ -27,6 +29,7 @@ __all__ = [
 
 NO_CLUSTER = "no cluster name"
 NOT_A_RECORD = "not a JSON object"
+INVALID_JOB_ID = 2017
 NO_RESULTS = 9003  # 22.05 reports an empty result as an error
 
 Reader = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -66,13 +69,18 @@ def notes_on_version(version: str | None) -> list[str]:
     ]
 
 
-def error_in(errors: Any) -> ClusterError | None:
-    """The list of errors as one ClusterError; None if it is empty or only reports an empty result."""
+def error_in(errors: Any) -> TocsinError | None:
+    """The list of errors as one error, NotFound for an unknown job; None if it is empty or only reports an empty result."""
     errors_found = [error for error in _entries(errors) if _number(error) != NO_RESULTS]
     if not errors_found:
         return None
     more = f" (and {len(errors_found) - 1} more)" if len(errors_found) > 1 else ""
-    return ClusterError(f"Slurm reports: {_sentence(errors_found[0])}{more}")
+    kind = NotFound if INVALID_JOB_ID in error_numbers(errors_found) else ClusterError
+    return kind(f"Slurm reports: {_sentence(errors_found[0])}{more}")
+
+
+def error_numbers(errors: Any) -> set[int]:
+    return {number for error in _entries(errors) if isinstance(number := _number(error), int)}
 
 
 def warning_texts(warnings: Any) -> list[str]:

@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import polars as pl
 
@@ -19,10 +19,10 @@ from tocsin.sources.sacct_json import JobsReply
 
 __all__ = ["Served", "SlurmRest"]
 
-_CHUNK = 2**18
-_PATH = re.compile(r"/(slurm|slurmdb)/(v\d{1,3}\.\d{1,3}\.\d{1,5})/jobs/?")
+_PATH = re.compile(rb'"/(slurm|slurmdb)/(v\d{1,3}\.\d{1,3}\.\d{1,5})/jobs/?"\s*:')
 
 Family = Literal["slurm", "slurmdb"]
+T = TypeVar("T")
 
 
 class Served(NamedTuple):
@@ -73,10 +73,8 @@ class SlurmRest:
         if status >= 500:
             raise ClusterError(f"slurmrestd at {self.url} fails with HTTP {status}; see its log")
         offered: dict[str, set[str]] = {}
-        paths = json_object(body).get("paths") if status == 200 else None
-        for path in paths if isinstance(paths, dict) else ():
-            if found := _PATH.fullmatch(path):
-                offered.setdefault(found[1], set()).add(found[2])
+        for family, version in _PATH.findall(body) if status == 200 else ():
+            offered.setdefault(family.decode(), set()).add(version.decode())
         if offered:
             return offered
         for version in reversed(list(ADAPTERS)):  # no specification: try each version
@@ -115,11 +113,11 @@ class SlurmRest:
 
     def nodes(self) -> tuple[Node, ...]:
         adapter = self.served("slurm").adapter
-        return tuple(adapter.node(record) for record in self._records("nodes"))
+        return self._records("nodes", adapter.node)
 
     def partitions(self) -> tuple[Partition, ...]:
         adapter = self.served("slurm").adapter
-        return tuple(adapter.partition(record) for record in self._records("partitions"))
+        return self._records("partitions", adapter.partition)
 
     def change(self, job: str, *, hold: bool, reason: str = "") -> None:
         """Hold or release a job, an array, or a task (`17_4`) of it."""
@@ -152,17 +150,23 @@ class SlurmRest:
         cluster: str | None,
         final: bool,
     ) -> pl.DataFrame:
-        with self._one_dump:
-            body = self._http.request_ok("GET", f"/{family}/{self.served(family).version}{path}", query=query)
-            reply = JobsReply(_chunks(body))
-            frames = [jobs_frame([], read, first=first, rejects=rejects, source="rest", final=final)]
+        def parse(chunks: Iterator[bytes]) -> tuple[JobsReply, list[pl.DataFrame], Rejects]:
+            reply, bad, number = JobsReply(chunks), Rejects(), first
+            frames = [jobs_frame([], read, first=first, rejects=bad, source="rest", final=final)]
             for block in reply.blocks():
                 frames.append(
                     jobs_frame(
-                        block, read, first=first, rejects=rejects, source="rest", cluster=cluster, final=final
+                        block, read, first=number, rejects=bad, source="rest", cluster=cluster, final=final
                     )
                 )
-                first += len(block)
+                number += len(block)
+            return reply, frames, bad
+
+        with self._one_dump:
+            version = self.served(family).version
+            reply, frames, bad = self._http.stream_ok(f"/{family}/{version}{path}", parse, query=query)
+        for reason, numbers in bad.lines.items():
+            rejects.add(reason, numbers, number=bad.counts[reason])
         if reply.broken:
             raise ClusterError(
                 f"the answer of slurmrestd at {self.url} is incomplete: {reply.broken}; try again"
@@ -172,24 +176,27 @@ class SlurmRest:
             raise failure
         return pl.concat(frames)
 
-    def _records(self, name: str) -> Iterator[dict[str, Any]]:
+    def _records(self, name: str, read: Callable[[dict[str, Any]], T]) -> tuple[T, ...]:
         version, adapter = self.served("slurm")
-        body = self._http.request_ok("GET", f"/slurm/{version}/{name}{adapter.slash}")
-        errors: list[Any] = []
-        for key, _, value in JsonObject(_chunks(body)).members():
-            if key == name and isinstance(value, dict) and isinstance(value.get("name"), str):
-                try:
-                    adapter.node(value) if name == "nodes" else adapter.partition(value)
-                except (ValueError, OverflowError):
-                    self._note([f"{name}: {value['name'][:60]} has text in a number field and was left out"])
-                    continue
-                yield value
-            elif key == "errors" and value:
-                errors.append(value)
-            elif key == "warnings" and value:
-                self._note(warning_texts([value]))
+
+        def parse(chunks: Iterator[bytes]) -> tuple[list[T], list[Any]]:
+            found, errors = [], []
+            for key, _, value in JsonObject(chunks).members():
+                if key == name and isinstance(value, dict) and isinstance(value.get("name"), str):
+                    try:
+                        found.append(read(value))
+                    except (ValueError, OverflowError):
+                        self._note([f"{name}: {value['name'][:60]} has text in a number field; ignored"])
+                elif key == "errors" and value:
+                    errors.append(value)
+                elif key == "warnings" and value:
+                    self._note(warning_texts([value]))
+            return found, errors
+
+        found, errors = self._http.stream_ok(f"/slurm/{version}/{name}{adapter.slash}", parse)
         if failure := error_in(errors):
             raise failure
+        return tuple(found)
 
     def _note(self, warning_texts: list[str]) -> None:
         self.notes.extend(note for note in warning_texts if note not in self.notes)
@@ -210,7 +217,3 @@ def _order(version: str) -> tuple[int, ...]:
 def _is_array_update_notice(error: Any) -> bool:
     text = error.get("description") if isinstance(error, dict) else None
     return isinstance(text, str) and text.startswith("job array update") and not error.get("error_number")
-
-
-def _chunks(body: bytes) -> Iterator[bytes]:
-    return (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))

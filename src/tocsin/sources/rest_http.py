@@ -1,31 +1,39 @@
-"""HTTP to slurmrestd over TCP or a unix socket: token, retries, limits, errors as sentences."""
+"""HTTP to slurmrestd over TCP or a unix socket: token, retries, limits of time and size, errors as sentences."""
 
 import json
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import Any, TypeVar
 
 import httpx2
 
-from tocsin.core.errors import ClusterError, SettingsError
-from tocsin.sources.json_replies import error_in
+from tocsin.core.errors import ClusterError, NotFound, SettingsError, TocsinError
+from tocsin.sources.json_replies import INVALID_JOB_ID, error_in, error_numbers
+from tocsin.sources.rest_deadline import Deadline
 
-__all__ = ["MAX_REPLY", "RestHttp", "json_object"]
+__all__ = ["MAX_REPLY", "MAX_SMALL_REPLY", "RestHttp", "json_object"]
 
-MAX_REPLY = 2**30
-_SMALL = 2**18
+MAX_REPLY = 2**30  # of a dump, which is read as a stream
+MAX_SMALL_REPLY = 32 * 2**20  # of everything else; the specification of 24.11 has 1.6 MB
+_HEAD = 2**18  # replies up to this size are checked for transient errors
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 _TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
 # slurmctld or slurmdbd did not answer: 22.05 gives -1 (also for a bad token) and 7000, the latter with HTTP 200.
 _TRANSIENT_ERRORS = frozenset({-1, 7000})
+_TOKEN_STATUSES = frozenset({401, 511})  # 511 since 24.11
+_TOKEN_ERROR = 1007  # "Protocol authentication error"
+
+T = TypeVar("T")
 
 
 class RestHttp:
     """A slurmrestd at `http://host:port` or `unix:/path/to/socket`. `token` is called for each request.
 
-    Tests hand in `transport`, `sleep`, `now` and `jitter`.
+    `timeout` bounds silence and every small request, `deadline` the whole of a dump. A unix socket is first tried
+    without a token, as rest_auth/local needs none. Tests pass `transport`, `sleep`, `now` and `jitter`.
     """
 
     def __init__(
@@ -35,6 +43,7 @@ class RestHttp:
         user: str,
         token: Callable[[], str],
         timeout: float = 60.0,
+        deadline: float = 300.0,
         tries: int = 5,
         retry_seconds: float = 120.0,
         sleep: Callable[[float], None] = time.sleep,
@@ -45,99 +54,147 @@ class RestHttp:
         self.url, self.user = url, user
         self._token, self._tries, self._retry_seconds = token, tries, retry_seconds
         self._sleep, self._now, self._jitter = sleep, now, jitter
-        self._client = _client(url, timeout, transport)
+        self._timeout, self._total = timeout, max(deadline, timeout)
+        self._deadline = Deadline(now)
+        self._client = _client(url, timeout, transport, self._deadline)
+        self._send_token = not url.startswith("unix:")
 
     def close(self) -> None:
         self._client.close()
 
-    def request_ok(
-        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
-    ) -> bytes:
-        """The body of a successful reply; anything else raises ClusterError."""
-        status, answer = self.request(method, path, query=query, body=body)
-        if status == 200:
-            return answer
-        if status == 401:
-            raise ClusterError(
-                f"slurmrestd at {self.url} refuses the token of {self.user} (HTTP 401); renew it with scontrol token"
-            )
-        if status in (404, 405):
-            raise ClusterError(f"slurmrestd at {self.url} does not serve {path} (HTTP {status})")
-        reply = json_object(answer)
-        failure = error_in(reply.get("errors")) or ClusterError("no reason given")
-        hint = ""
-        if _numbers(reply) & _TRANSIENT_ERRORS or not reply:
-            hint = f"; is slurmctld up (scontrol ping), and the token one of {self.user}?"
-        raise ClusterError(f"slurmrestd at {self.url} answers {path} with HTTP {status}: {failure}{hint}")
+    def request(self, method: str, path: str, *, body: Any = None) -> tuple[int, bytes]:
+        """Status and body of a small reply."""
 
-    def request(
-        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
-    ) -> tuple[int, bytes]:
-        """Status and body. Transient failures are retried with exponential backoff and jitter."""
+        def read(status: int, chunks: Iterator[bytes]) -> tuple[int, bytes]:
+            return status, b"".join(_bounded(chunks, MAX_SMALL_REPLY))
+
+        return self._retry(method, path, read, self._timeout, body=body)
+
+    def request_ok(self, method: str, path: str, *, body: Any = None) -> bytes:
+        """The body of a small successful reply; any other status raises."""
+        status, reply = self.request(method, path, body=body)
+        if status != 200:
+            raise self._error(path, status, reply)
+        return reply
+
+    def stream_ok(
+        self, path: str, read: Callable[[Iterator[bytes]], T], *, query: Mapping[str, str] | None = None
+    ) -> T:
+        """Pass a reply of any size to `read`, chunk by chunk; on a retry `read` is called again."""
+
+        def checked(status: int, chunks: Iterator[bytes]) -> T:
+            if status != 200:
+                raise self._error(path, status, b"".join(_bounded(chunks, MAX_SMALL_REPLY)))
+            return read(_bounded(chunks, MAX_REPLY))
+
+        return self._retry("GET", path, checked, self._total, query=query)
+
+    def _retry(
+        self,
+        method: str,
+        path: str,
+        read: Callable[[int, Iterator[bytes]], T],
+        seconds: float,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+    ) -> T:
+        """Transient failures are retried with exponential backoff and jitter."""
         began, wait = self._now(), _FIRST_WAIT
-        for left in range(self._tries - 1, -1, -1):
+        for left in range(self._tries - self._send_token, -1, -1):
             pause = wait * (0.5 + self._jitter() / 2)
             last = not left or self._now() - began + pause > self._retry_seconds
+            self._deadline.start(seconds)
             try:
-                status, answer = self._once(method, path, query, body)
+                with self._client.stream(
+                    method, path, params=query, json=body, headers=self._headers()
+                ) as reply:
+                    chunks = self._deadline.checked(reply.iter_bytes())
+                    head = _head(chunks)
+                    if reply.status_code in _TOKEN_STATUSES and not self._send_token and left:
+                        self._send_token, pause = True, 0.0
+                    elif last or not _is_transient(reply.status_code, head):
+                        return read(reply.status_code, chain([head], chunks))
             except httpx2.TransportError as error:
                 if last:
                     raise ClusterError(
-                        f"slurmrestd at {self.url} does not answer ({_reason(error)}); "
+                        f"slurmrestd at {self.url} does not answer ({str(error) or type(error).__name__}); "
                         "is it running, and is the address right?"
                     ) from None
-            else:
-                if last or not _is_transient(status, answer):
-                    return status, answer
             self._sleep(pause)
             wait = min(2 * wait, _LONGEST_WAIT)
         raise AssertionError("the last try returns or raises")  # pragma: no cover
 
-    def _once(self, method: str, path: str, query: Mapping[str, str] | None, body: Any) -> tuple[int, bytes]:
-        headers = {"X-SLURM-USER-NAME": self.user, "X-SLURM-USER-TOKEN": self._token()}
-        found = bytearray()
-        with self._client.stream(method, path, params=query, json=body, headers=headers) as answer:
-            for chunk in answer.iter_bytes():
-                found += chunk
-                if len(found) > MAX_REPLY:
-                    raise ClusterError(
-                        f"slurmrestd's answer has more than {MAX_REPLY >> 20} MiB; ask for a shorter time"
-                    )
-            return answer.status_code, bytes(found)
+    def _headers(self) -> dict[str, str]:
+        if not self._send_token:
+            return {}
+        return {"X-SLURM-USER-NAME": self.user, "X-SLURM-USER-TOKEN": self._token()}
+
+    def _error(self, path: str, status: int, body: bytes) -> TocsinError:
+        reply = json_object(body)
+        numbers = error_numbers(reply.get("errors"))
+        if status in _TOKEN_STATUSES or _TOKEN_ERROR in numbers:
+            return ClusterError(
+                f"slurmrestd at {self.url} refuses the token of {self.user} (HTTP {status}): it has expired or is "
+                "not valid; renew it with scontrol token"
+            )
+        if INVALID_JOB_ID in numbers or (status == 404 and "/job/" in path):
+            return NotFound(f"slurmrestd at {self.url} has no job {path.rsplit('/', 1)[-1]}")
+        if status in (404, 405):
+            return ClusterError(f"slurmrestd at {self.url} does not serve {path} (HTTP {status})")
+        reason = error_in(reply.get("errors")) or "no reason given"
+        hint = ""
+        if numbers & _TRANSIENT_ERRORS or not reply:
+            hint = f"; is slurmctld up (scontrol ping), and the token one of {self.user}?"
+        return ClusterError(f"slurmrestd at {self.url} answers {path} with HTTP {status}: {reason}{hint}")
 
 
-def _client(url: str, timeout: float, transport: httpx2.BaseTransport | None) -> httpx2.Client:
-    base = url
+def _client(
+    url: str, timeout: float, transport: httpx2.BaseTransport | None, deadline: Deadline
+) -> httpx2.Client:
+    base, socket = url, None
     if url.startswith("unix:"):
-        path = url.removeprefix("unix:").removeprefix("//")
-        if not path.startswith("/"):
+        socket = url.removeprefix("unix:").removeprefix("//")
+        if not socket.startswith("/"):
             raise SettingsError(f'"{url}" names no socket; write unix:/path/to/socket')
-        transport, base = transport or httpx2.HTTPTransport(uds=path), "http://slurmrestd"
+        base = "http://slurmrestd"
     elif not re.match(r"https?://[^/\s]+", url):
         raise SettingsError(
-            f'"{url}" is no address of slurmrestd; write http://host:6820 or unix:/path/to/socket'
+            f'"{url}" is not an address of slurmrestd; write http://host:6820 or unix:/path/to/socket'
         )
     try:
         # No proxy of the environment: a token must not go anywhere else.
+        transport = transport or deadline.transport(socket)
         return httpx2.Client(base_url=base, timeout=timeout, transport=transport, trust_env=False)
     except (httpx2.InvalidURL, ValueError) as error:
-        raise SettingsError(f'"{url}" is no address of slurmrestd: {error}') from None
+        raise SettingsError(f'"{url}" is not an address of slurmrestd: {error}') from None
 
 
-def _is_transient(status: int, body: bytes) -> bool:
+def _head(chunks: Iterator[bytes]) -> bytes:
+    head = bytearray()
+    for chunk in chunks:
+        head += chunk
+        if len(head) > _HEAD:
+            break
+    return bytes(head)
+
+
+def _bounded(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > limit:
+            raise ClusterError(f"slurmrestd's reply has more than {limit >> 20} MiB; ask for a shorter time")
+        yield chunk
+
+
+def _is_transient(status: int, head: bytes) -> bool:
     if status in _TRANSIENT_STATUSES:
         return True
-    if (status < 500 and status != 200) or len(body) > _SMALL:
+    if (status < 500 and status != 200) or status in _TOKEN_STATUSES or len(head) > _HEAD:
         return False
-    reply = json_object(body)
-    return bool(_numbers(reply) & _TRANSIENT_ERRORS) or (status >= 500 and not reply)
-
-
-def _numbers(reply: Mapping[str, Any]) -> set[Any]:
-    errors = reply.get("errors")
-    entries = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
-    numbers = (error.get("error_number", error.get("errno")) for error in entries)
-    return {number for number in numbers if isinstance(number, int)}
+    reply = json_object(head)
+    return bool(error_numbers(reply.get("errors")) & _TRANSIENT_ERRORS) or (status >= 500 and not reply)
 
 
 def json_object(body: bytes) -> dict[str, Any]:
@@ -146,7 +203,3 @@ def json_object(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__

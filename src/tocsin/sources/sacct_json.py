@@ -27,7 +27,7 @@ from tocsin.sources.rest_versions import V36
 
 __all__ = ["JobsReply", "SacctJsonFile", "SacctJsonLive"]
 
-BLOCK = 5_000  # records per frame
+BLOCK = 1_000  # records per frame
 _DAY = 86_400
 _ENV = {
     "SLURM_TIME_FORMAT": "standard"

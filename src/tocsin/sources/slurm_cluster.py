@@ -52,7 +52,12 @@ class SlurmCluster:
         if self.rest:
             return self.rest.queue(key and key.job_id, cluster=self.name)
         between, after = separators()
-        output = self._run(queue_command(between, after, job=key and _id(key)), env=QUEUE_ENV)
+        try:
+            output = self._run(queue_command(between, after, job=key and _id(key)), env=QUEUE_ENV)
+        except ClusterError as error:
+            if key and "Invalid job id" in str(error):  # squeue's own words
+                raise NotFound(str(error)) from None
+            raise
         return read_queue(output, between, after, cluster=self.name)
 
     def history(self, since: int, until: int) -> JobSource:
@@ -134,9 +139,7 @@ class SlurmCluster:
         """The queue's records of this job; for a task its own or, before it has one, its array's."""
         try:
             jobs = self._queue(key)
-        except ClusterError as error:
-            if "Invalid job id" not in str(error):
-                raise
+        except NotFound:
             raise NotFound(f'no job {key.job_id} in the queue of cluster "{self.name}"') from None
         same = jobs.filter((pl.col("job_id") == key.job_id) & (pl.col("submit") == key.submit))
         if key.task is None:
