@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tocsin.core.fields import FIELDS, KEY, Job, Kind, Part, fields_of
+from tocsin.core.fields import FIELDS, KEY, Job, Part, ValueType, fields_of
 from tocsin.core.frames import SCHEMA, conform, from_jobs, key_text, outcome_from_state, to_jobs, to_json
 from tocsin.core.outcomes import (
     DATABASE_STATES,
@@ -114,4 +114,4 @@ def test_a_cancelled_job_is_no_failure_but_unsuccessful() -> None:
 
 
 def test_every_kind_has_a_place_in_frames() -> None:
-    assert {field.kind for field in FIELDS.values()} == set(Kind)
+    assert {field.type for field in FIELDS.values()} == set(ValueType)

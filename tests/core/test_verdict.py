@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.core.errors import InputError
-from tocsin.core.fields import Kind, kind_of
+from tocsin.core.fields import ValueType, value_type
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
@@ -143,13 +143,13 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return st.sampled_from(list(hint))
     plain = {
-        Kind.TEXT: st.text(max_size=5),
-        Kind.FLAG: st.booleans(),
-        Kind.NUMBER: st.floats(allow_nan=False, allow_infinity=False),
-        Kind.INSTANT: st.integers(0, 4 * 10**9),
-        Kind.SECONDS: st.integers(0, 10**9) | st.just(UNLIMITED),
+        ValueType.TEXT: st.text(max_size=5),
+        ValueType.FLAG: st.booleans(),
+        ValueType.NUMBER: st.floats(allow_nan=False, allow_infinity=False),
+        ValueType.INSTANT: st.integers(0, 4 * 10**9),
+        ValueType.SECONDS: st.integers(0, 10**9) | st.just(UNLIMITED),
     }
-    return plain.get(kind_of(hint), st.integers(0, 10**12))
+    return plain.get(value_type(hint), st.integers(0, 10**12))
 
 
 @given(values(Verdict))

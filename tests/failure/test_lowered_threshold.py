@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tocsin.failure.holdout import _lowered
-from tocsin.models.thresholds import Rule, Threshold
+from tocsin.models.thresholds import Threshold, ThresholdRule
 
 P = np.array([0.1, 0.3, 0.6, 0.8, 0.9])
 FOUND = Threshold(
@@ -27,13 +27,13 @@ def test_it_lies_half_way_and_the_same_jobs_ring() -> None:
 
 @pytest.mark.parametrize(("asked", "value"), [(0.5, 0.7), (0.75, 0.75), (0.8, 0.8), (0.95, 0.8)])
 def test_it_does_not_fall_below_the_precision_that_is_asked_for(asked: float, value: float) -> None:
-    eased = _lowered(replace(FOUND, rule=Rule("precision_at_least", asked)), P)
+    eased = _lowered(replace(FOUND, rule=ThresholdRule("precision_at_least", asked)), P)
     assert eased.value == pytest.approx(value)
     assert rings(eased) == rings(FOUND)
 
 
 def test_another_rule_asks_for_no_precision() -> None:
-    assert _lowered(replace(FOUND, rule=Rule("recall_at_least", 0.9)), P).value == pytest.approx(0.7)
+    assert _lowered(replace(FOUND, rule=ThresholdRule("recall_at_least", 0.9)), P).value == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(

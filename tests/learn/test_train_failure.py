@@ -10,7 +10,7 @@ from tocsin.failure.detector import FailureDetector
 from tocsin.judge.ground import Ground
 from tocsin.learn.train_failure import TrainedFailure, set_rule, train_failure
 from tocsin.models.registry import Registry
-from tocsin.models.thresholds import RULES, Rule
+from tocsin.models.thresholds import RULES, ThresholdRule
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_each_rule_makes_a_version_that_keeps_it(
     registry: Registry, kept: TrainedFailure, kind: str, value: float
 ) -> None:
     assert kind in RULES
-    rule = Rule(kind, value)
+    rule = ThresholdRule(kind, value)
     new = set_rule(registry, kept.model, rule, parent=kept.version)
     folder, card = registry.open_verified("failure", stage=Stage.SUBMIT)
     assert (card.version, card.parent) == (new.version, kept.version)
@@ -79,7 +79,7 @@ def test_each_rule_makes_a_version_that_keeps_it(
 
 
 def test_the_version_before_can_be_put_back(registry: Registry, kept: TrainedFailure) -> None:
-    set_rule(registry, kept.model, Rule("recall_at_least", 0.99), parent=kept.version)
+    set_rule(registry, kept.model, ThresholdRule("recall_at_least", 0.99), parent=kept.version)
     registry.promote("failure", kept.version, why="undone", at=1)
     folder, card = registry.open_verified("failure", stage=Stage.SUBMIT)
     assert card.version == kept.version

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.core.errors import ModelError
-from tocsin.models.thresholds import RULES, Rule, choose, table, threshold_from_json
+from tocsin.models.thresholds import RULES, ThresholdRule, choose, table, threshold_from_json
 
 P = np.array([0.9, 0.8, 0.8, 0.6, 0.4, 0.2])
 Y = np.array([1, 1, 0, 1, 0, 0])
@@ -22,30 +22,30 @@ ROWS = st.lists(
 
 
 def test_precision_at_least_takes_the_most_recall_there_is() -> None:
-    found = choose(Rule("precision_at_least", 0.75), Y, P, DAYS)
+    found = choose(ThresholdRule("precision_at_least", 0.75), Y, P, DAYS)
     assert (found.value, found.precision, found.recall, found.met) == (0.6, 0.75, 1.0, True)
 
 
 def test_recall_at_least_takes_the_most_precise() -> None:
-    found = choose(Rule("recall_at_least", 0.3), Y, P, DAYS)
+    found = choose(ThresholdRule("recall_at_least", 0.3), Y, P, DAYS)
     assert (found.value, found.precision) == (0.9, 1.0)
     assert found.recall == pytest.approx(1 / 3)
 
 
 def test_alarms_a_day_are_counted_over_the_span() -> None:
-    found = choose(Rule("alarms_per_day_at_most", 0.6), Y, P, DAYS)
+    found = choose(ThresholdRule("alarms_per_day_at_most", 0.6), Y, P, DAYS)
     assert (found.value, found.alarms, found.alarms_per_day) == (0.8, 3, 0.6)
 
 
 def test_least_cost_weighs_rows_by_node_hours() -> None:
-    found = choose(Rule("least_cost", 1.0), Y, P, DAYS, HOURS)
+    found = choose(ThresholdRule("least_cost", 1.0), Y, P, DAYS, HOURS)
     assert (found.value, found.saved, found.delayed, found.wasted) == (0.6, 111.0, 2.0, 0.0)
-    dear = choose(Rule("least_cost", 1000.0), Y, P, DAYS, HOURS)
+    dear = choose(ThresholdRule("least_cost", 1000.0), Y, P, DAYS, HOURS)
     assert (dear.value, dear.saved, dear.delayed) == (0.9, 10.0, 0.0)
 
 
 def test_where_no_threshold_is_as_precise_as_asked_for_nothing_rings() -> None:
-    found = choose(Rule("precision_at_least", 0.9), 1 - Y, P, DAYS)
+    found = choose(ThresholdRule("precision_at_least", 0.9), 1 - Y, P, DAYS)
     assert not found.met
     assert found.text == "no threshold reaches precision 0.9: the best is 0.500; nothing will ring"
     assert found.alarms == 0
@@ -53,13 +53,13 @@ def test_where_no_threshold_is_as_precise_as_asked_for_nothing_rings() -> None:
 
 
 def test_no_alarm_at_all_is_what_was_asked_for() -> None:
-    found = choose(Rule("alarms_per_day_at_most", 0), Y, P, DAYS)
+    found = choose(ThresholdRule("alarms_per_day_at_most", 0), Y, P, DAYS)
     assert found.met
     assert found.alarms == 0
 
 
 def test_a_budget_below_one_alarm_is_silence() -> None:
-    found = choose(Rule("alarms_per_day_at_most", 0.1), Y, P, DAYS)
+    found = choose(ThresholdRule("alarms_per_day_at_most", 0.1), Y, P, DAYS)
     assert not found.met
     assert "nothing will ring" in found.text
     assert found.alarms == 0
@@ -68,7 +68,7 @@ def test_a_budget_below_one_alarm_is_silence() -> None:
 
 @pytest.mark.parametrize("kind", ["precision_at_least", "recall_at_least"])
 def test_without_failing_rows_it_cannot_be_told(kind: str) -> None:
-    found = choose(Rule(kind, 0.5), np.zeros(6), P, DAYS)
+    found = choose(ThresholdRule(kind, 0.5), np.zeros(6), P, DAYS)
     assert not found.met
     assert "no job among them failed" in found.text
     assert found.recall is None
@@ -80,7 +80,7 @@ def test_what_is_said_of_a_threshold_is_what_it_does(
     rows: list[tuple[int, float, int, int]], kind: str, value: float
 ) -> None:
     y, p, day, hours = (np.array(column) for column in zip(*rows, strict=True))
-    found = choose(Rule(kind, value), y, p, day * 86400, hours)
+    found = choose(ThresholdRule(kind, value), y, p, day * 86400, hours)
     rings = p >= found.value
     assert found.alarms == rings.sum()
     assert found.saved == pytest.approx(hours[rings & (y == 1)].sum())
@@ -113,24 +113,27 @@ def test_the_table_goes_from_silence_to_ringing_for_all() -> None:
 
 def test_rules_and_rows_that_are_none_are_refused() -> None:
     with pytest.raises(ModelError, match="is no rule"):
-        Rule("luck", 1.0)
+        ThresholdRule("luck", 1.0)
     with pytest.raises(ModelError, match="between 0 and 1"):
-        Rule("precision_at_least", 90.0)
+        ThresholdRule("precision_at_least", 90.0)
     with pytest.raises(ModelError, match="needs rows"):
-        choose(Rule("recall_at_least", 0.5), np.empty(0), np.empty(0), np.empty(0))
+        choose(ThresholdRule("recall_at_least", 0.5), np.empty(0), np.empty(0), np.empty(0))
     with pytest.raises(ModelError, match="negative"):
-        choose(Rule("least_cost", 1.0), Y, P, DAYS, -HOURS)
+        choose(ThresholdRule("least_cost", 1.0), Y, P, DAYS, -HOURS)
     with pytest.raises(ModelError, match="no threshold"):
         threshold_from_json({"value": 0.5})
 
 
 def test_a_rule_reads_as_words() -> None:
-    assert str(Rule("alarms_per_day_at_most", 5)) == "at most 5 alarms a day; then as many as can be found"
+    assert (
+        str(ThresholdRule("alarms_per_day_at_most", 5))
+        == "at most 5 alarms a day; then as many as can be found"
+    )
 
 
 def test_a_precision_of_a_few_alarms_is_luck() -> None:
     y = np.r_[np.ones(3), np.tile([1, 0, 0], 100)]
     p = np.r_[np.full(3, 0.9), np.linspace(0.8, 0.1, 300)]
-    found = choose(Rule("precision_at_least", 0.8), y, p, np.arange(303) * 86400)
+    found = choose(ThresholdRule("precision_at_least", 0.8), y, p, np.arange(303) * 86400)
     assert not found.met
     assert found.alarms == 0

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tocsin.learn.audit import Audit
     from tocsin.learn.report import Report
     from tocsin.learn.walk import StepResult, Walk, WalkRequest
-    from tocsin.models.thresholds import Rule
+    from tocsin.models.thresholds import ThresholdRule
 
 __all__ = ["backtest", "threads"]
 
@@ -65,7 +65,7 @@ def backtest(
     train_days: float | None,
     every_days: float,
     trials: int,
-    rule: "Rule",
+    rule: "ThresholdRule",
     predictions: str | None,
     audited: bool,
     as_json: bool,
@@ -147,7 +147,11 @@ def _split(request: "WalkRequest") -> str:
 
 
 def _document(
-    told: "Report", walked: "list[StepResult]", request: "WalkRequest", rule: "Rule", proof: "Audit | None"
+    told: "Report",
+    walked: "list[StepResult]",
+    request: "WalkRequest",
+    rule: "ThresholdRule",
+    proof: "Audit | None",
 ) -> dict[str, Any]:
     found = {"stage": request.stage, "split": _split(request), **told.to_json()}
     found["rule"] = asdict(rule)
@@ -168,7 +172,7 @@ def _refused(walked: "list[StepResult]") -> str | None:
     return next((each.refused for each in reversed(walked) if each.refused), None)
 
 
-def _print(told: "Report", walked: "list[StepResult]", request: "WalkRequest", rule: "Rule") -> None:
+def _print(told: "Report", walked: "list[StepResult]", request: "WalkRequest", rule: "ThresholdRule") -> None:
     echo = click.echo
     echo(
         f"{count(told.predicted, 'job')} predicted at {request.stage}, target {told.target}, "

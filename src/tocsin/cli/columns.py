@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.cli.output import Column
 from tocsin.core.errors import InputError
-from tocsin.core.fields import FIELDS, Kind
+from tocsin.core.fields import FIELDS, ValueType
 from tocsin.core.units import UNLIMITED, format_duration, format_memory
 
 __all__ = ["DEFAULT", "columns", "needed_fields"]
@@ -54,13 +54,13 @@ _SACCT = {  # sacct's name: (our field, width)
     "Outcome": ("outcome", 13),
 }
 _WIDTHS = {
-    Kind.TEXT: 12,
-    Kind.COUNT: 12,
-    Kind.NUMBER: 12,
-    Kind.FLAG: 6,
-    Kind.INSTANT: 19,
-    Kind.SECONDS: 11,
-    Kind.BYTES: 9,
+    ValueType.TEXT: 12,
+    ValueType.COUNT: 12,
+    ValueType.NUMBER: 12,
+    ValueType.FLAG: 6,
+    ValueType.INSTANT: 19,
+    ValueType.SECONDS: 11,
+    ValueType.BYTES: 9,
 }
 _MADE = {  # columns that are made of several fields, or in a unit of sacct's own
     "ElapsedRaw": (("elapsed",), 10),
@@ -119,22 +119,22 @@ def _column(item: str, zone: tzinfo) -> Column:
         width, value = _MADE[name][1], _MAKERS[name]
     else:
         field = _SACCT[name][0] if name in _SACCT else name
-        width = _SACCT[name][1] if name in _SACCT else max(len(name), _WIDTHS[FIELDS[field].kind])
+        width = _SACCT[name][1] if name in _SACCT else max(len(name), _WIDTHS[FIELDS[field].type])
         value = _value(field, zone)
     return Column(name, value, int(size) if size else width)
 
 
 def _value(name: str, zone: tzinfo) -> Callable[[dict[str, Any]], str]:
     """How a field is shown: times as sacct does, in the cluster's own time."""
-    kind = FIELDS[name].kind
-    shown: dict[Kind, Callable[[Any], str]] = {
-        Kind.INSTANT: lambda v: datetime.fromtimestamp(v, zone).strftime("%Y-%m-%dT%H:%M:%S"),
-        Kind.SECONDS: format_duration,
-        Kind.BYTES: _memory,
-        Kind.NUMBER: lambda v: f"{v:g}",
-        Kind.FLAG: lambda v: "yes" if v else "no",
+    value_type = FIELDS[name].type
+    shown: dict[ValueType, Callable[[Any], str]] = {
+        ValueType.INSTANT: lambda v: datetime.fromtimestamp(v, zone).strftime("%Y-%m-%dT%H:%M:%S"),
+        ValueType.SECONDS: format_duration,
+        ValueType.BYTES: _memory,
+        ValueType.NUMBER: lambda v: f"{v:g}",
+        ValueType.FLAG: lambda v: "yes" if v else "no",
     }
-    show = shown.get(kind, str)
+    show = shown.get(value_type, str)
     return lambda row: "" if row[name] is None else show(row[name])
 
 

@@ -18,7 +18,7 @@ from tocsin.core.stages import Stage
 if TYPE_CHECKING:
     from tocsin.failure.fitted import FittedFailure
     from tocsin.learn.train_failure import TrainedFailure
-    from tocsin.models.thresholds import Rule
+    from tocsin.models.thresholds import ThresholdRule
 
 __all__ = ["champion", "threshold", "train_failure"]
 
@@ -46,7 +46,7 @@ def train_failure(
     stage: Stage,
     target: Target | None,
     engine: str,
-    rule: "Rule",
+    rule: "ThresholdRule",
     trials: int,
     shortest: int,
     seed: int,
@@ -136,7 +136,9 @@ def _tell_kept(kept: "TrainedFailure", as_json: bool) -> None:
 )
 @options.listing
 @click.pass_obj
-def threshold(app: App, stage: Stage, cluster: str | None, rule: "Rule | None", listing: Listing) -> None:
+def threshold(
+    app: App, stage: Stage, cluster: str | None, rule: "ThresholdRule | None", listing: Listing
+) -> None:
     """Show what each threshold would have done, or set one by a rule.
 
     Rules: precision_at_least=0.9, recall_at_least=0.5, alarms_per_day_at_most=20, least_cost=1 (what a delayed node-hour

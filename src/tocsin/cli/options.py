@@ -62,7 +62,7 @@ def rule_of(context: click.Context, parameter: click.Parameter, text: str | None
     """A rule for a threshold as the line names it: precision_at_least=0.9."""
     if text is None:
         return None
-    from tocsin.models.thresholds import RULES, Rule
+    from tocsin.models.thresholds import RULES, ThresholdRule
 
     kind, _, value = text.partition("=")
     try:
@@ -71,7 +71,7 @@ def rule_of(context: click.Context, parameter: click.Parameter, text: str | None
         raise click.UsageError(
             f'"{text}" is no rule; name one as KIND=VALUE, such as precision_at_least=0.9 (kinds: {", ".join(RULES)})'
         ) from None
-    return Rule(kind.replace("-", "_"), number)
+    return ThresholdRule(kind.replace("-", "_"), number)
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -106,7 +106,7 @@ rule = click.option(
     default="precision_at_least=0.8",
     show_default=True,
     callback=rule_of,
-    help="Rule for the threshold, as in `tocsin threshold`.",
+    help="ThresholdRule for the threshold, as in `tocsin threshold`.",
 )
 
 

@@ -21,16 +21,16 @@ __all__ = [
     "Field",
     "Instant",
     "Job",
-    "Kind",
     "Part",
     "Seconds",
+    "ValueType",
     "fields_of",
-    "kind_of",
+    "value_type",
 ]
 
 
-class Kind(Enum):
-    """What a value is; the value of a kind is its unit."""
+class ValueType(Enum):
+    """What a value is; the value of a member is its unit."""
 
     TEXT = "text"
     COUNT = "count"
@@ -41,9 +41,9 @@ class Kind(Enum):
     BYTES = "bytes"
 
 
-Instant = Annotated[int, Kind.INSTANT]
-Seconds = Annotated[int, Kind.SECONDS]
-Bytes = Annotated[int, Kind.BYTES]
+Instant = Annotated[int, ValueType.INSTANT]
+Seconds = Annotated[int, ValueType.SECONDS]
+Bytes = Annotated[int, ValueType.BYTES]
 
 
 class Part(StrEnum):
@@ -62,7 +62,7 @@ class Field:
     """One line of the table."""
 
     name: str
-    kind: Kind
+    type: ValueType
     part: Part
     stage: Stage
     doc: str
@@ -216,22 +216,22 @@ class Job:
         return cls(**known)
 
 
-_KINDS: dict[Any, Kind] = {
-    str: Kind.TEXT,
-    Outcome: Kind.TEXT,
-    int: Kind.COUNT,
-    float: Kind.NUMBER,
-    bool: Kind.FLAG,
+_KINDS: dict[Any, ValueType] = {
+    str: ValueType.TEXT,
+    Outcome: ValueType.TEXT,
+    int: ValueType.COUNT,
+    float: ValueType.NUMBER,
+    bool: ValueType.FLAG,
 }
 
 
-def kind_of(hint: Any) -> Kind:
-    """The kind that a type hint such as `Instant | None` stands for."""
+def value_type(hint: Any) -> ValueType:
+    """The value type that a type hint such as `Instant | None` stands for."""
     if get_origin(hint) is Annotated:
-        found: Kind = get_args(hint)[1]
+        found: ValueType = get_args(hint)[1]
         return found
     if isinstance(hint, UnionType) or get_origin(hint) is not None:
-        return next(kind_of(part) for part in get_args(hint) if part is not type(None))
+        return next(value_type(part) for part in get_args(hint) if part is not type(None))
     return _KINDS[hint]
 
 
@@ -239,7 +239,11 @@ def _table() -> dict[str, Field]:
     hints = get_type_hints(Job, include_extras=True)
     return {
         f.name: Field(
-            f.name, kind_of(hints[f.name]), f.metadata["part"], _STAGES[f.metadata["part"]], f.metadata["doc"]
+            f.name,
+            value_type(hints[f.name]),
+            f.metadata["part"],
+            _STAGES[f.metadata["part"]],
+            f.metadata["doc"],
         )
         for f in dataclasses.fields(Job)
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tocsin.core.fields import FIELDS, Field, Job, Kind
+from tocsin.core.fields import FIELDS, Field, Job, ValueType
 from tocsin.core.ids import JobKey
 from tocsin.core.outcomes import STATES, SWF_STATUSES, Outcome
 from tocsin.core.stages import CLOCK, Stage
@@ -28,17 +28,17 @@ __all__ = [
     "to_json",
 ]
 
-_TYPES: dict[Kind, type[pl.DataType]] = {
-    Kind.TEXT: pl.String,
-    Kind.COUNT: pl.Int64,
-    Kind.NUMBER: pl.Float64,
-    Kind.FLAG: pl.Boolean,
-    Kind.INSTANT: pl.Int64,
-    Kind.SECONDS: pl.Int64,
-    Kind.BYTES: pl.Int64,
+_TYPES: dict[ValueType, type[pl.DataType]] = {
+    ValueType.TEXT: pl.String,
+    ValueType.COUNT: pl.Int64,
+    ValueType.NUMBER: pl.Float64,
+    ValueType.FLAG: pl.Boolean,
+    ValueType.INSTANT: pl.Int64,
+    ValueType.SECONDS: pl.Int64,
+    ValueType.BYTES: pl.Int64,
 }
 
-SCHEMA = pl.Schema({name: _TYPES[field.kind]() for name, field in FIELDS.items()})
+SCHEMA = pl.Schema({name: _TYPES[field.type]() for name, field in FIELDS.items()})
 
 WINDOWS = pl.Schema(
     {"job": pl.String, "node": pl.String, "at": pl.Int64, "metric": pl.String, "value": pl.Float64}
@@ -57,10 +57,10 @@ def conform(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 _LARGEST = {
-    Kind.COUNT: 2**53,
-    Kind.INSTANT: MAX_INSTANT,
-    Kind.SECONDS: MAX_INSTANT,
-    Kind.BYTES: 2**62,
+    ValueType.COUNT: 2**53,
+    ValueType.INSTANT: MAX_INSTANT,
+    ValueType.SECONDS: MAX_INSTANT,
+    ValueType.BYTES: 2**62,
 }
 """Larger values are corrupt: they overflow sums, or cannot be printed as a time."""
 
@@ -72,7 +72,7 @@ def invalid_reason(frame: pl.DataFrame) -> pl.Series:
         pl.when(pl.col("state").str.strip_chars() == "").then(pl.lit("blank state")),
     ]
     for name, field in FIELDS.items():
-        if frame[name].null_count() == frame.height or field.kind in (Kind.TEXT, Kind.FLAG):
+        if frame[name].null_count() == frame.height or field.type in (ValueType.TEXT, ValueType.FLAG):
             continue
         reasons.append(pl.when(~_in_range(name, field)).then(pl.lit(f"{name} out of range")))
     return frame.select(pl.coalesce(reasons).alias("reason"))["reason"]
@@ -80,11 +80,11 @@ def invalid_reason(frame: pl.DataFrame) -> pl.Series:
 
 def _in_range(name: str, field: Field) -> pl.Expr:
     value = pl.col(name)
-    if field.kind is Kind.NUMBER:
+    if field.type is ValueType.NUMBER:
         return value.is_nan() | value.is_finite()  # the store keeps NaN as null
     if name in ("exit_code", "exit_signal"):
         return value.is_between(-(2**31), 2**31)
-    largest = {"job_id": 10**18 - 1, "raw_id": 10**18 - 1, "task": 2**32}.get(name, _LARGEST[field.kind])
+    largest = {"job_id": 10**18 - 1, "raw_id": 10**18 - 1, "task": 2**32}.get(name, _LARGEST[field.type])
     fits = value.is_between(0, largest)
     return fits | (value == UNLIMITED) if field.limit else fits
 
@@ -126,7 +126,7 @@ def json_value(name: str, value: Any) -> Any:
     field = FIELDS.get(name)
     if value is None or field is None:
         return value
-    if field.kind is Kind.INSTANT:
+    if field.type is ValueType.INSTANT:
         return format_instant(value)
     if field.limit and value == UNLIMITED:
         return "UNLIMITED"

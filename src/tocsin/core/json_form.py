@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from tocsin.core.errors import UnitError
-from tocsin.core.fields import Kind
+from tocsin.core.fields import ValueType
 from tocsin.core.units import UNLIMITED, format_instant, parse_instant
 
 __all__ = ["from_json", "to_json"]
@@ -30,10 +30,10 @@ def to_json(value: Any, hint: Any = None) -> Any:
         return [to_json(item, get_args(hint)[0]) for item in value]
     if isinstance(value, Mapping):
         return dict(value)
-    kind = _kind(hint)
-    if kind is Kind.INSTANT:
+    marked = _value_type(hint)
+    if marked is ValueType.INSTANT:
         return format_instant(value)
-    if kind is Kind.SECONDS and value == UNLIMITED:
+    if marked is ValueType.SECONDS and value == UNLIMITED:
         return "UNLIMITED"
     return str(value) if isinstance(value, StrEnum) else value
 
@@ -58,12 +58,12 @@ def from_json(value: Any, hint: Any, place: str = "it") -> Any:
         if value not in list(hint):
             raise ValueError(f"{place} is {_short(value)}; one of {', '.join(hint)} is expected")
         return hint(value)
-    kind = _kind(hint)
-    if kind is Kind.INSTANT:
+    marked = _value_type(hint)
+    if marked is ValueType.INSTANT:
         return _instant(value, place)
-    if kind is Kind.SECONDS and value == "UNLIMITED":
+    if marked is ValueType.SECONDS and value == "UNLIMITED":
         return UNLIMITED
-    plain = get_args(hint)[0] if kind else hint
+    plain = get_args(hint)[0] if marked else hint
     return value if plain is Any else _checked(value, plain, _NAMES[plain], place)
 
 
@@ -103,7 +103,7 @@ def _without_none(hint: Any) -> Any:
     return next(part for part in parts if part is not NoneType) if NoneType in parts else hint
 
 
-def _kind(hint: Any) -> Kind | None:
+def _value_type(hint: Any) -> ValueType | None:
     return get_args(hint)[1] if get_origin(hint) is Annotated else None
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from tocsin.core.fields import Kind
+from tocsin.core.fields import ValueType
 from tocsin.core.verdict import SCHEMA_VERSION, Verdict
 
 __all__ = ["verdict_schema"]
@@ -17,10 +17,10 @@ _PLAIN: dict[Any, dict[str, Any]] = {
     bool: {"type": "boolean"},
     Any: {},
 }
-_KINDS: dict[Kind, dict[str, Any]] = {
-    Kind.INSTANT: {"type": "string", "format": "date-time", "pattern": "Z$"},
-    Kind.SECONDS: {"oneOf": [{"type": "integer", "minimum": 0}, {"const": "UNLIMITED"}]},
-    Kind.BYTES: {"type": "integer", "minimum": 0},
+_KINDS: dict[ValueType, dict[str, Any]] = {
+    ValueType.INSTANT: {"type": "string", "format": "date-time", "pattern": "Z$"},
+    ValueType.SECONDS: {"oneOf": [{"type": "integer", "minimum": 0}, {"const": "UNLIMITED"}]},
+    ValueType.BYTES: {"type": "integer", "minimum": 0},
 }
 
 

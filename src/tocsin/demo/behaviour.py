@@ -7,7 +7,7 @@ from random import Random
 
 from tocsin.demo.applications import APPLICATIONS, Application, Shape
 from tocsin.demo.jobs import Record, Request, Submission
-from tocsin.demo.machine import KINDS, QUEUES
+from tocsin.demo.machine import NODE_TYPES, QUEUES
 from tocsin.demo.mistakes import MISTAKES, Mistake
 from tocsin.demo.people import DAY_WEIGHTS, GROUPS, HABITS, HOUR_WEIGHTS, User
 from tocsin.demo.script import write
@@ -139,7 +139,7 @@ def again(records: Sequence[Record], rng: Random) -> Submission | None:
     else:
         needs = before.needs
     if mended and Cause.TOO_LITTLE_MEMORY in causes:
-        whole = KINDS[QUEUES[request.partition].kind].memory
+        whole = NODE_TYPES[QUEUES[request.partition].node_type].memory
         request = _with_memory(request, 2 * (request.memory or whole))
     if mended and Cause.TOO_LITTLE_TIME in causes:
         partition = "main" if request.partition == "short" else request.partition
@@ -189,7 +189,7 @@ def _request(
         memory=0,
         time_limit=limit,
         gpus_per_node=shape.gpus,
-        gpu_type=KINDS[queue.kind].gpu_type if shape.gpus else None,
+        gpu_type=NODE_TYPES[queue.node_type].gpu_type if shape.gpus else None,
         work_dir=f"/scratch/{user.name}/{system}",
         file=file,
     )
@@ -209,9 +209,9 @@ def _request(
 def _with_memory(request: Request, memory: int) -> Request:
     """The request with this much memory, on a node that has so much if one node is enough."""
     amount = _round_up(memory / GIB, _MEMORY) * GIB
-    most = KINDS[QUEUES[request.partition].kind].memory
+    most = NODE_TYPES[QUEUES[request.partition].node_type].memory
     if amount > most and request.nodes == 1 and not request.gpus_per_node:
-        most = KINDS["bigmem"].memory
+        most = NODE_TYPES["bigmem"].memory
         request = replace(request, partition="bigmem")
     return replace(request, memory=min(amount, most), memory_given=True)
 

@@ -22,7 +22,7 @@ def fate(record: Record, host: Host, rng: Random) -> Ending:
         done = Ending(need.seconds, "CANCELLED", Cause.CLOSED_BY_HAND, exit_signal=15, by_user=True)
     overtime = rng.randrange(1, 30)  # slurmctld looks for jobs over their limit twice a minute
     endings = [done, Ending(request.time_limit + overtime, "TIMEOUT", Cause.TOO_LITTLE_TIME)]
-    memory = host.kind.share(request)[1]
+    memory = host.node_type.share(request)[1]
     if need.memory > memory:
         at_once = application.memory_at_start
         share = max(0.0, (memory / need.memory - at_once) / (1 - at_once))
@@ -44,8 +44,8 @@ def fate(record: Record, host: Host, rng: Random) -> Ending:
 def usage(record: Record, hosts: list[Host], elapsed: int, rng: Random) -> dict[str, int | float]:
     """What the run has used after so many seconds."""
     request, need, application = record.request, record.need, record.submission.application
-    cpus, memory, gpus = hosts[0].kind.share(request)
-    nodes, kind = len(hosts), hosts[0].kind
+    cpus, memory, gpus = hosts[0].node_type.share(request)
+    nodes, node_type = len(hosts), hosts[0].node_type
     progress = min(1.0, elapsed / need.seconds)
     warm = min(1.0, elapsed / STARTUP)
 
@@ -59,8 +59,8 @@ def usage(record: Record, hosts: list[Host], elapsed: int, rng: Random) -> dict[
         peak = memory * rng.uniform(0.96, 1.0)
     per_task = min(peak, memory) / request.tasks_per_node * rng.uniform(0.94, 1.0)
 
-    watts = kind.idle_watts + (kind.busy_watts - kind.idle_watts) * busy
-    power = nodes * (watts * cpus / kind.cpus + gpus * kind.gpu_watts * rng.uniform(0.5, 0.95))
+    watts = node_type.idle_watts + (node_type.busy_watts - node_type.idle_watts) * busy
+    power = nodes * (watts * cpus / node_type.cpus + gpus * node_type.gpu_watts * rng.uniform(0.5, 0.95))
     return {
         "elapsed": elapsed,
         "cpu_seconds": computed,

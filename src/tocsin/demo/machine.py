@@ -7,7 +7,7 @@ from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.nodelist import fold_nodes
 from tocsin.demo.jobs import Record, Request
 
-__all__ = ["CLUSTER", "KINDS", "QUEUES", "Host", "Kind", "Queue", "Share", "build", "describe"]
+__all__ = ["CLUSTER", "NODE_TYPES", "QUEUES", "Host", "NodeType", "Queue", "Share", "build", "describe"]
 
 CLUSTER = "demo"
 GIB = 1024**3
@@ -17,8 +17,8 @@ Share = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of node; power in watts of the whole node, and of each GPU on top."""
+class NodeType:
+    """A type of node; power in watts of the whole node, and of each GPU on top."""
 
     prefix: str
     count: int
@@ -32,7 +32,7 @@ class Kind:
     gpu_watts: float = 0.0
 
     def share(self, request: Request) -> Share:
-        """The CPUs, memory and GPUs that a request takes from each node of this kind."""
+        """The CPUs, memory and GPUs that a request takes from each node of this type."""
         memory = request.memory or self.memory
         if request.exclusive:
             return self.cpus, memory, self.gpus
@@ -44,7 +44,7 @@ class Queue:
     """A partition; jobs of a higher tier go first, and those of tier 0 give way to them."""
 
     name: str
-    kind: str
+    node_type: str
     tier: int
     max_time: int
     default_time: int
@@ -53,10 +53,12 @@ class Queue:
     default: bool = False
 
 
-KINDS = {
-    "cpu": Kind("n", 16, 32, 125 * GIB, ("icelake",), 110, 420),
-    "bigmem": Kind("m", 2, 32, 1000 * GIB, ("icelake", "bigmem"), 160, 480),
-    "gpu": Kind("g", 4, 32, 250 * GIB, ("rome", "a100"), 180, 450, gpus=4, gpu_type="a100", gpu_watts=280),
+NODE_TYPES = {
+    "cpu": NodeType("n", 16, 32, 125 * GIB, ("icelake",), 110, 420),
+    "bigmem": NodeType("m", 2, 32, 1000 * GIB, ("icelake", "bigmem"), 160, 480),
+    "gpu": NodeType(
+        "g", 4, 32, 250 * GIB, ("rome", "a100"), 180, 450, gpus=4, gpu_type="a100", gpu_watts=280
+    ),
 }
 
 QUEUES = {
@@ -76,7 +78,7 @@ class Host:
     """One node: what it has, what of it is free, and who is on it (by raw id, in the order of arrival)."""
 
     name: str
-    kind: Kind
+    node_type: NodeType
     free_cpus: int
     free_memory: int
     free_gpus: int
@@ -89,7 +91,7 @@ class Host:
         return self.up and cpus <= self.free_cpus and memory <= self.free_memory and gpus <= self.free_gpus
 
     def take(self, record: Record) -> None:
-        cpus, memory, gpus = self.kind.share(record.request)
+        cpus, memory, gpus = self.node_type.share(record.request)
         self.free_cpus -= cpus
         self.free_memory -= memory
         self.free_gpus -= gpus
@@ -97,7 +99,7 @@ class Host:
 
     def give_back(self, record: Record) -> None:
         del self.jobs[record.raw_id]
-        cpus, memory, gpus = self.kind.share(record.request)
+        cpus, memory, gpus = self.node_type.share(record.request)
         self.free_cpus += cpus
         self.free_memory += memory
         self.free_gpus += gpus
@@ -113,13 +115,15 @@ class Host:
 
 
 def build() -> dict[str, list[Host]]:
-    """All nodes, empty, by their kind."""
+    """All nodes, empty, by their type."""
     return {
         name: [
-            Host(f"{kind.prefix}{number:02d}", kind, kind.cpus, kind.memory, kind.gpus)
-            for number in range(1, kind.count + 1)
+            Host(
+                f"{node_type.prefix}{number:02d}", node_type, node_type.cpus, node_type.memory, node_type.gpus
+            )
+            for number in range(1, node_type.count + 1)
         ]
-        for name, kind in KINDS.items()
+        for name, node_type in NODE_TYPES.items()
     }
 
 
@@ -127,22 +131,22 @@ def describe(hosts: dict[str, list[Host]], *, open_: bool) -> Machine:
     """The machine as its scheduler tells of it now; `open_` is whether partitions start jobs."""
     return Machine(
         cluster=CLUSTER,
-        nodes=tuple(_node(name, host) for name, of_kind in hosts.items() for host in of_kind),
-        partitions=tuple(_partition(queue, hosts[queue.kind], open_) for queue in QUEUES.values()),
+        nodes=tuple(_node(name, host) for name, of_type in hosts.items() for host in of_type),
+        partitions=tuple(_partition(queue, hosts[queue.node_type], open_) for queue in QUEUES.values()),
         max_array_size=1001,
     )
 
 
-def _node(kind: str, host: Host) -> Node:
-    gpus = host.kind.gpus
+def _node(node_type: str, host: Host) -> Node:
+    gpus = host.node_type.gpus
     return Node(
         name=host.name,
-        cpus=host.kind.cpus,
-        memory=host.kind.memory,
+        cpus=host.node_type.cpus,
+        memory=host.node_type.memory,
         gpus=gpus,
-        gres=f"gpu:{host.kind.gpu_type}:{gpus}" if gpus else None,
-        features=host.kind.features,
-        partitions=tuple(queue.name for queue in QUEUES.values() if queue.kind == kind),
+        gres=f"gpu:{host.node_type.gpu_type}:{gpus}" if gpus else None,
+        features=host.node_type.features,
+        partitions=tuple(queue.name for queue in QUEUES.values() if queue.node_type == node_type),
         state=host.state,
         reason=host.reason,
     )
@@ -150,12 +154,12 @@ def _node(kind: str, host: Host) -> Node:
 
 def _partition(queue: Queue, hosts: Iterable[Host], open_: bool) -> Partition:
     names = [host.name for host in hosts]
-    kind = KINDS[queue.kind]
+    node_type = NODE_TYPES[queue.node_type]
     return Partition(
         name=queue.name,
         node_list=fold_nodes(names),
         nodes=len(names),
-        cpus=len(names) * kind.cpus,
+        cpus=len(names) * node_type.cpus,
         state="UP" if open_ else "DOWN",
         default=queue.default,
         max_time=queue.max_time,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from heapq import nsmallest
 
 from tocsin.demo.jobs import Record, Request
-from tocsin.demo.machine import KINDS, QUEUES, Host, Share
+from tocsin.demo.machine import NODE_TYPES, QUEUES, Host, Share
 
 __all__ = ["Scheduler", "Start"]
 
@@ -43,11 +43,11 @@ class Scheduler:
             queue = QUEUES[request.partition]
             shape = (queue.name, _size(request), request.time_limit)
             while shape not in blocked and _may_start(record):
-                found = self._place(request, now, reserved.get(queue.kind, {}))
+                found = self._place(request, now, reserved.get(queue.node_type, {}))
                 if found is None:
                     blocked.add(shape)
-                    if queue.kind not in reserved:
-                        reserved[queue.kind] = self._reserve(request, now)
+                    if queue.node_type not in reserved:
+                        reserved[queue.node_type] = self._reserve(request, now)
                     break
                 yield record, *found
 
@@ -56,9 +56,9 @@ class Scheduler:
     ) -> tuple[list[Host], list[Record]] | None:
         """The first nodes that fit; a job of a higher tier may push out those of tier 0."""
         queue = QUEUES[request.partition]
-        share = KINDS[queue.kind].share(request)
+        share = NODE_TYPES[queue.node_type].share(request)
         end = now + request.time_limit
-        hosts = [host for host in self.hosts[queue.kind] if end <= reserved.get(host.name, end)]
+        hosts = [host for host in self.hosts[queue.node_type] if end <= reserved.get(host.name, end)]
         chosen = [host for host in hosts if host.fits(share)][: request.nodes]
         victims: list[Record] = []
         if queue.tier > 0:
@@ -73,9 +73,9 @@ class Scheduler:
 
     def _reserve(self, request: Request, now: int) -> dict[str, int]:
         """The nodes that the first job to wait will get, with the instant when it could have them all."""
-        kind = QUEUES[request.partition].kind
-        share = KINDS[kind].share(request)
-        hosts = [host for host in self.hosts[kind] if host.up]
+        node_type = QUEUES[request.partition].node_type
+        share = NODE_TYPES[node_type].share(request)
+        hosts = [host for host in self.hosts[node_type] if host.up]
         soonest = nsmallest(request.nodes, ((_free_at(host, share, now), host.name) for host in hosts))
         if len(soonest) < request.nodes:
             return {}
@@ -121,7 +121,7 @@ def _leaving(host: Host, records: list[Record], share: Share) -> list[Record] | 
     for number, record in enumerate(records):
         if cpus <= free_cpus and memory <= free_memory and gpus <= free_gpus:
             return records[:number]
-        more = host.kind.share(record.request)
+        more = host.node_type.share(record.request)
         free_cpus, free_memory, free_gpus = free_cpus + more[0], free_memory + more[1], free_gpus + more[2]
     return records if cpus <= free_cpus and memory <= free_memory and gpus <= free_gpus else None
 

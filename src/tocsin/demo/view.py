@@ -7,7 +7,7 @@ from tocsin.core.nodelist import fold_nodes
 from tocsin.core.outcomes import outcome_of
 from tocsin.core.units import format_tres
 from tocsin.demo.jobs import Record, Request
-from tocsin.demo.machine import CLUSTER, KINDS, QUEUES
+from tocsin.demo.machine import CLUSTER, NODE_TYPES, QUEUES
 from tocsin.demo.people import GROUPS
 
 __all__ = ["as_job"]
@@ -19,7 +19,7 @@ def as_job(record: Record) -> Job:
     whole = bool(request.tasks) and record.task is None
     cpus = request.nodes * request.cpus_per_node
     gpus = request.nodes * request.gpus_per_node
-    memory = request.memory or KINDS[QUEUES[request.partition].kind].memory
+    memory = request.memory or NODE_TYPES[QUEUES[request.partition].node_type].memory
     return Job(
         cluster=CLUSTER,
         job_id=record.job_id,
@@ -71,9 +71,9 @@ def as_job(record: Record) -> Job:
 def _allocation(record: Record) -> dict[str, Any]:
     if record.start is None:
         return {}
-    request, kind = record.request, KINDS[QUEUES[record.request.partition].kind]
+    request, node_type = record.request, NODE_TYPES[QUEUES[record.request.partition].node_type]
     nodes = len(record.nodes)
-    cpus, memory, gpus = kind.share(request)
+    cpus, memory, gpus = node_type.share(request)
     return {
         "start": record.start,
         "node_list": fold_nodes(record.nodes),

@@ -23,7 +23,7 @@ from tocsin.failure.model_training import train
 from tocsin.failure.plan import Plan
 from tocsin.models.cards import Window
 from tocsin.models.engines import engine
-from tocsin.models.thresholds import Rule
+from tocsin.models.thresholds import ThresholdRule
 
 __all__ = ["DETECTOR", "FailureDetector"]
 
@@ -38,7 +38,7 @@ class FailureDetector:
     needs: Collection[Need] = (Need.HISTORY, Need.SCRIPTS, Need.MACHINE)
     target: Target | None = None
     """None: `unsuccessful` for archives in SWF, `failed` for all else."""
-    rule: Rule = field(default_factory=lambda: Rule("precision_at_least", 0.8))
+    rule: ThresholdRule = field(default_factory=lambda: ThresholdRule("precision_at_least", 0.8))
     engine: str = "lightgbm"
     zone: str = "UTC"
     """The cluster's time zone: hours and weekdays are those of its people."""

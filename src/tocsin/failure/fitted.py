@@ -33,7 +33,7 @@ from tocsin.failure.shortages import READ as SHORT_OF
 from tocsin.failure.shortages import Shortage
 from tocsin.models.cards import Card, Window
 from tocsin.models.engines import Booster, Matrix
-from tocsin.models.thresholds import Rule
+from tocsin.models.thresholds import ThresholdRule
 from tocsin.scripts.submission import read_submissions
 
 __all__ = ["FILE", "HOLDOUT", "NAME", "VERSION", "FittedFailure"]
@@ -123,7 +123,7 @@ class FittedFailure:
         parts = self._explained(parts, job, X, history, known, stage) if self.explainers else parts
         return self._with_shortages([parts], job, stage)[0]
 
-    def with_rule(self, rule: Rule, *, seed: int = 0) -> "FittedFailure":
+    def with_rule(self, rule: ThresholdRule, *, seed: int = 0) -> "FittedFailure":
         """The same model that rings by another rule."""
         return replace(self, calibrated=calibrated(self.holdout, rule=rule, seed=seed))
 

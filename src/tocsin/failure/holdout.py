@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tocsin.core.errors import ModelError
 from tocsin.models.calibration import IDENTITY, Calibrator, calibrate, calibrator_from_json
 from tocsin.models.metrics import Metric, evaluate
-from tocsin.models.thresholds import Rule, Threshold, choose, table, threshold_from_json
+from tocsin.models.thresholds import Threshold, ThresholdRule, choose, table, threshold_from_json
 
 __all__ = ["Calibrated", "Holdout", "calibrated"]
 
@@ -77,7 +77,7 @@ class Calibrated:
         )
 
 
-def calibrated(holdout: Holdout, *, rule: Rule, seed: int) -> Calibrated:
+def calibrated(holdout: Holdout, *, rule: ThresholdRule, seed: int) -> Calibrated:
     """Fit the calibration curve and choose the threshold by the rule."""
     y, submit, hours = holdout.failed, holdout.submit, holdout.hours
     chosen = calibrate(holdout.scores, y)

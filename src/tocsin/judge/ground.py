@@ -7,7 +7,7 @@ from functools import cache
 import polars as pl
 
 from tocsin.core.detector import Budget, Detector, Fitted
-from tocsin.core.fields import FIELDS, Kind, Part, fields_of
+from tocsin.core.fields import FIELDS, Part, ValueType, fields_of
 from tocsin.core.frames import SCHEMA, reached_at
 from tocsin.core.machine import Machine
 from tocsin.core.outcomes import Outcome
@@ -128,17 +128,17 @@ def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
 
 
 def other_value(name: str, seed: random.Random) -> pl.Expr:
-    """Another value of a column, of its own kind."""
+    """Another value of a column, of its own type."""
     entry = FIELDS[name]
     if name == "outcome":
         cycle = [str(outcome) for outcome in Outcome]
         swapped = {outcome: cycle[(place + 3) % len(cycle)] for place, outcome in enumerate(cycle)}
         return pl.col(name).replace_strict(swapped, default=str(Outcome.FAILED), return_dtype=pl.String)
-    if entry.kind is Kind.TEXT:
+    if entry.type is ValueType.TEXT:
         return pl.lit(f"other-{seed.randrange(1000)}").alias(name)
-    if entry.kind is Kind.FLAG:
+    if entry.type is ValueType.FLAG:
         return ~pl.col(name).fill_null(False)
-    if entry.kind is Kind.INSTANT:
+    if entry.type is ValueType.INSTANT:
         return pl.coalesce(name, "submit") + seed.randrange(1, 100_000)
     return (
         (pl.coalesce(pl.col(name), pl.lit(0)) * 3 + seed.randrange(1, 10**6)).cast(SCHEMA[name]).alias(name)

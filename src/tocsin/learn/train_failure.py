@@ -11,7 +11,7 @@ from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import NAME, FittedFailure
 from tocsin.models.cards import Card
 from tocsin.models.registry import Registry
-from tocsin.models.thresholds import Rule
+from tocsin.models.thresholds import ThresholdRule
 
 __all__ = ["TrainedFailure", "set_rule", "train_failure"]
 
@@ -44,7 +44,7 @@ def train_failure(
 
 
 def set_rule(
-    registry: Registry, model: FittedFailure, rule: Rule, *, parent: str, cluster: str | None = None
+    registry: Registry, model: FittedFailure, rule: ThresholdRule, *, parent: str, cluster: str | None = None
 ) -> TrainedFailure:
     """The champion with another threshold, as a new version: a version never changes."""
     ruled = model.with_rule(rule)

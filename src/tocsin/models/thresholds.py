@@ -11,7 +11,7 @@ from tocsin.core.errors import ModelError
 from tocsin.models.metrics import Sorted
 from tocsin.models.splits import DAY
 
-__all__ = ["RULES", "Rule", "Threshold", "choose", "table", "threshold_from_json"]
+__all__ = ["RULES", "Threshold", "ThresholdRule", "choose", "table", "threshold_from_json"]
 
 FEWEST_ALARMS = 10
 """A precision of fewer alarms is luck; where fewer than twice as many jobs fail, half of those are enough."""
@@ -27,7 +27,7 @@ RULES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ThresholdRule:
     """A rule as data; for `least_cost`, `value` is what a delayed hour costs beside a wasted one."""
 
     kind: str
@@ -59,7 +59,7 @@ class Threshold:
     """Weight of the good jobs that would have rung."""
     wasted: float
     """Weight of the failing jobs that would not have rung."""
-    rule: Rule | None = None
+    rule: ThresholdRule | None = None
     met: bool = True
     text: str = ""
     """What was chosen, or why the rule cannot be met."""
@@ -74,7 +74,7 @@ def threshold_from_json(document: Mapping[str, Any]) -> Threshold:
         if set(document) != {f.name for f in fields(Threshold)} or not isinstance(document["value"], float):
             raise ValueError
         rule = document["rule"]
-        return Threshold(**{**document, "rule": rule and Rule(**rule)})
+        return Threshold(**{**document, "rule": rule and ThresholdRule(**rule)})
     except (TypeError, ValueError):
         raise ModelError(
             f"{str(dict(document))[:80]} is no threshold; restore the model from a backup or train again"
@@ -82,7 +82,7 @@ def threshold_from_json(document: Mapping[str, Any]) -> Threshold:
 
 
 def choose(
-    rule: Rule,
+    rule: ThresholdRule,
     y: NDArray[Any],
     p: NDArray[Any],
     submit: NDArray[Any],
@@ -168,7 +168,7 @@ class _Curve:
         self.delayed = np.r_[0.0, np.cumsum(every - bad)]
         self.wasted = np.maximum(bad.sum() - self.saved, 0.0)
 
-    def threshold(self, place: int, rule: Rule | None, met: bool, text: str) -> Threshold:
+    def threshold(self, place: int, rule: ThresholdRule | None, met: bool, text: str) -> Threshold:
         return Threshold(
             value=float(self.value[place]),
             alarms=int(self.alarms[place]),

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tocsin.core.errors import InputError, UnitError
-from tocsin.core.fields import FIELDS, Kind
+from tocsin.core.fields import FIELDS, ValueType
 from tocsin.core.ids import array_size
 from tocsin.core.units import UNLIMITED
 from tocsin.scripts.options import Directive
@@ -101,7 +101,7 @@ def _array(text: str) -> str | None:
     return text.strip().replace("[", "").replace("]", "") or None
 
 
-_READERS: Mapping[Kind, Reader] = {Kind.TEXT: _text, Kind.COUNT: count, Kind.FLAG: _flag}
+_READERS: Mapping[ValueType, Reader] = {ValueType.TEXT: _text, ValueType.COUNT: count, ValueType.FLAG: _flag}
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class Draft:
             self.values[name] = directive.per != "no"
             self.effective[name, ""] = at
             return
-        reader = self.readers.get(name) or (_array if name == "array" else _READERS[FIELDS[name].kind])
+        reader = self.readers.get(name) or (_array if name == "array" else _READERS[FIELDS[name].type])
         try:
             value = reader(text)
             if name == "array" and value is not None:

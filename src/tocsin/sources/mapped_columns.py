@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tocsin.core.errors import SourceError
-from tocsin.core.fields import FIELDS, Field, Kind, Part, fields_of
+from tocsin.core.fields import FIELDS, Field, Part, ValueType, fields_of
 from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.columns import Converted, by_value, instants, integers, local_epoch, numbers
@@ -120,11 +120,11 @@ class MappedTable:
             return self._take(column, _state_reader(rule), pl.String)
         if field.name in ("job_id", "raw_id"):
             return self._number(_without(column, rule.prefix), rule, identity=True)
-        if field.kind is Kind.INSTANT:
+        if field.type is ValueType.INSTANT:
             return self._instant(column, rule)
-        if field.kind is Kind.FLAG:
+        if field.type is ValueType.FLAG:
             return self._take(column, lambda text: _FLAGS.get(text.lower()), pl.Boolean)
-        if field.kind is Kind.TEXT:
+        if field.type is ValueType.TEXT:
             if rule.unit == "number":
                 return self._number(column, rule).cast(pl.Int64, strict=False).cast(pl.String)
             text = _without(column, rule.prefix)
@@ -187,7 +187,7 @@ class MappedTable:
         if rule.unit == "slurm-memory":
             number = number * 2**20
         amount = number * UNITS.get(rule.unit or "", 1)
-        if field.kind is Kind.NUMBER:
+        if field.type is ValueType.NUMBER:
             return amount
         fits = (amount.is_between(0, _TOO_LARGE)).fill_null(False)
         whole = amount.round().zip_with(fits, pl.repeat(None, len(amount), dtype=pl.Float64, eager=True))

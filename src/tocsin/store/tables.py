@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tocsin.core.fields import FIELDS, KEY, Kind
+from tocsin.core.fields import FIELDS, KEY, ValueType
 
 __all__ = [
     "METADATA",
@@ -31,14 +31,14 @@ NO_TASK = -1
 
 METADATA = sa.MetaData()
 
-_TYPES: dict[Kind, type[sa.types.TypeEngine[Any]]] = {
-    Kind.TEXT: sa.Text,
-    Kind.COUNT: sa.BigInteger,
-    Kind.NUMBER: sa.Double,
-    Kind.FLAG: sa.Boolean,
-    Kind.INSTANT: sa.BigInteger,
-    Kind.SECONDS: sa.BigInteger,
-    Kind.BYTES: sa.BigInteger,
+_TYPES: dict[ValueType, type[sa.types.TypeEngine[Any]]] = {
+    ValueType.TEXT: sa.Text,
+    ValueType.COUNT: sa.BigInteger,
+    ValueType.NUMBER: sa.Double,
+    ValueType.FLAG: sa.Boolean,
+    ValueType.INSTANT: sa.BigInteger,
+    ValueType.SECONDS: sa.BigInteger,
+    ValueType.BYTES: sa.BigInteger,
 }
 
 # SQLite counts rows up only in a column of the type INTEGER.
@@ -47,7 +47,7 @@ _SERIAL = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 jobs = sa.Table(
     "jobs",
     METADATA,
-    *(sa.Column(f.name, _TYPES[f.kind], nullable=f.name not in KEY) for f in FIELDS.values()),
+    *(sa.Column(f.name, _TYPES[f.type], nullable=f.name not in KEY) for f in FIELDS.values()),
     # By submit first: imports come in that order, so the tree grows at its end, and listings are read in it.
     sa.PrimaryKeyConstraint("submit", "job_id", "task", "cluster", name="jobs_key"),
     sa.Index("jobs_by_id", "job_id"),

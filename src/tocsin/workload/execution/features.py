@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tocsin.core.fields import FIELDS, Kind, Part, fields_of
+from tocsin.core.fields import FIELDS, Part, ValueType, fields_of
 from tocsin.models.engines import Matrix
 
 __all__ = ["CORRELATION", "RATIOS", "Selection", "candidates", "counters", "matrix", "select"]
@@ -22,7 +22,7 @@ PROPORTIONAL = 1 - 1e-9
 """From this correlation on, two features are one up to a factor and a shift, and one will do."""
 
 _LARGEST = float(np.finfo(np.float32).max)
-_NUMBERS = (Kind.COUNT, Kind.NUMBER, Kind.SECONDS, Kind.BYTES)
+_NUMBERS = (ValueType.COUNT, ValueType.NUMBER, ValueType.SECONDS, ValueType.BYTES)
 _PERSONAL = {"uid", "gid", "priority", "cancelled_by"}
 """Numbers of people; a priority is made from a user's share of the machine."""
 _IDS = {"raw_id", "het_id", "het_offset"}
@@ -30,7 +30,7 @@ _IDS = {"raw_id", "het_id", "het_offset"}
 
 def _numeric(*parts: Part) -> tuple[str, ...]:
     return tuple(
-        name for name in fields_of(*parts) if FIELDS[name].kind in _NUMBERS and name not in _PERSONAL | _IDS
+        name for name in fields_of(*parts) if FIELDS[name].type in _NUMBERS and name not in _PERSONAL | _IDS
     )
 
 
