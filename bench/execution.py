@@ -1,8 +1,8 @@
-"""Execution-time classification on FlowBench as a stream, α × β × models as in RoWD's table 5, and what it costs a day.
+"""Execution-time classification on FlowBench as a stream: α × β × models as in RoWD's Table 5, and the daily overhead.
 
-FlowBench stands in for a stream that nobody has published: jobs of three workflows over 4 to 12 days, with CPU and
-disk limits put on some of their nodes, one kind after the other. So α and β are in hours, the operation is "its node
-was limited", and a job of a kind that the window has not seen is counted apart.
+No stream like RoWD's is public, so FlowBench takes its place: jobs of three workflows over 4 to 12 days, with CPU or disk
+limits on some nodes, one kind of limit after the other. α and β are therefore in hours, the operation is "the node was
+limited", and jobs with a kind of limit that is new to the window are counted separately.
 """
 
 import os
@@ -28,7 +28,7 @@ ALPHAS = (6, 12, 24, 48)
 BETAS = (3, 6, 12, 24)
 HOUR = 3600
 FIRST = 0.2
-"""The first share of the jobs only trains."""
+"""This first share of the jobs is used for training only."""
 OPERATION = "limited"
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -39,26 +39,26 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     streams = {name: stream(folder / "execution" / f"{name}.zip") for name in WORKFLOWS}
     cells = {name: _walks(streams, name) for name in ("RF", *RIVALS)}
     alpha, beta = max(cells["RF"], key=lambda place: _macro(*_joined(cells["RF"][place])))
-    best = _told(cells["RF"][alpha, beta])
-    shipped = _told(_walks(streams, "RF calibrated", [alpha])[alpha, beta])
+    best = _summary(cells["RF"][alpha, beta])
+    shipped = _summary(_walks(streams, "RF calibrated", [alpha])[alpha, beta])
     apart = {name: _runs_left_out(jobs) for name, jobs in streams.items()}
     return {
         "data": f"FlowBench, {sum(jobs.height for jobs in streams.values()):,} jobs of {len(streams)} workflows",
-        "split": f"first {FIRST:.0%} of each workflow's jobs only train; trained every β hours on jobs ended in the last α",
+        "split": f"the first {FIRST:.0%} of each workflow's jobs are used for training only; retrained every β hours on the jobs of the last α hours",
         "missing_counters": {name: gaps(jobs) for name, jobs in streams.items()},
         "macro_f1": {name: _grid(found) for name, found in cells.items()},
         "best": {
             "alpha_hours": alpha,
             "beta_hours": beta,
-            "chosen": f"the best of {len(ALPHAS) * len(BETAS)} cells on the tested jobs themselves, as in the paper's "
-            "table 5: a little too good for new data",
+            "chosen": f"the best of {len(ALPHAS) * len(BETAS)} settings, chosen on the tested jobs as in RoWD's Table 5, so slightly "
+            "optimistic for new data",
             **best,
             "as_shipped": {
-                "what": "the same α and β, calibrated on the window's last fifth",
+                "what": "the same α and β, calibrated on the last fifth of the window",
                 **shipped["all"],
             },
         },
-        "same_setting": {name: _told(found[alpha, beta])["all"] for name, found in cells.items()},
+        "same_setting": {name: _summary(found[alpha, beta])["all"] for name, found in cells.items()},
         "runs_left_out": apart,
         "reason": _reason(best, apart),
         "overhead": [overhead(daily) for daily in (1_000, 25_000)],
@@ -66,7 +66,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
 
 
 def _reason(best: Mapping[str, Any], apart: Mapping[str, Any]) -> str:
-    """What the figures above show of the jobs that are missed, and no guess beyond them."""
+    """What the figures show about the jobs that are missed."""
     pairs = ", ".join(
         f"{best['workflows'][name]['macro_f1']:.2f} and {found['macro_f1']:.2f} ({name})"
         for name, found in apart.items()
@@ -76,33 +76,33 @@ def _reason(best: Mapping[str, Any], apart: Mapping[str, Any]) -> str:
         f"{each['slower_than_normal']:,} of {each['jobs']:,} ({name})" for name, each in cpu.items()
     )
     counted = ", ".join(
-        f"{each['with_online_counters']:.2f} with and {each['without']:.2f} without ({name})"
+        f"{each['with_online_counters']:.2f} and {each['without']:.2f} ({name})"
         for name, each in cpu.items()
         if each["without"] is not None
     )
     return (
-        "As a stream, and with whole runs left out, all kinds known and time ignored, macro-F1 is: "
-        f"{pairs}. Jobs on CPU-limited nodes that run longer than 95 % of the normal "
-        f"jobs that read as much: {slow}. Their recall, runs left out, by whether the online counters were taken: "
-        f"{counted}. Of {best['new_kinds']['jobs']:,} jobs of kinds new to the window "
-        f"{best['new_kinds']['recall']:.0%} are found; without them macro-F1 is {best['without_new_kinds']['macro_f1']:.3f}."
+        f"Macro-F1 as a stream, and with whole runs left out (all kinds of limits known, time ignored): {pairs}. "
+        f"Jobs on CPU-limited nodes that ran longer than 95 % of the normal jobs with as much input: {slow}. "
+        f"Their recall with whole runs left out, with and without online counters: {counted}. "
+        f"Of {best['new_kinds']['jobs']:,} jobs with a limit that is new to the window, {best['new_kinds']['recall']:.0%} are "
+        f"found; without these jobs, macro-F1 is {best['without_new_kinds']['macro_f1']:.3f}."
     )
 
 
 class _Walk:
-    """Probabilities of one model with one α at each β, over the jobs that are asked about."""
+    """The probabilities of one model with one α at each β, for the tested jobs."""
 
     def __init__(self, jobs: pl.DataFrame) -> None:
         self.submit = jobs["submit"].to_numpy()
         self.kind = jobs["kind"].to_numpy()
         self.start = int(self.submit[int(FIRST * jobs.height)])
-        self.asked: Flags = self.submit >= self.start
+        self.tested: Flags = self.submit >= self.start
         self.p = {beta: np.zeros(jobs.height) for beta in BETAS}
         self.new: dict[int, Flags] = {beta: np.zeros(jobs.height, dtype=bool) for beta in BETAS}
-        self.untold = dict.fromkeys(BETAS, 0)
+        self.unanswered = dict.fromkeys(BETAS, 0)
 
     def take(self, step: int, seen: set[str], answer: Callable[[NDArray[np.int64]], Floats | None]) -> None:
-        """One training serves all β that have a cut here; it is asked as far ahead as the longest of them."""
+        """One training serves every β that retrains at this step; it predicts as far ahead as the longest of them."""
         cut = self.start + step * BETAS[0] * HOUR
         here = [beta for beta in BETAS if step * BETAS[0] % beta == 0]
         rows = np.flatnonzero((self.submit >= cut) & (self.submit < cut + max(here) * HOUR))
@@ -114,13 +114,13 @@ class _Walk:
             near = self.submit[rows] < cut + beta * HOUR
             self.new[beta][rows[near]] = new[near]
             if p is None:
-                self.untold[beta] += int(near.sum())
+                self.unanswered[beta] += int(near.sum())
             else:
                 self.p[beta][rows[near]] = p[near]
 
 
 Cell = list[tuple[Floats, Floats, Flags, int]]
-"""For each workflow the labels, the probabilities, whether the kind is new, and jobs that no model could be asked of."""
+"""For each workflow: labels, probabilities, whether the kind is new, and the number of jobs before the first model."""
 
 
 def _walks(
@@ -132,13 +132,13 @@ def _walks(
             walk = _walked(jobs, alpha, model)
             y = (walk.kind != NORMAL).astype(np.float64)
             for beta in BETAS:
-                told = (
-                    y[walk.asked],
-                    walk.p[beta][walk.asked],
-                    walk.new[beta][walk.asked],
-                    walk.untold[beta],
+                part = (
+                    y[walk.tested],
+                    walk.p[beta][walk.tested],
+                    walk.new[beta][walk.tested],
+                    walk.unanswered[beta],
                 )
-                cells[alpha, beta].append(told)
+                cells[alpha, beta].append(part)
     return cells
 
 
@@ -189,8 +189,8 @@ def _grid(found: Mapping[tuple[int, int], Cell]) -> dict[str, dict[str, float]]:
     }
 
 
-def _told(cell: Cell) -> dict[str, Any]:
-    """Pooled and by workflow; kinds that the window had not seen apart."""
+def _summary(cell: Cell) -> dict[str, Any]:
+    """Pooled and by workflow, with kinds that are new to the window counted separately."""
     y, p = _joined(cell)
     new = np.concatenate([part[2] for part in cell])
     return {
@@ -236,7 +236,7 @@ def _round(value: Any) -> float:
 
 
 def _runs_left_out(jobs: pl.DataFrame, folds: int = 4) -> dict[str, Any]:
-    """Whole runs left out, time ignored: what these counters can tell when every kind is known."""
+    """Cross-validation over whole runs, ignoring time: an upper bound, with every kind known."""
     frame, y = jobs.drop("kind", "run"), jobs["kind"].ne(NORMAL)
     fold = jobs["run"].cast(pl.Int64).to_numpy() % folds
     p = np.zeros(jobs.height)
@@ -257,7 +257,7 @@ def _runs_left_out(jobs: pl.DataFrame, folds: int = 4) -> dict[str, Any]:
 
 
 def _cpu_limited(jobs: pl.DataFrame) -> dict[str, Any]:
-    """How far a CPU limit shows: in the run time beside jobs that read as much, and in recall by what was counted."""
+    """How visible CPU limits are: in run time, compared with jobs with as much input, and in recall by available counters."""
     size = pl.col("stage_in_bytes").round_sig_figs(3).alias("size")
     normal = jobs.filter(pl.col("kind") == NORMAL).group_by(size).agg(usual=pl.col("elapsed").quantile(0.95))
     cpu = jobs.filter(pl.col("kind").str.starts_with("cpu")).with_columns(size).join(normal, on="size")

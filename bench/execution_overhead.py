@@ -1,4 +1,4 @@
-"""What execution-time classification costs a day: jobs a day → share of one core (RoWD, section 5.2, runtime overhead)."""
+"""The daily cost of execution-time classification as a share of one core (RoWD, section 5.2, runtime overhead)."""
 
 import time
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["overhead"]
 
 
 def overhead(daily: int) -> dict[str, Any]:
-    """Train once on five days of so many jobs, screen one day of them; as a share of one core's day."""
+    """Train once on five days with `daily` jobs each, then classify one day."""
     jobs, flags = _fugaku_like(5 * daily)
     now = int(jobs["known_at"].max())  # type: ignore[arg-type]  # an instant
     began = time.process_time()
@@ -45,7 +45,7 @@ def _one_by_one(model: FittedExecution, jobs: pl.DataFrame) -> float:
 
 
 def _fugaku_like(rows: int, seed: int = 0) -> tuple[pl.DataFrame, pl.Series]:
-    """Jobs over five days with the paper's nine features; 3 % are AI, which draw more power and wait less for memory."""
+    """Jobs over five days with the paper's nine features; 3 % are AI jobs, with more power and less memory bandwidth."""
     random = np.random.default_rng(seed)
     ai = random.random(rows) < 0.03
     nodes = 2 ** random.integers(0, 8, rows)
@@ -61,5 +61,5 @@ def _fugaku_like(rows: int, seed: int = 0) -> tuple[pl.DataFrame, pl.Series]:
             "memory_bandwidth": nodes * random.lognormal(np.where(ai, 23, 24), 1),
         }
     )  # fmt: skip
-    # One label in fifty is wrong, as labels are: on clean ones trees would stay small and the training look cheap.
+    # One label in fifty is wrong: with clean labels the trees would stay small and training would look too cheap.
     return conform(frame), pl.Series(ai ^ (random.random(rows) < 0.02))

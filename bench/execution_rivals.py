@@ -1,7 +1,6 @@
-"""The models beside ours in RoWD's tables 3 and 5: neighbours, a support vector machine, a line, and two baselines.
+"""The other models of RoWD's Tables 3 and 5: KNN, SVC, logistic regression and two baselines.
 
-All are scikit-learn's defaults. Unlike a forest they need numbers of one size without gaps, so each gets the features
-centred, of unit spread, gaps at the middle, all measured on its training rows.
+All use scikit-learn's defaults, on features that are standardized and mean-imputed with the statistics of the training rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ __all__ = ["RIVALS", "rival"]
 
 
 def rival(name: str, X: Matrix, y: Floats, asked: Matrix) -> Floats:
-    """The probability (or the class as 0 and 1) that this model, trained on these rows, gives the asked ones."""
+    """Train the model and predict the asked rows: probabilities, or classes as 0 and 1."""
     if not X.shape[1]:
         return _most_frequent(X, y, asked)
     X, asked = _scaled(X, asked)
@@ -45,7 +44,7 @@ def _support_vectors(X: Matrix, y: Floats, asked: Matrix) -> Floats:
     return _fitted(SVC(), X, y, asked)
 
 
-def _line(X: Matrix, y: Floats, asked: Matrix) -> Floats:
+def _logistic(X: Matrix, y: Floats, asked: Matrix) -> Floats:
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # it ships no types
 
     return _fitted(LogisticRegression(max_iter=1000), X, y, asked)
@@ -69,7 +68,7 @@ def _directions(X: Matrix) -> NDArray[np.float32]:
 RIVALS: Mapping[str, Callable[[Matrix, Floats, Matrix], Floats]] = {
     "KNN": _neighbours,
     "SVC": _support_vectors,
-    "LR": _line,
+    "LR": _logistic,
     "MFREQ": _most_frequent,
     "MSIMILAR": _most_similar,
 }

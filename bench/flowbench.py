@@ -1,4 +1,4 @@
-"""FlowBench as jobs: the workflows' records, read straight from their archives."""
+"""FlowBench as jobs, read from its archives."""
 
 import io
 import zipfile
@@ -25,11 +25,11 @@ OWN = ("stage_in_delay", "stage_in_bytes", "stage_in_effective_bytes_per_sec", "
        "kickstart_online_bytes_read", "kickstart_online_bytes_written", "kickstart_online_read_system_calls",
        "kickstart_online_write_system_calls", "kickstart_online_utime", "kickstart_online_stime",
        "kickstart_online_bytes_read_per_second", "kickstart_online_bytes_written_per_second")  # fmt: skip
-"""Counters of the data set that are no fields of ours; names, hosts and delays of the queue are left out."""
+"""Counters of the data set that are not job fields; names, hosts and queue delays are left out."""
 
 
 def stream(path: Path) -> pl.DataFrame:
-    """The jobs of one workflow by submission, straight from the archive; `kind` says what was done to their node."""
+    """The jobs of one workflow by submit time; `kind` is the limit that was put on their node."""
     frames = []
     with zipfile.ZipFile(path) as archive:
         for number, entry in enumerate(archive.infolist()):

@@ -1,4 +1,4 @@
-"""History features: all at once beside job by job (a loop over rows with dictionaries), and up to two million jobs."""
+"""History features: vectorized against a loop over rows, and the time per job with up to two million jobs."""
 
 import os
 import resource
@@ -20,7 +20,7 @@ SIZES = (250_000, 500_000, 1_000_000, 2_000_000)
 
 
 def run(folder: Path | None = None) -> dict[str, Any]:
-    """The whole of SDSC-BLUE both ways, compared row by row; then the log again and again, one copy after another."""
+    """All of SDSC-BLUE both ways, compared row by row; then growing numbers of copies of the log."""
     folder = folder or Path(os.environ.get("TOCSIN_DATA", "../shared/data"))
     log = pl.concat(
         batch.jobs for batch in SwfFile(folder / "swf" / "SDSC-BLUE-2000-4.2-cln.swf.gz").batches()
@@ -47,7 +47,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
 
 
 def _grown(log: pl.DataFrame, size: int) -> dict[str, Any]:
-    """Copies of the log one after another in time, with users of their own every other copy."""
+    """Copies of the log one after another in time; every second copy has new users."""
     span = int(log["known_at"].max() or 0) - int(log["submit"].min() or 0) + 1  # type: ignore[arg-type]  # whole numbers
     copies = []
     for number in range(-(-size // log.height)):

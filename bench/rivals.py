@@ -25,14 +25,14 @@ SEARCH_ROWS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Predictions of the last jobs, and the threshold with the best F1 on the validation."""
+    """Predictions for the test jobs, and the threshold with the best F1 on the validation jobs."""
 
     p: NDArray[np.float64]
     threshold: float
 
 
 def fields_matrix(jobs: pl.DataFrame, names: tuple[str, ...], train: NDArray[np.int64]) -> Matrix:
-    """The fields as numbers: text is numbered in the order in which the training first saw it, new text is a gap."""
+    """The fields as numbers: text values are numbered as they appear in training; unseen ones are missing values."""
     columns = []
     frame = jobs.with_columns(wait=pl.col("start") - pl.col("submit"))
     for name in names:
@@ -52,7 +52,7 @@ def published(
     X: Matrix, y: NDArray[Any], submit: NDArray[Any], known: NDArray[Any], train: NDArray[np.int64],
     test: NDArray[np.int64], *, trials: int, seed: int = 0,
 ) -> Published:  # fmt: skip
-    """Random search on the last quarter of the training, then the best parameters on all of it."""
+    """Random search validated on the last quarter of the training jobs, then a training on all of them."""
     xgboost, chance = engine("xgboost"), random.Random(seed)
     latest = train[-SEARCH_ROWS:]
     step = first_last(submit[latest], known[latest], share=0.75)

@@ -1,4 +1,4 @@
-"""How well and how fast job scripts are read: every public script parsed, its scheduler against the label."""
+"""Accuracy and speed of the script parser: the recognized scheduler of every public script against its label."""
 
 import gzip
 import json
@@ -12,11 +12,11 @@ from tocsin.scripts.script import parse
 
 __all__ = ["run"]
 
-_LABELS = {"pjsub": "pjm"}  # the file names PJM by its submit command
+_LABELS = {"pjsub": "pjm"}  # the data set names PJM by its submit command
 
 
 def run(folder: Path | None = None) -> dict[str, Any]:
-    """Reads every script of scripts/jobspec.jsonl.gz; the file's `scheduler` is the right answer."""
+    """Parse every script of scripts/jobspec.jsonl.gz and compare with its field `scheduler`."""
     folder = folder or Path(os.environ.get("TOCSIN_DATA", "../shared/data"))
     with gzip.open(folder / "scripts" / "jobspec.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]

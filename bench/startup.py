@@ -1,4 +1,4 @@
-"""How long a command takes from nothing: `tocsin --help`, a cold `tocsin check --local`, a whole `tocsin classify`."""
+"""Start-up time of commands: `tocsin --help`, a cold `tocsin check --local`, a whole `tocsin classify`."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
 
 
 def _checks() -> dict[str, float]:
-    """In a new home, and in one with the demo's month of jobs and a failure model of them. Python's own cache is warm."""
+    """In a new home, and in one with the demo's jobs and a failure model; Python's bytecode cache is warm."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "job.sh"
         script.write_text(SCRIPT)
@@ -57,7 +57,7 @@ def _checks() -> dict[str, float]:
 
 
 def _classified(folder: Path) -> int:
-    """Of one `tocsin classify` from its start to its end, on as many cores as there are."""
+    """Scripts per second of one `tocsin classify`, including start-up, on all cores."""
     with (
         tempfile.TemporaryDirectory() as made,
         gzip.open(folder / "scripts" / "jobspec.jsonl.gz", "rt", encoding="utf-8") as rows,

@@ -1,4 +1,4 @@
-"""How fast jobs are stored and read back, and how much memory a million of them take."""
+"""Speed of storing and reading jobs, and the peak memory for a million of them."""
 
 import json
 import multiprocessing
@@ -28,7 +28,7 @@ BATCH = 50_000
 
 @dataclass
 class Million:
-    """Jobs with the 40 fields that accounting fills, made as they are read."""
+    """A source of a million jobs with the 40 fields that accounting fills."""
 
     identity: str = "million"
     total: int | None = None
@@ -87,8 +87,10 @@ def _jobs(first: int) -> pl.DataFrame:
 
 
 def run(url: str | None = None) -> dict[str, Any]:
-    """The public log SDSC-BLUE with its parsing, then a million jobs; into `url`, an empty database, or into SQLite."""
-    alone = multiprocessing.get_context("spawn")  # a process for each, so that its peak of memory is its own
+    """Import SDSC-BLUE including parsing, then a million jobs, into the empty database `url` or into SQLite."""
+    alone = multiprocessing.get_context(
+        "spawn"
+    )  # one process each, so that peak memory is measured separately
     with tempfile.TemporaryDirectory() as folder, alone.Pool(1, maxtasksperchild=1) as pool:
         return {
             "swf": pool.apply(_swf, (url or f"sqlite:///{folder}/swf.db",)),

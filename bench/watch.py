@@ -1,4 +1,4 @@
-"""What a watch costs: questions to slurmctld in a minute at 100 queued jobs, and rounds at 10,000 on the demo cluster."""
+"""The cost of watching: RPCs per minute to slurmctld with 100 queued jobs, and rounds with 10,000 on the demo cluster."""
 
 import json
 import os
@@ -33,7 +33,7 @@ _COUNT = re.compile(r"^\s*(\w+)\s+\( *\d+\) count:(\d+)", re.MULTILINE)
 
 
 def run() -> dict[str, Any]:
-    return {"slurmctld": _questions(), "demo": _rounds()}
+    return {"slurmctld": _rpcs(), "demo": _rounds()}
 
 
 def _watcher(cluster: Cluster, store: Store) -> Watcher:
@@ -43,8 +43,8 @@ def _watcher(cluster: Cluster, store: Store) -> Watcher:
     return Watcher(cluster, store, judge, ledger)
 
 
-def _questions(jobs: int = 100) -> dict[str, Any]:
-    """RPCs by type in a minute of watching, from sdiag; scripts come on top, one for each new job."""
+def _rpcs(jobs: int = 100) -> dict[str, Any]:
+    """RPCs per minute by type, from sdiag; each new job adds one for its script."""
     if sentence := missing("slurm"):
         return {"missing": sentence}
     with (
@@ -82,7 +82,7 @@ def _counted(slurm: SlurmLab) -> dict[str, int]:
 
 
 def _rounds() -> dict[str, Any]:
-    """The first round, which judges all, and those after it, with a job in a hundred new each time."""
+    """The first round, with verdicts on all jobs, and later ones with 1 % new jobs each."""
     cluster, now = DemoCluster(), START + 9 * 3600
     for number in range(QUEUED):
         cluster.clock.advance_to(now + number // 20)
