@@ -16,7 +16,7 @@ from tocsin.failure.fitted import FittedFailure
 from tocsin.history.ledger import Ledger
 from tocsin.history.remembered import Remembered
 from tocsin.history.replay import Replay
-from tocsin.judge.ground import Ground, demo_ground
+from tocsin.judge.check_data import CheckData, demo_check_data
 from tocsin.sources.swf import SwfFile
 
 __all__ = ["run"]
@@ -29,7 +29,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     """A model of the first three quarters of KTH-SP2 and one of the demo cluster (which names partitions, scripts, memory)."""
     folder = folder or Path(os.environ.get("TOCSIN_DATA", "../shared/data"))
     log = pl.concat(batch.jobs for batch in SwfFile(folder / "swf" / f"{LOG}.swf.gz").batches())
-    archive, demo = Ground(log), demo_ground()
+    archive, demo = CheckData(log), demo_check_data()
     model = _model(archive)
     return {
         "stage": str(Stage.SUBMIT),
@@ -38,11 +38,11 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     }
 
 
-def _model(ground: Ground) -> FittedFailure:
+def _model(ground: CheckData) -> FittedFailure:
     return DETECTOR.fit(ground.ended(), ground.past(), stage=Stage.SUBMIT, seed=0, budget=Budget(trials=2))
 
 
-def _one_by_one(ground: Ground, model: FittedFailure) -> dict[str, Any]:
+def _one_by_one(ground: CheckData, model: FittedFailure) -> dict[str, Any]:
     """Each of the next jobs in turn, from a ledger that is kept up to date as in service."""
     later = ground.log.filter(pl.col("submit") > ground.cut).sort("submit").head(ASKED)
 

@@ -13,10 +13,11 @@ from typing import Any
 from tests.services import missing
 from tests.services.slurm import SlurmLab
 
+from tocsin.app.judge import load_seats
 from tocsin.core.ports import Cluster
 from tocsin.demo.cluster import START, DemoCluster
 from tocsin.history.ledger import Ledger
-from tocsin.judge.judge import Judge, seats
+from tocsin.judge.judge import Judge
 from tocsin.judge.plugins import find_detectors
 from tocsin.models.registry import Registry
 from tocsin.sources.slurm_cluster import SlurmCluster
@@ -39,7 +40,7 @@ def run() -> dict[str, Any]:
 def _watcher(cluster: Cluster, store: Store) -> Watcher:
     ledger = Ledger()
     with tempfile.TemporaryDirectory() as models:
-        judge = Judge(seats(find_detectors(), Registry(Path(models)), ledger))
+        judge = Judge(load_seats(find_detectors(), Registry(Path(models)), ledger))
     return Watcher(cluster, store, judge, ledger)
 
 

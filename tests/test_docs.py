@@ -15,8 +15,8 @@ from tocsin.core.frames import to_jobs
 from tocsin.core.outcomes import Outcome
 from tocsin.core.settings import Layer, resolve
 from tocsin.core.units import UNLIMITED
+from tocsin.judge.check_data import demo_check_data
 from tocsin.judge.checks import CHECKS
-from tocsin.judge.ground import demo_ground
 from tocsin.sources.table import TableFile
 
 REPOSITORY = Path(__file__).parents[1]
@@ -102,7 +102,7 @@ def test_the_detector_in_the_documents_passes_every_check() -> None:
     code = next(block for language, block in _BLOCK.findall(page) if language == "python")
     module = types.ModuleType("siren_of_the_documents")
     exec(compile(code, "write-a-detector.md", "exec"), module.__dict__)  # our own page, run as a reader would
-    ground = demo_ground()
+    ground = demo_check_data()
     for check in CHECKS:
         check(module.DETECTOR, ground)
 

@@ -21,6 +21,7 @@ from tocsin.core.verdict import Screening, Workload
 from tocsin.history.replay import Replay
 from tocsin.store.jobs import upsert
 from tocsin.store.scriptfiles import save_script
+from tocsin.workload.called_files import FollowedFiles
 
 
 class Named:
@@ -83,7 +84,7 @@ def test_nothing_is_opened_before_it_is_used_and_the_store_only_once(tmp_path: P
         assert (tmp_path / "home" / "tocsin.db").exists()
 
 
-def test_a_promoted_model_reaches_the_detectors_and_the_deeper_look(app: App) -> None:
+def test_a_promoted_model_reaches_the_detectors_and_the_files_that_scripts_call(app: App) -> None:
     promote(app, "cyber")
     known = Replay(pl.DataFrame(schema=SCHEMA))
     judge = open_judge(app, known)
@@ -93,9 +94,9 @@ def test_a_promoted_model_reaches_the_detectors_and_the_deeper_look(app: App) ->
     assert reloading.reload()
     assert not reloading.reload()
     assert judge.detectors["workload"].models[Stage.SUBMIT].version == "2"
-    assert judge.rogues
-    assert judge.rogues.deeper
-    assert judge.rogues.deeper._screen.__self__.version == "2"  # type: ignore[attr-defined]  # a bound method
+    fitted = judge.detectors["workload"].models[Stage.SUBMIT].fitted
+    assert isinstance(fitted, FollowedFiles)
+    assert fitted.screen.__self__.version == "2"  # type: ignore[attr-defined]  # a bound method
 
 
 def test_screening_goes_on_with_a_model_that_was_promoted_meanwhile(app: App) -> None:

@@ -71,7 +71,7 @@ def test_at_its_end_a_script_is_told_by_the_champion_that_told_it_at_submission(
         version = app.registry.add("workload", fitted.save, fitted.card(created=NOW))
         app.registry.promote("workload", version)
         judge = open_judge(app, past)
-        told = [judge.explain(job, stage, past=past, at=NOW) for stage in (Stage.SUBMIT, Stage.END)]
+        told = [judge.explain(job, stage, known=past, at=NOW) for stage in (Stage.SUBMIT, Stage.END)]
     first, last = (verdict.workload for verdict in told)
     assert first is not None
     assert last is not None

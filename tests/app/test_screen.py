@@ -59,11 +59,11 @@ def test_a_screening_that_was_cut_off_before_its_verdict_is_made_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tocsin.app.screen._record", killed)
+        patch.setattr("tocsin.store.decisions.insert_new", killed)
         assert tocsin("screen").code != 0
     said = tocsin("screen")
     assert said.out.startswith("CRITICAL: this is cryptomining")
-    assert said.err == "2 jobs screened, 1 rogue\n", "whose script is gone is not asked for again"
+    assert said.err == "3 jobs screened, 1 rogue\n", "all of it, or nothing, is stored"
     assert tocsin("screen").err == "0 jobs screened, 0 rogue\n"
 
 
@@ -80,7 +80,7 @@ def test_the_verdict_is_stored_and_the_case_is_open(tocsin: Tocsin, home: Home) 
     tocsin("screen")
     shown = json.loads(tocsin("job", "1", "--json").out)
     [verdict] = shown["jobs"][0]["verdicts"]
-    assert (verdict["seq"], verdict["rogue"]["case"]) == (1, "1")  # a watcher's own verdict has 0
+    assert (verdict["seq"], verdict["rogue"]["case"]["number"]) == (1, 1)  # a watcher's own verdict has 0
     assert "cryptomining" in tocsin("cases").out
 
 

@@ -7,7 +7,7 @@ from tests.services import missing
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import DETECTOR
 from tocsin.failure.fitted import FittedFailure
-from tocsin.judge.ground import Ground, demo_ground
+from tocsin.judge.check_data import CheckData, demo_check_data
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -17,12 +17,12 @@ def lightgbm() -> None:
 
 
 @pytest.fixture(scope="session")
-def ground() -> Ground:
-    return demo_ground()
+def ground() -> CheckData:
+    return demo_check_data()
 
 
 @pytest.fixture(scope="session")
-def model(ground: Ground) -> FittedFailure:
+def model(ground: CheckData) -> FittedFailure:
     """Trained on what the demo cluster knew after three quarters of its week."""
     fitted = ground.fitted(DETECTOR, Stage.SUBMIT)
     assert isinstance(fitted, FittedFailure)

@@ -19,7 +19,7 @@ from tocsin.failure.changes import Evidence
 from tocsin.failure.features import monotone
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.shortages import Shortages, nice_memory, nice_time
-from tocsin.judge.ground import Ground
+from tocsin.judge.check_data import CheckData
 from tocsin.models.engines import engine
 from tocsin.scripts.edits import Edit, apply
 from tocsin.scripts.script import parse
@@ -290,7 +290,7 @@ def test_shortages_are_saved_and_read_back(shortages: Shortages, tmp_path: Path)
         Shortages.load(tmp_path)
 
 
-def test_advice_on_the_demo_fits_its_scripts(ground: Ground, model: FittedFailure) -> None:
+def test_advice_on_the_demo_fits_its_scripts(ground: CheckData, model: FittedFailure) -> None:
     """All of it together: each edit fits the script, asks for something else, and the risk is never higher."""
     past = ground.past()
     later = ground.log.filter(pl.col("submit") > ground.cut, pl.col("script").is_not_null())

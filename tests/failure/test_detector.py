@@ -18,7 +18,7 @@ from tocsin.failure.features import FEATURES
 from tocsin.failure.fitted import FittedFailure
 from tocsin.history.ledger import Ledger
 from tocsin.history.replay import Replay
-from tocsin.judge.ground import Ground
+from tocsin.judge.check_data import CheckData
 from tocsin.models.cards import read_card
 from tocsin.models.metrics import measure
 from tocsin.models.registry import Registry
@@ -26,12 +26,12 @@ from tocsin.models.registry import Registry
 BUDGET = Budget(trials=1)
 
 
-def later(ground: Ground) -> pl.DataFrame:
+def later(ground: CheckData) -> pl.DataFrame:
     labels = [*(str(o) for o in ("failed", "timeout", "out_of_memory", "node_fail")), "completed"]
     return ground.log.filter(pl.col("submit") > ground.cut, pl.col("outcome").is_in(labels))
 
 
-def test_it_foresees_the_failures_of_the_next_days(ground: Ground, model: FittedFailure) -> None:
+def test_it_foresees_the_failures_of_the_next_days(ground: CheckData, model: FittedFailure) -> None:
     jobs = later(ground)
     p = model.probabilities(jobs, ground.past().features(jobs, stage=Stage.SUBMIT))
     failed = jobs["outcome"].ne("completed").to_numpy()
@@ -40,7 +40,7 @@ def test_it_foresees_the_failures_of_the_next_days(ground: Ground, model: Fitted
     assert abs(p.mean() - failed.mean()) < 0.2
 
 
-def test_a_job_rings_from_the_threshold_on(ground: Ground, model: FittedFailure) -> None:
+def test_a_job_rings_from_the_threshold_on(ground: CheckData, model: FittedFailure) -> None:
     answers = model.assess(later(ground), ground.past(), stage=Stage.SUBMIT)
     for parts in answers:
         assert parts.failure is not None
@@ -53,7 +53,7 @@ def test_a_job_rings_from_the_threshold_on(ground: Ground, model: FittedFailure)
     assert finding.score == ringing[0].failure.probability  # type: ignore[union-attr]  # told above
 
 
-def test_an_explanation_names_what_its_user_can_check(ground: Ground, model: FittedFailure) -> None:
+def test_an_explanation_names_what_its_user_can_check(ground: CheckData, model: FittedFailure) -> None:
     jobs, past = later(ground), ground.past()
     p = model.probabilities(jobs, past.features(jobs, stage=Stage.SUBMIT))
     job = jobs[int(np.argmax(p))]
@@ -106,13 +106,13 @@ def test_every_feature_has_a_sentence() -> None:
             assert len(sentence(name, value, {}).split()) > 1
 
 
-def test_quick_failures_of_the_last_hours_do_not_teach(ground: Ground, model: FittedFailure) -> None:
+def test_quick_failures_of_the_last_hours_do_not_teach(ground: CheckData, model: FittedFailure) -> None:
     """What is known of the last jobs is not how they end, but how the quick ones among them do."""
     last = int(ground.ended()["submit"].max())  # type: ignore[arg-type]  # an instant
     assert model.window.last < last - 3600
 
 
-def test_causes_share_the_probability(ground: Ground, model: FittedFailure) -> None:
+def test_causes_share_the_probability(ground: CheckData, model: FittedFailure) -> None:
     parts = model.explain(later(ground).head(1), ground.past(), stage=Stage.SUBMIT)
     assert parts.failure is not None
     assert {"failed", "timeout", "out_of_memory"} <= parts.failure.causes.keys()
@@ -120,7 +120,7 @@ def test_causes_share_the_probability(ground: Ground, model: FittedFailure) -> N
 
 
 def test_a_job_of_another_cluster_is_told_that_the_model_does_not_know_it(
-    ground: Ground, model: FittedFailure
+    ground: CheckData, model: FittedFailure
 ) -> None:
     own = later(ground).head(1)
     strange = own.with_columns(cluster=pl.lit("elsewhere"))
@@ -133,7 +133,7 @@ def test_a_job_of_another_cluster_is_told_that_the_model_does_not_know_it(
         assert 'may be far off on "elsewhere"' in parts.missing["failure.cluster"]
 
 
-def test_an_unknown_user_gets_an_answer_and_a_sentence(ground: Ground, model: FittedFailure) -> None:
+def test_an_unknown_user_gets_an_answer_and_a_sentence(ground: CheckData, model: FittedFailure) -> None:
     job = later(ground).head(1).with_columns(user=pl.lit("zaphod"))
     parts = model.assess(job, ground.past(), stage=Stage.SUBMIT)[0]
     assert parts.failure is not None
@@ -141,13 +141,13 @@ def test_an_unknown_user_gets_an_answer_and_a_sentence(ground: Ground, model: Fi
     assert 'no earlier job of the user "zaphod" is known' in parts.missing["failure.history"]
 
 
-def test_an_empty_history_gets_an_answer(ground: Ground, model: FittedFailure) -> None:
+def test_an_empty_history_gets_an_answer(ground: CheckData, model: FittedFailure) -> None:
     parts = model.assess(later(ground).head(1), Ledger(), stage=Stage.SUBMIT)[0]
     assert parts.failure is not None
     assert "failure.history" in parts.missing
 
 
-def test_a_service_and_a_replay_say_the_same(ground: Ground, model: FittedFailure) -> None:
+def test_a_service_and_a_replay_say_the_same(ground: CheckData, model: FittedFailure) -> None:
     jobs = later(ground).head(40)
     ledger = Ledger()
     ledger.learn(ground.log)
@@ -155,7 +155,7 @@ def test_a_service_and_a_replay_say_the_same(ground: Ground, model: FittedFailur
     assert live == replayed
 
 
-def test_nonsense_in_a_request_gets_an_answer(ground: Ground, model: FittedFailure) -> None:
+def test_nonsense_in_a_request_gets_an_answer(ground: CheckData, model: FittedFailure) -> None:
     job = later(ground).head(1)
     for name in ("req_cpus", "req_nodes", "time_limit", "req_memory", "req_gpus"):
         for value in (0, -1, 2**62):
@@ -173,25 +173,25 @@ def test_nonsense_in_a_request_gets_an_answer(ground: Ground, model: FittedFailu
         (pl.lit("unknown"), "0 of .* have a known outcome .* import a longer log"),
     ],
 )
-def test_a_log_that_cannot_teach_is_refused(ground: Ground, change: pl.Expr, sentence: str) -> None:
+def test_a_log_that_cannot_teach_is_refused(ground: CheckData, change: pl.Expr, sentence: str) -> None:
     jobs = ground.ended().with_columns(outcome=change)
     with pytest.raises(ModelError, match=sentence):
         DETECTOR.fit(jobs, Replay(jobs), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
 
 
-def test_too_few_jobs_are_refused(ground: Ground) -> None:
+def test_too_few_jobs_are_refused(ground: CheckData) -> None:
     jobs = ground.ended().head(50)
     with pytest.raises(ModelError, match="at least 100"):
         DETECTOR.fit(jobs, Replay(jobs), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
 
 
-def test_jobs_that_we_stopped_teach_nothing(ground: Ground) -> None:
+def test_jobs_that_we_stopped_teach_nothing(ground: CheckData) -> None:
     jobs = ground.ended().with_columns(intervened=pl.col("outcome") != "completed")
     with pytest.raises(ModelError, match="0 of"):
         DETECTOR.fit(jobs, ground.past(), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
 
 
-def test_the_target_follows_the_source(ground: Ground) -> None:
+def test_the_target_follows_the_source(ground: CheckData) -> None:
     jobs = ground.ended()
     archive = DETECTOR.fit(
         jobs.with_columns(source=pl.lit("swf")), ground.past(), stage=Stage.SUBMIT, seed=0, budget=BUDGET
@@ -200,12 +200,12 @@ def test_the_target_follows_the_source(ground: Ground) -> None:
     assert archive.causes["cancelled"] > 0
 
 
-def test_a_model_answers_at_its_own_stage_only(ground: Ground, model: FittedFailure) -> None:
+def test_a_model_answers_at_its_own_stage_only(ground: CheckData, model: FittedFailure) -> None:
     with pytest.raises(ModelError, match="answers at submit, not at start"):
         model.assess(later(ground).head(1), ground.past(), stage=Stage.START)
 
 
-def test_a_job_that_waits_has_no_verdict_at_start(ground: Ground) -> None:
+def test_a_job_that_waits_has_no_verdict_at_start(ground: CheckData) -> None:
     fitted = ground.fitted(DETECTOR, Stage.START)
     job = later(ground).head(1).with_columns(start=pl.lit(None, pl.Int64))
     parts = fitted.assess(job, ground.past(), stage=Stage.START)[0]
@@ -213,14 +213,14 @@ def test_a_job_that_waits_has_no_verdict_at_start(ground: Ground) -> None:
     assert "has not reached this stage" in parts.missing["failure"]
 
 
-def test_a_zone_that_is_none_is_refused(ground: Ground) -> None:
+def test_a_zone_that_is_none_is_refused(ground: CheckData) -> None:
     with pytest.raises(ModelError, match="Mars/Olympus"):
         FailureDetector(zone="Mars/Olympus").fit(
             ground.ended(), ground.past(), stage=Stage.SUBMIT, seed=0, budget=BUDGET
         )
 
 
-def test_hours_are_those_of_the_cluster(ground: Ground) -> None:
+def test_hours_are_those_of_the_cluster(ground: CheckData) -> None:
     jobs = ground.log.head(1)
     history = ground.past().features(jobs, stage=Stage.SUBMIT)
     hours = [

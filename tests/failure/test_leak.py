@@ -8,7 +8,7 @@ from tocsin.core.detector import Budget
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import DETECTOR
 from tocsin.history.replay import Replay
-from tocsin.judge.ground import scrambled
+from tocsin.judge.check_data import scrambled
 from tocsin.sources.swf import SwfFile
 
 LAG = 60

@@ -17,27 +17,27 @@ from tocsin.failure.history_features import history_features
 from tocsin.history import recipe
 from tocsin.history.ledger import Ledger
 from tocsin.history.remembered import Remembered
-from tocsin.judge.ground import Ground
-from tocsin.watch.recall import Recall
+from tocsin.judge.check_data import CheckData
+from tocsin.watch.known_at_stage import KnownAtStage
 
 FEW = ["twin.failed_last10", "user.submitted", "cluster.running", "user.since"]
 
 
-def ledger(ground: Ground) -> Ledger:
+def ledger(ground: CheckData) -> Ledger:
     """That knows all the jobs; each counts from its own instant on."""
     book = Ledger()
     book.learn(ground.log)
     return book
 
 
-def recall(ground: Ground) -> Recall:
-    past = Recall(ledger(ground), lambda digest: None)
+def recall(ground: CheckData) -> KnownAtStage:
+    past = KnownAtStage(ledger(ground), lambda digest: None)
     past.prepare({Stage.SUBMIT: ground.asked(Stage.SUBMIT)})
     return past
 
 
 @pytest.fixture(scope="module")
-def columns(ground: Ground) -> Columns:
+def columns(ground: CheckData) -> Columns:
     """Every feature that there is."""
     log = ground.log
     names = {name: log[name].drop_nulls().cast(pl.String).unique().sort().to_list() for name in CODED}
@@ -53,13 +53,13 @@ def same(one: Any, other: Any) -> bool:
     "past",
     [
         ledger,
-        Ground.past,
+        CheckData.past,
         recall,
         lambda ground: Remembered(ground.past(), ground.asked(Stage.SUBMIT), stage=Stage.SUBMIT),
     ],
     ids=["ledger", "replay", "recall", "remembered"],
 )
-def test_named_statistics_are_those_of_all(ground: Ground, past: Callable[[Ground], Known]) -> None:
+def test_named_statistics_are_those_of_all(ground: CheckData, past: Callable[[CheckData], Known]) -> None:
     jobs = ground.asked(Stage.SUBMIT)
     whole = past(ground).features(jobs, stage=Stage.SUBMIT)
     assert whole.columns == recipe.columns()
@@ -69,7 +69,7 @@ def test_named_statistics_are_those_of_all(ground: Ground, past: Callable[[Groun
     assert past(ground).features(jobs.head(0), stage=Stage.SUBMIT, names=FEW).columns == FEW
 
 
-def test_a_ledger_asked_job_by_job_says_what_it_says_of_all(ground: Ground) -> None:
+def test_a_ledger_asked_job_by_job_says_what_it_says_of_all(ground: CheckData) -> None:
     jobs = ground.asked(Stage.SUBMIT).head(8)
     together = ledger(ground).features(jobs, stage=Stage.SUBMIT)
     book = ledger(ground)
@@ -79,7 +79,7 @@ def test_a_ledger_asked_job_by_job_says_what_it_says_of_all(ground: Ground) -> N
     assert not any(column.is_nan().any() for column in together)
 
 
-def test_a_job_alone_has_the_features_that_it_has_among_others(ground: Ground, columns: Columns) -> None:
+def test_a_job_alone_has_the_features_that_it_has_among_others(ground: CheckData, columns: Columns) -> None:
     jobs = ground.log.gather_every(10)
     history = history_features(jobs, ground.past(), stage=Stage.END)
     together = columns.matrix(jobs, history)
@@ -87,13 +87,13 @@ def test_a_job_alone_has_the_features_that_it_has_among_others(ground: Ground, c
     assert same(np.vstack(alone), together)
 
 
-def test_the_statistics_that_are_read_are_enough(ground: Ground, columns: Columns) -> None:
+def test_the_statistics_that_are_read_are_enough(ground: CheckData, columns: Columns) -> None:
     jobs = ground.log.gather_every(10)
     history = history_features(jobs, ground.past(), stage=Stage.END)
     assert same(columns.matrix(jobs, history.select(columns.reads)), columns.matrix(jobs, history))
 
 
-def test_copies_are_what_an_expression_would_make(ground: Ground, columns: Columns) -> None:
+def test_copies_are_what_an_expression_would_make(ground: CheckData, columns: Columns) -> None:
     """The same in another form: as polars has it, over the fields and the statistics side by side."""
     jobs = ground.log
     history = ground.past().features(jobs, stage=Stage.SUBMIT)
@@ -122,7 +122,7 @@ def test_copies_are_what_an_expression_would_make(ground: Ground, columns: Colum
     assert all(np.unique(found[:, n]).size > 1 for n, name in enumerate(forms) if name != "common_gid")
 
 
-def test_a_value_that_was_never_seen_has_no_share(ground: Ground, columns: Columns) -> None:
+def test_a_value_that_was_never_seen_has_no_share(ground: CheckData, columns: Columns) -> None:
     jobs = ground.log.head(3).with_columns(partition=pl.Series(["nowhere", None, ""]))
     history = ground.past().features(jobs, stage=Stage.SUBMIT)
     assert np.isnan(columns.only(("common_partition",)).matrix(jobs, history)).all()
@@ -130,7 +130,7 @@ def test_a_value_that_was_never_seen_has_no_share(ground: Ground, columns: Colum
     assert np.isnan(without).tolist() == [[True, False]] * 3
 
 
-def test_a_verdict_with_explanation_has_the_same_probability(ground: Ground, model: FittedFailure) -> None:
+def test_a_verdict_with_explanation_has_the_same_probability(ground: CheckData, model: FittedFailure) -> None:
     """One asks for the statistics that it needs, the other for all."""
     past = ground.past()
     for row in range(3):

@@ -9,7 +9,7 @@ from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.shortages import Shortages
-from tocsin.judge.ground import Ground
+from tocsin.judge.check_data import CheckData
 
 OOM = Outcome.OUT_OF_MEMORY
 
@@ -39,7 +39,7 @@ def test_jobs_that_share_only_their_size_prove_nothing() -> None:
     assert not others.of(row(99, name=None, req_memory=4 * GIB))["req_memory"].certain
 
 
-def test_a_certain_shortage_is_a_finding_at_submit(ground: Ground, model: FittedFailure) -> None:
+def test_a_certain_shortage_is_a_finding_at_submit(ground: CheckData, model: FittedFailure) -> None:
     asked = jobs([job(99, name="grow", submit=int(ground.log["submit"].max()), req_memory=2 * GIB)])  # type: ignore[arg-type]  # an instant
     assert model.explainers is not None
     knowing = replace(model, explainers=replace(model.explainers, shortages=habit(12, 0)))

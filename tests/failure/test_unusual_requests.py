@@ -8,7 +8,7 @@ from tests.kits.ended_jobs import GIB, job, jobs, row
 from tocsin.core.errors import ModelError
 from tocsin.core.units import UNLIMITED
 from tocsin.failure.unusual_requests import UnusualRequests
-from tocsin.judge.ground import Ground
+from tocsin.judge.check_data import CheckData
 
 CPUS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -58,7 +58,7 @@ def test_what_says_nothing_is_not_odd(odd: UnusualRequests, value: int | None) -
     assert odd.say(row(req_cpus=value, time_limit=value, req_memory=value)) == []
 
 
-def test_few_jobs_of_the_demo_are_odd_and_all_come_back_from_disk(ground: Ground, tmp_path: Path) -> None:
+def test_few_jobs_of_the_demo_are_odd_and_all_come_back_from_disk(ground: CheckData, tmp_path: Path) -> None:
     fitted = UnusualRequests.fit(ground.ended())
     fitted.save(tmp_path)
     assert UnusualRequests.load(tmp_path) == fitted

@@ -10,7 +10,7 @@ from tocsin.core.stages import Stage
 from tocsin.history import ledger
 from tocsin.history.ledger import FORGET, Ledger
 from tocsin.history.nodes import nodes_of
-from tocsin.judge.ground import demo_ground
+from tocsin.judge.check_data import demo_check_data
 
 
 def ended(number: int, submit: int) -> Job:
@@ -69,7 +69,7 @@ def state(book: Ledger) -> object:
 
 def test_a_question_in_between_changes_no_later_answer() -> None:
     """The watched ledger stays as it is, and a peek tells what the ledger itself would have told."""
-    log = demo_ground().log.sort("submit").head(1500)
+    log = demo_check_data().log.sort("submit").head(1500)
     middle, until = int(log["submit"][700]), int(log["submit"][1000])
     later = log.filter(pl.col("submit") > until)
     nodes = pl.DataFrame(

@@ -5,11 +5,11 @@ import polars as pl
 from tocsin.core.stages import Stage
 from tocsin.history.nodes import nodes_of
 from tocsin.history.replay import READS, Replay
-from tocsin.judge.ground import demo_ground
+from tocsin.judge.check_data import demo_check_data
 
 
 def test_the_fields_that_are_read_are_all_that_is_needed() -> None:
-    log = demo_ground().log
+    log = demo_check_data().log
     asked = log.tail(50)
     past = [Replay(each) for each in (log, log.select(READS))]
     for stage in (Stage.SUBMIT, Stage.START, Stage.END):

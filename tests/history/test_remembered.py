@@ -8,7 +8,7 @@ import pytest
 from tocsin.core.stages import Stage
 from tocsin.history.remembered import Remembered
 from tocsin.history.replay import Replay
-from tocsin.judge.ground import Ground, demo_ground
+from tocsin.judge.check_data import CheckData, demo_check_data
 
 
 class Counted(Replay):
@@ -22,11 +22,11 @@ class Counted(Replay):
 
 
 @pytest.fixture(scope="module")
-def ground() -> Ground:
-    return demo_ground()
+def ground() -> CheckData:
+    return demo_check_data()
 
 
-def test_any_jobs_in_any_order_are_told_the_same_without_asking_again(ground: Ground) -> None:
+def test_any_jobs_in_any_order_are_told_the_same_without_asking_again(ground: CheckData) -> None:
     past = Counted(ground.log)
     remembered = Remembered(past, ground.log, stage=Stage.SUBMIT)
     some = ground.log.sample(200, seed=1, shuffle=True)
@@ -39,7 +39,7 @@ def test_any_jobs_in_any_order_are_told_the_same_without_asking_again(ground: Gr
     assert past.asked == 1
 
 
-def test_another_stage_or_an_unknown_job_is_asked_about_anew(ground: Ground) -> None:
+def test_another_stage_or_an_unknown_job_is_asked_about_anew(ground: CheckData) -> None:
     past = Counted(ground.log)
     remembered = Remembered(past, ground.log, stage=Stage.SUBMIT)
     some = ground.log.head(20)
@@ -51,7 +51,7 @@ def test_another_stage_or_an_unknown_job_is_asked_about_anew(ground: Ground) -> 
     assert past.asked == 5
 
 
-def test_all_else_is_the_pasts_own(ground: Ground) -> None:
+def test_all_else_is_the_pasts_own(ground: CheckData) -> None:
     past = ground.past()
     remembered = Remembered(past, ground.log, stage=Stage.SUBMIT)
     digest = next(iter(ground.scripts))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,14 @@ from tocsin.cli.cases import cases as command
 from tocsin.core.detector import Parts
 from tocsin.core.errors import NotFound, SettingsError
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Level, Verdict
+from tocsin.core.verdict import CaseStatus, Level, Verdict
 from tocsin.history.ledger import Ledger
-from tocsin.judge.cases import CaseBook, answer
 from tocsin.judge.judge import Judge
 from tocsin.judge.policy import NO_CASES, Policy, Rule
 from tocsin.store import audit
-from tocsin.store.cases import Status, list_cases, show
+from tocsin.store.cases import answer, list_cases, show
 from tocsin.store.database import Store, open_store
+from tocsin.store.decisions import load_facts, record
 from tocsin.store.home import Home
 
 CRITICAL = Policy([Rule(detector="a", level=Level.CRITICAL)])
@@ -37,8 +38,14 @@ def store(home: Home) -> Iterator[Store]:
 
 
 def judged(store: Store, policy: Policy = CRITICAL, *, at: int = NOON, **job: object) -> Verdict:
-    judge = Judge({"a": seat(lambda row: Parts(findings=[finding(Level.CRITICAL)]))}, CaseBook(store, policy))
-    return judge.assess(frame({"name": "mine", **job}), Stage.SUBMIT, past=Ledger(), at=at)[0]
+    judge = critical(store, policy)
+    decision = judge.decide(frame({"name": "mine", **job}), Stage.SUBMIT, known=Ledger(), at=at)
+    return (record(store, decision) or decision.verdicts)[0]
+
+
+def critical(store: Store, policy: Policy) -> Judge:
+    seats = {"a": seat(lambda row: Parts(findings=[finding(Level.CRITICAL)]))}
+    return Judge(seats, policy, facts=partial(load_facts, store))
 
 
 def test_a_finding_opens_one_case_for_all_jobs_with_the_same_cause(store: Store) -> None:
@@ -47,7 +54,7 @@ def test_a_finding_opens_one_case_for_all_jobs_with_the_same_cause(store: Store)
     assert case.cause == "a:k:lab:ann:mine"
     assert (str(case.job), case.opened) == (f"lab:1@{NOON}", NOON)
     assert first.level is second.level is Level.CRITICAL
-    assert second.findings[0].evidence == ["case 1 is open"]
+    assert [v.findings[0].case.number for v in (first, second) if v.findings[0].case] == [1, 1]
 
 
 def test_another_user_or_subject_is_another_cause(store: Store) -> None:
@@ -80,42 +87,41 @@ def test_what_no_rule_covers_opens_nothing(store: Store, policy: Policy) -> None
     assert list_cases(store, None) == []
 
 
-@pytest.mark.parametrize("status", [Status.CONFIRMED, Status.DISMISSED])
-def test_an_answered_case_never_rings_again(store: Store, status: Status) -> None:
+@pytest.mark.parametrize("status", [CaseStatus.CONFIRMED, CaseStatus.DISMISSED])
+def test_an_answered_case_never_rings_again(store: Store, status: CaseStatus) -> None:
     judged(store)
     answer(store, 1, status, who="eve", at=NOON + 9, note="we know")
     later = judged(store, job_id=5, at=NOON + 20)
     assert later.level is Level.OK
     [silent] = later.findings
     assert silent.level is Level.OK
-    assert silent.text == f"it is critical (case 1 was {status} by eve: we know)"
+    assert silent.case is not None
+    assert (silent.case.number, silent.case.status, silent.case.by) == (1, status, "eve")
+    assert silent.case.text == f"case 1 was {status} by eve: we know"
     assert len(list_cases(store, None)) == 1
     assert judged(store, name="other").level is Level.CRITICAL
 
 
 def test_a_case_that_is_opened_again_rings_again(store: Store) -> None:
     judged(store)
-    answer(store, 1, Status.DISMISSED, who="eve", at=NOON + 9)
-    answer(store, 1, Status.OPEN, who="eve", at=NOON + 10, note="I was wrong")
+    answer(store, 1, CaseStatus.DISMISSED, who="eve", at=NOON + 9)
+    answer(store, 1, CaseStatus.OPEN, who="eve", at=NOON + 10, note="I was wrong")
     assert judged(store, job_id=5).level is Level.CRITICAL
-    assert [said.answer for said in show(store, 1).answers] == [Status.DISMISSED, Status.OPEN]
+    assert [said.answer for said in show(store, 1).answers] == [CaseStatus.DISMISSED, CaseStatus.OPEN]
 
 
 def test_an_explanation_opens_no_case(store: Store) -> None:
-    judge = Judge(
-        {"a": seat(lambda row: Parts(findings=[finding(Level.CRITICAL)]))}, CaseBook(store, CRITICAL)
-    )
-    judge.explain(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    critical(store, CRITICAL).explain(frame({}), Stage.SUBMIT, known=Ledger(), at=NOON)
     assert list_cases(store, None) == []
 
 
 def test_who_answered_is_written_down(store: Store) -> None:
     judged(store)
-    answer(store, 1, Status.CONFIRMED, who="eve", at=NOON + 9, note="mining")
+    answer(store, 1, CaseStatus.CONFIRMED, who="eve", at=NOON + 9, note="mining")
     [entry] = audit.read(store)
     assert (entry.who, entry.what, entry.detail) == ("eve", "case confirmed", {"case": 1, "note": "mining"})
     with pytest.raises(NotFound, match="no case 9"):
-        answer(store, 9, Status.CONFIRMED, who="eve", at=NOON)
+        answer(store, 9, CaseStatus.CONFIRMED, who="eve", at=NOON)
 
 
 class TestCommand:

@@ -17,8 +17,8 @@ from tocsin.core.frames import from_jobs
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Finding, Level
 from tocsin.judge import checks
+from tocsin.judge.check_data import CheckData, demo_check_data, scrambled
 from tocsin.judge.checks import CHECKS
-from tocsin.judge.ground import Ground, demo_ground, scrambled
 from tocsin.judge.plugins import find_detectors
 
 
@@ -257,15 +257,15 @@ FAULTS = [
 
 
 @pytest.fixture(scope="module")
-def ground() -> Ground:
+def ground() -> CheckData:
     """Three days of the demo cluster are enough to tell good from bad."""
-    whole = demo_ground()
+    whole = demo_check_data()
     first = int(whole.log["submit"].min())  # type: ignore[arg-type]  # a log has a first instant
-    return Ground(whole.log.filter(pl.col("submit") < first + 3 * 86400), whole.machine, whole.scripts)
+    return CheckData(whole.log.filter(pl.col("submit") < first + 3 * 86400), whole.machine, whole.scripts)
 
 
 @pytest.mark.parametrize(("bad", "check", "words"), FAULTS, ids=[f"{b.__name__}-{c}" for b, c, _ in FAULTS])
-def test_a_fault_is_caught_by_its_check(bad: type[Fitted], check: str, words: str, ground: Ground) -> None:
+def test_a_fault_is_caught_by_its_check(bad: type[Fitted], check: str, words: str, ground: CheckData) -> None:
     before = dict(ground.machine.missing) if ground.machine else {}
     try:
         with pytest.raises(AssertionError, match=words):
@@ -281,12 +281,12 @@ def test_every_check_has_a_fault_that_it_catches() -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_an_honest_detector_passes(check: Callable[..., None], ground: Ground) -> None:
+def test_an_honest_detector_passes(check: Callable[..., None], ground: CheckData) -> None:
     check(Honest(), ground)
 
 
 @pytest.mark.parametrize("stages", [(Stage.EARLY,), (Stage.END, Stage.RUNNING)], ids=str)
-def test_later_stages_are_checked_too(stages: tuple[Stage, ...], ground: Ground) -> None:
+def test_later_stages_are_checked_too(stages: tuple[Stage, ...], ground: CheckData) -> None:
     for check in CHECKS:
         check(Honest(stages=stages), ground)
     fair: Detector = Honest(KnowsTheEnd, stages=(Stage.END,))
@@ -313,14 +313,14 @@ def test_a_site_may_bring_a_log_of_its_own() -> None:
         )
         for number in range(1, 200)
     )
-    own = Ground(jobs)
+    own = CheckData(jobs)
     for check in CHECKS:
         check(Honest(), own)
     with pytest.raises(AssertionError, match="it leaks"):
         checks.no_leak(Honest(Peeks), own)
 
 
-def test_the_other_future_leaves_the_past_alone(ground: Ground) -> None:
+def test_the_other_future_leaves_the_past_alone(ground: CheckData) -> None:
     other = scrambled(ground.log, ground.cut)
     known = pl.col("known_at") <= ground.cut
     assert (

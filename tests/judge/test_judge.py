@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import polars as pl
 import pytest
 
 from tests.kits.watching import NOON, ended, frame, running
+from tocsin.app.judge import UNTRAINED, load_seats
 from tocsin.core.detector import Budget, Known, Parts
 from tocsin.core.outcomes import Target
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Anomaly, Edit, Failure, Finding, Level, Resources, RuntimeRange
 from tocsin.history.ledger import Ledger
-from tocsin.judge.judge import UNTRAINED, Judge, Model, Seat, seats
+from tocsin.judge.hearing import Model, Seat, hear
+from tocsin.judge.judge import Judge, conclude
 from tocsin.models.registry import Registry
 
 Say = Callable[[dict[str, Any]], Any]
@@ -35,7 +38,7 @@ class Speaker:
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
         parts: Parts = self.say(job.to_dicts()[0])
-        return Parts(findings=parts.findings, advice=[Advice(change="do not", why="it is explained")])
+        return replace(parts, advice=[Advice(change="do not", why="it is explained")])
 
     def save(self, folder: Path) -> None:
         raise AssertionError
@@ -54,7 +57,7 @@ def warns(row: dict[str, Any]) -> Parts:
 
 
 def assess(judge: Judge, jobs: pl.DataFrame, stage: Stage = Stage.SUBMIT, **more: Any) -> list[Any]:
-    return judge.assess(jobs, stage, past=Ledger(), at=NOON + 9, **more)
+    return judge.decide(jobs, stage, known=Ledger(), at=NOON + 9, **more).verdicts
 
 
 def test_the_worst_finding_is_the_level_and_every_part_has_its_place() -> None:
@@ -87,7 +90,7 @@ def test_of_two_that_tell_the_same_part_the_first_is_heard() -> None:
 
     [verdict] = assess(Judge({"a": seat(tells(0.1)), "b": seat(tells(0.2))}), frame({}))
     assert verdict.failure.probability == 0.1
-    assert verdict.missing == {"failure by b": "a has told it already"}
+    assert verdict.missing == {"failure by b": "a has given it already"}
 
 
 def _raises(row: dict[str, Any]) -> Parts:
@@ -98,8 +101,8 @@ def _raises(row: dict[str, Any]) -> Parts:
     ("say", "reason"),
     [
         (_raises, "it failed: RuntimeError: out of order"),
-        (lambda row: None, "no Parts but NoneType"),
-        (lambda row: Parts(findings=[finding(Level.OK, "other")]), "another detector's name"),
+        (lambda row: None, "NoneType, not Parts"),
+        (lambda row: Parts(findings=[finding(Level.OK, "other")]), "names another detector"),
         (lambda row: Parts(findings=[finding(Level.OK, score=math.nan)]), "cannot be written as JSON"),
         (
             lambda row: Parts(anomalies=[Anomaly(detector="a", kind="k", text="it is odd", score=math.inf)]),
@@ -171,12 +174,39 @@ def test_a_detector_is_heard_at_its_stages_only() -> None:
     assert start.known_until == NOON + 5
 
 
+def test_an_alarm_comes_explained_and_nothing_else_is() -> None:
+    def say(row: dict[str, Any]) -> Parts:
+        return warns(row) if row["job_id"] == 2 else Parts()
+
+    quiet, loud = assess(Judge({"a": seat(say)}), frame({"job_id": 1}, {"job_id": 2}))
+    assert [advice.change for advice in loud.advice] == ["do not"]
+    assert quiet.advice == []
+
+
+def test_an_alarm_that_cannot_be_explained_rings_all_the_same() -> None:
+    class Mute(Speaker):
+        def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+            raise ValueError("no words")
+
+    [verdict] = assess(Judge({"a": Seat({Stage.SUBMIT: Model(Mute(warns), "1")})}), frame({}))
+    assert (verdict.level, verdict.missing) == (Level.WARNING, {})
+
+
+def test_the_same_parts_are_concluded_alike_wherever_they_were_computed() -> None:
+    jobs, judge = frame({"job_id": 1}, {"job_id": 2}), Judge({"a": seat(warns)})
+    answers = hear(judge.detectors, jobs, Ledger(), Stage.SUBMIT)
+    here = judge.decide(jobs, Stage.SUBMIT, known=Ledger(), at=NOON)
+    assert conclude(jobs, answers, stage=Stage.SUBMIT, at=NOON) == here
+    again = conclude(jobs, answers, stage=Stage.SUBMIT, at=NOON, seq=[3, 4])
+    assert [verdict.seq for verdict in again.verdicts] == [3, 4]
+
+
 def test_no_jobs_no_verdicts() -> None:
     assert assess(Judge({"a": seat(warns)}), frame()) == []
 
 
 def test_an_explanation_has_what_a_verdict_leaves_out() -> None:
-    verdict = Judge({"a": seat(warns)}).explain(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    verdict = Judge({"a": seat(warns)}).explain(frame({}), Stage.SUBMIT, known=Ledger(), at=NOON)
     assert verdict.level is Level.WARNING
     assert [advice.change for advice in verdict.advice] == ["do not"]
 
@@ -199,7 +229,7 @@ def test_a_detector_without_a_model_says_so_and_one_that_needs_none_is_fitted(tm
         name = "limits"
         learns = False
 
-    found = seats({"limits": Ruler(), "learner": _Learner()}, Registry(tmp_path), Ledger())
+    found = load_seats({"limits": Ruler(), "learner": _Learner()}, Registry(tmp_path), Ledger())
     judge = Judge({"a": found["limits"], "learner": found["learner"]})
     [verdict] = assess(judge, frame({}))
     assert verdict.missing == {"learner": UNTRAINED.format(stage="submit")}
@@ -216,7 +246,7 @@ def test_a_detector_that_cannot_be_fitted_takes_nobody_down(tmp_path: Path) -> N
         ) -> Speaker:
             raise OSError("no disk")
 
-    found = seats({"limits": Broken()}, Registry(tmp_path), Ledger())
+    found = load_seats({"limits": Broken()}, Registry(tmp_path), Ledger())
     assert "no disk" in found["limits"].missing[Stage.SUBMIT]
 
 

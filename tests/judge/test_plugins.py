@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.stages import Stage
+from tocsin.judge.check_data import demo_check_data
 from tocsin.judge.checks import CHECKS
-from tocsin.judge.ground import demo_ground
-from tocsin.judge.judge import Judge, Model, Seat
+from tocsin.judge.hearing import Model, Seat
+from tocsin.judge.judge import Judge
 from tocsin.judge.plugins import find_detectors
 from tocsin.limits.detector import DETECTOR as LIMITS
 
@@ -63,11 +64,11 @@ def test_a_third_partys_is_found_fitted_saved_loaded_and_checked(siren: None) ->
 
 
 def test_a_third_partys_is_heard_in_the_verdict(siren: None, tmp_path: Path) -> None:
-    detector, ground = find_detectors()["siren"], demo_ground()
+    detector, ground = find_detectors()["siren"], demo_check_data()
     ground.fit(detector, Stage.SUBMIT).save(tmp_path)
     judge = Judge({"siren": Seat({Stage.SUBMIT: Model(detector.load(tmp_path), "7")})})
     jobs = ground.log.filter(ground.log["submit"] > ground.cut)
-    verdicts = judge.assess(jobs, Stage.SUBMIT, past=ground.past(), at=ground.cut)
+    verdicts = judge.decide(jobs, Stage.SUBMIT, known=ground.past(), at=ground.cut).verdicts
     rung = [verdict for verdict in verdicts if verdict.findings]
     assert 0 < len(rung) < len(verdicts)
     assert rung[0].findings[0].text.endswith("look at their logs first")

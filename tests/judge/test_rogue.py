@@ -1,36 +1,35 @@
-"""Rogue jobs: the rule in the verdict, the case, people's answers, habits, and the log."""
+"""Rogue jobs: the rule in the verdict, the case, people's answers, and habits."""
 
-import json
 import os
 from collections.abc import Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import jsonschema
 import polars as pl
 import pytest
 
-from tests.judge.test_judge import Speaker, seat
+from tests.judge.test_judge import Speaker
 from tests.kits.watching import NOON, frame
+from tocsin.core.allow_list import AllowEntry, SubjectKind
 from tocsin.core.detector import Known, Parts
-from tocsin.core.ids import parse_key
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Evidence, Finding, Level, Screening, Verdict, Workload
+from tocsin.core.verdict import CaseStatus, Evidence, Finding, Level, Screening, Verdict, Workload
 from tocsin.history.ledger import Ledger
 from tocsin.judge.allow import AllowBook
-from tocsin.judge.cases import CaseBook, answer
-from tocsin.judge.deeper import Deeper
-from tocsin.judge.feedback import answered, examples
-from tocsin.judge.judge import Judge, Model, Seat
+from tocsin.judge.hearing import Model, Seat
+from tocsin.judge.judge import Judge
 from tocsin.judge.policy import ROGUE_CASES
-from tocsin.judge.rogue import RogueBook
-from tocsin.judge.verdict_log import VerdictLog
-from tocsin.store.allow import AllowEntry, SubjectKind, add, remove
-from tocsin.store.cases import Status, list_cases
+from tocsin.learn.feedback import answered, examples
+from tocsin.store.allow import add, entries, remove
+from tocsin.store.cases import answer, list_cases
 from tocsin.store.database import Store, open_store
+from tocsin.store.decisions import load_facts, record
 from tocsin.store.home import Home
 from tocsin.store.scriptfiles import save_script
-from tocsin.store.verdicts import StoredVerdict, record
+from tocsin.workload.called_files import FollowedFiles
 
 
 @pytest.fixture
@@ -45,55 +44,75 @@ def store(home: Home) -> Iterator[Store]:
 
 
 def look(**operations: float) -> Screening:
+    """From 0.98 on, by a sign."""
     return Screening(
-        operations=operations, evidence=[Evidence(line=3, operation=name) for name in operations]
+        operations=operations,
+        evidence=[Evidence(line=3, operation=name) for name in operations],
+        signs=[name for name, p in operations.items() if p >= 0.98],
     )
 
 
-def judge(
-    store: Store, workload: Workload | None, file: Path | None = None, deeper: Deeper | None = None
-) -> Judge:
-    parts = Parts(workload=workload)
+def judge(store: Store, parts: Parts, file: Path | None = None) -> Judge:
     return Judge(
-        {"workload": seat(lambda row: parts)},
-        CaseBook(store, ROGUE_CASES),
-        RogueBook(AllowBook(store, file), deeper),
+        {"workload": Seat(dict.fromkeys(Stage, Model(Explainer(lambda row: parts), "7")))},
+        ROGUE_CASES,
+        AllowBook(partial(entries, store), file).current,
+        partial(load_facts, store),
     )
 
 
-def warning(store: Store, **operations: float) -> Judge:
-    """With a detector that warns by itself of all that it sees."""
+class Explainer(Speaker):
+    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+        return self.assess(job, known, stage=stage)[0]
+
+
+def decided(
+    store: Store, judge: Judge, jobs: pl.DataFrame, stage: Stage = Stage.SUBMIT, *, seq: int = 0
+) -> list[Verdict]:
+    """The verdicts as they were stored."""
+    decision = judge.decide(jobs, stage, known=Ledger(), at=NOON, seq=[seq] * jobs.height)
+    return record(store, decision)
+
+
+def of(**operations: float) -> Parts:
+    return Parts(workload=Workload(submission=look(**operations)))
+
+
+def warning(**operations: float) -> Parts:
+    """Of a detector that warns by itself of all that it sees."""
     found = [
-        Finding(detector="workload", kind=name, level=Level.WARNING, text=f"the script is {name}")
+        Finding(
+            detector="workload", kind=name, level=Level.WARNING, text=f"the script is {name}", operation=name
+        )
         for name in operations
     ]
-    parts = Parts(findings=found, workload=Workload(submission=look(**operations)))
-    return Judge(
-        {"workload": seat(lambda row: parts)}, CaseBook(store, ROGUE_CASES), RogueBook(AllowBook(store))
-    )
+    return Parts(findings=found, workload=Workload(submission=look(**operations)))
+
+
+numbers = count()
 
 
 def judged(
     store: Store, stage: Stage = Stage.SUBMIT, *, file: Path | None = None, **operations: float
 ) -> Verdict:
-    workload = Workload(submission=look(**operations))
-    return judge(store, workload, file).assess(frame({"account": "chem"}), stage, past=Ledger(), at=NOON)[0]
+    """A verdict more on the same job."""
+    jobs = frame({"account": "chem"})
+    return decided(store, judge(store, of(**operations), file), jobs, stage, seq=next(numbers))[0]
 
 
 def test_a_miner_is_rogue_with_rule_evidence_and_case(store: Store) -> None:
     verdict = judged(store, cryptomining=0.97, ai=0.2)
     assert verdict.level is Level.CRITICAL
     assert verdict.rogue is not None
-    assert (verdict.rogue.rogue, verdict.rogue.operations, verdict.rogue.case) == (
-        True,
-        ["cryptomining"],
-        "1",
-    )
+    assert (verdict.rogue.rogue, verdict.rogue.operations) == (True, ["cryptomining"])
+    assert verdict.rogue.case is not None
+    assert (verdict.rogue.case.number, verdict.rogue.case.status) == (1, CaseStatus.OPEN)
     assert verdict.rogue.rule == "cryptomining is never allowed"
     [finding] = verdict.findings
     assert (finding.detector, finding.kind) == ("workload", "rogue")
     assert finding.text == "this is cryptomining (97%), and cryptomining is never allowed"
-    assert finding.evidence == ["line 3 of its script", "case 1 is open"]
+    assert finding.evidence == ["line 3 of its script"]
+    assert finding.case == verdict.rogue.case
     assert [case.cause for case in list_cases(store)] == ["workload:rogue:lab:ann:cryptomining"]
     jsonschema.validate(verdict.to_json(), verdict_schema())
 
@@ -131,7 +150,7 @@ def test_what_it_did_corrects_what_its_script_said(
 ) -> None:
     execution = None if by_deed is None else Screening(operations={"cryptomining": by_deed})
     workload = Workload(submission=look(cryptomining=by_script), execution=execution)
-    [verdict] = judge(store, workload).assess(frame({}), Stage.END, past=Ledger(), at=NOON)
+    [verdict] = decided(store, judge(store, Parts(workload=workload)), frame({}), Stage.END)
     assert verdict.rogue is not None
     assert verdict.rogue.rogue is rogue
     if by_deed == 0.9:
@@ -140,19 +159,19 @@ def test_what_it_did_corrects_what_its_script_said(
 
 def test_who_is_listed_is_not_warned_of(store: Store) -> None:
     add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann"), at=1)
-    [verdict] = warning(store, cyber=0.9).assess(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    [verdict] = decided(store, judge(store, warning(cyber=0.9)), frame({}))
     assert verdict.level is Level.OK
     [finding] = verdict.findings
     assert "user ann is listed" in finding.text
-    [other] = warning(store, cyber=0.9).assess(frame({"user": "bob"}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    [other] = decided(store, judge(store, warning(cyber=0.9)), frame({"user": "bob"}), seq=1)
     assert [finding.level for finding in other.findings] == [Level.CRITICAL, Level.WARNING]
 
 
 def test_a_dismissed_case_warns_no_more(store: Store) -> None:
-    judge = warning(store, cryptomining=0.7)
-    judge.assess(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
-    answer(store, 1, Status.DISMISSED, who="ada", at=NOON, note="geology")
-    [verdict] = judge.assess(frame({"job_id": 2}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    warns = judge(store, warning(cryptomining=0.7))
+    decided(store, warns, frame({}))
+    answer(store, 1, CaseStatus.DISMISSED, who="ada", at=NOON, note="geology")
+    [verdict] = decided(store, warns, frame({"job_id": 2}))
     assert {finding.level for finding in verdict.findings} == {Level.OK}
     assert verdict.level is Level.OK
 
@@ -160,23 +179,22 @@ def test_a_dismissed_case_warns_no_more(store: Store) -> None:
 def test_a_dismissed_false_alarm_is_no_licence(store: Store) -> None:
     def level(script: str, p: float) -> Level:
         jobs = frame({"script": script})
-        workload = Workload(submission=look(cryptomining=p))
-        return judge(store, workload).assess(jobs, Stage.SUBMIT, past=Ledger(), at=NOON)[0].level
+        return decided(store, judge(store, of(cryptomining=p)), jobs, seq=next(numbers))[0].level
 
     def open_cases() -> list[int]:
         return [case.id for case in list_cases(store)]
 
     assert level("strata", 0.7) is Level.CRITICAL
-    answer(store, 1, Status.DISMISSED, who="ada", at=NOON, note="geology")
+    answer(store, 1, CaseStatus.DISMISSED, who="ada", at=NOON, note="geology")
     assert level("other strata", 0.6) is Level.OK  # a model's answer, like the one that was dismissed
     assert level("ethminer", 0.98) is Level.CRITICAL  # a pool's address
     assert level("another miner", 0.99) is Level.CRITICAL
     assert open_cases() == [2]  # one to look into, however many scripts
-    answer(store, 2, Status.DISMISSED, who="ada", at=NOON, note="a test of ours")
+    answer(store, 2, CaseStatus.DISMISSED, who="ada", at=NOON, note="a test of ours")
     assert level("ethminer", 0.98) is Level.OK
     assert level("another miner", 0.99) is Level.CRITICAL
     assert open_cases() == [3]
-    answer(store, 3, Status.CONFIRMED, who="ada", at=NOON)
+    answer(store, 3, CaseStatus.CONFIRMED, who="ada", at=NOON)
     assert level("a third", 0.99) is Level.CRITICAL
     assert open_cases() == []
 
@@ -184,27 +202,27 @@ def test_a_dismissed_false_alarm_is_no_licence(store: Store) -> None:
 def test_a_script_that_was_dismissed_stays_so_when_a_sign_is_found_in_it_later(store: Store) -> None:
     script = frame({"script": "nodes.sh"})
     for p in (0.7, 0.98):
-        [verdict] = judge(store, Workload(submission=look(cyber=p))).assess(
-            script, Stage.SUBMIT, past=Ledger(), at=NOON
-        )
+        [verdict] = decided(store, judge(store, of(cyber=p)), script, seq=next(numbers))
         if p == 0.7:
-            answer(store, 1, Status.DISMISSED, who="ada", at=NOON)
+            answer(store, 1, CaseStatus.DISMISSED, who="ada", at=NOON)
     assert verdict.level is Level.OK
 
 
 def test_a_dismissed_case_is_silent_and_a_confirmed_one_is_not(store: Store) -> None:
     judged(store, cryptomining=0.97)
-    answer(store, 1, Status.DISMISSED, who="ada", at=NOON, note="a benchmark")
+    answer(store, 1, CaseStatus.DISMISSED, who="ada", at=NOON, note="a benchmark")
     quiet = judged(store, cryptomining=0.97)
     assert quiet.level is Level.OK
     assert quiet.rogue is not None
-    assert (quiet.rogue.rogue, quiet.rogue.action, quiet.rogue.case) == (False, "none", "1")
-    assert "case 1 was dismissed" in quiet.rogue.rule
+    assert (quiet.rogue.rogue, quiet.rogue.action) == (False, "none")
+    assert quiet.rogue.case is not None
+    assert (quiet.rogue.case.number, quiet.rogue.case.status) == (1, CaseStatus.DISMISSED)
     assert judged(store, cyber=0.97).level is Level.CRITICAL  # another operation is another case
-    answer(store, 1, Status.CONFIRMED, who="ada", at=NOON)
+    answer(store, 1, CaseStatus.CONFIRMED, who="ada", at=NOON)
     loud = judged(store, cryptomining=0.97)
     assert loud.level is Level.CRITICAL
-    assert "case 1 was confirmed by ada" in loud.findings[0].evidence
+    assert loud.findings[0].case is not None
+    assert loud.findings[0].case.text == "case 1 was confirmed by ada"
     assert len(list_cases(store, None)) == 2
 
 
@@ -214,39 +232,25 @@ def test_with_a_broken_allow_list_a_miner_is_as_rogue_as_ever(store: Store, tmp_
     verdict = judged(store, file=broken, cryptomining=0.97)
     assert verdict.level is Level.CRITICAL
     assert verdict.rogue is not None
-    assert (verdict.rogue.rogue, verdict.rogue.case) == (True, "1")
+    assert verdict.rogue.rogue
     assert "line 2" in verdict.missing["allow-list"]
     assert judged(store, file=broken, ai=0.97).level is Level.OK
 
 
 def test_a_job_without_a_workload_has_no_rogue(store: Store) -> None:
-    [verdict] = judge(store, None).assess(frame({}), Stage.SUBMIT, past=Ledger(), at=NOON)
+    [verdict] = decided(store, judge(store, Parts()), frame({}))
     assert (verdict.rogue, verdict.missing) == (None, {})
 
 
 def hints_in(store: Store, *rounds: list[dict[str, object]]) -> list[tuple[str, Finding]]:
     """The hints on ann's jobs, of which 30 were nothing special before; each round is judged, then stored."""
     before = frame(*({"job_id": n, "submit": NOON - 3 * 86_400 + n} for n in range(1, 31)))
-    judge(store, Workload(submission=look(ai=0.1))).assess(before, Stage.SUBMIT, past=Ledger(), at=NOON)
+    decided(store, judge(store, of(ai=0.1)), before)
     found = []
     for jobs in rounds:
-        verdicts = judge(store, Workload(submission=look(ai=0.9))).assess(
-            frame(*jobs), Stage.SUBMIT, past=Ledger(), at=NOON
-        )
-        record(store, [stored(verdict) for verdict in verdicts])
+        verdicts = decided(store, judge(store, of(ai=0.9)), frame(*jobs))
         found += [(v.job, finding) for v in verdicts for finding in v.findings if finding.kind == "habit"]
     return found
-
-
-def stored(verdict: Verdict) -> StoredVerdict:
-    return StoredVerdict(
-        job=parse_key(verdict.job),
-        stage=verdict.stage,
-        seq=verdict.seq,
-        at=verdict.at,
-        level=str(verdict.level),
-        document=verdict.to_json(),
-    )
 
 
 def one(number: int, at: int = NOON) -> dict[str, object]:
@@ -286,37 +290,23 @@ def test_an_array_is_one_submission_however_many_tasks_it_has(store: Store) -> N
     assert (job, "in 30 screened submissions, and did 5 times" in hint.text) == (f"lab:104@{NOON + 4}", True)
 
 
-class Explainer(Speaker):
-    def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
-        return self.assess(job, known, stage=stage)[0]
-
-
 def test_an_explanation_keeps_the_hint(store: Store) -> None:
     [(_, hint)] = hints_in(store, [one(n) for n in range(8)])
-    model = Model(Explainer(lambda row: Parts(workload=Workload(submission=look(ai=0.9)))), "7")
-    told = Judge({"workload": Seat({Stage.SUBMIT: model})}, None, RogueBook(AllowBook(store)))
     for number, kept in ((0, [hint]), (1, [])):
-        verdict = told.explain(frame(one(number)), Stage.SUBMIT, past=Ledger(), at=NOON)
+        verdict = judge(store, of(ai=0.9)).explain(frame(one(number)), Stage.SUBMIT, known=Ledger(), at=NOON)
         assert [finding for finding in verdict.findings if finding.kind == "habit"] == kept
 
 
 def explained(store: Store, *, file: Path | None = None, job: dict[str, object] | None = None) -> Verdict:
-    model = Model(Explainer(lambda row: Parts(workload=Workload(submission=look(cyber=0.9)))), "7")
-    told = Judge(
-        {"workload": Seat({Stage.SUBMIT: model})},
-        CaseBook(store, ROGUE_CASES),
-        RogueBook(AllowBook(store, file)),
-    )
-    return told.explain(frame({"account": "chem", **(job or {})}), Stage.SUBMIT, past=Ledger(), at=NOON + 999)
+    jobs = frame({"account": "chem", **(job or {})})
+    return judge(store, of(cyber=0.9), file).explain(jobs, Stage.SUBMIT, known=Ledger(), at=NOON + 999)
 
 
 def test_an_explanation_tells_the_rule_of_its_time_and_what_is_said_today(store: Store) -> None:
     then = judged(store, cyber=0.9)
-    record(store, [stored(then)])
     again = explained(store)
     assert (again.rogue, again.level, again.findings) == (then.rogue, then.level, then.findings)
     add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann", reason="audit"), at=1)
-    assert judged(store, cyber=0.9).level is Level.OK
     now = explained(store)
     assert (now.level, now.rogue) == (Level.CRITICAL, then.rogue)
     *_, today = now.findings
@@ -330,9 +320,8 @@ def test_an_explanation_tells_the_rule_of_its_time_and_what_is_said_today(store:
 
 def test_an_explanation_is_as_silent_as_the_verdict_was(store: Store) -> None:
     add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann", until=NOON + 9), at=1)
-    record(store, [stored(judged(store, cyber=0.9))])
+    judged(store, cyber=0.9)
     remove(store, 1, at=2, who="ada")
-    assert judged(store, cyber=0.9).level is Level.CRITICAL
     now = explained(store)
     assert now.level is Level.OK
     assert now.rogue is not None
@@ -343,19 +332,20 @@ def test_an_explanation_is_as_silent_as_the_verdict_was(store: Store) -> None:
 
 
 def test_a_task_is_explained_by_the_verdict_on_its_array(store: Store) -> None:
-    record(store, [stored(judged(store, cyber=0.9))])
+    judged(store, cyber=0.9)
     add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann"), at=1)
     assert explained(store, job={"task": 4}).level is Level.CRITICAL
     assert explained(store, job={"task": 4, "job_id": 2}).level is Level.OK, "it has no verdict of its time"
 
 
 def test_a_case_that_was_dismissed_since_is_told_once(store: Store) -> None:
-    record(store, [stored(judged(store, cyber=0.9))])
-    answer(store, 1, Status.DISMISSED, who="ada", at=NOON, note="an audit")
+    judged(store, cyber=0.9)
+    answer(store, 1, CaseStatus.DISMISSED, who="ada", at=NOON, note="an audit")
     now = explained(store)
     assert now.level is Level.OK
     assert now.rogue is not None
-    assert now.rogue.rule.count("case 1 was dismissed") == 1
+    assert now.rogue.case is not None
+    assert now.rogue.case.status is CaseStatus.DISMISSED
     assert [finding.kind for finding in now.findings] == ["rogue"]
 
 
@@ -363,11 +353,9 @@ def test_answers_are_examples(store: Store, home: Home) -> None:
     scripts = [save_script(home.scripts, f"./miner {n}\n") for n in range(3)]
     for number, script in enumerate(scripts):
         jobs = frame({"job_id": number, "user": f"u{number}", "script": script})
-        judge(store, Workload(submission=look(cryptomining=0.9))).assess(
-            jobs, Stage.SUBMIT, past=Ledger(), at=NOON
-        )
-    answer(store, 1, Status.CONFIRMED, who="ada", at=NOON)
-    answer(store, 2, Status.DISMISSED, who="ada", at=NOON)
+        decided(store, judge(store, of(cryptomining=0.9)), jobs)
+    answer(store, 1, CaseStatus.CONFIRMED, who="ada", at=NOON)
+    answer(store, 2, CaseStatus.DISMISSED, who="ada", at=NOON)
     assert examples(store, home.scripts) == (
         [("./miner 0\n", "cryptomining", True), ("./miner 1\n", "cryptomining", False)],
         0,
@@ -398,11 +386,10 @@ def deep_look(store: Store, work: Path) -> Verdict:
         return [Screening(operations=operations, evidence=found)]
 
     jobs = frame({"script": "x", "work_dir": str(work), "uid": os.geteuid(), "gid": os.getegid()})
-    shallow = Workload(submission=look(cryptomining=0.01))
-    [verdict] = judge(store, shallow, deeper=Deeper(screen)).assess(
-        jobs, Stage.SUBMIT, past=Scripted(), at=NOON
-    )
-    return verdict
+    fitted = FollowedFiles(Explainer(lambda row: of(cryptomining=0.01)), screen)
+    looking = judge(store, Parts())
+    looking.detectors = {"workload": Seat({Stage.SUBMIT: Model(fitted, "7")})}
+    return looking.decide(jobs, Stage.SUBMIT, known=Scripted(), at=NOON).verdicts[0]
 
 
 def test_a_deeper_look_reads_what_the_script_calls(store: Store, tmp_path: Path) -> None:
@@ -426,16 +413,3 @@ def test_what_a_called_file_says_is_told_where_it_may_run(store: Store, tmp_path
     assert verdict.workload is not None
     assert verdict.workload.submission is not None
     assert Evidence(line=2, operation="ai") in verdict.workload.submission.evidence
-
-
-def test_the_log_has_a_line_for_each_verdict_and_turns_over(store: Store, tmp_path: Path) -> None:
-    verdict = judged(store, cryptomining=0.97)
-    path = tmp_path / "verdicts.log"
-    with VerdictLog(path, largest=4000, files=2) as log:
-        for _ in range(20):
-            assert log.write([verdict]) is None
-    files = sorted(tmp_path.glob("verdicts.log*"))
-    assert [file.name for file in files] == ["verdicts.log", "verdicts.log.1", "verdicts.log.2"]
-    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
-    for line in path.read_text().splitlines():
-        assert json.loads(line)["rogue"]["rogue"] is True

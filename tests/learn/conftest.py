@@ -8,7 +8,7 @@ from tocsin.core.detector import Budget
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
-from tocsin.judge.ground import Ground, demo_ground
+from tocsin.judge.check_data import CheckData, demo_check_data
 from tocsin.learn.walk import StepResult, Walk, WalkRequest
 
 QUICK = Budget(trials=1)
@@ -22,8 +22,8 @@ def lightgbm() -> None:
 
 
 @pytest.fixture(scope="session")
-def ground() -> Ground:
-    return demo_ground()
+def ground() -> CheckData:
+    return demo_check_data()
 
 
 def request_for(stage: Stage = Stage.SUBMIT, **fields: float) -> WalkRequest:
@@ -31,5 +31,5 @@ def request_for(stage: Stage = Stage.SUBMIT, **fields: float) -> WalkRequest:
 
 
 @pytest.fixture(scope="session")
-def walked(ground: Ground) -> list[StepResult]:
+def walked(ground: CheckData) -> list[StepResult]:
     return list(Walk(ground.log, ground.past(), DETECTOR, request_for()))

@@ -9,12 +9,12 @@ from tests.learn.conftest import DETECTOR, request_for
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.history.replay import Replay
-from tocsin.judge.ground import Ground
+from tocsin.judge.check_data import CheckData
 from tocsin.learn.audit import Audit, audit
 from tocsin.learn.walk import StepResult, Walk
 
 
-def test_an_honest_walk_passes(ground: Ground, walked: list[StepResult]) -> None:
+def test_an_honest_walk_passes(ground: CheckData, walked: list[StepResult]) -> None:
     heard = []
     found = audit(
         ground.log, walked, DETECTOR, request_for(), ground.past, progress=lambda *done: heard.append(done)
@@ -29,7 +29,7 @@ def test_an_honest_walk_passes(ground: Ground, walked: list[StepResult]) -> None
 
 
 @pytest.mark.parametrize("stage", [Stage.START, Stage.EARLY])
-def test_a_later_stage_is_compared_as_of_its_own_moment(ground: Ground, stage: Stage) -> None:
+def test_a_later_stage_is_compared_as_of_its_own_moment(ground: CheckData, stage: Stage) -> None:
     """A job that was submitted before T and started after it may well be told another probability."""
     request = request_for(stage)
     walked = list(Walk(ground.log, ground.past(), DETECTOR, request))
@@ -48,7 +48,7 @@ class Peeking(Replay):
         return told.with_columns((ends + spread).alias("user.failed"))
 
 
-def test_a_past_that_looks_ahead_is_found(ground: Ground) -> None:
+def test_a_past_that_looks_ahead_is_found(ground: CheckData) -> None:
     walked = list(Walk(ground.log, Peeking(ground.log), DETECTOR, request_for()))
     found = audit(ground.log, walked, DETECTOR, request_for(), Peeking)
     assert not found.clean
@@ -57,7 +57,7 @@ def test_a_past_that_looks_ahead_is_found(ground: Ground) -> None:
     assert found.example.startswith("demo:")
 
 
-def test_a_training_that_looks_ahead_is_found(ground: Ground) -> None:
+def test_a_training_that_looks_ahead_is_found(ground: CheckData) -> None:
     """Outcomes that count as known at once train steps that were made before them."""
     hasty = ground.log.with_columns(known_at=pl.when(pl.col("outcome").is_not_null()).then("submit"))
     walked = list(Walk(hasty, ground.past(), DETECTOR, request_for()))

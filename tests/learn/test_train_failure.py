@@ -7,7 +7,7 @@ import pytest
 from tests.learn.conftest import DETECTOR, QUICK
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
-from tocsin.judge.ground import Ground
+from tocsin.judge.check_data import CheckData
 from tocsin.learn.train_failure import TrainedFailure, set_rule, train_failure
 from tocsin.models.registry import Registry
 from tocsin.models.thresholds import RULES, ThresholdRule
@@ -19,7 +19,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 
 @pytest.fixture(scope="module")
-def kept(registry: Registry, ground: Ground) -> TrainedFailure:
+def kept(registry: Registry, ground: CheckData) -> TrainedFailure:
     return train_failure(ground.ended(), ground.past(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK)
 
 
@@ -36,7 +36,7 @@ def test_a_trained_model_is_in_service_with_its_card_and_curves(
     assert (Path(folder) / "curves.json").is_file()
 
 
-def test_a_model_that_is_only_kept_is_not_in_service(tmp_path: Path, ground: Ground) -> None:
+def test_a_model_that_is_only_kept_is_not_in_service(tmp_path: Path, ground: CheckData) -> None:
     registry = Registry(tmp_path)
     few = ground.ended().head(800)
     kept = train_failure(

@@ -14,14 +14,16 @@ from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.history.replay import Replay
-from tocsin.judge.ground import Ground
+from tocsin.judge.check_data import CheckData
 from tocsin.learn import walk as walking
 from tocsin.learn.audit import audit
 from tocsin.learn.walk import StepResult, Walk, WalkRequest
 from tocsin.sources.swf import SwfFile
 
 
-def test_every_job_after_the_first_fifth_is_predicted_once(ground: Ground, walked: list[StepResult]) -> None:
+def test_every_job_after_the_first_fifth_is_predicted_once(
+    ground: CheckData, walked: list[StepResult]
+) -> None:
     told = pl.concat(each.jobs for each in walked)
     first = walked[0].step.cut
     assert told.select(KEY).is_unique().all()
@@ -36,14 +38,14 @@ def test_every_job_after_the_first_fifth_is_predicted_once(ground: Ground, walke
     assert ((probabilities >= 0) & (probabilities <= 1)).all()
 
 
-def test_a_job_without_an_outcome_is_predicted_as_well(ground: Ground, walked: list[StepResult]) -> None:
+def test_a_job_without_an_outcome_is_predicted_as_well(ground: CheckData, walked: list[StepResult]) -> None:
     running = ground.log.filter(pl.col("outcome").is_null())
     assert running.height
     told = pl.concat(each.jobs for each in walked)
     assert told.join(running, on=list(KEY), how="semi", nulls_equal=True).height == running.height
 
 
-def test_a_step_trains_on_what_was_known_and_asks_about_what_came_later(ground: Ground) -> None:
+def test_a_step_trains_on_what_was_known_and_asks_about_what_came_later(ground: CheckData) -> None:
     walk = Walk(ground.log, ground.past(), DETECTOR, request_for())
     assert len(walk.steps) >= 3
     for step in walk.steps:
@@ -53,7 +55,7 @@ def test_a_step_trains_on_what_was_known_and_asks_about_what_came_later(ground: 
         assert test["submit"].max() < step.cut + 2 * 86400
 
 
-def test_days_of_training_and_days_between_trainings_are_kept_to(ground: Ground) -> None:
+def test_days_of_training_and_days_between_trainings_are_kept_to(ground: CheckData) -> None:
     walk = Walk(ground.log, ground.past(), DETECTOR, request_for(train_days=1.5, every_days=0.5))
     assert len(walk.steps) > 8
     for step in walk.steps:
@@ -62,7 +64,7 @@ def test_days_of_training_and_days_between_trainings_are_kept_to(ground: Ground)
 
 
 def test_the_first_training_searches_and_the_next_ones_refit(
-    ground: Ground, walked: list[StepResult], monkeypatch: pytest.MonkeyPatch
+    ground: CheckData, walked: list[StepResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [each.searched for each in walked] == [True, *[False] * (len(walked) - 1)]
     monkeypatch.setattr(walking, "SEARCH_EVERY", 1)
@@ -70,13 +72,15 @@ def test_the_first_training_searches_and_the_next_ones_refit(
     assert [next(steps).searched, next(steps).searched] == [True, True]
 
 
-def test_the_same_walk_comes_to_the_same_bits(ground: Ground, walked: list[StepResult]) -> None:
+def test_the_same_walk_comes_to_the_same_bits(ground: CheckData, walked: list[StepResult]) -> None:
     first = next(iter(Walk(ground.log, ground.past(), DETECTOR, request_for())))
     assert first.probability.tobytes() == walked[0].probability.tobytes()
 
 
 @pytest.mark.parametrize(("share", "change"), [(0.0, Outcome.COMPLETED), (1.0, Outcome.FAILED)])
-def test_a_log_with_one_class_is_told_the_share_so_far(ground: Ground, share: float, change: Outcome) -> None:
+def test_a_log_with_one_class_is_told_the_share_so_far(
+    ground: CheckData, share: float, change: Outcome
+) -> None:
     log = ground.log.with_columns(outcome=pl.when(pl.col("outcome").is_not_null()).then(pl.lit(str(change))))
     for step in Walk(log, ground.past(log), DETECTOR, request_for()):
         assert step.refused is not None
@@ -85,7 +89,7 @@ def test_a_log_with_one_class_is_told_the_share_so_far(ground: Ground, share: fl
         assert not (step.probability >= step.threshold).any(), "what was not learned must not ring"
 
 
-def test_a_walk_that_cannot_be_walked_is_refused(ground: Ground) -> None:
+def test_a_walk_that_cannot_be_walked_is_refused(ground: CheckData) -> None:
     few = ground.log.head(50)
     with pytest.raises(ModelError, match="50 of 50 jobs came to submit; a walk needs at least 100"):
         Walk(few, ground.past(few), DETECTOR, request_for())

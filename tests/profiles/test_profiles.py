@@ -11,7 +11,7 @@ import pytest
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import conform
 from tocsin.core.outcomes import Target
-from tocsin.judge.ground import demo_ground
+from tocsin.judge.check_data import demo_check_data
 from tocsin.profiles import columns
 from tocsin.profiles.clusters import knee
 from tocsin.profiles.profiles import FEWEST, Profiles
@@ -69,7 +69,7 @@ def test_two_kinds_of_jobs_are_separated_and_named(jobs: pl.DataFrame, method: A
 
 
 def test_no_two_profiles_have_the_same_name() -> None:
-    log = demo_ground().log
+    log = demo_check_data().log
     for found in (Profiles.fit(log), Profiles.fit(log, "usage")):
         assert len({profile.name for profile in found.profiles}) == len(found.profiles) > 1
 

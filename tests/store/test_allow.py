@@ -3,14 +3,15 @@
 import pytest
 
 from tests.kits.job_frames import SUBMIT, frame
+from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
+from tocsin.core.decision import Decision, Screened
 from tocsin.core.errors import NotFound
 from tocsin.store import audit, jobs, screenings
-from tocsin.store.allow import AllowEntry, DefaultRule, SubjectKind, add, entries, remove, set_default
-from tocsin.store.database import Store, open_store
+from tocsin.store.allow import add, entries, remove, set_default
+from tocsin.store.database import Store
+from tocsin.store.decisions import record
 from tocsin.store.home import Home
-from tocsin.store.migrations import VERSION_TABLE
 from tocsin.store.retention import prune
-from tocsin.store.screenings import Screened
 
 
 def grant(**more: object) -> AllowEntry:
@@ -55,11 +56,12 @@ def screened(job: int, submit: int, user: str = "ann", **operations: float) -> S
 
 def test_a_users_past_is_what_was_screened_up_to_an_instant(store: Store) -> None:
     rows = [screened(1, 10, ai=0.9), screened(2, 20, ai=0.1), screened(3, 30, ai=0.8), screened(4, 15)]
-    screenings.remember(store, [*rows, screened(5, 12, user="bob", ai=1.0)])
-    screenings.remember(store, [screened(1, 10, ai=0.0)])  # the first one stays
-    past = screenings.past_of(store, "lab", "ann", until=29)
-    assert (sorted(past.jobs), past.runs) == ([10, 20], {"ai": [10]})
-    assert screenings.said(store, since=20) == {"lab:2@20": {"ai": 0.1}, "lab:3@30": {"ai": 0.8}}
+    record(store, Decision(screenings=[*rows, screened(5, 12, user="bob", ai=1.0)]))
+    record(store, Decision(screenings=[screened(1, 10, ai=0.0)]))  # the first one stays
+    with store.reading() as connection:
+        found = screenings.submissions(connection, "lab", "ann", until=29)
+    assert {one.submit: one.operations for one in found} == {10: {"ai": 0.9}, 15: {}, 20: {"ai": 0.1}}
+    assert screenings.operations_by_job(store, since=20) == {"lab:2@20": {"ai": 0.1}, "lab:3@30": {"ai": 0.8}}
 
 
 def test_jobs_with_a_script_are_unscreened_until_they_are(store: Store) -> None:
@@ -67,27 +69,12 @@ def test_jobs_with_a_script_are_unscreened_until_they_are(store: Store) -> None:
         store, frame({"job_id": 1, "script": "a"}, {"job_id": 2}, {"job_id": 3, "task": 4, "script": "b"})
     )
     assert [row["job_id"] for row in screenings.unscreened(store, 9)] == [1, 3]
-    screenings.remember(store, [Screened(f"lab:3_4@{SUBMIT}", "lab", "", SUBMIT, {})])
+    record(store, Decision(screenings=[Screened(f"lab:3_4@{SUBMIT}", "lab", "", SUBMIT, {})]))
     assert [row["job_id"] for row in screenings.unscreened(store, 9)] == [1]
 
 
 def test_what_is_pruned_is_forgotten(store: Store, home: Home) -> None:
     jobs.upsert(store, frame({"end": SUBMIT + 5, "outcome": "completed"}))
-    screenings.remember(store, [screened(1, SUBMIT, ai=0.9)])
+    record(store, Decision(screenings=[screened(1, SUBMIT, ai=0.9)]))
     prune(store, home, before=SUBMIT + 10)
-    assert screenings.said(store, since=0) == {}
-
-
-def test_a_store_of_the_first_form_gets_the_new_tables_and_keeps_its_jobs(url: str) -> None:
-    with open_store(url) as store:
-        jobs.upsert(store, frame({"job_id": 7}))
-        with store.writing() as connection:
-            for statement in (
-                "DROP TABLE allow",
-                "DROP TABLE screenings",
-                f"UPDATE {VERSION_TABLE} SET version_num = '0001'",
-            ):
-                connection.exec_driver_sql(statement)
-    with open_store(url) as store:
-        assert entries(store) == []
-        assert jobs.load(store)["job_id"].to_list() == [7]
+    assert screenings.operations_by_job(store, since=0) == {}

@@ -9,15 +9,19 @@ import pytest
 from tests.conftest import unavailable
 from tests.kits.job_frames import SUBMIT, frame, many
 from tests.services.postgres import Postgres
+from tocsin.core.decision import Decision
 from tocsin.core.errors import NotFound, StoreError
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
+from tocsin.core.verdict import Level, Verdict
 from tocsin.store.database import Store, open_store
+from tocsin.store.decisions import record
 from tocsin.store.home import Home
 from tocsin.store.jobs import Filter, load, upsert
+from tocsin.store.outbox import waiting
 from tocsin.store.retention import Pruned, backup, prune
 from tocsin.store.scriptfiles import read_script, save_script
-from tocsin.store.verdicts import StoredVerdict, of_job, record, waiting
+from tocsin.store.verdicts import of_job
 
 OLD = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 10}
 NEW = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 1000}
@@ -29,9 +33,9 @@ def aged(home: Home, text: str) -> str:
     return name
 
 
-def verdict(job_id: int, task: int | None = None) -> StoredVerdict:
+def verdict(job_id: int, task: int | None = None) -> Verdict:
     key = JobKey("lab", job_id, task, SUBMIT)
-    return StoredVerdict(job=key, stage=Stage.SUBMIT, seq=0, at=1, level="ok", document={})
+    return Verdict(job=str(key), stage=Stage.SUBMIT, at=1, known_until=1, level=Level.OK)
 
 
 def test_old_jobs_go_with_their_verdicts_and_scripts(store: Store, home: Home) -> None:
@@ -46,15 +50,15 @@ def test_old_jobs_go_with_their_verdicts_and_scripts(store: Store, home: Home) -
             {"job_id": 4, "state": "RUNNING"},
         ),
     )
-    record(store, [verdict(1), verdict(2, 3), verdict(3)], ["mail"])
+    record(store, Decision(verdicts=[verdict(1), verdict(2, 3), verdict(3)]), {"mail": ("verdict",)})
     said = prune(store, home, before=SUBMIT + 500, dry_run=True)
     assert said == Pruned(jobs=2, verdicts=2, scripts=1)
     assert load(store).height == 4
     assert read_script(home.scripts, gone)
     assert prune(store, home, before=SUBMIT + 500) == said
     assert load(store)["job_id"].to_list() == [3, 4]
-    assert of_job(store, verdict(2, 3).job) == []
-    assert len(waiting(store, "mail")) == 1
+    assert of_job(store, JobKey("lab", 2, 3, SUBMIT)) == []
+    assert len(waiting(store, "mail", 9)) == 3, "what was not sent yet is kept"
     with pytest.raises(NotFound, match="was it pruned"):
         read_script(home.scripts, gone)
     assert read_script(home.scripts, shared)

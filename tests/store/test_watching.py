@@ -3,12 +3,14 @@
 import polars as pl
 
 from tests.kits.job_frames import SUBMIT, frame
+from tocsin.core.decision import Decision
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
+from tocsin.core.verdict import Level, Verdict
 from tocsin.store import watching
 from tocsin.store.database import Store
+from tocsin.store.decisions import record
 from tocsin.store.jobs import upsert
-from tocsin.store.verdicts import StoredVerdict, record
 
 OVER = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 50}
 
@@ -16,10 +18,12 @@ OVER = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 50}
 def judged(store: Store, *keys: JobKey, stage: Stage = Stage.SUBMIT, seq: int = 0) -> None:
     record(
         store,
-        [
-            StoredVerdict(job=key, stage=stage, seq=seq, at=SUBMIT, level="ok", document={"n": 1}, late=False)
-            for key in keys
-        ],
+        Decision(
+            verdicts=[
+                Verdict(job=str(key), stage=stage, seq=seq, at=SUBMIT, known_until=SUBMIT, level=Level.OK)
+                for key in keys
+            ]
+        ),
     )
 
 

@@ -9,10 +9,11 @@ from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
-from tocsin.judge.judge import Judge, Model, Seat
+from tocsin.judge.hearing import Model, Seat
+from tocsin.judge.judge import Judge
 from tocsin.store.database import Store
 from tocsin.store.home import Home
-from tocsin.watch.scripts import Scripts
+from tocsin.watch.script_reader import ScriptReader
 
 KEY = f"lab:1@{NOON}"
 
@@ -191,7 +192,7 @@ def test_scripts_are_read_once_a_few_a_round_and_the_verdict_waits_for_them(stor
         queued=[{"job_id": number} for number in range(1, 6)],
         scripts={number: f"#!/bin/sh\necho {number}\n" for number in range(1, 6)},
     )
-    watch = watcher(cluster, store, scripts=Scripts(cluster, home.scripts, most=2))
+    watch = watcher(cluster, store, scripts=ScriptReader(cluster, home.scripts, most=2))
     assert [len(watch.step(NOON + 5 * number).verdicts) for number in range(4)] == [2, 2, 1, 0]
     assert cluster.asked == [1, 2, 3, 4, 5]
     assert rows(store, "SELECT count(DISTINCT script) FROM jobs") == [(5,)]
@@ -203,7 +204,7 @@ def test_an_array_that_only_its_tasks_tell_of_does_not_wait_for_a_script(store: 
         queued=[{"job_id": 1}, {"job_id": 2}, running(NOON, job_id=7, task=1)],
         scripts=dict.fromkeys(range(9), "#!/bin/sh\n"),
     )
-    watch = watcher(cluster, store, scripts=Scripts(cluster, home.scripts, most=1))
+    watch = watcher(cluster, store, scripts=ScriptReader(cluster, home.scripts, most=1))
     assert [v.job for v in watch.step(NOON + 2).verdicts] == [
         f"lab:{job}@{NOON}" for job in ("1", "7", "7_1")
     ]
@@ -220,7 +221,9 @@ def test_tasks_are_judged_at_their_end_with_the_script_of_their_array(store: Sto
             return [Parts() for _ in texts]
 
     models = {stage: Model(Reader(), "1") for stage in (Stage.SUBMIT, Stage.START, Stage.END)}  # type: ignore[arg-type]  # it is only asked
-    watch = watcher(cluster, store, Judge({"reader": Seat(models)}), scripts=Scripts(cluster, home.scripts))
+    watch = watcher(
+        cluster, store, Judge({"reader": Seat(models)}), scripts=ScriptReader(cluster, home.scripts)
+    )
     watch.step(NOON - 10)
     cluster.queued = [{"array": "1-3", "array_tasks": 3}, {"job_id": 2}]
     watch.step(NOON + 5)
@@ -244,7 +247,7 @@ def test_where_scripts_may_not_be_read_verdicts_do_not_wait(store: Store, home: 
             raise ClusterError("you may not read the scripts of others")
 
     cluster = Closed(queued=[{"job_id": number} for number in range(1, 6)])
-    watch = watcher(cluster, store, scripts=Scripts(cluster, home.scripts))
+    watch = watcher(cluster, store, scripts=ScriptReader(cluster, home.scripts))
     done = watch.step(NOON)
     assert done.troubles == ["you may not read the scripts of others"]
     assert len(done.verdicts) == 5
@@ -306,6 +309,6 @@ def test_memory_holds_no_more_than_is_about(store: Store) -> None:
         cluster.queued = [{"job_id": number, "submit": now}]
         cluster.accounted = [ended(now - 300, now - 1, job_id=number - 1, submit=now - 400)]
         watch.step(now)
-    kept = [watch._docket._given, watch._queue_seen, watch._ended_seen, watch._living]
+    kept = [watch._due_verdicts._given, watch._queue_seen, watch._ended_seen, watch._living]
     assert all(len(part) <= 3 for part in kept)
-    assert len(watch._absent) == 0
+    assert len(watch._unaccounted) == 0

@@ -26,9 +26,10 @@ def allow_file(app: App) -> Path | None:
 def allow_book(app: App) -> "AllowBook":
     """The allow-list in force."""
     from tocsin.judge.allow import AllowBook
+    from tocsin.store.allow import entries
 
     return AllowBook(
-        app.store,
+        lambda: entries(app.store),
         allow_file(app),
         kept=app.home.prepare().cache / "allow.toml",
         zone=app.zone(),

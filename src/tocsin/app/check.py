@@ -46,7 +46,7 @@ class Explained(NamedTuple):
 
 def check(app: App, request: CheckRequest) -> Verdict:
     """The verdict on a script as if it were submitted now; nothing in it is run, and no case is opened."""
-    from tocsin.judge.rehearsal import as_taken, in_group, job_of
+    from tocsin.app.script_job import as_taken, in_group, job_of
     from tocsin.scripts.scheduler import Scheduler
     from tocsin.scripts.script import parse
     from tocsin.scripts.text import read
@@ -74,7 +74,7 @@ def check(app: App, request: CheckRequest) -> Verdict:
     known, earlier = _known(app, job, machine, {str(job["script"][0]): text})
     job = in_group(as_taken(job, machine, earlier))
     judge = open_judge(app, known, cluster=name, follow=request.follow)
-    return judge.explain(job, Stage.SUBMIT, past=known, at=int(time.time()))
+    return judge.explain(job, Stage.SUBMIT, known=known, at=int(time.time()))
 
 
 def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
@@ -91,7 +91,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
             texts[digest] = read_script(app.home.scripts, digest)
     known, _ = _known(app, jobs, machine, texts)
     judge = open_judge(app, known, cluster=name)
-    verdict = judge.explain(jobs, stage, past=known, at=int(time.time()))
+    verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
     return Explained(verdict, jobs["outcome"][0])
 
 
@@ -133,14 +133,14 @@ def _known(
     app: App, job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]
 ) -> "tuple[Known, pl.DataFrame]":
     """What is known of the cluster's jobs, and those jobs; without a failure model only this user's are needed."""
+    from tocsin.app import script_job
     from tocsin.history.recipe import KEYS, OWN_KEYS
     from tocsin.history.replay import READS, Replay
-    from tocsin.judge import rehearsal
     from tocsin.store.jobs import Filter, load
 
     user = job["user"][0]
     whole = bool(app.registry.versions("failure"))
     users = [] if whole or not user else [user]
-    fields = list(dict.fromkeys([*READS, *rehearsal.READS]))
+    fields = list(dict.fromkeys([*READS, *script_job.READS]))
     jobs = load(app.store, Filter(clusters=[job["cluster"][0]], users=users, arrays=True), fields)
     return Replay(jobs, machine=machine, scripts=texts.get, keys=tuple(KEYS if whole else OWN_KEYS)), jobs

@@ -10,12 +10,17 @@ from tocsin.app.app import App
 from tocsin.core.stages import Stage
 
 if TYPE_CHECKING:
-    from tocsin.core.detector import Known
-    from tocsin.judge.deeper import Deeper
-    from tocsin.judge.judge import Judge, Seat
+    from collections.abc import Mapping
+
+    from tocsin.core.detector import Detector, Known
+    from tocsin.judge.hearing import Seat
+    from tocsin.judge.judge import Judge
+    from tocsin.models.registry import Registry
     from tocsin.workload.screening import Screener
 
-__all__ = ["Reloading", "open_judge", "open_screener", "screener_folder"]
+__all__ = ["UNTRAINED", "Reloading", "load_seats", "open_judge", "open_screener", "screener_folder"]
+
+UNTRAINED = "no model is trained for {stage} yet; see `tocsin train --help`"
 
 
 def open_judge(
@@ -32,11 +37,10 @@ def open_judge(
 
     With `follow`, or the setting workload.read_files, the files that a script calls are read, too.
     """
-    from tocsin.judge.cases import CaseBook
-    from tocsin.judge.judge import Judge, seats
+    from tocsin.judge.judge import Judge
     from tocsin.judge.plugins import find_detectors
     from tocsin.judge.policy import ROGUE_CASES
-    from tocsin.judge.rogue import RogueBook
+    from tocsin.store.decisions import load_facts
 
     broken: dict[str, str] = {}
     detectors = find_detectors(broken)
@@ -44,11 +48,45 @@ def open_judge(
         app.notify(f"note: {reason}")
     if only is not None:
         detectors = {name: detector for name, detector in detectors.items() if name in only}
-    seated = seats(detectors, app.registry, known, cluster=cluster)
-    if "workload" in seated:
-        seated["workload"] = _one_screener(seated["workload"])
-    rogues = RogueBook(allow_book(app), _deeper(app, follow))
-    return Judge(seated, CaseBook(app.store, ROGUE_CASES), rogues)
+    seats = load_seats(detectors, app.registry, known, cluster=cluster)
+    if "workload" in seats:
+        seats["workload"] = _with_files(app, _one_screener(seats["workload"]), follow)
+    return Judge(seats, ROGUE_CASES, allow_book(app).current, lambda request: load_facts(app.store, request))
+
+
+def load_seats(
+    detectors: "Mapping[str, Detector]", registry: "Registry", known: "Known", *, cluster: str | None = None
+) -> "dict[str, Seat]":
+    """Every detector with its champions for the cluster; those that need no training are fitted at once."""
+    import polars as pl
+
+    from tocsin import __version__
+    from tocsin.core.detector import Budget
+    from tocsin.core.errors import ModelError
+    from tocsin.core.frames import SCHEMA
+    from tocsin.judge.hearing import Model, Seat, error_text
+
+    nothing = pl.DataFrame(schema=SCHEMA)
+    found = {}
+    for name, detector in detectors.items():
+        models: dict[Stage, Model] = {}
+        missing: dict[Stage, str] = {}
+        for stage in detector.stages:
+            try:
+                if not detector.learns:
+                    fitted = detector.fit(nothing, known, stage=stage, seed=0, budget=Budget(trials=0))
+                    models[stage] = Model(fitted, __version__)
+                elif registry.champion(name, stage, cluster) is None:
+                    missing[stage] = UNTRAINED.format(stage=stage)
+                else:
+                    folder, card = registry.open_verified(name, stage=stage, cluster=cluster)
+                    models[stage] = Model(detector.load(folder), card.version)
+            except ModelError as error:
+                missing[stage] = str(error)
+            except Exception as error:  # a plug-in may fail in any way; the others are still asked
+                missing[stage] = error_text(error)
+        found[name] = Seat(models, missing)
+    return found
 
 
 class Reloading:
@@ -67,11 +105,11 @@ class Reloading:
         self._loaded = self._promotions()
 
     def reload(self) -> bool:
-        """Whether other models are in use now. The judge's allow-list screens by the new ones as well."""
+        """Whether other models are in use now."""
         if (now := self._promotions()) == self._loaded:
             return False
         fresh = open_judge(self._app, self._known, self._only, cluster=self._cluster)
-        self._judge.detectors, self._judge.rogues = fresh.detectors, fresh.rogues
+        self._judge.detectors = fresh.detectors
         self._loaded = now
         return True
 
@@ -92,12 +130,18 @@ def _one_screener(workload: "Seat") -> "Seat":
     return replace(workload, models={**workload.models, Stage.END: joined})
 
 
-def _deeper(app: App, follow: bool) -> "Deeper | None":
+def _with_files(app: App, workload: "Seat", follow: bool) -> "Seat":
+    """The same, but scripts are read with the files that they call, if that is wanted."""
     if not follow and not app.settings.workload.read_files:
-        return None
-    from tocsin.judge.deeper import Deeper
+        return workload
+    from tocsin.workload.called_files import FollowedFiles
 
-    return Deeper(open_screener(app).screen)
+    screen = open_screener(app).screen
+    models = {
+        stage: replace(model, fitted=FollowedFiles(model.fitted, screen))
+        for stage, model in workload.models.items()
+    }
+    return replace(workload, models=models)
 
 
 def open_screener(app: App) -> "Screener":

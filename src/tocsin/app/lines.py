@@ -107,7 +107,7 @@ def _same(verdict: Verdict) -> object:
 
 def _hints(verdict: Verdict) -> list[str]:
     """Of stolen credentials: nobody would hear of one again, so it is said whatever else is worse."""
-    from tocsin.judge.hints import HABIT
+    from tocsin.judge.habits import HABIT
 
     return [finding.text for finding in verdict.findings if finding.kind == HABIT]
 

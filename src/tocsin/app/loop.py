@@ -15,11 +15,12 @@ from tocsin.app.retraining import Retraining
 
 if TYPE_CHECKING:
     from tocsin.core.ports import Clock
-    from tocsin.judge.verdict_log import VerdictLog
+    from tocsin.sinks.log import VerdictLog
+    from tocsin.store.outbox import Subscriptions
     from tocsin.watch.loop import Rounds, Stop
     from tocsin.watch.watcher import Round
 
-__all__ = ["Loop", "Output", "WallClock", "stop_on_signals"]
+__all__ = ["Loop", "Output", "WallClock", "open_log", "stop_on_signals", "subscriptions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +40,24 @@ class Loop:
     rounds: "Rounds"
     reloading: Reloading
     output: Output
+    log: "VerdictLog | None"
     finished: Callable[["Round"], None]
     """Called after each round, when its verdicts are printed."""
 
     def run(self, clock: "Clock", stop: "Stop", *, interval: float, once: bool, retrain: bool) -> None:
         """Round after round until stopped; with `once`, until nothing is left to do and a retraining has ended."""
+        from tocsin.store.outbox import discard_others
         from tocsin.watch.loop import run
 
         app, output = self.app, self.output
         with ExitStack() as stack:
             retraining = stack.enter_context(Retraining(app)) if retrain else None
-            log = stack.enter_context(log) if (log := _verdict_log(app)) else None
+            discard_others(app.store, subscriptions(self.log))
             lines = Lines(app.store, output.print_line, everything=output.everything, as_json=output.as_json)
             stack.callback(lines.end)
 
             def after(done: "Round") -> None:
-                if log and (problem := log.write(done.verdicts)):
-                    complain(problem)
+                self._deliver(complain)
                 lines.add(done.verdicts)
                 if not done.behind:
                     lines.end()
@@ -66,6 +68,7 @@ class Loop:
             def complain(problem: str) -> None:
                 app.notify(f"tocsin: {problem}")
 
+            self._deliver(complain)  # what an earlier process left
             run(self, clock, stop, interval=interval, tell=after, say=complain, once=once)
             while retraining and once and retraining.runs and not stop.wait(0.1):
                 self._report(retraining.look())
@@ -75,6 +78,15 @@ class Loop:
         if self.reloading.reload():
             self.app.notify("other models were promoted; they are in use from now on")
         return self.rounds.step(now)
+
+    def _deliver(self, complain: Callable[[str], None]) -> None:
+        """Send to the log what waits in the outbox."""
+        if self.log is None:
+            return
+        from tocsin.sinks.deliver import deliver
+
+        if problem := deliver(self.app.store, self.log, self.app.home.prepare().cache):
+            complain(problem)
 
     def _report(self, message: str | None) -> None:
         if message:
@@ -96,13 +108,17 @@ def stop_on_signals() -> "Iterator[Stop]":
         yield stop
 
 
-def _verdict_log(app: App) -> "VerdictLog | None":
-    """The log of verdicts, where the settings name one."""
+def open_log(app: App) -> "VerdictLog | None":
+    """The verdict log, if the settings name one."""
     settings = app.settings.workload
     if not settings.log_file:
         return None
-    from tocsin.judge.verdict_log import VerdictLog
+    from tocsin.sinks.log import VerdictLog
 
     return VerdictLog(
         Path(settings.log_file), largest=settings.log_megabytes * 1024**2, files=settings.log_files
     )
+
+
+def subscriptions(log: "VerdictLog | None") -> "Subscriptions":
+    return {log.name: log.kinds} if log else {}

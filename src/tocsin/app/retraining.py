@@ -79,7 +79,7 @@ class Retraining:
         from tocsin.store import screenings
 
         since = now - self._app.settings.workload.alpha_days * DAY
-        return bool(screenings.said(self._app.store, since=since))
+        return bool(screenings.operations_by_job(self._app.store, since=since))
 
     def _ended(self) -> str | None:
         assert self._child, "it was begun"

@@ -1,7 +1,7 @@
 """`screen`: classify the store's new jobs by their scripts, and check them against the allow-list."""
 
 import fcntl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.app.judge import Reloading, open_judge
-from tocsin.app.loop import Loop, Output, WallClock, stop_on_signals
+from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
 from tocsin.app.text import count
+from tocsin.core.decision import Screened
 from tocsin.core.errors import ModelError, NotFound
-from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Verdict
 
 if TYPE_CHECKING:
     from tocsin.core.detector import Known
     from tocsin.judge.judge import Judge
     from tocsin.store.database import Store
+    from tocsin.store.outbox import Subscriptions
     from tocsin.watch.watcher import Round
 
 __all__ = ["screen"]
@@ -37,7 +37,8 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
         known = _scripts_only(app)
         judge = open_judge(app, known, _DETECTORS)
         _require_model(judge)
-        screening = _Screening(app.store, judge, known)
+        log = open_log(app)
+        screening = _Screening(app.store, judge, known, subscriptions(log))
         done = rogue = 0
 
         def summarize(last: "Round") -> None:
@@ -54,6 +55,7 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
             rounds=screening,
             reloading=Reloading(app, judge, known, _DETECTORS),
             output=output,
+            log=log,
             finished=summarize,
         )
         with stop_on_signals() as stop:
@@ -98,8 +100,8 @@ def _scripts_only(app: App) -> "Known":
 class _Screening:
     """Takes the oldest jobs that were not screened, a chunk a round."""
 
-    def __init__(self, store: "Store", judge: "Judge", known: "Known") -> None:
-        self._store, self._judge, self._known = store, judge, known
+    def __init__(self, store: "Store", judge: "Judge", known: "Known", sinks: "Subscriptions") -> None:
+        self._store, self._judge, self._known, self._sinks = store, judge, known, sinks
 
     def step(self, now: int) -> "Round":
         import polars as pl
@@ -107,7 +109,9 @@ class _Screening:
         from tocsin.core.fields import KEY
         from tocsin.core.frames import SCHEMA, key_text
         from tocsin.store import screenings, watching
+        from tocsin.store.decisions import record
         from tocsin.store.tables import NO_TASK
+        from tocsin.store.verdicts import next_seq
         from tocsin.watch.watcher import Round
 
         _require_model(self._judge)
@@ -117,43 +121,19 @@ class _Screening:
         frame = pl.DataFrame(keys, schema={name: SCHEMA[name] for name in KEY})
         frame = frame.with_columns(pl.col("task").replace(NO_TASK, None))
         jobs = watching.jobs_named(self._store, frame).sort("submit", "job_id", "task", nulls_last=False)
-        verdicts = self._judge.assess(jobs, Stage.SUBMIT, past=self._known, at=now)
+        # Numbered after the verdicts that a job has: they never take a watcher's place.
+        seq = next_seq(self._store, jobs.select(key_text()).to_series().to_list(), Stage.SUBMIT, least=1)
+        decision = self._judge.decide(jobs, Stage.SUBMIT, known=self._known, at=now, seq=seq)
+        found = {
+            verdict.job for verdict in decision.verdicts if verdict.workload and verdict.workload.submission
+        }
         # A script that could not be read is not tried again.
-        found = {verdict.job for verdict in verdicts if verdict.workload and verdict.workload.submission}
-        unread = jobs.with_columns(key_text()).filter(~pl.col("job").is_in(list(found)))
-        screenings.remember(
-            self._store,
-            [
-                screenings.Screened(job, cluster, user or "", submit, {})
-                for job, cluster, user, submit in unread.select(
-                    "job", "cluster", "user", "submit"
-                ).iter_rows()
-            ],
-        )
-        stored = _record(self._store, [verdict for verdict in verdicts if verdict.job in found])
+        unread = [
+            Screened(job, cluster, user or "", submit, {})
+            for job, cluster, user, submit in jobs.select(key_text(), "cluster", "user", "submit").iter_rows()
+            if job not in found
+        ]
+        verdicts = [verdict for verdict in decision.verdicts if verdict.job in found]
+        decision = replace(decision, verdicts=verdicts, screenings=[*decision.screenings, *unread])
+        stored = record(self._store, decision, self._sinks)
         return Round(at=now, queued=jobs.height, cost=0, verdicts=stored, behind=jobs.height == CHUNK)
-
-
-def _record(store: "Store", verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Store the verdicts, each numbered after those that its job has: it takes no watcher's place."""
-    from tocsin.store.verdicts import StoredVerdict, of_job, record
-
-    found = []
-    for verdict in verdicts:
-        before = [one.seq for one in of_job(store, parse_key(verdict.job)) if one.stage is Stage.SUBMIT]
-        found.append(replace(verdict, seq=max(before, default=0) + 1))
-    record(
-        store,
-        [
-            StoredVerdict(
-                job=parse_key(v.job),
-                stage=v.stage,
-                seq=v.seq,
-                at=v.at,
-                level=str(v.level),
-                document=v.to_json(),
-            )
-            for v in found
-        ],
-    )
-    return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster
 from tocsin.app.judge import Reloading, open_judge
-from tocsin.app.loop import Loop, Output, WallClock, stop_on_signals
+from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
 from tocsin.core.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class WatchRequest:
 
 def watch(app: App, request: WatchRequest, output: Output) -> None:
     """Follow the cluster until stopped by a signal."""
-    from tocsin.watch.scripts import Scripts
+    from tocsin.watch.script_reader import ScriptReader
     from tocsin.watch.watcher import Watcher
 
     demo, once = request.demo, request.once
@@ -51,13 +51,15 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
             _demo(app.store, request.speed) if demo else _live(app, request.cluster)
         )
         ledger, keep = stack.enter_context(_ledger(app, followed.name))
-        scripts = Scripts(followed, folder) if settings.scripts or demo else None
+        scripts = ScriptReader(followed, folder) if settings.scripts or demo else None
         judge = open_judge(app, ledger, cluster=followed.name)
+        log = open_log(app)
         loop = Loop(
             app=app,
-            rounds=Watcher(followed, app.store, judge, ledger, scripts=scripts),
+            rounds=Watcher(followed, app.store, judge, ledger, scripts=scripts, sinks=subscriptions(log)),
             reloading=Reloading(app, judge, ledger, cluster=followed.name),
             output=output,
+            log=log,
             finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
         )
         app.notify(f"watching {followed.name}; no job is held or changed")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tocsin.core.units import format_duration, format_memory
-from tocsin.core.verdict import SEEN_FROM, Level, Screening, Verdict
+from tocsin.core.verdict import SEEN_FROM, CaseStatus, Level, Screening, Verdict
 
 __all__ = ["check_headline", "explain_headline", "in_words"]
 
@@ -46,6 +46,8 @@ def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
     for finding in verdict.findings:
         yield f"\n  {finding.level}: {finding.text}"
         yield from (f"    {line}" for line in finding.evidence if line not in finding.text)
+        if finding.case:
+            yield f"    {finding.case.text}"
     yield from _how_it_fares(verdict, said)
     yield from _what_it_is(verdict)
     for advice in verdict.advice:
@@ -113,7 +115,9 @@ def _what_it_is(verdict: Verdict) -> Iterator[str]:
         if lines and seen:
             yield f"    as line{'s' if ',' in lines else ''} {lines} tell{'' if ',' in lines else 's'}"
     if verdict.rogue and verdict.rogue.operations:
-        yield f"  {'rogue' if verdict.rogue.rogue else 'it may'}: {verdict.rogue.rule}"
+        case = verdict.rogue.case
+        dismissed = f"{case.text}; otherwise " if case and case.status is CaseStatus.DISMISSED else ""
+        yield f"  {'rogue' if verdict.rogue.rogue else 'it may'}: {dismissed}{verdict.rogue.rule}"
 
 
 def _nothing_seen(look: Screening) -> str:

@@ -18,7 +18,7 @@ from tocsin.core.errors import InputError, NotFound
 from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
-    from tocsin.store.allow import AllowEntry
+    from tocsin.core.allow_list import AllowEntry
 
 __all__ = ["allow"]
 
@@ -63,7 +63,7 @@ def add(
 ) -> None:
     """Let a user, an account or a group run an operation."""
     from tocsin.app.times import parse_time
-    from tocsin.store.allow import AllowEntry, SubjectKind
+    from tocsin.core.allow_list import AllowEntry, SubjectKind
     from tocsin.store.allow import add as added
 
     named = {kind: name for kind, name in zip(_KINDS, (user, account, group), strict=True) if name}
@@ -103,7 +103,8 @@ def default(app: App, operation: str, rule: str, reason: str, as_json: bool) -> 
 
     allowed: everybody may; listed: those who are listed; never: nobody, listed or not.
     """
-    from tocsin.store.allow import DefaultRule, set_default
+    from tocsin.core.allow_list import DefaultRule
+    from tocsin.store.allow import set_default
 
     operation = _operation(app, operation)
     number = set_default(
@@ -155,9 +156,9 @@ def list_(app: App, everything: bool, listing: Listing) -> None:
 
     now = int(time.time())
     current = allow_book(app).current()
-    named = {*operations(app), *current.defaults, *(grant.operation for grant in current.grants)}
+    named = {*operations(app), *current.defaults, *(grant.operation for grant in current.entries)}
     rules = {operation: str(current.default(operation)) for operation in sorted(named)}
-    found = [grant for grant in current.grants if everything or grant.counts(now)]
+    found = [grant for grant in current.entries if everything or grant.counts(now)]
     if listing.as_json:
         print_json({"default": rules, "allow": [_json(grant) for grant in found]})
         return

@@ -10,6 +10,7 @@ from tocsin.app.app import App
 from tocsin.app.text import clock
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, say
+from tocsin.core.verdict import CaseStatus
 
 __all__ = ["cases"]
 
@@ -31,12 +32,11 @@ def cases(context: click.Context) -> None:
 @click.pass_obj
 def list_(app: App, everything: bool, listing: Listing) -> None:
     """List open cases, the oldest first."""
-    from tocsin.judge.cases import to_json
-    from tocsin.store.cases import Status, list_cases
+    from tocsin.store.cases import list_cases
 
-    found = list_cases(app.store, None if everything else Status.OPEN)
+    found = list_cases(app.store, None if everything else CaseStatus.OPEN)
     if listing.as_json:
-        print_json({"cases": [to_json(case) for case in found]})
+        print_json({"cases": [case.to_json() for case in found]})
         return
     zone = app.zone()
     rows = [
@@ -75,11 +75,10 @@ def _answer(name: str, status: str, doc: str) -> click.Command:
     @options.as_json
     @click.pass_obj
     def command(app: App, number: int, note: str, as_json: bool) -> None:
-        from tocsin.judge.cases import answer
-        from tocsin.store.cases import Status
+        from tocsin.store.cases import answer
 
         case = answer(
-            app.store, number, Status(status), who=getpass.getuser(), at=int(time.time()), note=note
+            app.store, number, CaseStatus(status), who=getpass.getuser(), at=int(time.time()), note=note
         )
         _print(app, case, as_json)
 
@@ -105,10 +104,8 @@ _COLUMNS = [
 
 
 def _print(app: App, case: Any, as_json: bool) -> None:
-    from tocsin.judge.cases import to_json
-
     if as_json:
-        print_json(to_json(case))
+        print_json(case.to_json())
         return
     zone = app.zone(case.job.cluster)
     finding = case.document.get("finding", {})

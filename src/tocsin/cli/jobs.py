@@ -16,7 +16,7 @@ from tocsin.core.fields import FIELDS, Part
 from tocsin.core.ids import JobKey
 
 if TYPE_CHECKING:
-    from tocsin.store.verdicts import StoredVerdict
+    from tocsin.core.verdict import Verdict
 
 __all__ = ["job", "jobs"]
 
@@ -130,7 +130,7 @@ def job(app: App, which: str, cluster: str | None, as_json: bool) -> None:
     if as_json:
         from tocsin.core.frames import to_json
 
-        said = {key: [verdict.document for verdict in found] for key, found in verdicts.items()}
+        said = {key: [verdict.to_json() for verdict in found] for key, found in verdicts.items()}
         print_json({"jobs": [{**to_json(row), "verdicts": said[str(_key(row))]} for row in rows]})
         return
     zone = app.zone(rows[0]["cluster"])
@@ -143,14 +143,13 @@ def job(app: App, which: str, cluster: str | None, as_json: bool) -> None:
         say(f"{count(len(rows), 'submission')} or tasks have this id")
 
 
-def _timeline(verdicts: "list[StoredVerdict]", zone: tzinfo) -> None:
+def _timeline(verdicts: "list[Verdict]", zone: tzinfo) -> None:
     """What was said of it, stage by stage."""
     if verdicts:
         click.echo("  verdicts")
     for verdict in verdicts:
         at = datetime.fromtimestamp(verdict.at, zone).strftime("%Y-%m-%dT%H:%M:%S")
-        findings = verdict.document.get("findings", [])
-        said = "; ".join(finding["text"] for finding in findings) or "nothing found"
+        said = "; ".join(finding.text for finding in verdict.findings) or "nothing found"
         click.echo(
             f"    {verdict.stage:<8} {at} {verdict.level:<8} {said}{' (late)' if verdict.late else ''}"
         )

@@ -54,7 +54,7 @@ def predict(
 
     from tocsin.core.frames import key_text
     from tocsin.history.replay import Replay
-    from tocsin.judge.judge import as_known
+    from tocsin.judge.hearing import as_known
     from tocsin.store.jobs import Filter, load
 
     jobs = (
@@ -107,7 +107,7 @@ def _worth(
     import numpy as np
 
     from tocsin.failure.history_features import history_features
-    from tocsin.judge.judge import as_known
+    from tocsin.judge.hearing import as_known
     from tocsin.models.asking import worth_asking
 
     known = as_known(jobs, stage)

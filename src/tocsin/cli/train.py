@@ -184,7 +184,7 @@ def workload(
 
 def _answered(app: App, operation: str) -> list[tuple[str, bool]]:
     """The scripts of answered cases, and whether each is the operation."""
-    from tocsin.judge.feedback import examples
+    from tocsin.learn.feedback import examples
 
     found, lost = examples(app.store, app.home.scripts)
     told = [(example.text, example.label) for example in found if example.operation == operation]
@@ -257,7 +257,7 @@ def _say_who_may(app: App, operation: str) -> None:
     if operation in DEFAULTS:
         return
     allowed = allow_book(app).current()
-    listed = [grant for grant in allowed.grants if grant.operation == operation]
+    listed = [grant for grant in allowed.entries if grant.operation == operation]
     if str(allowed.default(operation)) == "listed" and not listed:
         say(
             f"note: {operation} is for listed ones only, and nobody is listed, so every such job is rogue; "

@@ -10,6 +10,7 @@ TocsinError
 ├── StoreError            the store cannot be opened, is locked, or is of another version
 ├── ModelError            a model was changed, is missing, or cannot be used
 ├── ClusterError          Slurm did not answer, or refused
+├── SinkError             a sink did not take a message
 └── NotFound              what was asked for is not here
 """
 
@@ -21,6 +22,7 @@ __all__ = [
     "NotFound",
     "ScriptError",
     "SettingsError",
+    "SinkError",
     "SourceError",
     "StoreError",
     "TocsinError",
@@ -66,6 +68,10 @@ class ModelError(TocsinError):
 
 class ClusterError(TocsinError):
     """Slurm did not answer, or refused."""
+
+
+class SinkError(TocsinError):
+    """A sink did not take a message."""
 
 
 class NotFound(TocsinError):

@@ -1,7 +1,8 @@
-"""Protocols for what lies outside: a cluster, a clock, a sink. Handed in, so that a test can hand in its own."""
+"""Protocols for the outside world: a cluster, a clock, a sink. They are handed in, so tests hand in their own."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tocsin.core.ids import JobKey
 from tocsin.core.machine import Machine
@@ -9,7 +10,7 @@ from tocsin.core.machine import Machine
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Clock", "Cluster", "Sink"]
+__all__ = ["Clock", "Cluster", "Message", "Sink"]
 
 
 class Clock(Protocol):
@@ -19,16 +20,16 @@ class Clock(Protocol):
 
 
 class Cluster(Protocol):
-    """A live cluster, real or of the demo."""
+    """A live cluster, real or simulated."""
 
     name: str
 
     def queue(self) -> "pl.DataFrame":
-        """The jobs that the scheduler still knows: pending, running, just ended."""
+        """Jobs that the scheduler knows: pending, running, just ended."""
         ...
 
     def accounting(self, since: int, until: int) -> Iterator["pl.DataFrame"]:
-        """The jobs that were alive at some time in [since, until), with their outcomes, in bounded frames."""
+        """Jobs alive at some time in [since, until), with their outcomes, in bounded frames."""
         ...
 
     def machine(self) -> Machine:
@@ -36,7 +37,7 @@ class Cluster(Protocol):
         ...
 
     def script(self, key: JobKey) -> str | None:
-        """The job's script where the site lets us read it; None where it has none."""
+        """The job's script; None if it has none or it may not be read."""
         ...
 
     def hold(self, key: JobKey, reason: str) -> None:
@@ -44,15 +45,33 @@ class Cluster(Protocol):
         ...
 
     def release(self, key: JobKey) -> None:
-        """Let a held job go."""
+        """Release a held job."""
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message in the outbox of one sink."""
+
+    id: int
+    kind: str
+    """verdict or case."""
+    reference: str
+    """The same for the same verdict or case, however often it is sent."""
+    document: dict[str, Any]
+
+
 class Sink(Protocol):
-    """Where verdicts are sent to."""
+    """A destination of messages."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
-    def send(self, messages: Sequence[bytes]) -> None:
-        """Deliver all, or raise; the outbox keeps them until then."""
+    @property
+    def kinds(self) -> Collection[str]:
+        """The kinds of messages that it takes."""
+        ...
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Deliver all, or raise SinkError; until then the outbox keeps them."""
         ...

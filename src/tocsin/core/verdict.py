@@ -18,6 +18,8 @@ __all__ = [
     "Advice",
     "Anomaly",
     "Avoid",
+    "CaseReference",
+    "CaseStatus",
     "Contribution",
     "Edit",
     "Evidence",
@@ -65,6 +67,32 @@ def worst(levels: "list[Level]") -> Level:
     return max(levels, key=severity, default=Level.OK)
 
 
+class CaseStatus(StrEnum):
+    OPEN = "open"
+    CONFIRMED = "confirmed"
+    DISMISSED = "dismissed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseReference:
+    """The case that a finding belongs to, as it stood when the verdict was given."""
+
+    cause: str
+    number: int | None = None
+    """Given by the store when the case is written."""
+    status: CaseStatus = CaseStatus.OPEN
+    by: str | None = None
+    """Who answered it."""
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        if self.status is CaseStatus.OPEN:
+            return f"case {self.number} is open"
+        note = f": {self.note}" if self.note else ""
+        return f"case {self.number} was {self.status} by {self.by}{note}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing that a detector noticed: what policy, sinks and exit codes read."""
@@ -76,6 +104,9 @@ class Finding:
     score: float | None = None
     threshold: float | None = None
     evidence: list[str] = field(default_factory=list)
+    operation: str | None = None
+    """The operation that it is about."""
+    case: CaseReference | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +161,8 @@ class Screening:
     evidence: list[Evidence] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
     """What people should see and what proves nothing, each with its line: what is fetched and run, packed too deep."""
+    signs: list[str] = field(default_factory=list)
+    """Operations established by a sign in the script, such as a mining pool's address, not by a model alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,13 +181,13 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rogue:
-    """Whether its group may run what it is, and the rule that says so."""
+    """Whether the job is against the allow-list, and the rule that decides."""
 
     rogue: bool
     operations: list[str]
     rule: str
     action: str
-    case: str | None = None
+    case: CaseReference | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

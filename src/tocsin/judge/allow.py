@@ -1,4 +1,4 @@
-"""The allow-list in force: the built-in rules, the store's and those of a file, of which the last good one counts."""
+"""The allow-list in force: built-in defaults, entries of the store, and those of a file."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -7,11 +7,10 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 
+from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
 from tocsin.core.errors import SettingsError
 from tocsin.core.units import format_instant
 from tocsin.judge.allow_file import WHO, parse, read
-from tocsin.store.allow import AllowEntry, DefaultRule, SubjectKind, entries
-from tocsin.store.database import Store
 
 __all__ = ["DEFAULTS", "AllowBook", "AllowList", "Ruling"]
 
@@ -20,13 +19,13 @@ DEFAULTS: Mapping[str, DefaultRule] = {
     "cryptomining": DefaultRule.NEVER,
     "cyber": DefaultRule.LISTED,
 }
-"""What holds until an operator says otherwise. An operation that a site adds itself is for listed ones only."""
-_BUILT_IN = "no good one is remembered, so the built-in rules hold, and what `tocsin allow` keeps"
+"""The rules until an operator sets others. An operation that a site adds is for listed subjects only."""
+_BUILT_IN = "there is no earlier good one, so the built-in rules and the entries of `tocsin allow` apply"
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """Whether a job may run an operation, and the rule that says so, in words."""
+    """Whether a job may run an operation, and the rule that decides, in words."""
 
     allowed: bool
     rule: str
@@ -34,55 +33,57 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """Rules and permissions as they stand."""
+    """Rules and entries at one instant."""
 
     defaults: Mapping[str, DefaultRule] = field(default_factory=dict)
-    grants: Sequence[AllowEntry] = ()
+    entries: Sequence[AllowEntry] = ()
+    problem: str | None = None
+    """Why the file is not in force, if no earlier good one is either."""
 
     def default(self, operation: str) -> DefaultRule:
         return self.defaults.get(operation) or DEFAULTS.get(operation, DefaultRule.LISTED)
 
     def ruling(self, operation: str, job: Mapping[str, Any]) -> Ruling:
-        """What holds for a job, at the instant of its submission."""
+        """The rule for a job, as of its submission."""
         default = self.default(operation)
         if default is DefaultRule.ALLOWED:
             return Ruling(True, f"{operation} is allowed for everybody")
         if default is DefaultRule.NEVER:
             return Ruling(False, f"{operation} is never allowed")
-        mine = [g for g in self.grants if g.operation == operation and g.name == job.get(str(g.kind))]
-        for grant in mine:
-            if grant.counts(job["submit"]):
-                return Ruling(True, f"{operation} is for listed ones only, and {_listed(grant)}")
+        mine = [e for e in self.entries if e.operation == operation and e.name == job.get(str(e.kind))]
+        for entry in mine:
+            if entry.counts(job["submit"]):
+                return Ruling(True, f"{operation} is for listed ones only, and {_listed(entry)}")
         who = [f"{kind} {job[str(kind)]}" for kind in WHO if job.get(str(kind))]
         nobody = f"{' or '.join(who)} is not listed" if who else "nobody knows whose job it is"
         other = f" ({mine[-1].kind} {mine[-1].name} is {_times(mine[-1])})" if mine else ""
         return Ruling(False, f"{operation} is for listed ones only, and {nobody}{other}")
 
 
-def _listed(grant: AllowEntry) -> str:
-    why = [part for part in (grant.reason, grant.granted_by and f"granted by {grant.granted_by}") if part]
-    said = f": {', '.join(why)}" if why else ""
-    return f"{grant.kind} {grant.name} is {_times(grant)} ({grant.origin}{said})"
+def _listed(entry: AllowEntry) -> str:
+    why = [part for part in (entry.reason, entry.granted_by and f"granted by {entry.granted_by}") if part]
+    reason = f": {', '.join(why)}" if why else ""
+    return f"{entry.kind} {entry.name} is {_times(entry)} ({entry.origin}{reason})"
 
 
-def _times(grant: AllowEntry) -> str:
+def _times(entry: AllowEntry) -> str:
     words = ["listed"]
-    if grant.since is not None:
-        words.append(f"from {format_instant(grant.since)}")
-    if grant.until is not None:
-        words.append(f"until {format_instant(grant.until)}")
+    if entry.since is not None:
+        words.append(f"from {format_instant(entry.since)}")
+    if entry.until is not None:
+        words.append(f"until {format_instant(entry.until)}")
     return " ".join(words)
 
 
 class AllowBook:
-    """The rules of the store and of a file.
+    """Reads the allow-list from the store and from a file.
 
-    A file that is broken is refused, and the last good one stays in force; without one, the built-in rules do.
+    A broken file is refused, and the last good one stays in force.
     """
 
     def __init__(
         self,
-        store: Store,
+        stored: Callable[[], Sequence[AllowEntry]],
         file: Path | None = None,
         *,
         kept: Path | None = None,
@@ -90,34 +91,33 @@ class AllowBook:
         operations: Callable[[], Collection[str]] = lambda: DEFAULTS,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        self.store = store
+        self.stored = stored
         self.file = file
         self.kept = kept
-        """Where the last good file is copied to, so that it outlives this process."""
+        """A copy of the last good file, for the next process."""
         self.zone = zone
         self.operations = operations
-        """The names that a file may use: those that there are when it is read."""
-        self.trouble: str | None = None
-        """Why the file is not in force, where no good one is remembered either."""
+        """The operations that a file may name."""
         self._say = say
+        self._problem: str | None = None
         self._seen: object = None
         self._good: AllowList | None = None
 
     def current(self) -> AllowList:
-        """All that counts now."""
-        self._look()
+        """The allow-list in force now."""
+        self._reread()
         good = self._good or AllowList()
-        stored = entries(self.store)
+        stored = self.stored()
         rules = {
-            grant.operation: DefaultRule(grant.name)
-            for grant in stored
-            if grant.kind is SubjectKind.DEFAULT and grant.until is None
+            entry.operation: DefaultRule(entry.name)
+            for entry in stored
+            if entry.kind is SubjectKind.DEFAULT and entry.until is None
         }
-        listed = [grant for grant in stored if grant.kind is not SubjectKind.DEFAULT]
-        return AllowList({**rules, **good.defaults}, [*good.grants, *listed])
+        listed = [entry for entry in stored if entry.kind is not SubjectKind.DEFAULT]
+        return AllowList({**rules, **good.defaults}, [*good.entries, *listed], self._problem)
 
-    def _look(self) -> None:
-        """Read the file again if it is another one than the last time, or if there are other operations."""
+    def _reread(self) -> None:
+        """Read the file again if it has changed, or if other operations are known."""
         if self.file is None:
             return
         known = frozenset(self.operations())
@@ -128,11 +128,11 @@ class AllowBook:
         try:
             text = read(self.file)
             self._good = AllowList(*parse(text, self.file, known=known, zone=self.zone))
-            self.trouble = None
+            self._problem = None
         except SettingsError as error:
-            self._good = self._good or self._remembered()
+            self._good = self._good or self._last_good()
             left = "the last good one stays in force" if self._good else _BUILT_IN
-            self.trouble = None if self._good else f"{error}; {left}"
+            self._problem = None if self._good else f"{error}; {left}"
             if self._say:
                 self._say(f"{error}; {left}")
             return
@@ -142,7 +142,7 @@ class AllowBook:
                 partial.write_text(text, "utf-8")
                 partial.replace(self.kept)
 
-    def _remembered(self) -> AllowList | None:
+    def _last_good(self) -> AllowList | None:
         if self.kept is None or self.file is None:
             return None
         try:

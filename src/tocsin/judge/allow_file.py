@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
 from tocsin.core.errors import SettingsError
-from tocsin.store.allow import AllowEntry, DefaultRule, SubjectKind
 
 __all__ = ["LARGEST", "WHO", "parse", "read", "why_unknown"]
 

@@ -21,7 +21,7 @@ from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Verdict, worst
 from tocsin.history.replay import Replay
-from tocsin.judge.ground import BUDGET, SEED, Ground, demo_ground, other_value, scrambled
+from tocsin.judge.check_data import BUDGET, SEED, CheckData, demo_check_data, other_value, scrambled
 
 __all__ = ["CHECKS", "FORMATS"]
 
@@ -39,9 +39,9 @@ _PROGRAMS = (
 )  # pickles, zip, gzip
 
 
-def no_leak(detector: Detector, ground: Ground | None = None) -> None:
+def no_leak(detector: Detector, ground: CheckData | None = None) -> None:
     """What became known after T cannot move an answer about a moment before it, through the past or the job itself."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     other = scrambled(ground.log, ground.cut)
     for stage in detector.stages:
         jobs = ground.asked(stage, until=ground.cut)
@@ -64,9 +64,9 @@ def no_leak(detector: Detector, ground: Ground | None = None) -> None:
         )
 
 
-def respects_stages(detector: Detector, ground: Ground | None = None) -> None:
+def respects_stages(detector: Detector, ground: CheckData | None = None) -> None:
     """A column that is known only after the stage may hold anything."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     for stage in detector.stages:
         fitted, jobs = ground.fitted(detector, stage), ground.asked(stage)
         late = [name for name, entry in FIELDS.items() if not stage.knows(entry.stage)]
@@ -75,9 +75,9 @@ def respects_stages(detector: Detector, ground: Ground | None = None) -> None:
         _same(answers[0], answers[1], jobs, detector, stage, "changed with columns that are known only later")
 
 
-def no_mutation(detector: Detector, ground: Ground | None = None) -> None:
+def no_mutation(detector: Detector, ground: CheckData | None = None) -> None:
     """Frames and machine are as they were, after fit, assess and explain."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     for stage in detector.stages:
         past, train, jobs = ground.past(), ground.ended(), ground.asked(stage)
         kept = [frame.clone() for frame in (train, jobs, ground.log)]
@@ -94,9 +94,9 @@ def no_mutation(detector: Detector, ground: Ground | None = None) -> None:
         assert past.machine == machine, f"{detector.name} at {stage} changed the machine it was given"
 
 
-def missing_values(detector: Detector, ground: Ground | None = None) -> None:
+def missing_values(detector: Detector, ground: CheckData | None = None) -> None:
     """Null in every column that may be null, no row, one row, a user never seen: an answer for each row, no error."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     for stage in detector.stages:
         fitted, jobs = ground.fitted(detector, stage), ground.asked(stage)
         free = [name for name in fields_of(*Part) if name not in ("cluster", "job_id", "submit")]
@@ -115,9 +115,9 @@ def missing_values(detector: Detector, ground: Ground | None = None) -> None:
                     fitted.explain(frame.head(1), ground.past(), stage=stage)
 
 
-def any_order(detector: Detector, ground: Ground | None = None) -> None:
+def any_order(detector: Detector, ground: CheckData | None = None) -> None:
     """The order of rows is the order of answers and nothing more."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     for stage in detector.stages:
         fitted, jobs = ground.fitted(detector, stage), ground.asked(stage)
         answers = _assess(fitted, jobs, ground.past(), stage, detector)
@@ -125,9 +125,9 @@ def any_order(detector: Detector, ground: Ground | None = None) -> None:
         _same(answers, backwards, jobs, detector, stage, "depends on the order of the rows")
 
 
-def one_by_one(detector: Detector, ground: Ground | None = None) -> None:
+def one_by_one(detector: Detector, ground: CheckData | None = None) -> None:
     """A job's answer is the same alone and among others."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     for stage in detector.stages:
         fitted, jobs, past = ground.fitted(detector, stage), ground.asked(stage), ground.past()
         together = _assess(fitted, jobs, past, stage, detector)
@@ -135,9 +135,9 @@ def one_by_one(detector: Detector, ground: Ground | None = None) -> None:
         _same(together, alone, jobs, detector, stage, "is another alone than among others")
 
 
-def saved_is_same(detector: Detector, ground: Ground | None = None) -> None:
+def saved_is_same(detector: Detector, ground: CheckData | None = None) -> None:
     """What was saved and loaded answers alike."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     for stage in detector.stages:
         fitted, jobs = ground.fitted(detector, stage), ground.asked(stage)
         with tempfile.TemporaryDirectory() as folder:
@@ -147,9 +147,9 @@ def saved_is_same(detector: Detector, ground: Ground | None = None) -> None:
         _same(answers[0], answers[1], jobs, detector, stage, "is another after save and load")
 
 
-def safe_files(detector: Detector, ground: Ground | None = None) -> None:
+def safe_files(detector: Detector, ground: CheckData | None = None) -> None:
     """Only formats whose loading can never run code."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     for stage in detector.stages:
         for name, content in _files(ground.fitted(detector, stage)).items():
             where = f"{detector.name} at {stage} saves {name}"
@@ -163,9 +163,9 @@ def safe_files(detector: Detector, ground: Ground | None = None) -> None:
                     json.loads(content)
 
 
-def deterministic(detector: Detector, ground: Ground | None = None) -> None:
+def deterministic(detector: Detector, ground: CheckData | None = None) -> None:
     """The same seed gives the same detector: the same answers, and the same files byte by byte."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     for stage in detector.stages:
         twice, jobs = [ground.fit(detector, stage) for _ in range(2)], ground.asked(stage)
         answers = [_assess(fitted, jobs, ground.past(), stage, detector) for fitted in twice]
@@ -186,9 +186,9 @@ def deterministic(detector: Detector, ground: Ground | None = None) -> None:
         )
 
 
-def valid_parts(detector: Detector, ground: Ground | None = None) -> None:
+def valid_parts(detector: Detector, ground: CheckData | None = None) -> None:
     """Findings with a level, a kind and a sentence, and documents that fit the schema of a verdict."""
-    ground = ground or demo_ground()
+    ground = ground or demo_check_data()
     try:
         from jsonschema import (  # type: ignore[import-untyped]  # its types are a package of their own
             Draft202012Validator,

@@ -1,322 +1,284 @@
-"""The judge: the one place where detectors' parts are joined to a Verdict, levels set and cases considered."""
+"""The judge: detectors' answers joined into one Verdict per job, with the allow-list, habits and cases."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
-from tocsin import __version__
-from tocsin.core.detector import Budget, Detector, Fitted, Known, Parts
-from tocsin.core.errors import ModelError
-from tocsin.core.fields import FIELDS
+from tocsin.core.decision import Decision, Facts, FactsRequest, Screened
+from tocsin.core.detector import Known
 from tocsin.core.frames import SCHEMA, key_text
+from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage, reached_at
-from tocsin.core.verdict import Advice, Finding, Level, Rogue, Verdict, severity, worst
-from tocsin.judge.cases import CaseBook, Considered, Heard
-from tocsin.judge.rogue import ROGUE, WITHOUT_CASE, Opinion, RogueBook, silenced
-from tocsin.models.registry import Registry
-from tocsin.store.cases import Status
+from tocsin.core.verdict import (
+    SEEN_FROM,
+    Advice,
+    CaseStatus,
+    Finding,
+    Level,
+    Rogue,
+    Verdict,
+    Workload,
+    severity,
+    worst,
+)
+from tocsin.judge.allow import AllowList
+from tocsin.judge.cases import Cases
+from tocsin.judge.habits import HABIT, LATELY, Habits
+from tocsin.judge.hearing import Answer, Seat, as_known, hear
+from tocsin.judge.permission import ROGUE, as_given, permission, silenced, with_notes
+from tocsin.judge.policy import NO_CASES, Policy
 
-__all__ = ["UNTRAINED", "Judge", "Model", "Seat", "as_known", "seats"]
+__all__ = ["Judge", "conclude", "facts_request"]
 
-UNTRAINED = "no model is trained for {stage} yet; see `tocsin train --help`"
 _SINGLE = ("failure", "workload", "resources", "nodes")  # a verdict has one of each
-_MOST_FAILURES = 100  # rows that a detector may fail on before the others of the frame are not tried
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A fitted detector and the version that verdicts name."""
+@dataclass(slots=True)
+class Judge:
+    """Detectors and rules. It writes nothing: whoever asks stores the Decision as a whole."""
 
-    fitted: Fitted
-    version: str
+    detectors: Mapping[str, Seat]
+    policy: Policy = NO_CASES
+    allow_list: Callable[[], AllowList] | None = None
+    """The allow-list in force; None: permissions are not checked."""
+    facts: Callable[[FactsRequest], Facts] = field(default=lambda _: Facts())
+    """Reads what the store knows."""
+
+    def decide(
+        self,
+        jobs: pl.DataFrame,
+        stage: Stage,
+        *,
+        known: Known,
+        at: int,
+        seq: Sequence[int] | None = None,
+        late: Sequence[bool] | None = None,
+        known_until: Sequence[int] | None = None,
+    ) -> Decision:
+        """One verdict per job, in order, from what was known at the stage.
+
+        `known_until`: what `known` had counted for each job; by default, all up to the job's own moment.
+        """
+        answers = hear(self.detectors, jobs, known, stage)
+        return conclude(
+            jobs,
+            answers,
+            stage=stage,
+            at=at,
+            seq=seq,
+            late=late,
+            known_until=known_until,
+            facts=self.facts(facts_request(jobs, answers)),
+            allowed=self.allow_list() if self.allow_list else None,
+            policy=self.policy,
+        )
+
+    def explain(self, job: pl.DataFrame, stage: Stage, *, known: Known, at: int) -> Verdict:
+        """The verdict on one job with contributions, similar jobs and advice. It opens no case.
+
+        A job that has a verdict already is explained by the allow-list decision made then.
+        """
+        answers = hear(self.detectors, job, known, stage, explain=True)
+        facts = self.facts(facts_request(job, answers, verdicts=True))
+        allowed = self.allow_list() if self.allow_list else None
+        return conclude(
+            job, answers, stage=stage, at=at, facts=facts, allowed=allowed, policy=self.policy, again=True
+        ).verdicts[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A detector as the judge hears it: a model for each stage, or the reason why there is none."""
-
-    models: Mapping[Stage, Model] = field(default_factory=dict)
-    missing: Mapping[Stage, str] = field(default_factory=dict)
-
-
-def seats(
-    detectors: Mapping[str, Detector], registry: Registry, past: Known, *, cluster: str | None = None
-) -> dict[str, Seat]:
-    """Every detector with its champions for the cluster; those that need no training are fitted at once."""
-    nothing = pl.DataFrame(schema=SCHEMA)
-    found = {}
-    for name, detector in detectors.items():
-        models: dict[Stage, Model] = {}
-        missing: dict[Stage, str] = {}
-        for stage in detector.stages:
-            try:
-                if not detector.learns:
-                    fitted = detector.fit(nothing, past, stage=stage, seed=0, budget=Budget(trials=0))
-                    models[stage] = Model(fitted, __version__)
-                elif registry.champion(name, stage, cluster) is None:
-                    missing[stage] = UNTRAINED.format(stage=stage)
-                else:
-                    folder, card = registry.open_verified(name, stage=stage, cluster=cluster)
-                    models[stage] = Model(detector.load(folder), card.version)
-            except ModelError as error:
-                missing[stage] = str(error)
-            except Exception as error:  # a plug-in may be wrong in any way; the others are still heard
-                missing[stage] = _failure(error)
-        found[name] = Seat(models, missing)
-    return found
-
-
-def as_known(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
-    """The jobs with nothing in them that was not known at the stage, though it may be known by now."""
-    return jobs.with_columns(
-        pl.lit(None, dtype=SCHEMA[name]).alias(name)
-        for name, known in FIELDS.items()
-        if not stage.knows(known.stage)
+def facts_request(
+    jobs: pl.DataFrame, answers: Sequence[Sequence[Answer]], *, verdicts: bool = False
+) -> FactsRequest:
+    """The stored facts that `conclude` needs for these answers."""
+    rows = jobs.select("cluster", "user", "submit").rows()
+    operating = [row for row, each in zip(rows, answers, strict=True) if _has_operation(each)]
+    submits = [submit for _, _, submit in operating]
+    keys = jobs.select(key_text()).to_series().to_list() if verdicts else []
+    arrays = [str(key._replace(task=None)) for key in map(parse_key, keys) if key.task is not None]
+    return FactsRequest(
+        users=frozenset((cluster, user) for cluster, user, _ in operating if user),
+        first=min(submits, default=0) - LATELY,
+        last=max(submits, default=0),
+        cases=any(answer.parts.findings or answer.parts.workload for each in answers for answer in each),
+        jobs=(*keys, *arrays),
     )
 
 
-class Judge:
-    """Hears every detector and says one thing of each job.
+def _has_operation(answers: Sequence[Answer]) -> bool:
+    workloads = [answer.parts.workload for answer in answers if answer.parts.workload]
+    return any(p >= SEEN_FROM for workload in workloads for p in workload.operations.values())
 
-    Without a case book no cases are looked at, without a rogue book nobody asks whether a job may be what it is.
+
+def conclude(
+    jobs: pl.DataFrame,
+    answers: Sequence[Sequence[Answer]],
+    *,
+    stage: Stage,
+    at: int,
+    seq: Sequence[int] | None = None,
+    late: Sequence[bool] | None = None,
+    known_until: Sequence[int] | None = None,
+    facts: Facts | None = None,
+    allowed: AllowList | None = None,
+    policy: Policy = NO_CASES,
+    again: bool = False,
+) -> Decision:
+    """The decision on these jobs from detectors' answers and stored facts alone; nothing is read or written.
+
+    With `again`, a verdict that was given before is explained: no case is opened, and nothing is to be stored.
     """
-
-    def __init__(
-        self, detectors: Mapping[str, Seat], cases: CaseBook | None = None, rogues: RogueBook | None = None
-    ) -> None:
-        self.detectors = dict(detectors)
-        self.cases = cases
-        self.rogues = rogues
-
-    def assess(
-        self,
-        jobs: pl.DataFrame,
-        stage: Stage,
-        *,
-        past: Known,
-        at: int,
-        late: Sequence[bool] | bool = False,
-        known_until: Sequence[int] | None = None,
-    ) -> list[Verdict]:
-        """One verdict a job, in order, from what was known at the stage; cases are opened as policy says.
-
-        `known_until`: what the past had counted for each job; without it, all up to the job's own moment.
-        """
-        return self._judge(
-            jobs,
-            stage,
-            at,
-            [late] * jobs.height if isinstance(late, bool) else list(late),
-            known_until,
-            lambda fitted, known: fitted.assess(known, past, stage=stage),
-            past.script,
-            open_new=True,
+    facts = facts or Facts()
+    rows = as_known(jobs, stage).select(SCHEMA.names()).to_dicts()
+    keys = jobs.select(key_text()).to_series().to_list()
+    drafts = [_Draft(each) for each in answers]
+    screenings = [
+        Screened(key, row["cluster"], row["user"] or "", row["submit"], workload.submission.operations)
+        for key, row, draft in zip(keys, rows, drafts, strict=True)
+        if allowed and (workload := draft.workload) and workload.submission
+    ]
+    habits = Habits(facts, screenings)
+    cases = Cases(policy, dict(facts.cases), at, open_new=not again)
+    for key, row, draft in zip(keys, rows, drafts, strict=True):
+        if allowed and draft.workload:
+            draft.check_permission(row, allowed, _verdicts_of(facts, key, stage) if again else (), stage)
+            if stage is Stage.SUBMIT:
+                draft.findings += (
+                    _hints_given(facts, key)
+                    if again
+                    else habits.findings(row, key, draft.workload, draft.source["workload"])
+                )
+        draft.findings = cases.consider(
+            draft.findings, row, key, operations=draft.wrong, by_sign=draft.by_sign
         )
-
-    def explain(self, job: pl.DataFrame, stage: Stage, *, past: Known, at: int) -> Verdict:
-        """The verdict on one job with all evidence: contributions, similar jobs, advice. It opens no case."""
-        return self._judge(
-            job,
-            stage,
-            at,
-            [False],
-            None,
-            lambda fitted, known: [fitted.explain(known, past, stage=stage)],
-            past.script,
-            open_new=False,
-        )[0]
-
-    def _judge(
-        self,
-        jobs: pl.DataFrame,
-        stage: Stage,
-        at: int,
-        late: Sequence[bool],
-        known_until: Sequence[int] | None,
-        ask: Callable[[Fitted, pl.DataFrame], list[Parts]],
-        script: Callable[[str], str | None],
-        *,
-        open_new: bool,
-    ) -> list[Verdict]:
-        if jobs.is_empty():
-            return []
-        known = as_known(jobs, stage)
-        drafts = [_Draft() for _ in range(jobs.height)]
-        for name, seat in self.detectors.items():
-            if model := seat.models.get(stage):
-                for draft, parts in zip(drafts, _answers(name, model.fitted, known, ask), strict=True):
-                    draft.add(name, model.version, parts)
-            elif reason := seat.missing.get(stage):
-                for draft in drafts:
-                    draft.missing[name] = reason
-        rows = known.select(SCHEMA.names()).to_dicts()
-        keys = jobs.select(key_text()).to_series().to_list()
-        if self.rogues:
-            workloads = [draft.parts.get("workload") for draft in drafts]
-            opinions = self.rogues.consider(
-                rows, workloads, keys, stage=stage, script=script, remember=open_new
-            )
-            for draft, opinion in zip(drafts, opinions, strict=True):
-                draft.hear(opinion)
-        if self.cases:
-            heard = [
-                Heard(row, draft.findings, draft.wrong(), draft.by_sign)
-                for row, draft in zip(rows, drafts, strict=True)
-            ]
-            for draft, told in zip(drafts, self.cases.consider(heard, at=at, open_new=open_new), strict=True):
-                draft.tell(told)
-        findings = [sorted(draft.findings, key=_gravest) for draft in drafts]
-        return [
-            Verdict(
-                job=keys[number],
-                stage=stage,
-                at=at,
-                known_until=known_until[number] if known_until else _moment(rows[number], stage, at),
-                level=draft.level(findings[number]),
-                late=late[number],
-                findings=findings[number],
-                models=draft.models,
-                missing=draft.missing,
-                **draft.parts,
-            )
-            for number, draft in enumerate(drafts)
-        ]
+        draft.apply_case()
+    verdicts = [
+        draft.verdict(
+            job=keys[number],
+            stage=stage,
+            seq=seq[number] if seq else 0,
+            at=at,
+            known_until=known_until[number] if known_until else _moment(rows[number], stage, at),
+            late=late[number] if late else False,
+        )
+        for number, draft in enumerate(drafts)
+    ]
+    if again:
+        return Decision(verdicts=verdicts)
+    return Decision(verdicts=verdicts, screenings=screenings, cases=cases.opened, hints=habits.found)
 
 
 class _Draft:
-    """A verdict while the detectors are heard."""
+    """A verdict while it is made."""
 
-    def __init__(self) -> None:
+    def __init__(self, answers: Sequence[Answer]) -> None:
         self.findings: list[Finding] = []
         self.parts: dict[str, Any] = {"anomalies": [], "advice": []}
+        self.source: dict[str, str] = {}
+        """The detector of each single part."""
         self.models: dict[str, str] = {}
         self.missing: dict[str, str] = {}
         self.by_sign = False
-        self._from: dict[str, str] = {}
+        for answer in answers:
+            self._add(answer)
 
-    def add(self, name: str, version: str, parts: Parts | str) -> None:
-        if isinstance(parts, str):
-            self.missing[name] = parts
-            return
-        self.models[name] = version
+    def _add(self, answer: Answer) -> None:
+        parts = answer.parts
+        if answer.version is not None:
+            self.models[answer.detector] = answer.version
         self.findings += parts.findings
         self.parts["anomalies"] += parts.anomalies
-        self.parts["advice"] = _one_a_line([*self.parts["advice"], *parts.advice])
+        self.parts["advice"] = _one_per_line([*self.parts["advice"], *parts.advice])
         self.missing |= parts.missing
         for part in _SINGLE:
             value = getattr(parts, part)
             if value is None:
                 continue
             if part in self.parts:
-                self.missing[f"{part} by {name}"] = f"{self._from[part]} has told it already"
+                self.missing[f"{part} by {answer.detector}"] = f"{self.source[part]} has given it already"
             else:
-                self.parts[part], self._from[part] = value, name
+                self.parts[part], self.source[part] = value, answer.detector
 
-    def hear(self, opinion: Opinion) -> None:
-        """Take in whether the job may be what it is."""
-        self.findings = silenced(self.findings, opinion.permitted) + opinion.findings
-        self.by_sign = opinion.by_sign
-        if opinion.workload:
-            self.parts["workload"] = opinion.workload
-        if opinion.rogue:
-            self.parts["rogue"] = opinion.rogue
-        if opinion.missing:
-            self.missing["allow-list"] = opinion.missing
+    @property
+    def workload(self) -> Workload | None:
+        return self.parts.get("workload")
 
-    def wrong(self) -> Sequence[str]:
+    @property
+    def wrong(self) -> list[str]:
         """The operations that are against the rules."""
         rogue: Rogue | None = self.parts.get("rogue")
-        return rogue.operations if rogue and rogue.rogue else ()
+        return rogue.operations if rogue and rogue.rogue else []
 
-    def tell(self, told: Considered) -> None:
-        """Take in what people said: a rogue job whose case was dismissed is none."""
-        self.findings = told.findings
-        for finding, case in zip(told.findings, told.cases, strict=True):
-            if finding.kind == ROGUE and case is not None:
-                rogue: Rogue = replace(self.parts["rogue"], case=str(case.id))
-                if case.status is Status.DISMISSED:
-                    rule = f"case {case.id} was dismissed; {WITHOUT_CASE}{rogue.rule}"
-                    rogue = replace(rogue, rogue=False, action="none", rule=rule)
-                    why = f"case {case.id} was dismissed"
-                    self.findings = silenced(self.findings, dict.fromkeys(rogue.operations, why))
-                self.parts["rogue"] = rogue
+    def check_permission(
+        self, row: Mapping[str, Any], allowed: AllowList, earlier: Sequence[Verdict], stage: Stage
+    ) -> None:
+        assert self.workload, "asked for only then"
+        found = permission(self.workload, row, allowed, self.source["workload"])
+        found = as_given(found, earlier, stage)
+        others, own = with_notes(found, silenced(self.findings, found.permitted))
+        self.findings = others + own
+        self.parts["rogue"] = found.rogue
+        self.by_sign = found.by_sign
+        if allowed.problem:
+            self.missing["allow-list"] = allowed.problem
 
-    def level(self, findings: Sequence[Finding]) -> Level:
-        """Nothing found is fine; nothing found because nobody could look is not known."""
-        if self.missing and not self.models:
-            return worst([Level.UNKNOWN, *(finding.level for finding in findings)])
-        return worst([finding.level for finding in findings])
+    def apply_case(self) -> None:
+        """A job whose case was dismissed is not rogue, and other findings on its operations are silent, too."""
+        case = next((f.case for f in self.findings if f.kind == ROGUE and f.case), None)
+        if case is None:
+            return
+        rogue: Rogue = replace(self.parts["rogue"], case=case)
+        if case.status is CaseStatus.DISMISSED:
+            rogue = replace(rogue, rogue=False, action="none")
+            self.findings = [
+                replace(f, level=Level.OK, case=case)
+                if f.operation in rogue.operations and f.kind != HABIT and f.level is not Level.OK
+                else f
+                for f in self.findings
+            ]
+        self.parts["rogue"] = rogue
 
-
-def _answers(
-    name: str, fitted: Fitted, jobs: pl.DataFrame, ask: Callable[[Fitted, pl.DataFrame], list[Parts]]
-) -> list[Parts | str]:
-    """The detector's parts for each job, or the sentence why it has none: a wrong one harms nobody else.
-
-    A frame that it fails on is tried again by halves, so that one odd job does not silence it on all the others.
-    """
-    failures = 0
-
-    def answers(part: pl.DataFrame) -> list[Parts | str]:
-        nonlocal failures
-        try:
-            said = ask(fitted, part)
-            if not isinstance(said, list) or len(said) != part.height:
-                count = len(said) if isinstance(said, list) else "no"
-                raise ValueError(f"{count} answers for {part.height} jobs")
-            return [_sound(name, parts) for parts in said]
-        except Exception as error:  # a plug-in may be wrong in any way
-            half = part.height // 2
-            if not half or failures >= _MOST_FAILURES:
-                failures += 1
-                return [_failure(error)] * part.height
-            return answers(part.head(half)) + answers(part.slice(half))
-
-    return answers(jobs)
+    def verdict(self, **more: Any) -> Verdict:
+        findings = sorted(self.findings, key=lambda finding: -severity(finding.level))
+        levels = [finding.level for finding in findings]
+        if self.missing and not self.models:  # nothing was found because no detector could look
+            levels.append(Level.UNKNOWN)
+        return Verdict(
+            level=worst(levels),
+            findings=findings,
+            models=self.models,
+            missing=self.missing,
+            **self.parts,
+            **more,
+        )
 
 
-def _sound(name: str, parts: Any) -> Parts | str:
-    """The parts, if a verdict can hold them."""
-    if not isinstance(parts, Parts):
-        return f"its answer is no Parts but {type(parts).__name__}"
-    if parts == _NOTHING:
-        return parts
-    for finding in parts.findings:
-        if (
-            not isinstance(finding, Finding)
-            or finding.detector != name
-            or not isinstance(finding.level, Level)
-        ):
-            return "one of its findings is none, bears another detector's name or has no level"
-    try:
-        json.dumps(asdict(parts), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        return f"its answer cannot be written as JSON: {str(error)[:200]}"
-    return parts
+def _verdicts_of(facts: Facts, key: str, stage: Stage) -> list[Verdict]:
+    """Earlier verdicts on a job; at submission a task without its own has those of its array."""
+    own = [verdict for verdict in facts.verdicts if verdict.job == key]
+    if stage is Stage.SUBMIT and not any(v.stage is stage and v.rogue for v in own):
+        array = str(parse_key(key)._replace(task=None))
+        return [verdict for verdict in facts.verdicts if verdict.job == array]
+    return own
 
 
-_NOTHING = Parts()
+def _hints_given(facts: Facts, key: str) -> list[Finding]:
+    """The hints that earlier verdicts on the job have."""
+    found = [
+        f for verdict in facts.verdicts if verdict.job == key for f in verdict.findings if f.kind == HABIT
+    ]
+    return list({finding.text: finding for finding in found}.values())
 
 
-def _gravest(finding: Finding) -> int:
-    return -severity(finding.level)
-
-
-def _one_a_line(advice: list[Advice]) -> list[Advice]:
-    """Of two changes of one line of the script, that whose effect is known: a person can make only one of them."""
+def _one_per_line(advice: list[Advice]) -> list[Advice]:
+    """Of two changes to one line of the script, the one whose effect is known: a person can make only one."""
     kept: dict[object, Advice] = {}
     for each in advice:
         place: object = each.edit.line if each.edit and each.edit.old is not None else id(each)
         if place not in kept or kept[place].risk_after is None:
             kept[place] = each
     return list(kept.values())
-
-
-def _failure(error: Exception) -> str:
-    return f"it failed: {type(error).__name__}: {str(error)[:300]}"
 
 
 def _moment(row: dict[str, Any], stage: Stage, at: int) -> int:

@@ -12,14 +12,14 @@ from tocsin.core.verdict import Finding, Level
 __all__ = ["NO_CASES", "OPERATIONS", "ROGUE_CASES", "Policy", "Rule"]
 
 OPERATIONS = "operations"
-"""As a subject: what a rogue job is, which is no field of its request."""
+"""As a subject: the operations of a rogue job, which are no field of its request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Findings of this detector, kind and level open a case; `*` stands for anything.
+    """Findings of this detector, kind and level open a case; `*` matches anything.
 
-    `subject` is a field of the job's request, or OPERATIONS: findings on jobs that are alike in it have the same cause.
+    `subject` is a field of the job's request, or OPERATIONS: findings on jobs with the same value share one case.
     """
 
     detector: str = "*"
@@ -27,7 +27,7 @@ class Rule:
     level: Level = Level.CRITICAL
     subject: str = "name"
     confirmed_rings: bool = False
-    """Whether a confirmed case goes on ringing: misuse does not end because somebody has seen it."""
+    """Whether a confirmed case still rings: misuse does not end because somebody has seen it."""
 
     def __post_init__(self) -> None:
         if self.subject == OPERATIONS:
@@ -47,7 +47,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The first rule that covers a finding counts."""
+    """The first rule that covers a finding applies."""
 
     rules: Sequence[Rule] = ()
 
@@ -56,7 +56,7 @@ class Policy:
 
 
 NO_CASES = Policy()
-"""What holds until an operator says otherwise: findings are told, and nobody has to answer them."""
+"""The default: findings are reported, and nobody has to answer them."""
 
-ROGUE_CASES = Policy([Rule(detector="workload", kind="rogue", subject=OPERATIONS, confirmed_rings=True)])
-"""Rogue jobs are looked into: one case for a user and what the user's jobs are."""
+ROGUE_CASES = Policy([Rule(kind="rogue", subject=OPERATIONS, confirmed_rings=True)])
+"""Rogue jobs open one case per user and set of operations."""

@@ -10,7 +10,7 @@ from tocsin.core.detector import Known
 from tocsin.core.frames import key_text, reached_at
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
-from tocsin.judge.ground import scrambled
+from tocsin.judge.check_data import scrambled
 from tocsin.learn.walk import StepResult, Walk, WalkRequest
 
 __all__ = ["Audit", "audit"]

@@ -6,7 +6,7 @@ import polars as pl
 
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
-from tocsin.judge.feedback import answered
+from tocsin.learn.feedback import answered
 from tocsin.models.registry import BUILTIN, Registry
 from tocsin.models.splits import DAY
 from tocsin.store import screenings
@@ -45,7 +45,7 @@ def train_on_store(
     jobs = load(store, Filter(clusters=[cluster] if cluster else [], since=since))
     jobs = jobs.filter(pl.col("end") >= since, pl.col("outcome").is_not_null())
     first = jobs["submit"].min()
-    said = screenings.said(store, since=int(first)) if first is not None else {}  # type: ignore[arg-type]  # an instant
+    said = screenings.operations_by_job(store, since=int(first)) if first is not None else {}  # type: ignore[arg-type]  # an instant
     labels = execution_labels(jobs, said, answered(store))
     if not labels:
         raise ModelError(

@@ -1,52 +1,16 @@
 """Allow-list entries in the store: who may run which operation, when, why, and who granted it."""
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
 
+from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
 from tocsin.core.errors import NotFound
 from tocsin.store import audit
 from tocsin.store.database import Store
 from tocsin.store.tables import allow
 
-__all__ = ["AllowEntry", "DefaultRule", "SubjectKind", "add", "entries", "remove", "set_default"]
-
-
-class SubjectKind(StrEnum):
-    """Whom an entry is for; DEFAULT is the rule for everyone not listed."""
-
-    USER = "user"
-    ACCOUNT = "account"
-    GROUP = "group"
-    DEFAULT = "default"
-
-
-class DefaultRule(StrEnum):
-    """Who may run an operation: everyone, those listed, or no one."""
-
-    ALLOWED = "allowed"
-    LISTED = "listed"
-    NEVER = "never"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllowEntry:
-    """One entry. It applies to jobs submitted at or after `since` and before `until`."""
-
-    operation: str
-    kind: SubjectKind
-    name: str
-    since: int | None = None
-    until: int | None = None
-    reason: str = ""
-    granted_by: str = ""
-    origin: str = ""
-    """Where it comes from: a number in the store, or a file and line."""
-
-    def counts(self, at: int) -> bool:
-        return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
+__all__ = ["add", "entries", "remove", "set_default"]
 
 
 def add(store: Store, entry: AllowEntry, *, at: int) -> int:

@@ -9,7 +9,7 @@ from tocsin.core.ids import JobKey, parse_key
 from tocsin.store.database import Store
 from tocsin.store.tables import audit
 
-__all__ = ["Entry", "append", "read"]
+__all__ = ["Entry", "append", "read", "write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +22,15 @@ class Entry:
 
 
 def append(store: Store, entry: Entry) -> None:
-    job = None if entry.job is None else str(entry.job)
     with store.writing() as connection:
-        connection.execute(
-            sa.insert(audit).values(at=entry.at, who=entry.who, what=entry.what, job=job, detail=entry.detail)
-        )
+        write(connection, entry)
+
+
+def write(connection: sa.Connection, entry: Entry) -> None:
+    job = None if entry.job is None else str(entry.job)
+    connection.execute(
+        sa.insert(audit).values(at=entry.at, who=entry.who, what=entry.what, job=job, detail=entry.detail)
+    )
 
 
 def read(store: Store, *, job: JobKey | None = None, limit: int = 1000) -> list[Entry]:

@@ -1,33 +1,30 @@
 """Cases that people look into, and their answers."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
 
+from tocsin.core.decision import KnownCase, NewCase
 from tocsin.core.errors import NotFound
 from tocsin.core.ids import JobKey, parse_key
+from tocsin.core.units import format_instant
+from tocsin.core.verdict import CaseReference, CaseStatus
+from tocsin.store import audit
 from tocsin.store.bulk import insert_new
 from tocsin.store.database import Store
 from tocsin.store.tables import cases, feedback
 
-__all__ = ["Answer", "Case", "Status", "answer", "list_cases", "open_case", "show"]
-
-
-class Status(StrEnum):
-    OPEN = "open"
-    CONFIRMED = "confirmed"
-    DISMISSED = "dismissed"
+__all__ = ["Answer", "Case", "answer", "known_cases", "list_cases", "open_case", "show"]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What somebody said of a case."""
+    """A person's answer to a case."""
 
     at: int
     who: str
-    answer: Status
+    answer: CaseStatus
     note: str
 
 
@@ -37,22 +34,61 @@ class Case:
     cause: str
     job: JobKey
     opened: int
-    status: Status
+    status: CaseStatus
     document: dict[str, Any]
     answers: tuple[Answer, ...] = ()
 
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "case": self.id,
+            "status": str(self.status),
+            "cause": self.cause,
+            "job": str(self.job),
+            "opened": format_instant(self.opened),
+            **self.document,
+            "answers": [
+                {"at": format_instant(a.at), "who": a.who, "answer": str(a.answer), "note": a.note}
+                for a in self.answers
+            ],
+        }
 
-def open_case(store: Store, *, cause: str, job: JobKey, at: int, document: dict[str, Any]) -> Case | None:
-    """A new case; None when this cause has one already, open or answered: the same cause never rings twice."""
-    row = {"cause": cause, "job": str(job), "opened": at, "status": str(Status.OPEN), "document": document}
-    with store.writing() as connection:
-        if not insert_new(connection, cases, row):
-            return None
-        return _case(connection.execute(sa.select(cases).where(cases.c.cause == cause)).one())
+
+def open_case(connection: sa.Connection, new: NewCase) -> tuple[int, bool]:
+    """The number of the case with this cause, and whether it is new: one cause has one case, open or answered."""
+    row = {
+        "cause": new.cause,
+        "job": new.job,
+        "opened": new.opened,
+        "status": str(CaseStatus.OPEN),
+        "document": new.document,
+    }
+    opened = insert_new(connection, cases, row)
+    return connection.execute(sa.select(cases.c.id).where(cases.c.cause == new.cause)).scalar_one(), opened
 
 
-def list_cases(store: Store, status: Status | None = Status.OPEN) -> list[Case]:
-    """Cases by age, without their answers; `None` for all."""
+def known_cases(connection: sa.Connection) -> dict[str, KnownCase]:
+    """Every case with its last answer, by cause."""
+    last = sa.select(sa.func.max(feedback.c.id)).group_by(feedback.c.case).scalar_subquery()
+    query = (
+        sa.select(cases, feedback.c.who, feedback.c.note)
+        .select_from(
+            cases.outerjoin(feedback, sa.and_(feedback.c.case == cases.c.id, feedback.c.id.in_(last)))
+        )
+        .order_by(cases.c.id)
+    )
+    return {
+        row.cause: KnownCase(
+            CaseReference(
+                cause=row.cause, number=row.id, status=CaseStatus(row.status), by=row.who, note=row.note or ""
+            ),
+            row.document.get("script"),
+        )
+        for row in connection.execute(query)
+    }
+
+
+def list_cases(store: Store, status: CaseStatus | None = CaseStatus.OPEN) -> list[Case]:
+    """Cases by age, without their answers; `None` lists all."""
     query = sa.select(cases).order_by(cases.c.id)
     with store.reading() as connection:
         rows = connection.execute(
@@ -67,15 +103,20 @@ def show(store: Store, number: int) -> Case:
         return _found(connection, number)
 
 
-def answer(store: Store, number: int, status: Status, *, who: str, at: int, note: str = "") -> Case:
-    """Confirm or dismiss a case, or open it again. Earlier answers are kept; the last one counts."""
+def answer(store: Store, number: int, status: CaseStatus, *, who: str, at: int, note: str = "") -> Case:
+    """Confirm or dismiss a case, or reopen it. Earlier answers are kept; the last one counts."""
     with store.writing() as connection:
         _found(connection, number)
         connection.execute(
             sa.insert(feedback).values(case=number, at=at, who=who, answer=str(status), note=note)
         )
         connection.execute(sa.update(cases).where(cases.c.id == number).values(status=str(status)))
-        return _found(connection, number)
+        case = _found(connection, number)
+        detail = {"case": number, "note": note}
+        audit.write(
+            connection, audit.Entry(at=at, who=who, what=f"case {status}", job=case.job, detail=detail)
+        )
+        return case
 
 
 def _found(connection: sa.Connection, number: int) -> Case:
@@ -85,8 +126,10 @@ def _found(connection: sa.Connection, number: int) -> Case:
         known = "there are none yet" if last is None else f"the last one is {last}"
         raise NotFound(f"no case {number} ({known}); list all of them with: tocsin cases")
     answers = connection.execute(sa.select(feedback).where(feedback.c.case == number).order_by(feedback.c.id))
-    return _case(row, tuple(Answer(a.at, a.who, Status(a.answer), a.note) for a in answers))
+    return _case(row, tuple(Answer(a.at, a.who, CaseStatus(a.answer), a.note) for a in answers))
 
 
 def _case(row: Any, answers: tuple[Answer, ...] = ()) -> Case:
-    return Case(row.id, row.cause, parse_key(row.job), row.opened, Status(row.status), row.document, answers)
+    return Case(
+        row.id, row.cause, parse_key(row.job), row.opened, CaseStatus(row.status), row.document, answers
+    )

@@ -17,7 +17,7 @@ from tocsin.store.database import Store
 from tocsin.store.home import Home
 from tocsin.store.jobs import superseded
 from tocsin.store.scriptfiles import saved_scripts
-from tocsin.store.tables import NO_TASK, jobs, key_text, screenings, verdicts
+from tocsin.store.tables import NO_TASK, habit_hints, jobs, key_text, screenings, verdicts
 
 __all__ = ["Pruned", "backup", "prune"]
 
@@ -34,7 +34,7 @@ class Pruned:
 def prune(store: Store, home: Home, *, before: int, dry_run: bool = False) -> Pruned:
     """Delete the jobs that ended before an instant, their verdicts, and the scripts that no job has any more.
 
-    The file of SQLite does not shrink; the room in it is used again.
+    Messages that wait in the outbox are kept. A SQLite file does not shrink; its free space is used again.
     """
     with store.reading() if dry_run else store.writing() as connection:
         old = _old(before)
@@ -43,8 +43,8 @@ def prune(store: Store, home: Home, *, before: int, dry_run: bool = False) -> Pr
         verdict_count = _count(connection, verdicts, verdicts.c.job.in_(gone))
         used = set(connection.execute(sa.select(jobs.c.script).where(sa.not_(old)).distinct()).scalars())
         if not dry_run:
-            connection.execute(sa.delete(verdicts).where(verdicts.c.job.in_(gone)))
-            connection.execute(sa.delete(screenings).where(screenings.c.job.in_(gone)))
+            for table in (verdicts, screenings, habit_hints):
+                connection.execute(sa.delete(table).where(table.c.job.in_(gone)))
             connection.execute(sa.delete(jobs).where(_array_of_old(before)))
             connection.execute(sa.delete(jobs).where(_ended(jobs, before)))
     young = time.time() - _YOUNG

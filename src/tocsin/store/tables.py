@@ -18,6 +18,7 @@ __all__ = [
     "audit",
     "cases",
     "feedback",
+    "habit_hints",
     "imports",
     "jobs",
     "key_text",
@@ -89,11 +90,13 @@ outbox = sa.Table(
     METADATA,
     sa.Column("id", _SERIAL, primary_key=True),
     sa.Column("sink", sa.Text, nullable=False),
-    sa.Column("verdict", sa.BigInteger, sa.ForeignKey("verdicts.id", ondelete="CASCADE"), nullable=False),
-    sa.UniqueConstraint("verdict", "sink", name="outbox_once"),
+    sa.Column("kind", sa.Text, nullable=False, doc="verdict, case"),
+    sa.Column("reference", sa.Text, nullable=False, doc="the id of the verdict, the number of the case"),
+    sa.Column("document", sa.JSON, nullable=False, doc="what is sent"),
+    sa.UniqueConstraint("sink", "kind", "reference", name="outbox_once"),
     sa.Index("outbox_by_sink", "sink", "id"),
 )
-"""What is still to be sent; a row goes when its sink has taken it."""
+"""Messages to be sent; a row is deleted when its sink has taken it. Pruning touches none."""
 
 cases = sa.Table(
     "cases",
@@ -175,7 +178,19 @@ screenings = sa.Table(
     sa.Column("operations", sa.JSON, nullable=False, doc="{operation: probability} by the script"),
     sa.Index("screenings_by_user", "user", "submit"),
 )
-"""What each screened job is, as its script tells: the habits of users are read from here."""
+"""The operations of each screened job by its script; users' habits are read from here."""
+
+habit_hints = sa.Table(
+    "habit_hints",
+    METADATA,
+    sa.Column("job", sa.Text, primary_key=True),
+    sa.Column("cluster", sa.Text, nullable=False),
+    sa.Column("user", sa.Text, nullable=False),
+    sa.Column("operation", sa.Text, primary_key=True),
+    sa.Column("submit", sa.BigInteger, nullable=False),
+    sa.Index("habit_hints_by_user", "user", "submit"),
+)
+"""Hints of stolen credentials that were given."""
 
 
 def key_text(table: sa.FromClause = jobs) -> sa.ColumnElement[str]:

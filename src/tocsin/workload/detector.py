@@ -184,6 +184,7 @@ def _findings(workload: Workload) -> list[Finding]:
         Finding(
             detector=NAME,
             kind=name,
+            operation=name,
             level=Level.WARNING,
             text=f"{'by what it did, the job' if name in did else 'the script'} {what} with a probability of {seen[name]:.0%}",
             score=seen[name],

@@ -84,9 +84,12 @@ class Screener:
             for name in panel.operations:
                 if p[name] >= SEEN_FROM:
                     lines.setdefault(name, set()).update(panel.spoke(script, name))
+        signs = list(told)
         p |= {name: min(p[name], most) for name, most in _WORDS_ALONE.items() if name in p}
         for rule in self.rules:
             matched = rule.spoke(script)
+            if matched:
+                signs.append(rule.operation)
             p[rule.operation] = max(p.get(rule.operation, 0.0), SIGN_PROBABILITY if matched else 0.0)
             lines.setdefault(rule.operation, set()).update(matched)
         if handed := digest_lines(script):
@@ -111,6 +114,7 @@ class Screener:
                 if line > 0 and p[name] >= SEEN_FROM
             ],
             open=seen,
+            signs=list(dict.fromkeys(signs)),
         )
 
     def save(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The first form: jobs, imports, verdicts with their outbox, cases with feedback, actions, audit."""
+"""The first form of the store."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -176,9 +176,45 @@ def upgrade() -> None:
         "outbox",
         sa.Column("id", SERIAL, nullable=False),
         sa.Column("sink", sa.Text(), nullable=False),
-        sa.Column("verdict", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["verdict"], ["verdicts.id"], ondelete="CASCADE"),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("reference", sa.Text(), nullable=False),
+        sa.Column("document", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("verdict", "sink", name="outbox_once"),
+        sa.UniqueConstraint("sink", "kind", "reference", name="outbox_once"),
     )
     op.create_index("outbox_by_sink", "outbox", ["sink", "id"], unique=False)
+    op.create_table(
+        "allow",
+        sa.Column("id", SERIAL, nullable=False),
+        sa.Column("operation", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("since", sa.BigInteger()),
+        sa.Column("until", sa.BigInteger()),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("granted_by", sa.Text(), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("removed", sa.BigInteger()),
+        sa.Column("removed_by", sa.Text()),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_table(
+        "screenings",
+        sa.Column("job", sa.Text(), nullable=False),
+        sa.Column("cluster", sa.Text(), nullable=False),
+        sa.Column("user", sa.Text(), nullable=False),
+        sa.Column("submit", sa.BigInteger(), nullable=False),
+        sa.Column("operations", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("job"),
+    )
+    op.create_index("screenings_by_user", "screenings", ["user", "submit"], unique=False)
+    op.create_table(
+        "habit_hints",
+        sa.Column("job", sa.Text(), nullable=False),
+        sa.Column("cluster", sa.Text(), nullable=False),
+        sa.Column("user", sa.Text(), nullable=False),
+        sa.Column("operation", sa.Text(), nullable=False),
+        sa.Column("submit", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("job", "operation"),
+    )
+    op.create_index("habit_hints_by_user", "habit_hints", ["user", "submit"], unique=False)

@@ -1,4 +1,4 @@
-"""Scripts of jobs, read once each and a few a round: every one of them is a question to slurmctld."""
+"""Read the scripts of jobs, each once and a few per round: each is a question to slurmctld."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,27 +9,27 @@ from tocsin.core.ids import JobKey
 from tocsin.core.ports import Cluster
 from tocsin.store.scriptfiles import read_script, save_script
 
-__all__ = ["MOST_SCRIPTS", "Scripts"]
+__all__ = ["MOST_SCRIPTS", "ScriptReader"]
 
 MOST_SCRIPTS = 50
-"""In one round: at 10 to 20 ms each, a second of waiting for Slurm's commands."""
+"""Per round: at 10 to 20 ms each, a second of waiting for Slurm's commands."""
 
 
-class Scripts:
+class ScriptReader:
     """Reads the scripts of jobs from the cluster into the folder of kept ones."""
 
     def __init__(self, cluster: Cluster, folder: Path, most: int = MOST_SCRIPTS) -> None:
         self.folder = folder
         self.most = most
         self.trouble: str | None = None
-        """Why the last round could not read one."""
+        """Why a script could not be read in the last round."""
         self._cluster = cluster
         self._tried: set[JobKey] = set()
 
     def fetch(self, wanted: Iterable[JobKey]) -> tuple[dict[JobKey, str], set[JobKey]]:
-        """The references of the scripts that were read, and the jobs whose turn has not come yet.
+        """The references of the scripts that were read, and the jobs left for the next rounds.
 
-        After a refusal nothing more is asked in this round, and nobody has to wait for an answer.
+        After an error nothing more is read in this round, and no job waits.
         """
         self.trouble = None
         found: dict[JobKey, str] = {}
@@ -63,5 +63,5 @@ class Scripts:
         return reference is not None and (self.folder / reference).exists()
 
     def forget(self, present: set[JobKey]) -> None:
-        """Remember only who is still about."""
+        """Forget all jobs but these."""
         self._tried &= present

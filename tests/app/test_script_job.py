@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from tests.kits.job_frames import SUBMIT, frame
+from tocsin.app.script_job import as_taken, job_of
 from tocsin.core.machine import Machine, Partition
-from tocsin.judge.rehearsal import as_taken, job_of
 from tocsin.scripts.script import parse
 
 GB = 1024**3

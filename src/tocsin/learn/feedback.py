@@ -1,11 +1,11 @@
-"""People's answers to cases of rogue jobs, as examples to learn from."""
+"""Answers to cases of rogue jobs, as training examples."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 from tocsin.core.errors import NotFound
-from tocsin.judge.rogue import DETECTOR, ROGUE
-from tocsin.store.cases import Case, Status, list_cases
+from tocsin.core.verdict import CaseStatus
+from tocsin.store.cases import Case, list_cases
 from tocsin.store.database import Store
 from tocsin.store.scriptfiles import read_script
 
@@ -13,7 +13,7 @@ __all__ = ["Example", "answered", "examples"]
 
 
 class Example(NamedTuple):
-    """A script of which a person said that it is an operation, or that it is not."""
+    """A script that a person confirmed to be an operation, or not to be."""
 
     text: str
     operation: str
@@ -21,7 +21,7 @@ class Example(NamedTuple):
 
 
 def examples(store: Store, scripts: Path) -> tuple[list[Example], int]:
-    """The examples that answered cases make, and how many cases have none because their script was not kept."""
+    """The examples from answered cases, and the number of cases whose script was not kept."""
     found: list[Example] = []
     lost = 0
     for case in _answered(store):
@@ -30,15 +30,15 @@ def examples(store: Store, scripts: Path) -> tuple[list[Example], int]:
         except NotFound:
             lost += 1
             continue
-        label = case.status is Status.CONFIRMED
+        label = case.status is CaseStatus.CONFIRMED
         found += [Example(text, name, label) for name in case.document["operations"]]
     return found, lost
 
 
 def answered(store: Store) -> dict[str, dict[str, bool]]:
-    """For each job with an answered case, by its key as text, whether it is the operation that was alarmed about."""
+    """For each job with an answered case, by its key: whether it is the operation of the alarm."""
     return {
-        str(case.job): dict.fromkeys(case.document["operations"], case.status is Status.CONFIRMED)
+        str(case.job): dict.fromkeys(case.document["operations"], case.status is CaseStatus.CONFIRMED)
         for case in _answered(store)
     }
 
@@ -47,7 +47,5 @@ def _answered(store: Store) -> list[Case]:
     return [
         case
         for case in list_cases(store, None)
-        if case.status is not Status.OPEN
-        and case.cause.startswith(f"{DETECTOR}:{ROGUE}:")
-        and case.document.get("operations")
+        if case.status is not CaseStatus.OPEN and case.document.get("operations")
     ]

@@ -14,7 +14,7 @@ from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.history.replay import Replay
 
-__all__ = ["BUDGET", "SEED", "Ground", "demo_ground", "other_value", "scrambled"]
+__all__ = ["BUDGET", "SEED", "CheckData", "demo_check_data", "other_value", "scrambled"]
 
 SEED = 11
 BUDGET = Budget(trials=2)
@@ -24,7 +24,7 @@ _LATER = (Part.ALLOCATION, Part.OUTCOME, Part.USAGE)
 
 
 @dataclass(slots=True, eq=False)
-class Ground:
+class CheckData:
     """What detectors are checked on: a log with outcomes, and where it is known the machine and the scripts."""
 
     log: pl.DataFrame
@@ -77,14 +77,14 @@ class Ground:
 
 
 @cache
-def demo_ground() -> Ground:
+def demo_check_data() -> CheckData:
     """A week of the demo cluster."""
     from tocsin.demo.cluster import START, DemoCluster
 
     days = 7
     cluster = DemoCluster(seed=5, days=days)
     log = pl.concat(cluster.accounting(START, START + days * 86400))
-    return Ground(log, cluster.machine(), dict(cluster.scripts()))
+    return CheckData(log, cluster.machine(), dict(cluster.scripts()))
 
 
 def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """A sudden change of what a user runs."""
 
-from tocsin.workload.habits import LATELY, LEAST_BEFORE, LEAST_LATELY, habit
+from tocsin.judge.habits import LATELY, LEAST_BEFORE, LEAST_LATELY
+from tocsin.judge.habits import habit_text as habit
 
 AT = 1_800_000_000
 BEFORE = [AT - 3 * LATELY - i for i in range(LEAST_BEFORE)]

@@ -1,38 +1,41 @@
-"""A past that answers for each job as of the job's own moment, whatever order the stages are judged in."""
+"""A Known that answers for each job as of the job's own moment, whatever order the stages are judged in."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 import polars as pl
 
+from tocsin.core.fields import Part, fields_of
 from tocsin.core.frames import key_text, reached_at
 from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
 from tocsin.history.ledger import Ledger
 
-__all__ = ["Recall"]
+__all__ = ["KnownAtStage"]
+
+_REQUEST = fields_of(Part.REQUEST)
 
 
-class Recall:
-    """The ledger must be asked in order of time; detectors ask stage by stage. Between them stands this.
+class KnownAtStage:
+    """The ledger must be asked in order of time, but detectors ask stage by stage: this answers from a cache.
 
-    After an outage that is what makes a late verdict honest: it is made from what was known then.
+    So a late verdict, after an outage, is made from what was known then.
     """
 
     def __init__(self, ledger: Ledger, script: Callable[[str], str | None]) -> None:
         self.ledger = ledger
         self.script = script
         self._due: Mapping[Stage, pl.DataFrame] = {}
-        self._told: dict[Stage, tuple[dict[str, int], pl.DataFrame]] | None = None
-        """By stage the place of each job that was asked for, and what was told of it."""
+        self._found: dict[Stage, tuple[dict[tuple[str, int], int], pl.DataFrame]] | None = None
+        """By stage the row of each job, by key and request, in the frame of its features."""
 
     @property
     def machine(self) -> Machine | None:
         return self.ledger.machine
 
     def prepare(self, due: Mapping[Stage, pl.DataFrame]) -> dict[Stage, list[int]]:
-        """These jobs will be asked for. Returned is, for each, the instant up to which the past is counted."""
-        self._due, self._told = due, None
+        """Announce the jobs of each stage; returns for each job the instant up to which history is counted."""
+        self._due, self._found = due, None
         front = self.ledger.known_until
         return {
             stage: jobs.select(pl.max_horizontal(reached_at(stage), front)).to_series().to_list()
@@ -42,24 +45,23 @@ class Recall:
     def features(
         self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        if self._told is None:
-            self._told = self._in_order()
-        places, told = self._told.get(stage, ({}, None))
-        rows = [places.get(key, -1) for key in jobs.select(key_text()).to_series()]
-        if told is None or -1 in rows:
-            return self.ledger.features(jobs, stage=stage, names=names)
-        return (told if names is None else told.select(names))[rows]
+        places, found = self._features().get(stage, ({}, None))
+        rows = [places.get(mark, -1) for mark in _marks(jobs)]
+        if found is None or -1 in rows:  # a job that is not due, or one with another request: a question
+            return self.ledger.peek().features(jobs, stage=stage, names=names)
+        return (found if names is None else found.select(names))[rows]
 
     def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
-        if self._told is None:  # what is due is asked for first: the ledger goes forward only
-            self._told = self._in_order()
+        self._features()  # first, for the ledger only goes forward
         return self.ledger.node_outcomes(asked)
 
     def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
         return self.ledger.windows(jobs, until)
 
-    def _in_order(self) -> dict[Stage, tuple[dict[str, int], pl.DataFrame]]:
-        """Ask the ledger for all that is due, run by run of the same stage in order of time."""
+    def _features(self) -> dict[Stage, tuple[dict[tuple[str, int], int], pl.DataFrame]]:
+        """The features of all jobs that are due, asked in order of time in runs of the same stage."""
+        if self._found is not None:
+            return self._found
         order = sorted(
             (at, stage.order, number, stage)
             for stage, jobs in self._due.items()
@@ -71,11 +73,18 @@ class Recall:
             numbers = [number for _, _, number, _ in run]
             asked[stage] += numbers
             found[stage].append(self.ledger.features(self._due[stage][numbers], stage=stage))
-        return {
+        self._found = {
             stage: (
-                {key: row for row, key in enumerate(jobs[asked[stage]].select(key_text()).to_series())},
+                {mark: row for row, mark in enumerate(_marks(jobs[asked[stage]]))},
                 pl.concat(found[stage]),
             )
             for stage, jobs in self._due.items()
             if found[stage]
         }
+        return self._found
+
+
+def _marks(jobs: pl.DataFrame) -> list[tuple[str, int]]:
+    """What a row of features depends on: the job and its request."""
+    keys = jobs.select(key_text()).to_series()
+    return list(zip(keys, jobs.select(_REQUEST).hash_rows(seed=7), strict=True))

@@ -1,0 +1,161 @@
+"""Ask every detector about some jobs. A detector that fails is named as missing and harms no other."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.detector import Fitted, Known, Parts
+from tocsin.core.fields import FIELDS
+from tocsin.core.frames import SCHEMA
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Finding, Level
+
+__all__ = ["Answer", "Model", "Seat", "as_known", "error_text", "hear"]
+
+ALARMS = (Level.WARNING, Level.CRITICAL)
+_MOST_FAILURES = 100  # rows that a detector may fail on before it is not asked about the rest of the frame
+_NOTHING = Parts()
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A fitted detector and the version that verdicts name."""
+
+    fitted: Fitted
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A detector as the judge asks it: a model for each stage, or the reason why there is none."""
+
+    models: Mapping[Stage, Model] = field(default_factory=dict)
+    missing: Mapping[Stage, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One detector's parts on one job, wherever they were computed."""
+
+    detector: str
+    version: str | None
+    """None if the detector could not answer; then its parts name the reason."""
+    parts: Parts
+
+
+def as_known(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
+    """The jobs without the fields that become known only after the stage."""
+    return jobs.with_columns(
+        pl.lit(None, dtype=SCHEMA[name]).alias(name)
+        for name, known in FIELDS.items()
+        if not stage.knows(known.stage)
+    )
+
+
+def hear(
+    detectors: Mapping[str, Seat], jobs: pl.DataFrame, known: Known, stage: Stage, *, explain: bool = False
+) -> list[list[Answer]]:
+    """For each job the answers of all detectors. Alarms are explained; with `explain`, every answer is."""
+    answers: list[list[Answer]] = [[] for _ in range(jobs.height)]
+    if jobs.is_empty():
+        return answers
+    shown = as_known(jobs, stage)
+    for name, seat in detectors.items():
+        model = seat.models.get(stage)
+        if model is None:
+            if reason := seat.missing.get(stage):
+                for each in answers:
+                    each.append(_unanswered(name, reason))
+            continue
+        asked = _Asked(name, model, known, stage)
+        for each, answer in zip(
+            answers, asked.explain(shown) if explain else asked.assess(shown), strict=True
+        ):
+            each.append(answer)
+    return answers
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One detector and what it is asked with."""
+
+    name: str
+    model: Model
+    known: Known
+    stage: Stage
+
+    def assess(self, jobs: pl.DataFrame) -> list[Answer]:
+        answers = self._answers(
+            jobs, lambda part: self.model.fitted.assess(part, self.known, stage=self.stage)
+        )
+        for row, answer in enumerate(answers):
+            if any(finding.level in ALARMS for finding in answer.parts.findings):
+                [explained] = self.explain(jobs[row])
+                if explained.version is not None:  # an alarm rings, even if it cannot be explained
+                    answers[row] = explained
+        return answers
+
+    def explain(self, jobs: pl.DataFrame) -> list[Answer]:
+        fitted = self.model.fitted
+        return self._answers(
+            jobs,
+            lambda part: [
+                fitted.explain(part[row], self.known, stage=self.stage) for row in range(part.height)
+            ],
+        )
+
+    def _answers(self, jobs: pl.DataFrame, ask: Callable[[pl.DataFrame], list[Parts]]) -> list[Answer]:
+        """A frame that the detector fails on is tried again by halves, so that one odd job costs only itself."""
+        failures = 0
+
+        def answers(part: pl.DataFrame) -> list[Answer]:
+            nonlocal failures
+            try:
+                found = ask(part)
+                if not isinstance(found, list) or len(found) != part.height:
+                    count = len(found) if isinstance(found, list) else "no"
+                    raise ValueError(f"{count} answers for {part.height} jobs")
+                return [self._checked(parts) for parts in found]
+            except Exception as error:  # a plug-in may fail in any way
+                half = part.height // 2
+                if not half or failures >= _MOST_FAILURES:
+                    failures += 1
+                    return [_unanswered(self.name, error_text(error))] * part.height
+                return answers(part.head(half)) + answers(part.slice(half))
+
+        return answers(jobs)
+
+    def _checked(self, parts: Any) -> Answer:
+        problem = _problem(self.name, parts)
+        return _unanswered(self.name, problem) if problem else Answer(self.name, self.model.version, parts)
+
+
+def _problem(name: str, parts: Any) -> str | None:
+    """Why a verdict cannot hold these parts."""
+    if not isinstance(parts, Parts):
+        return f"its answer is {type(parts).__name__}, not Parts"
+    if parts == _NOTHING:
+        return None
+    for finding in parts.findings:
+        if (
+            not isinstance(finding, Finding)
+            or finding.detector != name
+            or not isinstance(finding.level, Level)
+        ):
+            return "one of its findings is no Finding, names another detector or has no level"
+    try:
+        json.dumps(asdict(parts), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        return f"its answer cannot be written as JSON: {str(error)[:200]}"
+    return None
+
+
+def _unanswered(name: str, reason: str) -> Answer:
+    return Answer(name, None, Parts(missing={name: reason}))
+
+
+def error_text(error: Exception) -> str:
+    return f"it failed: {type(error).__name__}: {str(error)[:300]}"

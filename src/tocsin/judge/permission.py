@@ -1,0 +1,120 @@
+"""Rogue jobs: whether a job may run its operations, by the allow-list."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tocsin.core.stages import Stage
+from tocsin.core.units import format_instant
+from tocsin.core.verdict import SEEN_FROM, Finding, Level, Rogue, Verdict, Workload
+from tocsin.judge.allow import AllowList
+
+__all__ = ["ROGUE", "TODAY", "Permission", "as_given", "permission", "silenced"]
+
+ROGUE = "rogue"
+TODAY = "today"
+"""A finding about today's rules, beside a verdict that was given by others."""
+_MOST_LINES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What the allow-list says of a job."""
+
+    rogue: Rogue
+    findings: list[Finding] = field(default_factory=list)
+    permitted: Mapping[str, str] = field(default_factory=dict)
+    """The operations that it may run, each with the rule."""
+    by_sign: bool = False
+    """Whether a sign in its script shows that it is rogue, not a model alone."""
+
+
+def permission(workload: Workload, job: Mapping[str, Any], allowed: AllowList, detector: str) -> Permission:
+    """Whether the job may run its operations, with the deciding rule, and a finding if it may not."""
+    probability = workload.operations
+    seen = sorted((name for name, p in probability.items() if p >= SEEN_FROM), key=lambda n: -probability[n])
+    rulings = {name: allowed.ruling(name, job) for name in seen}
+    wrong = [name for name in seen if not rulings[name].allowed]
+    deciding = wrong or seen
+    rule = "; ".join(rulings[name].rule for name in deciding) or "no operation was seen that has a rule"
+    rogue = Rogue(rogue=bool(wrong), operations=deciding, rule=rule, action="alarm" if wrong else "none")
+    permitted = {name: rulings[name].rule for name in seen if rulings[name].allowed}
+    if not wrong:
+        return Permission(rogue, permitted=permitted)
+    worst = wrong[0]
+    finding = Finding(
+        detector=detector,
+        kind=ROGUE,
+        level=Level.CRITICAL,
+        text=f"this is {' and '.join(wrong)} ({probability[worst]:.0%}), and {rule}",
+        score=probability[worst],
+        threshold=SEEN_FROM,
+        evidence=_evidence(workload, wrong),
+    )
+    signs = workload.submission.signs if workload.submission else []
+    return Permission(rogue, [finding], permitted, by_sign=not set(wrong).isdisjoint(signs))
+
+
+def as_given(today: Permission, verdicts: Sequence[Verdict], stage: Stage) -> Permission:
+    """The decision of the last verdict at this stage, by the rules of its own time; today's, if there is none.
+
+    If today's rules differ, a finding says so. Cases are considered as they stand today.
+    """
+    given = max((v for v in verdicts if v.stage is stage and v.rogue), key=lambda v: v.seq, default=None)
+    if given is None or given.rogue is None:
+        return today
+    rogue = replace(given.rogue, case=None)
+    findings = [
+        finding if finding.level is Level.OK else replace(finding, case=None)
+        for finding in given.findings
+        if finding.kind == ROGUE
+    ]
+    if today.rogue.rule != rogue.rule:
+        text = f"judged so at {format_instant(given.at)}; judged today: {today.rogue.rule}"
+        detector = findings[0].detector if findings else next(iter(given.models), ROGUE)
+        findings.append(Finding(detector=detector, kind=TODAY, level=Level.OK, text=text))
+    permitted = {} if rogue.rogue else dict.fromkeys(rogue.operations, rogue.rule)
+    return replace(today, rogue=rogue, findings=findings, permitted=permitted)
+
+
+def with_notes(found: Permission, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """The other findings and the allow-list's: notes on an operation that is against the rules become evidence."""
+    wrong = found.rogue.operations if found.rogue.rogue else []
+    notes = [f for f in findings if f.level is Level.OK and f.operation in wrong]
+    others = [f for f in findings if f not in notes]
+    texts = [note.text for note in notes][:_MOST_LINES]
+    own = [
+        replace(f, evidence=list(dict.fromkeys([*f.evidence, *texts]))) if f.kind == ROGUE else f
+        for f in found.findings
+    ]
+    return others, own
+
+
+def silenced(findings: Sequence[Finding], permitted: Mapping[str, str]) -> list[Finding]:
+    """The findings; a warning about an operation that is permitted stays, at level ok."""
+    return [
+        replace(finding, level=Level.OK, text=f"{finding.text} ({permitted[finding.operation]})")
+        if finding.operation and finding.operation in permitted and finding.level is not Level.OK
+        else finding
+        for finding in findings
+    ]
+
+
+def _evidence(workload: Workload, operations: Sequence[str]) -> list[str]:
+    submission, execution = workload.submission, workload.execution
+    found = []
+    for name in operations:
+        lines = (
+            [str(e.line) for e in submission.evidence if e.operation == name and e.line > 0]
+            if submission
+            else []
+        )
+        if lines:
+            found.append(
+                f"line{'s' if len(lines) > 1 else ''} {', '.join(lines[:_MOST_LINES])} of its script"
+            )
+        if execution and name in execution.operations:
+            before = submission.operations.get(name) if submission else None
+            was = "" if before is None else f"; by its script it was {before:.0%}"
+            found.append(f"by what it did when it ran: {execution.operations[name]:.0%}{was}")
+    return found

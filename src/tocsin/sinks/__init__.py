@@ -1,0 +1,1 @@
+"""Sinks: where messages from the outbox go."""
