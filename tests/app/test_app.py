@@ -11,7 +11,7 @@ import pytest
 from tests.kits.job_frames import SUBMIT, frame
 from tests.models.examples import card
 from tocsin.app.app import App
-from tocsin.app.judge import Reloading, open_judge
+from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Output
 from tocsin.app.screen import screen
 from tocsin.core.detector import Parts
@@ -86,13 +86,12 @@ def test_nothing_is_opened_before_it_is_used_and_the_store_only_once(tmp_path: P
 
 def test_a_promoted_model_reaches_the_detectors_and_the_files_that_scripts_call(app: App) -> None:
     promote(app, "cyber")
-    known = Replay(pl.DataFrame(schema=SCHEMA))
-    judge = open_judge(app, known)
-    reloading = Reloading(app, judge, known)
-    assert not reloading.reload()
+    live = LiveJudge(app, Replay(pl.DataFrame(schema=SCHEMA)))
+    judge = live.judge
+    assert not live.reload()
     promote(app, "cryptomining")
-    assert reloading.reload()
-    assert not reloading.reload()
+    assert live.reload()
+    assert not live.reload()
     assert judge.detectors["workload"].models[Stage.SUBMIT].version == "2"
     fitted = judge.detectors["workload"].models[Stage.SUBMIT].fitted
     assert isinstance(fitted, FollowedFiles)

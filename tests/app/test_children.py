@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.kits.command_line import Tocsin
-from tocsin.app import children
+from tocsin.app import children, classify
 from tocsin.app.children import shared_out
-from tocsin.cli import classify
 from tocsin.core.errors import InputError, TocsinError
 
 
@@ -93,7 +92,7 @@ def test_an_interrupt_ends_all_without_a_traceback(tmp_path: Path, how: signal.S
     pipe, script = tmp_path / "pipe", tmp_path / "job.sh"
     os.mkfifo(pipe)
     script.write_text("srun ./a.out\n")
-    small = "import sys; from tocsin.app import children; from tocsin.cli import classify, main; "
+    small = "import sys; from tocsin.app import children, classify; from tocsin.cli import main; "
     small += (
         "classify.WORTH_CHILDREN = classify.CHUNK = 2; children.cores = lambda: 2; main.run(sys.argv[1:])"
     )

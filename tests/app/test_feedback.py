@@ -45,16 +45,16 @@ def test_a_confirmed_and_a_dismissed_case_change_the_model(tocsin: Tocsin, tmp_p
         )
     assert tocsin("screen").err == "2 jobs screened, 2 rogue\n"  # an operation of a site is for listed ones
     tocsin("cases", "confirm", 1)
-    assert "1 answered case of rendering is learned from" in tocsin(*teach, "--with-feedback").err
+    assert "using 1 answered case of rendering" in tocsin(*teach, "--with-feedback").err
     assert probability(tocsin, script, FILM) > before[0]
     tocsin("cases", "dismiss", 2, "--note", "the weekly check of the nodes")
     said = tocsin(*teach, "--with-feedback", "--json")
     assert json.loads(said.out)["answered"] == 2
-    assert "2 answered cases of rendering are learned from" in said.err
+    assert "using 2 answered cases of rendering" in said.err
     after = probability(tocsin, script, FILM), probability(tocsin, script, GAMES)
     assert after[0] >= SEEN_FROM > after[1]
     (home.scripts / kept[1]).unlink()
-    assert "1 answered case cannot be: the script was pruned" in tocsin(*teach, "--with-feedback").err
+    assert "1 answered case whose script was pruned" in tocsin(*teach, "--with-feedback").err
     assert probability(tocsin, script, GAMES) >= SEEN_FROM  # without the answer it is as before
 
 
@@ -90,8 +90,8 @@ def test_a_rule_file_names_an_operation_by_its_words(tocsin: Tocsin, tmp_path: P
     script.write_text("#!/bin/bash\nsrun blender -b scene.blend -a\n")
     said = tocsin("train", "workload", "--rules", rules)
     assert said.code == 0
-    assert said.out.startswith("rendering: told by rule from now on")
-    assert "rendering is for listed ones only, and nobody is listed, so every such job is rogue" in said.err
+    assert said.out.startswith("classified by rule: rendering\n")
+    assert "nobody is listed" in said.err
     tocsin("allow", "default", "rendering", "allowed")
     assert "note" not in tocsin("train", "workload", "--rules", rules).err
     [line] = tocsin("classify", script, "--jsonl").out.splitlines()
@@ -104,7 +104,7 @@ def test_a_rule_file_names_an_operation_by_its_words(tocsin: Tocsin, tmp_path: P
     assert "Rendering" in refused.err
     rules.write_text('[chess]\nwords = ["stockfish"]\n')
     kept = tocsin("train", "workload", "--rules", rules, "--no-promote")
-    assert "is kept, not in service" in kept.out
+    assert "stored but not in use" in kept.out
     assert "chess" not in tocsin("classify", script, "--jsonl").out
     rules.write_text("")
     assert "name no operation" in tocsin("train", "workload", "--rules", rules).err
@@ -116,19 +116,16 @@ def test_what_comes_with_tocsin_is_learned_on_top_of_and_measured(tocsin: Tocsin
     (data / "yes" / "blender").write_bytes(b"\x7fELF\0\0")
     said = tocsin("train", "workload", "--operation", "ai", "--data", data)
     assert said.code == 0
-    assert "ai is learned from 40 scripts, 20 of them are it, on top of the shipped weights" in said.out
-    assert (
-        "told rightly, each left out of the learning: 20 of 20 that are it, 20 of 20 that are not" in said.out
-    )
-    assert "told rightly by the shipped weights: 0 of 20 that are it, 20 of 20 that are not" in said.out
+    assert "ai: trained on 40 scripts, 20 positive, on top of the shipped weights" in said.out
+    assert "correct (cross-validated): 20 of 20 positive, 20 of 20 negative" in said.out
+    assert "correct (shipped weights): 0 of 20 positive, 20 of 20 negative" in said.out
     assert "1 file in" in said.err
-    assert "no text" in said.err
     script.write_text("#!/bin/bash\nmodule load cuda\npython train.py --epochs 90 --model resnet50\n")
     assert json.loads(tocsin("classify", script, "--jsonl").out)["operations"]["ai"] >= SEEN_FROM
     kept = json.loads(
         tocsin("train", "workload", "--operation", "ai", "--data", data, "--no-promote", "--json").out
     )
-    assert kept["in_service"] is False
+    assert kept["promoted"] is False
     assert kept["right_before"] == {"yes": 0, "no": 20}
 
 
@@ -141,7 +138,7 @@ def test_what_cannot_be_told_apart_is_kept_out_of_service(tocsin: Tocsin, tmp_pa
     said = tocsin("train", "workload", "--operation", "rendering", "--data", tmp_path / "data")
     assert said.code == 0
     assert "no better than guessing" in said.err
-    assert "kept, not in service" in said.out
+    assert "stored but not in use" in said.out
     script = tmp_path / "job.sh"
     script.write_text("acmesolve --case amber\n")
     assert "rendering" not in json.loads(tocsin("classify", script, "--jsonl").out)["operations"]

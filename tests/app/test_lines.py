@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kits.watching import NOON, frame
-from tocsin.app.lines import Lines
+from tocsin.app.lines import VerdictLines
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level, Verdict
 from tocsin.store.database import Store, open_store
@@ -42,7 +42,7 @@ class Rounds:
     """What is printed, round by round."""
 
     def __init__(self, store: Store, capsys: pytest.CaptureFixture[str], **asked: bool) -> None:
-        self._lines = Lines(store, print, **{"everything": False, "as_json": False, **asked})
+        self._lines = VerdictLines(store, print, **{"everything": False, "as_json": False, **asked})
         self._capsys = capsys
 
     def __call__(self, *verdicts: Verdict) -> list[str]:

@@ -68,20 +68,20 @@ def test_what_was_screened_trains_what_tells_by_deeds(
     assert said.code == 0, said.err
     trained = json.loads(said.out)
     mining = trained["operations"]["cryptomining"]
-    assert (mining["jobs"], mining["positive"], trained["in_service"]) == (300, 100, True)
+    assert (mining["jobs"], mining["positive"], trained["promoted"]) == (300, 100, True)
     assert mining["dropped"]["power"] == "is the same as energy, or proportional to it"
     assert "cyber" in trained["untrained"]
     told = tocsin("train", "execution", "--no-promote")
-    assert re.search("^  not by .*flops.*: is known of no job$", told.out, re.MULTILINE)
-    assert "  not by power: is the same as energy, or proportional to it\n" in told.out
-    assert "version 2 is kept, not in service" in told.out
-    assert "cyber was not learned" in told.err
+    assert re.search("^  dropped: .*flops.*: is known of no job$", told.out, re.MULTILINE)
+    assert "  dropped: power: is the same as energy, or proportional to it\n" in told.out
+    assert "workload 2 is stored but not in use" in told.out
+    assert "cyber was not trained" in told.err
 
 
 def test_screen_learns_anew_when_a_day_is_over(tocsin: Tocsin, home: Home, tmp_path: Path) -> None:
     said = tocsin("screen")
     assert said.err == (
-        "300 jobs screened, 100 rogue\nlearned anew what ended jobs were (cryptomining): workload 1 is in service\n"
+        "300 jobs screened, 100 rogue\nretrained the model for ended jobs (cryptomining): workload 1 is now in use\n"
     )
     assert tocsin("screen").err == "0 jobs screened, 0 rogue\n"  # it is not due again
     registry = Registry(home.models)
@@ -94,7 +94,7 @@ def test_screen_learns_anew_when_a_day_is_over(tocsin: Tocsin, home: Home, tmp_p
     with App(folder=str(home.root), environ={"HOME": str(tmp_path)}) as app, Retraining(app) as retraining:
         later = card.created + DAY
         assert outcome(retraining, later - 1) is None
-        sentence = "learned anew what ended jobs were (cryptomining): workload 2 is in service"
+        sentence = "retrained the model for ended jobs (cryptomining): workload 2 is now in use"
         assert outcome(retraining, later) == sentence
     assert registry.champion("workload", Stage.END) == "2"
 
@@ -113,15 +113,15 @@ def test_one_that_cannot_learn_says_so_and_is_not_tried_every_minute(
         later = now - 1000 + 5 * DAY  # all miners ended before these five days
         sentence = outcome(retraining, later)
         assert sentence is not None
-        assert sentence.startswith("what ended jobs were could not be learned anew: 0 of the 20 jobs")
+        assert "could not be retrained: 0 of the 20 jobs" in sentence
         assert outcome(retraining, later + 60) is None
     assert Registry(home.models).champion("workload", Stage.END) == "1"  # it stays, though it is old
 
 
 def outcome(retraining: Retraining, now: int) -> str | None:
     """What it says in the end, if it is due."""
-    assert retraining.look(now) is None
+    assert retraining.poll(now) is None
     if retraining._child is None:
         return None
-    assert retraining._child.line.poll(60)
-    return retraining.look(now)
+    assert retraining._child.pipe.poll(60)
+    return retraining.poll(now)

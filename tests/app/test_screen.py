@@ -101,7 +101,7 @@ def test_a_broken_allow_list_does_not_stop_it(
     file = tmp_path / "allow.toml"
     monkeypatch.setenv("TOCSIN_WORKLOAD__ALLOW_FILE", str(file))
     file.write_text('[default]\ncryptomining = "allowed"\n')
-    assert tocsin("allow", "check").out == f"{file} is good: 1 rule, 0 permissions\n"
+    assert tocsin("allow", "check").out == f"{file} is valid: 1 rule, 0 entries\n"
     tocsin("allow", "list")
     file.write_text('[default]\ncryptomining = "maybe"\n')
     refused = tocsin("allow", "check")
@@ -134,7 +134,7 @@ def test_check_says_what_it_is_and_that_it_may_not(tocsin: Tocsin, tmp_path: Pat
     script.write_text("#!/bin/sh\npython -c 'import torch'\n")
     said = tocsin("check", script, "-M", "demo", "-u", "ada")
     assert said.code == 0
-    assert "it may: ai is allowed for everybody" in said.out
+    assert "allowed: ai is allowed for everybody" in said.out
 
 
 def test_check_follows_what_the_script_calls_when_asked(
@@ -159,7 +159,7 @@ def test_check_knows_the_group_of_a_user(tocsin: Tocsin, tmp_path: Path) -> None
     assert tocsin(*check).code == 2
     assert tocsin("allow", "add", "cyber", "-g", grp.getgrgid(user.pw_gid).gr_name).code == 0
     said = tocsin(*check)
-    assert (said.code, "it may: cyber is for listed ones only, and group" in said.out) == (0, True)
+    assert (said.code, "allowed: cyber is for listed ones only, and group" in said.out) == (0, True)
     assert tocsin("check", script, "-M", "demo", "-u", "nobody-of-this-host").code == 2
 
 
@@ -180,9 +180,9 @@ def test_words_do_not_contradict_each_other() -> None:
 
     plain = Verdict(job="lab:1@1", stage=Stage.SUBMIT, at=1, known_until=1, level=Level.OK)
     said = words(operations={"ai": 0.34}, application="llama-cli", domain="machine learning")
-    assert "ai is possible (34%), too little to count as seen; application llama-cli" in said
+    assert "ai is possible (34%), but below 50%; application llama-cli" in said
     said = words(operations={"ai": 0.34}, application="gromacs", domain="chemistry")
-    assert "none of the operations that are looked for; application gromacs" in said
+    assert "none of the known operations; application gromacs" in said
 
 
 def test_the_tasks_of_an_array_are_one_line_and_each_keeps_its_verdict(tocsin: Tocsin, home: Home) -> None:

@@ -24,7 +24,7 @@ def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
         "audit",
     )
     assert said.out == (
-        "permission 1: account sec may run cyber from 2026-01-01T00:00:00 until 2099-01-02T00:00:00\n"
+        "allow-list entry 1: account sec may run cyber from 2026-01-01T00:00:00 until 2099-01-02T00:00:00\n"
     )
     listed = json.loads(tocsin("allow", "list", "--json").out)
     assert listed["default"] == {"ai": "allowed", "cryptomining": "never", "cyber": "listed"}
@@ -62,7 +62,7 @@ def test_the_last_day_is_included(tocsin: Tocsin, until: str, end: str | None) -
 
 
 def test_what_is_over_is_said_to_be(tocsin: Tocsin) -> None:
-    assert "note: that is over" in tocsin("allow", "add", "cyber", "-u", "ann", "--until", "2020-01-01").err
+    assert "has expired already" in tocsin("allow", "add", "cyber", "-u", "ann", "--until", "2020-01-01").err
     assert tocsin("allow", "add", "cyber", "-u", "ann", "--from", "0001-01-01").err == ""
     assert tocsin("allow", "list").code == 0
 
@@ -73,12 +73,15 @@ def test_a_day_may_begin_and_end_a_permission(tocsin: Tocsin) -> None:
 
 
 def test_a_rule_for_all(tocsin: Tocsin) -> None:
-    assert tocsin("allow", "default", "ai", "listed").out == "ai is for listed ones only\n"
+    assert (
+        tocsin("allow", "default", "ai", "listed").out
+        == "ai is allowed for listed users, accounts and groups only\n"
+    )
     assert json.loads(tocsin("allow", "list", "--json").out)["default"]["ai"] == "listed"
 
 
 def test_what_changes_nothing_is_said(tocsin: Tocsin) -> None:
-    assert "so this changes nothing" in tocsin("allow", "add", "cryptomining", "-u", "ann").err
+    assert "no effect" in tocsin("allow", "add", "cryptomining", "-u", "ann").err
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ def test_the_file_and_the_store_are_one_list(
     monkeypatch.setenv("TOCSIN_WORKLOAD__ALLOW_FILE", str(file))
     tocsin("allow", "add", "cyber", "-u", "ann")
     said = tocsin("allow", "default", "ai", "allowed")
-    assert "the allow-list file says never, and the file counts" in said.err
+    assert "the allow-list file sets never" in said.err
     rows = tocsin("allow", "list", "-P", "-n").out.splitlines()
     assert rows[0] == "ai|everybody|never|||||"
     assert f"cyber|group red|may||||{file}, line 4|drill" in rows

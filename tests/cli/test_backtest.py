@@ -10,7 +10,7 @@ from tests.conftest import unavailable
 from tests.kits.command_line import Tocsin
 from tests.kits.swf_log import swf_log
 from tests.services import missing
-from tocsin.cli import backtest as command
+from tocsin.app import backtest as command
 from tocsin.core.outcomes import Outcome
 from tocsin.core.units import parse_instant
 from tocsin.learn.audit import Audit
@@ -58,17 +58,16 @@ def test_every_job_after_the_first_fifth_is_one_line(tocsin: Tocsin, log: Path, 
 def test_the_report_names_what_was_measured_on_what(tocsin: Tocsin, log: Path) -> None:
     said = tocsin("backtest", log, *QUICK, "--audit")
     assert said.code == 0
-    assert "640 jobs predicted at submit, target unsuccessful, 640 with an outcome for it" in said.out
+    assert "640 jobs predicted at submit, target unsuccessful, 640 of them with a known outcome" in said.out
     assert (
         "trained on all that was known, every 2 days the next 2 days predicted, from 2001-09-10T04:36:40Z on"
         in said.out
     )
     for name in ("accuracy", "precision", "recall", "f1", "auc", "brier", "calibration_error", "baseline"):
         assert f"  {name} " in said.out
-    assert "holding at the threshold:" in said.out
+    assert "if alarms held jobs:" in said.out
     assert "2001-09 " in said.out
-    assert "audit: with all changed that became known after 2001-09-1" in said.err
-    assert "earlier predictions came out the same, bit by bit" in said.err
+    assert "audit passed: with everything changed that became known after 2001-09-1" in said.err
 
 
 def test_the_store_is_walked_as_the_log_is(tocsin: Tocsin, log: Path, tmp_path: Path) -> None:
@@ -100,8 +99,8 @@ def test_a_leak_is_an_error(tocsin: Tocsin, log: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("tocsin.learn.audit.audit", lambda *_, **__: leak)
     said = tocsin("backtest", log, *QUICK, "--audit")
     assert said.code == 1
-    assert "the audit failed" in said.err
-    assert "3 of 200 earlier predictions differ, first of job habits:7@1000006300" in said.err
+    assert "audit failed" in said.err
+    assert "3 of 200 earlier predictions differ, first that of job habits:7@1000006300" in said.err
 
 
 def test_jobs_that_still_run_are_predicted_and_not_judged(tocsin: Tocsin, tmp_path: Path) -> None:
@@ -148,7 +147,7 @@ def test_a_log_too_small_is_a_sentence(tocsin: Tocsin, tmp_path: Path, content: 
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["--rule", "nonsense"], 2, '"nonsense" is no rule; name one as KIND=VALUE'),
+        (["--rule", "nonsense"], 2, '"nonsense" is no rule; write KIND=VALUE'),
         (["--rule", "luck=0.9"], 1, '"luck" is no rule for a threshold; there are precision_at_least'),
         (["--rule", "precision_at_least=7"], 1, "7.0 is no value for precision_at_least"),
         (["--rule", "recall_at_least=nan"], 1, "nan is no value for recall_at_least"),
@@ -168,7 +167,7 @@ def test_nonsense_is_refused_with_a_sentence(
     said = tocsin("backtest", log, *arguments)
     assert said.code == code
     assert sentence in said.err
-    assert "our mistake" not in said.err
+    assert "internal error" not in said.err
 
 
 def test_jobs_of_two_clusters_are_not_walked_at_once(tocsin: Tocsin, log: Path) -> None:

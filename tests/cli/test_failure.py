@@ -12,7 +12,7 @@ from tests.kits.command_line import Tocsin
 from tests.kits.swf_log import swf_log
 from tests.services import missing
 from tests.test_docs import _BLOCK, _COMMAND
-from tocsin.cli import backtest, failure
+from tocsin.app import backtest, train
 from tocsin.cli.main import run
 
 UNDO = "undo: tocsin models promote failure 1"
@@ -20,7 +20,7 @@ UNDO = "undo: tocsin models promote failure 1"
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (backtest, failure):
+    for module in (backtest, train):
         monkeypatch.setattr(module, "threads", lambda: 1)
 
 
@@ -32,7 +32,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("learned")
     (folder / "lab.swf").write_text(swf_log())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(failure, "threads", lambda: 1)
+        patch.setattr(train, "threads", lambda: 1)
         patch.setenv("TZ", "UTC")
         for line in (["import", "swf", folder / "lab.swf"], ["train", "failure", "--trials", 1, "--json"]):
             with pytest.raises(SystemExit) as ended:
@@ -52,12 +52,12 @@ def test_a_training_prints_its_figures_and_its_curves_can_be_drawn(tocsin: Tocsi
     log = tmp_path / "lab.swf"
     said = tocsin("train", "failure", log, "--trials", 1, "--no-promote", "--shortest", 60)
     assert said.code == 0
-    assert "failure 1: unsuccessful at submit, learned from " in said.out
+    assert "failure 1: target unsuccessful at submit, trained on " in said.out
     assert "first 80% of the training by time, the rest predicted and calibrated on:" in said.out
-    for name in ("auc", "baseline", "rings from probability", "what tells most: "):
+    for name in ("auc", "baseline", "raises an alarm from probability", "most important features: "):
         assert f"  {name}" in said.out
-    assert "jobs that ran for less than 60 s taught nothing" in said.err
-    assert "to put it in service: tocsin models promote failure 1" in said.out
+    assert "jobs that ran for less than 60 s" in said.err
+    assert "tocsin models promote failure 1" in said.err
     assert tocsin("models", "show", "failure", "1", "--out", tmp_path / "charts").code == 0
     assert (tmp_path / "charts" / "precision-recall.svg").is_file()
     assert "no failure model is trained for submit yet" in tocsin("threshold").err
@@ -67,7 +67,7 @@ def test_a_training_prints_its_figures_and_its_curves_can_be_drawn(tocsin: Tocsi
 
 def test_a_training_as_json(home: Path, tocsin: Tocsin) -> None:
     document = json.loads(tocsin("train", "failure", "--stage", "start", "--trials", 1, "--json").out)
-    assert (document["stage"], document["target"], document["in_service"]) == ("start", "unsuccessful", True)
+    assert (document["stage"], document["target"], document["promoted"]) == ("start", "unsuccessful", True)
     assert "80%" in document["split"]
     assert document["figures"]["auc"] > 0.8
     assert document["features"] > 5
@@ -108,7 +108,7 @@ def test_the_table_shows_what_each_threshold_would_have_done(home: Path, tocsin:
     values = [float(line.split()[0]) for line in lines]
     assert values == sorted(values, reverse=True)
     [chosen] = [line for line in lines if line.endswith("yes")]
-    assert f"failure 1 rings from probability {chosen.split()[0]} on" in said.err
+    assert f"failure 1 raises an alarm from probability {chosen.split()[0]}" in said.err
     document = json.loads(tocsin("threshold", "--json").out)
     assert [row["value"] for row in document["table"] if row["chosen"]] == [document["threshold"]["value"]]
     parsable = tocsin("threshold", "--parsable2", "--noheader")
@@ -123,7 +123,7 @@ def test_a_rule_sets_it_as_a_new_version_that_can_be_undone(home: Path, tocsin: 
     before = json.loads(tocsin("threshold", "--json").out)["threshold"]
     said = tocsin("threshold", "--rule", rule)
     assert said.code == 0
-    assert "failure 2 rings from probability " in said.out
+    assert "failure 2 raises an alarm from probability " in said.out
     assert UNDO in said.err
     now = json.loads(tocsin("threshold", "--json").out)
     assert now["version"] == "2"
@@ -139,8 +139,7 @@ def test_a_rule_as_json_and_one_that_cannot_be_met(home: Path, tocsin: Tocsin) -
     assert (document["version"], document["before"]) == ("2", "1")
     said = tocsin("threshold", "--rule", "alarms_per_day_at_most=0.0001")
     assert said.code == 0
-    assert "nothing will ring" in said.out
-    assert "the rule could not be met" in said.err
+    assert "no threshold met the rule" in said.err
 
 
 def test_a_nonsense_rule_changes_nothing(home: Path, tocsin: Tocsin) -> None:
@@ -200,11 +199,11 @@ def test_what_cannot_be_predicted_is_a_sentence(home: Path, tocsin: Tocsin) -> N
         said = tocsin("predict", *arguments)
         assert said.code == 1
         assert sentence in said.err
-        assert "our mistake" not in said.err
+        assert "internal error" not in said.err
 
 
 def test_without_a_model_a_sentence_names_the_next_step(tocsin: Tocsin) -> None:
-    for command in (["threshold"], ["threshold", "--rule", "least_cost=1"], ["predict", "1"]):
+    for command in (["threshold"], ["threshold", "--rule", "least_cost=1"]):
         said = tocsin(*command)
         assert said.code == 1
         assert "no failure model is trained for submit yet; `tocsin train failure --stage submit`" in said.err

@@ -43,8 +43,8 @@ def test_a_file_named_on_the_line_wins_over_the_others(tocsin: Tocsin, tmp_path:
         ("[cluster.lab]\nrest_url = 'ftp://x'\n", "write http://host:6820"),
         ("[cluster.lab]\nslurm_conf = '/nonexistent'\n", "no such file"),
         ("[cluster.lab]\ntimeout = 0\n", "at least a second"),
-        ("[store]\nurl = 'nonsense'\n", "is no address"),
-        ("[store]\nurl = 'postgresql://host:notaport/x'\n", "is no address"),
+        ("[store]\nurl = 'nonsense'\n", "is not a supported URL"),
+        ("[store]\nurl = 'postgresql://host:notaport/x'\n", "is not a supported URL"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(tocsin: Tocsin, tmp_path: Path, text: str, sentence: str) -> None:
@@ -78,7 +78,7 @@ def test_the_allow_list_and_the_log_are_no_secrets(tocsin: Tocsin, tmp_path: Pat
     allow.chmod(0o644)
     config.write_text(f'[workload]\nallow_file = "{allow}"\nlog_file = "{tmp_path}/not-yet.jsonl"\n')
     said = tocsin("--config", config, "config", "check")
-    assert (said.code, "sound: 2 set" in said.err) == (0, True)
+    assert (said.code, "valid: 2 set" in said.err) == (0, True)
     allow.write_text('[default]\nai = "maybe"\n')
     said = tocsin("--config", config, "config", "check")
     assert (said.code, f"{allow}, line 2: ai is 'maybe'" in said.err) == (1, True)
@@ -90,7 +90,7 @@ def test_the_allow_list_and_the_log_are_no_secrets(tocsin: Tocsin, tmp_path: Pat
 def test_sound_settings_are_said_to_be_sound(tocsin: Tocsin) -> None:
     said = tocsin("config", "check")
     assert (said.code, said.out) == (0, "")
-    assert "sound" in said.err
+    assert "valid" in said.err
 
 
 def test_a_password_in_the_url_is_refused(tocsin: Tocsin, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from tests.kits.watching import NOON
 from tocsin.app.app import App
-from tocsin.app.lines import in_a_line
+from tocsin.app.words import in_a_line
 from tocsin.cli.output import say
 from tocsin.cli.watch import watch
 from tocsin.core.errors import InputError

@@ -129,7 +129,7 @@ def test_the_jobs_end_by_their_habits(jobs: History, trained: dict[str, Any]) ->
         expected[state] += WAVES * count
     assert jobs.states == expected
     assert trained["rows"] > 200
-    assert trained["in_service"]
+    assert trained["promoted"]
 
 
 def test_a_job_bound_to_run_out_of_memory_is_warned_of_with_the_line_to_change(

@@ -60,7 +60,8 @@ class SignDetector:
 @pytest.fixture
 def by_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands hear these, and nothing that is trained."""
-    monkeypatch.setattr("tocsin.app.judge.open_screener", lambda app: SignScreener())
+    for module in ("judge", "classify"):
+        monkeypatch.setattr(f"tocsin.app.{module}.open_screener", lambda app: SignScreener())
     monkeypatch.setattr(
         "tocsin.judge.plugins.find_detectors", lambda broken=None: {"workload": SignDetector()}
     )

@@ -1,20 +1,61 @@
-"""The allow-list of the settings and the store, and the operations that it may name."""
+"""`allow`: who may run which operation, by the store and by the allow-list file."""
 
+import getpass
+import re
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from datetime import time as clock_time
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.app.app import App
-from tocsin.core.errors import ModelError
+from tocsin.app.times import LAST, parse_time
+from tocsin.core.errors import InputError, ModelError, NotFound
+from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
     from tocsin.judge.allow import AllowBook
     from tocsin.models.registry import Registry
+    from tocsin.core.allow_list import AllowEntry
 
-__all__ = ["ALLOW_FILE", "allow_book", "allow_file", "operations"]
+__all__ = [
+    "AllowRequest",
+    "Rules",
+    "add_entry",
+    "allow_book",
+    "allow_file",
+    "check_file",
+    "entry_json",
+    "list_entries",
+    "operations",
+    "remove_entry",
+    "set_default",
+]
 
 ALLOW_FILE = Path("/etc/tocsin/allow.toml")
+_INSTANT = re.compile(r":|^\s*now|midnight|^\s*\d{9,}\s*$", re.IGNORECASE | re.ASCII)
+"""A time that names more than its day, though it may be at midnight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowRequest:
+    operation: str
+    kind: str
+    """user, account or group"""
+    name: str
+    since: str | None = None
+    until: str | None = None
+    reason: str = ""
+
+
+class Rules(NamedTuple):
+    defaults: Mapping[str, str]
+    """For each operation: allowed, listed or never."""
+    entries: "Sequence[AllowEntry]"
 
 
 def allow_file(app: App) -> Path | None:
@@ -51,3 +92,107 @@ def operations(app: App) -> set[str]:
 def _operations(registry: "Registry", version: str) -> frozenset[str]:
     """Read once: a version never changes, and a site that trains daily has many."""
     return frozenset(registry.card("workload", version).operations)
+
+
+def add_entry(app: App, request: AllowRequest) -> "tuple[int, AllowEntry]":
+    """A new entry of the store's allow-list, and its number."""
+    from tocsin.core.allow_list import AllowEntry, SubjectKind
+    from tocsin.store.allow import add
+
+    zone, now = app.zone(), int(time.time())
+    entry = AllowEntry(
+        operation=_known_operation(app, request.operation),
+        kind=SubjectKind(request.kind),
+        name=request.name,
+        since=parse_time(request.since, zone, now) if request.since else None,
+        until=_end(request.until, zone, now) if request.until else None,
+        reason=request.reason,
+        granted_by=getpass.getuser(),
+    )
+    if entry.since is not None and entry.until is not None and entry.since >= entry.until:
+        raise InputError(
+            f"the entry would end ({request.until}) before it begins ({request.since}); change --from or --until"
+        )
+    number = add(app.store, entry, at=now)
+    rule = str(allow_book(app).current().default(entry.operation))
+    if rule != "listed":
+        app.notify(
+            f"note: the rule for {entry.operation} is {rule}, so this entry has no effect; "
+            f"see: tocsin allow default {entry.operation} listed"
+        )
+    if entry.until is not None and entry.until <= now:
+        app.notify("note: the entry has expired already: it counts only for jobs submitted before then")
+    return number, entry
+
+
+def set_default(app: App, operation: str, rule: str, reason: str = "") -> int:
+    """Set the rule for everybody who is not listed; the number of the change."""
+    from tocsin.core.allow_list import DefaultRule
+    from tocsin.store.allow import set_default as store_default
+
+    operation = _known_operation(app, operation)
+    number = store_default(
+        app.store, operation, DefaultRule(rule), at=int(time.time()), who=getpass.getuser(), reason=reason
+    )
+    now = allow_book(app).current().default(operation)
+    if now != rule:
+        app.notify(f"note: the allow-list file sets {now}, which takes precedence")
+    return number
+
+
+def remove_entry(app: App, number: int) -> "AllowEntry":
+    """Take an entry back; it still counts for jobs that were submitted before."""
+    from tocsin.store.allow import remove
+
+    return remove(app.store, number, at=int(time.time()), who=getpass.getuser())
+
+
+def list_entries(app: App, *, everything: bool = False) -> Rules:
+    """The rules and entries of the store and the file; with `everything`, expired and future entries as well."""
+    now, current = int(time.time()), allow_book(app).current()
+    named = {*operations(app), *current.defaults, *(entry.operation for entry in current.entries)}
+    defaults = {operation: str(current.default(operation)) for operation in sorted(named)}
+    return Rules(defaults, [entry for entry in current.entries if everything or entry.counts(now)])
+
+
+def check_file(app: App, file: str | None) -> tuple[Path, Rules]:
+    """Read an allow-list file, by default that of the settings; a broken one raises an error with its line."""
+    from tocsin.judge.allow_file import parse, read
+
+    named = app.settings.workload.allow_file
+    path = Path(file or named or ALLOW_FILE)
+    if not file and not named and not path.exists():
+        raise NotFound(f"there is no {path}, and workload.allow_file is not set; name a file to check")
+    defaults, entries = parse(read(path), path, known=operations(app), zone=app.zone())
+    return path, Rules({operation: str(rule) for operation, rule in defaults.items()}, entries)
+
+
+def entry_json(entry: "AllowEntry") -> dict[str, Any]:
+    return {
+        "operation": entry.operation,
+        str(entry.kind): entry.name,
+        "from": None if entry.since is None else format_instant(entry.since),
+        "until": None if entry.until is None else format_instant(entry.until),
+        "reason": entry.reason,
+        "granted_by": entry.granted_by,
+        "origin": entry.origin,
+    }
+
+
+def _known_operation(app: App, text: str) -> str:
+    from tocsin.judge.allow_file import why_unknown
+
+    if why := why_unknown(text, operations(app)):
+        raise InputError(why)
+    return text
+
+
+def _end(text: str, zone: tzinfo, now: int) -> int | None:
+    """When an entry ends, if ever; a day without a clock time is included, as in the file."""
+    end = parse_time(text, zone, now)
+    if end >= LAST:
+        return None
+    day = datetime.fromtimestamp(end, zone)
+    if day.time() != clock_time() or _INSTANT.search(text):
+        return end
+    return int(datetime.combine(day.date() + timedelta(days=1), clock_time(), zone).timestamp())

@@ -1,18 +1,95 @@
-"""The store's jobs by their ids and keys, as a person writes them."""
+"""`jobs` and `job`: the store's jobs, filtered as sacct filters them, or named by ids and keys."""
 
 import re
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.app.app import App
+from tocsin.app.times import parse_time
 from tocsin.core.errors import InputError, NotFound, UnitError
 from tocsin.core.ids import JobKey, array_size, array_tasks, parse_key, parse_slurm_id
+from tocsin.core.outcomes import SHORT_STATES, STATES
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["find_jobs", "parse_ids"]
+    from tocsin.core.verdict import Verdict
+
+__all__ = ["NEWEST", "JobWithVerdicts", "JobsRequest", "find_jobs", "list_jobs", "show_job"]
 
 MOST_TASKS = 1000
+NEWEST = 100
+"""Jobs that are listed where no time, id or limit is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsRequest:
+    """Filters as in sacct; an empty one matches every job."""
+
+    ids: str | None = None
+    users: Sequence[str] = ()
+    accounts: Sequence[str] = ()
+    clusters: Sequence[str] = ()
+    partitions: Sequence[str] = ()
+    states: Sequence[str] = ()
+    names: Sequence[str] = ()
+    starttime: str | None = None
+    endtime: str | None = None
+    limit: int | None = None
+    """The newest jobs only; 0 is all."""
+
+    @property
+    def cluster(self) -> str | None:
+        """The cluster, if there is only one: its time zone counts."""
+        return self.clusters[0] if len(self.clusters) == 1 else None
+
+    @property
+    def newest(self) -> int:
+        """How many of the newest jobs are wanted; 0 is all."""
+        if self.limit is not None:
+            return self.limit
+        return 0 if self.ids or self.starttime or self.endtime else NEWEST
+
+
+class JobWithVerdicts(NamedTuple):
+    key: JobKey
+    row: dict[str, Any]
+    verdicts: "list[Verdict]"
+
+
+def list_jobs(app: App, request: JobsRequest, fields: Sequence[str] | None = None) -> "pl.DataFrame":
+    """The jobs that match, the oldest first, with these fields or all."""
+    from tocsin.store.jobs import Filter, load
+
+    zone, now, most = app.zone(request.cluster), time.time(), request.newest
+    wanted = Filter(
+        clusters=list(request.clusters),
+        ids=_ids(request.ids),
+        users=list(request.users),
+        accounts=list(request.accounts),
+        partitions=list(request.partitions),
+        states=[_state(state) for state in request.states],
+        names=list(request.names),
+        since=parse_time(request.starttime, zone, now) if request.starttime else None,
+        until=parse_time(request.endtime, zone, now) if request.endtime else None,
+        order="-submit" if most else "submit",
+        limit=most or None,
+    )
+    frame = load(app.store, wanted, None if fields is None else list(fields))
+    return frame.reverse() if most else frame
+
+
+def show_job(app: App, which: str, cluster: str | None) -> list[JobWithVerdicts]:
+    """Every submission and task that an id or a key names, each with its verdicts."""
+    from tocsin.store.verdicts import of_job
+
+    found = []
+    for row in find_jobs(app, which, cluster).to_dicts():
+        key = JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])
+        found.append(JobWithVerdicts(key, row, of_job(app.store, key)))
+    return found
 
 
 def find_jobs(app: App, which: str, cluster: str | None) -> "pl.DataFrame":
@@ -41,7 +118,15 @@ def find_jobs(app: App, which: str, cluster: str | None) -> "pl.DataFrame":
     return frame
 
 
-def parse_ids(text: str | None) -> list[tuple[int, int | None]]:
+def _state(word: str) -> str:
+    """The full name of `F`, `TO` or `cancelled`."""
+    name = SHORT_STATES.get(word.upper(), word.upper())
+    if name not in STATES:
+        raise InputError(f'"{word}" is no job state; there are {", ".join(STATES)}')
+    return name
+
+
+def _ids(text: str | None) -> list[tuple[int, int | None]]:
     """Every job that `-j` names: `17`, `17_4`, `17_[1-3,8]`."""
     if text is None:
         return []

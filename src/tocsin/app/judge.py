@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tocsin.models.registry import Registry
     from tocsin.workload.screening import Screener
 
-__all__ = ["UNTRAINED", "Reloading", "load_seats", "open_judge", "open_screener", "screener_folder"]
+__all__ = ["UNTRAINED", "LiveJudge", "load_seats", "open_judge", "open_screener", "screener_folder"]
 
 UNTRAINED = "no model is trained for {stage} yet; see `tocsin train --help`"
 
@@ -33,9 +33,7 @@ def open_judge(
 ) -> "Judge":
     """The judge with all detectors, or `only` these, and their champions for the cluster.
 
-    A detector that cannot be used is reported and left out.
-
-    With `follow`, or the setting workload.read_files, the files that a script calls are read, too.
+    A detector that cannot be used is reported and left out. With `follow`, or the setting workload.read_files, the files that a script calls are read, too.
     """
     from tocsin.judge.judge import Judge
     from tocsin.judge.plugins import find_detectors
@@ -89,27 +87,22 @@ def load_seats(
     return found
 
 
-class Reloading:
-    """Gives a judge the models that were promoted since: the one way in which a running process changes models."""
+class LiveJudge:
+    """A judge that gets the models promoted since: the one way in which a running process changes models."""
 
     def __init__(
-        self,
-        app: App,
-        judge: "Judge",
-        known: "Known",
-        only: Sequence[str] | None = None,
-        *,
-        cluster: str | None = None,
+        self, app: App, known: "Known", only: Sequence[str] | None = None, *, cluster: str | None = None
     ) -> None:
-        self._app, self._judge, self._known, self._only, self._cluster = app, judge, known, only, cluster
+        self._app, self._known, self._only, self._cluster = app, known, only, cluster
         self._loaded = self._promotions()
+        self.judge = open_judge(app, known, only, cluster=cluster)
 
     def reload(self) -> bool:
         """Whether other models are in use now."""
         if (now := self._promotions()) == self._loaded:
             return False
         fresh = open_judge(self._app, self._known, self._only, cluster=self._cluster)
-        self._judge.detectors = fresh.detectors
+        self.judge.detectors = fresh.detectors
         self._loaded = now
         return True
 

@@ -1,29 +1,30 @@
-"""Verdicts as lines on a terminal: one each, and one for all tasks of an array that have the same wrong with them."""
+"""Verdicts as lines: one each, and one for all tasks of an array that have the same problem."""
 
 import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tocsin.app.text import count, plain
+from tocsin.app.words import in_a_line, one_time
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.verdict import Level, Verdict
 
 if TYPE_CHECKING:
     from tocsin.store.database import Store
 
-__all__ = ["Lines", "in_a_line"]
+__all__ = ["VerdictLines"]
 
-_MOST_REMEMBERED = 10_000
-"""Arrays of which it is known what was said: older ones might be told again, and memory stays small."""
+_MOST_GROUPS = 10_000
+"""Arrays whose printed problems are remembered: older ones may be printed again, and memory stays small."""
 
 _Group = tuple[JobKey, object]
+"""Tasks of one array with the same problem."""
 
 
-class Lines:
+class VerdictLines:
     """Prints verdicts as they come, those on an array's tasks together.
 
-    The tasks of an array start and end over many rounds. What was said of some is said again of others when they have
-    become ten times as many. As JSON, every verdict is a line.
+    The tasks of an array start and end over many rounds: a problem is printed again when ten times as many tasks have
+    it. As JSON, every verdict is a line.
     """
 
     def __init__(
@@ -33,14 +34,14 @@ class Lines:
         self._print = print_line
         self._everything = everything
         self._as_json = as_json
-        self._held: dict[_Group, tuple[Verdict, int]] = {}
-        """Of the array that came last, what is the same with how many tasks: more of them may come."""
+        self._pending: dict[_Group, tuple[Verdict, int]] = {}
+        """The latest array: its first verdict and the number of tasks for each problem; more tasks may follow."""
         self._tasks: dict[_Group, int] = {}
-        """Of how many tasks something was told."""
+        """Tasks with a problem so far."""
         self._reasons: set[object] = set()
 
     def add(self, verdicts: Sequence[Verdict]) -> None:
-        """Those on the tasks of one array at one stage must come one after the other."""
+        """Verdicts on the tasks of one array at one stage must follow each other."""
         shown = [verdict for verdict in verdicts if self._everything or verdict.level is not Level.OK]
         if self._as_json:
             for verdict in shown:
@@ -49,33 +50,33 @@ class Lines:
         sizes = self._sizes(shown)
         for verdict in shown:
             key = parse_key(verdict.job)
-            if self._told_before(verdict):
+            if self._is_repeated(verdict):
                 continue
             if key.task is None:
                 self.end()
                 self._print(in_a_line(verdict, size=sizes.get(verdict.job)))
                 continue
-            group = (key._replace(task=None), _same(verdict))
-            if self._held and next(iter(self._held))[0] != group[0]:
+            group = (key._replace(task=None), _problem(verdict))
+            if self._pending and next(iter(self._pending))[0] != group[0]:
                 self.end()
-            if group in self._held and _hints(verdict):  # said by the verdict on one task alone
+            if group in self._pending and one_time(verdict):
                 group = (group[0], verdict.job)
-            first, tasks = self._held.get(group, (verdict, 0))
-            self._held[group] = first, tasks + 1
+            first, tasks = self._pending.get(group, (verdict, 0))
+            self._pending[group] = first, tasks + 1
 
     def end(self) -> None:
-        """Print what was held back."""
-        for group, (first, tasks) in self._held.items():
+        """Print the lines of the latest array."""
+        for group, (first, tasks) in self._pending.items():
             before = self._tasks.pop(group, 0)
             self._tasks[group] = now = before + tasks
-            if not before or len(str(now)) > len(str(before)) or _hints(first):
+            if not before or len(str(now)) > len(str(before)) or one_time(first):
                 self._print(in_a_line(first, tasks=now))
-        self._held = {}
-        while len(self._tasks) > _MOST_REMEMBERED:
+        self._pending = {}
+        while len(self._tasks) > _MOST_GROUPS:
             del self._tasks[next(iter(self._tasks))]
 
-    def _told_before(self, verdict: Verdict) -> bool:
-        """Whether it says only that nobody could look, and why, as another one did: a detector without a model."""
+    def _is_repeated(self, verdict: Verdict) -> bool:
+        """Whether it only repeats why nothing could be checked, such as a detector without a model."""
         if verdict.level is not Level.UNKNOWN or verdict.findings or self._everything:
             return False
         reason = (verdict.stage, *verdict.missing.items())
@@ -84,7 +85,7 @@ class Lines:
         return known
 
     def _sizes(self, verdicts: Sequence[Verdict]) -> dict[str, int]:
-        """How many tasks those have that are arrays as submitted."""
+        """The number of tasks of those that are pending arrays."""
         import polars as pl
 
         from tocsin.core.fields import KEY
@@ -97,34 +98,7 @@ class Lines:
         return dict(arrays.select(key_text(), "array_tasks").iter_rows())
 
 
-def _same(verdict: Verdict) -> object:
-    """What makes two tasks' verdicts one line: stage, level, and what is wrong."""
-    kinds = {
-        (finding.detector, finding.kind) for finding in verdict.findings if finding.level is verdict.level
-    }
+def _problem(verdict: Verdict) -> object:
+    """What makes the verdicts on two tasks one line: stage, level, and kinds of the worst findings."""
+    kinds = {(found.detector, found.kind) for found in verdict.findings if found.level is verdict.level}
     return (verdict.stage, verdict.level, *sorted(kinds))
-
-
-def _hints(verdict: Verdict) -> list[str]:
-    """Of stolen credentials: nobody would hear of one again, so it is said whatever else is worse."""
-    from tocsin.judge.habits import HABIT
-
-    return [finding.text for finding in verdict.findings if finding.kind == HABIT]
-
-
-def in_a_line(verdict: Verdict, *, tasks: int = 1, size: int | None = None) -> str:
-    """The words first: what is wrong, then of which job and stage, and of how many tasks of an array beside it.
-
-    `size`: of an array as submitted, how many tasks it has.
-    """
-    worst, hints = verdict.level, _hints(verdict)
-    said = [f.text for f in verdict.findings if f.level is worst or f.text in hints]
-    said = said or [f"{part}: {reason}" for part, reason in verdict.missing.items()] or ["nothing found"]
-    where = [verdict.job, str(verdict.stage)]
-    if verdict.late:
-        where.append("late")
-    if size is not None:
-        where.append(f"an array of {count(size, 'task')}")
-    if tasks > 1:
-        where.append(f"and {count(tasks - 1, 'more task')} of the array")
-    return plain(f"{worst.upper()}: {'; '.join(said)} ({', '.join(where)})")

@@ -1,4 +1,4 @@
-"""Jobs for a command that learns from them: those of a log file, or those of the store."""
+"""The jobs of a log file or of the store, for training, back-tests and profiles."""
 
 import zlib
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def read_jobs(app: App, log: LogRequest) -> "pl.DataFrame":
 
 
 def one_cluster(jobs: "pl.DataFrame") -> str:
-    """The cluster that all these jobs are of: the past of one says nothing about another."""
+    """The cluster of all these jobs; several are refused, because their histories are unrelated."""
     found = sorted(jobs["cluster"].unique())
     if len(found) > 1:
         raise InputError(f"there are jobs of {len(found)} clusters: {', '.join(found)}; name one with -M")
@@ -54,9 +54,9 @@ def one_cluster(jobs: "pl.DataFrame") -> str:
 
 
 def _read_log(app: App, path: str, log: LogRequest) -> "pl.DataFrame":
-    """The jobs of a log by the order of submission, each outcome known `history.lag` after the end, as an import has it.
+    """The jobs of a log in the order of submission, each outcome known `history.lag` after the end, as in an import.
 
-    The format is told from the first bytes: SWF, text or JSON of sacct, a table. What comes through a pipe is sacct's
+    The format is found from the first bytes: SWF, text or JSON of sacct, or a table. A pipe is read as sacct output
     unless a mapping is named.
     """
     import polars as pl
@@ -75,13 +75,13 @@ def _read_log(app: App, path: str, log: LogRequest) -> "pl.DataFrame":
         app.progress("reading", batch.done, source.total or 1)
     for line in intake_notes(source.notes, source.rejects):
         app.notify(line)
-    told = pl.concat(frames, rechunk=True)
-    if told.is_empty():
+    records = pl.concat(frames, rechunk=True)
+    if records.is_empty():
         why = max(source.rejects.counts, key=source.rejects.counts.__getitem__, default="it is empty")
         raise SourceError(f"{path} has no job that can be read: {count(read, 'record')}, {why}")
-    known = {*filled(told), *KEY, *NEEDED}  # most fields are empty in most logs, and cost as much
-    told = told.select(name for name in SCHEMA if name in known)
-    jobs = conform(merge(told.clear(), told, app.settings.history.lag).new)
+    known = {*filled(records), *KEY, *NEEDED}  # most fields are empty in most logs, and cost time
+    records = records.select(name for name in SCHEMA if name in known)
+    jobs = conform(merge(records.clear(), records, app.settings.history.lag).new)
     return jobs.sort("submit", "job_id", "task", nulls_last=False, maintain_order=True)
 
 
@@ -104,7 +104,7 @@ def _source(app: App, path: str, log: LogRequest) -> "JobSource":
 
 
 def _head(path: str) -> bytes:
-    """The first text of a file, unpacked where it is gzip."""
+    """The beginning of a file, unpacked if it is gzip."""
     from tocsin.sources.lines import open_file
 
     with open_file(path) as file:
@@ -113,18 +113,18 @@ def _head(path: str) -> bytes:
         try:
             head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
         except zlib.error as error:
-            raise SourceError(f"{path} is no sound gzip file: {error}") from None
+            raise SourceError(f"{path} is not a valid gzip file: {error}") from None
     return head.removeprefix(b"\xef\xbb\xbf")
 
 
 def _numbers(line: bytes) -> int:
-    """How many words a line of nothing but numbers has; 0 for any other."""
+    """How many numbers a line has; 0 if it has anything else."""
     words = line.split()
     return len(words) if all(word.lstrip(b"-+").replace(b".", b"", 1).isdigit() for word in words) else 0
 
 
 def _fitting(app: App, path: str, first: bytes) -> str:
-    """The shipped mapping whose id and submission a table has."""
+    """The shipped mapping whose columns for id and submit time the table has."""
     from tocsin.sources.csv_text import cells
     from tocsin.sources.mapping import read_mapping, shipped_mappings
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.app.judge import Reloading
-from tocsin.app.lines import Lines
+from tocsin.app.judge import LiveJudge
+from tocsin.app.lines import VerdictLines
 from tocsin.app.retraining import Retraining
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Loop:
 
     app: App
     rounds: "Rounds"
-    reloading: Reloading
+    live: LiveJudge
     output: Output
     log: "VerdictLog | None"
     finished: Callable[["Round"], None]
@@ -53,7 +53,7 @@ class Loop:
         with ExitStack() as stack:
             retraining = stack.enter_context(Retraining(app)) if retrain else None
             discard_others(app.store, subscriptions(self.log))
-            lines = Lines(app.store, output.print_line, everything=output.everything, as_json=output.as_json)
+            lines = VerdictLines(app.store, output.print_line, everything=output.everything, as_json=output.as_json)
             stack.callback(lines.end)
 
             def after(done: "Round") -> None:
@@ -63,7 +63,7 @@ class Loop:
                     lines.end()
                 self.finished(done)
                 if retraining and not done.behind:
-                    self._report(retraining.look())
+                    self._report(retraining.poll())
 
             def complain(problem: str) -> None:
                 app.notify(f"tocsin: {problem}")
@@ -71,11 +71,11 @@ class Loop:
             self._deliver(complain)  # what an earlier process left
             run(self, clock, stop, interval=interval, tell=after, say=complain, once=once)
             while retraining and once and retraining.runs and not stop.wait(0.1):
-                self._report(retraining.look())
+                self._report(retraining.poll())
 
     def step(self, now: int) -> "Round":
         """One round, by the models that are in use now."""
-        if self.reloading.reload():
+        if self.live.reload():
             self.app.notify("other models were promoted; they are in use from now on")
         return self.rounds.step(now)
 

@@ -1,4 +1,4 @@
-"""The execution-time models learned anew when it is time: in a child process, so that nobody waits for it."""
+"""Retraining of the model for ended jobs when it is due, in a child process so that nothing waits for it."""
 
 import os
 import signal
@@ -16,43 +16,43 @@ __all__ = ["Retraining"]
 
 DAY = 86_400
 AGAIN = 3600
-"""Seconds after which a training that was not possible is tried again."""
+"""Seconds until a training that failed is tried again."""
 NICE = 10
-"""What watches a cluster, or runs beside us, goes first."""
+"""Watching the cluster, and other processes, go first."""
 
 
 class _Child(NamedTuple):
     process: SpawnProcess
-    line: "Connection[Any, Any]"
+    pipe: "Connection[Any, Any]"
 
 
 class Retraining:
-    """Every β days on the jobs that ended in the last α (RoWD, section 4.2), as the settings say."""
+    """Retrains every β days on the jobs that ended in the last α days (RoWD, section 4.2)."""
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._child: _Child | None = None
 
-    def look(self, now: int | None = None) -> str | None:
-        """Begin a training that is due; what one that has ended has to say, or nothing."""
+    def poll(self, now: int | None = None) -> str | None:
+        """Start a training that is due; the message of one that has ended, if any."""
         if self._child:
-            return self._ended() if self._child.line.poll() else None
+            return self._ended() if self._child.pipe.poll() else None
         now = int(time.time()) if now is None else now
-        tried = self._app.home.cache / "execution-training"  # one note for all processes
+        tried = self._app.home.cache / "execution-training"  # shared by all processes
         if tried.exists() and 0 <= now - tried.stat().st_mtime < AGAIN:
             return None
-        sentence, begins = None, False
+        message, starts = None, False
         try:
             if not self._is_due(now):
                 return None
-            begins = self._has_labels(now)
+            starts = self._has_labels(now)
         except TocsinError as error:
-            sentence = f"what ended jobs were cannot be learned anew: {error}"
+            message = f"the model for ended jobs cannot be retrained: {error}"
         tried.touch()
         os.utime(tried, (now, now))
-        if begins:
+        if starts:
             self._child = _start(self._app, now)
-        return sentence
+        return message
 
     @property
     def runs(self) -> bool:
@@ -62,7 +62,7 @@ class Retraining:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """What is not done yet another process begins again; a version appears whole or not at all."""
+        """Stop a training that still runs; a model version appears whole or not at all."""
         if self._child:
             self._child.process.terminate()
             self._close()
@@ -82,16 +82,16 @@ class Retraining:
         return bool(screenings.operations_by_job(self._app.store, since=since))
 
     def _ended(self) -> str | None:
-        assert self._child, "it was begun"
-        sentence: str | None = "learning anew what ended jobs were failed; try: tocsin train execution"
+        assert self._child, "it was started"
+        message: str | None = "retraining the model for ended jobs failed; try: tocsin train execution"
         with suppress(EOFError, ConnectionError):
-            sentence = self._child.line.recv()
+            message = self._child.pipe.recv()
         self._close()
-        return sentence
+        return message
 
     def _close(self) -> None:
         if self._child:
-            self._child.line.close()
+            self._child.pipe.close()
             self._child.process.join()
             self._child = None
 
@@ -105,9 +105,9 @@ def _start(app: App, now: int) -> _Child:
     return _Child(process, ours)
 
 
-def _train(app: App, now: int, line: "Connection[Any, Any]") -> None:
-    """In the child: train, promote, and say so. That there is nothing to learn from yet is no trouble."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to answer
+def _train(app: App, now: int, pipe: "Connection[Any, Any]") -> None:
+    """In the child: train, promote and report. That there is nothing to learn from yet is no error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are left to the parent
     os.nice(NICE)
     from tocsin.core.stages import Stage
     from tocsin.learn.train_execution import train_on_store
@@ -123,7 +123,7 @@ def _train(app: App, now: int, line: "Connection[Any, Any]") -> None:
                 why="retrained (workload.beta_days)",
             )
         names = ", ".join(kept.model.operations)
-        line.send(f"learned anew what ended jobs were ({names}): workload {kept.version} is in service")
+        pipe.send(f"retrained the model for ended jobs ({names}): workload {kept.version} is now in use")
     except TocsinError as error:
         overdue = app.registry.champion("workload", Stage.END) is not None
-        line.send(f"what ended jobs were could not be learned anew: {error}" if overdue else None)
+        pipe.send(f"the model for ended jobs could not be retrained: {error}" if overdue else None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.app.judge import Reloading, open_judge
+from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
 from tocsin.app.text import count
 from tocsin.core.decision import Screened
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["screen"]
 
 CHUNK = 500
-_DETECTORS = ("workload",)
 
 
 def screen(app: App, output: Output, *, every: float | None = None) -> None:
@@ -35,10 +34,9 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
             app.notify("another `tocsin screen` is working on this store; this one exits")
             return
         known = _scripts_only(app)
-        judge = open_judge(app, known, _DETECTORS)
-        _require_model(judge)
+        live = LiveJudge(app, known, ["workload"])
+        _require_model(live.judge)
         log = open_log(app)
-        screening = _Screening(app.store, judge, known, subscriptions(log))
         done = rogue = 0
 
         def summarize(last: "Round") -> None:
@@ -52,8 +50,8 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
 
         loop = Loop(
             app=app,
-            rounds=screening,
-            reloading=Reloading(app, judge, known, _DETECTORS),
+            rounds=_Screening(app.store, live.judge, known, subscriptions(log)),
+            live=live,
             output=output,
             log=log,
             finished=summarize,

@@ -1,4 +1,4 @@
-"""Times as sacct's -S and -E take them."""
+"""Times as sacct accepts them for -S and -E."""
 
 import re
 from datetime import datetime, timedelta, tzinfo
@@ -8,7 +8,7 @@ from tocsin.core.errors import UnitError
 __all__ = ["LAST", "parse_time"]
 
 LAST = 253_370_764_799
-"""The end of the year 9998: who writes a later time means for ever, and calendars end soon after."""
+"""The end of the year 9998: a later time means no end, and calendars end soon after."""
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _RELATIVE = re.compile(r"now\s*(?P<sign>[+-])\s*(?P<number>\d{1,9})\s*(?P<unit>[a-z]*)", re.ASCII)

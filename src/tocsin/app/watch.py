@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster
-from tocsin.app.judge import Reloading, open_judge
+from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
 from tocsin.core.errors import InputError, StoreError
 
@@ -52,12 +52,13 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
         )
         ledger, keep = stack.enter_context(_ledger(app, followed.name))
         scripts = ScriptReader(followed, folder) if settings.scripts or demo else None
-        judge = open_judge(app, ledger, cluster=followed.name)
-        log = open_log(app)
+        live, log = LiveJudge(app, ledger, cluster=followed.name), open_log(app)
         loop = Loop(
             app=app,
-            rounds=Watcher(followed, app.store, judge, ledger, scripts=scripts, sinks=subscriptions(log)),
-            reloading=Reloading(app, judge, ledger, cluster=followed.name),
+            rounds=Watcher(
+                followed, app.store, live.judge, ledger, scripts=scripts, sinks=subscriptions(log)
+            ),
+            live=live,
             output=output,
             log=log,
             finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store

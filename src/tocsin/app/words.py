@@ -1,14 +1,16 @@
-"""A verdict in words, on one screen: what is wrong, what to change, what could not be said."""
+"""A verdict in words: on one screen, and in one line."""
 
 from collections.abc import Iterator
 
+from tocsin.app.text import count, plain
 from tocsin.core.units import format_duration, format_memory
-from tocsin.core.verdict import SEEN_FROM, CaseStatus, Level, Screening, Verdict
+from tocsin.core.verdict import SEEN_FROM, CaseStatus, Finding, Level, Screening, Verdict
 
-__all__ = ["check_headline", "explain_headline", "in_words"]
+__all__ = ["check_headline", "explain_headline", "in_a_line", "in_words", "one_time"]
 
-AI = "ai"
-AI_DOMAIN = "machine learning"
+_ONE_TIME = ("habit",)
+"""Kinds of findings that only one verdict carries, so they are printed whatever else is worse."""
+_AI, _AI_DOMAIN = "ai", "machine learning"
 _BEFORE = {
     Level.OK: "no problem found",
     Level.WARNING: "check this before you submit it",
@@ -16,10 +18,9 @@ _BEFORE = {
     Level.UNKNOWN: "no detector could check it",
 }
 _AFTERWARDS = {
-    Level.OK: "no problem found",
+    **_BEFORE,
     Level.WARNING: "there was reason for a warning",
     Level.CRITICAL: "it could not work as requested",
-    Level.UNKNOWN: "no detector could check it",
 }
 
 
@@ -35,27 +36,23 @@ def explain_headline(verdict: Verdict, outcome: str | None) -> str:
     return f"{verdict.job} as known at {verdict.stage}: {problem}.{ended}"
 
 
-def _is_rogue(verdict: Verdict) -> bool:
-    return verdict.rogue is not None and verdict.rogue.rogue
-
-
 def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
-    """One screen: what is wrong, what to change, what could not be said."""
+    """One screen: what is wrong, what to change, what could not be checked."""
     yield f"{verdict.level.upper()}: {headline}"
-    said = [finding.text for finding in verdict.findings]
+    texts = [finding.text for finding in verdict.findings]
     for finding in verdict.findings:
         yield f"\n  {finding.level}: {finding.text}"
         yield from (f"    {line}" for line in finding.evidence if line not in finding.text)
         if finding.case:
             yield f"    {finding.case.text}"
-    yield from _how_it_fares(verdict, said)
-    yield from _what_it_is(verdict)
+    yield from _prediction(verdict, texts)
+    yield from _classification(verdict)
     for advice in verdict.advice:
         risks = advice.risk_before, advice.risk_after
-        fall = (
+        change = (
             f", risk {risks[0]:.0%} -> {risks[1]:.0%}" if None not in risks and risks[0] != risks[1] else ""
         )
-        yield f"\n  {advice.change}" + (f" ({advice.why}{fall})" if advice.why not in said else fall)
+        yield f"\n  {advice.change}" + (f" ({advice.why}{change})" if advice.why not in texts else change)
         if advice.edit:
             yield f"    @@ line {advice.edit.line} @@"
             if advice.edit.old is not None:
@@ -64,65 +61,87 @@ def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
     if verdict.missing:
         yield ""
         for part, reason in verdict.missing.items():
-            yield f"  not said: {part}: {reason}"
+            yield f"  not checked: {part}: {reason}"
 
 
-def _how_it_fares(verdict: Verdict, said: list[str]) -> Iterator[str]:
-    """The parts failure, resources and nodes: how likely it fails and why, what it needs, what resembles it."""
+def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
+    """How likely it fails and why, similar jobs, what it needs, which nodes to avoid."""
     failure = verdict.failure
     if failure:
         group = f"; one of the {failure.profile}" if failure.profile else ""
-        yield f"\n  risk of failure {failure.probability:.0%} (rings from {failure.threshold:.0%} on){group}"
-        told = {line for finding in verdict.findings for line in finding.evidence}
+        yield f"\n  risk of failure {failure.probability:.0%} (alarm from {failure.threshold:.0%}){group}"
+        shown = {line for finding in verdict.findings for line in finding.evidence}
         for reason in failure.contributions:
-            if reason.text not in told:
+            if reason.text not in shown:
                 yield f"    {'raises' if reason.effect > 0 else 'lowers'} the risk: {reason.text}"
         if failure.similar:
-            yield f"    jobs like it: {', '.join(f'{s.job} {s.outcome}' for s in failure.similar[:3])}"
-    yield from (f"    unusual: {odd.text}" for odd in verdict.anomalies)
+            yield f"    similar jobs: {', '.join(f'{s.job} {s.outcome}' for s in failure.similar[:3])}"
+    yield from (f"    unusual: {anomaly.text}" for anomaly in verdict.anomalies)
     if verdict.resources:
         time, memory = verdict.resources.runtime_seconds, verdict.resources.memory_bytes
         if time:
-            yield f"    will run about {format_duration(time.p50)}, hardly more than {format_duration(time.p95)}"
+            yield f"    expected run time {format_duration(time.p50)}, 95 % within {format_duration(time.p95)}"
         if memory:
             used, most = (format_memory(-(-size // 2**20) * 2**20) for size in (memory.p50, memory.p95))
-            yield f"    will use about {used}, hardly more than {most}"
+            yield f"    expected memory {used}, 95 % within {most}"
     if verdict.nodes:
         yield from (
-            f"    avoid {avoid.node}: {avoid.why}" for avoid in verdict.nodes.avoid if avoid.why not in said
+            f"    avoid {avoid.node}: {avoid.why}" for avoid in verdict.nodes.avoid if avoid.why not in texts
         )
 
 
-def _what_it_is(verdict: Verdict) -> Iterator[str]:
-    """The parts workload and rogue: what the job is, by its script and by what it did, and whether it may be that."""
+def _classification(verdict: Verdict) -> Iterator[str]:
+    """What the job is, by its script and by what it did, and whether it is allowed."""
     parts = verdict.workload
-    looks = (("its script", parts.submission), ("what it did", parts.execution)) if parts else ()
-    heard = [(by, look) for by, look in looks if look]
-    if heard:
+    both = (("its script", parts.submission), ("what it did", parts.execution)) if parts else ()
+    screenings = [(by, screening) for by, screening in both if screening]
+    if screenings:
         yield ""
-    for by, look in heard:
-        seen = sorted(((p, name) for name, p in look.operations.items() if p >= SEEN_FROM), reverse=True)
-        words = [", ".join(f"{name} ({p:.0%})" for p, name in seen) or _nothing_seen(look)]
-        for label, value in (
-            ("application", look.application),
-            ("domain", look.domain),
-            ("language", look.language),
-        ):
-            if value:
-                words.append(f"{label} {value}")
+    for by, screening in screenings:
+        seen = sorted(((p, name) for name, p in screening.operations.items() if p >= SEEN_FROM), reverse=True)
+        words = [", ".join(f"{name} ({p:.0%})" for p, name in seen) or _nothing_seen(screening)]
+        labels = ("application", "domain", "language")
+        words += [f"{label} {value}" for label in labels if (value := getattr(screening, label))]
         yield f"  by {by}: {'; '.join(words)}"
-        lines = ", ".join(dict.fromkeys(str(e.line) for e in look.evidence[:8]))
+        lines = ", ".join(dict.fromkeys(str(e.line) for e in screening.evidence[:8]))
         if lines and seen:
-            yield f"    as line{'s' if ',' in lines else ''} {lines} tell{'' if ',' in lines else 's'}"
+            yield f"    because of line{'s' if ',' in lines else ''} {lines}"
     if verdict.rogue and verdict.rogue.operations:
         case = verdict.rogue.case
         dismissed = f"{case.text}; otherwise " if case and case.status is CaseStatus.DISMISSED else ""
-        yield f"  {'rogue' if verdict.rogue.rogue else 'it may'}: {dismissed}{verdict.rogue.rule}"
+        yield f"  {'rogue' if verdict.rogue.rogue else 'allowed'}: {dismissed}{verdict.rogue.rule}"
 
 
-def _nothing_seen(look: Screening) -> str:
-    """Where the application alone hints at AI, that is said: else its domain would speak against the sentence."""
-    p = look.operations.get(AI)
-    if look.domain == AI_DOMAIN and p is not None:
-        return f"{AI} is possible ({p:.0%}), too little to count as seen"
-    return "none of the operations that are looked for"
+def _nothing_seen(screening: Screening) -> str:
+    """An application of machine learning hints at AI: without a word on that, the line would contradict itself."""
+    p = screening.operations.get(_AI)
+    if screening.domain == _AI_DOMAIN and p is not None:
+        return f"{_AI} is possible ({p:.0%}), but below {SEEN_FROM:.0%}"
+    return "none of the known operations"
+
+
+def _is_rogue(verdict: Verdict) -> bool:
+    return verdict.rogue is not None and verdict.rogue.rogue
+
+
+def one_time(verdict: Verdict) -> list[Finding]:
+    """Findings that no other verdict repeats, such as the hint of stolen credentials."""
+    return [finding for finding in verdict.findings if finding.kind in _ONE_TIME]
+
+
+def in_a_line(verdict: Verdict, *, tasks: int = 1, size: int | None = None) -> str:
+    """What is wrong, then the job and stage.
+
+    `tasks`: how many tasks of its array the line is about; `size`: how many tasks a pending array has.
+    """
+    shown = [finding.text for finding in verdict.findings if finding.level is verdict.level]
+    shown += [finding.text for finding in one_time(verdict) if finding.text not in shown]
+    shown = shown or [f"{part}: {reason}" for part, reason in verdict.missing.items()] or ["nothing found"]
+    where = [verdict.job, str(verdict.stage)]
+    if verdict.late:
+        where.append("late")
+    if size is not None:
+        where.append(f"an array of {count(size, 'task')}")
+    if tasks > 1:
+        where.append(f"and {count(tasks - 1, 'more task')} of the array")
+    return plain(f"{verdict.level.upper()}: {'; '.join(shown)} ({', '.join(where)})")

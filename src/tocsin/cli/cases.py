@@ -1,16 +1,18 @@
 """`tocsin cases`: what people are asked to look into, and their answers."""
 
-import getpass
-import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tocsin.app.app import App
+from tocsin.app.cases import answer_case, list_cases, show_case
 from tocsin.app.text import clock
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, say
 from tocsin.core.verdict import CaseStatus
+
+if TYPE_CHECKING:
+    from tocsin.store.cases import Case
 
 __all__ = ["cases"]
 
@@ -18,41 +20,28 @@ __all__ = ["cases"]
 @click.group(invoke_without_command=True)
 @click.pass_context
 def cases(context: click.Context) -> None:
-    """List cases and answer them.
+    """List and answer cases.
 
-    A dismissed case is silent from then on for what was dismissed; a confirmed one goes on ringing.
+    A dismissed case raises no more alarms for what was dismissed; a confirmed one still does.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_)
 
 
 @cases.command("list")
-@click.option("-a", "--all", "everything", is_flag=True, help="Answered ones too.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Include answered cases.")
 @options.listing
 @click.pass_obj
 def list_(app: App, everything: bool, listing: Listing) -> None:
     """List open cases, the oldest first."""
-    from tocsin.store.cases import list_cases
-
-    found = list_cases(app.store, None if everything else CaseStatus.OPEN)
+    found = list_cases(app, everything=everything)
     if listing.as_json:
         print_json({"cases": [case.to_json() for case in found]})
         return
     zone = app.zone()
-    rows = [
-        {
-            "case": str(case.id),
-            "status": str(case.status),
-            "opened": clock(case.opened, zone),
-            "user": str(case.document.get("user") or ""),
-            "job": str(case.job),
-            "text": str(case.document.get("finding", {}).get("text", "")),
-        }
-        for case in found
-    ]
-    listing.print_table(rows, _COLUMNS)
+    listing.print_table([{**case.to_json(), "opened": clock(case.opened, zone)} for case in found], _COLUMNS)
     if not found:
-        say("no case has been opened yet" if everything else "no case is open; --all lists answered ones too")
+        say("no case was opened yet" if everything else "no case is open; --all lists answered cases, too")
 
 
 @cases.command()
@@ -60,37 +49,28 @@ def list_(app: App, everything: bool, listing: Listing) -> None:
 @options.as_json
 @click.pass_obj
 def show(app: App, number: int, as_json: bool) -> None:
-    """Show one case with all of its answers."""
-    from tocsin.store.cases import show as shown
-
-    _print(app, shown(app.store, number), as_json)
+    """Show one case with all answers."""
+    _print(app, show_case(app, number), as_json)
 
 
-def _answer(name: str, status: str, doc: str) -> click.Command:
+def _answer(name: str, status: CaseStatus, doc: str) -> None:
     """`confirm` and `dismiss` differ in a word."""
 
     @cases.command(name, help=doc)
     @click.argument("number", type=int)
-    @click.option("--note", default="", metavar="TEXT", help="Why; it is kept with the answer.")
+    @click.option("--note", default="", metavar="TEXT", help="The reason, kept with the answer.")
     @options.as_json
     @click.pass_obj
     def command(app: App, number: int, note: str, as_json: bool) -> None:
-        from tocsin.store.cases import answer
-
-        case = answer(
-            app.store, number, CaseStatus(status), who=getpass.getuser(), at=int(time.time()), note=note
-        )
-        _print(app, case, as_json)
-
-    return command
+        _print(app, answer_case(app, number, status, note), as_json)
 
 
-confirm = _answer("confirm", "confirmed", "Say that a case is what it seems.")
-dismiss = _answer("dismiss", "dismissed", "Say that a case is nothing.")
+_answer("confirm", CaseStatus.CONFIRMED, "Confirm that a case is what it seems.")
+_answer("dismiss", CaseStatus.DISMISSED, "Dismiss a case as a false alarm.")
 
 
 def _column(title: str, width: int) -> Column:
-    return Column(title, lambda row: row[title.lower()], width)
+    return Column(title, lambda row: str(row.get(title.lower()) or ""), width)
 
 
 _COLUMNS = [
@@ -99,11 +79,11 @@ _COLUMNS = [
     _column("Opened", 19),
     _column("User", 10),
     _column("Job", -28),
-    _column("Text", -60),
+    Column("Text", lambda row: str(row.get("finding", {}).get("text", "")), -60),
 ]
 
 
-def _print(app: App, case: Any, as_json: bool) -> None:
+def _print(app: App, case: "Case", as_json: bool) -> None:
     if as_json:
         print_json(case.to_json())
         return
@@ -116,6 +96,6 @@ def _print(app: App, case: Any, as_json: bool) -> None:
     click.echo(f"  user     {case.document.get('user') or ''}")
     click.echo(f"  opened   {clock(case.opened, zone)}")
     click.echo(f"  cause    {case.cause}")
-    for said in case.answers:
-        note = f": {said.note}" if said.note else ""
-        click.echo(f"  {said.answer} by {said.who} at {clock(said.at, zone)}{note}")
+    for answer in case.answers:
+        note = f": {answer.note}" if answer.note else ""
+        click.echo(f"  {answer.answer} by {answer.who} at {clock(answer.at, zone)}{note}")

@@ -1,4 +1,4 @@
-"""The columns of `tocsin jobs`: sacct's names where sacct has the thing, and every field by its own name."""
+"""The columns of `tocsin jobs`: by sacct's names where it has them, and by the names of our fields."""
 
 import re
 from collections.abc import Callable
@@ -62,7 +62,7 @@ _WIDTHS = {
     ValueType.SECONDS: 11,
     ValueType.BYTES: 9,
 }
-_MADE = {  # columns that are made of several fields, or in a unit of sacct's own
+_COMBINED = {  # columns of several fields, or in a unit of sacct
     "ElapsedRaw": (("elapsed",), 10),
     "TimelimitRaw": (("time_limit",), 12),
     "JobID": (("job_id", "task", "array", "het_id", "het_offset"), 14),
@@ -72,31 +72,35 @@ _MADE = {  # columns that are made of several fields, or in a unit of sacct's ow
 }
 _BY_NAME = {
     name.lower(): name
-    for names in ([f.replace("_", "") for f in FIELDS], FIELDS, _SACCT, _MADE)
+    for names in ([f.replace("_", "") for f in FIELDS], FIELDS, _SACCT, _COMBINED)
     for name in names
 } | {
-    f.replace("_", ""): f for f in FIELDS if f.replace("_", "") not in {n.lower() for n in (*_SACCT, *_MADE)}
+    f.replace("_", ""): f
+    for f in FIELDS
+    if f.replace("_", "") not in {n.lower() for n in (*_SACCT, *_COMBINED)}
 }
 
 
 def columns(spec: str, zone: tzinfo) -> list[Column]:
-    """The columns that `-o` names: `JobID%20,State,req_memory`; ALL is every one of sacct's."""
+    """The columns of `-o`: `JobID%20,State,req_memory`; ALL is every column that sacct has."""
     return [_column(item, zone) for item in _items(spec)]
 
 
 def _items(spec: str) -> list[str]:
     named = [item.strip() for item in spec.split(",") if item.strip()]
     if not named:
-        raise InputError("-o names no column; leave it out for the usual ones")
-    return [column for item in named for column in ((*_MADE, *_SACCT) if item.upper() == "ALL" else (item,))]
+        raise InputError("-o names no column; leave it out for the default ones")
+    return [
+        column for item in named for column in ((*_COMBINED, *_SACCT) if item.upper() == "ALL" else (item,))
+    ]
 
 
 def needed_fields(spec: str) -> list[str]:
-    """The fields that must be read to show these columns."""
+    """The fields that these columns show."""
     fields: list[str] = []
     for item in _items(spec):
         name = _name(item.partition("%")[0])
-        fields += _MADE[name][0] if name in _MADE else (_SACCT[name][0] if name in _SACCT else name,)
+        fields += _COMBINED[name][0] if name in _COMBINED else (_SACCT[name][0] if name in _SACCT else name,)
     return list(dict.fromkeys(fields))
 
 
@@ -104,7 +108,7 @@ def _name(text: str) -> str:
     found = _BY_NAME.get(text.lower())
     if found is None:
         raise InputError(
-            f'there is no column "{text}"; there are {", ".join([*_MADE, *_SACCT])}, and every field that '
+            f'there is no column "{text}"; there are {", ".join([*_COMBINED, *_SACCT])}, and every field that '
             "`tocsin job --json` prints"
         )
     return found
@@ -114,9 +118,9 @@ def _column(item: str, zone: tzinfo) -> Column:
     text, _, size = item.partition("%")
     name = _name(text)
     if size and not (re.fullmatch(r"-?[1-9]\d{0,3}", size, re.ASCII)):
-        raise InputError(f'"{item}" has no width from 1 to 9999 after the %; write {text}%20')
-    if name in _MADE:
-        width, value = _MADE[name][1], _MAKERS[name]
+        raise InputError(f'"{item}" needs a width from 1 to 9999 after the %, such as {text}%20')
+    if name in _COMBINED:
+        width, value = _COMBINED[name][1], _FORMATTERS[name]
     else:
         field = _SACCT[name][0] if name in _SACCT else name
         width = _SACCT[name][1] if name in _SACCT else max(len(name), _WIDTHS[FIELDS[field].type])
@@ -125,7 +129,7 @@ def _column(item: str, zone: tzinfo) -> Column:
 
 
 def _value(name: str, zone: tzinfo) -> Callable[[dict[str, Any]], str]:
-    """How a field is shown: times as sacct does, in the cluster's own time."""
+    """How a field is shown: times as in sacct, in the cluster's time zone."""
     value_type = FIELDS[name].type
     shown: dict[ValueType, Callable[[Any], str]] = {
         ValueType.INSTANT: lambda v: datetime.fromtimestamp(v, zone).strftime("%Y-%m-%dT%H:%M:%S"),
@@ -139,7 +143,7 @@ def _value(name: str, zone: tzinfo) -> Callable[[dict[str, Any]], str]:
 
 
 def _memory(amount: int) -> str:
-    """Exact where that is short, else in the unit that leaves at most four digits, as sacct does."""
+    """Exact if short, else in the unit that leaves at most four digits, as in sacct."""
     exact = format_memory(amount)
     if len(exact) <= 6:
         return exact
@@ -178,7 +182,7 @@ def _minutes(row: dict[str, Any]) -> str:
     return "" if limit is None else "UNLIMITED" if limit == UNLIMITED else str(limit // 60)
 
 
-_MAKERS: dict[str, Callable[[dict[str, Any]], str]] = {
+_FORMATTERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "ElapsedRaw": lambda row: "" if row["elapsed"] is None else str(row["elapsed"]),
     "TimelimitRaw": _minutes,
     "JobID": _job_id,

@@ -1,56 +1,61 @@
-"""`tocsin demo`: a small cluster of our own, imported and reported on."""
+"""`tocsin demo`: a small simulated cluster, imported and reported on."""
 
 import shutil
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from tocsin.app.app import App
+from tocsin.app.demo import demo as run_demo
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import print_json, progress
+from tocsin.cli.output import print_json
 
 __all__ = ["demo"]
 
+_BAR = 30
+
 
 @click.command()
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed is another month.")
-@click.option(
-    "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="How long it has run."
-)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the simulation.")
+@click.option("--days", type=click.IntRange(1, 365), default=30, show_default=True, help="Days to simulate.")
 @options.as_json
 @click.pass_obj
 def demo(app: App, seed: int, days: int, as_json: bool) -> None:
-    """Run a small cluster of our own and report on it.
+    """Simulate a small cluster and report on its jobs.
 
-    It needs no root, no Slurm and no network. Its jobs are made up: nothing here is a measure of accuracy.
+    Needs no root, no Slurm and no network. The jobs are made up: nothing here measures accuracy.
     """
-    from tocsin.cli.report import first_report
-    from tocsin.demo.cluster import DemoCluster
-    from tocsin.store.importing import run_import
-    from tocsin.store.jobs import Filter, load
-    from tocsin.store.scriptfiles import save_script
-
-    cluster = DemoCluster(seed=seed, days=days)
-    source = cluster.history()
-    scripts = app.home.prepare().scripts
-    with progress("running the demo cluster", source.total, quiet=as_json) as advance:
-        summary = run_import(app.store, source, lag=app.settings.history.lag, progress=advance)
-    for _, text in cluster.scripts():
-        save_script(scripts, text)
-    frame = load(app.store, Filter(clusters=[cluster.name]))
-    report = first_report(frame)
+    report = run_demo(app, seed=seed, days=days)
     if as_json:
-        print_json({"import": {"read": summary.read, "new": summary.new}, **report.to_json()})
+        print_json(report)
         return
+    done = report["import"]
     click.echo(
-        f"The demo cluster ran for {count(days, 'day')}: {count(summary.read, 'job')}, {summary.new:,} of them new.\n"
+        f"The demo cluster ran for {count(days, 'day')}: {count(done['read'], 'job')}, {done['new']:,} of them new.\n"
     )
-    click.echo(report.to_text())
-    me = (
-        "tocsin" if shutil.which("tocsin") else sys.argv[0]
-    )  # in a .venv that is not active it is not on the path
-    me += f" --home {app.folder}" if app.folder else ""
-    click.echo(f"\nNext: {me} jobs -M demo -s OOM     the jobs that ran out of memory")
-    click.echo(f"      {me} job ID -M demo          all that is known of one")
-    click.echo(f"      {me} doctor                  what tocsin needs to watch a real Slurm")
+    for line in _report(report):
+        click.echo(line)
+    # a .venv that is not active is not on the path
+    me = ("tocsin" if shutil.which("tocsin") else sys.argv[0]) + (
+        f" --home {app.folder}" if app.folder else ""
+    )
+    click.echo(f"\nNext: {me} jobs -M demo -s OOM     list jobs that ran out of memory")
+    click.echo(f"      {me} job ID -M demo          show one job")
+    click.echo(f"      {me} doctor                  check what is needed to watch a real Slurm")
+
+
+def _report(report: dict[str, Any]) -> Iterator[str]:
+    yield "How jobs ended"
+    for outcome, number in report["outcomes"].items():
+        share = number / max(1, report["ended"])
+        yield f"  {outcome:<14} {number:>7,}  {share:>6.1%}  {'█' * max(1, round(share * _BAR))}"
+    lost, hours = report["lost_node_hours"], report["node_hours"]
+    yield f"\nFailed jobs took {lost:,.0f} of {hours:,.0f} node-hours ({lost / hours if hours else 0:.0%})."
+    yield "\nUsers with most failed jobs"
+    yield f"  {'user':<12} {'jobs':>7} {'failed':>7} {'share':>7}  most often"
+    for user in report["users"]:
+        share = user["failed"] / user["jobs"]
+        yield f"  {user['user']:<12} {user['jobs']:>7,} {user['failed']:>7,} {share:>7.0%}  {user['mostly']}"

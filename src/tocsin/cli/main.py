@@ -1,4 +1,4 @@
-"""The `tocsin` command: its subcommands, and how an error reaches a person."""
+"""The `tocsin` command: its subcommands, and how errors are shown."""
 
 import os
 import sys
@@ -17,50 +17,51 @@ from tocsin.cli.classify import classify
 from tocsin.cli.config import config
 from tocsin.cli.demo import demo
 from tocsin.cli.doctor import doctor
-from tocsin.cli.failure import threshold, train_failure
 from tocsin.cli.importing import import_
 from tocsin.cli.jobs import job, jobs
-from tocsin.cli.keeping import backup, prune
 from tocsin.cli.manual import completion, manual
 from tocsin.cli.models import models
 from tocsin.cli.output import ProgressBar, say
 from tocsin.cli.predict import predict
 from tocsin.cli.profiles import profiles
+from tocsin.cli.prune import backup, prune
 from tocsin.cli.schema import schema
 from tocsin.cli.script import script
-from tocsin.cli.train import train
+from tocsin.cli.train import threshold, train
 from tocsin.cli.watch import screen, watch
 from tocsin.core.errors import TocsinError
 
 __all__ = ["cli", "run"]
 
 
-class _HadEnough(Exception):
-    """The reader of a pipe reads no more."""
+class _PipeClosed(Exception):
+    """The reader of our output has ended."""
 
 
 class _Commands(click.Group):
-    """A group whose `... | head` is no error: click itself would end it with 1."""
+    """A group for which `... | head` is no error: click itself would exit with 1."""
 
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
         except BrokenPipeError:
-            raise _HadEnough from None
+            raise _PipeClosed from None
 
 
 @click.group(
     cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, "-V", "--version", message="tocsin %(version)s")
-@click.option("--config", "config_file", metavar="FILE", help="Read this settings file after the others.")
-@click.option("--home", metavar="FOLDER", help="Keep everything in this folder (as TOCSIN_HOME).")
-@click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
+@click.option(
+    "--config", "config_file", metavar="FILE", help="Read this settings file in addition to the others."
+)
+@click.option("--home", metavar="FOLDER", help="Folder for the store, models and scripts (as TOCSIN_HOME).")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
 def cli(context: click.Context, config_file: str | None, home: str | None, debug: bool) -> None:
     """Early warning for HPC jobs.
 
-    tocsin reads what a cluster already knows about its jobs and rings before the damage is done.
+    tocsin reads what a cluster already knows about its jobs and warns before the damage is done.
     """
     context.meta["debug"] = debug
     bar = ProgressBar()
@@ -77,15 +78,13 @@ for command in (
 ):
     cli.add_command(command)
 
-train.add_command(train_failure)
-
 
 def run(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line; every error ends as one sentence on stderr and an exit code."""
+    """Run the command line; every error becomes one message on stderr and an exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
-    if sys.stdout is None:  # closed by the caller: there is nobody to tell, and nothing to fail for
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # it lives as long as we do
+    if sys.stdout is None:  # closed by the caller: output is discarded
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # open until the process ends
     try:
         code: Any = cli.main(args=arguments, prog_name="tocsin", standalone_mode=False)
         sys.stdout.flush()
@@ -96,27 +95,27 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         click.echo("tocsin: interrupted.", err=True)
         sys.exit(130)
-    except (_HadEnough, BrokenPipeError):  # not an error, and nothing left to flush to
+    except (_PipeClosed, BrokenPipeError):  # no error, and nothing left to flush to
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except TocsinError as error:
-        _explain(error, debug, f"tocsin: {error}")
+        _fail(error, debug, f"tocsin: {error}")
     except OSError as error:
-        _explain(
+        _fail(
             error,
             debug,
             f"tocsin: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""),
         )
     except Exception as error:
-        _explain(
+        _fail(
             error,
             debug,
-            f"tocsin: this is our mistake: {type(error).__name__}: {error} (--debug shows where)",
+            f"tocsin: internal error: {type(error).__name__}: {error} (--debug shows the traceback)",
         )
 
 
-def _explain(error: BaseException, debug: bool, sentence: str) -> NoReturn:
+def _fail(error: BaseException, debug: bool, message: str) -> NoReturn:
     if debug:
         traceback.print_exception(error)
-    say(sentence)
+    say(message)
     sys.exit(1)

@@ -15,14 +15,14 @@ __all__ = ["completion", "man_pages", "manual"]
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
+    """Print the completion script for a shell.
 
     For bash: tocsin completion bash > /etc/bash_completion.d/tocsin
     """
     from click.shell_completion import get_completion_class
 
     maker = get_completion_class(shell)
-    if maker is None:  # Choice has let no other shell through
+    if maker is None:  # ruled out by Choice
         raise click.UsageError(f'no completion for "{shell}"')
     click.echo(maker(context.find_root().command, {}, "tocsin", "_TOCSIN_COMPLETE").source())
 
@@ -31,15 +31,12 @@ def completion(context: click.Context, shell: str) -> None:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.pass_context
 def manual(context: click.Context, folder: Path) -> None:
-    """Write the man pages into a folder.
-
-    Such as /usr/local/share/man/man1.
-    """
+    """Write the man pages to a folder, such as /usr/local/share/man/man1."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = dict(man_pages(context.find_root().command))
     for name, page in pages.items():
         (folder / f"{name}.1").write_text(page, encoding="utf-8")
-    say(f"{len(pages)} man pages are in {folder}")
+    say(f"wrote {len(pages)} man pages to {folder}")
 
 
 def man_pages(root: click.Command) -> Iterator[tuple[str, str]]:

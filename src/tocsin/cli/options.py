@@ -1,4 +1,4 @@
-"""Options that several commands share; one that sacct has means what it means there."""
+"""Options shared by commands; those that sacct has mean the same as there."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -11,12 +11,14 @@ import click
 from tocsin.app.logs import LogRequest
 from tocsin.cli.output import Listing
 from tocsin.core.errors import InputError
-from tocsin.core.outcomes import SHORT_STATES, STATES, Target
+from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 
 __all__ = [
     "as_json",
+    "checked_rule",
     "cluster",
+    "comma_separated",
     "gathered",
     "listing",
     "log_options",
@@ -24,9 +26,7 @@ __all__ = [
     "no_header",
     "parsable",
     "rule",
-    "rule_of",
     "stage",
-    "states_of",
     "strict",
     "target",
     "time_zone",
@@ -38,7 +38,7 @@ Decorator = Callable[[Any], Any]
 
 
 def gathered(kind: type[Any], name: str, *parameters: Decorator) -> Decorator:
-    """Parameters that reach a command as one argument, `name`: a `kind`, whose fields they are."""
+    """Pass the parameters that are fields of `kind` to the command as one argument, `name`."""
 
     def decorate(command: Any) -> Any:
         @wraps(command)
@@ -54,24 +54,20 @@ def gathered(kind: type[Any], name: str, *parameters: Decorator) -> Decorator:
 
 
 def member(kind: type[StrEnum]) -> Callable[..., Any]:
-    """A callback that makes the word that was chosen a member of its enumeration."""
+    """A callback that turns the chosen word into a member of its enumeration."""
     return lambda context, parameter, word: None if word is None else kind(word)  # noqa: ARG005  # click hands them in
 
 
-def rule_of(context: click.Context, parameter: click.Parameter, text: str | None) -> Any:  # noqa: ARG001  # click hands them in
-    """A rule for a threshold as the line names it: precision_at_least=0.9."""
-    if text is None:
-        return None
-    from tocsin.models.thresholds import RULES, ThresholdRule
+def checked_rule(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:  # noqa: ARG001  # click hands them in
+    """The text of a threshold rule, refused as a usage error if it is not KIND=VALUE."""
+    if text is not None:
+        from tocsin.app.threshold import parse_rule
 
-    kind, _, value = text.partition("=")
-    try:
-        number = float(value)
-    except ValueError:
-        raise click.UsageError(
-            f'"{text}" is no rule; name one as KIND=VALUE, such as precision_at_least=0.9 (kinds: {", ".join(RULES)})'
-        ) from None
-    return ThresholdRule(kind.replace("-", "_"), number)
+        try:
+            parse_rule(text)
+        except InputError as error:
+            raise click.UsageError(str(error)) from None
+    return text
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -79,12 +75,12 @@ no_header = click.option("-n", "--noheader", is_flag=True, help="Print no header
 parsable = click.option("-P", "--parsable2", is_flag=True, help="Separate columns by pipes.")
 listing = gathered(Listing, "listing", no_header, parsable, as_json)
 cluster = click.option("-M", "--cluster", metavar="NAME", help="Name of the cluster.")
-strict = click.option("--strict", is_flag=True, help="Exit 1 when a record was rejected.")
+strict = click.option("--strict", is_flag=True, help="Exit with 1 if a record was rejected.")
 time_zone = click.option(
     "--tz",
     "tz",
     metavar="ZONE",
-    help="Time zone of the times in it, such as Europe/Rome [default: the cluster's].",
+    help="Time zone of its times, such as Europe/Rome [default: the cluster's].",
 )
 stage = click.option(
     "--stage",
@@ -92,7 +88,7 @@ stage = click.option(
     default="submit",
     show_default=True,
     callback=member(Stage),
-    help="When in a job's life it is asked about.",
+    help="Stage of a job's life to predict at.",
 )
 target = click.option(
     "--target",
@@ -105,19 +101,15 @@ rule = click.option(
     metavar="KIND=VALUE",
     default="precision_at_least=0.8",
     show_default=True,
-    callback=rule_of,
-    help="ThresholdRule for the threshold, as in `tocsin threshold`.",
+    callback=checked_rule,
+    help="Rule that sets the alarm threshold, as in `tocsin threshold`.",
 )
 
 
 def window(command: Any) -> Any:
-    """`-S` and `-E`, as text in any form that sacct takes."""
-    command = click.option("-E", "--endtime", metavar="TIME", help="Jobs that were alive before this time.")(
-        command
-    )
-    return click.option("-S", "--starttime", metavar="TIME", help="Jobs that were alive after this time.")(
-        command
-    )
+    """`-S` and `-E`, in any form that sacct accepts."""
+    command = click.option("-E", "--endtime", metavar="TIME", help="Only jobs alive before TIME.")(command)
+    return click.option("-S", "--starttime", metavar="TIME", help="Only jobs alive after TIME.")(command)
 
 
 def words(text: str | None) -> list[str]:
@@ -125,15 +117,9 @@ def words(text: str | None) -> list[str]:
     return [word.strip() for word in (text or "").split(",") if word.strip()]
 
 
-def states_of(text: str | None) -> list[str]:
-    """Full names of `-s F,TO,cancelled`."""
-    names = []
-    for word in words(text):
-        name = SHORT_STATES.get(word.upper(), word.upper())
-        if name not in STATES:
-            raise InputError(f'"{word}" is no job state; there are {", ".join(STATES)}')
-        names.append(name)
-    return names
+def comma_separated(*names: str, **more: Any) -> Decorator:
+    """An option whose value is a list, written with commas."""
+    return click.option(*names, callback=lambda context, parameter, text: words(text), **more)  # noqa: ARG005  # click hands them in
 
 
 def log_options(*, store_by_default: bool = False) -> Decorator:

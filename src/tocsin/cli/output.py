@@ -1,16 +1,15 @@
-"""How a command speaks: rows in columns as sacct prints them, as `-P` text or JSON, and sentences for a person."""
+"""How commands print: tables as sacct prints them, `-P` text, JSON, messages and progress."""
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from tocsin.app.text import plain
-from tocsin.core.intake import Batch
 
 __all__ = [
     "Column",
@@ -19,15 +18,13 @@ __all__ = [
     "number_of",
     "print_json",
     "print_table",
-    "progress",
-    "progress_bar",
     "say",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a listing; a negative width aligns left, as in sacct."""
+    """One column of a table; a negative width aligns left, as in sacct."""
 
     title: str
     value: Callable[[dict[str, Any]], str]
@@ -36,7 +33,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """How the rows of a command are asked for."""
+    """The options of a command that prints a table."""
 
     noheader: bool
     parsable2: bool
@@ -46,13 +43,13 @@ class Listing:
         print_table(rows, columns, header=not self.noheader, parsable=self.parsable2)
 
 
-def say(sentence: str) -> None:
-    """A message for a person: stderr, never mixed with data."""
-    click.echo(plain(sentence), err=True)
+def say(message: str) -> None:
+    """A message for people: on stderr, never mixed with data."""
+    click.echo(plain(message), err=True)
 
 
 def number_of(name: str, digits: int = 0) -> Callable[[dict[str, Any]], str]:
-    """The figure of that name in a row, for a column; nothing where there is none."""
+    """For a column: the number of that name in a row; empty if there is none."""
     return lambda row: "" if row[name] is None else f"{row[name]:,.{digits}f}"
 
 
@@ -85,30 +82,8 @@ def _fit(text: str, width: int, *, cut: bool = True) -> str:
     return text.ljust(size) if width < 0 else text.rjust(size)
 
 
-@contextmanager
-def progress_bar(label: str, length: int, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, nothing elsewhere; it wants to be told how much is done, and of how much."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda done, of: None  # noqa: ARG005  # nobody looks
-        return
-    with click.progressbar(length=length, label=label, file=sys.stderr, show_eta=length > 1) as bar:
-
-        def advance(done: int, of: int) -> None:
-            bar.length = of
-            bar.update(max(0, min(done, of) - bar.pos))
-
-        yield advance
-
-
-@contextmanager
-def progress(label: str, total: int | None, *, quiet: bool) -> Iterator[Callable[[Batch], None]]:
-    """Such a bar for an intake of jobs: each batch says how far it is."""
-    with progress_bar(label, total or 1, quiet=quiet) as advance:
-        yield lambda batch: advance(batch.done, total or 1)
-
-
 class ProgressBar:
-    """A bar on a terminal for what is being done now; nothing elsewhere."""
+    """A bar on a terminal for the task at hand; nothing elsewhere."""
 
     def __init__(self) -> None:
         self._label = ""
@@ -116,6 +91,10 @@ class ProgressBar:
 
     def advance(self, label: str, done: int, of: int) -> None:
         if not sys.stderr.isatty():
+            return
+        if not of:  # the total is unknown
+            if not sys.stdout.isatty():
+                click.echo(f"\r{done:,} {label}", nl=False, err=True)
             return
         if label != self._label:
             self.close()

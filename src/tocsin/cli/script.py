@@ -1,4 +1,4 @@
-"""`tocsin script`: what the parser saw in a job script."""
+"""`tocsin script`: what a job script requests."""
 
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -18,7 +18,7 @@ __all__ = ["script"]
 @click.argument("file")
 @options.as_json
 def script(file: str, as_json: bool) -> None:
-    """Show what a job script asks for.
+    """Show what a job script requests.
 
     Line by line, as its scheduler reads it; nothing in it is run.
     """
@@ -42,7 +42,7 @@ def script(file: str, as_json: bool) -> None:
         )
     for problem in seen["problems"]:
         click.echo(plain(f"{problem['line']:>5}  ! {problem['text']}"))
-    click.echo("asks for")
+    click.echo("requests")
     row = dict.fromkeys(FIELDS) | dict(found.request)
     for name in found.request:
         click.echo(plain(f"       {name:<24} {columns(name, ZoneInfo('UTC'))[0].value(row)}"))

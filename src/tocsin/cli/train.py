@@ -1,24 +1,34 @@
-"""`tocsin train`: learn anew, from examples, from the store and from what people answered."""
+"""`tocsin train` and `tocsin threshold`: train models, and set when the failure model raises an alarm."""
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tocsin.app.app import App
 from tocsin.app.text import count
+from tocsin.app.threshold import set_threshold, thresholds
+from tocsin.app.train import (
+    ExecutionRequest,
+    FailureRequest,
+    WorkloadRequest,
+    train_execution,
+    train_failure,
+    train_rules,
+    train_workload,
+)
 from tocsin.cli import options
-from tocsin.cli.output import print_json, say
-from tocsin.core.errors import InputError
+from tocsin.cli.output import Column, Listing, number_of, print_json, say
+from tocsin.core.stages import Stage
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+__all__ = ["threshold", "train"]
 
-    from tocsin.learn.train_execution import TrainedExecution
-    from tocsin.workload.teaching import Teaching
+_ENGINES = ("lightgbm", "xgboost", "catboost", "bagged")
+_LINES = 25
 
-__all__ = ["train"]
+_promote = click.option("--promote/--no-promote", default=True, show_default=True,
+                        help="Use the model from now on.")  # fmt: skip
+_seed = click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random choices.")
 
 
 @click.group()
@@ -27,99 +37,92 @@ def train() -> None:
 
 
 @train.command()
+@options.log_options(store_by_default=True)
+@options.stage
+@options.target
+@click.option("--engine", type=click.Choice(_ENGINES), default="lightgbm", show_default=True)
+@options.rule
+@click.option("--trials", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
+              help="Trials of the parameter search.")  # fmt: skip
+@click.option("--shortest", type=click.IntRange(min=0), default=0, metavar="SECONDS",
+              help="Leave out jobs that ran for less (HPE: 120).")  # fmt: skip
+@_seed
+@_promote
+@options.as_json
+@click.pass_obj
+@options.gathered(FailureRequest, "request")
+def failure(app: App, request: FailureRequest, as_json: bool) -> None:
+    """Train the failure-prediction model.
+
+    Uses the jobs of the store, or of a LOG. The model is stored with its card and curves.
+    """
+    trained = train_failure(app, request)
+    if as_json:
+        print_json(trained)
+        return
+    if trained["too_short"]:
+        say(f"left out: {count(trained['too_short'], 'job')} that ran for less than {request.shortest} s")
+    click.echo(
+        f"failure {trained['version']}: target {trained['target']} at {trained['stage']}, trained on "
+        f"{count(trained['rows'], 'job')} with {trained['features']} features ({len(trained['dropped'])} dropped)"
+    )
+    click.echo(f"  {trained['split']}:")
+    for name, value in trained["figures"].items():
+        low, high = trained["intervals"].get(name, (None, None))
+        interval = "" if low is None else f"  [{low:.4f}, {high:.4f}]"
+        click.echo(f"  {name:<20} {value:.4f}{interval}")
+    chosen = trained["threshold"]
+    click.echo(f"  raises an alarm from probability {chosen['value']:.3f}: {chosen['text']}")
+    click.echo(f"  most important features: {', '.join(list(trained['importances'])[:5])}")
+    click.echo(f"charts of its curves: tocsin models show failure {trained['version']} --out FOLDER")
+    _print_promoted("failure", trained)
+
+
+@train.command()
 @click.option(
     "--days",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Jobs that ended in the last N days (the paper's alpha) [default: workload.alpha_days, 5].",
+    help="Use jobs that ended in the last N days (alpha in the paper) [default: workload.alpha_days, 5].",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
-@click.option("--promote/--no-promote", default=True, show_default=True, help="Put it in service.")
+@_seed
+@_promote
 @options.cluster
 @options.as_json
 @click.pass_obj
-def execution(
-    app: App, days: float | None, seed: int, promote: bool, cluster: str | None, as_json: bool
-) -> None:
-    """Train what tells an ended job by what it did.
+@options.gathered(ExecutionRequest, "request")
+def execution(app: App, request: ExecutionRequest, as_json: bool) -> None:
+    """Train the model that classifies ended jobs by what they did.
 
-    On the jobs in the app.store, with what their scripts said as labels; answered cases count more than that. `tocsin
-    screen` and `tocsin watch` do it by themselves every day (workload.beta_days).
+    Uses the jobs in the store, labelled by their scripts; answered cases count more. `tocsin screen` and `tocsin watch`
+    retrain it daily (workload.beta_days).
     """
-    from tocsin.learn.train_execution import train_on_store
-
-    kept = train_on_store(
-        app.store,
-        app.registry,
-        now=int(time.time()),
-        alpha_days=app.settings.workload.alpha_days if days is None else days,
-        cluster=cluster,
-        seed=seed,
-        promote=promote,
-    )
+    trained = train_execution(app, request)
     if as_json:
-        print_json(_as_json(kept))
+        print_json(trained)
         return
-    for name, classifier in kept.model.operations.items():
+    for name, classifier in trained["operations"].items():
         click.echo(
-            f"{name}: learned from {count(classifier.rows, 'job')}, {classifier.positive:,} of them are {name}"
+            f"{name}: trained on {count(classifier['jobs'], 'job')}, {classifier['positive']:,} of them {name}"
         )
-        click.echo(f"  by {', '.join(classifier.features)}")
-        for why, features in _by_reason(classifier.dropped).items():
-            click.echo(f"  not by {', '.join(features)}: {why}")
-    for name, why in kept.model.untrained.items():
-        say(f"{name} was not learned: {why}")
-    click.echo(f"version {kept.version} is {'in service' if promote else 'kept, not in service'}")
-
-
-def _as_json(kept: "TrainedExecution") -> dict[str, Any]:
-    return {
-        "version": kept.version,
-        "jobs": kept.model.rows,
-        "operations": {
-            name: {
-                "jobs": each.rows,
-                "positive": each.positive,
-                "features": list(each.features),
-                "dropped": dict(each.dropped),
-            }
-            for name, each in kept.model.operations.items()
-        },
-        "untrained": dict(kept.model.untrained),
-        "in_service": kept.in_service,
-    }
-
-
-def _by_reason(dropped: "Mapping[str, str]") -> dict[str, list[str]]:
-    """Features that are dropped for one reason together; a correlation is told with each."""
-    found: dict[str, list[str]] = {}
-    for name, why in dropped.items():
-        found.setdefault(why, []).append(name)
-    return found
+        click.echo(f"  features: {', '.join(classifier['features'])}")
+        for reason in dict.fromkeys(classifier["dropped"].values()):
+            dropped = [name for name, why in classifier["dropped"].items() if why == reason]
+            click.echo(f"  dropped: {', '.join(dropped)}: {reason}")
+    for name, reason in trained["untrained"].items():
+        say(f"{name} was not trained: {reason}")
+    _print_promoted("workload", trained)
 
 
 @train.command()
-@click.option("--operation", metavar="NAME", help="What the examples are examples of.")
+@click.option("--operation", metavar="NAME", help="The operation that the examples show.")
 @click.option("--data", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder of examples.")
-@click.option(
-    "--rules",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Instead: a TOML file of operations by their words; it takes the place of earlier rules.",
-)
-@click.option(
-    "--encoder",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="Use a sentence model (model.onnx, tokenizer.json), such as all-MiniLM-L6-v2, instead of n-grams.",
-)
-@click.option("--with-feedback", is_flag=True, help="Learn from confirmed and dismissed cases, too.")
-@click.option(
-    "--promote/--no-promote",
-    default=True,
-    show_default=True,
-    help="Put it in service, unless it is worse than what it was learned on top of.",
-)
+@click.option("--rules", metavar="FILE", type=click.Path(path_type=Path),
+              help="Instead: a TOML file that defines operations by words; replaces earlier rules.")  # fmt: skip
+@click.option("--encoder", metavar="FOLDER", type=click.Path(path_type=Path),
+              help="Use a sentence model (model.onnx, tokenizer.json), such as all-MiniLM-L6-v2, instead of n-grams.")  # fmt: skip
+@click.option("--with-feedback", is_flag=True, help="Use confirmed and dismissed cases, too.")
+@_promote
 @options.as_json
 @click.pass_obj
 def workload(
@@ -132,134 +135,96 @@ def workload(
     promote: bool,
     as_json: bool,
 ) -> None:
-    """Train what tells an operation by the script.
+    """Train the model that classifies jobs by their scripts.
 
-    FOLDER/yes holds scripts that are the operation, FOLDER/no scripts that are not. What the shipped weights tell (ai,
-    cryptomining, cyber) is learned on top of them; what was taught of it before is replaced, so keep all examples in
-    one folder. Or name an operation by rules: a table [NAME] with words = [...] or phrases = [...] for each.
+    FOLDER/yes holds scripts that are the operation, FOLDER/no scripts that are not. Shipped operations (ai,
+    cryptomining, cyber) are trained on top of the shipped weights. Earlier examples are replaced, so keep all in one
+    folder. A model that is worse than before is
+    not promoted. A file of rules has a table [NAME] with words = [...] or phrases = [...] for each operation.
     """
     if rules is not None and not (operation or data or encoder or with_feedback):
-        _ruled(app, rules, promote, as_json)
-        return
-    if operation is None or data is None or rules is not None:
+        trained = train_rules(app, rules, promote=promote)
+    elif operation is None or data is None or rules is not None:
         raise click.UsageError("name --operation and --data, or --rules alone")
-    from tocsin.app.judge import open_screener
-    from tocsin.workload.own_examples import read_examples
-    from tocsin.workload.teaching import operation_card, teach
-
-    if not data.is_dir():
-        raise InputError(f'there is no folder "{data}"; it must hold examples of {operation}')
-    answered = _answered(app, operation) if with_feedback else []
-    examples = read_examples(operation, data, more=answered)
-    if examples.no_text:
-        say(
-            f"{count(examples.no_text, 'file')} in {data} {_are(examples.no_text)} no text; nothing is learned from it"
+    else:
+        request = WorkloadRequest(
+            operation=operation, data=data, encoder=encoder, with_feedback=with_feedback, promote=promote
         )
-    if examples.contradicting:
-        say(f"{count(examples.contradicting, 'answer')} contradict each other; nothing is learned from them")
-    taught = teach(open_screener(app), operation, examples, encoder=encoder)
-    now, registry = int(time.time()), app.registry
-    card = operation_card(taught.screener, operation, created=now, data=data.name, teaching=taught)
-    version = registry.add("workload", taught.screener.save, card)
-    in_service = promote and taught.worthy
-    if in_service:
-        registry.promote("workload", version, why=f"taught {operation}", at=now)
+        trained = train_workload(app, request)
     if as_json:
-        print_json(
-            {
-                "operation": operation,
-                "examples": {"yes": len(examples.yes), "no": len(examples.no), "no_text": examples.no_text},
-                "answered": len(answered) - examples.contradicting,
-                "right": taught.now._asdict(),
-                "right_before": taught.before._asdict() if taught.before else None,
-                "version": version,
-                "in_service": in_service,
-            }
-        )
+        print_json(trained)
         return
-    _say_taught(operation, taught, version, promote=promote)
-    if in_service:
-        _say_who_may(app, operation)
+    if "right" in trained:
+        _print_accuracy(trained)
+    else:
+        click.echo(f"classified by rule: {', '.join(trained['operations'])}")
+    _print_promoted("workload", trained)
 
 
-def _answered(app: App, operation: str) -> list[tuple[str, bool]]:
-    """The scripts of answered cases, and whether each is the operation."""
-    from tocsin.learn.feedback import examples
-
-    found, lost = examples(app.store, app.home.scripts)
-    told = [(example.text, example.label) for example in found if example.operation == operation]
-    say(f"{count(len(told), 'answered case')} of {operation} {_are(len(told))} learned from")
-    if lost:
-        say(f"{count(lost, 'answered case')} cannot be: the script was pruned")
-    return told
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _say_taught(operation: str, taught: "Teaching", version: str, *, promote: bool) -> None:
-    examples = taught.examples
-    click.echo(
-        f"{operation} is learned from {count(len(examples), 'script')}, {len(examples.yes):,} of them are it"
-        + (", on top of the shipped weights" if taught.before else "")
-    )
-    lines = [("told rightly, each left out of the learning", taught.now)]
-    lines += [("told rightly by the shipped weights", taught.before)] if taught.before else []
-    for what, told in lines:
-        click.echo(
-            f"  {what}: {told.yes:,} of {len(examples.yes):,} that are it, {told.no:,} of {len(examples.no):,} that are not"
-        )
-    if promote and taught.worthy:
-        click.echo(f"version {version} is in service")
-        say("undo: tocsin models rollback workload --stage submit")
-        return
-    if not taught.worthy:
-        worse = "worse than what it was learned on top of" if taught.before else "no better than guessing"
-        say(f"on these examples it is {worse}, so it is not put in service; give more examples")
-    click.echo(f"version {version} is kept, not in service")
-    say(f"to put it in service: tocsin models promote workload {version}")
+def _print_accuracy(trained: dict[str, Any]) -> None:
+    yes, no = trained["examples"]["yes"], trained["examples"]["no"]
+    before = trained["right_before"]
+    base = ", on top of the shipped weights" if before else ""
+    click.echo(f"{trained['operation']}: trained on {count(yes + no, 'script')}, {yes:,} positive{base}")
+    for what, right in (("cross-validated", trained["right"]), ("shipped weights", before)):
+        if right:
+            click.echo(
+                f"  correct ({what}): {right['yes']:,} of {yes:,} positive, {right['no']:,} of {no:,} negative"
+            )
+    if trained["worse"]:
+        worse = "worse than the model it was trained on top of" if before else "no better than guessing"
+        say(f"on these examples it is {worse}, so it is not promoted; add more examples")
 
 
-def _ruled(app: App, path: Path, promote: bool, as_json: bool) -> None:
-    """The screener in service with these rules."""
-    from tocsin.app.judge import open_screener
-    from tocsin.workload.rules import read_rules
-    from tocsin.workload.screening import Screener
-    from tocsin.workload.teaching import operation_card
-
-    rules = read_rules(path)
-    screener = Screener(open_screener(app).panels, rules)
-    names = [rule.operation for rule in rules]
-    now, registry = int(time.time()), app.registry
-    card = operation_card(screener, ", ".join(names), created=now, data=path.name)
-    version = registry.add("workload", screener.save, card)
-    if promote:
-        registry.promote("workload", version, why=f"rules of {path.name}", at=now)
-    if as_json:
-        print_json({"operations": names, "version": version, "in_service": promote})
-        return
-    if not promote:
-        click.echo(f"version {version} with rules for {', '.join(names)} is kept, not in service")
-        say(f"to put it in service: tocsin models promote workload {version}")
-        return
-    click.echo(f"{', '.join(names)}: told by rule from now on; version {version} is in service")
-    say("undo: tocsin models rollback workload --stage submit")
-    for name in names:
-        _say_who_may(app, name)
+def _print_promoted(detector: str, trained: dict[str, Any]) -> None:
+    version = trained["version"]
+    if trained["promoted"]:
+        click.echo(f"{detector} {version} is now in use (promoted to champion)")
+        say(f"undo: tocsin models rollback {detector} --stage {trained['stage']}")
+    else:
+        click.echo(f"{detector} {version} is stored but not in use")
+        say(f"to use it: tocsin models promote {detector} {version}")
 
 
-def _say_who_may(app: App, operation: str) -> None:
-    """An operation that a site adds is for listed ones only: who does not know that is surprised by alarms."""
-    from tocsin.app.allow import allow_book
-    from tocsin.judge.allow import DEFAULTS
+@click.command()
+@options.stage
+@options.cluster
+@click.option("--rule", metavar="KIND=VALUE", callback=options.checked_rule,
+              help="Set the threshold by this rule.")  # fmt: skip
+@options.listing
+@click.pass_obj
+def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, listing: Listing) -> None:
+    """Show what each alarm threshold would have done, or set one by a rule.
 
-    if operation in DEFAULTS:
-        return
-    allowed = allow_book(app).current()
-    listed = [grant for grant in allowed.entries if grant.operation == operation]
-    if str(allowed.default(operation)) == "listed" and not listed:
-        say(
-            f"note: {operation} is for listed ones only, and nobody is listed, so every such job is rogue; "
-            f"see: tocsin allow default {operation} allowed"
-        )
+    Rules: precision_at_least=0.9, recall_at_least=0.5, alarms_per_day_at_most=20, least_cost=1 (cost of a delayed
+    node-hour relative to a wasted one). Measured on the last fifth of the training data, held out from the model.
+    """
+    found = set_threshold(app, stage, cluster, rule) if rule else thresholds(app, stage, cluster)
+    chosen = found["threshold"]
+    summary = f"failure {found['version']} raises an alarm from probability {chosen['value']:.3f}"
+    if listing.as_json:
+        print_json(found)
+    elif rule:
+        click.echo(f"{summary}: {chosen['text']}")
+        if not chosen["met"]:
+            say("note: no threshold met the rule on the held-out jobs; this is the nearest")
+        say(f"undo: tocsin models promote failure {found['before']}")
+    else:
+        others = [row for row in found["table"] if not row["chosen"]]
+        shown = others[:: max(1, len(others) // _LINES)]
+        listing.print_table([row for row in found["table"] if row["chosen"] or row in shown], _THRESHOLDS)
+        if not listing.parsable2:
+            by = f" ({chosen['rule']['kind']}={chosen['rule']['value']:g})" if chosen["rule"] else ""
+            say(f"{summary}{by}: {chosen['text']}, {chosen['alarms_per_day']:.1f} alarms a day")
+
+
+_THRESHOLDS = [
+    Column("Threshold", number_of("value", 3), 9),
+    Column("AlarmsADay", number_of("alarms_per_day", 1), 10),
+    Column("Precision", number_of("precision", 3), 9),
+    Column("Recall", number_of("recall", 3), 6),
+    Column("SavedNodeH", number_of("saved"), 12),
+    Column("DelayedNodeH", number_of("delayed"), 12),
+    Column("WastedNodeH", number_of("wasted"), 12),
+    Column("Set", lambda row: "yes" if row["chosen"] else "", -3),
+]

@@ -1,4 +1,4 @@
-"""`tocsin prune` and `tocsin backup`: what is kept, and a copy of it."""
+"""`tocsin prune` and `tocsin backup`: remove old jobs, and copy the store."""
 
 import time
 from dataclasses import asdict
@@ -19,18 +19,16 @@ __all__ = ["backup", "prune"]
 @click.option(
     "--days", type=click.IntRange(min=1), metavar="N", help="Keep jobs that ended in the last N days."
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @options.as_json
 @click.pass_obj
 def prune(app: App, days: int | None, dry_run: bool, as_json: bool) -> None:
-    """Remove jobs that ended long ago.
-
-    Their verdicts and scripts go with them."""
+    """Remove jobs that ended long ago, with their verdicts and scripts."""
     from tocsin.store.retention import prune as remove
 
     keep = days or app.settings.store.keep_days
     if not keep:
-        raise SettingsError("store.keep_days is 0: all is kept for ever; name a number with --days to prune")
+        raise SettingsError("store.keep_days is 0, so everything is kept; use --days N to prune")
     before = int(time.time()) - keep * 86400
     removed = asdict(remove(app.store, app.home, before=before, dry_run=dry_run))
     if as_json:
@@ -48,4 +46,4 @@ def backup(app: App, target: Path) -> None:
     from tocsin.store.retention import backup as copy
 
     made = copy(app.store, app.home, target)
-    say(f"the backup is {made}")
+    say(f"wrote the backup to {made}")

@@ -1,0 +1,119 @@
+"""`backtest`: what a failure model would have been worth, week by week, before anybody relies on it."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tocsin.app.app import App
+from tocsin.app.logs import LogRequest, one_cluster, read_jobs
+from tocsin.app.threshold import parse_rule
+from tocsin.app.train import threads
+from tocsin.core.errors import InputError
+from tocsin.core.outcomes import Target
+from tocsin.core.stages import Stage
+from tocsin.core.units import format_instant
+
+if TYPE_CHECKING:
+    from tocsin.learn.walk import StepResult, Walk
+
+__all__ = ["BacktestRequest", "backtest"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacktestRequest:
+    log: LogRequest
+    stage: Stage
+    target: Target | None
+    train_days: float | None
+    every_days: float
+    trials: int
+    rule: str
+    predictions: str | None
+    """A file for one line of JSON for each job."""
+    audit: bool
+    """Prove that no prediction depends on what became known later."""
+
+
+def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
+    """Walk through the jobs as time went by: train on what was known, predict the next days, move on."""
+    jobs = read_jobs(app, request.log)
+    from tocsin.core.detector import Budget
+    from tocsin.failure.detector import FailureDetector
+    from tocsin.failure.labels import default_target
+    from tocsin.history.replay import Replay
+    from tocsin.learn.audit import audit
+    from tocsin.learn.report import report
+    from tocsin.learn.walk import Walk, WalkRequest
+
+    cluster = one_cluster(jobs)
+    zone = app.zone(request.log.cluster or cluster, request.log.tz).key
+    target, rule = request.target or default_target(jobs), parse_rule(request.rule)
+    detector = FailureDetector(target=target, rule=rule, zone=zone, threads=threads())
+    walk = WalkRequest(
+        stage=request.stage,
+        every_days=request.every_days,
+        train_days=request.train_days,
+        budget=Budget(trials=request.trials),
+    )
+    steps = _walk(app, Walk(jobs, Replay(jobs), detector, walk), request.predictions)
+    found = {
+        "stage": str(request.stage),
+        "split": _split(request),
+        **report(steps, target).to_json(),
+        "rule": asdict(rule),
+        "first": format_instant(steps[0].step.cut),
+        "refused": next((step.refused for step in reversed(steps) if step.refused), None),
+    }
+    if request.audit:
+        proof = audit(jobs, steps, detector, walk, Replay, progress=partial(app.progress, "auditing"))
+        found["audit"] = {
+            "until": format_instant(proof.until),
+            "compared": proof.compared,
+            "differing": proof.differing,
+            "example": proof.example,
+            "clean": proof.clean,
+        }
+    return found
+
+
+def _walk(app: App, walk: "Walk", predictions: str | None) -> "list[StepResult]":
+    """All steps; the predictions of each are written as soon as it is done."""
+    steps: list[StepResult] = []
+    with ExitStack() as stack:
+        out = stack.enter_context(_open(predictions)) if predictions else None
+        for step in walk:
+            steps.append(step)
+            if out is not None:
+                out.writelines(_lines(step))
+            app.progress("walking", len(steps), len(walk.steps))
+    return steps
+
+
+@contextmanager
+def _open(path: str) -> Iterator[IO[str]]:
+    """The file of predictions; one that cannot be written is refused before the walk, not after it."""
+    try:
+        with Path(path).open("w", encoding="utf-8") as out:
+            yield out
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}; name another file") from None
+
+
+def _lines(step: "StepResult") -> Iterator[str]:
+    from tocsin.core.frames import key_text
+
+    rows = step.jobs.select(key_text(), "submit", "outcome").iter_rows()
+    for (job, submit, outcome), p in zip(rows, step.probability.tolist(), strict=True):
+        line = {"job": job, "submit": format_instant(submit), "probability": p, "outcome": outcome}
+        yield json.dumps(line) + "\n"
+
+
+def _split(request: BacktestRequest) -> str:
+    days = request.train_days
+    known = "all that was known" if days is None else f"the known jobs of the last {days:g} days"
+    span = "day" if request.every_days == 1 else f"{request.every_days:g} days"
+    return f"trained on {known}, every {span} the next {span} predicted"

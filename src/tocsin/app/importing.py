@@ -1,0 +1,127 @@
+"""`import`: read jobs from logs, tables or a live Slurm into the store."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from tocsin.app.app import App
+from tocsin.app.clusters import accounting_source
+from tocsin.app.text import intake_notes
+from tocsin.app.times import parse_time
+from tocsin.core.intake import Batch, Rejects
+
+if TYPE_CHECKING:
+    from tocsin.core.intake import JobSource
+
+__all__ = ["ImportRequest", "import_files", "import_slurm"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """Files of one kind, and how to read them."""
+
+    kind: Literal["swf", "sacct", "table"]
+    files: Sequence[str]
+    cluster: str | None = None
+    tz: str | None = None
+    columns: Sequence[str] = ()
+    """Of sacct text without a header."""
+    mapping: str = ""
+    """Of a table's columns: a shipped one's name, or a file."""
+
+
+def import_files(app: App, request: ImportRequest) -> dict[str, Any]:
+    """Import the files one after another; what was imported before adds nothing."""
+    many = len(request.files) > 1
+    return _import(
+        app, ((f"{file}: " if many else "", _source(app, request, file)) for file in request.files)
+    )
+
+
+def import_slurm(app: App, cluster: str | None, since: str | None, until: str | None) -> dict[str, Any]:
+    """Import the accounting of a live Slurm, from where the last import ended or from `since` (as sacct's -S)."""
+    now, zone = time.time(), app.zone(cluster)
+    first = parse_time(since, zone, now) if since else None
+    last = parse_time(until, zone, now) if until else int(now)
+    with accounting_source(app, cluster, first, last) as source:
+        return _import(app, [("", source)])
+
+
+def _source(app: App, request: ImportRequest, file: str) -> "JobSource":
+    if request.kind == "swf":
+        from tocsin.sources.swf import SwfFile
+
+        return SwfFile(file, cluster=request.cluster)
+    zone = app.zone(request.cluster, request.tz).key
+    if request.kind == "sacct":
+        from tocsin.sources.sacct_output import sacct_output
+
+        return sacct_output(file, columns=list(request.columns) or None, cluster=request.cluster, zone=zone)
+    from tocsin.sources.table import TableFile
+
+    # without --tz the mapping names the zone
+    return TableFile(file, request.mapping, cluster=request.cluster, zone=zone if request.tz else None)
+
+
+def _import(app: App, sources: "Iterable[tuple[str, JobSource]]") -> dict[str, Any]:
+    """Import one after another; the sum of all, with `failed` if all records of a source were rejected."""
+    from tocsin.store.importing import run_import
+
+    total: dict[str, Any] = {"read": 0, "new": 0, "updated": 0, "unchanged": 0}
+    rejects, notes, failed, started = Rejects({}, {}, {}), list[str](), False, time.monotonic()
+    with _ended_by_sigterm():
+        for name, source in sources:
+            advance = partial(_advance, app, source.total or 1)
+            done = run_import(app.store, source, lag=app.settings.history.lag, progress=advance)
+            for number in total:
+                total[number] += getattr(done, number)
+            for reason, bad in done.rejected.items():
+                rejects.counts[reason] = rejects.counts.get(reason, 0) + bad
+                rejects.lines.setdefault(reason, []).extend(done.first_lines.get(reason, []))
+                if reason in done.examples:
+                    rejects.examples.setdefault(reason, done.examples[reason])
+            notes += done.notes
+            for line in intake_notes(
+                done.notes, Rejects(done.rejected, done.first_lines, done.examples), name
+            ):
+                app.notify(line)
+            if done.read and done.rejected and not done.new + done.updated + done.unchanged:
+                failed = True
+                app.notify(f"error: {name}nothing was stored: all records were rejected")
+    seconds = time.monotonic() - started
+    return {
+        **total,
+        "rejected": rejects.counts,
+        "rejected_lines": rejects.lines,
+        "rejected_examples": rejects.examples,
+        "notes": notes,
+        "failed": failed,
+        "seconds": round(seconds, 3),
+        "rows_per_second": round(total["read"] / seconds) if seconds > 0 else 0,
+    }
+
+
+def _advance(app: App, size: int, batch: Batch) -> None:
+    app.progress("reading", batch.done, size)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends an import as Ctrl-C does: files are closed, and a command being read is killed."""
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():  # only there can it be set
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,143 @@
+"""`models`: list, show, promote, roll back and verify the versions of each detector's models."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tocsin.app.app import App
+from tocsin.core.errors import ModelError
+from tocsin.core.stages import Stage
+
+if TYPE_CHECKING:
+    from tocsin.models.cards import Card
+    from tocsin.models.registry import Registry
+
+__all__ = [
+    "ModelRequest",
+    "list_models",
+    "promote",
+    "rollback",
+    "show_model",
+    "verify_models",
+    "write_charts",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """A version of a detector's models, by its number or as champion or challenger of a stage and cluster."""
+
+    detector: str
+    version: str = "champion"
+    stage: Stage | None = None
+    cluster: str | None = None
+
+
+def list_models(app: App, detector: str | None) -> list[dict[str, Any]]:
+    """One row for each version, also for a card that cannot be read."""
+    return [row for name in _detectors(app.registry, detector) for row in _rows(app.registry, name)]
+
+
+def show_model(app: App, model: ModelRequest) -> dict[str, Any]:
+    """The card of a version, with its aliases."""
+    card = _card(app.registry, model)
+    return {**card.to_json(), "aliases": _aliases(app.registry, card)}
+
+
+def write_charts(app: App, model: ModelRequest, folder: Path) -> list[Path]:
+    """Draw the curves of a version; the files."""
+    from tocsin.models.curves import draw_curves
+
+    card = _card(app.registry, model)
+    return list(draw_curves(*app.registry.open_verified(model.detector, card.version), folder))
+
+
+def promote(app: App, model: ModelRequest, why: str) -> dict[str, Any]:
+    """Make a version the champion of its stage, for one cluster or for all."""
+    registry, detector, cluster = app.registry, model.detector, model.cluster
+    card = _card(registry, model)
+    if model.stage and card.stage != model.stage:
+        raise ModelError(f"{detector} {card.version} is a model for {card.stage}, not for {model.stage}")
+    before = registry.champion(detector, card.stage, cluster)
+    registry.promote(detector, card.version, cluster=cluster, why=why)
+    return _change(card, cluster, before)
+
+
+def rollback(app: App, model: ModelRequest, why: str) -> dict[str, Any]:
+    """Return to the previous champion."""
+    registry, detector, cluster = app.registry, model.detector, model.cluster
+    before = registry.champion(detector, model.stage, cluster)
+    version = registry.rollback(detector, model.stage, cluster=cluster, why=why)
+    return _change(registry.card(detector, version), cluster, before)
+
+
+def verify_models(app: App, detector: str | None, version: str | None) -> list[dict[str, Any]]:
+    """Compare every file of these versions with its hash; the error, if there is one, as `trouble`."""
+    registry = app.registry
+    if detector and version:
+        wanted = [(detector, registry.resolve(detector, version))]
+    else:
+        wanted = [(name, v) for name in _detectors(registry, detector) for v in registry.versions(name)]
+    results = []
+    for name, v in wanted:
+        try:
+            registry.verify(name, v)
+            trouble = None
+        except ModelError as error:
+            trouble = str(error)
+        results.append({"detector": name, "version": v, "sound": trouble is None, "trouble": trouble})
+    return results
+
+
+def _card(registry: "Registry", model: ModelRequest) -> "Card":
+    version = registry.resolve(model.detector, model.version, stage=model.stage, cluster=model.cluster)
+    return registry.card(model.detector, version)
+
+
+def _change(card: "Card", cluster: str | None, before: str | None) -> dict[str, Any]:
+    place = {"detector": card.detector, "stage": str(card.stage), "cluster": cluster}
+    return {**place, "champion": card.version, "before": before}
+
+
+def _detectors(registry: "Registry", detector: str | None) -> list[str]:
+    if detector is None:
+        return registry.detectors()
+    registry.resolve(detector, next(iter(registry.versions(detector)), "1"))  # an error if there is none
+    return [detector]
+
+
+_CARD = ("stage", "target", "operations", "clusters", "engine", "rows", "created")
+
+
+def _rows(registry: "Registry", detector: str) -> list[dict[str, Any]]:
+    rows = []
+    for version in registry.versions(detector):
+        row: dict[str, Any] = {"detector": detector, "version": version, "aliases": [], "trouble": None}
+        row |= dict.fromkeys(_CARD)
+        try:
+            card = registry.card(detector, version)
+            document = card.to_json()
+            row |= {"aliases": _aliases(registry, card), **{name: document[name] for name in _CARD}}
+        except ModelError as error:
+            row["trouble"] = str(error)
+        rows.append(row)
+    return rows
+
+
+def _aliases(registry: "Registry", card: "Card") -> list[str]:
+    """The names of this version: `champion` for all clusters, `champion@lab` for one."""
+    aliases = registry.aliases(card.detector)
+    clusters = sorted((cluster for stage, cluster in aliases if stage is card.stage and cluster), key=str)
+    names = []
+    for cluster in (None, *clusters):
+        own = aliases.get((card.stage, cluster))
+        held = {
+            "champion": own.champion if cluster and own else registry.champion(card.detector, card.stage),
+            "challenger": own.challenger if own else None,
+        }
+        names += [
+            f"{name}@{cluster}" if cluster else name
+            for name, version in held.items()
+            if version == card.version
+        ]
+    return names

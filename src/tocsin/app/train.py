@@ -1,0 +1,241 @@
+"""`train`: the failure model, and the models that classify jobs by their scripts and by what they did."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tocsin.app.allow import allow_book
+from tocsin.app.app import App
+from tocsin.app.judge import open_screener
+from tocsin.app.logs import LogRequest, one_cluster, read_jobs
+from tocsin.app.text import count
+from tocsin.app.threshold import parse_rule
+from tocsin.core.errors import InputError
+from tocsin.core.outcomes import Target
+from tocsin.core.stages import Stage
+
+if TYPE_CHECKING:
+    from tocsin.models.cards import Card
+    from tocsin.workload.screening import Screener
+
+__all__ = [
+    "ExecutionRequest",
+    "FailureRequest",
+    "WorkloadRequest",
+    "threads",
+    "train_execution",
+    "train_failure",
+    "train_rules",
+    "train_workload",
+]
+
+
+def threads() -> int:
+    """Cores that a training may use; more than four gain little."""
+    return min(4, len(os.sched_getaffinity(0)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRequest:
+    log: LogRequest
+    stage: Stage
+    target: Target | None
+    engine: str
+    rule: str
+    trials: int
+    shortest: int
+    """Jobs that ran for fewer seconds are left out."""
+    seed: int
+    promote: bool
+
+
+def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
+    """Train the failure model on the jobs of a log or of the store, and store it with its card and curves."""
+    jobs = read_jobs(app, request.log)
+    import polars as pl
+
+    from tocsin.core.detector import Budget
+    from tocsin.failure.detector import FailureDetector
+    from tocsin.history.replay import Replay
+    from tocsin.learn.train_failure import train_failure as train
+
+    cluster, trials = one_cluster(jobs), request.trials
+    used = jobs.filter((pl.col("elapsed") >= request.shortest).fill_null(True)) if request.shortest else jobs
+    app.notify(
+        f"training on {count(used.height, 'job')} with {count(trials, 'trial')}; this may take minutes"
+    )
+    app.home.prepare()
+    trained = train(
+        used,
+        Replay(jobs),
+        app.registry,
+        FailureDetector(
+            target=request.target,
+            rule=parse_rule(request.rule),
+            engine=request.engine,
+            zone=app.zone(request.log.cluster or cluster, request.log.tz).key,
+            threads=threads(),
+        ),
+        stage=request.stage,
+        budget=Budget(trials=trials, progress=partial(app.progress, "searching")),
+        seed=request.seed,
+        promote=request.promote,
+        cluster=request.log.cluster,
+    )
+    model = trained.model
+    figures = [figure for figure in model.calibrated.figures if figure.value is not None]
+    return {
+        "version": trained.version,
+        "stage": str(model.columns.stage),
+        "target": str(model.target),
+        "rows": model.rows,
+        "too_short": jobs.height - used.height,
+        "features": len(model.columns.names),
+        "dropped": dict(model.plan.dropped),
+        "importances": dict(model.plan.importances),
+        "threshold": model.calibrated.threshold.to_json(),
+        "split": trained.card.figures[0].split,
+        "figures": {figure.name: figure.value for figure in figures},
+        "intervals": {figure.name: [figure.low, figure.high] for figure in figures if figure.low is not None},
+        "promoted": request.promote,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionRequest:
+    days: float | None
+    """Use the jobs that ended in the last days; by default, workload.alpha_days."""
+    seed: int
+    promote: bool
+    cluster: str | None
+
+
+def train_execution(app: App, request: ExecutionRequest) -> dict[str, Any]:
+    """Train the model that classifies ended jobs by what they did, on the jobs in the store."""
+    from tocsin.learn.train_execution import train_on_store
+
+    app.home.prepare()
+    trained = train_on_store(
+        app.store,
+        app.registry,
+        now=int(time.time()),
+        alpha_days=app.settings.workload.alpha_days if request.days is None else request.days,
+        cluster=request.cluster,
+        seed=request.seed,
+        promote=request.promote,
+    )
+    return {
+        "version": trained.version,
+        "stage": str(Stage.END),
+        "jobs": trained.model.rows,
+        "operations": {
+            name: {
+                "jobs": each.rows,
+                "positive": each.positive,
+                "features": list(each.features),
+                "dropped": dict(each.dropped),
+            }
+            for name, each in trained.model.operations.items()
+        },
+        "untrained": dict(trained.model.untrained),
+        "promoted": request.promote,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadRequest:
+    operation: str
+    data: Path
+    """A folder of examples: scripts that are the operation in yes/, others in no/."""
+    encoder: Path | None = None
+    with_feedback: bool = False
+    promote: bool = True
+
+
+def train_workload(app: App, request: WorkloadRequest) -> dict[str, Any]:
+    """Train the script classifier on examples of one operation; promoted only if it is no worse than before."""
+    from tocsin.workload.own_examples import read_examples
+    from tocsin.workload.teaching import operation_card, teach
+
+    operation, data = request.operation, request.data
+    if not data.is_dir():
+        raise InputError(f'there is no folder "{data}"; it must hold examples of {operation}')
+    answered = _answered(app, operation) if request.with_feedback else []
+    examples = read_examples(operation, data, more=answered)
+    if examples.no_text:
+        app.notify(f"ignored: {count(examples.no_text, 'file')} in {data} without text")
+    if examples.contradicting:
+        app.notify(f"ignored: {count(examples.contradicting, 'answer')} that contradict each other")
+    taught = teach(open_screener(app), operation, examples, encoder=request.encoder)
+    card = operation_card(
+        taught.screener, operation, created=int(time.time()), data=data.name, teaching=taught
+    )
+    promoted = request.promote and taught.worthy
+    version = _add(app, taught.screener, card, f"trained on {operation}" if promoted else None)
+    if promoted:
+        _note_allow_list(app, [operation])
+    return {
+        "operation": operation,
+        "examples": {"yes": len(examples.yes), "no": len(examples.no), "no_text": examples.no_text},
+        "answered": len(answered) - examples.contradicting,
+        "right": taught.now._asdict(),
+        "right_before": taught.before._asdict() if taught.before else None,
+        "worse": not taught.worthy,
+        "version": version,
+        "stage": str(Stage.SUBMIT),
+        "promoted": promoted,
+    }
+
+
+def train_rules(app: App, path: Path, *, promote: bool) -> dict[str, Any]:
+    """The script classifier in use with the rules of this file instead of earlier ones."""
+    from tocsin.workload.rules import read_rules
+    from tocsin.workload.screening import Screener
+    from tocsin.workload.teaching import operation_card
+
+    rules = read_rules(path)
+    names = [rule.operation for rule in rules]
+    screener = Screener(open_screener(app).panels, rules)
+    card = operation_card(screener, ", ".join(names), created=int(time.time()), data=path.name)
+    version = _add(app, screener, card, f"rules of {path.name}" if promote else None)
+    if promote:
+        _note_allow_list(app, names)
+    return {"operations": names, "version": version, "stage": str(Stage.SUBMIT), "promoted": promote}
+
+
+def _add(app: App, screener: "Screener", card: "Card", promoted_because: str | None) -> str:
+    app.home.prepare()
+    version = app.registry.add("workload", screener.save, card)
+    if promoted_because:
+        app.registry.promote("workload", version, why=promoted_because, at=card.created)
+    return version
+
+
+def _answered(app: App, operation: str) -> list[tuple[str, bool]]:
+    """The scripts of answered cases, and whether each is the operation."""
+    from tocsin.learn.feedback import examples
+
+    found, lost = examples(app.store, app.home.scripts)
+    answered = [(example.text, example.label) for example in found if example.operation == operation]
+    app.notify(f"using {count(len(answered), 'answered case')} of {operation}")
+    if lost:
+        app.notify(f"ignored: {count(lost, 'answered case')} whose script was pruned")
+    return answered
+
+
+def _note_allow_list(app: App, operations: Sequence[str]) -> None:
+    """An operation that a site adds is for listed users only: without an entry, every such job raises an alarm."""
+    from tocsin.judge.allow import DEFAULTS
+
+    allowed = allow_book(app).current()
+    for operation in operations:
+        listed = any(entry.operation == operation for entry in allowed.entries)
+        if operation not in DEFAULTS and str(allowed.default(operation)) == "listed" and not listed:
+            app.notify(
+                f"note: only listed users may run {operation}, and nobody is listed, so every such job is rogue; "
+                f"see: tocsin allow default {operation} allowed"
+            )
