@@ -18,9 +18,9 @@ from tocsin.core.errors import InputError, ModelError, NotFound
 from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
+    from tocsin.core.allow_list import AllowEntry
     from tocsin.judge.allow import AllowBook
     from tocsin.models.registry import Registry
-    from tocsin.core.allow_list import AllowEntry
 
 __all__ = [
     "AllowRequest",

@@ -53,7 +53,9 @@ class Loop:
         with ExitStack() as stack:
             retraining = stack.enter_context(Retraining(app)) if retrain else None
             discard_others(app.store, subscriptions(self.log))
-            lines = VerdictLines(app.store, output.print_line, everything=output.everything, as_json=output.as_json)
+            lines = VerdictLines(
+                app.store, output.print_line, everything=output.everything, as_json=output.as_json
+            )
             stack.callback(lines.end)
 
             def after(done: "Round") -> None:
