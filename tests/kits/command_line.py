@@ -1,4 +1,4 @@
-"""The command line as a person meets it: arguments in; exit code, stdout and stderr out."""
+"""The command line in tests: arguments in; exit code, stdout and stderr out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from tocsin.cli.main import run
 
 
 @dataclass(frozen=True)
-class Said:
+class Result:
     code: int
     out: str
     err: str
 
 
-Tocsin = Callable[..., Said]
+Tocsin = Callable[..., Result]
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def tocsin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         monkeypatch.setenv(name, str(value))
     monkeypatch.setenv("TZ", "UTC")
 
-    def call(*arguments: object) -> Said:
+    def call(*arguments: object) -> Result:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             run([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return Said(int(ended.value.code or 0), said.out, said.err)
+        printed = capsys.readouterr()
+        return Result(int(ended.value.code or 0), printed.out, printed.err)
 
     return call

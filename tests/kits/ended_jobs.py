@@ -1,4 +1,4 @@
-"""Small frames of jobs with habits that a test can state."""
+"""Small frames of ended jobs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,14 +17,14 @@ _ENDED = {"outcome": Outcome.COMPLETED, "elapsed": 600}
 
 
 def job(number: int = 1, **fields: Any) -> dict[str, Any]:
-    """One that completed after ten minutes, unless `fields` say otherwise."""
+    """A job that completed after ten minutes, unless `fields` say otherwise."""
     submit = fields.pop("submit", number * 1000)
-    told = {"user": "ann", "name": "relax", "partition": "main", "req_cpus": 4, **_ENDED, **fields}
+    known = {"user": "ann", "name": "relax", "partition": "main", "req_cpus": 4, **_ENDED, **fields}
     start = submit + 10
-    end = start + (told["elapsed"] or 0)
+    end = start + (known["elapsed"] or 0)
     return {
         "cluster": "lab", "job_id": number, "task": None, "submit": submit, "start": start, "end": end,
-        "known_at": end + 60, **told,
+        "known_at": end + 60, **known,
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ SUBMIT = 1_700_000_000
 
 
 def frame(*rows: dict[str, Any]) -> pl.DataFrame:
-    """A conforming frame; what a row does not say is a plain job of the cluster `lab`."""
+    """A frame of jobs of the cluster `lab`, with all columns."""
     plain = {"cluster": "lab", "job_id": 1, "task": None, "submit": SUBMIT}
     full = [{**dict.fromkeys(SCHEMA), **plain, **row} for row in rows]
     return pl.DataFrame(full, schema=SCHEMA, orient="row")

@@ -11,7 +11,7 @@ NOW = 1_790_000_000
 
 
 def mining_jobs(rows: int = 800, days: float = 5.0, seed: int = 1) -> tuple[pl.DataFrame, pl.Series]:
-    """Jobs that ended one after another up to now. The miners among them, one in five, draw 300 W a node, not 150."""
+    """Jobs that ended one after another until NOW; one in five mines and draws 300 W per node, not 150."""
     random = np.random.default_rng(seed)
     mining = random.random(rows) < 0.2
     nodes = random.integers(1, 5, rows)

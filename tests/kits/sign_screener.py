@@ -1,4 +1,4 @@
-"""A screener and a detector that judge scripts by their signs alone: fast, and the same whatever was trained."""
+"""A screener and a detector that use only signs in scripts: fast, and independent of any trained model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,7 +59,7 @@ class SignDetector:
 
 @pytest.fixture
 def by_signs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands hear these, and nothing that is trained."""
+    """Make commands use these instead of trained models."""
     for module in ("judge", "classify"):
         monkeypatch.setattr(f"tocsin.app.{module}.open_screener", lambda app: SignScreener())
     monkeypatch.setattr(

@@ -1,10 +1,10 @@
-"""A log of jobs with habits: what one user's jobs do can be learned from the log itself."""
+"""An SWF log in which failures depend on the user, so that a model can learn them."""
 
 __all__ = ["swf_log"]
 
 
 def swf_log(jobs: int = 800, *, failing: bool = True) -> str:
-    """SWF, a job every ten minutes: of seven users, the third one's jobs fail, the fifth one's every other half day."""
+    """A job every ten minutes by one of seven users; those of the third fail, those of the fifth every other half day."""
     lines = ["; UnixStartTime: 1000000000"]
     for number in range(1, jobs + 1):
         user = 1 + number % 7

@@ -1,4 +1,4 @@
-"""What the tests of the watch share: a watcher on a store, clusters that misbehave, and a reckoning of our own."""
+"""A watcher on a store, clusters and stores that fail on purpose, and the verdicts that must result."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,15 +23,15 @@ MORNING = START + 9 * 3600
 
 
 class Killed(BaseException):
-    """As SIGKILL: nothing in the program may catch it."""
+    """Stands for SIGKILL; nothing in the program may catch it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mortal(Store):
-    """A store during whose writes the process may be killed: before each, and after each is committed."""
+class KillableStore(Store):
+    """A store that can kill the process before a write, and after its commit."""
 
     deaths: list[int] = field(default_factory=list)
-    """Counted down at every chance to die; a zero kills."""
+    """The first number is counted down at each such point; at zero, the process is killed."""
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
@@ -48,8 +48,8 @@ class Mortal(Store):
                 raise Killed
 
 
-class Moody(DemoCluster):
-    """The demo, with a slurmctld and a slurmdbd that may be down."""
+class FlakyCluster(DemoCluster):
+    """The demo cluster, with a slurmctld and a slurmdbd that can be down."""
 
     controller = True
     accounts = True
@@ -66,8 +66,8 @@ class Moody(DemoCluster):
 
 
 @dataclass
-class Told:
-    """A cluster that tells what a test puts into it."""
+class FakeCluster:
+    """A cluster with the jobs that a test puts into it."""
 
     name: str = "lab"
     queued: list[dict[str, Any]] = field(default_factory=list)
@@ -94,17 +94,17 @@ class Told:
         return self.scripts.get(key.job_id)
 
     def hold(self, key: JobKey, reason: str) -> None:
-        raise AssertionError("a watch holds nothing")
+        raise AssertionError("watching must not hold jobs")
 
     def release(self, key: JobKey) -> None:
-        raise AssertionError("a watch releases nothing")
+        raise AssertionError("watching must not release jobs")
 
 
 NOON = START + 12 * 3600
 
 
 def frame(*rows: dict[str, Any]) -> pl.DataFrame:
-    """Jobs of the cluster `lab`; what a row does not say is a plain one that waits."""
+    """Jobs of the cluster `lab`; a pending job unless a row says otherwise."""
     plain = {
         "cluster": "lab",
         "job_id": 1,
@@ -128,25 +128,25 @@ def ended(start: int | None, end: int, state: str = "COMPLETED", **more: Any) ->
 
 
 def watcher(cluster: Any, store: Store, judge: Judge | None = None, **more: Any) -> Watcher:
-    """A new process on this store, as far as memory goes."""
+    """A new watcher on this store, as after a restart."""
     ledger = Ledger()
     ledger.learn(load(store, Filter(clusters=[cluster.name])))
     return Watcher(cluster, store, judge or Judge({}), ledger, seconds=lambda: 0.0, **more)
 
 
 def rows(store: Store, query: str) -> list[tuple[Any, ...]]:
-    """What plain SQL finds."""
+    """The rows of an SQL query."""
     with store.reading() as connection:
         return [tuple(row) for row in connection.exec_driver_sql(query)]
 
 
-def given(store: Store) -> list[tuple[str, str]]:
-    """(job, stage) of every verdict, one for each row."""
+def stored_verdicts(store: Store) -> list[tuple[str, str]]:
+    """(job, stage) of every stored verdict."""
     return sorted((str(job), str(stage)) for job, stage in rows(store, "SELECT job, stage FROM verdicts"))
 
 
-def reckoned(cluster: DemoCluster, now: int) -> list[tuple[str, str]]:
-    """The verdicts that there must be when the demo was watched from its first instant on: from its own records."""
+def expected_verdicts(cluster: DemoCluster, now: int) -> list[tuple[str, str]]:
+    """The verdicts due when the demo is watched from its first instant on, computed from its own records."""
     expected = []
     for record in cluster._simulation.records.values():
         job, array = str(record.key(cluster.name)), bool(record.request.tasks) and record.task is None

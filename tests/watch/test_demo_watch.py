@@ -6,7 +6,16 @@ from random import Random
 
 import pytest
 
-from tests.kits.watching import MORNING, Killed, Moody, Mortal, given, reckoned, rows, watcher
+from tests.kits.watching import (
+    MORNING,
+    FlakyCluster,
+    KillableStore,
+    Killed,
+    expected_verdicts,
+    rows,
+    stored_verdicts,
+    watcher,
+)
 from tocsin.core.errors import ClusterError, StoreError
 from tocsin.demo.cluster import START, DemoCluster
 from tocsin.store.database import Store
@@ -28,8 +37,8 @@ def test_every_stage_that_was_reached_has_one_verdict_and_no_other_has(store: St
     watch.step(START)
     last = MORNING + 2 * 3600
     follow(watch, cluster, range(MORNING, last + 1, MINUTE))
-    assert given(store) == reckoned(cluster, last)
-    stages = Counter(stage for _, stage in given(store))
+    assert stored_verdicts(store) == expected_verdicts(cluster, last)
+    stages = Counter(stage for _, stage in stored_verdicts(store))
     assert min(stages[stage] for stage in ("submit", "start", "early", "end")) > 10
 
 
@@ -42,14 +51,14 @@ def test_a_restart_in_the_middle_changes_nothing(store: Store) -> None:
         follow(watch, cluster, range(first, first + 1200, MINUTE))
     last = MORNING + 3 * 3600
     follow(watcher(cluster, store), cluster, range(last, last + 1, MINUTE))
-    assert given(store) == reckoned(cluster, last)
+    assert stored_verdicts(store) == expected_verdicts(cluster, last)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_process_that_is_killed_anywhere_loses_nothing_and_doubles_nothing(store: Store, seed: int) -> None:
     chance, cluster = Random(seed), DemoCluster(seed=seed + 1)
     watcher(cluster, store).step(START)
-    mortal = Mortal(store.engine, store.timeout, [chance.randrange(12) for _ in range(15)])
+    mortal = KillableStore(store.engine, store.timeout, [chance.randrange(12) for _ in range(15)])
     watch, deaths, now = watcher(cluster, mortal, sinks={"log": ("verdict",)}), 0, MORNING
     while mortal.deaths or now < MORNING + 3600:
         cluster.clock.advance_to(now)
@@ -61,7 +70,7 @@ def test_a_process_that_is_killed_anywhere_loses_nothing_and_doubles_nothing(sto
         now += chance.choice((5, 60, 200, 900))
     watch.step(int(cluster.clock.now()))
     assert deaths == 15
-    assert given(store) == reckoned(cluster, int(cluster.clock.now()))
+    assert stored_verdicts(store) == expected_verdicts(cluster, int(cluster.clock.now()))
     assert rows(store, "SELECT count(*) FROM outbox") == rows(store, "SELECT count(*) FROM verdicts")
 
 
@@ -92,11 +101,11 @@ def test_days_away_are_caught_up_with_day_by_day(store: Store) -> None:
     watch = watcher(cluster, store)
     behind = [watch.step(now + number).behind for number in range(6)]
     assert behind == [True, True, True, True, False, False]
-    assert given(store) == reckoned(cluster, now)
+    assert stored_verdicts(store) == expected_verdicts(cluster, now)
 
 
 def test_slurm_is_away_for_a_while(store: Store) -> None:
-    cluster = Moody(seed=7)
+    cluster = FlakyCluster(seed=7)
     watch = watcher(cluster, store)
     watch.step(START)
     follow(watch, cluster, range(MORNING, MORNING + 1200, MINUTE))
@@ -107,21 +116,21 @@ def test_slurm_is_away_for_a_while(store: Store) -> None:
             watch.step(now)
     cluster.controller = True
     follow(watch, cluster, range(MORNING + 2400, MORNING + 3601, MINUTE))
-    assert given(store) == reckoned(cluster, MORNING + 3600)
+    assert stored_verdicts(store) == expected_verdicts(cluster, MORNING + 3600)
 
 
 def test_without_accounting_the_queue_is_followed_and_ends_are_made_good(store: Store) -> None:
-    cluster = Moody(seed=8)
+    cluster = FlakyCluster(seed=8)
     watch = watcher(cluster, store)
     watch.step(START)
     cluster.accounts = False
     for now in range(MORNING, MORNING + 3600, MINUTE):
         cluster.clock.advance_to(now)
         assert watch.step(now).troubles == ["slurmdbd does not answer"]
-    assert set(given(store)) < set(reckoned(cluster, now))
+    assert set(stored_verdicts(store)) < set(expected_verdicts(cluster, now))
     cluster.accounts = True
     follow(watch, cluster, range(MORNING + 3600, MORNING + 3700, MINUTE))
-    assert given(store) == reckoned(cluster, MORNING + 3660)
+    assert stored_verdicts(store) == expected_verdicts(cluster, MORNING + 3660)
 
 
 def test_a_store_that_is_locked_for_a_while(store: Store, home: Home) -> None:
@@ -143,7 +152,7 @@ def test_a_store_that_is_locked_for_a_while(store: Store, home: Home) -> None:
         other.execute("ROLLBACK")
     assert refused
     follow(watch, cluster, range(MORNING + 1200, MORNING + 1801, MINUTE))
-    assert given(store) == reckoned(cluster, MORNING + 1800)
+    assert stored_verdicts(store) == expected_verdicts(cluster, MORNING + 1800)
 
 
 def test_tasks_inherit_the_one_verdict_on_the_submission_of_their_array(store: Store) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.kits.watching import NOON, Told, given, watcher
+from tests.kits.watching import NOON, FakeCluster, stored_verdicts, watcher
 from tocsin.core.errors import ClusterError, StoreError
 from tocsin.store.database import Store
 from tocsin.watch import loop
@@ -107,10 +107,10 @@ def test_once_is_until_it_has_caught_up_and_an_error_is_an_error() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_after_the_round(store: Store, number: signal.Signals) -> None:
-    cluster = Told(queued=[{}])
+    cluster = FakeCluster(queued=[{}])
     handler = signal.getsignal(number)
 
-    class Signalled(Told):
+    class Signalled(FakeCluster):
         def queue(self) -> Any:
             os.kill(os.getpid(), number)
             return super().queue()
@@ -120,7 +120,7 @@ def test_a_signal_ends_it_after_the_round(store: Store, number: signal.Signals) 
     with Stop() as stop, stop.on_signals(signal.SIGTERM, signal.SIGINT):
         run(watch, Clock(), stop, interval=600, tell=rounds.append, say=print)
     assert len(rounds) == 1
-    assert given(store) == [(f"lab:1@{NOON}", "submit")]
+    assert stored_verdicts(store) == [(f"lab:1@{NOON}", "submit")]
     assert signal.getsignal(number) is handler
 
 

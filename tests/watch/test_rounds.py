@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.kits.watching import NOON, Killed, Mortal, Told, ended, given, rows, running, watcher
+from tests.kits.watching import (
+    NOON,
+    FakeCluster,
+    KillableStore,
+    Killed,
+    ended,
+    rows,
+    running,
+    stored_verdicts,
+    watcher,
+)
 from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey
@@ -19,11 +29,11 @@ KEY = f"lab:1@{NOON}"
 
 
 def stages(store: Store, job: str = KEY) -> list[str]:
-    return [stage for key, stage in given(store) if key == job]
+    return [stage for key, stage in stored_verdicts(store) if key == job]
 
 
 def test_a_stage_is_judged_when_it_is_reached_and_not_before(store: Store) -> None:
-    cluster = Told()
+    cluster = FakeCluster()
     watch = watcher(cluster, store)
     watch.step(NOON - 10)
     cluster.queued = [{}]
@@ -40,7 +50,7 @@ def test_a_stage_is_judged_when_it_is_reached_and_not_before(store: Store) -> No
 
 @pytest.mark.parametrize(("end", "reached"), [(119, False), (120, True)])
 def test_early_is_for_jobs_that_live_for_two_minutes(store: Store, end: int, reached: bool) -> None:
-    cluster = Told()
+    cluster = FakeCluster()
     watch = watcher(cluster, store)
     watch.step(NOON)
     cluster.accounted = [ended(NOON, NOON + end)]
@@ -49,7 +59,7 @@ def test_early_is_for_jobs_that_live_for_two_minutes(store: Store, end: int, rea
 
 
 def test_a_job_that_was_cancelled_while_it_waited_was_submitted_and_ended(store: Store) -> None:
-    cluster = Told()
+    cluster = FakeCluster()
     watch = watcher(cluster, store)
     watch.step(NOON)
     cluster.accounted = [ended(None, NOON + 50, "CANCELLED")]
@@ -58,31 +68,31 @@ def test_a_job_that_was_cancelled_while_it_waited_was_submitted_and_ended(store:
 
 
 def test_what_ended_before_the_watch_began_is_not_watched(store: Store) -> None:
-    cluster = Told(queued=[ended(NOON, NOON + 5)], accounted=[ended(NOON, NOON + 5)])
+    cluster = FakeCluster(queued=[ended(NOON, NOON + 5)], accounted=[ended(NOON, NOON + 5)])
     watch = watcher(cluster, store)
     watch.step(NOON + 6)
     watch.step(NOON + 300)
-    assert given(store) == []
+    assert stored_verdicts(store) == []
 
 
 def test_a_stub_of_accounting_makes_no_job(store: Store) -> None:
-    cluster = Told()
+    cluster = FakeCluster()
     watch = watcher(cluster, store)
     watch.step(NOON)
     cluster.queued = [ended(NOON, NOON + 3, job_id=7, task=2)]
     # For some seconds accounting shows the task as a plain job of its raw id, without partition and request.
     cluster.accounted = [ended(NOON, NOON + 3, job_id=9, partition=None)]
     watch.step(NOON + 4)
-    assert given(store) == [(f"lab:7@{NOON}", "submit"), (f"lab:7_2@{NOON}", "start")]
+    assert stored_verdicts(store) == [(f"lab:7@{NOON}", "submit"), (f"lab:7_2@{NOON}", "start")]
     cluster.accounted = [ended(NOON, NOON + 3, job_id=7, task=2, elapsed=3, max_memory=5)]
     watch.step(NOON + 9)
-    assert (f"lab:7_2@{NOON}", "end") in given(store)
+    assert (f"lab:7_2@{NOON}", "end") in stored_verdicts(store)
     assert rows(store, "SELECT max_memory FROM jobs WHERE task = 2") == [(5,)]
     assert rows(store, "SELECT count(*) FROM jobs WHERE job_id = 9") == [(0,)]
 
 
 def test_an_end_that_accounting_never_tells_is_taken_from_the_queue_after_a_minute(store: Store) -> None:
-    cluster = Told(queued=[{}])
+    cluster = FakeCluster(queued=[{}])
     watch = watcher(cluster, store)
     watch.step(NOON)
     cluster.queued = [ended(None, NOON + 10, "CANCELLED")]
@@ -94,7 +104,7 @@ def test_an_end_that_accounting_never_tells_is_taken_from_the_queue_after_a_minu
 
 
 def test_of_a_job_that_nobody_tells_the_end_of_it_stays_unknown(store: Store) -> None:
-    cluster = Told(queued=[{}])
+    cluster = FakeCluster(queued=[{}])
     watch = watcher(cluster, store)
     watch.step(NOON)
     cluster.queued = []
@@ -109,7 +119,7 @@ def test_of_a_job_that_nobody_tells_the_end_of_it_stays_unknown(store: Store) ->
 
 
 def test_a_job_that_was_missing_for_a_moment_is_not_given_up(store: Store) -> None:
-    cluster = Told(queued=[{}])
+    cluster = FakeCluster(queued=[{}])
     watch = watcher(cluster, store)
     watch.step(NOON)
     cluster.queued = []
@@ -121,8 +131,8 @@ def test_a_job_that_was_missing_for_a_moment_is_not_given_up(store: Store) -> No
 
 
 def test_an_end_that_a_killed_process_had_stored_gets_its_verdict(store: Store) -> None:
-    mortal = Mortal(store.engine, store.timeout)
-    cluster = Told(queued=[ended(None, NOON + 10, "CANCELLED")])
+    mortal = KillableStore(store.engine, store.timeout)
+    cluster = FakeCluster(queued=[ended(None, NOON + 10, "CANCELLED")])
     watch = watcher(cluster, mortal)
     watch.step(NOON)
     mortal.deaths.append(1)  # after the jobs are stored, before their verdicts are
@@ -135,7 +145,7 @@ def test_an_end_that_a_killed_process_had_stored_gets_its_verdict(store: Store) 
 
 
 def test_accounting_that_comes_hours_late_is_still_heard(store: Store) -> None:
-    cluster = Told(queued=[running(NOON)])
+    cluster = FakeCluster(queued=[running(NOON)])
     watch = watcher(cluster, store)
     watch.step(NOON + 5)
     cluster.queued = []
@@ -147,7 +157,7 @@ def test_accounting_that_comes_hours_late_is_still_heard(store: Store) -> None:
 
 
 def test_a_requeued_job_is_submitted_again(store: Store) -> None:
-    cluster = Told(queued=[running(NOON)])
+    cluster = FakeCluster(queued=[running(NOON)])
     watch = watcher(cluster, store)
     watch.step(NOON + 5)
     cluster.queued = [{"submit": NOON + 50}]
@@ -158,7 +168,7 @@ def test_a_requeued_job_is_submitted_again(store: Store) -> None:
 
 
 def test_a_task_that_is_put_back_belongs_to_its_old_array(store: Store) -> None:
-    cluster = Told(queued=[{"array": "1-2", "array_tasks": 2}])
+    cluster = FakeCluster(queued=[{"array": "1-2", "array_tasks": 2}])
     watch = watcher(cluster, store)
     watch.step(NOON)
     cluster.queued = [running(NOON + 1, task=1), running(NOON + 1, task=2)]
@@ -166,12 +176,12 @@ def test_a_task_that_is_put_back_belongs_to_its_old_array(store: Store) -> None:
     cluster.queued = [running(NOON + 1, task=1), running(NOON + 90, task=2, submit=NOON + 60)]
     cluster.accounted = [ended(NOON + 1, NOON + 60, "REQUEUED", task=2)]
     watch.step(NOON + 95)
-    assert [job for job, stage in given(store) if stage == "submit"] == [KEY]
-    assert (f"lab:1_2@{NOON + 60}", "start") in given(store)
+    assert [job for job, stage in stored_verdicts(store) if stage == "submit"] == [KEY]
+    assert (f"lab:1_2@{NOON + 60}", "start") in stored_verdicts(store)
 
 
 def test_an_array_that_was_never_seen_whole_is_made_from_its_tasks(store: Store) -> None:
-    cluster = Told(queued=[running(NOON + 1, task=task, name="sweep") for task in (1, 2, 3, 7)])
+    cluster = FakeCluster(queued=[running(NOON + 1, task=task, name="sweep") for task in (1, 2, 3, 7)])
     watcher(cluster, store).step(NOON + 2)
     made = rows(store, 'SELECT "array", array_tasks, name, state, start FROM jobs WHERE task = -1')
     assert made == [("1-3,7", 4, "sweep", "PENDING", None)]
@@ -179,7 +189,7 @@ def test_an_array_that_was_never_seen_whole_is_made_from_its_tasks(store: Store)
 
 
 def test_the_request_is_frozen_as_first_seen_and_the_dump_is_not_stored_again(store: Store) -> None:
-    cluster = Told(queued=[{"time_limit": 600, "priority": 5}])
+    cluster = FakeCluster(queued=[{"time_limit": 600, "priority": 5}])
     watch = watcher(cluster, store)
     watch.step(NOON)
     cluster.queued = [{"time_limit": 1200, "priority": 6}]
@@ -188,7 +198,7 @@ def test_the_request_is_frozen_as_first_seen_and_the_dump_is_not_stored_again(st
 
 
 def test_scripts_are_read_once_a_few_a_round_and_the_verdict_waits_for_them(store: Store, home: Home) -> None:
-    cluster = Told(
+    cluster = FakeCluster(
         queued=[{"job_id": number} for number in range(1, 6)],
         scripts={number: f"#!/bin/sh\necho {number}\n" for number in range(1, 6)},
     )
@@ -200,7 +210,7 @@ def test_scripts_are_read_once_a_few_a_round_and_the_verdict_waits_for_them(stor
 
 
 def test_an_array_that_only_its_tasks_tell_of_does_not_wait_for_a_script(store: Store, home: Home) -> None:
-    cluster = Told(
+    cluster = FakeCluster(
         queued=[{"job_id": 1}, {"job_id": 2}, running(NOON, job_id=7, task=1)],
         scripts=dict.fromkeys(range(9), "#!/bin/sh\n"),
     )
@@ -211,7 +221,7 @@ def test_an_array_that_only_its_tasks_tell_of_does_not_wait_for_a_script(store: 
 
 
 def test_tasks_are_judged_at_their_end_with_the_script_of_their_array(store: Store, home: Home) -> None:
-    cluster = Told(scripts={1: "#!/bin/sh\n./xmrig\n"})
+    cluster = FakeCluster(scripts={1: "#!/bin/sh\n./xmrig\n"})
     heard: dict[str, list[str | None]] = {}
 
     class Reader:
@@ -241,7 +251,7 @@ def test_tasks_are_judged_at_their_end_with_the_script_of_their_array(store: Sto
 
 
 def test_where_scripts_may_not_be_read_verdicts_do_not_wait(store: Store, home: Home) -> None:
-    class Closed(Told):
+    class Closed(FakeCluster):
         def script(self, key: JobKey) -> str | None:
             super().script(key)
             raise ClusterError("you may not read the scripts of others")
@@ -272,7 +282,7 @@ class _Looking:
 def test_a_late_verdict_is_made_from_what_was_known_then(store: Store) -> None:
     looking = _Looking()
     judge = Judge({"looking": Seat(dict.fromkeys(Stage, Model(looking, "1")))})  # type: ignore[arg-type]  # no more is asked
-    cluster = Told()
+    cluster = FakeCluster()
     watch = watcher(cluster, store, judge)
     watch.step(NOON - 10)
     cluster.accounted = [
@@ -302,7 +312,7 @@ def test_a_late_verdict_is_made_from_what_was_known_then(store: Store) -> None:
 
 
 def test_memory_holds_no_more_than_is_about(store: Store) -> None:
-    cluster = Told()
+    cluster = FakeCluster()
     watch = watcher(cluster, store)
     for number in range(40):
         now = NOON + number * 400
