@@ -13,6 +13,7 @@ from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding
 from tocsin.limits.detector import DETECTOR
+from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.script import parse
 
 GIB = 2**30
@@ -125,19 +126,25 @@ def kinds(**fields: Any) -> dict[str, str]:
 
 
 def submitted(
-    *lines: str, machine: Machine | None = MACHINE, body: str = "true", command: str | None = None
+    *lines: str,
+    machine: Machine | None = MACHINE,
+    body: str = "true",
+    command: str | None = None,
+    user: str = "eve",
 ) -> Parts:
-    """What is said of a script with these directives, as `tocsin check` would ask before it is submitted."""
+    """The findings on a script with these directives, as `tocsin check` gives them before it is submitted."""
     text = "\n".join(["#!/bin/bash", *(f"#SBATCH {line}" for line in lines), body, ""])
-    return of_script(text, machine=machine, command=command)
+    return of_script(text, machine=machine, command=command, user=user)
 
 
-def of_script(text: str, *, machine: Machine | None = MACHINE, command: str | None = None) -> Parts:
+def of_script(
+    text: str, *, machine: Machine | None = MACHINE, command: str | None = None, user: str = "eve"
+) -> Parts:
     digest = hashlib.sha256(text.encode()).hexdigest()
-    script = parse(text)
+    script = parse(text, scheduler=Scheduler.SLURM if machine else None)
     if command:
         script = script.with_options(command.split())
-    wanted = job(**{"job_id": 0, "script": digest, "submit_line": command, **script.request})
+    wanted = job(**{"job_id": 0, "user": user, "script": digest, "submit_line": command, **script.request})
     return assess(wanted, past=Known(machine, scripts={digest: text}))[0]
 
 

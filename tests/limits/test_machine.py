@@ -89,25 +89,25 @@ def test_a_request_that_can_never_be_met_is_critical(fields: dict[str, object], 
         {"req_nodes": 1, "req_tasks": 500, "req_cpus": 4},
     ],
 )
-def test_a_request_that_can_be_met_rings_nothing(fields: dict[str, object]) -> None:
+def test_a_request_that_can_be_met_has_no_finding(fields: dict[str, object]) -> None:
     assert kinds(**fields) == {}
 
 
 def test_the_sentence_names_the_value_the_limit_and_the_next_step() -> None:
     (finding,) = findings(req_memory=500 * GIB)
     assert finding.text == (
-        "asks for 500G on each node, but a job gets at most 125G on one node of partition main; "
-        "ask for at most 125G or use partition big"
+        "requests 500G on each node, but partition main gives a job at most 125G on one node; "
+        "request at most 125G or use partition big"
     )
     assert finding.evidence == ["partition main: 4 nodes with 32 CPUs, 125G, icelake"]
     (finding,) = findings(time_limit=60 * HOUR)
     assert finding.text == (
-        "asks for a time limit of 2-12:00:00, but partition main allows at most 1-00:00:00; "
-        "ask for at most 1-00:00:00 or use partition big or percpu"
+        "requests a time limit of 2-12:00:00, but partition main allows at most 1-00:00:00; "
+        "request at most 1-00:00:00 or use partition big or percpu"
     )
 
 
-def test_what_can_only_wait_is_a_warning() -> None:
+def test_a_job_that_only_has_to_wait_is_a_warning() -> None:
     assert kinds(partition="down") == {"partition_down": WARNING}
     (finding,) = findings(partition="gpu", req_nodes=2, req_gpus=8)
     assert (finding.kind, finding.level) == ("nodes_out_of_service", Level.WARNING)
@@ -123,13 +123,13 @@ def test_of_several_partitions_one_that_takes_the_job_is_enough() -> None:
     assert kinds(partition="main,down", time_limit=48 * HOUR) == {"partition_down": WARNING}
 
 
-def test_who_completed_a_job_in_a_partition_may_use_it() -> None:
+def test_a_user_who_completed_a_job_in_a_partition_may_use_it() -> None:
     lists = {"partition": "staff", "req_nodes": 2, "account": "physics.sub", "group": "users"}
     assert kinds(**lists) == {"account_not_allowed": CRITICAL, "group_not_allowed": WARNING}
     assert kinds(features={"place.completed": 1.0}, **lists) == {}
 
 
-def test_fewer_nodes_than_the_partition_takes_is_sure_only_where_the_script_fixes_them() -> None:
+def test_fewer_nodes_than_the_partition_requires_are_critical_only_if_the_script_fixes_them() -> None:
     assert kinds(partition="staff") == {"nodes_below_partition": WARNING}
     assert {f.kind: str(f.level) for f in submitted("-p staff", "--nodes=1").findings} == {
         "nodes_below_partition": CRITICAL
@@ -137,24 +137,30 @@ def test_fewer_nodes_than_the_partition_takes_is_sure_only_where_the_script_fixe
     assert not submitted("-p staff").findings
 
 
-def test_memory_for_each_cpu_is_told_from_memory_for_each_node_by_the_script() -> None:
+def test_the_script_tells_memory_per_cpu_from_memory_per_node() -> None:
     assert not submitted("--ntasks=8", "--mem-per-cpu=40G").findings
     (finding,) = submitted("--ntasks=8", "--mem=320G").findings
     assert finding.kind == "memory_above_any_node"
 
 
-def test_without_a_machine_it_says_so_and_judges_the_rest() -> None:
+def test_without_a_machine_that_is_reported_and_the_rest_is_checked() -> None:
     (parts,) = assess(job(req_memory=2**60), past=Known(None))
     assert not parts.findings
-    assert "nothing is known of nodes" in parts.missing["limits"]
+    assert list(parts.missing) == ["limits"]
     (parts,) = assess(job(partition=None), past=Known(replace(MACHINE, partitions=MACHINE.partitions[1:])))
-    assert parts.missing == {"limits": "the job names no partition and the cluster's default is not known"}
+    assert list(parts.missing) == ["limits"]
+    bare = Machine(cluster="lab", partitions=(Partition(name="p", default=True),), max_array_size=1001)
+    (parts,) = assess(job(), past=Known(bare))
+    assert list(parts.missing) == ["limits.nodes"]
+    unread = replace(MACHINE, missing={"associations": "sacctmgr failed", "licenses": "scontrol failed"})
+    (parts,) = assess(job(), past=Known(unread))
+    assert list(parts.missing) == ["limits.associations"]
     (parts,) = assess(job(array="1-9999"), past=Known(replace(MACHINE, max_array_size=None)))
     assert not parts.findings
     assert list(parts.missing) == ["limits.array"]
 
 
-def test_what_a_source_does_not_tell_limits_nothing() -> None:
+def test_unknown_hardware_limits_nothing() -> None:
     bare = Machine(cluster="lab", partitions=(Partition(name="p", default=True),))
     greedy = {
         "req_memory": 2**50,
@@ -173,7 +179,7 @@ def test_what_a_source_does_not_tell_limits_nothing() -> None:
     assert kinds(machine=dark, req_memory=2**50, req_cpus=999) == {}
 
 
-def test_at_its_start_a_job_has_its_nodes_and_only_its_past_speaks() -> None:
+def test_a_started_job_is_only_compared_with_earlier_jobs() -> None:
     jobs = [job(req_memory=2**60, time_limit=60, start=1_800_000_100)]
     past = Known(MACHINE, past_of("name", 3))
     (parts,) = assess(*jobs, past=past, stage=Stage.START)
@@ -274,7 +280,7 @@ def test_inside_all_limits_nothing_is_critical_and_beyond_one_something_is(
     assert critical(beyond), broken
 
 
-def test_ten_thousand_jobs_are_judged_as_one_is() -> None:
+def test_ten_thousand_jobs_get_the_findings_of_one() -> None:
     jobs = [
         job(job_id=n, req_memory=(1 + n % 300) * GIB, time_limit=n * 60, partition=("main", "big")[n % 2])
         for n in range(300)
@@ -288,7 +294,7 @@ def test_ten_thousand_jobs_are_judged_as_one_is() -> None:
     assert many[0:300:10] == alone
 
 
-def test_a_job_alone_and_among_many_is_told_the_same() -> None:
+def test_a_job_alone_and_among_many_has_the_same_findings() -> None:
     wishes = [
         job(
             job_id=1 + number,

@@ -12,12 +12,12 @@ from tocsin.history.replay import Replay
 from tocsin.limits.detector import DETECTOR
 
 
-def test_a_time_limit_below_every_run_of_the_kind_is_told_with_the_numbers() -> None:
+def test_a_time_limit_below_all_similar_jobs_is_reported_with_the_numbers() -> None:
     (finding,) = findings(features=past_of("name", 5), time_limit=1800)
     assert (finding.kind, str(finding.level)) == ("time_below_every_run", "warning")
     assert finding.text == (
-        "asks for a time limit of 00:30:00, but all 5 completed jobs of this user with this name ran longer "
-        "(01:00:00 to 02:00:00); ask for 02:24:00, or leave it if this one has less to do"
+        "requests a time limit of 00:30:00, but all 5 completed jobs of this user with this name ran longer "
+        "(01:00:00 to 02:00:00); request 02:24:00, or keep it if this job has less to do"
     )
     (parts,) = assess(job(time_limit=1800), past=Known(None, past_of("name", 5)))
     assert [advice.change for advice in parts.advice] == ["--time=02:24:00"]
@@ -33,26 +33,26 @@ def test_a_time_limit_below_every_run_of_the_kind_is_told_with_the_numbers() -> 
         ("script", 10, "critical"),
     ],
 )
-def test_only_the_very_script_run_often_makes_it_sure(key: str, completed: int, level: str | None) -> None:
+def test_only_the_same_script_run_often_is_critical(key: str, completed: int, level: str | None) -> None:
     found = kinds(features=past_of(key, completed), time_limit=1800)
     assert found.get("time_below_every_run") == level
 
 
-def test_a_limit_that_some_run_kept_rings_nothing() -> None:
+def test_a_limit_that_some_run_kept_has_no_finding() -> None:
     for limit in (3600, 3601, UNLIMITED, None):
         assert kinds(machine=None, features=past_of("script", 50), time_limit=limit) == {}
 
 
-def test_memory_far_below_what_the_very_script_used_is_a_warning() -> None:
+def test_memory_far_below_what_the_same_script_used_is_a_warning() -> None:
     (finding,) = findings(features=past_of("script", 4), req_memory=2 * GIB)
     assert (finding.kind, str(finding.level)) == ("memory_below_past_peak", "warning")
-    assert "asks for 2G on each node" in finding.text
-    assert "used 8G; ask for 9831M" in finding.text
+    assert "requests 2G on each node" in finding.text
+    assert "used 8G; request 9831M" in finding.text
     for enough in (5 * GIB, 0, None):
         assert kinds(features=past_of("script", 4), req_memory=enough) == {}
 
 
-def test_on_the_demo_cluster_history_speaks_through_the_same_contract() -> None:
+def test_history_of_the_demo_cluster_is_read_through_the_contract() -> None:
     cluster = DemoCluster(seed=7, days=10)
     log = pl.concat(cluster.accounting(START, START + 10 * 86400)).with_columns(known_at=pl.col("end") + 60)
     past = Replay(log, machine=cluster.machine(), scripts=dict(cluster.scripts()).get)

@@ -1,17 +1,18 @@
-"""Scripts held against themselves, and changes written back into them."""
+"""Rules about scripts, and advice that edits them."""
 
+from dataclasses import replace
 from datetime import UTC
 
 import pytest
 
-from tests.limits.examples import GIB, Known, assess, job, of_script, past_of, submitted
+from tests.limits.examples import GIB, MACHINE, Known, assess, job, of_script, past_of, submitted
 from tocsin.core.detector import Parts
 from tocsin.core.units import parse_duration
-from tocsin.core.verdict import Edit
+from tocsin.core.verdict import Edit, Level
 from tocsin.scripts.script import parse
 
 
-def told(parts: Parts) -> dict[str, str]:
+def found(parts: Parts) -> dict[str, str]:
     return {finding.kind: str(finding.level) for finding in parts.findings}
 
 
@@ -31,7 +32,7 @@ def told(parts: Parts) -> dict[str, str]:
 )
 def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, level: str) -> None:
     parts = submitted(*lines, machine=None)
-    assert told(parts) == {kind: level}
+    assert found(parts) == {kind: level}
     assert all("line " in line for line in parts.findings[0].evidence)
 
 
@@ -51,13 +52,13 @@ def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, l
     ],
 )
 def test_options_that_go_together(lines: tuple[str, ...]) -> None:
-    assert told(submitted(*lines, machine=None)) == {}
+    assert found(submitted(*lines, machine=None)) == {}
 
 
-def test_a_line_that_sbatch_ignores_is_told_by_its_number() -> None:
+def test_a_line_that_sbatch_ignores_is_reported_with_its_number() -> None:
     text = "#!/bin/bash\n#SBATCH --time=10\nmodule load x\n#SBATCH --mem=4G\n # nothing\n#SBATCH -n 4\n"
     parts = of_script(text, machine=None)
-    assert told(parts) == {"directive_ignored": "warning"}
+    assert found(parts) == {"directive_ignored": "warning"}
     (finding,) = parts.findings
     assert finding.text.startswith(
         "line 4: #SBATCH is ignored: it comes after the first command (and 1 more)"
@@ -66,9 +67,9 @@ def test_a_line_that_sbatch_ignores_is_told_by_its_number() -> None:
 
 
 def test_a_script_that_sbatch_refuses_is_critical() -> None:
-    assert told(of_script("#SBATCH --time=10\ntrue\n", machine=None)) == {"script_refused": "critical"}
-    assert told(of_script("true\n", machine=None)) == {"script_refused": "critical"}
-    assert told(of_script("\n", machine=None)) == {"script_refused": "critical"}
+    assert found(of_script("#SBATCH --time=10\ntrue\n", machine=None)) == {"script_refused": "critical"}
+    assert found(of_script("true\n", machine=None)) == {"script_refused": "critical"}
+    assert found(of_script("\n", machine=None)) == {"script_refused": "critical"}
 
 
 @pytest.mark.parametrize(
@@ -80,33 +81,33 @@ def test_a_script_that_sbatch_refuses_is_critical() -> None:
 )
 def test_an_option_that_sbatch_refuses_is_critical(line: str) -> None:
     parts = submitted("--job-name=a", line, machine=None)
-    assert told(parts) == {"refused_option": "critical"}
+    assert found(parts) == {"refused_option": "critical"}
     assert parts.findings[0].text.startswith("line 3: ")
 
 
-def test_nothing_was_refused_of_a_job_that_was_accepted() -> None:
+def test_an_accepted_job_has_no_refused_option() -> None:
     text = "#!/bin/bash\n#SBATCH --option-of-a-plugin=1\ntrue\n"
     (parts,) = assess(job(job_id=7, script="d"), past=Known(None, scripts={"d": text}))
-    assert told(parts) == {}
+    assert found(parts) == {}
 
 
-def test_a_word_of_the_command_line_that_is_no_option_is_told() -> None:
+def test_a_stray_word_on_the_command_line_is_reported() -> None:
     (parts,) = assess(
         job(job_id=0, script="d", submit_line="--mem=4G foo"), past=Known(None, scripts={"d": "#!/bin/sh\n"})
     )
-    assert told(parts) == {"refused_option": "critical"}
+    assert found(parts) == {"refused_option": "critical"}
     assert "command line" in parts.findings[0].text
 
 
 def test_the_command_line_wins_over_the_script() -> None:
     lines = ("-N 2", "-n 5", "--ntasks-per-node=2")
-    assert told(submitted(*lines, machine=None, command="sbatch --nodes=3 job.sh")) == {}
-    assert told(submitted(*lines, machine=None, command="sbatch 'never closed")) == {
+    assert found(submitted(*lines, machine=None, command="sbatch --nodes=3 job.sh")) == {}
+    assert found(submitted(*lines, machine=None, command="sbatch 'never closed")) == {
         "tasks_do_not_fit": "critical"
     }
 
 
-def test_advice_is_the_line_to_change_in_the_words_of_the_script() -> None:
+def test_advice_edits_the_line_of_the_script() -> None:
     parts = submitted("--job-name=a", "-t 3-0   # long", "--mem=500G")
     assert {advice.change: advice.edit for advice in parts.advice} == {
         "--time=1-00:00:00": Edit(
@@ -119,7 +120,7 @@ def test_advice_is_the_line_to_change_in_the_words_of_the_script() -> None:
     ]
 
 
-def test_the_changed_script_asks_for_what_fits() -> None:
+def test_the_edited_script_fits() -> None:
     text = "#!/bin/bash\n#SBATCH --time=3-00:00:00\n#SBATCH --mem=500G\ntrue\n"
     for advice in of_script(text).advice:
         edit = advice.edit
@@ -130,24 +131,67 @@ def test_the_changed_script_asks_for_what_fits() -> None:
         text = "\n".join(lines)
     request = parse(text, zone=UTC).request
     assert (request["time_limit"], request["req_memory"]) == (parse_duration("1-0"), 125 * GIB)
-    assert told(of_script(text)) == {}
+    assert found(of_script(text)) == {}
 
 
-def test_a_line_to_add_stands_after_the_last_directive() -> None:
+def test_a_new_line_follows_the_last_directive() -> None:
     text = "#!/bin/bash\n#SBATCH --mem=1G\ntrue\n"
     (parts,) = assess(job(script="d", time_limit=60), past=Known(None, past_of("script", 3), {"d": text}))
     assert parts.advice[0].edit == Edit(line=2, old=None, new="#SBATCH --time=02:24:00")
 
 
-def test_what_the_command_line_says_is_not_mended_in_the_script() -> None:
+def test_a_value_of_the_command_line_is_not_edited_in_the_script() -> None:
     parts = submitted("--time=10", command="sbatch --time=3-0 job.sh")
     assert [advice.edit for advice in parts.advice] == [None]
     assert [advice.change for advice in parts.advice] == ["--time=1-00:00:00 on the command line"]
-    assert told(parts) == {"time_above_partition": "critical"}
+    assert found(parts) == {"time_above_partition": "critical"}
 
 
-def test_other_schedulers_scripts_are_changed_in_their_own_words() -> None:
+def test_lines_of_another_scheduler_that_sbatch_reads_are_edited() -> None:
     parts = of_script("#!/bin/bash\n#PBS -l walltime=72:00:00\ntrue\n")
     assert [advice.edit for advice in parts.advice] == [
-        Edit(line=2, old="#PBS -l walltime=72:00:00", new="#PBS -l walltime=24:00:00")
+        Edit(line=2, old="#PBS -l walltime=72:00:00", new="#PBS -l walltime=1-00:00:00")
     ]
+
+
+def test_advice_passes_the_limits_itself() -> None:
+    """64 CPUs of one task: four nodes have 128, but no node has more than 32."""
+    parts = submitted("-n 1", "-c 64")
+    assert [finding.kind for finding in parts.findings] == ["cpus_above_any_node"]
+    assert [advice.change for advice in parts.advice] == ["--cpus-per-task=32"]
+    # five tasks of 32 CPUs would still need more than three nodes
+    parts = submitted("-n 5", "-c 64")
+    assert [finding.kind for finding in parts.findings] == ["cpus_above_any_node"]
+    assert not parts.advice
+    assert "32;" not in parts.findings[0].text
+
+
+def test_one_verdict_has_one_number_for_one_line() -> None:
+    """Earlier jobs took up to 40 h, the partition allows 24 h, the script asks for 30 h."""
+    past = {**past_of("script", 20), "script.elapsed_least": 36 * 3600.0, "script.elapsed_most": 40 * 3600.0}
+    (parts,) = assess(job(time_limit=30 * 3600), past=Known(MACHINE, past))
+    assert {finding.kind for finding in parts.findings} == {"time_above_partition", "time_below_every_run"}
+    assert not parts.advice
+    (parts,) = assess(job(time_limit=10 * 3600), past=Known(MACHINE, past))
+    assert not parts.advice  # 48 h would be refused
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("--ntasks-per-node=33", "cpus_above_any_node"),
+        ("--mincpus=33", "cpus_above_any_node"),
+        ("--tmp=2T", "too_few_such_nodes"),
+        ("--sockets-per-node=3", "too_few_such_nodes"),
+        ("-B 2:17", "too_few_such_nodes"),
+        ("-p gpu --gpus-per-node=5", "gpus_above_partition"),
+        ("-p gpu -w g1,g2 -c 17", "cpus_above_any_node"),
+        ("-p gpu -N 2 --gpus=1", "fewer_gpus_than_nodes"),
+        ("-p gpu --gpus-per-task=1", "gpus_per_unknown_task"),
+        ("-d nosuch:1", "refused_option"),
+    ],
+)
+def test_what_every_node_must_have(line: str, kind: str) -> None:
+    nodes = tuple(replace(n, tmp_disk=2**40, sockets=2, cores_per_socket=16) for n in MACHINE.nodes)
+    parts = submitted(line, machine=replace(MACHINE, nodes=nodes))
+    assert kind in [finding.kind for finding in parts.findings if finding.level is Level.CRITICAL]

@@ -5,9 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kits import recordings
-from tocsin.core.machine import Machine, Node, Partition
+from tocsin.core.errors import ClusterError
+from tocsin.core.machine import JobLimits, Machine, Node, Partition, Reservation
 from tocsin.core.units import UNLIMITED
+from tocsin.sources.json_machine import MachineReader
 from tocsin.sources.rest_versions import ADAPTERS
+from tocsin.sources.slurm_access import with_access
 from tocsin.sources.slurm_machine import machine_from_scontrol, read_config, read_nodes, read_partitions
 
 
@@ -27,6 +30,10 @@ def test_scontrol_tells_nodes_with_their_states_reasons_and_gpus(machine: Machin
         name="n1",
         cpus=2,
         memory=4000 * 2**20,
+        tmp_disk=0,
+        sockets=2,
+        cores_per_socket=1,
+        threads_per_core=1,
         gpus=2,
         gres="gpu:2",
         partitions=("main", "short", "inf"),
@@ -151,3 +158,50 @@ def test_no_text_of_scontrol_raises(text: str, pairs: dict[str, str]) -> None:
     read_nodes(f"{text}\nNodeName=n1 {line}")
     read_partitions(f"{text}\nPartitionName=p {line}")
     read_config(text)
+
+
+def test_cpus_and_memory_that_slurm_keeps_for_the_system_are_not_for_jobs() -> None:
+    (node,) = read_nodes(
+        "NodeName=n4 CPUEfctv=6 CPUTot=8 RealMemory=8000 MemSpecLimit=1000 TmpDisk=500 Sockets=2\n"
+    )
+    assert (node.cpus, node.memory, node.tmp_disk) == (6, 7000 * 2**20, 500 * 2**20)
+    record = {"name": "n4", "cpus": 8, "effective_cpus": 6, "real_memory": 8000, "specialized_memory": 1000}
+    assert (MachineReader().node(record).cpus, MachineReader().node(record).memory) == (6, 7000 * 2**20)
+    older = {"name": "n4", "cpus": 8, "tres": "cpu=6,mem=8000M,billing=6", "real_memory": 8000}
+    assert MachineReader().node(older).cpus == 6
+
+
+ACCESS = {
+    "license": "LicenseName=solver Total=2 Used=0 Free=2 Reserved=0 Remote=no\n",
+    "reservation": "ReservationName=ours Nodes=n5 NodeCnt=1 Users=alice Groups=(null) Accounts=(null) Licenses=(null)\n",
+    "association": "tiny||normal||00:05:00|cpu=1\nresearch||high,normal|high||\n",
+    "qos": "normal||\nhigh|00:10:00|cpu=2,mem=1G,node=1\n",
+}
+
+
+@pytest.mark.parametrize("enforce", ["associations,limits,qos", "associations", "none"])
+def test_what_a_user_may_request_is_read_as_far_as_it_is_enforced(enforce: str) -> None:
+    def run(argv: list[str]) -> bytes:
+        return next(text for name, text in ACCESS.items() if name in argv).encode()
+
+    found = with_access(Machine(cluster="lab"), run, "alice", {"AccountingStorageEnforce": enforce})
+    assert found.licenses == {"solver": 2}
+    assert found.reservations == (Reservation(name="ours", node_list="n5", users=("alice",)),)
+    if enforce == "none":
+        assert found.associations is found.qos is None
+        return
+    assert found.associations is not None
+    assert found.qos is not None
+    tiny, research = found.associations
+    limited = enforce != "associations"
+    assert tiny.limits == (JobLimits(max_time=300, max_tres={"cpu": 1}) if limited else JobLimits())
+    assert (research.qos, research.default_qos) == (("high", "normal") if limited else (), "high")
+    assert found.qos["high"].max_tres == ({"cpu": 2, "mem": 2**30, "node": 1} if limited else {})
+
+
+def test_a_command_that_fails_is_named_in_missing() -> None:
+    def run(argv: list[str]) -> bytes:
+        raise ClusterError("no slurmdbd")
+
+    found = with_access(Machine(cluster="lab"), run, "alice", {"AccountingStorageEnforce": "associations"})
+    assert set(found.missing) == {"licenses", "reservations", "associations", "qos"}

@@ -54,14 +54,15 @@ def check(app: App, request: CheckRequest) -> Verdict:
     options = request.submit_options
     text = read(request.script)
     path = None if request.script == "-" else request.script
-    name, machine = _machine(app, request.cluster)
+    user = request.user or getpass.getuser()
+    name, machine = _machine(app, request.cluster, user)
     script = parse(text, scheduler=Scheduler.SLURM if machine else None)
     if options:
         script = script.with_options(options, only_options=True)
     job = job_of(
         script,
         cluster=name,
-        user=request.user or getpass.getuser(),
+        user=user,
         at=int(time.time()),
         path=path,
         options=options,
@@ -102,8 +103,8 @@ def _working_folder() -> str | None:
     return None
 
 
-def _machine(app: App, cluster: str | None) -> tuple[str, "Machine | None"]:
-    """The name of the cluster and what it has, where it can be asked."""
+def _machine(app: App, cluster: str | None, user: str | None = None) -> tuple[str, "Machine | None"]:
+    """The name of the cluster and what it has, where it can be asked; with a user, what that user may request."""
     if cluster == "demo":
         from tocsin.demo.cluster import DemoCluster
 
@@ -118,7 +119,7 @@ def _machine(app: App, cluster: str | None) -> tuple[str, "Machine | None"]:
         return cluster, None  # its jobs are known; this host's nodes are not its own
     with live_cluster(app, cluster) as found:
         try:
-            return found.name, found.machine()
+            return found.name, found.machine(user=user)
         except ClusterError:
             return found.name, None  # the verdict says what is missing for it
 

@@ -1,17 +1,24 @@
-"""The machine that jobs run on: nodes, partitions and their limits."""
+"""The machine that jobs run on: nodes, partitions, and what a user may request."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tocsin.core.fields import Bytes, Seconds
 
-__all__ = ["Machine", "Node", "Partition"]
+__all__ = ["Association", "JobLimits", "Machine", "Node", "Partition", "Reservation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     name: str
     cpus: int | None = None
+    """For jobs: without the CPUs that Slurm keeps for the system."""
     memory: Bytes | None = None
+    """For jobs: without the memory that Slurm keeps for the system."""
+    tmp_disk: Bytes | None = None
+    sockets: int | None = None
+    cores_per_socket: int | None = None
+    threads_per_core: int | None = None
     gpus: int = 0
     gres: str | None = None
     features: tuple[str, ...] = ()
@@ -47,12 +54,48 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    name: str
+    node_list: str | None = None
+    users: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLimits:
+    """The most that one job may request; None and absent resources are not limited."""
+
+    max_time: Seconds | None = None
+    max_tres: Mapping[str, int] = field(default_factory=dict)
+    """By Slurm's names: `cpu`, `node`, `gres/gpu`, and `mem` in bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """An account that a user may charge, with the limits that come with it."""
+
+    account: str
+    partition: str | None = None
+    """It holds in this partition only."""
+    qos: tuple[str, ...] = ()
+    default_qos: str | None = None
+    limits: JobLimits = field(default_factory=JobLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """All of a cluster that a request can be held against."""
+    """Everything about a cluster that a request is compared with. What is None is unknown or not enforced."""
 
     cluster: str
     nodes: tuple[Node, ...] = ()
     partitions: tuple[Partition, ...] = ()
     max_array_size: int | None = None
+    gres_types: tuple[str, ...] | None = None
+    licenses: Mapping[str, int] | None = None
+    reservations: tuple[Reservation, ...] | None = None
+    associations: tuple[Association, ...] | None = None
+    """Of the user who asks."""
+    qos: Mapping[str, JobLimits] | None = None
     missing: dict[str, str] = field(default_factory=dict)
-    """What this source could not tell, and why."""
+    """What this source could not read, and why."""

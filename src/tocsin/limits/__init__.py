@@ -1,1 +1,1 @@
-"""Requests held against the machine, against their own past and against themselves: rules, no learning."""
+"""Compare requests with the machine, with earlier jobs and with themselves: rules, nothing learned."""

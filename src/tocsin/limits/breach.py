@@ -1,14 +1,14 @@
-"""A breach: one rule that one job breaks, before it becomes a finding and an advice."""
+"""A breach: one rule that one job breaks, before it becomes a finding and advice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tocsin.core.verdict import Level
 
-__all__ = ["Breach", "Change", "Thresholds", "hopeless"]
+__all__ = ["Breach", "Change", "Thresholds", "unavoidable"]
 
 Change = tuple[str, int | str]
-"""A field of the request and the value that would do."""
+"""A field of the request and a value that fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,30 +17,37 @@ class Breach:
     kind: str
     level: Level
     text: str
+    """What is wrong."""
+    remedy: str = ""
+    """What to do about it."""
     evidence: tuple[str, ...] = ()
     partition: str | None = None
-    """The partition that cannot take the job; None where it does not depend on the partition."""
+    """The partition that cannot take the job; None if it does not depend on the partition."""
     change: Change | None = None
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.text}; {self.remedy}" if self.remedy else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """What the rules count by; saved with the detector."""
+    """Numbers that the rules use; saved with the detector."""
 
     completed: int = 3
-    """Completed jobs of a kind from which on they say something."""
+    """Completed similar jobs needed before they count as evidence."""
     sure: int = 10
-    """Completed jobs from which on a time limit below all of them is critical."""
+    """Completed jobs needed before a time limit below all of them is critical."""
     memory_share: float = 0.5
-    """A request below this share of the largest peak is far below it."""
+    """A request below this share of the largest peak is a warning."""
     margin: float = 1.2
-    """What is advised is so many times the largest of what was used."""
+    """Advised value / largest value used."""
 
 
-def hopeless(breaches: Sequence[Breach], partitions: Sequence[str]) -> list[Breach]:
-    """The breaches of one job that hold whichever of its partitions it would run in.
+def unavoidable(breaches: Sequence[Breach], partitions: Sequence[str]) -> list[Breach]:
+    """The breaches of one job that remain whichever of its partitions it runs in.
 
-    It is lost only if every partition refuses it; where one merely keeps it waiting, only what keeps it waiting is said.
+    It cannot run only if every partition refuses it. If some only make it wait, only the reasons for waiting remain.
     """
     general = [breach for breach in breaches if breach.partition is None]
     local = [breach for breach in breaches if breach.partition is not None]

@@ -1,8 +1,8 @@
-"""What each partition can give, as frames: its limits, and its nodes counted by kind."""
+"""What each partition can give, as frames: its limits, and its nodes grouped by type."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,10 +13,10 @@ from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.units import UNLIMITED, format_memory
 
-__all__ = ["PLENTY", "Capacity", "Kind", "Size", "gpu_types", "in_service"]
+__all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "count_types", "gpu_types", "in_service", "type_frame"]
 
-PLENTY = 2**62
-"""What is not told limits nothing."""
+NO_LIMIT = 2**62
+"""Stands for a limit that is unknown or not set."""
 
 _OUT = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE"})
 
@@ -24,61 +24,85 @@ _LIMITS: dict[str, type[pl.DataType]] = {
     "partition": pl.String,
     "most_nodes": pl.Int64,
     "most_cpus": pl.Int64,
+    "largest_cpus": pl.Int64,
     "most_time": pl.Int64,
     "min_nodes": pl.Int64,
     "max_cpus_per_node": pl.Int64,
     "max_memory_per_node": pl.Int64,
     "max_memory_per_cpu": pl.Int64,
 }
-_KINDS: dict[str, type[pl.DataType] | pl.DataType] = {
+_TYPES: dict[str, type[pl.DataType] | pl.DataType] = {
     "partition": pl.String,
-    "node_cpus": pl.Int64,
-    "node_memory": pl.Int64,
-    "node_gpus": pl.Int64,
-    "gpu_types": pl.List(pl.String),
-    "features": pl.List(pl.String),
-    "number": pl.Int64,
-    "serving": pl.Int64,
+    "node_cpus": pl.Float64,
+    "node_memory": pl.Float64,
+    "node_gpus": pl.Float64,
+    "node_gpu_types": pl.List(pl.String),
+    "node_features": pl.List(pl.String),
+    "node_tmp": pl.Float64,
+    "node_sockets": pl.Float64,
+    "node_cores": pl.Float64,
+    "node_threads": pl.Float64,
+    "number": pl.Float64,
+    "serving": pl.Float64,
 }
 
 
 class Size(NamedTuple):
-    """The most that one job gets on one node of a partition, each by itself; PLENTY where it is not told."""
+    """The most that one job gets on one node of a partition, each by itself; NO_LIMIT where unknown."""
 
     cpus: int
     memory: int
     gpus: int
 
 
+class NodeType(NamedTuple):
+    """Nodes with the same hardware and features."""
+
+    cpus: int
+    memory: int
+    gpus: int
+    gpu_types: tuple[str, ...] | None
+    features: tuple[str, ...] | None
+    tmp: int
+    sockets: int
+    cores: int
+    threads: int
+
+
+_UNKNOWN = NodeType(NO_LIMIT, NO_LIMIT, NO_LIMIT, None, None, NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+TypeCount = tuple[NodeType, int, int]
+"""A type, how many nodes have it, and how many of those are in service."""
+
+
 def in_service(node: Node) -> bool:
-    """Whether it would take a job now or after the next one ends; a node that sleeps is woken."""
+    """Whether it takes jobs now or after the current one; a powered-down node is woken."""
     flags = (re.sub(r"[^A-Z_]", "", flag) for flag in (node.state or "").upper().split("+"))
     return _OUT.isdisjoint(flags)
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """A machine in the form that rules ask."""
+    """A machine in the form that the rules need."""
 
     machine: Machine
     partitions: Mapping[str, Partition]
     default: str | None
-    """The partition of a job that names none."""
+    """The partition of jobs that name none."""
     nodes: Mapping[str, tuple[Node, ...]]
-    """The nodes of each partition; none where the source does not tell them."""
+    """The nodes of each partition; empty if the source does not report nodes."""
     names: Mapping[str, frozenset[str]]
-    """Their names, which may be known where the nodes are not."""
-    largest: Mapping[str, "Size"]
+    """Their names, which may be known even if the nodes are not."""
+    largest: Mapping[str, Size]
     described: Mapping[str, tuple[str, ...]]
-    """The kinds of nodes of each partition, in words."""
+    """The node types of each partition as text."""
     features: frozenset[str] | None
-    """All that any node has; None where the source does not tell."""
+    """All features of any node; None if unknown."""
     limits: pl.DataFrame
-    """One row a partition."""
-    kinds: pl.DataFrame
-    """One row for each kind of node of each partition, with how many there are and how many are in service."""
-    serving: Mapping[str, tuple["Kind", ...]]
-    """The kinds of each partition that have a node in service."""
+    """One row per partition."""
+    types: pl.DataFrame
+    """One row per partition and node type."""
+    serving: Mapping[str, tuple[NodeType, ...]]
+    """The types of each partition that have a node in service."""
 
     @classmethod
     def of(cls, machine: Machine) -> "Capacity":
@@ -88,41 +112,65 @@ class Capacity:
             partition: tuple(by_name[name] for name in sorted(of_it) if name in by_name)
             for partition, of_it in names.items()
         }
-        told = machine.nodes and not any("feature" in what for what in machine.missing)
-        features = frozenset(feature for node in machine.nodes for feature in node.features) if told else None
-        kinds = {p.name: _kinds(p, nodes[p.name]) for p in machine.partitions}
+        reported = machine.nodes and not any("feature" in what for what in machine.missing)
+        features = frozenset(feature for node in machine.nodes for feature in node.features)
+        types = {
+            p.name: count_types(nodes[p.name]) or [(_UNKNOWN, _or_no_limit(p.nodes), _or_no_limit(p.nodes))]
+            for p in machine.partitions
+        }
+        largest = {p.name: _largest(p, nodes[p.name]) for p in machine.partitions}
         return cls(
             machine=machine,
             partitions={partition.name: partition for partition in machine.partitions},
             default=next((partition.name for partition in machine.partitions if partition.default), None),
             nodes=nodes,
             names=names,
-            largest={p.name: _largest(p, nodes[p.name]) for p in machine.partitions},
+            largest=largest,
             described={
-                name: tuple(_words(name, *kind) for kind in found[:10]) for name, found in kinds.items()
+                name: tuple(_describe(name, *each) for each in found[:10]) for name, found in types.items()
             },
-            features=features,
+            features=features if reported else None,
             limits=pl.DataFrame(
-                [_limits(partition, nodes[partition.name]) for partition in machine.partitions],
+                [_limits(p, nodes[p.name], largest[p.name]) for p in machine.partitions],
                 schema=_LIMITS,
                 orient="row",
             ),
-            kinds=pl.DataFrame(
-                [(name, *kind, *counts) for name, found in kinds.items() for kind, *counts in found],
-                schema=_KINDS,
-                orient="row",
-            ),
-            serving={
-                name: tuple(kind for kind, _, serving in found if serving) for name, found in kinds.items()
-            },
+            types=type_frame(types.items()),
+            serving={name: tuple(t for t, _, serving in found if serving) for name, found in types.items()},
         )
 
     def out_of_service(self, partition: str) -> list[str]:
-        """The nodes that take no jobs now, with the reason that was given."""
+        """The nodes that take no jobs now, with the reason given for it."""
         out = [node for node in self.nodes[partition] if not in_service(node)]
         return [
             f"{node.name} is {node.state}" + (f": {node.reason}" if node.reason else "") for node in out[:10]
         ]
+
+
+def count_types(nodes: Iterable[Node]) -> list[TypeCount]:
+    number: Counter[NodeType] = Counter()
+    serving: Counter[NodeType] = Counter()
+    for node in nodes:
+        kind = NodeType(
+            _or_no_limit(node.cpus),
+            _or_no_limit(node.memory),
+            node.gpus,
+            gpu_types(node.gres),
+            tuple(sorted(node.features)),
+            _or_no_limit(node.tmp_disk),
+            _or_no_limit(node.sockets),
+            _or_no_limit(node.cores_per_socket),
+            _or_no_limit(node.threads_per_core),
+        )
+        number[kind] += 1
+        serving[kind] += in_service(node)
+    return [(kind, count, serving[kind]) for kind, count in number.items()]
+
+
+def type_frame(types: Iterable[tuple[str, list[TypeCount]]]) -> pl.DataFrame:
+    """The columns of NodeType for each partition, with how many nodes there are and how many are in service."""
+    rows = [(name, *kind, *counts) for name, found in types for kind, *counts in found]
+    return pl.DataFrame(rows, schema=_TYPES, orient="row", strict=False)
 
 
 def _names(partition: Partition, machine: Machine) -> frozenset[str]:
@@ -130,88 +178,59 @@ def _names(partition: Partition, machine: Machine) -> frozenset[str]:
         try:
             return frozenset(expand_nodes(partition.node_list))
         except NodeListError:
-            pass  # the nodes may tell by themselves
+            pass  # the nodes may name their partitions
     return frozenset(node.name for node in machine.nodes if partition.name in node.partitions)
 
 
-def _limits(partition: Partition, nodes: tuple[Node, ...]) -> tuple[str | int | None, ...]:
+def _limits(partition: Partition, nodes: tuple[Node, ...], largest: Size) -> tuple[str | int, ...]:
     there = len(nodes) if partition.nodes is None and nodes else partition.nodes
     most = [number for number in (there, partition.max_nodes) if number is not None]
     sizes = sorted((node.cpus for node in nodes if node.cpus is not None), reverse=True)
-    told = len(sizes) == len(nodes) > 0
+    known = len(sizes) == len(nodes) > 0
     return (
         partition.name,
-        min(most, default=PLENTY),
-        sum(sizes[: min(most, default=PLENTY)]) if told else _or_plenty(partition.cpus),
+        min(most, default=NO_LIMIT),
+        sum(sizes[: min(most, default=NO_LIMIT)]) if known else _or_no_limit(partition.cpus),
+        largest.cpus,
         UNLIMITED if partition.max_time is None else partition.max_time,
         partition.min_nodes or 0,
-        _or_plenty(partition.max_cpus_per_node),
-        _or_plenty(partition.max_memory_per_node),
-        _or_plenty(partition.max_memory_per_cpu),
+        _or_no_limit(partition.max_cpus_per_node),
+        _or_no_limit(partition.max_memory_per_node),
+        _or_no_limit(partition.max_memory_per_cpu),
     )
 
 
 def _largest(partition: Partition, nodes: tuple[Node, ...]) -> Size:
     def most(values: list[int | None]) -> int:
-        return max((_or_plenty(value) for value in values), default=PLENTY)
+        return max((_or_no_limit(value) for value in values), default=NO_LIMIT)
 
-    cpus = min(most([node.cpus for node in nodes]), _or_plenty(partition.max_cpus_per_node))
-    memory = min(most([node.memory for node in nodes]), _or_plenty(partition.max_memory_per_node))
-    if partition.max_memory_per_cpu is not None and cpus < PLENTY:
+    cpus = min(most([node.cpus for node in nodes]), _or_no_limit(partition.max_cpus_per_node))
+    memory = min(most([node.memory for node in nodes]), _or_no_limit(partition.max_memory_per_node))
+    if partition.max_memory_per_cpu is not None and cpus < NO_LIMIT:
         memory = min(memory, partition.max_memory_per_cpu * cpus)
     return Size(cpus, memory, most([node.gpus for node in nodes]))
 
 
-class Kind(NamedTuple):
-    """Nodes that are alike."""
-
-    cpus: int
-    memory: int
-    gpus: int
-    gpu_types: tuple[str, ...] | None
-    features: tuple[str, ...] | None
-
-
-def _kinds(partition: Partition, nodes: tuple[Node, ...]) -> list[tuple[Kind, int, int]]:
-    """Each with how many there are and how many are in service."""
-    if not nodes:
-        number = _or_plenty(partition.nodes)
-        return [(Kind(PLENTY, PLENTY, PLENTY, None, None), number, number)]
-    kinds: Counter[Kind] = Counter()
-    serving: Counter[Kind] = Counter()
-    for node in nodes:
-        kind = Kind(
-            _or_plenty(node.cpus),
-            _or_plenty(node.memory),
-            node.gpus,
-            gpu_types(node.gres),
-            tuple(sorted(node.features)),
-        )
-        kinds[kind] += 1
-        serving[kind] += in_service(node)
-    return [(kind, number, serving[kind]) for kind, number in kinds.items()]
-
-
-def _words(partition: str, kind: Kind, number: int, serving: int) -> str:
+def _describe(partition: str, kind: NodeType, number: int, serving: int) -> str:
     has = (
-        f"{kind.cpus} CPUs" if kind.cpus < PLENTY else "",
-        format_memory(kind.memory) if kind.memory < PLENTY else "",
-        f"{kind.gpus} GPUs {' '.join(kind.gpu_types or ())}".strip() if 0 < kind.gpus < PLENTY else "",
+        f"{kind.cpus} CPUs" if kind.cpus < NO_LIMIT else "",
+        format_memory(kind.memory) if kind.memory < NO_LIMIT else "",
+        f"{kind.gpus} GPUs {' '.join(kind.gpu_types or ())}".strip() if 0 < kind.gpus < NO_LIMIT else "",
         " ".join(kind.features or ()),
     )
-    what = ", ".join(filter(None, has)) or "sizes that are not told"
-    many = f"{number} nodes" if number < PLENTY else "nodes"
+    what = ", ".join(filter(None, has)) or "unknown hardware"
+    many = f"{number} nodes" if number < NO_LIMIT else "nodes"
     return f"partition {partition}: {many} with {what}" + (
         f"; {serving} in service" if serving < number else ""
     )
 
 
 def gpu_types(gres: str | None) -> tuple[str, ...]:
-    """The types of GPU in generic resources: `gpu:a100:4(S:0-1)` has a100, `gpu:4` none that is named."""
+    """The GPU types in generic resources: `gpu:a100:4(S:0-1)` has a100, `gpu:4` has none."""
     items = [item.split(":") for item in re.sub(r"\([^)]*\)", "", gres or "").split(",")]
     named = (item[1] for item in items if item[0] in ("gpu", "gres/gpu") and len(item) > 1)
     return tuple(sorted({name.lower() for name in named if name and not name.isdigit()}))
 
 
-def _or_plenty(value: int | None) -> int:
-    return PLENTY if value is None else value
+def _or_no_limit(value: int | None) -> int:
+    return NO_LIMIT if value is None else value

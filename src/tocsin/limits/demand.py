@@ -1,67 +1,109 @@
-"""What a job asks for, as rules need it: how many tasks, how large each is, and whether they may spread over more nodes."""
+"""What each job needs from nodes: tasks and their size, whether they may spread, and what every node must have."""
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
+from tocsin.core.errors import InputError
+from tocsin.core.nodelist import count_nodes
 from tocsin.limits.capacity import gpu_types
+from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.slurm_values import gpu_count, gres_gpus, megabytes
 from tocsin.scripts.submission import Submission
 
-__all__ = ["asked"]
+__all__ = ["demands"]
 
-_ABOVE_NAMES = r"[|()\[\]*,!]"
-"""What a constraint has besides names and `&`."""
-
+_OPERATORS = r"[|()\[\]*,!]"
+"""Operators of a constraint besides `&`."""
 
 _FIELDS = (
-    *("account", "qos", "group", "partition", "array", "constraints", "req_node_list", "exclude_nodes"),
+    *(
+        "account",
+        "qos",
+        "group",
+        "user",
+        "partition",
+        "array",
+        "constraints",
+        "req_node_list",
+        "exclude_nodes",
+    ),
     *("req_nodes", "req_cpus", "req_tasks", "cpus_per_task", "tasks_per_node", "req_memory", "req_gpus"),
-    *("time_limit", "time_min"),
+    *("time_limit", "time_min", "licenses", "reservation"),
 )
 
 
-def asked(jobs: pl.DataFrame, submissions: Sequence[Submission | None], default: str | None) -> pl.DataFrame:
+class _EachNode(NamedTuple):
+    """What every node of the job must have; no field of a job record holds these."""
+
+    each_cpus: int = 0
+    each_gpus: int = 0
+    tmp: int = 0
+    sockets: int = 0
+    cores: int = 0
+    threads: int = 0
+
+
+def demands(
+    jobs: pl.DataFrame, submissions: Sequence[Submission | None], default: str | None
+) -> pl.DataFrame:
     """One row for each job and each of its partitions.
 
-    Slurm puts `-n 64` on as many nodes as it takes, and its records then name one node and all the memory on it. So a job
-    without a fixed number of nodes is held against the best way to spread it, never against that one node.
+    Slurm puts `-n 64` on as many nodes as needed, but its records name one node and all the memory on it. So a job
+    without a fixed number of nodes is compared with the best way to spread it, never with that one node.
     """
     cpus = pl.coalesce(
         pl.col("cpus_per_task"),
         pl.when(pl.col("req_tasks") > 0).then(pl.col("req_cpus") // pl.col("req_tasks")),
     )
+    needs = pl.DataFrame(
+        [_each_node(submission) for submission in submissions],
+        schema=dict.fromkeys(_EachNode._fields, pl.Float64),
+        orient="row",
+        strict=False,
+    )
     frame = (
-        jobs.select(_FIELDS)
+        pl.concat([jobs.select(_FIELDS), needs], how="horizontal")
         .with_row_index("row")
         .with_columns(
             fixed=pl.Series([None if s is None else s.fixed for s in submissions], dtype=pl.Boolean),
             per=pl.Series([None if s is None else s.memory_per for s in submissions], dtype=pl.String),
-            partition=_several(pl.col("partition").fill_null(pl.lit(default, pl.String))),
-            asked_nodes=pl.col("req_nodes").fill_null(1).clip(1).cast(pl.Float64),
+            partition=pl.col("partition").fill_null(pl.lit(default, pl.String)).str.split(","),
+            asked_nodes=pl.max_horizontal(
+                pl.col("req_nodes").fill_null(1).clip(1), _listed(jobs, submissions)
+            ).cast(pl.Float64),
             cpus=cpus.fill_null(1).clip(1).cast(pl.Float64),
             block=pl.when(pl.col("tasks_per_node") > 0).then(pl.col("tasks_per_node")).cast(pl.Float64),
             memory=pl.when(pl.col("req_memory") > 0).then(pl.col("req_memory")).cast(pl.Float64),
             gpus=pl.col("req_gpus").fill_null(0).clip(0).cast(pl.Float64),
-            gpu_types=_read(jobs["req_gres"], {text: gpu_types(text) for text in _texts(jobs["req_gres"])}),
-            needs=_read(jobs["constraints"], {text: _names(text) for text in _texts(jobs["constraints"])}),
+            gpu_types=_mapped(jobs["req_gres"], {text: gpu_types(text) for text in _texts(jobs["req_gres"])}),
+            needs=_mapped(jobs["constraints"], {text: _names(text) for text in _texts(jobs["constraints"])}),
             time=pl.coalesce("time_min", "time_limit"),
         )
         .with_columns(
-            tasks=pl.min_horizontal(
-                pl.coalesce(
-                    pl.col("req_tasks").cast(pl.Float64), pl.col("req_cpus") // pl.col("cpus"), "asked_nodes"
-                ),
-                (pl.col("req_cpus") // pl.col("cpus")).clip(1),  # fewer than tasks where they share CPUs (-O)
-            ).clip(1)
+            tasks=pl.max_horizontal(
+                pl.min_horizontal(
+                    pl.coalesce(
+                        pl.col("req_tasks").cast(pl.Float64),
+                        pl.col("req_cpus") // pl.col("cpus"),
+                        "asked_nodes",
+                    ),
+                    (pl.col("req_cpus") // pl.col("cpus")).clip(
+                        1
+                    ),  # fewer than tasks if they share CPUs (-O)
+                ).clip(1),
+                pl.when(pl.col("req_tasks").is_null()).then(pl.col("asked_nodes")),
+            )
         )
         .with_columns(
-            # one task cannot lie on two nodes, and a number of tasks on each node sets the number of nodes
+            # one task cannot span two nodes, and a number of tasks per node sets the number of nodes
             exact=(pl.col("per") == "node").fill_null(False)
             | pl.col("fixed").fill_null(False)
             | (pl.col("tasks") <= pl.col("asked_nodes"))
             | (pl.col("tasks") <= pl.col("asked_nodes") * pl.col("block")).fill_null(False),
-            task_memory=pl.col("memory") * pl.col("asked_nodes") / pl.col("tasks"),
+            task_memory=pl.col("memory") * pl.col("req_nodes").fill_null(1).clip(1) / pl.col("tasks"),
             block=pl.when(pl.col("block").is_not_null()).then(pl.min_horizontal("block", "tasks")),
         )
         .with_columns(
@@ -73,16 +115,59 @@ def asked(jobs: pl.DataFrame, submissions: Sequence[Submission | None], default:
     return frame.explode("partition", empty_as_null=True).with_columns(pl.col("partition").str.strip_chars())
 
 
-def _several(partition: pl.Expr) -> pl.Expr:
-    """`a,b` are two; a job waits in all and runs in one."""
-    return partition.str.split(",")
+def _each_node(submission: Submission | None) -> _EachNode:
+    if submission is None or submission.script.scheduler is not Scheduler.SLURM:
+        return _EachNode()
+
+    def number(option: str) -> int:
+        given = submission.last(option)
+        return int(given.value) if given and given.value and given.value.isdigit() else 0
+
+    last = submission.last("--extra-node-info")
+    shape = [int(n) if n.isdigit() else 0 for n in ((last.value if last else None) or "").split(":")]
+    sockets, cores, threads = (
+        max(number(option), given)
+        for option, given in zip(
+            ("--sockets-per-node", "--cores-per-socket", "--threads-per-core"),
+            [*shape, 0, 0, 0],
+            strict=False,
+        )
+    )
+    found = _EachNode(number("--mincpus"), 0, 0, sockets, cores, threads)
+    try:
+        gpus = [
+            reader(given.value) * factor
+            for option, reader, factor in (
+                ("--gres", gres_gpus, 1),
+                ("--gpus-per-node", gpu_count, 1),
+                ("--gpus-per-task", gpu_count, 1),
+                ("--gpus-per-socket", gpu_count, max(sockets, 1)),
+            )
+            if (given := submission.last(option)) and given.value
+        ]
+        tmp = submission.last("--tmp")
+        return found._replace(each_gpus=max(gpus, default=0), tmp=megabytes(tmp.value or "0") if tmp else 0)
+    except InputError:
+        return found  # reported as a refused option
+
+
+def _listed(jobs: pl.DataFrame, submissions: Sequence[Submission | None]) -> pl.Expr:
+    """How many nodes a job must have because it names them; known only before it is submitted."""
+    counts = [0] * jobs.height
+    for row, (names, submission) in enumerate(zip(jobs["req_node_list"], submissions, strict=True)):
+        if names and submission is not None and not submission.fixed:
+            try:
+                counts[row] = count_nodes(names)
+            except InputError:
+                continue  # reported as a refused option
+    return pl.lit(pl.Series(counts, dtype=pl.Int64))
 
 
 def _texts(column: pl.Series) -> list[str]:
     return [text for text in column.unique().to_list() if text is not None]
 
 
-def _read(column: pl.Series, values: Mapping[str, Sequence[str]]) -> pl.Expr:
+def _mapped(column: pl.Series, values: Mapping[str, Sequence[str]]) -> pl.Expr:
     if not values:
         return pl.lit([], pl.List(pl.String))
     known = pl.Series([list(value) for value in values.values()], dtype=pl.List(pl.String))
@@ -91,5 +176,5 @@ def _read(column: pl.Series, values: Mapping[str, Sequence[str]]) -> pl.Expr:
 
 
 def _names(constraint: str) -> list[str]:
-    """The features that a node must have, of a constraint that is plain: names, and `&` between them."""
-    return [] if re.search(_ABOVE_NAMES, constraint) else [name for name in constraint.split("&") if name]
+    """The features that every node must have, if the constraint is only names joined by `&`."""
+    return [] if re.search(_OPERATORS, constraint) else [name for name in constraint.split("&") if name]

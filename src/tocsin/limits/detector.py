@@ -1,8 +1,9 @@
-"""The detector `limits`: findings and advice from the rules of this room."""
+"""The detector `limits`: findings and advice from rules."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ from tocsin.core.detector import Budget, Known, Need, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Advice, Finding, Level
-from tocsin.limits.breach import Breach, Thresholds, hopeless
+from tocsin.core.verdict import Finding, Level
+from tocsin.limits.access_rules import access_breaches, gres_breaches, with_default_qos
+from tocsin.limits.advice import advice, with_valid_changes
+from tocsin.limits.breach import Breach, Thresholds, unavoidable
 from tocsin.limits.capacity import Capacity
-from tocsin.limits.demand import asked
+from tocsin.limits.demand import demands
 from tocsin.limits.node_rules import feature_breaches, node_breaches, node_list_breaches
 from tocsin.limits.partition_rules import array_breaches, partition_breaches, unknown_partitions
-from tocsin.limits.past_usage import READ, precedent_breaches, welcome
+from tocsin.limits.past_usage import READ, has_run_here, past_usage_breaches
 from tocsin.limits.script_checks import contradictions, misread_lines
-from tocsin.scripts.changes import change_edit, change_text
 from tocsin.scripts.submission import Submission, read_submissions
 
 __all__ = ["DETECTOR", "FittedLimits", "Limits"]
@@ -28,14 +30,23 @@ __all__ = ["DETECTOR", "FittedLimits", "Limits"]
 NAME = "limits"
 VERSION = 1
 _FILE = "limits.json"
-_NO_MACHINE = "nothing is known of nodes, partitions and limits; requests were held against the past and the script only"
-_NO_PARTITION = "the job names no partition and the cluster's default is not known"
-_NO_ARRAY_SIZE = "the largest array that the cluster allows is not known"
+_NO_MACHINE = (
+    "nodes, partitions and limits are unknown; the request was compared with earlier jobs and the script only"
+)
+_NO_PARTITION = "the job names no partition and the default partition is unknown"
+_READ_FOR_A_USER = {
+    "associations": "user",
+    "qos": "qos",
+    "licenses": "licenses",
+    "reservations": "reservation",
+}
+"""What is read of a cluster for one user, and the column of a job that it limits."""
+_NO_ARRAY_SIZE = "the largest allowed array index is unknown"
 
 
 @dataclass(slots=True)
 class FittedLimits:
-    """The rules with their thresholds. At the start of a job only its known is asked again: it has its nodes."""
+    """The rules with their thresholds. A started job has its nodes, so it is only compared with earlier jobs."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     _last: tuple[Machine, Capacity] | None = field(default=None, repr=False, compare=False)
@@ -45,7 +56,7 @@ class FittedLimits:
             return []
         features = known.features(jobs, stage=stage, names=READ)
         if stage is not Stage.SUBMIT:
-            by_row = _by_row(precedent_breaches(jobs, features, self.thresholds), jobs.height)
+            by_row = _by_row(past_usage_breaches(jobs, features, self.thresholds), jobs.height)
             return [_parts(breaches, None, {}) for breaches in by_row]
         submissions = read_submissions(known, jobs.select("script", "submit_line").rows())
         missing: list[dict[str, str]] = [{} for _ in submissions]
@@ -56,6 +67,10 @@ class FittedLimits:
             capacity = self._capacity(known.machine)
             on_machine, missing = _of_machine(jobs, features, submissions, capacity)
             by_row = [local + general for local, general in zip(on_machine, by_row, strict=True)]
+            for row, breaches in enumerate(by_row):
+                if any(breach.change for breach in breaches):
+                    check = partial(_of_one_job, features=features[row], capacity=capacity)
+                    by_row[row] = with_valid_changes(jobs[row], submissions[row], breaches, check)
         return [_parts(*each) for each in zip(by_row, submissions, missing, strict=True)]
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
@@ -68,15 +83,15 @@ class FittedLimits:
     def _of_request(
         self, jobs: pl.DataFrame, features: pl.DataFrame, submissions: Sequence[Submission | None]
     ) -> Iterator[Breach]:
-        """What needs no machine."""
-        yield from precedent_breaches(jobs, features, self.thresholds)
+        """Rules that need no machine."""
+        yield from past_usage_breaches(jobs, features, self.thresholds)
         for row, (script, number) in enumerate(zip(submissions, jobs["job_id"], strict=True)):
             if script is not None:
                 yield from contradictions(script, row)
                 yield from misread_lines(script, row, accepted=bool(number))
 
     def _capacity(self, machine: Machine) -> Capacity:
-        """A machine of thousands of nodes is read once, not for every job."""
+        """Computed once per machine, not for every job."""
         if self._last is None or self._last[0] is not machine:
             self._last = (machine, Capacity.of(machine))
         return self._last[1]
@@ -84,7 +99,7 @@ class FittedLimits:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Rules with evidence; there is nothing to learn."""
+    """Rules; there is nothing to learn."""
 
     name: str = NAME
     stages: Sequence[Stage] = (Stage.SUBMIT, Stage.START)
@@ -119,18 +134,18 @@ def _thresholds(values: Any, path: Path) -> Thresholds:
 def _of_machine(
     jobs: pl.DataFrame, features: pl.DataFrame, submissions: Sequence[Submission | None], capacity: Capacity
 ) -> tuple[list[list[Breach]], list[dict[str, str]]]:
-    """For each job what holds in all of its partitions, and what could not be said."""
+    """For each job the breaches that no partition avoids, and what was not checked."""
     missing: list[dict[str, str]] = [{} for _ in submissions]
-    wanted = asked(jobs, submissions, capacity.default).with_columns(
-        welcome=pl.lit(welcome(features)).gather(pl.col("row"))
+    wanted = with_default_qos(demands(jobs, submissions, capacity.default), capacity.machine).with_columns(
+        has_run_here=pl.lit(has_run_here(features)).gather(pl.col("row"))
     )
     if wanted["partition"].null_count():
         for row in wanted.filter(pl.col("partition").is_null())["row"]:
             missing[row][NAME] = _NO_PARTITION
         wanted = wanted.filter(pl.col("partition").is_not_null())
-    if capacity.machine.max_array_size is None:
-        for row in wanted.filter(pl.col("array").is_not_null())["row"]:
-            missing[row][f"{NAME}.array"] = _NO_ARRAY_SIZE
+    for part, rows, reason in _not_checked(wanted, capacity):
+        for row in rows:
+            missing[row][f"{NAME}.{part}"] = reason
     known = wanted.join(capacity.limits, on="partition", how="inner", maintain_order="left")
     found = _by_row(
         (
@@ -140,6 +155,8 @@ def _of_machine(
             *node_list_breaches(known, capacity),
             *feature_breaches(known, capacity),
             *array_breaches(jobs, capacity),
+            *access_breaches(known, capacity),
+            *gres_breaches(submissions, capacity.machine),
         ),
         jobs.height,
     )
@@ -148,8 +165,29 @@ def _of_machine(
         if found[row]:
             partitions.setdefault(row, []).append(name)
     return [
-        hopeless(breaches, partitions.get(row, ())) if breaches else [] for row, breaches in enumerate(found)
+        unavoidable(breaches, partitions.get(row, ())) if breaches else []
+        for row, breaches in enumerate(found)
     ], missing
+
+
+def _of_one_job(
+    job: pl.DataFrame, submission: Submission | None, *, features: pl.DataFrame, capacity: Capacity
+) -> Sequence[Breach]:
+    return _of_machine(job, features, [submission], capacity)[0][0]
+
+
+def _not_checked(demand: pl.DataFrame, capacity: Capacity) -> Iterator[tuple[str, pl.Series, str]]:
+    """Parts of requests that could not be compared because the machine does not report its side."""
+    machine = capacity.machine
+    dark = [name for name, nodes in capacity.nodes.items() if not nodes]
+    if dark:
+        reason = "the nodes of the partition are unknown; CPUs, memory, GPUs and features were not compared"
+        yield "nodes", demand.filter(pl.col("partition").is_in(dark))["row"], reason
+    if machine.max_array_size is None:
+        yield "array", demand.filter(pl.col("array").is_not_null())["row"], _NO_ARRAY_SIZE
+    for part, column in _READ_FOR_A_USER.items():
+        if part in machine.missing:
+            yield part, demand.filter(pl.col(column).is_not_null())["row"], machine.missing[part]
 
 
 def _by_row(breaches: Sequence[Breach] | Iterator[Breach], height: int) -> list[list[Breach]]:
@@ -162,11 +200,11 @@ def _by_row(breaches: Sequence[Breach] | Iterator[Breach], height: int) -> list[
 def _parts(breaches: Sequence[Breach], submission: Submission | None, missing: dict[str, str]) -> Parts:
     if not breaches:
         return Parts(missing=missing)
-    return Parts(findings=_findings(breaches), advice=_advice(breaches, submission), missing=missing)
+    return Parts(findings=_findings(breaches), advice=advice(breaches, submission), missing=missing)
 
 
 def _findings(breaches: Sequence[Breach]) -> list[Finding]:
-    """One for each kind, the worst first; what other partitions say to the same becomes evidence."""
+    """One for each kind, worst first; the same in other partitions becomes evidence."""
     kinds: dict[str, list[Breach]] = {}
     for breach in sorted(breaches, key=lambda b: b.level is not Level.CRITICAL):
         kinds.setdefault(breach.kind, []).append(breach)
@@ -175,27 +213,10 @@ def _findings(breaches: Sequence[Breach]) -> list[Finding]:
             detector=NAME,
             kind=kind,
             level=same[0].level,
-            text=same[0].text,
-            evidence=list(dict.fromkeys([*same[0].evidence, *(other.text for other in same[1:])])),
+            text=same[0].sentence,
+            evidence=list(dict.fromkeys([*same[0].evidence, *(other.sentence for other in same[1:])])),
         )
         for kind, same in kinds.items()
-    ]
-
-
-def _advice(breaches: Sequence[Breach], submission: Submission | None) -> list[Advice]:
-    """The change that would fit, for each field once; with the line of the script where it is known."""
-    fitting: dict[str, Breach] = {}
-    for breach in breaches:
-        if breach.change:
-            fitting.setdefault(breach.change[0], breach)
-    return [
-        Advice(
-            change=change_text(submission, *breach.change),
-            why=breach.text,
-            edit=change_edit(submission, *breach.change),
-        )
-        for breach in fitting.values()
-        if breach.change
     ]
 
 

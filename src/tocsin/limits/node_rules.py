@@ -1,7 +1,7 @@
-"""Rules of the nodes: whether any way to lay the tasks on a partition's nodes exists, and what stands against it."""
+"""Rules about nodes: whether any placement of the tasks on a partition's nodes exists, and if not, why."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -11,110 +11,149 @@ from tocsin.core.nodelist import expand_nodes
 from tocsin.core.units import format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, Change
-from tocsin.limits.capacity import PLENTY, Capacity
-from tocsin.limits.partition_rules import elsewhere
+from tocsin.limits.capacity import NO_LIMIT, Capacity, NodeType, count_types, type_frame
+from tocsin.limits.partition_rules import other_partitions, plural
 
 __all__ = ["feature_breaches", "node_breaches", "node_list_breaches"]
 
 Row = Mapping[str, Any]
 MEGABYTE = 2**20
 _FEW = 8
+_LISTS = ("req_node_list", "exclude_nodes", "reservation")
 
 
-def node_breaches(asked: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    """`asked` is joined with the limits of its partitions; too many nodes or CPUs were found there already."""
+def node_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+    """`demand` is joined with the limits of its partitions; too many nodes or CPUs are reported there."""
     known = sorted(capacity.features or ())
-    possible = asked.filter(
+    wide = pl.col("cpus") * pl.col("block").fill_null(1) > pl.col("largest_cpus")
+    possible = demand.filter(
         (pl.col("asked_nodes") <= pl.col("most_nodes"))
-        & (pl.col("tasks") * pl.col("cpus") <= pl.col("most_cpus"))
+        & ((pl.col("tasks") * pl.col("cpus") <= pl.col("most_cpus")) | wide)
         & (
             (pl.col("needs").list.set_difference(pl.lit(known, pl.List(pl.String))).list.len() == 0)
             | pl.lit(not known)
         )
     )
     if possible.height <= _FEW:  # a frame costs more than a look at each of a few jobs
-        open_ = [not _on_one_node(row, capacity) for row in possible.iter_rows(named=True)]
-        possible = possible.filter(pl.Series(open_, dtype=pl.Boolean)) if any(open_) else possible.clear()
+        unsure = [not _fits_one_node(row, capacity) for row in possible.iter_rows(named=True)]
+        possible = possible.filter(pl.Series(unsure, dtype=pl.Boolean)) if any(unsure) else possible.clear()
     if not possible.height:
         return
-    laid = _laid_out(possible, capacity)
-    laid = laid.filter(~pl.col("fits") | ~pl.col("fits_now"))
-    if not laid.height:
-        return
-    for row in laid.filter(~pl.col("fits")).iter_rows(named=True):
-        kind, text, change = _why(row, capacity)
-        yield Breach(
-            row=row["row"],
-            kind=kind,
-            level=Level.CRITICAL,
-            text=text,
-            evidence=capacity.described[row["partition"]],
-            partition=row["partition"],
-            change=change,
-        )
-    for row in laid.filter(pl.col("fits") & ~pl.col("fits_now")).iter_rows(named=True):
-        yield Breach(
-            row=row["row"],
-            kind="nodes_out_of_service",
-            level=Level.WARNING,
-            text=f"waits for {_wanted(row)}: not enough such nodes of partition {row['partition']} are in service; "
-            "use another partition, or wait until they return",
-            evidence=tuple(capacity.out_of_service(row["partition"])),
-            partition=row["partition"],
-        )
+    listed = pl.any_horizontal(pl.col(name).is_not_null() for name in _LISTS)
+    anywhere, chosen = possible.filter(~listed), possible.filter(listed)
+    placed = [_placed(anywhere, capacity.types)] if anywhere.height else []
+    placed += [_placed_on_some(row, chosen, capacity) for row in chosen.iter_rows(named=True)]
+    for row in pl.concat(placed).filter(~pl.col("fits") | ~pl.col("fits_now")).iter_rows(named=True):
+        if row["fits"]:
+            yield Breach(
+                row=row["row"],
+                kind="nodes_out_of_service",
+                level=Level.WARNING,
+                text=f"requests {_request_text(row)}, but too few such nodes of partition {row['partition']} are in "
+                "service now",
+                remedy="use another partition, or wait until they return",
+                evidence=tuple(capacity.out_of_service(row["partition"])),
+                partition=row["partition"],
+            )
+        else:
+            yield _reason(row, capacity)
 
 
-def _on_one_node(row: Row, capacity: Capacity) -> bool:
-    """Whether it is plain that one node in service takes all of the job."""
-    if row["asked_nodes"] != 1 or row["nodes"] != 1:
+def _fits_one_node(row: Row, capacity: Capacity) -> bool:
+    """Whether one node in service clearly takes the whole job."""
+    if row["asked_nodes"] != 1 or row["nodes"] != 1 or any(row[name] for name in _LISTS):
         return False
-    wanted = row["tasks"] * row["cpus"]
-    for kind in capacity.serving[row["partition"]]:
-        cpus = min(kind.cpus, row["max_cpus_per_node"])
-        memory = min(kind.memory, row["max_memory_per_node"], row["max_memory_per_cpu"] * cpus)
-        if (
-            wanted <= cpus
-            and (row["memory"] is None or row["memory"] < memory)
-            and row["gpus"] <= kind.gpus
-            and (not kind.gpu_types or set(row["gpu_types"]) <= set(kind.gpu_types))
-            and (kind.features is None or set(row["needs"]) <= set(kind.features))
-        ):
-            return True
-    return False
+    return any(
+        _room(row, node) >= row["tasks"] and row["gpus"] <= node.gpus
+        for node in capacity.serving[row["partition"]]
+    )
 
 
-def _laid_out(asked: pl.DataFrame, capacity: Capacity) -> pl.DataFrame:
-    """Whether the tasks fit on the nodes there are, and on those that are in service now.
+def _room(row: Row, node: NodeType) -> float:
+    """How many tasks of the job a node of this type holds; `_placed` computes the same for frames."""
+    cpus = min(node.cpus, row["max_cpus_per_node"])
+    memory = min(node.memory, row["max_memory_per_node"], row["max_memory_per_cpu"] * cpus)
+    suits = (
+        (not row["gpus"] or node.gpus > 0)
+        and node.gpus >= row["each_gpus"]
+        and (not node.gpu_types or set(row["gpu_types"]) <= set(node.gpu_types))
+        and (node.features is None or set(row["needs"]) <= set(node.features))
+        and cpus >= row["each_cpus"]
+        and node.tmp >= row["tmp"]
+        and node.sockets >= row["sockets"]
+        and node.cores >= row["cores"]
+        and node.threads >= row["threads"]
+    )
+    room = cpus // row["cpus"]
+    if row["memory"] is not None:
+        each = row["memory"] if row["exact"] else row["task_memory"]
+        room = min(room, memory // each if not row["exact"] else (room if each <= memory else 0))
+    return room if suits and room >= (row["block"] or 1) else 0
 
-    Each kind of node holds so many tasks by its CPUs, memory, GPUs and features; the best nodes are taken first, as many
-    as the job may have. CPUs and memory are taken as told for one job alone on the node: no smaller request could fail.
+
+def _placed_on_some(row: Row, demand: pl.DataFrame, capacity: Capacity) -> pl.DataFrame:
+    """The job with whether it fits on the nodes that its lists and its reservation leave."""
+    only = demand.filter((pl.col("row") == row["row"]) & (pl.col("partition") == row["partition"]))
+    booked = next((r for r in capacity.machine.reservations or () if r.name == row["reservation"]), None)
+    try:
+        wanted = set(expand_nodes(row["req_node_list"] or ""))
+        excluded = set(expand_nodes(row["exclude_nodes"] or ""))
+        within = set(expand_nodes(booked.node_list)) if booked and booked.node_list else None
+    except NodeListError:
+        return _placed(only, capacity.types)  # sbatch reports a bad list itself
+    if _list_problem(row, wanted, excluded, capacity.names[row["partition"]]):
+        return only.with_columns(fits=True, fits_now=True)  # reported with its list
+    nodes = [
+        node
+        for node in capacity.nodes[row["partition"]]
+        if node.name not in excluded and (within is None or node.name in within)
+    ]
+    if not capacity.nodes[row["partition"]]:
+        return _placed(only, capacity.types)
+    on_each = all(_room(row, kind) for kind, *_ in count_types(node for node in nodes if node.name in wanted))
+    if not nodes or not on_each:
+        return only.with_columns(fits=False, fits_now=False)
+    return _placed(only, type_frame([(row["partition"], count_types(nodes))]))
+
+
+def _placed(demand: pl.DataFrame, types: pl.DataFrame) -> pl.DataFrame:
+    """Whether the tasks fit on the nodes there are, and on those in service now.
+
+    Each node type holds a number of tasks by its CPUs, memory, GPUs and features; the best nodes are taken first, as
+    many as the job may have. Each node is assumed to be empty: no smaller request could fail.
     """
-    number = pl.col("node_cpus", "node_memory", "node_gpus", "number", "serving").cast(pl.Float64)
-    both = asked.join(capacity.kinds.with_columns(number), on="partition", how="left")
+    both = demand.join(types, on="partition", how="left")
     cpus = pl.min_horizontal("node_cpus", pl.col("max_cpus_per_node").cast(pl.Float64))
     memory = pl.min_horizontal(
         "node_memory",
         pl.col("max_memory_per_node").cast(pl.Float64),
         pl.col("max_memory_per_cpu").cast(pl.Float64) * cpus,
     )
-    by_cpus = cpus // pl.col("cpus")
     by_memory = (
         pl.when(pl.col("memory").is_null() | (pl.col("exact") & (pl.col("memory") <= memory)))
-        .then(pl.lit(float(PLENTY)))
+        .then(pl.lit(float(NO_LIMIT)))
         .when(pl.col("exact"))
         .then(0.0)
         .otherwise(memory // pl.col("task_memory"))
     )
     suits = (
         ((pl.col("gpus") == 0) | (pl.col("node_gpus") > 0))
-        & (
-            pl.col("gpu_types_right").is_null()
-            | (pl.col("gpu_types_right").list.len() == 0)
-            | (pl.col("gpu_types").list.set_difference("gpu_types_right").list.len() == 0)
+        & (pl.col("node_gpus") >= pl.col("each_gpus"))
+        & (cpus >= pl.col("each_cpus"))
+        & pl.all_horizontal(
+            pl.col(f"node_{name}") >= pl.col(name) for name in ("tmp", "sockets", "cores", "threads")
         )
-        & (pl.col("features").is_null() | (pl.col("needs").list.set_difference("features").list.len() == 0))
+        & (
+            pl.col("node_gpu_types").is_null()
+            | (pl.col("node_gpu_types").list.len() == 0)
+            | (pl.col("gpu_types").list.set_difference("node_gpu_types").list.len() == 0)
+        )
+        & (
+            pl.col("node_features").is_null()
+            | (pl.col("needs").list.set_difference("node_features").list.len() == 0)
+        )
     )
-    holds = pl.min_horizontal(by_cpus, by_memory, "tasks")
+    holds = pl.min_horizontal(cpus // pl.col("cpus"), by_memory, "tasks")
     places = (
         pl.when(~suits | (holds < pl.col("block").fill_null(1)))
         .then(0.0)
@@ -131,16 +170,16 @@ def _laid_out(asked: pl.DataFrame, capacity: Capacity) -> pl.DataFrame:
     )
     fits = [_enough(count, name) for count, name in (("number", "fits"), ("serving", "fits_now"))]
     found = both.group_by("row", "partition", maintain_order=True).agg(fits)
-    return asked.join(found, on=("row", "partition"), how="left", maintain_order="left")
+    return demand.join(found, on=("row", "partition"), how="left", maintain_order="left")
 
 
 def _enough(count: str, name: str) -> pl.Expr:
-    """Over the kinds of one job and partition, best first: room for all tasks and GPUs on at least so many nodes."""
+    """Over the types of one job and partition, best first: room for all tasks and GPUs on enough nodes."""
     number, most = pl.col(count), pl.col("most").first()
     taken = (most - (number.cum_sum() - number)).clip(0, number)
     room = (taken * pl.col("places")).sum() >= pl.col("tasks").first()
     hosts = pl.when(pl.col("places") > 0).then(number).otherwise(0.0).sum() >= pl.col("nodes").first()
-    # GPUs by the nodes with most of them, which need not be those with most room: an upper bound
+    # GPUs on the nodes with most of them, which need not be those with most room: an upper bound
     useful = pl.when(pl.col("places") > 0).then(number).otherwise(0.0)
     order = pl.col("node_gpus").arg_sort(descending=True)
     sorted_, gpus = useful.gather(order), pl.col("node_gpus").gather(order)
@@ -148,81 +187,129 @@ def _enough(count: str, name: str) -> pl.Expr:
     return (room & hosts & (held >= pl.col("gpus").first())).fill_null(True).alias(name)
 
 
-def _why(row: Row, capacity: Capacity) -> tuple[str, str, Change | None]:
-    """The simplest reason that stands by itself, else that no node has all at once."""
-    partition, largest = row["partition"], capacity.largest[row["partition"]]
-    cpus = int(row["cpus"] * (row["block"] or 1))
-    memory = int(row["memory"] if row["exact"] else row["task_memory"]) if row["memory"] is not None else 0
-    if cpus > largest.cpus:
-        each = "for each task" if row["block"] is None or row["block"] == 1 else "on each node"
-        more = elsewhere(capacity, row, lambda p: capacity.largest[p.name].cpus >= cpus)
-        text = f"asks for {cpus} CPUs {each}, but a job gets at most {largest.cpus} on one node of partition {partition}"
-        change = ("cpus_per_task", largest.cpus) if cpus == row["cpus"] else None
-        return "cpus_above_any_node", f"{text}; ask for at most {largest.cpus}{more}", change
-    if memory > largest.memory:
-        each = "on each node" if row["exact"] else "for each task"
-        most = _size(largest.memory // MEGABYTE * MEGABYTE)
-        more = elsewhere(capacity, row, lambda p: capacity.largest[p.name].memory >= memory)
-        text = f"asks for {_size(memory)} {each}, but a job gets at most {most} on one node of partition {partition}"
-        return (
-            "memory_above_any_node",
-            f"{text}; ask for at most {most}{more}",
-            ("req_memory", largest.memory // MEGABYTE * MEGABYTE) if row["exact"] else None,
+def _reason(row: Row, capacity: Capacity) -> Breach:
+    """The simplest reason that is enough by itself, else that no node has everything at once."""
+    kind, text, remedy, change = (
+        _too_wide(row, capacity)
+        or _too_much_memory(row, capacity)
+        or _too_many_gpus(row, capacity)
+        or (
+            "too_few_such_nodes",
+            f"requests {_request_text(row)}, but partition {row['partition']} has too few nodes with all of it",
+            "request less, or use another partition",
+            None,
         )
-    if row["gpus"]:
-        wanted = int(row["gpus"])
-        at_most = int(row["nodes"] if row["exact"] else row["most_nodes"])
-        there = sum(sorted((node.gpus for node in capacity.nodes[partition]), reverse=True)[:at_most])
-        if not there:
-            more = elsewhere(capacity, row, lambda p: 0 < capacity.largest[p.name].gpus < PLENTY)
-            text = f"asks for {_gpus(row)}, but no node of partition {partition} has a GPU"
-            return (
-                "no_gpus",
-                text + ("; " + more.removeprefix(" or ") if more else "; use a partition with GPUs"),
-                None,
-            )
-        if wanted > there:
-            place = "one node" if at_most == 1 else f"{at_most} nodes"
-            more = elsewhere(capacity, row, lambda p: wanted <= capacity.largest[p.name].gpus < PLENTY)
-            text = f"asks for {_gpus(row)}, but {place} of partition {partition} have at most {there}"
-            if at_most == 1:
-                text = text.replace("have", "has")
-            return "gpus_above_partition", f"{text}; ask for at most {there}{more}", ("req_gpus", there)
-    return (
-        "too_few_such_nodes",
-        f"asks for {_wanted(row)}, but partition {partition} does not have enough nodes that have all of it; "
-        "ask for less, or use another partition",
-        None,
+    )
+    return Breach(
+        row=row["row"],
+        kind=kind,
+        level=Level.CRITICAL,
+        text=text,
+        remedy=remedy,
+        evidence=capacity.described[row["partition"]],
+        partition=row["partition"],
+        change=change,
     )
 
 
-def _wanted(row: Row) -> str:
-    """The request in words, without what is not asked for."""
-    tasks, nodes = int(row["tasks"]), int(row["nodes"])
-    words = [f"{tasks:,} task{'s' * (tasks != 1)} of {int(row['cpus'])} CPU{'s' * (row['cpus'] != 1)}"]
-    if row["fixed"] or nodes > 1:
-        words.append(f"on {nodes:,} node{'s' * (nodes != 1)}")
-    if row["block"] is not None:
-        words.append(f"with {int(row['block'])} on each")
-    if row["memory"] is not None:
-        words.append(
-            f"with {_size(int(row['memory']))} on each node"
-            if row["exact"]
-            else f"with {_size(int(row['task_memory']))} each"
+Reason = tuple[str, str, str, Change | None]
+
+
+def _too_wide(row: Row, capacity: Capacity) -> Reason | None:
+    largest = capacity.largest[row["partition"]].cpus
+    cpus = int(max(row["cpus"] * (row["block"] or 1), row["each_cpus"]))
+    if cpus <= largest:
+        return None
+    one_task = cpus == row["cpus"]
+    more = other_partitions(capacity, row, lambda p: capacity.largest[p.name].cpus >= cpus)
+    return (
+        "cpus_above_any_node",
+        f"requests {cpus} CPUs {'per task' if one_task else 'on each node'}, but partition {row['partition']} has at "
+        f"most {largest} on one node",
+        f"request at most {largest}{more}",
+        ("cpus_per_task", largest) if one_task else None,
+    )
+
+
+def _too_much_memory(row: Row, capacity: Capacity) -> Reason | None:
+    largest = capacity.largest[row["partition"]].memory
+    memory = int(row["memory"] if row["exact"] else row["task_memory"]) if row["memory"] is not None else 0
+    if memory <= largest:
+        return None
+    most = largest // MEGABYTE * MEGABYTE
+    more = other_partitions(capacity, row, lambda p: capacity.largest[p.name].memory >= memory)
+    return (
+        "memory_above_any_node",
+        f"requests {_size(memory)} {'on each node' if row['exact'] else 'per task'}, but partition {row['partition']} "
+        f"gives a job at most {_size(most)} on one node",
+        f"request at most {_size(most)}{more}",
+        ("req_memory", most) if row["exact"] else None,
+    )
+
+
+def _too_many_gpus(row: Row, capacity: Capacity) -> Reason | None:
+    partition, wanted = row["partition"], int(row["gpus"])
+    at_most = int(min(row["nodes"] if row["exact"] else row["most_nodes"], NO_LIMIT))
+    there = sum(sorted((node.gpus for node in capacity.nodes[partition]), reverse=True)[:at_most])
+    if wanted and not there:
+        more = other_partitions(capacity, row, lambda p: 0 < capacity.largest[p.name].gpus < NO_LIMIT)
+        return (
+            "no_gpus",
+            f"requests {_gpus(row)}, but no node of partition {partition} has a GPU",
+            more.removeprefix(" or ") or "use a partition with GPUs",
+            None,
         )
+    if wanted <= there:
+        return None
+    place = "one node" if at_most == 1 else f"{at_most} nodes"
+    more = other_partitions(capacity, row, lambda p: wanted <= capacity.largest[p.name].gpus < NO_LIMIT)
+    return (
+        "gpus_above_partition",
+        f"requests {_gpus(row)}, but partition {partition} has at most {there} on {place}",
+        f"request at most {there}{more}",
+        ("req_gpus", there),
+    )
+
+
+def _request_text(row: Row) -> str:
+    """The request in words, without what is not requested."""
+    tasks, nodes = int(row["tasks"]), int(row["nodes"])
+    words = [f"{plural(tasks, 'task')} with {plural(row['cpus'], 'CPU')}{' each' * (tasks > 1)}"]
+    if row["fixed"] or nodes > 1:
+        words.append(f"on {plural(nodes, 'node')}")
+    if row["block"] is not None:
+        words.append(f"with {plural(row['block'], 'task')} per node")
+    if row["memory"] is not None:
+        amount, per = (row["memory"], "node") if row["exact"] else (row["task_memory"], "task")
+        words.append(f"with {_size(int(amount))} per {per}")
     if row["gpus"]:
         words.append(f"and {_gpus(row)}")
+    if row["tmp"]:
+        words.append(f"with {_size(int(row['tmp']))} of temporary disk")
+    shape = [
+        plural(row[name], f"{name[:-1]}{per}")
+        for name, per in (("sockets", ""), ("cores", " per socket"), ("threads", " per core"))
+        if row[name]
+    ]
+    if shape:
+        words.append(f"on nodes with {' and '.join(shape)}")
     if row["needs"]:
         words.append(f"with the features {' and '.join(row['needs'])}")
+    if row["req_node_list"]:
+        words.append(f"on {row['req_node_list'][:100]}")
+    if row["exclude_nodes"]:
+        words.append(f"without {row['exclude_nodes'][:100]}")
+    if row["reservation"]:
+        words.append(f"in reservation {row['reservation'][:100]}")
     return " ".join(words)
 
 
-def feature_breaches(asked: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    """A feature that no node of the cluster has is refused, wherever it stands in the constraint."""
-    if capacity.features is None or asked["constraints"].null_count() == asked.height:
+def feature_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+    """Slurm refuses a feature that no node of the cluster has, wherever it is in the constraint."""
+    if capacity.features is None or demand["constraints"].null_count() == demand.height:
         return
     for row, constraint in (
-        asked.filter(pl.col("constraints").is_not_null()).select("row", "constraints").unique().rows()
+        demand.filter(pl.col("constraints").is_not_null()).select("row", "constraints").unique().rows()
     ):
         names = re.findall(r"(?<![\w*])[A-Za-z_][^&|\[\]()*,\s!]*", constraint[:10_000])
         if unknown := [name for name in names if name not in capacity.features]:
@@ -231,61 +318,67 @@ def feature_breaches(asked: pl.DataFrame, capacity: Capacity) -> Iterator[Breach
                 row=row,
                 kind="unknown_feature",
                 level=Level.CRITICAL,
-                text=f"asks for the node feature {unknown[0]}, which no node of this cluster has; "
-                f"change --constraint (there are: {known})",
+                text=f"requests the node feature {unknown[0]}, which no node of this cluster has",
+                remedy=f"change --constraint (available: {known})",
                 evidence=(f"--constraint={constraint[:200]}",),
             )
 
 
-def node_list_breaches(asked: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    """Nodes that must be had, or must not, against the nodes of the partition."""
-    if asked["req_node_list"].null_count() == asked["exclude_nodes"].null_count() == asked.height:
+def node_list_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+    """Nodes requested or excluded by name, compared with the nodes of the partition."""
+    if demand["req_node_list"].null_count() == demand["exclude_nodes"].null_count() == demand.height:
         return
-    listed = asked.filter(pl.col("req_node_list").is_not_null() | pl.col("exclude_nodes").is_not_null())
+    listed = demand.filter(pl.col("req_node_list").is_not_null() | pl.col("exclude_nodes").is_not_null())
     for row in listed.iter_rows(named=True):
-        partition = row["partition"]
-        there = capacity.names[partition]
+        there = capacity.names[row["partition"]]
         try:
             wanted = set(expand_nodes(row["req_node_list"] or ""))
             excluded = set(expand_nodes(row["exclude_nodes"] or ""))
         except NodeListError:
-            continue  # what cannot be read cannot be judged; sbatch refuses it by itself
-        if not there:
-            continue
-        say = _teller(row, partition)
-        if foreign := sorted(wanted - there):
-            yield say(
-                "node_not_in_partition",
-                f"asks for node {foreign[0]}, which is not in partition {partition}; change --nodelist or the partition",
-            )
-        elif both := sorted(wanted & excluded):
-            yield say(
-                "node_wanted_and_excluded",
-                f"asks for node {both[0]} and excludes it; remove it from --nodelist or from --exclude",
-            )
-        elif (left := len(there - excluded)) < row["nodes"] and len(there) >= row["nodes"]:
-            yield say(
-                "too_many_nodes_excluded",
-                f"needs {int(row['nodes'])} node{'s' * (row['nodes'] != 1)} and excludes all but {left} of partition "
-                f"{partition}; exclude fewer",
+            continue  # sbatch refuses the list itself
+        if there and (found := _list_problem(row, wanted, excluded, there)):
+            kind, text, remedy = found
+            given = {"--nodelist": row["req_node_list"], "--exclude": row["exclude_nodes"]}
+            yield Breach(
+                row=row["row"],
+                kind=kind,
+                level=Level.CRITICAL,
+                text=text,
+                remedy=remedy,
+                evidence=tuple(f"{option}={value[:200]}" for option, value in given.items() if value),
+                partition=row["partition"],
             )
 
 
-def _teller(row: Row, partition: str) -> Callable[[str, str], Breach]:
-    def say(kind: str, text: str) -> Breach:
-        given = {"--nodelist": row["req_node_list"], "--exclude": row["exclude_nodes"]}
-        evidence = tuple(f"{option}={value[:200]}" for option, value in given.items() if value)
-        return Breach(
-            row=row["row"], kind=kind, level=Level.CRITICAL, text=text, evidence=evidence, partition=partition
+def _list_problem(
+    row: Row, wanted: set[str], excluded: set[str], there: frozenset[str]
+) -> tuple[str, str, str] | None:
+    partition, nodes = row["partition"], int(row["nodes"])
+    if foreign := sorted(wanted - there):
+        return (
+            "node_not_in_partition",
+            f"requests node {foreign[0]}, which is not in partition {partition}",
+            "change --nodelist or the partition",
         )
-
-    return say
+    if both := sorted(wanted & excluded):
+        return (
+            "node_wanted_and_excluded",
+            f"requests node {both[0]} and excludes it",
+            "remove it from --nodelist or from --exclude",
+        )
+    left = len(there - excluded)
+    if left < nodes <= len(there):
+        return (
+            "too_many_nodes_excluded",
+            f"needs {plural(nodes, 'node')}, but excludes all but {left} of partition {partition}",
+            "exclude fewer",
+        )
+    return None
 
 
 def _gpus(row: Row) -> str:
-    number = int(row["gpus"])
-    kind = f" {'/'.join(row['gpu_types'])}" if row["gpu_types"] else ""
-    return f"{number}{kind} GPU{'s' * (number != 1)}"
+    types = f"{'/'.join(row['gpu_types'])} " if row["gpu_types"] else ""
+    return plural(row["gpus"], f"{types}GPU")
 
 
 def _size(amount: int) -> str:

@@ -1,4 +1,4 @@
-"""Rules of the partition: whether it is there and open, who may use it, and its limits of nodes, CPUs and time."""
+"""Rules about partitions: whether one exists and is open, who may use it, and its limits of nodes, CPUs and time."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,59 +13,55 @@ from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, Change
 from tocsin.limits.capacity import Capacity
 
-__all__ = ["array_breaches", "elsewhere", "partition_breaches", "unknown_partitions"]
+__all__ = ["array_breaches", "other_partitions", "partition_breaches", "plural", "unknown_partitions"]
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _Limit:
     kind: str
     level: Level
-    breaks: pl.Expr
-    """Over the columns of `request.asked` and `Capacity.limits`."""
-    say: Callable[[Row, Partition, Capacity], str]
+    broken: pl.Expr
+    """Over the columns of `demands` and `Capacity.limits`."""
+    explain: Callable[[Row, Partition, Capacity], tuple[str, str]]
+    """What is wrong, and what to do about it."""
     change: Callable[[Row, Partition, Capacity], Change | None] = lambda _row, _partition, _capacity: None
 
 
-def _nodes_above(row: Row, partition: Partition, capacity: Capacity) -> str:
+def _nodes_above(row: Row, partition: Partition, capacity: Capacity) -> tuple[str, str]:
     most = int(row["most_nodes"])
-    why = "allows a job" if partition.max_nodes == most else "has"
-    more = elsewhere(capacity, row, lambda p: _most_nodes(p, capacity) >= row["asked_nodes"])
+    allows = "allows a job" if partition.max_nodes == most else "has"
+    more = other_partitions(capacity, row, lambda p: _most_nodes(p, capacity) >= row["asked_nodes"])
     return (
-        f"asks for {_count(row['asked_nodes'], 'node')}, but partition {partition.name} {why} only {most}; "
-        f"ask for at most {most}{more}"
+        f"requests {plural(row['asked_nodes'], 'node')}, but partition {partition.name} {allows} only {most}",
+        f"request at most {most}{more}",
     )
 
 
-def _nodes_below(row: Row, partition: Partition, _capacity: Capacity) -> str:
+def _nodes_below(row: Row, partition: Partition, _capacity: Capacity) -> tuple[str, str]:
     least = partition.min_nodes
+    text = f"requests {plural(row['asked_nodes'], 'node')}, but partition {partition.name} requires at least {least}"
     if row["fixed"]:
-        return (
-            f"asks for {_count(row['asked_nodes'], 'node')}, but partition {partition.name} takes jobs of {least} nodes "
-            f"or more; ask for at least {least} or use another partition"
-        )
-    return (
-        f"asks for {_count(row['asked_nodes'], 'node')}, and partition {partition.name} takes jobs of {least} nodes or "
-        f"more; it never starts if its number of nodes is fixed by --nodes"
-    )
+        return text, f"request at least {least} or use another partition"
+    return text, "the job never starts if --nodes sets this number"
 
 
-def _cpus_above(row: Row, partition: Partition, capacity: Capacity) -> str:
+def _cpus_above(row: Row, partition: Partition, capacity: Capacity) -> tuple[str, str]:
     asked, most = int(row["tasks"] * row["cpus"]), int(row["most_cpus"])
-    more = elsewhere(capacity, row, lambda p: _most_cpus(p, capacity) >= asked)
+    more = other_partitions(capacity, row, lambda p: _most_cpus(p, capacity) >= asked)
     return (
-        f"asks for {asked:,} CPUs, but a job gets at most {most:,} in partition {partition.name}; "
-        f"ask for at most {most:,}{more}"
+        f"requests {asked:,} CPUs, but partition {partition.name} gives a job at most {most:,}",
+        f"request at most {most:,}{more}",
     )
 
 
-def _time_above(row: Row, partition: Partition, capacity: Capacity) -> str:
+def _time_above(row: Row, partition: Partition, capacity: Capacity) -> tuple[str, str]:
     asked, most = format_duration(row["time"]), format_duration(partition.max_time)
-    more = elsewhere(capacity, row, lambda p: p.max_time is None or p.max_time >= row["time"])
+    more = other_partitions(capacity, row, lambda p: p.max_time is None or p.max_time >= row["time"])
     return (
-        f"asks for a time limit of {asked}, but partition {partition.name} allows at most {most}; "
-        f"ask for at most {most}{more}"
+        f"requests a time limit of {asked}, but partition {partition.name} allows at most {most}",
+        f"request at most {most}{more}",
     )
 
 
@@ -74,107 +70,112 @@ def _fit_time(row: Row, partition: Partition, _capacity: Capacity) -> Change | N
     return ("time_limit" if row["time_min"] is None else "time_min", partition.max_time)
 
 
-RULES = (
-    _Rule(
+_LIMITS = (
+    _Limit(
         "nodes_above_partition",
         Level.CRITICAL,
         pl.col("asked_nodes") > pl.col("most_nodes"),
         _nodes_above,
         lambda row, _p, _c: ("req_nodes", int(row["most_nodes"])) if row["most_nodes"] else None,
     ),
-    _Rule(
+    _Limit(
         "nodes_below_partition",
         Level.CRITICAL,
         (pl.col("asked_nodes") < pl.col("min_nodes")) & pl.col("fixed"),
         _nodes_below,
         lambda _row, partition, _c: ("req_nodes", partition.min_nodes or 1),
     ),
-    _Rule(
-        # without --nodes Slurm takes as many as the partition wants (seen on 22.05); a record does not tell which it is
+    _Limit(
+        # without --nodes Slurm takes as many as the partition requires (seen on 22.05); a record does not show which
         "nodes_below_partition",
         Level.WARNING,
         (pl.col("asked_nodes") < pl.col("min_nodes")) & pl.col("fixed").is_null(),
         _nodes_below,
     ),
-    _Rule(
+    _Limit(
         "cpus_above_partition",
         Level.CRITICAL,
         (pl.col("asked_nodes") <= pl.col("most_nodes"))
+        & (pl.col("cpus") * pl.col("block").fill_null(1) <= pl.col("largest_cpus"))
         & (pl.col("tasks") * pl.col("cpus") > pl.col("most_cpus")),
         _cpus_above,
     ),
-    _Rule(
+    _Limit(
         "time_above_partition", Level.CRITICAL, pl.col("time") > pl.col("most_time"), _time_above, _fit_time
     ),
 )
 
 
-def unknown_partitions(asked: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+def unknown_partitions(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
     known = ", ".join(sorted(capacity.partitions))
     for row, name in (
-        asked.filter(~pl.col("partition").is_in(list(capacity.partitions))).select("row", "partition").rows()
+        demand.filter(~pl.col("partition").is_in(list(capacity.partitions))).select("row", "partition").rows()
     ):
         yield Breach(
             row=row,
             kind="unknown_partition",
             level=Level.CRITICAL,
-            text=f'asks for partition "{name}", which cluster {capacity.machine.cluster} does not have; use one of {known}',
+            text=f'requests partition "{name}", which cluster {capacity.machine.cluster} does not have',
+            remedy=f"use one of {known}",
             partition=name,
         )
 
 
-def partition_breaches(asked: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    """`asked` is joined with the limits of its partitions."""
-    suspects = asked.filter(
-        pl.any_horizontal(rule.breaks for rule in RULES)
-    )  # one pass; most frames have none
-    for rule in RULES if suspects.height else ():
-        for row in suspects.filter(rule.breaks).iter_rows(named=True):
+def partition_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+    """`demand` is joined with the limits of its partitions."""
+    for limit in _LIMITS:
+        for row in demand.filter(limit.broken).iter_rows(named=True):
             partition = capacity.partitions[row["partition"]]
+            text, remedy = limit.explain(row, partition, capacity)
             yield Breach(
                 row=row["row"],
-                kind=rule.kind,
-                level=rule.level,
-                text=rule.say(row, partition, capacity),
+                kind=limit.kind,
+                level=limit.level,
+                text=text,
+                remedy=remedy,
                 partition=partition.name,
-                change=rule.change(row, partition, capacity),
+                change=limit.change(row, partition, capacity),
             )
-    for name in asked["partition"].unique():
-        partition = capacity.partitions[name]
+    for name in demand["partition"].unique():
+        partition, rows = capacity.partitions[name], demand.filter(pl.col("partition") == name)
         if (partition.state or "UP").upper() != "UP":
-            yield from _closed(asked.filter(pl.col("partition") == name), partition)
-        if (
-            partition.allow_accounts
-            or partition.deny_accounts
-            or partition.allow_qos
-            or partition.allow_groups
+            yield from _closed(rows, partition)
+        if any(
+            (partition.allow_accounts, partition.deny_accounts, partition.allow_qos, partition.allow_groups)
         ):
-            yield from _not_allowed(asked.filter(pl.col("partition") == name), partition)
+            yield from _not_allowed(rows, partition)
 
 
-def _closed(asked: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
+def _closed(demand: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
     state = (partition.state or "UP").upper()
     down = state == "DOWN"
-    text = (
-        f"waits for partition {partition.name}, which is down and starts no job until an administrator opens it"
+    text, remedy = (
+        (
+            f"waits for partition {partition.name}, which is down",
+            "wait until it is up, or use another partition",
+        )
         if down
-        else f"asks for partition {partition.name}, which is {state} and takes no jobs; use another partition"
+        else (
+            f"requests partition {partition.name}, which is {state} and takes no jobs",
+            "use another partition",
+        )
     )
-    for row in asked["row"]:
+    for row in demand["row"]:
         yield Breach(
             row=row,
             kind="partition_down" if down else "partition_closed",
             level=Level.WARNING if down else Level.CRITICAL,
             text=text,
+            remedy=remedy,
             partition=partition.name,
         )
 
 
-def _not_allowed(asked: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
-    """Who has had a job complete in this partition may use it, whatever its lists seem to say.
+def _not_allowed(demand: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
+    """Users who have completed a job in this partition may use it, whatever its lists say.
 
-    Lists of accounts hold for the accounts below them in newer releases, and users have more groups than the one in
-    their records: both are known to Slurm alone.
+    In newer releases lists of accounts include their sub-accounts, and users have more groups than the one in their
+    records: only Slurm knows both.
     """
     for what, allowed, denied, level in (
         ("account", partition.allow_accounts, partition.deny_accounts, Level.CRITICAL),
@@ -186,28 +187,25 @@ def _not_allowed(asked: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
         name = pl.col(what).str.to_lowercase()
         outside = ~name.is_in([word.lower() for word in allowed]) if allowed is not None else pl.lit(False)
         barred = name.is_in([word.lower() for word in denied]) if denied else pl.lit(False)
-        rows = asked.filter((outside | barred) & ~pl.col("welcome"))
         shown = what if what != "qos" else "QOS"
         listed = ", ".join(allowed or ())
-        hint = " unless the user is in one of them too" if what == "group" else ""
-        for row, value in rows.select("row", what).rows():
+        unless = ", unless the user is also in one of them" if what == "group" else ""
+        for row, value in (
+            demand.filter((outside | barred) & ~pl.col("has_run_here")).select("row", what).rows()
+        ):
             yield Breach(
                 row=row,
                 kind=f"{what}_not_allowed",
                 level=level,
                 text=f"uses {shown} {value}, but partition {partition.name} "
-                + (
-                    f"is only for {listed}{hint}; use one of them"
-                    if listed
-                    else f"denies it; use another {shown}"
-                )
-                + " or another partition",
+                + (f"only allows {listed}{unless}" if listed else "denies it"),
+                remedy=f"use {'one of them' if listed else f'another {shown}'} or another partition",
                 partition=partition.name,
             )
 
 
 def array_breaches(jobs: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    """Slurm refuses indices from MaxArraySize on, however few tasks there are."""
+    """Slurm refuses indices from MaxArraySize up, however few tasks there are."""
     size = capacity.machine.max_array_size
     if size is None or jobs["array"].null_count() == jobs.height:
         return
@@ -222,14 +220,14 @@ def array_breaches(jobs: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
                 row=row,
                 kind="array_above_limit",
                 level=Level.CRITICAL,
-                text=f"asks for an array up to index {highest:,}, but this cluster allows indices up to {size - 1:,}; "
-                f"submit several smaller arrays, or let each task do more",
+                text=f"requests array index {highest:,}, but this cluster allows at most {size - 1:,}",
+                remedy="submit several smaller arrays, or let each task do more",
                 evidence=(f"--array={_short(array)}", f"MaxArraySize={size}"),
             )
 
 
-def elsewhere(capacity: Capacity, row: Row, takes: Callable[[Partition], bool]) -> str:
-    """The other open partitions that would take it, as the end of a sentence."""
+def other_partitions(capacity: Capacity, row: Row, takes: Callable[[Partition], bool]) -> str:
+    """Other open partitions that would take the job, as the end of a sentence."""
     found = [
         partition.name
         for partition in capacity.partitions.values()
@@ -243,10 +241,10 @@ def elsewhere(capacity: Capacity, row: Row, takes: Callable[[Partition], bool]) 
 
 
 def _most_nodes(partition: Partition, capacity: Capacity) -> int:
-    told = [
+    known = [
         n for n in (partition.nodes, partition.max_nodes, len(capacity.names[partition.name]) or None) if n
     ]
-    return min(told, default=0)
+    return min(known, default=0)
 
 
 def _most_cpus(partition: Partition, capacity: Capacity) -> int:
@@ -254,7 +252,7 @@ def _most_cpus(partition: Partition, capacity: Capacity) -> int:
     return sum(sizes[: _most_nodes(partition, capacity)])
 
 
-def _count(number: float, what: str) -> str:
+def plural(number: float, what: str) -> str:
     return f"{int(number):,} {what}{'' if number == 1 else 's'}"
 
 

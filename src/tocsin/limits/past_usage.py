@@ -1,4 +1,4 @@
-"""Rules of the past: a time limit below what every earlier job of the kind needed, memory far below what they used."""
+"""Rules about earlier jobs: a time limit below what all similar jobs needed, memory far below what they used."""
 
 from collections.abc import Iterator
 
@@ -8,42 +8,42 @@ from tocsin.core.units import UNLIMITED, format_duration, format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, Thresholds
 
-__all__ = ["KINDS", "READ", "precedent_breaches", "welcome"]
+__all__ = ["READ", "SIMILAR", "has_run_here", "past_usage_breaches"]
 
-KINDS = {
-    "script": "with this very script",
+SIMILAR = {
+    "script": "with exactly this script",
     "executable": "of this user with this executable",
     "name": "of this user with this name",
 }
-"""What makes jobs of one kind, the closest first; history's keys. Jobs alike in the limit itself cannot tell."""
+"""Keys of history that make jobs similar, closest first. Jobs grouped by the limit itself would be no evidence."""
 
 SAME = "script"
-"""The one key that is no guess. Who gives a job of the same name less time often gives it less to do: of the jobs whose
-limit was below every earlier run of the user's, 97 % ran into it on SDSC-BLUE (146 jobs) but none of 10 on KTH-SP2. And of
-those that asked for less than half of the name's largest peak, 5 % ran out of memory on the demo cluster, where 8 % of all
-do. So only jobs with the very script can be critical, and only they speak for memory."""
+"""The only certain key. Users who give a job of the same name less time often give it less to do: of the jobs whose limit
+was below all earlier runs of the user, 97 % timed out on SDSC-BLUE (146 jobs) but none of 10 on KTH-SP2. Of those that
+requested less than half of the largest peak by name, 5 % ran out of memory on the demo cluster, where 8 % of all do. So
+only jobs with the same script can be critical, and only they count for memory."""
 
 _STATISTICS = ("completed", "elapsed_least", "elapsed_most", "memory_most")
-_WELCOME = "place.completed"
-READ = (_WELCOME, *(f"{key}.{name}" for key in KINDS for name in _STATISTICS))
-"""What is asked of history."""
+_COMPLETED_HERE = "place.completed"
+READ = (_COMPLETED_HERE, *(f"{key}.{name}" for key in SIMILAR for name in _STATISTICS))
+"""The features read from history."""
 _MEGABYTE = 2**20
 
 
-def precedent_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Thresholds) -> Iterator[Breach]:
+def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Thresholds) -> Iterator[Breach]:
     """`features` are history's, row by row."""
-    told = [key for key in KINDS if _read(key).issubset(features.columns)]
-    if not told:
+    known = [key for key in SIMILAR if _read(key).issubset(features.columns)]
+    if not known:
         return
-    enough = {key: pl.col(f"{key}.completed").fill_null(0) >= by.completed for key in told}
+    enough = {key: pl.col(f"{key}.completed").fill_null(0) >= by.completed for key in known}
     both = pl.concat(
         [
             jobs.select("time_limit", "req_memory").with_row_index("row"),
             features.select(
-                pl.coalesce(pl.when(enough[key]).then(pl.lit(key)) for key in told).alias("key"),
+                pl.coalesce(pl.when(enough[key]).then(pl.lit(key)) for key in known).alias("key"),
                 *(
                     pl.coalesce(
-                        pl.when(enough[key]).then(pl.col(f"{key}.{name}").cast(pl.Float64)) for key in told
+                        pl.when(enough[key]).then(pl.col(f"{key}.{name}").cast(pl.Float64)) for key in known
                     ).alias(name)
                     for name in _STATISTICS
                 ),
@@ -59,8 +59,9 @@ def precedent_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Threshold
             row=row["row"],
             kind="time_below_every_run",
             level=Level.CRITICAL if row["key"] == SAME and number >= by.sure else Level.WARNING,
-            text=f"asks for a time limit of {limit}, but all {number} completed jobs {KINDS[row['key']]} ran longer "
-            f"({least} to {most}); ask for {format_duration(advised)}{_unless(row['key'])}",
+            text=f"requests a time limit of {limit}, but all {number} completed jobs {SIMILAR[row['key']]} ran longer "
+            f"({least} to {most})",
+            remedy=f"request {format_duration(advised)}{_unless(row['key'])}",
             evidence=(f"time limit {limit}", f"shortest of {number} completed: {least}", f"longest: {most}"),
             change=("time_limit", advised),
         )
@@ -76,10 +77,11 @@ def precedent_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Threshold
             row=row["row"],
             kind="memory_below_past_peak",
             level=Level.WARNING,
-            text=f"asks for {asked} on each node, but of {number} completed jobs {KINDS[row['key']]} one task alone "
-            f"used {_size(int(row['memory_most']))}; ask for {_size(advised)}",
+            text=f"requests {asked} on each node, but one task of {number} completed jobs {SIMILAR[row['key']]} "
+            f"used {_size(int(row['memory_most']))}",
+            remedy=f"request {_size(advised)}",
             evidence=(
-                f"memory asked for {asked}",
+                f"requested memory {asked}",
                 f"largest peak of {number} completed: {_size(int(row['memory_most']))}",
             ),
             change=("req_memory", advised),
@@ -90,15 +92,15 @@ def _read(key: str) -> set[str]:
     return {f"{key}.{name}" for name in _STATISTICS}
 
 
-def welcome(features: pl.DataFrame) -> pl.Series:
-    """Whether the user has had a job complete in this partition."""
-    if _WELCOME not in features.columns:
+def has_run_here(features: pl.DataFrame) -> pl.Series:
+    """Whether the user has completed a job in this partition."""
+    if _COMPLETED_HERE not in features.columns:
         return pl.repeat(False, features.height, eager=True)
-    return (features[_WELCOME] > 0).fill_null(False)
+    return (features[_COMPLETED_HERE] > 0).fill_null(False)
 
 
 def _unless(key: str) -> str:
-    return " or more" if key == SAME else ", or leave it if this one has less to do"
+    return " or more" if key == SAME else ", or keep it if this job has less to do"
 
 
 def _advised_time(longest: float, margin: float) -> int:

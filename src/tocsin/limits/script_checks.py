@@ -1,4 +1,4 @@
-"""Rules of the script itself: options that contradict each other, and lines that are not read as they were meant."""
+"""Rules about the script itself: options that contradict each other, and lines that are not read as intended."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,62 +15,63 @@ from tocsin.scripts.submission import Submission
 
 __all__ = ["contradictions", "misread_lines"]
 
-Rule = Callable[[Submission, int], Breach | None]
+Check = Callable[[Submission, int], Breach | None]
 
 _MOST_SHOWN = 10
 _LITTLE = 2**30
-"""A whole node's memory is always more."""
+"""Every node has more memory than this."""
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 _MEMORY_OPTIONS = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 
 
 def contradictions(submission: Submission, row: int) -> Iterator[Breach]:
-    """sbatch 22.05 refuses each of the critical ones."""
+    """Options that sbatch 22.05 refuses together (critical), or that are seldom intended (warning)."""
     if submission.script.scheduler is not Scheduler.SLURM or len(submission.script.components) > 1:
         return
-    for rule in _RULES:
-        if found := rule(submission, row):
+    for check in _CHECKS:
+        if found := check(submission, row):
             yield found
 
 
 _MISREAD = (
     (ProblemKind.SCRIPT, "script_refused", Level.CRITICAL, ""),
-    (ProblemKind.REFUSED, "refused_option", Level.CRITICAL, "; sbatch refuses the job"),
+    (ProblemKind.REFUSED, "refused_option", Level.CRITICAL, "sbatch refuses the job"),
     (
         ProblemKind.IGNORED,
         "directive_ignored",
         Level.WARNING,
-        "; move it above the first command, or remove it",
+        "move it above the first command, or remove it",
     ),
     (
         ProblemKind.FOREIGN,
         "foreign_directive",
         Level.WARNING,
-        "; remove it, or submit with --ignore-pbs",
+        "remove it, or submit with --ignore-pbs",
     ),
-    (ProblemKind.UNCLEAR, "directive_wrong", Level.WARNING, "; correct it"),
+    (ProblemKind.UNCLEAR, "directive_wrong", Level.WARNING, "correct it"),
 )
 
 
 def misread_lines(submission: Submission, row: int, *, accepted: bool = False) -> Iterator[Breach]:
-    """What the parser noticed: one breach for each kind, all lines in its evidence.
+    """Problems found by the parser: one breach for each kind, with all lines as evidence.
 
-    Of a job that the scheduler accepted nothing was refused: its plugins or its version knew the option.
+    If the scheduler accepted the job, nothing was refused: its plugins or its version know the option.
     """
-    for sort, kind, level, step in _MISREAD:
-        problems = [problem for problem in submission.script.problems if problem.kind is sort]
+    for problem_kind, kind, level, remedy in _MISREAD:
+        problems = [problem for problem in submission.script.problems if problem.kind is problem_kind]
         if problems and not (accepted and level is Level.CRITICAL):
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             yield Breach(
                 row=row,
                 kind=kind,
                 level=level,
-                text=f"{_told(problems[0])}{more}{step}",
-                evidence=tuple(_told(problem) for problem in problems[:_MOST_SHOWN]),
+                text=f"{_with_line(problems[0])}{more}",
+                remedy=remedy,
+                evidence=tuple(_with_line(problem) for problem in problems[:_MOST_SHOWN]),
             )
 
 
-def _told(problem: Problem) -> str:
+def _with_line(problem: Problem) -> str:
     return f"line {problem.line}: {problem.text}" if problem.line else f"command line: {problem.text}"
 
 
@@ -83,7 +84,7 @@ def _two_memories(submission: Submission, row: int) -> Breach | None:
         submission,
         row,
         "memory_twice",
-        f"gives both {names}, which exclude each other; keep one",
+        f"has both {names}, which exclude each other; keep one",
         *_MEMORY_OPTIONS,
     )
 
@@ -96,8 +97,8 @@ def _tasks_do_not_fit(submission: Submission, row: int) -> Breach | None:
         submission,
         row,
         "tasks_do_not_fit",
-        f"asks for {tasks} tasks, but {nodes} nodes with {each} tasks on each make {nodes * each}; "
-        f"ask for {-(-tasks // each)} nodes, or leave one of the three out",
+        f"requests {tasks} tasks, but {nodes} nodes with {each} tasks each make {nodes * each}; "
+        f"request {-(-tasks // each)} nodes, or leave out one of the three",
         "--ntasks",
         "--nodes",
         "--ntasks-per-node",
@@ -112,7 +113,7 @@ def _idle_nodes(submission: Submission, row: int) -> Breach | None:
         submission,
         row,
         "more_nodes_than_tasks",
-        f"asks for {nodes} nodes for {tasks} task{'s' * (tasks != 1)}; sbatch gives it {tasks}, so ask for that",
+        f"requests {nodes} nodes for {tasks} task{'s' * (tasks != 1)}; sbatch allocates {tasks}, so request that",
         "--nodes",
         "--ntasks",
         level=Level.WARNING,
@@ -124,7 +125,7 @@ def _nodes_backwards(submission: Submission, row: int) -> Breach | None:
     found = re.fullmatch(r"(\d{1,9})-(\d{1,9})", (nodes.value if nodes else None) or "", re.ASCII)
     if not found or int(found[1]) <= int(found[2]):
         return None
-    text = f"asks for at least {found[1]} and at most {found[2]} nodes; swap them"
+    text = f"requests at least {found[1]} and at most {found[2]} nodes; swap them"
     return _breach(submission, row, "nodes_backwards", text, "--nodes")
 
 
@@ -133,8 +134,8 @@ def _time_min_above(submission: Submission, row: int) -> Breach | None:
     if not limit or least <= limit:
         return None
     text = (
-        f"would do with {format_duration(least)} at least, but its time limit is {format_duration(limit)}; "
-        "--time-min must not be above --time"
+        f"has a minimum time of {format_duration(least)}, but a time limit of {format_duration(limit)}; "
+        "--time-min must not exceed --time"
     )
     return _breach(submission, row, "time_min_above_limit", text, "--time-min", "--time")
 
@@ -143,12 +144,12 @@ def _begin_after_deadline(submission: Submission, row: int) -> Breach | None:
     begin, deadline = (_moment(submission, option) for option in ("--begin", "--deadline"))
     if begin is None or deadline is None or begin[0] != deadline[0] or begin[1] <= deadline[1]:
         return None
-    text = "may begin only after its deadline has passed; move --begin before --deadline"
+    text = "may begin only after its deadline; move --begin before --deadline"
     return _breach(submission, row, "begin_after_deadline", text, "--begin", "--deadline")
 
 
 def _moment(submission: Submission, option: str) -> tuple[bool, int] | None:
-    """Whether it is relative to the submission, and when; other forms (`16:00`, `tomorrow`) are not compared."""
+    """Whether it is relative to the submission, and when; None for other forms (`16:00`, `tomorrow`)."""
     directive = submission.last(option)
     text = ((directive.value if directive else None) or "").strip()
     if relative := re.fullmatch(r"now(?:\+(\d{1,9})([a-z]*))?", text.lower(), re.ASCII):
@@ -157,7 +158,7 @@ def _moment(submission: Submission, option: str) -> tuple[bool, int] | None:
     if not re.match(r"\d{4}-\d\d-\d\d", text, re.ASCII):
         return None
     try:
-        instant = parse_instant(text, UTC)  # both are local time of the same cluster
+        instant = parse_instant(text, UTC)  # both are local time of one cluster
     except InputError:
         return None
     return None if instant is None else (False, instant)
@@ -173,7 +174,7 @@ def _more_nodes_listed(submission: Submission, row: int) -> Breach | None:
         return None
     if number <= nodes:
         return None
-    text = f"names {number} nodes that it must have, but asks for {nodes}; ask for {number}, or name fewer"
+    text = f"lists {number} nodes, but requests {nodes}; request {number}, or list fewer"
     return _breach(submission, row, "more_nodes_listed", text, "--nodelist", "--nodes")
 
 
@@ -183,15 +184,38 @@ def _little_memory_of_whole_nodes(submission: Submission, row: int) -> Breach | 
     if not exclusive or not 0 < memory < _LITTLE:
         return None
     text = (
-        f"takes whole nodes but may use only {format_memory(memory)} on each; "
-        "--mem=0 gives it all the memory of nodes that nobody else can use meanwhile"
+        f"takes whole nodes but only {format_memory(memory)} of memory on each; "
+        "--mem=0 requests all memory of these nodes"
     )
     return _breach(
         submission, row, "exclusive_with_little_memory", text, "--exclusive", "--mem", level=Level.WARNING
     )
 
 
-_RULES: tuple[Rule, ...] = (
+def _gpus_of_no_tasks(submission: Submission, row: int) -> Breach | None:
+    counts = ("--ntasks", "--ntasks-per-node", "--ntasks-per-gpu", "--gpus", "--nodes")
+    if submission.last("--gpus-per-task") is None or any(submission.last(option) for option in counts):
+        return None
+    text = "has --gpus-per-task but no number of tasks; add --ntasks"
+    return _breach(submission, row, "gpus_per_unknown_task", text, "--gpus-per-task")
+
+
+def _fewer_gpus_than_nodes(submission: Submission, row: int) -> Breach | None:
+    given, listed = submission.last("--gpus"), submission.last("--nodelist")
+    nodes, tasks = _number(submission, "req_nodes"), _number(submission, "req_tasks")
+    try:
+        nodes = max(nodes, count_nodes((listed.value if listed else None) or ""))
+    except InputError:
+        return None
+    nodes = min(nodes, tasks) if submission.last("--ntasks") else nodes
+    gpus = _number(submission, "req_gpus")
+    if given is None or not 0 < gpus < nodes:
+        return None
+    text = f"requests {gpus} GPU{'s' * (gpus != 1)} for {nodes} nodes; request at least one per node"
+    return _breach(submission, row, "fewer_gpus_than_nodes", text, "--gpus", "--nodes", "--nodelist")
+
+
+_CHECKS: tuple[Check, ...] = (
     _two_memories,
     _tasks_do_not_fit,
     _idle_nodes,
@@ -200,11 +224,13 @@ _RULES: tuple[Rule, ...] = (
     _begin_after_deadline,
     _more_nodes_listed,
     _little_memory_of_whole_nodes,
+    _gpus_of_no_tasks,
+    _fewer_gpus_than_nodes,
 )
 
 
 def _number(submission: Submission, name: str) -> int:
-    """A number of the request; 0 where it is not given."""
+    """A number of the request; 0 if absent."""
     value = submission.script.request.get(name)
     return value if type(value) is int else 0
 

@@ -176,8 +176,8 @@ class Draft:
         values, counts = self.values, self.counts
         nodes = _number(values.get("req_nodes"))
         on_each = _number(values.get("tasks_per_node"))
-        if "req_tasks" not in values and nodes and on_each:
-            values["req_tasks"] = nodes * on_each
+        if "req_tasks" not in values and on_each:
+            values["req_tasks"] = (nodes or 1) * on_each
         elif not nodes and on_each and "req_tasks" in values:
             values["req_nodes"] = nodes = -(-_number(values["req_tasks"]) // on_each)
         tasks, width = _number(values.get("req_tasks")), _number(values.get("cpus_per_task"))

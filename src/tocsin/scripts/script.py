@@ -292,7 +292,7 @@ def _read_wrapped(
                     and directive.value
                     and reader(directive.value) is not None
                 ):
-                    yield directive._replace(per="node" if directive.per else "", place=None, whole=None)
+                    yield directive._replace(per="node" if directive.per else "", whole=None)
 
 
 Numbered = tuple[int, Directive]

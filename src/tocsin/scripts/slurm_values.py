@@ -157,6 +157,17 @@ def _mode(text: str) -> None:
         raise UnitError(f'"{text[:60]}" is not a mode; write append or truncate')
 
 
+_DEPENDENCY = re.compile(
+    r"singleton|(?:after(?:any|burstbuffer|corr|notok|ok)?|expand)(?::\d{1,10}(?:_(?:\d{1,10}|\*))?(?:\+\d{1,9})?)+",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def _dependency(text: str) -> None:
+    if not all(_DEPENDENCY.fullmatch(item) for item in re.split("[,?]", text)):
+        raise UnitError(f'"{text[:60]}" is not a dependency; write afterok:123 or singleton')
+
+
 CHECKS: Mapping[str, Callable[[str], object]] = {
     **dict.fromkeys(
         (
@@ -168,6 +179,7 @@ CHECKS: Mapping[str, Callable[[str], object]] = {
     ),
     "--begin": _moment,
     "--deadline": _moment,
+    "--dependency": _dependency,
     "--exclude": _nodes,
     "--gpus-per-socket": gpu_count,
     "--gres": gres_gpus,

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tocsin.core.detector import Known
+from tocsin.core.errors import ScriptError
+from tocsin.scripts.edits import apply, edit
 from tocsin.scripts.options import Directive
+from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.script import Script, parse
 
-__all__ = ["Submission", "read_submissions"]
+__all__ = ["Submission", "edited", "read_submissions"]
 
 _LONGEST_LINE = 100_000
 
@@ -25,6 +28,8 @@ class Submission:
     """The number of nodes is given, and is not a range."""
     memory_per: str | None
     """What requested memory is counted per: node, cpu or gpu; None without a request."""
+
+    submit_line: str | None = None
 
     def last(self, option: str) -> Directive | None:
         """The last occurrence of the option; the command line comes last."""
@@ -46,6 +51,15 @@ def read_submissions(
     return found
 
 
+def edited(submission: Submission, field: str, value: Value) -> Submission | None:
+    """The submission with its script edited; None if no directive can express the change."""
+    try:
+        text = apply(submission.script.text, [edit(submission.script, field, value)])
+    except ScriptError:
+        return None
+    return _submission(text, submission.submit_line, submission.script.scheduler)
+
+
 @lru_cache(maxsize=1024)
 def _submission(text: str, submit_line: str | None, scheduler: Scheduler | None) -> Submission:
     script = parse(text, scheduler=scheduler)
@@ -54,14 +68,13 @@ def _submission(text: str, submit_line: str | None, scheduler: Scheduler | None)
             words = shlex.split(submit_line)
             # before submission there are only options, without the command
             script = script.with_options(words, only_options=words[0].startswith("-"))
-    if len(script.components) > 1:
-        return Submission(
-            script=script, fixed=False, memory_per=None
-        )  # it is unknown which component the job is
+    if len(script.components) > 1:  # it is unknown which component the job is
+        return Submission(script=script, fixed=False, memory_per=None, submit_line=submit_line)
     nodes = [d for d in script.directives if d.field == "req_nodes"]
     memory = [d for d in script.directives if d.field == "req_memory"]
     return Submission(
         script=script,
         fixed=bool(nodes) and (nodes[-1].value or "").isdigit(),
         memory_per=memory[-1].per if memory else None,
+        submit_line=submit_line,
     )

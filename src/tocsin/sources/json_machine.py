@@ -1,5 +1,6 @@
 """Node and partition records of Slurm's JSON, in the shapes of v0.0.36 and, for partitions, of v0.0.40 on."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,8 +35,12 @@ class MachineReader:
         memory = positive(record.get("real_memory"))
         return Node(
             name=text(record.get("name")) or "",
-            cpus=positive(record.get("cpus")),
-            memory=memory and memory * MEGABYTE,
+            cpus=_effective_cpus(record),
+            memory=memory and (memory - (positive(record.get("specialized_memory")) or 0)) * MEGABYTE,
+            tmp_disk=_megabytes(record.get("temporary_disk")) or 0,
+            sockets=positive(record.get("sockets")),
+            cores_per_socket=positive(record.get("cores")),
+            threads_per_core=positive(record.get("threads")),
             gpus=gpus_in(gres),
             gres=gres,
             features=tuple(words(record.get("features"))),
@@ -74,6 +79,14 @@ class MachineReader:
 
     def _memory(self, record: Record) -> MemoryLimits:
         return _flagged(record.get("default_memory_per_cpu")), _flagged(record.get("maximum_memory_per_node"))
+
+
+def _effective_cpus(record: Record) -> int | None:
+    """Without the CPUs that Slurm keeps for the system; before v0.0.40 only `tres` counts them so."""
+    listed = re.match(r"cpu=(\d{1,9})(?:,|$)", text(record.get("tres")) or "")
+    return positive(record.get("effective_cpus")) or (
+        int(listed[1]) if listed else positive(record.get("cpus"))
+    )
 
 
 def nested_partition(record: Record) -> Partition:

@@ -73,13 +73,14 @@ class SlurmCluster:
     def accounting(self, since: int, until: int) -> Iterator[pl.DataFrame]:
         return (batch.jobs for batch in valid_batches(self.history(since, until)) if batch.jobs.height)
 
-    def machine(self) -> Machine:
+    def machine(self, *, user: str | None = None) -> Machine:
+        """Nodes, partitions and limits; with a user, by commands, also what that user may request."""
         from tocsin.sources.slurm_machine import machine_from_rest, machine_from_scontrol
 
         return (
             machine_from_rest(self.name, self.rest)
             if self.rest
-            else machine_from_scontrol(self.name, self._run)
+            else machine_from_scontrol(self.name, self._run, user=user)
         )
 
     def script(self, key: JobKey) -> str | None:

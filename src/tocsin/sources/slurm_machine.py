@@ -8,6 +8,7 @@ from tocsin.core.errors import UnitError
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.units import parse_duration
 from tocsin.sources.json_values import ABSENT, MEGABYTE, gpus_in
+from tocsin.sources.slurm_access import with_access
 
 if TYPE_CHECKING:
     from tocsin.sources.rest import SlurmRest
@@ -20,17 +21,21 @@ _REASON = re.compile(r"\sReason=(.*?)\s*\[[^\s\]]*@[^\]]*\]")  # followed by who
 _NONE = ABSENT | {"UNLIMITED", "INFINITE"}
 
 
-def machine_from_scontrol(cluster: str, run: Callable[[list[str]], bytes]) -> Machine:
-    """`run` takes a command and returns its output."""
+def machine_from_scontrol(
+    cluster: str, run: Callable[[list[str]], bytes], *, user: str | None = None
+) -> Machine:
+    """`run` takes a command and returns its output; with a user, what that user may request is read too."""
     nodes = run(["scontrol", "-a", "-o", "show", "node"]).decode("utf-8", "replace")
     partitions = run(["scontrol", "-a", "-o", "show", "partition"]).decode("utf-8", "replace")
     config = read_config(run(["scontrol", "show", "config"]).decode("utf-8", "replace"))
-    return Machine(
+    machine = Machine(
         cluster=cluster,
         nodes=read_nodes(nodes),
         partitions=read_partitions(partitions),
         max_array_size=_count(config.get("MaxArraySize")),
+        gres_types=_list(config.get("GresTypes")),
     )
+    return machine if user is None else with_access(machine, run, user, config)
 
 
 def machine_from_rest(cluster: str, rest: "SlurmRest") -> Machine:
@@ -73,8 +78,12 @@ def _node(pairs: dict[str, str]) -> Node:
     gres = _text(pairs.get("Gres"))
     return Node(
         name=pairs["NodeName"],
-        cpus=_count(pairs.get("CPUTot")),
-        memory=_megabytes(pairs.get("RealMemory")),
+        cpus=_count(pairs.get("CPUEfctv")) or _count(pairs.get("CPUTot")),
+        memory=_without(_megabytes(pairs.get("RealMemory")), _megabytes(pairs.get("MemSpecLimit"))),
+        tmp_disk=_megabytes(pairs.get("TmpDisk"), least=0),
+        sockets=_count(pairs.get("Sockets")),
+        cores_per_socket=_count(pairs.get("CoresPerSocket")),
+        threads_per_core=_count(pairs.get("ThreadsPerCore")),
         gpus=gpus_in(gres),
         gres=gres,
         features=_list(pairs.get("AvailableFeatures")),
@@ -117,9 +126,13 @@ def _count(value: str | None, *, least: int = 1) -> int | None:
     return None if found is None or found < least else found
 
 
-def _megabytes(value: str | None) -> int | None:
-    found = _count(value)
+def _megabytes(value: str | None, *, least: int = 1) -> int | None:
+    found = _count(value, least=least)
     return found and found * MEGABYTE
+
+
+def _without(amount: int | None, reserved: int | None) -> int | None:
+    return amount if amount is None or not reserved else max(amount - reserved, 0)
 
 
 def _duration(value: str | None) -> int | None:

@@ -62,10 +62,20 @@ class SlurmLab(Commands):
     cluster = "lab"
     account = "research"
 
-    def __init__(self, nodes: int = 4, cpus: int = 2, memory_mb: int = 4000) -> None:
+    def __init__(
+        self,
+        nodes: int = 4,
+        cpus: int = 2,
+        memory_mb: int = 4000,
+        hardware: Mapping[str, str] | None = None,
+        more_settings: str = "",
+    ) -> None:
+        """`hardware` replaces the options of a node's line in slurm.conf; `more_settings` end that file."""
         self.nodes = [f"n{i}" for i in range(1, nodes + 1)]
         self.cpus = cpus
         self.memory_mb = memory_mb
+        self.hardware = hardware or {}
+        self.more_settings = more_settings
         self.cgroups = cgroups_usable()  # without them a job over its memory ends FAILED, not OUT_OF_MEMORY
 
     # --- where things are ------------------------------------------------------------------------
@@ -133,8 +143,9 @@ class SlurmLab(Commands):
         self._rest_address = ("127.0.0.1", rest_port)
         host = socket.gethostname().partition(".")[0]
         lines = [
-            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self.cpus} "
-            f"RealMemory={self.memory_mb}" + (" Gres=gpu:2" if node == self.nodes[0] else "")
+            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} "
+            + self.hardware.get(node, f"CPUs={self.cpus} RealMemory={self.memory_mb}")
+            + (" Gres=gpu:2" if node == self.nodes[0] else "")
             for node, port in zip(self.nodes, node_ports, strict=True)
         ]
         values = {
@@ -145,6 +156,7 @@ class SlurmLab(Commands):
             "nodes": len(self.nodes),
             "node_list": ",".join(self.nodes),
             "node_lines": "\n".join(lines),
+            "more_settings": self.more_settings,
             "gpu_node": self.nodes[0],
             "ctld_port": ctld_port,
             "dbd_port": dbd_port,

@@ -1,0 +1,202 @@
+"""Requests generated against a real Slurm: does `limits` call impossible what Slurm refuses or never starts, and only that?
+
+`python -m bench.refusals` prints the agreement and names every disagreement. Slurm's answer is that of `sbatch --test-only`;
+what that accepts is submitted, and counts as refused if its reason for waiting cannot end by itself.
+"""
+
+import random
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.services.daemons import await_true
+from tests.services.slurm import SlurmLab
+
+__all__ = ["answers", "lab", "requests"]
+
+SEED = 12
+NUMBER = 500
+USER, ACCOUNT = "alice", "research"
+
+HARDWARE = {
+    "n1": "Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=4000 TmpDisk=2000 Feature=fast,gpu",
+    "n2": "Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=8000 TmpDisk=500 Feature=fast",
+    "n3": "Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=8000 Feature=fast,large",
+    "n4": "Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=8000 Feature=slow CoreSpecCount=2 MemSpecLimit=1000",
+    "n5": "Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=2000 Feature=reserved",
+}
+SETTINGS = """Licenses=solver:2,mesh:5
+AccountingStorageEnforce=associations,limits,qos
+PartitionName=spec Nodes=n4 MaxTime=1-00:00:00
+PartitionName=shut Nodes=n[1-2] State=DRAIN
+PartitionName=foreign Nodes=n[1-2] AllowAccounts=others
+PartitionName=highonly Nodes=n[1-3] AllowQos=high
+PartitionName=two Nodes=n[1-3] MinNodes=2 MaxMemPerNode=1000
+PartitionName=narrow Nodes=n[1-2] MaxCPUsPerNode=1
+PartitionName=thin Nodes=n[1-2] MaxMemPerCPU=500
+PartitionName=kept Nodes=n5
+"""
+ACCOUNTING = (
+    "add qos high low small strange",
+    "modify qos low set MaxWall=00:10:00 Flags=DenyOnLimit",
+    "modify qos small set MaxTRESPerJob=cpu=2,mem=1G,node=1 Flags=DenyOnLimit",
+    "add account tiny others cluster=lab",
+    "add user alice account=tiny",
+    "modify user alice where account=research set qos=normal,high,low,small",
+    "modify user alice where account=tiny set MaxTRESPerJob=cpu=1 MaxWall=5 qos=normal",
+)
+NEVER = re.compile(
+    "Partition(TimeLimit|NodeLimit|Config)|MaxMemPerLimit|BadConstraints|.*account not permitted|"
+    "(Assoc|QOS)(Max(Cpu|Node|Mem|Wall)Per|MaxWall)|.*QOS not permitted|.*AllowQos|.*not permitted"
+)
+"""Reasons for waiting that end only when somebody changes the job or the cluster."""
+
+_AWAITED = re.compile(r"(?<!\S)(--begin=\S+|--deadline=\S+|-d \S+)")
+"""Options that hide for how long a job has to wait for other reasons."""
+_UNDECIDED = frozenset({"None", "Priority", "Resources"})
+
+
+@contextmanager
+def lab() -> Iterator[SlurmLab]:
+    """A cluster with special cores and memory, features, licences, reservations, QOS and association limits."""
+    with SlurmLab(nodes=5, hardware=HARDWARE, more_settings=SETTINGS) as slurm:
+        for partition in ("main", "short"):
+            slurm.run("scontrol", "update", f"PartitionName={partition}", "Nodes=n[1-4]")
+        for command in ACCOUNTING:
+            slurm.run("sacctmgr", "-i", *command.split())
+        for name, user in (("bobs", "bob"), ("ours", "alice")):
+            slurm.run(
+                *f"scontrol create reservation ReservationName={name} Users={user} Nodes=n5 StartTime=now".split(),
+                "Duration=1:00:00",
+                "Flags=OVERLAP",
+            )
+        yield slurm
+
+
+AXES: dict[str, tuple[str, ...]] = {
+    "tasks": ("-n 1", "-n 2", "-n 7", "-n 8", "-n 9", "-n 24", "-n 25", "-n 26"),
+    "width": ("-c 1", "-c 2", "-c 6", "-c 7", "-c 8", "-c 9", "-c 64"),
+    "nodes": ("-N 1", "-N 2", "-N 3", "-N 4", "-N 5", "-N 2-3", "-N 4-9", "-N 3-2"),
+    "block": ("--ntasks-per-node=1", "--ntasks-per-node=2", "--ntasks-per-node=8", "--ntasks-per-node=9"),
+    "memory": (
+        *("--mem=100", "--mem=4000", "--mem=7000", "--mem=7001", "--mem=8000", "--mem=8001", "--mem=0"),
+        *("--mem-per-cpu=400", "--mem-per-cpu=1100", "--mem-per-cpu=4100", "--mem=9G --mem-per-cpu=1G"),
+        *("--mem-per-gpu=100 --gpus=1", "--mem-per-gpu=3000 --gpus=2"),
+    ),
+    "gpus": (
+        *("--gpus=1", "--gpus=2", "--gpus=3", "--gres=gpu:2", "--gres=gpu:3", "--gres=gpu:a100:1"),
+        *(
+            "--gpus-per-task=1",
+            "--gpus-per-task=3",
+            "--gpus-per-node=1",
+            "--gpus-per-node=3",
+            "--gres=fpga:1",
+        ),
+        *("--gpus-per-socket=1 --sockets-per-node=1", "--gpus-per-socket=3 --sockets-per-node=1"),
+    ),
+    "time": ("-t 5", "-t 6", "-t 11", "-t 1-0", "-t 1-0:01", "-t UNLIMITED", "--time-min=20 -t 10"),
+    "partition": (
+        *("-p main", "-p short", "-p short,main", "-p spec", "-p shut", "-p foreign", "-p highonly"),
+        *("-p two", "-p narrow", "-p thin", "-p nosuch", "-p spec,short"),
+    ),
+    "account": ("-A research", "-A tiny", "-A others", "-A nosuch"),
+    "qos": ("--qos=normal", "--qos=high", "--qos=low", "--qos=small", "--qos=strange", "--qos=nosuch"),
+    "feature": (
+        *("-C fast", "-C slow", "-C large", "-C nosuch", "-C fast&slow", "-C fast|slow", "-C fast&large"),
+        *("-C [fast|slow]", "-C large|nosuch", "-C fast&gpu", "-C large*1"),
+    ),
+    "nodelist": ("-w n1", "-w n4", "-w n9", "-w n1,n2", "-x n1", "-x n[2-4]", "-x n[1-4]", "-w n2 -x n2"),
+    "disk": ("--tmp=100", "--tmp=600", "--tmp=2000", "--tmp=2001", "--tmp=1T"),
+    "licence": ("-L solver:1", "-L solver:2", "-L solver:3", "-L nosuch:1", "-L solver:1,mesh:6", "-L mesh"),
+    "reservation": (
+        "--reservation=ours",
+        "-p kept --reservation=ours",
+        "--reservation=bobs",
+        "--reservation=nosuch",
+    ),
+    "geometry": (
+        *("--mincpus=2", "--mincpus=8", "--mincpus=9", "--sockets-per-node=2", "--sockets-per-node=3"),
+        *(
+            "--cores-per-socket=4",
+            "--cores-per-socket=5",
+            "--threads-per-core=2",
+            "-B 2:4",
+            "-B 3",
+            "-S 1",
+            "-S 8",
+        ),
+        *("--ntasks-per-socket=1", "--ntasks-per-core=1", "--hint=nomultithread", "--exclusive", "-O"),
+    ),
+    "array": ("-a 0-1", "-a 1000", "-a 1001", "-a 0-1001", "-a 3-1"),
+    "times": (
+        "--begin=now+1hour",
+        "--begin=now+1hour --deadline=now+1minute",
+        "--deadline=now+1hour",
+        "--begin=xx",
+    ),
+    "dependency": ("-d singleton", "-d afterok:999999999", "-d nosuch:1"),
+    "folder": (
+        "-D /tmp",
+        "-D /no/such/folder",
+        "-o out.txt",
+        "-o /no/such/folder/out.txt",
+        "-e /no/such/err",
+    ),
+}
+"""Options that say something about one subject; a request takes from few of them."""
+
+
+def requests(number: int = NUMBER, seed: int = SEED) -> list[str]:
+    """Each option alone, then combinations of two to four."""
+    rng = random.Random(seed)
+    found = dict.fromkeys(option for options in AXES.values() for option in options)
+    while len(found) < number:
+        axes = rng.sample(list(AXES), rng.choice((2, 2, 3, 3, 4)))
+        found[" ".join(rng.choice(AXES[axis]) for axis in axes)] = None
+    return list(found)
+
+
+def answers(slurm: SlurmLab, wanted: Iterable[str]) -> dict[str, str]:
+    """For each request why Slurm refuses it or never starts it; empty where it takes it."""
+    found = {}
+    for request in wanted:
+        done = _sbatch(slurm, "--test-only", *request.split())
+        found[request] = done.stderr.strip().splitlines()[-1] if done.returncode else ""
+    taken = [request for request, why in found.items() if not why]
+    for start in range(0, len(taken), 25):
+        jobs = {}
+        for request in taken[start : start + 25]:
+            done = _sbatch(slurm, "--parsable", *_AWAITED.sub("", request).split())
+            if done.returncode:
+                found[request] = done.stderr.strip().splitlines()[-1]
+            else:
+                jobs[done.stdout.strip().partition(";")[0]] = request
+        for job, reason in _reasons(slurm, jobs).items():
+            if NEVER.match(reason):
+                found[jobs[job]] = reason
+        slurm.run("scancel", *jobs)
+    return found
+
+
+def _sbatch(slurm: SlurmLab, *options: str) -> Any:
+    account = () if "-A" in options else ("-A", ACCOUNT)
+    return slurm.run("sbatch", *account, *options, user=USER, stdin="#!/bin/bash\ntrue\n", check=False)
+
+
+def _reasons(slurm: SlurmLab, jobs: Iterable[str]) -> dict[str, str]:
+    """Why each of these jobs waits, once slurmctld has looked at all of them."""
+    found: dict[str, str] = {}
+
+    def looked_at() -> bool:
+        rows = slurm.run(
+            "squeue", "-h", "-t", "all", "-j", ",".join(jobs), "-O", "ArrayJobID:20,State:20,Reason:80"
+        )
+        found.clear()
+        for row in rows.stdout.splitlines():
+            job, state, reason = row[:20].strip(), row[20:40].strip(), row[40:].strip()
+            found[job] = reason if state == "PENDING" else "started"
+        return found.keys() >= set(jobs) and _UNDECIDED.isdisjoint(found.values())
+
+    await_true("slurmctld has not looked at all jobs", looked_at, 60)
+    return found

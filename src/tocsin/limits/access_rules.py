@@ -1,0 +1,175 @@
+"""Rules about what a user may request: accounts, QOS and their limits, licences, reservations, generic resources."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.machine import Association, JobLimits, Machine
+from tocsin.core.units import format_duration, format_memory
+from tocsin.core.verdict import Level
+from tocsin.limits.breach import Breach, Change
+from tocsin.limits.capacity import Capacity
+from tocsin.scripts.submission import Submission
+
+__all__ = ["access_breaches", "gres_breaches", "with_default_qos"]
+
+Row = Mapping[str, Any]
+Problem = tuple[str, str, str, Change | None]
+"""Kind, text, remedy, change."""
+
+
+def with_default_qos(demand: pl.DataFrame, machine: Machine) -> pl.DataFrame:
+    """Fill in the QOS that Slurm gives a job without one: that of its association, else `normal`."""
+    default = {
+        a.account: a.default_qos or ("normal" if "normal" in a.qos else None)
+        for a in machine.associations or ()
+    }
+    if not any(default.values()):
+        return demand
+    known = pl.col("account").replace_strict(default, default=None, return_dtype=pl.String)
+    return demand.with_columns(qos=pl.coalesce("qos", known))
+
+
+def access_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+    machine = capacity.machine
+    if machine.associations is None and machine.licenses is None and machine.reservations is None:
+        return
+    for row in demand.iter_rows(named=True):
+        for kind, text, remedy, change in _problems(row, capacity):
+            yield Breach(
+                row=row["row"],
+                kind=kind,
+                level=Level.CRITICAL,
+                text=text,
+                remedy=remedy,
+                partition=row["partition"],
+                change=change,
+            )
+
+
+def _problems(row: Row, capacity: Capacity) -> Iterator[Problem]:
+    machine = capacity.machine
+    yield from _licenses(row["licenses"], machine.licenses)
+    yield from _reservation(row, machine)
+    if machine.associations is None:
+        return
+    association = None
+    if row["account"] is not None:
+        own = [a for a in machine.associations if a.account.lower() == row["account"].lower()]
+        here = [a for a in own if a.partition in (None, row["partition"])]
+        association = max(here, key=lambda a: a.partition is not None, default=None)
+        if association is None:
+            accounts = ", ".join(sorted({a.account for a in machine.associations})[:10])
+            text = f"uses account {row['account']}, which user {row['user']} may not use"
+            yield "account_not_associated", text, f"use one of {accounts}", None
+    qos = row["qos"]
+    if qos and (found := _qos(qos, association, machine)):
+        yield found
+        return
+    limits = [(f"QOS {qos}", (machine.qos or {}).get(qos or "", JobLimits()))]
+    if association:
+        limits.append((f"account {association.account}", association.limits))
+    yield from _above(row, limits, capacity)
+
+
+def _qos(qos: str, association: Association | None, machine: Machine) -> Problem | None:
+    allowed = association.qos if association and association.qos else tuple(machine.qos or ())
+    if not allowed or qos.lower() in {name.lower() for name in allowed}:
+        return None
+    if machine.qos and qos.lower() not in {name.lower() for name in machine.qos}:
+        text = f"uses QOS {qos}, which this cluster does not have"
+    else:
+        text = f"uses QOS {qos}, which account {association.account if association else ''} may not use"
+    return "qos_not_associated", text, f"use one of {', '.join(allowed[:10])}", None
+
+
+def _above(row: Row, limits: Sequence[tuple[str, JobLimits]], capacity: Capacity) -> Iterator[Problem]:
+    """The limit of the QOS counts before that of the account."""
+    time = row["time_limit"] or capacity.partitions[row["partition"]].default_time
+    for owner, limit in limits:
+        if limit.max_time is not None:
+            if time and time > limit.max_time:
+                most = format_duration(limit.max_time)
+                text = f"requests a time limit of {format_duration(time)}, but {owner} allows at most {most}"
+                yield "time_above_account", text, f"request at most {most}", ("time_limit", limit.max_time)
+            break
+    memory = None
+    if row["memory"] is not None:
+        memory = row["memory"] * row["nodes"] if row["exact"] else row["task_memory"] * row["tasks"]
+    amounts = {
+        "cpu": row["tasks"] * row["cpus"],
+        "node": row["nodes"],
+        "mem": memory,
+        "gres/gpu": row["gpus"],
+    }
+    for name, amount in amounts.items():
+        for owner, limit in limits:
+            allowed_amount = limit.max_tres.get(name)
+            if allowed_amount is None:
+                continue
+            if amount and amount > allowed_amount:
+                asked, allowed = _amount(name, int(amount)), _amount(name, allowed_amount)
+                text = f"requests {asked}, but {owner} allows a job at most {allowed}"
+                yield "resources_above_account", text, f"request at most {allowed}", None
+            break
+
+
+def _amount(name: str, value: int) -> str:
+    words = {"cpu": "CPUs", "node": "nodes", "gres/gpu": "GPUs"}
+    return f"{format_memory(value)} of memory" if name == "mem" else f"{value:,} {words[name]}"
+
+
+def _licenses(requested: str | None, known: Mapping[str, int] | None) -> Iterator[Problem]:
+    if not requested or known is None or "|" in requested:  # alternatives: one of them may do
+        return
+    for item in filter(None, requested.split(",")):
+        name, _, number = item.strip().partition(":")
+        if name not in known:
+            have = ", ".join(sorted(known)[:10]) or "none"
+            yield (
+                "unknown_license",
+                f"requests licence {name}, which is not known",
+                f"use one of {have}",
+                None,
+            )
+        elif number.isdigit() and int(number) > known[name]:
+            text = f"requests {number} licences of {name}, but this cluster has {known[name]}"
+            yield "licenses_above_total", text, f"request at most {known[name]}", None
+
+
+def _reservation(row: Row, machine: Machine) -> Iterator[Problem]:
+    name, known = row["reservation"], machine.reservations
+    if not name or known is None or "," in name:
+        return
+    found = next((r for r in known if r.name == name), None)
+    if found is None:
+        have = f"use one of {', '.join(r.name for r in known[:10])}" if known else "leave --reservation out"
+        yield "unknown_reservation", f"uses reservation {name}, which does not exist", have, None
+        return
+    listed = [*found.users, *found.accounts]
+    if not listed or found.groups or any(entry.startswith("-") for entry in listed):
+        return
+    if row["user"] not in found.users and row["account"] not in found.accounts:
+        text = f"uses reservation {name}, which is only for {', '.join(listed[:10])}"
+        yield "reservation_not_allowed", text, "leave --reservation out, or ask its owner", None
+
+
+def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) -> Iterator[Breach]:
+    """Slurm refuses a generic resource that GresTypes does not list."""
+    if machine.gres_types is None:
+        return
+    for row, submission in enumerate(submissions):
+        given = submission.last("--gres") if submission else None
+        names = re.findall(r"(?:^|,)(?:gres[:/])?([A-Za-z]\w*)", (given.value if given else None) or "")
+        unknown = [name for name in names if name not in (*machine.gres_types, "none")]
+        if unknown:
+            have = ", ".join(machine.gres_types) or "none"
+            yield Breach(
+                row=row,
+                kind="unknown_gres",
+                level=Level.CRITICAL,
+                text=f"requests the generic resource {unknown[0]}, which this cluster does not have",
+                remedy=f"change --gres (available: {have})",
+            )

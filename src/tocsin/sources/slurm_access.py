@@ -1,0 +1,103 @@
+"""What one user may request: licences, reservations, and the limits of accounts and QOS, by Slurm's commands."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from tocsin.core.errors import ClusterError, InputError
+from tocsin.core.machine import Association, JobLimits, Machine, Reservation
+from tocsin.core.units import parse_duration, parse_tres
+
+__all__ = ["with_access"]
+
+Run = Callable[[list[str]], bytes]
+_PAIR = re.compile(r"(\w+)=(\S*)")
+_ASSOCIATION = "Account,Partition,QOS,DefaultQOS,MaxWall,MaxTRES"
+_QOS = "Name,MaxWall,MaxTRES"
+
+
+def with_access(machine: Machine, run: Run, user: str, config: Mapping[str, str]) -> Machine:
+    """The machine with what this user may request there; what cannot be read is in its `missing`."""
+    missing = dict(machine.missing)
+    enforced = config.get("AccountingStorageEnforce", "").lower().split(",")
+    limited = not {"limits", "safe"}.isdisjoint(enforced)
+
+    def lines(what: str, argv: list[str]) -> list[str] | None:
+        try:
+            return run(argv).decode("utf-8", "replace").splitlines()
+        except ClusterError as error:
+            missing[what] = f"{' '.join(argv[:3])} failed: {error}"
+            return None
+
+    licenses = lines("licenses", ["scontrol", "-o", "show", "license"])
+    reservations = lines("reservations", ["scontrol", "-o", "show", "reservation"])
+    associations = qos = None
+    if "associations" in enforced:
+        show = ["sacctmgr", "-n", "-P", "show"]
+        where = [f"cluster={machine.cluster}", f"user={user}", f"format={_ASSOCIATION}"]
+        associations = lines("associations", [*show, "association", *where])
+        qos = lines("qos", [*show, "qos", f"format={_QOS}"])
+    if associations == []:
+        missing["associations"] = f"sacctmgr shows no association of user {user}"
+    rows = [_columns(line, _ASSOCIATION) for line in associations or ()]
+    return replace(
+        machine,
+        licenses=None if licenses is None else _licenses(licenses),
+        reservations=None if reservations is None else _reservations(reservations),
+        associations=tuple(_association(row, limited, "qos" in enforced) for row in rows) or None,
+        qos=None
+        if not qos
+        else {row["Name"]: _limits(row, limited) for row in (_columns(line, _QOS) for line in qos)},
+        missing=missing,
+    )
+
+
+def _columns(line: str, names: str) -> dict[str, str]:
+    return dict(zip(names.split(","), line.split("|"), strict=False))
+
+
+def _licenses(lines: list[str]) -> dict[str, int]:
+    found = (dict(_PAIR.findall(line)) for line in lines)
+    return {pairs["LicenseName"]: int(pairs["Total"]) for pairs in found if pairs.get("Total", "").isdigit()}
+
+
+def _reservations(lines: list[str]) -> tuple[Reservation, ...]:
+    return tuple(
+        Reservation(
+            name=pairs["ReservationName"],
+            node_list=next(iter(_list(pairs.get("Nodes"), separator=None)), None),
+            users=_list(pairs.get("Users")),
+            accounts=_list(pairs.get("Accounts")),
+            groups=_list(pairs.get("Groups")),
+        )
+        for pairs in (dict(_PAIR.findall(line)) for line in lines)
+        if pairs.get("ReservationName")
+    )
+
+
+def _association(row: Mapping[str, str], limited: bool, by_qos: bool) -> Association:
+    return Association(
+        account=row["Account"],
+        partition=row.get("Partition") or None,
+        qos=_list(row.get("QOS")) if by_qos else (),
+        default_qos=row.get("DefaultQOS") or None,
+        limits=_limits(row, limited),
+    )
+
+
+def _limits(row: Mapping[str, str], limited: bool) -> JobLimits:
+    if not limited:
+        return JobLimits()
+    try:
+        return JobLimits(
+            max_time=parse_duration(row["MaxWall"]) if row.get("MaxWall") else None,
+            max_tres=parse_tres(row.get("MaxTRES") or ""),
+        )
+    except InputError:
+        return JobLimits()
+
+
+def _list(value: str | None, *, separator: str | None = ",") -> tuple[str, ...]:
+    if not value or value == "(null)":
+        return ()
+    return tuple(word for word in value.split(separator) if word)
