@@ -158,7 +158,7 @@ def test_what_is_hidden_is_told_at_its_line() -> None:
     packed = base64.b64encode(b"./xmrig -c config.json").decode()
     hidden, found = look(f"cd /tmp\necho {packed} | base64 -d | sh")
     assert [piece.text for piece in hidden] == ["./xmrig -c config.json"]
-    assert (2, "cryptomining", "hidden: a miner: ./xmrig -c config.json") in found
+    assert (2, "cryptomining", "hidden: a miner: ./xmrig -c config.json") in [sign[:3] for sign in found]
 
 
 def test_what_is_packed_too_deep_is_left_open() -> None:
@@ -166,12 +166,12 @@ def test_what_is_packed_too_deep_is_left_open() -> None:
     for _ in range(MOST_DEPTH + 1):
         text = f"echo {base64.b64encode(text.encode()).decode()} | base64 -d | sh"
     _, found = look("cd /tmp\n" + text)
-    assert (2, None, "packed too deep or too large to be read") in found
+    assert (2, None, "packed too deep or too large to be read") in [sign[:3] for sign in found]
 
 
 def test_the_reason_shows_what_was_found() -> None:
     [sign] = signs("\n\nnohup ./gcc -o stratum+tcp://any.example:3333 &\n")
-    assert sign == (3, "cryptomining", "a mining pool: stratum+tcp://any.example:3333 &")
+    assert sign[:3] == (3, "cryptomining", "a mining pool: stratum+tcp://any.example:3333 &")
 
 
 def test_a_wrong_checksum_is_no_wallet() -> None:

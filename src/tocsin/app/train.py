@@ -194,12 +194,11 @@ def train_workload(app: App, request: WorkloadRequest) -> dict[str, Any]:
 def train_rules(app: App, path: Path, *, promote: bool) -> dict[str, Any]:
     """The script classifier in use with the rules of this file instead of earlier ones."""
     from tocsin.workload.rules import read_rules
-    from tocsin.workload.screening import Screener
     from tocsin.workload.teaching import operation_card
 
     rules = read_rules(path)
     names = [rule.operation for rule in rules]
-    screener = Screener(open_screener(app).panels, rules)
+    screener = open_screener(app).with_rules(rules)
     card = operation_card(screener, ", ".join(names), created=int(time.time()), data=path.name)
     version = _add(app, screener, card, f"rules of {path.name}" if promote else None)
     if promote:

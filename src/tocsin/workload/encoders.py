@@ -124,7 +124,7 @@ class Lexical:
         )
         values = self.rarity[known.columns] * weights[known.columns]
         scores = np.bincount(known.lines, values, len(script.lines)).astype(np.float64)
-        told = hints.line_values(script.lines, weights[len(self.rarity) :])
+        told = hints.line_values(script, weights[len(self.rarity) :])
         # a hint stands beside n-grams that are scaled to length 1; here they are not
         scores += HINT_VALUE * np.sqrt(np.square(self.rarity[known.columns]).sum()) * told
         return scores

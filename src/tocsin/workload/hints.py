@@ -20,7 +20,7 @@ from tocsin.workload.applications import (
     language_of,
 )
 from tocsin.workload.normal import Commands
-from tocsin.workload.signs.acts import acts
+from tocsin.workload.signs.executed import executed_commands
 from tocsin.workload.words import joined_words, plain_text, plain_words
 
 __all__ = [
@@ -29,10 +29,12 @@ __all__ = [
     "ODD",
     "ODD_SHARES",
     "SCIENCE",
+    "MisuseWords",
     "columns",
     "hints",
     "idle_lines",
     "line_values",
+    "misuse_words",
     "names_ai",
     "traces",
 ]
@@ -59,6 +61,11 @@ _CYBER = frozenset(
     loic hashlist hashlists hashtype hashfile cracker crackers cracked md5crack deauth bssid wpscan bruteforcer wordlist wordlists
     crackmapexec patator thc pwned pwn exploit shodan nuclei ffuf keyspace passwords ntlm botnet""".split()  # noqa: SIM905  # a list of words reads best so
 )
+_AMBIGUOUS = frozenset("miner nmap nuclei exploit passwords thc reaver btc eth".split())  # noqa: SIM905  # a list of words reads best so
+"""Names that other things have, too: a namelist of Fortran, cells in an image, what is mined from text."""
+_BESIDE_MINING = frozenset("wallet wallets hashrate khs rig rigs hive stratum pool pools".split())  # noqa: SIM905
+_BESIDE_CYBER = frozenset("hydra md5 sha1 ntlm".split())  # noqa: SIM905
+_ANY_MISUSE = _MINING | _CYBER | _COINS | _BESIDE_CYBER
 _LEARNING = frozenset(
     """train training trainer epoch epochs lr minibatch batchsize cudnn nccl wandb dataset datasets dataloader checkpoint
     checkpoints ckpt ckpts pretrained inference infer bert gpt cnn rnn lstm gan vae unet resnet vgg llm llms rl ppo dqn nn
@@ -130,16 +137,18 @@ def columns() -> int:
     return HEADER.stop
 
 
-def _said(lines: Sequence[str]) -> _Said:
+def _said(script: Commands) -> _Said:
+    lines = script.lines
     found = np.zeros((len(lines), 2 + len(_TALES)), dtype=bool)
     text = "\n".join(lines)
     plain, files = plain_text(text), joined_words(text)
     words = set(plain.split())
     ai, joined, phrases = ai_words(words), ai_programs(files), ai_phrases(plain)
     names = ai | joined | phrases
-    doing, acted, done = lines, words, files
+    doing: Sequence[str] = lines
+    acted, done = words, files
     if any(_told(words, tale) for tale in _TALES):
-        doing = [_OTHER_MINER.sub(" ", line) for line in acts(lines)]
+        doing = [_OTHER_MINER.sub(" ", line) for line in executed_commands(script)]
         acted, done = plain_words("\n".join(doing)), joined_words("\n".join(doing))
     tales = [(place, told) for place, tale in enumerate(_TALES, 2) if (told := _told(acted, tale))]
     programs = {word for word in names if not word.startswith(_LIBRARIES)}
@@ -171,6 +180,35 @@ def _told(words: set[str], tale: frozenset[str]) -> set[str]:
     return told
 
 
+class MisuseWords(NamedTuple):
+    """How what a script executes speaks of one misuse."""
+
+    names: frozenset[str]
+    """Different names of tools and of what they need."""
+    repeated: bool
+    """A name that little else has stands in several lines."""
+    beside: frozenset[str]
+    """Words that go with them, and that alone say nothing."""
+
+
+def misuse_words(script: Commands) -> dict[str, MisuseWords]:
+    """By operation, the words of what the script executes that speak of misuse."""
+    if plain_words("\n".join(script.lines)).isdisjoint(_ANY_MISUSE):
+        return {}
+    lines = [plain_words(_OTHER_MINER.sub(" ", line)) for line in executed_commands(script)]
+    words = set[str]().union(*lines)
+    found: dict[str, MisuseWords] = {}
+    for operation, tale, beside in (
+        ("cryptomining", _MINING, _BESIDE_MINING),
+        ("cyber", _CYBER, _BESIDE_CYBER),
+    ):
+        names = frozenset(_told(words, tale))
+        rare = names - _AMBIGUOUS
+        repeated = sum(not rare.isdisjoint(line) for line in lines) > 1
+        found[operation] = MisuseWords(names, repeated, frozenset(words & beside))
+    return found
+
+
 def idle_lines(lines: Sequence[str]) -> NDArray[np.bool_]:
     """Lines that do nothing of the job's own and say nothing of it; however many there are, they tell nothing."""
     return np.fromiter(map(_is_idle, lines), bool, len(lines))
@@ -186,7 +224,7 @@ def _is_idle(line: str) -> bool:
 
 def hints(script: Commands, odd: NDArray[np.bool_]) -> NDArray[np.float32]:
     """One row for a script; `odd` tells which of its lines hold hardly a known n-gram."""
-    said = _said(script.lines)
+    said = _said(script)
     told = np.count_nonzero(said.lines, axis=0)
     found = np.zeros(columns(), dtype=np.float32)
     found[:3] = told[0] > 0, told[1] > 0, told[0] >= _NEAR
@@ -211,10 +249,10 @@ def _is_named_for_ai(file: str) -> bool:
     return not _TRAINS.isdisjoint(words) or bool(ai_words(words) or ai_phrases(plain_text(file)))
 
 
-def line_values(lines: Sequence[str], weights: NDArray[np.float32]) -> NDArray[np.float64]:
+def line_values(script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
     """What the hints of each line weigh, by the weights of the columns of `hints`."""
     own = weights[[0, 1, *range(3, _FIRST_ODD, 2)]].astype(np.float64)
-    return np.asarray(_said(lines).lines @ own, dtype=np.float64)
+    return np.asarray(_said(script).lines @ own, dtype=np.float64)
 
 
 def names_ai(told: NDArray[np.float32]) -> bool:

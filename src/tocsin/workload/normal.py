@@ -23,6 +23,8 @@ class Commands(NamedTuple):
     """Whether a directive speaks of GPUs; not known without directives."""
     name: str = ""
     """What a directive calls the job. No training reads it: few scripts of misuse have one, and that must not tell them."""
+    sources: tuple[tuple[str, ...], ...] = ()
+    """All lines of each text that the commands are from, in order: quotes and here-documents need them."""
 
     @property
     def text(self) -> str:
@@ -40,9 +42,11 @@ def commands(text: str) -> Commands:
     found: dict[str, int] = {}
     gpus: bool | None = None
     name = ""
+    sources = []
     for offset, part in stretches(text):
-        for number, line in enumerate(part.split("\n"), 1 + offset):
-            bare = line.strip(_BLANKS)
+        source = tuple(line.strip(_BLANKS) for line in part.split("\n"))
+        sources.append(source)
+        for number, bare in enumerate(source, 1 + offset):
             if not bare:
                 continue
             if bare[0] == "#":
@@ -51,7 +55,7 @@ def commands(text: str) -> Commands:
                     name = name or _name_in(bare)
             elif bare not in found:
                 found[bare] = number
-    return Commands(tuple(found.values()), tuple(found), gpus, name)
+    return Commands(tuple(found.values()), tuple(found), gpus, name, tuple(sources))
 
 
 def _name_in(directive: str) -> str:

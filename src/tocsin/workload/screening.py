@@ -5,33 +5,29 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tocsin.core.errors import ModelError
 from tocsin.core.verdict import SEEN_FROM, Evidence, Screening
 from tocsin.models.files import read_document
 from tocsin.workload.applications import applications, language, main_application
+from tocsin.workload.conviction import SIGN_PROBABILITY, convict
 from tocsin.workload.normal import Commands, commands, stretches
 from tocsin.workload.panel import Panel, load_panel
 from tocsin.workload.rules import Rule
-from tocsin.workload.signs.acts import acts
-from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.signs.effort import Effort
-from tocsin.workload.signs.look import look
+from tocsin.workload.signs.executed import executed_commands
+from tocsin.workload.signs.look import Sign, look
 
-__all__ = ["BUILTIN", "SIGN_PROBABILITY", "Screener", "builtin", "load_screener"]
+__all__ = ["BUILTIN", "Screener", "builtin", "load_screener"]
 
 BUILTIN = Path(__file__).parent / "builtin" / "workload"
 FILE = "screener.json"
 VERSION = 1
-SIGN_PROBABILITY = 0.98
-"""Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
-_WORDS_ALONE = {"cryptomining": 0.9, "cyber": 0.9}
-"""At most so much for what can harm, where words speak and no sign: geologists write of a stratum, economists of coins."""
 _PACKED = re.compile(r"[A-Za-z0-9+/=_-]{24,}")
 """A line that is mostly this says nothing by its own letters; digits in it look like those of any command."""
-_HARMFUL = ("cryptomining", "security")
-"""Domains."""
+_HARMFUL = {"cryptomining": "cryptomining", "security": "cyber"}
+"""Domains, with the operation without which they are only words."""
 _MOST_OPEN = 5
 _CHUNK = 256
 """Scripts at a time: more would only take memory."""
@@ -40,9 +36,13 @@ _CHUNK = 256
 class Screener:
     """Panels of trained operations, a site's rules, and the signs that no new name can hide."""
 
-    def __init__(self, panels: Sequence[Panel], rules: Sequence[Rule] = ()) -> None:
+    def __init__(
+        self, panels: Sequence[Panel], rules: Sequence[Rule] = (), *, taught: frozenset[str] = frozenset()
+    ) -> None:
         self.panels = tuple(panels)
         self.rules = tuple(rules)
+        self.taught = taught
+        """Operations that a site taught with its own examples."""
 
     @property
     def operations(self) -> list[str]:
@@ -63,44 +63,43 @@ class Screener:
         given = requests or [{}] * len(texts)
         scripts = [_beside(commands(text), request) for text, request in zip(texts, given, strict=True)]
         told = [_signs(text) for text in texts]
-        whole = [_joined(script, hidden) for script, (hidden, _, _) in zip(scripts, told, strict=True)]
+        whole = [_joined(script, look.hidden) for script, look in zip(scripts, told, strict=True)]
         tables = [(panel, panel.probabilities(whole)) for panel in self.panels]
         found = []
         for row, script in enumerate(whole):
-            _, by_operation, seen = told[row]
             p = {
                 name: float(table[row, place])
                 for panel, table in tables
                 for place, name in enumerate(panel.operations)
             }
-            found.append(self._one(script, p, by_operation, seen))
+            found.append(self._one(script, p, told[row].signs))
         return found
 
-    def _one(
-        self, script: Commands, p: dict[str, float], told: Mapping[str, list[int]], seen: list[str]
-    ) -> Screening:
+    def _one(self, script: Commands, p: dict[str, float], signs: Sequence[Sign]) -> Screening:
         lines: dict[str, set[int]] = {}
         for panel in self.panels:
             for name in panel.operations:
                 if p[name] >= SEEN_FROM:
                     lines.setdefault(name, set()).update(panel.spoke(script, name))
-        signs = list(told)
-        p |= {name: min(p[name], most) for name, most in _WORDS_ALONE.items() if name in p}
+        by_sign: list[str] = []
+        left_open = [sign for sign in signs if sign.operation is None]
+        for name, conviction in convict(script, p, signs, self.taught).items():
+            left_open += conviction.left_open
+            if name in p or conviction.probability > 0:
+                p[name] = conviction.probability
+            lines.setdefault(name, set()).update(conviction.lines)
+            by_sign += [name] if conviction.by_sign else []
         for rule in self.rules:
             matched = rule.spoke(script)
             if matched:
-                signs.append(rule.operation)
+                by_sign.append(rule.operation)
             p[rule.operation] = max(p.get(rule.operation, 0.0), SIGN_PROBABILITY if matched else 0.0)
             lines.setdefault(rule.operation, set()).update(matched)
-        if handed := digest_lines(script):
-            p["cyber"] = max(p.get("cyber", 0.0), DIGEST_PROBABILITY)
-            lines.setdefault("cyber", set()).update(handed)
-        for name, where in told.items():
-            p[name] = max(p.get(name, 0.0), SIGN_PROBABILITY)
-            lines.setdefault(name, set()).update(where)
         one = main_application(applications(script.lines))
         if one and one.domain in _HARMFUL:  # then it may be only spoken of
-            one = main_application(applications(acts(script.lines)))
+            one = main_application(applications(executed_commands(script)))
+            if one and p.get(_HARMFUL.get(one.domain, ""), 1.0) < SEEN_FROM:
+                one = None
         domain = one.domain if one else "machine learning" if p.get("ai", 0.0) >= SEEN_FROM else None
         return Screening(
             operations={name: round(value, 6) for name, value in p.items()},
@@ -113,8 +112,8 @@ class Screener:
                 for line in sorted(lines.get(name, ()))
                 if line > 0 and p[name] >= SEEN_FROM
             ],
-            open=seen,
-            signs=list(dict.fromkeys(signs)),
+            open=[f"line {sign.line}: {sign.why}" for sign in left_open[:_MOST_OPEN]],
+            signs=list(dict.fromkeys(by_sign)),
         )
 
     def save(self, folder: Path) -> None:
@@ -122,6 +121,7 @@ class Screener:
         document = {
             "version": VERSION,
             "panels": names,
+            **({"taught": sorted(self.taught)} if self.taught else {}),
             "rules": [
                 {"operation": rule.operation, "words": sorted(rule.words), "phrases": list(rule.phrases)}
                 for rule in self.rules
@@ -131,12 +131,16 @@ class Screener:
         for name, panel in zip(names, self.panels, strict=True):
             panel.save(folder, name)
 
+    def with_rules(self, rules: Sequence[Rule]) -> "Screener":
+        """The same with other rules."""
+        return Screener(self.panels, rules, taught=self.taught)
+
     def with_panel(self, panel: Panel) -> "Screener":
         """The same with one more panel; it takes the place of those that told the same operations."""
         kept = [
             left for left in (_without(other, panel.operations) for other in self.panels) if left.operations
         ]
-        return Screener([*kept, panel], self.rules)
+        return Screener([*kept, panel], self.rules, taught=self.taught.union(panel.operations))
 
 
 def load_screener(folder: Path) -> Screener:
@@ -146,6 +150,7 @@ def load_screener(folder: Path) -> Screener:
     document = read_document(path, version=VERSION, again=again)
     try:
         names = [str(name) for name in document["panels"]]
+        taught = frozenset(map(str, document.get("taught", ())))
         rules = [
             Rule(str(rule["operation"]), frozenset(map(str, rule["words"])), tuple(map(str, rule["phrases"])))
             for rule in document["rules"]
@@ -154,7 +159,7 @@ def load_screener(folder: Path) -> Screener:
             raise ValueError("a panel is no name of a file")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path} is not as it was written ({str(error)[:100]}); {again}") from None
-    return Screener([load_panel(folder, name) for name in names], rules)
+    return Screener([load_panel(folder, name) for name in names], rules, taught=taught)
 
 
 def builtin() -> Screener:
@@ -162,24 +167,25 @@ def builtin() -> Screener:
     return load_screener(BUILTIN)
 
 
-def _signs(text: str) -> tuple[list[tuple[int, str]], dict[str, list[int]], list[str]]:
-    """What a script hides, with the line that hides it; for each operation the lines that bear a sign of it; open signs."""
-    hidden: list[tuple[int, str]] = []
-    found: dict[str, list[int]] = {}
-    seen: list[str] = []
+class _Look(NamedTuple):
+    """What a script hides, with the line that hides it, and all signs."""
+
+    hidden: list[tuple[int, str]]
+    signs: list[Sign]
+
+
+def _signs(text: str) -> _Look:
+    found = _Look([], [])
     parts = stretches(text)
     if len(parts) > 1:
-        seen.append(f"line {parts[1][0] + 1}: not read whole: the script has {len(text):,} characters")
+        unread = f"not read whole: the script has {len(text):,} characters"
+        found.signs.append(Sign(parts[1][0] + 1, None, unread))
     effort = Effort()
     for offset, part in parts:
-        packed, said = look(part, effort)
-        hidden += [(piece.line + offset, piece.text) for piece in packed]
-        for line, operation, why in said:
-            if operation is not None:
-                found.setdefault(operation, []).append(line + offset)
-            elif len(seen) < _MOST_OPEN:
-                seen.append(f"line {line + offset}: {why}")
-    return hidden, found, seen
+        packed, signs = look(part, effort)
+        found.hidden.extend((piece.line + offset, piece.text) for piece in packed)
+        found.signs.extend(sign._replace(line=sign.line + offset) for sign in signs)
+    return found
 
 
 def _joined(script: Commands, hidden: Sequence[tuple[int, str]]) -> Commands:
@@ -192,13 +198,14 @@ def _joined(script: Commands, hidden: Sequence[tuple[int, str]]) -> Commands:
         if 2 * sum(map(len, _PACKED.findall(line))) < len(line)
     ]
     numbers, lines = [number for number, _ in open_ones], [line for _, line in open_ones]
-    gpus = script.gpus
+    gpus, sources = script.gpus, list(script.sources)
     for line, text in hidden:
         inside = commands(text)
         numbers += [line] * len(inside.lines)
         lines += inside.lines
         gpus = gpus or inside.gpus
-    return Commands(tuple(numbers), tuple(lines), gpus)
+        sources += inside.sources
+    return Commands(tuple(numbers), tuple(lines), gpus, sources=tuple(sources))
 
 
 def _beside(script: Commands, request: Mapping[str, Any]) -> Commands:
@@ -212,6 +219,7 @@ def _beside(script: Commands, request: Mapping[str, Any]) -> Commands:
         (*script.numbers, *[0] * len(given)),
         (*script.lines, *given),
         script.gpus if gpus is None else gpus > 0,
+        sources=script.sources,
     )
 
 

@@ -169,7 +169,7 @@ def _with_column(screener: Screener, panel: Panel, name: str, column: NDArray[np
             bias[place] = panel.bias[panel.operations.index(name)]
             panels = list(screener.panels)
             panels[at] = replace(other, weights=weights, bias=bias)
-            return Screener(panels, screener.rules)
+            return Screener(panels, screener.rules, taught=screener.taught | {name})
     place = panel.operations.index(name)
     alone = Panel(
         panel.encoder,

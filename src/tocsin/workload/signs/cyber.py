@@ -45,13 +45,21 @@ CYBER_SIGNS = (
             r"(?:^|\s)(?:-a ?|--attack-mode[ =])[0-9](?=\s|$)",
             r"hash|wordlist|words|\.dict|\.rule|crack|passw|\.lst\b|rockyou|\?[ludsahb]\?[ludsahb]",
         ),
+        weak=True,
     ),
     rule(
         CYBER,
         "the arguments of a password cracker",
-        "--potfile-path --potfile-disable hccapx 22000 --format",
-        line=r"(?:^|\s)--potfile-(?:path|disable)\b|\.(?:hccapx|22000)(?=\s|$|[\"'])|--format[ =](?:raw-(?:md5|sha\d{1,3})"
+        "--potfile-path --potfile-disable hccapx 22000",
+        line=r"(?:^|\s)--potfile-(?:path|disable)\b|\.(?:hccapx|22000)(?=\s|$|[\"'])",
+    ),
+    rule(
+        CYBER,
+        "a kind of hash to crack",
+        "--format",
+        line=r"--format[ =](?:raw-(?:md5|sha\d{1,3})"
         r"|nt(?:lm)?|lm|md5crypt|sha(?:256|512)crypt|bcrypt|descrypt|krb5\w{1,20}|netntlm\w{0,4}|wpapsk|mscash2?)\b",
+        weak=True,
     ),
     rule(
         CYBER,
@@ -128,6 +136,7 @@ CYBER_SIGNS = (
         "iprange ipranges range subnet cidr",
         "port",
         line=r"(?:^|\s)\./[\w.-]{1,40}\s+(?:-\w{1,9}\s+)?\$\{?\w{0,9}(?:ip_?range|subnet|cidr)\w{0,9}\}?\s+(?:-\w{1,9}\s+)?\$\{?(?:\w{0,9}port|\d)",
+        weak=True,
     ),
     rule(
         CYBER,
@@ -157,6 +166,7 @@ CYBER_SIGNS = (
             r"\s(?-i:-P)\s+[^\s:]{1,200}\s",
             r"(?:\s|://)(?:ssh|ftp|rdp|smb|telnet|vnc|mysql|imap|pop3|smtp|mssql|postgres)(?:://|\s*(?:$|[>|&;]))",
         ),
+        weak=True,
     ),
     rule(
         CYBER,
@@ -201,6 +211,7 @@ CYBER_SIGNS = (
             _NETWORK,
             r"(?:^|\s)(?:--(?:max-|min-)?rate[ =]\d|-s[SU]\b|-Pn\b|--banners|--top-ports|-p ?\d{1,5}[-,]\d)",
         ),
+        weak=True,
     ),
     rule(
         CYBER,
@@ -210,12 +221,13 @@ CYBER_SIGNS = (
             r"\s(?-i:-o[LGANXJ])\s+\S",
             r"\s(?:--(?:max-|min-)?rate[ =]\d|(?-i:-T[0-5]|-iL|-Pn|-s[STUV])\s|--script[ =]|--top-ports|-p-\s)",
         ),
+        weak=True,
     ),
     rule(
         CYBER,
         "a flood",
-        "hping hping3 slowloris slowhttptest goldeneye --flood --rand-source t50 hulk torshammer xerxes ddos mdk3 mdk4 --syn-flood ufonet",
-        line=r"(?:^|\s)--(?:flood|rand-source|syn-flood)\b|\bddos[\w-]{0,30}\.(?:py|sh|pl)\b"
+        "hping hping3 slowloris slowhttptest goldeneye --rand-source t50 hulk torshammer xerxes ddos mdk3 mdk4 --syn-flood ufonet",
+        line=r"(?:^|\s)--(?:rand-source|syn-flood)\b|\bddos[\w-]{0,30}\.(?:py|sh|pl)\b"
         rf"|{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:slowloris|goldeneye|torshammer|hulk|ufonet)(?:\.p[yl])?\s"
         r"|hping3?\s|t50\s|xerxes\s|mdk[34]\s|slowhttptest\s)",
     ),
@@ -223,8 +235,14 @@ CYBER_SIGNS = (
         CYBER,
         "a cracker by its name",
         _CRACKERS,
-        line=rf"{COMMAND}(?:\w{{1,20}}[-_])?cracker(?:\.\w{{1,4}})?[\"']?(?=\s|$|;)"
-        r"|\b(?:hash|md5|sha\d{0,3}|pass(?:word|wd)?|ntlm|wpa|rdp|ssh|brute)[-_]?(?:crack\w{0,8}|brute\w{0,8})\b",
+        line=r"\b(?:\w{1,20}[-_])?(?:hash|md5|sha\d{0,3}|pass(?:word|wd)?|ntlm|wpa|rdp|ssh|brute)[-_]?(?:crack\w{0,8}|brute\w{0,8})\b",
+    ),
+    rule(
+        CYBER,
+        "a cracker by its name",
+        "cracker",
+        line=rf"{COMMAND}cracker(?:\.\w{{1,4}})?[\"']?(?=\s|$|;)",
+        weak=True,
     ),
     rule(
         CYBER,

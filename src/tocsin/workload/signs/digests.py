@@ -1,24 +1,31 @@
-"""Digests that a program of one's own is handed: whoever gives it an MD5 looks for what has this hash."""
+"""Digests that a program of one's own is handed, by a script that speaks of hashes: it looks for what has this hash."""
 
 import re
 
 from tocsin.workload.normal import Commands
+from tocsin.workload.words import plain_words
 
 __all__ = ["DIGEST_PROBABILITY", "digest_lines"]
 
 DIGEST_PROBABILITY = 0.6
-"""Of cracking. No innocent script of jobspec has such a line, but programs do name their runs by a hash."""
+"""Of cracking. No innocent script of jobspec has both."""
+_HASHING = frozenset("md5 sha1 sha256 sha512 ntlm hash hashes crack cracker brute bruteforce".split())  # noqa: SIM905  # a list of words reads best so
 _DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
 _MOST_WORDS = 40
 
 
 def digest_lines(script: Commands) -> list[int]:
-    """The lines that hand an MD5, SHA-1 or SHA-256 to `./program`; scripts (`./run.py ID`) name runs by a hash."""
-    return [
+    """The lines that hand an MD5, SHA-1 or SHA-256 to `./program`, where words of hashing stand beside it.
+
+    Without such a word it is the name of a run or of a commit.
+    """
+    found = [
         number
         for number, line in zip(script.numbers, script.lines, strict=True)
         if "./" in line and _handed(line)
     ]
+    words = plain_words("\n".join((*script.lines, script.name))) if found else set()
+    return found if not words.isdisjoint(_HASHING) else []
 
 
 def _handed(line: str) -> bool:

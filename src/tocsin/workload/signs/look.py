@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from tocsin.scripts.text import readable
 from tocsin.workload.commands import LONGEST, Line, command_lines
-from tocsin.workload.signs.acts import acts
 from tocsin.workload.signs.attempts import attempts, may_try
 from tocsin.workload.signs.cyber import CYBER_SIGNS, OPEN_SIGNS
 from tocsin.workload.signs.effort import Effort
+from tocsin.workload.signs.executed import executed, reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule
 from tocsin.workload.signs.unpack import Hidden, unpack
@@ -26,6 +26,10 @@ class Sign(NamedTuple):
     line: int
     operation: str | None
     why: str
+    kind: str = ""
+    """What was found, without its text."""
+    weak: bool = False
+    """It convicts only together with a second trait."""
 
 
 MOST_SIGNS = 50
@@ -36,6 +40,7 @@ _BY_HOOK = {
 _LONGEST_SHOWN = 80
 _LEAST_ADDRESS = 26
 
+_COMMENT = re.compile(r"^[ \t]*#+!?[ \t]?", re.MULTILINE)
 _NEAR = 8
 """Lines before and after: a loop and what it does stand together."""
 
@@ -47,6 +52,8 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     """Every sign in a script, by line; the script may be one that was unpacked from another."""
     effort = effort or Effort()
     lines = command_lines(text)
+    if reads_itself([line for _, line in lines]):  # then its comments may be commands, too
+        lines = command_lines(_COMMENT.sub("", text))
     joined = "\n".join(line for _, line in lines)
     words = plain_words(joined)
     found: list[Sign] = []
@@ -83,7 +90,8 @@ def look(text: str, effort: Effort | None = None) -> tuple[list[Hidden], list[Si
         if effort.over():
             break
         hidden = signs(piece.text, effort)
-        found += [Sign(piece.line, sign.operation, f"hidden: {sign.why}") for sign in hidden]
+        # to hide it is the second trait
+        found += [sign._replace(line=piece.line, why=f"hidden: {sign.why}", weak=False) for sign in hidden]
     return packed.found, [*found, *own]
 
 
@@ -99,7 +107,7 @@ def _asked(words: set[str]) -> list[Rule]:
 
 def _doing(lines: Sequence[Line]) -> list[Line]:
     """The lines that do something, with that alone: what is only said or looked for is no sign."""
-    done = acts([line for _, line in lines])
+    done = executed(tuple(line for _, line in lines))
     return [(number, line) for (number, _), line in zip(lines, done, strict=True) if line]
 
 
@@ -107,7 +115,7 @@ def _told(rules: Sequence[Rule], lines: Sequence[Line], effort: Effort, *, tries
     found = [sign for rule in rules for sign in _by_rule(rule, lines, effort)]
     if tries:
         for number, why, line in attempts(lines, effort):
-            found.append(Sign(number, CYBER, f"{why}: {_shown(line)}"))
+            found.append(Sign(number, CYBER, f"{why}: {_shown(line)}", why))
             if len(found) >= MOST_SIGNS:
                 break
     return found
@@ -121,7 +129,8 @@ def _by_rule(rule: Rule, lines: Sequence[Line], effort: Effort) -> list[Sign]:
             break
         match = first.search(line)
         if match and all(pattern.search(line) for pattern in others) and _around(rule, lines, place):
-            found.append(Sign(number, rule.operation, f"{rule.why}: {_shown(_from(line, match))}"))
+            shown = _shown(_from(line, match))
+            found.append(Sign(number, rule.operation, f"{rule.why}: {shown}", rule.why, rule.weak))
             if len(found) >= MOST_SIGNS:
                 break
     return found
@@ -144,10 +153,10 @@ def _from(line: str, match: re.Match[str]) -> str:
 
 def _addresses(lines: Sequence[Line]) -> list[Sign]:
     found = (
-        Sign(number, CRYPTOMINING, f"a wallet: {_shown(address)}")
+        Sign(number, CRYPTOMINING, f"a wallet: {_shown(address)}", "a wallet", weak)
         for number, line in lines
         if len(line) >= _LEAST_ADDRESS
-        for address in wallets(line)
+        for address, weak in wallets(line)
     )
     return list(islice(found, MOST_SIGNS))
 

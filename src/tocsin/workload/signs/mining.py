@@ -23,7 +23,7 @@ _ALGORITHMS = (
     r"beamhash\w*|cuckatoo\d*|cuckaroo\w*|progpow\w*|firopow|argon2/\w+|scrypt(?:n|:\d+)|sha256d|"
     r"minotaurx?|power2b|nexapow|karlsenhash\w*|pyrinhash|dynexsolve|zelhash|ubqhash|astrobwt\w*|xelishash\w*|"
     r"spectrex|fishhash|blake3_(?:alephium|ironfish|decred)|sha512_256d\w*|heavyhash|skydoge|evrprogpow|meowpow|"
-    r"xhash|hoohash|panthera|flex|mike|qubic|walahash|cryptix\w*"
+    r"hoohash|walahash|cryptix\w*"
 )
 _MINERS = (
     r"xmrig(?:-\w+)*|ethminer|cpuminer(?:-\w+)*|minerd|ccminer|cgminer|bfgminer|sgminer|phoenixminer|nbminer|lolminer|"
@@ -98,9 +98,10 @@ MINING_SIGNS = (
         line=(
             _OPTION
             + r"(?:a|-?algo|-algorithm|-?coin)[ =]+[\"']?(?:x1[1367]r?\w{0,4}|octopus|scrypt|groestl|blake2s|skunk|phi2?|allium"
-            r"|etc|kaspa|alph|zano|dero|xel|kls|ergo|beam|spr|iron|qtc|cfx|nexa|rxd|vtc|zeph|sal|xna|pearl|prl)(?![\w/.-])",
+            r"|xhash|panthera|flex|mike|qubic|etc|kaspa|alph|zano|dero|xel|kls|ergo|beam|spr|iron|qtc|cfx|nexa|rxd|vtc|zeph|sal|xna|pearl|prl)(?![\w/.-])",
             r"(?:^|\s)-(?:[ou]|-?pool|-url|-user|-?wallet|-server)[ =]",
         ),
+        weak=True,
     ),
     rule(
         CRYPTOMINING,
@@ -121,6 +122,7 @@ MINING_SIGNS = (
         _SERVER,
         _USER,
         line=(_TO_SERVER + f"(?:{_HOST}|{_NUMBER})", _AS_USER),
+        weak=True,
     ),
     rule(
         CRYPTOMINING,
@@ -133,6 +135,7 @@ MINING_SIGNS = (
             r"(?:^|\s)--tls(?=\s|$)",
             r"(?:^|\s)-(?:k|-keepalive)(?=\s|$)",
         ),
+        weak=True,
     ),
     rule(
         CRYPTOMINING,
@@ -162,6 +165,7 @@ MINING_SIGNS = (
         _SERVER,
         "wallet --wallet -wallet -wal --wal",
         line=(_TO_SERVER + r"\S", _AS_USER + r"[$\w{:.-]{0,40}wallet|(?:^|\s)-?-wal(?:let)?[ =]"),
+        weak=True,
     ),
     rule(
         CRYPTOMINING,
@@ -169,6 +173,20 @@ MINING_SIGNS = (
         _MINER_NAMES,
         line=rf"{COMMAND}(?:{_MINERS})[\d.]{{0,9}}(?:\.(?:exe|bin))?[\"']?(?=\s|$|;|&|\|)"
         rf"|(?:github\.com|docker\.io|releases|docker:/)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{_MINERS})\b",
+    ),
+    rule(
+        CRYPTOMINING,
+        "a miner by its name",
+        "miner cpuminer gpuminer hashminer coinminer blockminer",
+        line=rf"{COMMAND}[\w-]{{0,40}}?(?:cpu|gpu|cuda|hetero|btc|coin|block|hash)[-_]?miner(?=\s|$|;|&|\|)",
+        weak=True,
+    ),
+    rule(
+        CRYPTOMINING,
+        "the protocol of a mining pool",
+        "subscribe authorize submit getwork submitwork submitlogin submithashrate submitblock",
+        line=r"\bmining\.(?:subscribe|authorize|submit|extranonce\.subscribe|configure)\b"
+        r"|\beth_(?:getWork|submitWork|submitLogin|submitHashrate)\b|[\"']submitblock[\"']",
     ),
     rule(
         CRYPTOMINING,

@@ -20,6 +20,8 @@ class Rule(NamedTuple):
     """All must be found in the lines around it, too."""
     unless: tuple[re.Pattern[str], ...] = ()
     """None may be found in the lines around it."""
+    weak: bool = False
+    """Ordinary programs have it, too: it convicts only together with a second trait."""
 
 
 def rule(
@@ -29,6 +31,7 @@ def rule(
     line: str | tuple[str, ...],
     near: tuple[str, ...] = (),
     unless: tuple[str, ...] = (),
+    weak: bool = False,
 ) -> Rule:
     return Rule(
         operation,
@@ -37,6 +40,7 @@ def rule(
         _compiled((line,) if isinstance(line, str) else line),
         _compiled(near),
         _compiled(unless),
+        weak,
     )
 
 

@@ -26,8 +26,8 @@ _SHAPES = re.compile(
 )
 
 
-def wallets(line: str) -> list[str]:
-    """The addresses in a line: Bitcoin and what descends from it, Monero, Ethereum, and coins that begin with their names.
+def wallets(line: str) -> list[tuple[str, bool]]:
+    """The addresses in a line, each with whether people other than miners write such ones, too: Bitcoin and what descends from it, Monero, Ethereum, and coins that begin with their names.
 
     An Ethereum address has no checksum that can be told from a plain number of 160 bits; it counts where the line
     speaks of a wallet, a pool or a user.
@@ -41,7 +41,7 @@ def wallets(line: str) -> list[str]:
             or (kind == "base58" and _is_base58check(text))
             or (kind == "ether" and _CONTEXT.search(line))
         ):
-            found.append(text)
+            found.append((text, kind in ("bech32", "base58", "ether")))
     return found
 
 

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from tocsin.workload.hints import hints, traces
 from tocsin.workload.normal import commands
-from tocsin.workload.signs.acts import acts
+from tocsin.workload.signs.executed import executed
+
+
+def acts(lines: list[str]) -> list[str]:
+    return list(executed(tuple(lines)))
+
 
 NOTHING = [
     "echo 'xmrig is forbidden here'",

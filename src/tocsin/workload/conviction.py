@@ -1,0 +1,74 @@
+"""When a script is called misuse: for a clear sign, or for two traits that do not depend on each other.
+
+Ordinary options, names and words are traits that innocent scripts have, too: one of them alone is shown to people and
+convicts nobody.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tocsin.core.verdict import SEEN_FROM
+from tocsin.workload.hints import MisuseWords, misuse_words
+from tocsin.workload.normal import Commands
+from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
+from tocsin.workload.signs.look import Sign
+from tocsin.workload.signs.rule import CRYPTOMINING, CYBER
+
+__all__ = ["MISUSE", "SIGN_PROBABILITY", "Conviction", "convict"]
+
+MISUSE = (CRYPTOMINING, CYBER)
+SIGN_PROBABILITY = 0.98
+"""Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
+_WORDS_ALONE = 0.9
+"""At most, where words speak and no sign: geologists write of a stratum, economists of coins."""
+_ORDINARY = frozenset("hive pool pools rig rigs".split())  # noqa: SIM905  # a list of words reads best so
+"""Words that stand beside misuse and beside databases."""
+_ONE_TRAIT = 0.45
+"""At most, with one trait: below what counts as seen."""
+
+
+class Conviction(NamedTuple):
+    """The probability of a misuse, the lines that speak for it, and signs that were not enough."""
+
+    probability: float
+    lines: list[int]
+    by_sign: bool
+    left_open: list[Sign]
+
+
+def convict(
+    script: Commands, p: Mapping[str, float], signs: Sequence[Sign], taught: frozenset[str]
+) -> dict[str, Conviction]:
+    """For each misuse what its signs and the models' probabilities `p` come to together.
+
+    What a site taught with its own examples needs no words that are known here.
+    """
+    asked = signs or any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE)
+    words = misuse_words(script) if asked else {}
+    found: dict[str, Conviction] = {}
+    for name in MISUSE:
+        own = [sign for sign in signs if sign.operation == name]
+        value = p.get(name, 0.0)
+        speaks = words.get(name)
+        if own and (
+            any(not sign.weak for sign in own) or len({sign.kind for sign in own}) > 1 or _fits(speaks, value)
+        ):
+            found[name] = Conviction(max(value, SIGN_PROBABILITY), [sign.line for sign in own], True, [])
+            continue
+        enough = name in taught or (speaks is not None and _is_enough(speaks))
+        value = min(value, _WORDS_ALONE if enough else _ONE_TRAIT)
+        lines = digest_lines(script) if name == CYBER else []
+        found[name] = Conviction(max(value, DIGEST_PROBABILITY if lines else 0.0), lines, False, own)
+    return found
+
+
+def _is_enough(speaks: MisuseWords) -> bool:
+    """Whether words alone are two traits: `&NMAP` is a namelist of Fortran, `time_miner.py` reads clocks."""
+    return len(speaks.names) > 1 or speaks.repeated or bool(speaks.names and speaks.beside)
+
+
+def _fits(speaks: MisuseWords | None, probability: float) -> bool:
+    """Whether words are the second trait beside a weak sign."""
+    if speaks is None:
+        return False
+    return bool(speaks.names and probability >= SEEN_FROM) or bool(speaks.beside - _ORDINARY)

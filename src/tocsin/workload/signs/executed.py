@@ -1,0 +1,333 @@
+"""What the lines of a script execute, without text that is only printed or searched for.
+
+A warning to users, an administrator's `ps | grep miner`, a course's text in a here-document: such words are no misuse.
+Text counts as printed only where nothing can run it: it goes to people, or to a document that the script never uses
+again, by a command that the script has not redefined.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from tocsin.workload.normal import Commands
+
+__all__ = ["executed", "executed_commands", "reads_itself"]
+
+_PRINTS = frozenset("echo printf logger wall :".split())  # noqa: SIM905  # a list of words reads best so
+_SEARCHES = frozenset("grep egrep fgrep zgrep bzgrep xzgrep rg ag ack awk gawk mawk".split())  # noqa: SIM905
+"""Their output may be run like printed text; without that, they only read."""
+_INERT = frozenset(
+    """pgrep pkill killall pidof which whereis type man whatis apropos rm unlink apt apt-get yum dnf zypper apk
+    iptables ip6tables nft ufw firewall-cmd [ [[ test ls stat file du wc squeue scancel sacct""".split()  # noqa: SIM905
+)
+"""Commands that look for a program or a file, compare, end or remove it, shut its way out or install it; none runs it."""
+_VIEWERS = frozenset("wall mail mailx sendmail logger more less".split())  # noqa: SIM905
+_SHOWS = _VIEWERS | {"cat", ":"}
+"""Commands that show people what comes through a pipe, and those that only show a here-document."""
+_READS = _SHOWS | _PRINTS | _INERT | _SEARCHES | {"head", "tail", "touch"}
+"""Commands that may name a document without running what is written in it."""
+_PREFIXES = frozenset("if then else elif do while until ! { ( time sudo command exec builtin && ||".split())  # noqa: SIM905
+_INERT_IN = re.compile(
+    r"<<|#|[\"']|\b(?:echo|printf|logger|wall|grep|[efbx]?z?grep|rg|ag|ack|[gm]?awk|pgrep|pkill|killall|pidof|which|whereis|type|man"
+    r"|whatis|apropos|rm|unlink|apt|yum|dnf|zypper|apk|ip6?tables|nft|ufw|firewall-cmd|find|sed|test|ls|stat|file|du|wc"
+    r"|squeue|scancel|sacct|print|cat|message)\b|^:|\["
+)
+"""A line without any of these is what it executes."""
+_TOKEN = re.compile(
+    r"(?P<quoted>\$'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|'[^']*+')|(?P<end>\|\|?|&&|;;?|(?<![<>])&(?!>))"
+    r"|(?P<comment>(?<!\S)\#.*)|(?P<open>[\"'])|(?P<rest>\\.|[^\"'\\|&;#\s$]++|.)",
+    re.DOTALL,
+)
+_CALL = re.compile(
+    r"\s*(?:print|cat|message|console\.log|puts|log(?:ger|ging)\.\w{1,20})\s?\([^()]*\)\s*;?\s*$"
+)
+"""Printing in Python, R, JavaScript and Ruby, of nothing that is called first."""
+_FILLED_IN = re.compile(r"\bf[\"'][^\"']*\{[^}]*\(")
+_ASSIGNS = re.compile(r"\s*\S+\s*=")
+_TARGET = re.compile(
+    r"\d?>>?\s*(?:&\s*[12]\b|/dev/(?:null|stderr|stdout|tty)|/etc/hosts"
+    r"|(?P<document>[^\s;|&<>$`*?\"']{1,200}\.(?:md|rst|html?|tex|log)))(?=\s|$|[;|&])"
+)
+_RUNS_TEXT = re.compile(
+    r"\|\s*(?:sudo\s+)?(?:\S{0,40}/)?(?:(?:ba|da|z|k|c|tc)?sh|python[\d.]*|perl|ruby|ssh|at|batch|crontab|parallel)\b"
+    r"|\beval\b|<\(|(?:^|[;\s])(?:[)}]|done|fi)\s*(?:\||\d?>)|\bexec\s*\d?>|\bxargs\b.{0,200}\b(?:ba|da|z|k)?sh\b"
+    r"|\b(?:ba|da|z|k)?sh\s+-?\w*\s*<<<"
+)
+"""A script with any of these may run what it prints, so that nothing in it is only printed."""
+_HOOK = re.compile(
+    r"\beval\s+[\"']?(?:\$\(|`)\s*(?:[\w./${}~-]{0,200}/)?(?:conda|mamba|micromamba|ssh-agent|spack|brew|pyenv|direnv|dircolors)\b"
+)
+"""An eval that sets up a shell, by tools that print nothing of the script's own."""
+_RUNS_ANY_FILE = re.compile(
+    r"(?:^|[;&|(]\s*|\b(?:do|then|else|exec|sudo|srun|nohup|time|-exec)\s+)(?:(?:ba|da|z|k)?sh|source|\.|python[\d.]*|perl|ruby)"
+    r"\s+(?:-\w{1,9}\s+){0,4}[\"']?[^\s;|&]{0,200}[$*?\[{]"
+)
+"""It runs a file whose name is not known here, so that any file may be it."""
+_DEFINED = re.compile(
+    r"(?:^|[;&|{(\s])([\w.+:\[-]{1,60})\s*\(\s*\)|\bfunction\s+([\w.+:\[-]{1,60})"
+    r"|\balias\s+(?:-\w\s+)?([\w.+:-]{1,60})(?:=|\s)[\"']?+(?!\3\b)|\bhash\s+-p\s+\S{1,200}\s+([\w.+:-]{1,60})"
+)
+_DEFINES_ANY = re.compile(
+    r"\balias\s+(?:-\w\s+)?[\"']?[^\s=]{0,60}\$|\bBASH_ALIASES\b|\bcommand_not_found_handle\b"
+)
+_ITSELF = re.compile(
+    r"(?:\b(?:sed|[gm]?awk|[efz]?grep|rg|tail|head|cut|tr|cat|perl|python[\d.]*|dd|base64|openssl|xxd|rev|tac|od|fold|while)\b"
+    r"[^;|&]{0,200}\s|<\s?)[\"']?\$(?:0\b|\{0\}|\{?BASH_SOURCE)|\bscontrol\s+write\s+batch_script\b"
+)
+_FLOWS = re.compile(r"[|>`<]|\$\(")
+_PATTERN = re.compile(
+    r"\b(?:[efzp]|bz|xz)?grep\s+(?:-[\w-]{1,20}(?:=\S{1,60})?\s+){0,6}(?:\"[^\"]{0,400}\"|'[^']{0,400}'|[^\s|;&\"'<>()]{1,200})"
+    r"|\b(?:rg|ag|ack)\s+(?:-[\w-]{1,20}(?:=\S{1,60})?\s+){0,6}(?:\"[^\"]{0,400}\"|'[^']{0,400}'|[^\s|;&\"'<>()]{1,200})"
+    r"|\b(?:pgrep|pkill|killall|pidof)\s+(?:-[\w-]{1,20}\s+){0,6}[\w.*-]{1,100}"
+    r"|-i?name\s+(?:\"[^\"]{0,200}\"|'[^']{0,200}'|[^\s;|&]{1,200})"
+    r"|\b[gm]?awk\s+(?:-\S{1,20}\s+){0,3}'[^'/]{0,80}/[^/']{0,200}/"
+    r"|\bsed\s+(?:-\w{1,9}\s+){0,3}(?:\"/[^\"]{0,200}/[dp]\"|'/[^']{0,200}/[dp]')"
+)
+_HERE = re.compile(r"(?<!<)<<(?!<)-?\s*(?:\\?([\w.!-]{1,60})|\"([^\"]{1,60})\"|'([^']{1,60})')")
+_MOST_DOCUMENTS = 200
+_MOST_QUOTED = 500
+"""Lines that are read for quoted texts, beside a multiple of all lines."""
+_CLOSES = {'"': re.compile(r"(?:[^\"\\]|\\.)*+\""), "'": re.compile(r"[^']*+'")}
+
+
+def reads_itself(lines: Sequence[str]) -> bool:
+    """Whether a script reads its own text, other than to show it, so that even its comments may be run."""
+    return any(
+        ("$" in line or "scontrol" in line) and _ITSELF.search(line) and _FLOWS.search(line) for line in lines
+    )
+
+
+def executed_commands(script: Commands) -> list[str]:
+    """For each command of a script what it executes, wherever it stands; a line may be text here and a command there."""
+    if not script.sources:
+        return list(executed(script.lines))
+    found: dict[str, str] = {}
+    for source in script.sources:
+        for line, act in zip(source, executed(source), strict=True):
+            if len(act) >= len(found.get(line, "")):
+                found[line] = act
+    return [found.get(line, line) for line in script.lines]
+
+
+@lru_cache(maxsize=4)  # several steps ask for the same lines, one after the other
+def executed(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines in their order, each with what it executes; one that executes nothing is empty."""
+    context = _context(lines)
+    found = list(lines)
+    for first, after, body in _statements(lines, context):
+        if body:  # a here-document that people read
+            found[first:after] = [""] * (after - first)
+        elif after - first > 1:  # one command with a quoted text of several lines
+            if not _act("\n".join(lines[first:after]), context):
+                found[first:after] = [""] * (after - first)
+        elif _INERT_IN.search(lines[first]):
+            found[first] = _act(lines[first], context)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What the whole script says about its parts."""
+
+    runs_text: bool
+    defined: frozenset[str] | None
+    """Names that it gives a meaning of its own; None if any name may be one."""
+    used: frozenset[str]
+    """Documents that it writes and that some command may run or copy."""
+    any_file: bool
+    """It runs files whose names are not known."""
+
+    def redefines(self, *names: str) -> bool:
+        return self.defined is None or not self.defined.isdisjoint(names)
+
+    def safe(self, command: str) -> str | None:
+        """The command without its harmless output; None if a document that it writes may be run."""
+        for target in _TARGET.finditer(command):
+            if (name := target["document"]) and (self.any_file or _base(name) in self.used):
+                return None
+        return _TARGET.sub(" ", command)
+
+
+def _context(lines: Sequence[str]) -> _Context:
+    runs_text = any(_RUNS_TEXT.search(_HOOK.sub("", line)) for line in lines)
+    defined = {
+        name
+        for line in lines
+        if "()" in line or "function" in line or "alias" in line or "hash" in line or "( )" in line
+        for names in _DEFINED.findall(line)
+        for name in names
+        if name
+    }
+    names = None if any(_DEFINES_ANY.search(line) for line in lines) else frozenset(defined)
+    if runs_text or reads_itself(lines):
+        return _Context(True, names, frozenset(), any_file=True)
+    documents = {
+        _base(target["document"])
+        for line in lines
+        if ">" in line
+        for target in _TARGET.finditer(line)
+        if target["document"]
+    }
+    any_file = len(documents) > _MOST_DOCUMENTS or any(_RUNS_ANY_FILE.search(line) for line in lines)
+    used = _used(lines, documents) if documents and not any_file else set()
+    return _Context(False, names, frozenset(used), any_file)
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _used(lines: Sequence[str], documents: set[str]) -> set[str]:
+    """The documents that some command does more with than to write or to show them."""
+    mentioned = re.compile("|".join(map(re.escape, sorted(documents))))
+    found: set[str] = set()
+    for line in lines:
+        if not mentioned.search(line):
+            continue
+        for command in _commands(line):
+            rest = _TARGET.sub(" ", command.text)
+            shown = command.head in _READS and not (">" in rest or command.text.endswith("|"))
+            found.update(() if shown else mentioned.findall(rest))
+    return found
+
+
+def _statements(lines: Sequence[str], context: _Context) -> Iterator[tuple[int, int, bool]]:
+    """First line, line after, and whether these are a here-document's lines for people; other lines one by one.
+
+    A quoted text or a here-document without an end is none: then each of its lines is a command.
+    """
+    ends, closing = _ends(lines), _closing(lines)
+    place = 0
+    while place < len(lines):
+        if (after := closing.get(place)) is not None:
+            yield place, after, False
+            place = after
+            continue
+        yield place, place + 1, False
+        end = ends.get(place)
+        if end is not None:
+            if _only_shows(lines[place], context):
+                yield place + 1, end, True
+            else:  # what is handed to another program is its commands
+                yield from ((inside, inside + 1, False) for inside in range(place + 1, end))
+            place = end
+        place += 1
+
+
+def _ends(lines: Sequence[str]) -> dict[int, int]:
+    """Where the here-document ends that begins in a line."""
+    ends: dict[int, int] = {}
+    after: dict[str, int] = {}
+    for place in range(len(lines) - 1, -1, -1):
+        if "<<" in lines[place] and (here := _HERE.search(lines[place])):
+            word = here[1] or here[2] or here[3]
+            if word in after:
+                ends[place] = after[word]
+        after[lines[place]] = place
+    return ends
+
+
+def _closing(lines: Sequence[str]) -> dict[int, int]:
+    """The line after a quoted text that begins in a line of a printing command and ends in a later one."""
+    found: dict[int, int] = {}
+    place, work = 0, _MOST_QUOTED + 8 * len(lines)
+    while place < len(lines):
+        after = place + 1
+        if "'" in lines[place] or '"' in lines[place]:
+            command = _commands(lines[place])[-1]
+            mark = command.open if command.head in _PRINTS else None
+            while mark and after < len(lines) and work > 0:
+                mark = _open_after(lines[after], mark)
+                after, work = after + 1, work - 1
+            if mark:  # it never ends
+                after = place + 1
+            elif after > place + 1:
+                found[place] = after
+        place = after
+    return found
+
+
+def _open_after(line: str, mark: str) -> str | None:
+    """The quote that is open at the end of a line that begins inside a quoted text."""
+    end = _CLOSES[mark].match(line)
+    return mark if end is None else _commands(line[end.end() :])[-1].open
+
+
+def _only_shows(line: str, context: _Context) -> bool:
+    """Whether a here-document that begins in this line goes to people, or to a document that they read."""
+    rest = _HERE.sub(" ", line, count=1)
+    head = next((word for word in rest.split() if word not in _PREFIXES and not word.endswith("()")), "")
+    if context.runs_text or head not in _SHOWS or context.redefines(head):
+        return False
+    safe = context.safe(rest)
+    return safe is not None and not any(mark in safe for mark in "|<>&;`$(")
+
+
+class _Command(NamedTuple):
+    """One command of a line, with the operator that ends it."""
+
+    text: str
+    head: str
+    open: str | None = None
+    """The quote that is not closed in it."""
+
+
+def _commands(line: str) -> list[_Command]:
+    """The commands of a line without its comment; quoted text is one word, so a `;` in it ends nothing."""
+    found: list[_Command] = []
+    first, last = 0, len(line)
+    unclosed = None
+    for token in _TOKEN.finditer(line):
+        if token.lastgroup == "open":
+            unclosed = token[0]
+            break
+        if token.lastgroup == "comment":
+            last = token.start()
+            break
+        if token.lastgroup == "end":
+            found.append(_command(line[first : token.end()]))
+            first = token.end()
+    found.append(_command(line[first:last])._replace(open=unclosed))
+    return found
+
+
+def _command(text: str) -> _Command:
+    head = next((word for word in text.split(maxsplit=6)[:6] if word not in _PREFIXES), "")
+    return _Command(text, head.removeprefix("/usr").removeprefix("/bin/"))
+
+
+def _act(line: str, context: _Context) -> str:
+    """The commands of a line that do something."""
+    commands = _commands(line)
+    heads = [*(command.head for command in commands[1:]), ""]
+    kept = [
+        command.text
+        for command, following in zip(commands, heads, strict=True)
+        if not _is_idle(command, following, context)
+    ]
+    return _PATTERN.sub(" ", "".join(kept)).strip()
+
+
+def _is_idle(command: _Command, following: str, context: _Context) -> bool:
+    """Whether a command only prints, searches or compares."""
+    text, head = command.text, command.head
+    if "$(" in text or "`" in text or context.redefines(head, following):
+        return False
+    if head in _INERT:
+        return not _ASSIGNS.match(text)  # in Python, a name
+    calls = "(" in text and _CALL.match(_unquoted(text)) is not None and not _FILLED_IN.search(text)
+    prints = head in _PRINTS or head in _SEARCHES or calls
+    if not prints or context.runs_text or "<<" in text:
+        return False
+    if head in _SEARCHES and ("system" in text or "getline" in text):
+        return False
+    if text.endswith("|") and not text.endswith("||") and following not in _VIEWERS:
+        return False
+    safe = context.safe(text)
+    return safe is not None and ">" not in _unquoted(safe)
+
+
+def _unquoted(text: str) -> str:
+    return "".join(token[0] for token in _TOKEN.finditer(text) if token.lastgroup != "quoted")

@@ -1,0 +1,89 @@
+"""Innocent scripts that speak of misuse, search for it, or have its ordinary options are never called misuse."""
+
+import pytest
+
+from tocsin.core.verdict import SEEN_FROM
+from tocsin.workload.screening import Screener, builtin
+
+MINER = "./xmrig -o stratum+tcp://pool.supportxmr.com:3333 -u 44AFFq5kSiGBoZ4NMDwYtN18obc8AemS33DBLWs3H7otXft -k --tls"
+SPOKEN = {
+    "echo": f'echo "Never run {MINER} here"',
+    "echo in single quotes": f"echo 'Never run {MINER} here'",
+    "echo in ANSI-C quotes": f"echo $'don\\'t run {MINER}'",
+    "echo without quotes": f"echo never run {MINER}",
+    "echo to standard error": f'echo "no {MINER}" >&2',
+    "echo by its path": f"/bin/echo 'no {MINER}'",
+    "printf": f"printf '%s\\n' 'no {MINER}'",
+    "printf with escapes": f'printf "forbidden:\\n\\t{MINER}\\n"',
+    "several lines in double quotes": f'echo "The rules:\n  {MINER}\n  hashcat -m 0 -a 3 hashes.txt\nare forbidden"',
+    "several lines in single quotes": f"printf 'The rules:\n{MINER}\nhashcat -m 0 -a 3 hashes.txt\nare forbidden\n'",
+    "here-document": f"cat <<EOF\nforbidden:\n{MINER}\nEOF",
+    "here-document in single quotes": f"cat <<'EOF'\nforbidden:\n{MINER}\nEOF",
+    "here-document in double quotes": f'cat <<"END OF RULES"\nforbidden:\n{MINER}\nEND OF RULES',
+    "here-document with a backslash": f"cat <<\\EOF\nforbidden:\n{MINER}\nEOF",
+    "here-document with tabs": f"cat <<-EOF\n\tforbidden:\n\t{MINER}\n\tEOF",
+    "here-documents with one end word": f"cat <<E\nhello\nE\ncat <<E\n{MINER}\nE\ncat <<E\nhashcat -m 0 hashes.txt\nE",
+    "here-document with an apostrophe": f"cat <<E\ndon't run\n{MINER}\nE",
+    "here-document to a page": f"cat > docs/rules.md <<E\n{MINER}\nE",
+    "here-document by mail": f"mail -s rules all <<E\n{MINER}\nE",
+    "comment block": f": <<'COMMENT'\n{MINER}\nCOMMENT",
+    "comment": f"# {MINER}",
+    "comment behind a command": f"./simulate # not {MINER}",
+    "conda's eval beside it": f'eval "$(conda shell.bash hook)"\necho "no {MINER}"',
+    "grep": "grep 'stratum+tcp://pool.supportxmr.com:3333' access.log",
+    "grep with options": "zgrep -iE 'xmrig|minerd|stratum\\+tcp' /var/log/*.gz | sort | uniq -c",
+    "grep -e": "grep -e xmrig -e hashcat -e nmap jobs.txt",
+    "git grep": "git log -S xmrig | head\nrg --files-with-matches 'hashcat -m 1000' src",
+    "awk": "squeue -h -o '%i %j' | awk '/xmrig|hashcat/ {print $1}'",
+    "awk by comparison": "ps aux | awk '$11 ~ /xmrig/ && $3 > 90 {print $2, $11}'",
+    "sed": "sed -n '/stratum+tcp:/p' netflow.txt",
+    "pgrep": "if pgrep -f 'xmrig|minerd|hashcat'; then echo 'miner found: xmrig'; fi",
+    "test": '[[ "$name" == *xmrig* ]] && echo "xmrig found"',
+    "find": "find /scratch -name 'xmrig*' -o -name 'hashcat*'",
+    "file names": "ls xmrig_benchmarks/ hashcat_results/\ncp report_on_xmrig.pdf /project/papers/",
+    "Python print": "python3 - <<E\nprint('never run xmrig -o stratum+tcp://pool.supportxmr.com:3333')\nE",
+    "process mining": "pip install pm4py\npython -c 'import pm4py'\npython process_mining.py --miner inductive\npython alpha_miner.py log.xes\npython heuristics_miner.py --log event_log.xes --mining-threshold 0.8",
+    "text mining": "python text_miner.py --miner apriori\n./rule_miner --support 0.1 data.arff",
+}
+ORDINARY = {
+    "pip": "pip install --proxy http://proxy.example.org:3128 --user numpy",
+    "pip, host alone": "python -m pip install --user --proxy proxy.example.org:8080 torch",
+    "curl": "curl --proxy http://proxy.example.org:3128 --user alice:$TOKEN -O https://data.example.org/set.tar",
+    "curl -o": "curl -o data.nc -u $USER:$PASS https://thredds.example.org:8443/data.nc",
+    "MLflow": "mlflow run . --url http://mlflow.example.org:5000 --user alice",
+    "MinIO": "mc-upload --server minio.example.org:9000 --user svc --password-file ~/.minio data/",
+    "Dask": "dask-worker --server scheduler.example.org:8786 --user alice --nthreads 4",
+    "MongoDB": "mongodump --url mongodb.example.org:27017 --user reader --db runs",
+    "PostgreSQL": "psql-copy --server db.example.org:5432 --user loader --pool 4",
+    "InfluxDB": "./ingest --url 10.1.2.3:8086 --user telegraf --keepalive",
+    "git sha": "./solver 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "run id": "./run_case 5d41402abc4b2a76b9719d911017c592 --steps 100",
+    "checksum": "echo '5d41402abc4b2a76b9719d911017c592  data.nc' | md5sum -c\n./solver data.nc",
+    "module": "module load nvidia-hpc-sdk\nnvcc quadtree.cu -o quadtree\n./quadtree 1000",
+    "namelist": "cat > input_cmf.nam <<E\n&NMAP\nCNEXTXY='nextxy.bin'\n/\nE\n./cama_flood",
+    "flood model": "./lisflood --flood --threads 8 model.par",
+    "algorithms": "./optimize --algo flex -o out.dat\n./cluster -a scrypt -o result.txt",
+    "archive": "rsync -a etc -o backup/\nsplit -a 4 -l 1000 input.txt",
+    "steam cracker": "./steam_cracker --feed ethane.dat\n./crack_growth mesh.inp",
+    "ssh tunnel": "ssh -L 8888:localhost:8888 -p 22 login.example.org",
+    "RDF": "rapper -i turtle --format nt input.ttl > output.nt",
+    "bitcoin research": "python analyse_addresses.py --address 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa --out graph.csv",
+    "cells": "python segment.py --mode nuclei --model cyto",
+    "MD5 of results": "md5sum results/*.nc > checksums.md5\nsha256sum -c archive.sha256",
+    "a stratum of rock": "python layers.py --stratum 3 --pool sandstone --user geology",
+}
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Screener:
+    return builtin()
+
+
+@pytest.mark.parametrize("name", [*SPOKEN, *ORDINARY])
+def test_no_innocent_script_is_called_misuse(name: str, shipped: Screener) -> None:
+    text = (SPOKEN | ORDINARY)[name]
+    header = "#!/bin/bash\n#SBATCH -n 4\n#SBATCH -t 1:00:00\nmodule load python\n"
+    for script in (header + text + "\nsrun ./simulate input.nml\n", text):
+        [found] = shipped.screen([script])
+        assert max(found.operations["cryptomining"], found.operations["cyber"]) < SEEN_FROM
+        assert found.domain not in ("cryptomining", "security")
