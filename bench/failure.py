@@ -23,6 +23,7 @@ from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.history_features import history_features
+from tocsin.failure.resources import ResourceModel
 from tocsin.history.replay import Replay
 from tocsin.models.curves import curves
 from tocsin.models.metrics import evaluate
@@ -103,7 +104,9 @@ def measured(log: pl.DataFrame, stage: Stage) -> dict[str, Any]:
         "failing": round(float(y[test].mean()), 4),
     }
     began = time.perf_counter()
-    detector = FailureDetector(target=Target.UNSUCCESSFUL, threads=1, explained=False)
+    detector = FailureDetector(
+        target=Target.UNSUCCESSFUL, threads=1, explainers=False, resources=ResourceModel({})
+    )
     past = Replay(log)
     model = detector.fit(jobs[train], past, stage=stage, seed=0, budget=Budget(trials=TRIALS))
     result["fit_seconds"] = round(time.perf_counter() - began, 1)

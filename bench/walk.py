@@ -15,8 +15,9 @@ from tocsin.core.outcomes import Target
 from tocsin.failure.detector import FailureDetector
 from tocsin.history.replay import Replay
 from tocsin.learn.audit import audit
-from tocsin.learn.report import Report, report
+from tocsin.learn.report import Report, Source, report
 from tocsin.learn.walk import StepResult, Walk, WalkRequest
+from tocsin.limits.detector import DETECTOR as LIMITS
 from tocsin.models.splits import NEVER, first_last
 
 __all__ = ["run"]
@@ -33,9 +34,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             continue
         jobs = read()
         began = time.perf_counter()
-        detector = FailureDetector(target=Target.UNSUCCESSFUL, threads=2)
-        walk = Walk(jobs, Replay(jobs), detector, WalkRequest())
-        walked = list(walk)
+        walked = list(walk(jobs))
         told = report(walked, Target.UNSUCCESSFUL)
         seconds = time.perf_counter() - began
         found[name] = {
@@ -47,18 +46,20 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             "last_fifth": _figures(report(_last(walked, jobs), Target.UNSUCCESSFUL)),
             "runtime_covered": _short(told.runtime.completed),
             "runtime_covered_all": _short(told.runtime.all_ended),
-            "node_hours": {
-                "saved": round(told.saved),
-                "delayed": round(told.delayed),
-                "wasted": round(told.wasted),
-            },
+            "wasted": round(told.wasted),
+            "sources": {each.source: _source(each) for each in told.sources},
             "months": [[m.month, m.jobs, _short(m.auc), _short(m.covered)] for m in told.months],
         }
         if any(name.startswith(word) for word in AUDITED):
-            proof = audit(jobs, walked, detector, WalkRequest(), Replay)
+            proof = audit(jobs, walked, walk)
             found[name]["audit"] = {"compared": proof.compared, "differing": proof.differing}
         print(name, found[name]["seconds"], found[name]["figures"]["auc"], flush=True)
     return {"target": str(Target.UNSUCCESSFUL), "stage": "submit", "every_days": 7, "logs": found}
+
+
+def walk(jobs: pl.DataFrame, start: int | None = None) -> Walk:
+    detector = FailureDetector(target=Target.UNSUCCESSFUL, threads=2)
+    return Walk(jobs, Replay(jobs), detector, WalkRequest(), rules={LIMITS.name: LIMITS}, start=start)
 
 
 def _last(walked: list[StepResult], jobs: pl.DataFrame) -> list[StepResult]:
@@ -70,10 +71,24 @@ def _last(walked: list[StepResult], jobs: pl.DataFrame) -> list[StepResult]:
         if len(rows):
             found.append(
                 replace(
-                    each, jobs=each.jobs[rows], probability=each.probability[rows], bound=each.bound[rows]
+                    each,
+                    jobs=each.jobs[rows],
+                    probability=each.probability[rows],
+                    alarms={source: flags[rows] for source, flags in each.alarms.items()},
+                    bound=each.bound[rows],
                 )
             )
     return found
+
+
+def _source(each: Source) -> dict[str, float | None]:
+    return {
+        "alarms": each.alarms,
+        "precision": _short(each.precision),
+        "recall": _short(each.recall),
+        "saved": round(each.saved),
+        "delayed": round(each.delayed),
+    }
 
 
 def _figures(told: Report) -> dict[str, list[float | None]]:

@@ -36,7 +36,7 @@ def test_every_job_after_the_first_fifth_is_one_line(tocsin: Tocsin, log: Path, 
     said = tocsin("backtest", log, *QUICK, "--predictions", tmp_path / "out.jsonl", "--json")
     assert said.code == 0
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [list(line) for line in lines] == [["job", "submit", "probability", "outcome"]] * 640
+    assert [list(line) for line in lines] == [["job", "submit", "probability", "alarms", "outcome"]] * 640
     submits = [1_000_000_000 + number * 600 for number in range(161, 801)]
     assert [parse_instant(line["submit"], UTC) for line in lines] == submits
     assert [line["job"] for line in lines] == [
@@ -50,6 +50,11 @@ def test_every_job_after_the_first_fifth_is_one_line(tocsin: Tocsin, log: Path, 
     assert document["split"] == "trained on all that was known, every 2 days the next 2 days predicted"
     assert document["refused"] is None
     assert "audit" not in document
+    sources = {source["source"]: source for source in document["sources"]}
+    assert list(sources) == ["model", "shortages", "limits", "all"]
+    assert sources["model"]["alarms"] == sum("model" in line["alarms"] for line in lines) > 0
+    assert sources["all"]["alarms"] == sum(bool(line["alarms"]) for line in lines)
+    assert [bool(source["missing"]) for source in sources.values()] == [False, False, True, False]
     figures = {figure["name"]: figure for figure in document["figures"]}
     assert figures["auc"]["value"] > 0.8, "a user whose jobs always fail is learned"
     assert figures["auc"]["low"] < figures["auc"]["value"] < figures["auc"]["high"]
@@ -65,7 +70,9 @@ def test_the_report_names_what_was_measured_on_what(tocsin: Tocsin, log: Path) -
     )
     for name in ("accuracy", "precision", "recall", "f1", "auc", "brier", "calibration_error", "baseline"):
         assert f"  {name} " in said.out
-    assert "if alarms held jobs:" in said.out
+    for source in ("model", "shortages", "limits", "all"):
+        assert f"\n{source} " in said.out
+    assert "note: limits: " in said.err, "a log has no nodes and partitions"
     assert "2001-09 " in said.out
     assert "audit passed: with everything changed that became known after 2001-09-1" in said.err
 
@@ -131,8 +138,8 @@ def test_a_log_with_one_class_gets_a_sentence_and_the_baseline(tocsin: Tocsin, t
     [
         ("", "has no job that can be read"),
         ("; UnixStartTime: 1000000000\n", "has no job that can be read"),
-        (swf_log(1), "1 of 1 jobs came to submit; a walk needs at least 100: read a longer log"),
-        (swf_log(99), "99 of 99 jobs came to submit; a walk needs at least 100: read a longer log"),
+        (swf_log(1), "1 of 1 jobs reached submit; a back-test needs at least 100: read a longer log"),
+        (swf_log(99), "99 of 99 jobs reached submit; a back-test needs at least 100: read a longer log"),
     ],
     ids=["empty", "header", "one", "few"],
 )

@@ -167,7 +167,7 @@ def test_the_first_job_of_a_user_says_so(home: Path, tocsin: Tocsin) -> None:
     said = tocsin("predict", 1)
     assert said.code == 0
     assert "%" in said.out
-    assert 'no earlier job of the user "2" is known' in said.err
+    assert 'no earlier job of user "2" is known' in said.err
     assert "failure.history" in json.loads(tocsin("predict", 1, "--json").out)[0]["missing"]
 
 

@@ -128,7 +128,7 @@ def test_a_model_at_start_knows_a_bad_node_and_one_at_submit_does_not() -> None:
     on_bad = (late["node_list"] == "n3").to_numpy()
     apart = {}
     for stage in (Stage.SUBMIT, Stage.START):
-        model = FailureDetector(explained=False).fit(
+        model = FailureDetector(explainers=False).fit(
             log.head(1300), past, stage=stage, seed=0, budget=Budget(trials=1)
         )
         p = model.probabilities(late, history_features(late, past, stage=stage))

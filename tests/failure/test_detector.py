@@ -16,6 +16,7 @@ from tocsin.failure.detector import DETECTOR, FailureDetector
 from tocsin.failure.feature_sentences import sentence
 from tocsin.failure.features import FEATURES
 from tocsin.failure.fitted import FittedFailure
+from tocsin.failure.model_card import model_card
 from tocsin.history.ledger import Ledger
 from tocsin.history.replay import Replay
 from tocsin.judge.check_data import CheckData
@@ -130,7 +131,7 @@ def test_a_job_of_another_cluster_is_told_that_the_model_does_not_know_it(
         model.explain(strange, ground.past(), stage=Stage.SUBMIT),
     ):
         assert parts.failure is not None
-        assert 'may be far off on "elsewhere"' in parts.missing["failure.cluster"]
+        assert 'may be wrong for "elsewhere"' in parts.missing["failure.cluster"]
 
 
 def test_an_unknown_user_gets_an_answer_and_a_sentence(ground: CheckData, model: FittedFailure) -> None:
@@ -138,7 +139,7 @@ def test_an_unknown_user_gets_an_answer_and_a_sentence(ground: CheckData, model:
     parts = model.assess(job, ground.past(), stage=Stage.SUBMIT)[0]
     assert parts.failure is not None
     assert 0 <= parts.failure.probability <= 1
-    assert 'no earlier job of the user "zaphod" is known' in parts.missing["failure.history"]
+    assert 'no earlier job of user "zaphod" is known' in parts.missing["failure.history"]
 
 
 def test_an_empty_history_gets_an_answer(ground: CheckData, model: FittedFailure) -> None:
@@ -201,7 +202,7 @@ def test_the_target_follows_the_source(ground: CheckData) -> None:
 
 
 def test_a_model_answers_at_its_own_stage_only(ground: CheckData, model: FittedFailure) -> None:
-    with pytest.raises(ModelError, match="answers at submit, not at start"):
+    with pytest.raises(ModelError, match="for submit, not for start"):
         model.assess(later(ground).head(1), ground.past(), stage=Stage.START)
 
 
@@ -236,7 +237,7 @@ def test_a_short_training_has_no_seasons(model: FittedFailure) -> None:
 
 def test_it_is_kept_in_the_registry_with_its_card(tmp_path: Path, model: FittedFailure) -> None:
     registry = Registry(tmp_path)
-    version = registry.add("failure", model.save, model.card(created=1_800_000_000))
+    version = registry.add("failure", model.save, model_card(model, created=1_800_000_000))
     folder = tmp_path / "failure" / version
     card = read_card((folder / "card.json").read_bytes(), "card.json")
     assert card.target == "failed"

@@ -41,8 +41,7 @@ def test_jobs_that_share_only_their_size_prove_nothing() -> None:
 
 def test_a_certain_shortage_is_a_finding_at_submit(ground: CheckData, model: FittedFailure) -> None:
     asked = jobs([job(99, name="grow", submit=int(ground.log["submit"].max()), req_memory=2 * GIB)])  # type: ignore[arg-type]  # an instant
-    assert model.explainers is not None
-    knowing = replace(model, explainers=replace(model.explainers, shortages=habit(12, 0)))
+    knowing = replace(model, shortages=habit(12, 0))
     for said in (
         knowing.assess(asked, ground.past(), stage=Stage.SUBMIT)[0],
         knowing.explain(asked, ground.past(), stage=Stage.SUBMIT),

@@ -1,4 +1,4 @@
-"""Requests beside what was asked for before: the odd part is named, with what was usual."""
+"""Requests beside what was asked for before: the unusual part is named, with what was usual."""
 
 from pathlib import Path
 
@@ -14,56 +14,58 @@ CPUS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @pytest.fixture(scope="module")
-def odd() -> UnusualRequests:
+def unusual() -> UnusualRequests:
     """Ann asks for 1 to 64 CPUs and one hour, bob for 512; nobody in this partition for more."""
     ann = [job(n, req_cpus=CPUS[n % 7], time_limit=3600, req_memory=4 * GIB) for n in range(70)]
     bob = [job(100 + n, user="bob", name="large", req_cpus=512, time_limit=3600) for n in range(20)]
     return UnusualRequests.fit(jobs([*ann, *bob]))
 
 
-def test_the_odd_part_is_named_beside_what_was_usual(odd: UnusualRequests) -> None:
-    found = odd.say(row(name="other", req_cpus=100_000, time_limit=3600))
+def test_the_unusual_part_is_named_beside_what_was_usual(unusual: UnusualRequests) -> None:
+    found = unusual.find(row(name="other", req_cpus=100_000, time_limit=3600))
     assert [each.part for each in found] == ["req_cpus"]
     assert found[0].text == "asks for 100,000 CPUs; this user's 70 earlier jobs asked for 1–64"
     assert found[0].score > 1
 
 
-def test_the_closest_jobs_speak_and_the_oddest_part_comes_first(odd: UnusualRequests) -> None:
-    found = odd.say(row(req_cpus=64, time_limit=3600 * 100, req_memory=64 * GIB))
+def test_the_closest_jobs_speak_and_the_most_unusual_part_comes_first(unusual: UnusualRequests) -> None:
+    found = unusual.find(row(req_cpus=64, time_limit=3600 * 100, req_memory=64 * GIB))
     assert [each.part for each in found] == ["time_limit", "req_memory"]
     assert "this user's 70 earlier jobs of this name asked for 01:00:00" in found[0].text
     assert found[1].text.startswith("asks for 64G of memory on each node; ")
 
 
-def test_what_is_usual_is_not_odd(odd: UnusualRequests) -> None:
-    assert odd.say(row(req_cpus=16, time_limit=3600, req_memory=4 * GIB)) == []
-    assert odd.say(row(user="bob", name="large", req_cpus=512, time_limit=3600)) == []
-    assert odd.say(row(user="bob", name="large", req_cpus=600, time_limit=3600)) == [], "hardly more"
+def test_what_is_usual_is_not_unusual(unusual: UnusualRequests) -> None:
+    assert unusual.find(row(req_cpus=16, time_limit=3600, req_memory=4 * GIB)) == []
+    assert unusual.find(row(user="bob", name="large", req_cpus=512, time_limit=3600)) == []
+    assert unusual.find(row(user="bob", name="large", req_cpus=600, time_limit=3600)) == [], "hardly more"
 
 
-def test_too_little_is_odd_as_well(odd: UnusualRequests) -> None:
-    assert odd.say(row(user="bob", req_cpus=1, time_limit=3600))[0].text == (
+def test_too_little_is_unusual_as_well(unusual: UnusualRequests) -> None:
+    assert unusual.find(row(user="bob", req_cpus=1, time_limit=3600))[0].text == (
         "asks for 1 CPU; this user's 20 earlier jobs asked for 512"
     )
 
 
-def test_a_new_user_is_held_against_the_partition_alone(odd: UnusualRequests) -> None:
-    found = odd.say(row(user="new", req_cpus=10**9, time_limit=3600))
+def test_a_new_user_is_held_against_the_partition_alone(unusual: UnusualRequests) -> None:
+    found = unusual.find(row(user="new", req_cpus=10**9, time_limit=3600))
     assert "the 90 earlier jobs in this partition asked for 1–512" in found[0].text
-    assert odd.say(row(user="new", partition="new", req_cpus=10**9)) == []
+    assert unusual.find(row(user="new", partition="new", req_cpus=10**9)) == []
 
 
 @pytest.mark.parametrize("value", [None, 0, -5, UNLIMITED])
-def test_what_says_nothing_is_not_odd(odd: UnusualRequests, value: int | None) -> None:
-    assert odd.say(row(req_cpus=value, time_limit=value, req_memory=value)) == []
+def test_what_says_nothing_is_not_unusual(unusual: UnusualRequests, value: int | None) -> None:
+    assert unusual.find(row(req_cpus=value, time_limit=value, req_memory=value)) == []
 
 
-def test_few_jobs_of_the_demo_are_odd_and_all_come_back_from_disk(ground: CheckData, tmp_path: Path) -> None:
+def test_few_jobs_of_the_demo_are_unusual_and_all_come_back_from_disk(
+    ground: CheckData, tmp_path: Path
+) -> None:
     fitted = UnusualRequests.fit(ground.ended())
     fitted.save(tmp_path)
     assert UnusualRequests.load(tmp_path) == fitted
     later = ground.log.filter(ground.log["submit"] > ground.cut)
-    told = [fitted.say(each) for each in later.iter_rows(named=True)]
+    told = [fitted.find(each) for each in later.iter_rows(named=True)]
     assert 0 < sum(map(bool, told)) < 0.1 * len(told)
 
 

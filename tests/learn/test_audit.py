@@ -5,35 +5,32 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
-from tests.learn.conftest import DETECTOR, request_for
+from tests.learn.conftest import request_for, walker
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
 from tocsin.history.replay import Replay
 from tocsin.judge.check_data import CheckData
 from tocsin.learn.audit import Audit, audit
-from tocsin.learn.walk import StepResult, Walk
+from tocsin.learn.walk import StepResult
 
 
 def test_an_honest_walk_passes(ground: CheckData, walked: list[StepResult]) -> None:
-    heard = []
-    found = audit(
-        ground.log, walked, DETECTOR, request_for(), ground.past, progress=lambda *done: heard.append(done)
-    )
+    progress = []
+    found = audit(ground.log, walked, walker(ground.past), progress=lambda *done: progress.append(done))
     assert found.clean
     assert found.differing == 0
     assert found.example is None
     asked = pl.concat(each.jobs for each in walked).filter(pl.col("submit") <= found.until)
     assert found.compared == asked.height > 500
     assert found.until < ground.log["submit"].max(), "where nothing comes later, nothing is proven"
-    assert heard[-1][0] == heard[-1][1]
+    assert progress[-1][0] == progress[-1][1]
 
 
 @pytest.mark.parametrize("stage", [Stage.START, Stage.EARLY])
 def test_a_later_stage_is_compared_as_of_its_own_moment(ground: CheckData, stage: Stage) -> None:
-    """A job that was submitted before T and started after it may well be told another probability."""
-    request = request_for(stage)
-    walked = list(Walk(ground.log, ground.past(), DETECTOR, request))
-    assert audit(ground.log, walked, DETECTOR, request, ground.past).clean
+    """A job that was submitted before T and started after it may get another probability."""
+    walk = walker(ground.past, request_for(stage))
+    assert audit(ground.log, list(walk(ground.log)), walk).clean
 
 
 class Peeking(Replay):
@@ -49,8 +46,8 @@ class Peeking(Replay):
 
 
 def test_a_past_that_looks_ahead_is_found(ground: CheckData) -> None:
-    walked = list(Walk(ground.log, Peeking(ground.log), DETECTOR, request_for()))
-    found = audit(ground.log, walked, DETECTOR, request_for(), Peeking)
+    walk = walker(Peeking)
+    found = audit(ground.log, list(walk(ground.log)), walk)
     assert not found.clean
     assert 0 < found.differing < found.compared
     assert found.example is not None
@@ -60,8 +57,8 @@ def test_a_past_that_looks_ahead_is_found(ground: CheckData) -> None:
 def test_a_training_that_looks_ahead_is_found(ground: CheckData) -> None:
     """Outcomes that count as known at once train steps that were made before them."""
     hasty = ground.log.with_columns(known_at=pl.when(pl.col("outcome").is_not_null()).then("submit"))
-    walked = list(Walk(hasty, ground.past(), DETECTOR, request_for()))
-    assert not audit(ground.log, walked, DETECTOR, request_for(), ground.past).clean
+    walked = list(walker(lambda _: ground.past())(hasty))
+    assert not audit(ground.log, walked, walker(ground.past)).clean
 
 
 def test_nothing_compared_is_no_proof() -> None:

@@ -17,12 +17,23 @@ MARCH = 1_740_787_200  # 2025-03-01
 
 
 def step(
-    rows: list[dict[str, object]], p: list[float], *, threshold: float = 0.5, refused: str | None = None
+    rows: list[dict[str, object]], p: list[float], *, limits: int | None = None, refused: str | None = None
 ) -> StepResult:
+    """The model alarms from 0.5 on where there is one, `limits` on one row."""
     frame = jobs(rows)
-    bound = np.full(frame.height, 3600.0)
+    silent = np.zeros(frame.height, dtype=bool)
     return StepResult(
-        Step(MARCH, NOBODY, NOBODY), frame, np.array(p), threshold, bound, refused is None, refused=refused
+        step=Step(MARCH, NOBODY, NOBODY),
+        jobs=frame,
+        probability=np.array(p),
+        alarms={
+            "model": silent if refused else np.array(p) >= 0.5,
+            "limits": silent if limits is None else np.arange(frame.height) == limits,
+        },
+        missing={"limits": "no machine"},
+        bound=np.full(frame.height, 3600.0),
+        searched=refused is None,
+        refused=refused,
     )
 
 
@@ -39,18 +50,39 @@ def asked() -> list[StepResult]:
     april = [job(6, submit=MARCH + 40 * DAY, elapsed=10800, alloc_nodes=1, **failing)]
     return [
         step(march, [0.9, 0.6, 0.1, 0.9, 0.9]),
-        step(april, [0.6], threshold=0.8, refused="nothing to learn from"),
+        step(april, [0.6], refused="nothing to learn from"),
     ]
 
 
 def test_what_ringing_would_have_saved_and_delayed() -> None:
     found = report(asked(), Target.FAILED)
     assert (found.predicted, found.judged) == (6, 4), "no outcome, or another than the target's, is no label"
-    assert (found.alarms, found.saved, found.delayed, found.wasted) == (2, 4.0, 1.0, 3.0)
+    everything = found.sources[-1]
+    assert (everything.source, everything.alarms, everything.saved, everything.delayed) == (
+        "all",
+        2,
+        4.0,
+        1.0,
+    )
+    assert found.wasted == 3.0
     assert (found.trainings, found.searches, found.without_model) == (1, 1, 1)
 
 
-def test_each_step_rings_by_its_own_threshold() -> None:
+def test_each_source_of_alarms_counts_for_itself() -> None:
+    march, april = asked()
+    third = np.arange(march.jobs.height) == 2  # a good job of an hour and a second
+    found = report([replace(march, alarms={**march.alarms, "limits": third}), april], Target.FAILED)
+    model, limits, everything = found.sources
+    assert (model.source, model.alarms, model.precision, model.recall) == ("model", 2, 0.5, 0.5)
+    assert (limits.source, limits.alarms, limits.precision, limits.recall) == ("limits", 1, 0.0, 0.0)
+    assert limits.delayed == pytest.approx(3601 / 3600)
+    assert (everything.source, everything.alarms) == ("all", 3)
+    assert everything.precision == pytest.approx(1 / 3)
+    assert everything.delayed == pytest.approx(1 + 3601 / 3600)
+    assert [each.missing for each in found.sources] == [None, "no machine", None]
+
+
+def test_figures_of_alarms_count_every_alarm() -> None:
     figures = {figure.name: figure.value for figure in report(asked(), Target.FAILED).figures}
     assert (figures["precision"], figures["recall"], figures["accuracy"]) == (0.5, 0.5, 0.5)
     assert figures["baseline"] == 0.5
@@ -98,7 +130,7 @@ def test_where_a_log_tells_no_nodes_processors_are_counted() -> None:
         job(2, submit=MARCH + 1),
     ]
     found = report([step(rows, [0.9, 0.1])], Target.FAILED)
-    assert (found.hours, found.saved) == ("CPU-hours", 64.0)
+    assert (found.hours, found.sources[-1].saved) == ("CPU-hours", 64.0)
     assert report(asked(), Target.FAILED).hours == "node-hours"
 
 

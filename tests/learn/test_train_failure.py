@@ -23,11 +23,8 @@ def kept(registry: Registry, ground: CheckData) -> TrainedFailure:
     return train_failure(ground.ended(), ground.past(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK)
 
 
-def test_a_trained_model_is_in_service_with_its_card_and_curves(
-    registry: Registry, kept: TrainedFailure
-) -> None:
+def test_a_trained_model_is_in_use_with_its_card_and_curves(registry: Registry, kept: TrainedFailure) -> None:
     folder, card = registry.open_verified("failure", stage=Stage.SUBMIT)
-    assert kept.in_service
     assert card.version == kept.version
     assert card.parent is None
     assert (card.target, card.stage, card.rows) == ("failed", Stage.SUBMIT, kept.model.rows)
@@ -36,13 +33,10 @@ def test_a_trained_model_is_in_service_with_its_card_and_curves(
     assert (Path(folder) / "curves.json").is_file()
 
 
-def test_a_model_that_is_only_kept_is_not_in_service(tmp_path: Path, ground: CheckData) -> None:
+def test_a_model_that_is_not_promoted_is_not_in_use(tmp_path: Path, ground: CheckData) -> None:
     registry = Registry(tmp_path)
     few = ground.ended().head(800)
-    kept = train_failure(
-        few, ground.past(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK, promote=False
-    )
-    assert not kept.in_service
+    train_failure(few, ground.past(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK, promote=False)
     assert registry.champion("failure", Stage.SUBMIT) is None
 
 

@@ -7,17 +7,23 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.learn.conftest import DETECTOR, QUICK, request_for
+from tests.learn.conftest import DETECTOR, QUICK, request_for, walker
 from tocsin.core.errors import ModelError
 from tocsin.core.fields import KEY
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
+from tocsin.failure.findings import WILL_FAIL
 from tocsin.history.replay import Replay
 from tocsin.judge.check_data import CheckData
+from tocsin.judge.hearing import as_known
 from tocsin.learn import walk as walking
 from tocsin.learn.audit import audit
+from tocsin.learn.train_failure import train_failure
 from tocsin.learn.walk import StepResult, Walk, WalkRequest
+from tocsin.limits.detector import DETECTOR as LIMITS
+from tocsin.limits.detector import Limits
+from tocsin.models.registry import Registry
 from tocsin.sources.swf import SwfFile
 
 
@@ -73,12 +79,42 @@ def test_the_first_training_searches_and_the_next_ones_refit(
 
 
 def test_the_same_walk_comes_to_the_same_bits(ground: CheckData, walked: list[StepResult]) -> None:
-    first = next(iter(Walk(ground.log, ground.past(), DETECTOR, request_for())))
+    first = next(iter(walker(ground.past)(ground.log)))
     assert first.probability.tobytes() == walked[0].probability.tobytes()
+    assert first.bound.tobytes() == walked[0].bound.tobytes()
+
+
+def test_a_step_predicts_what_a_trained_model_in_use_does(
+    ground: CheckData, walked: list[StepResult], tmp_path: Path
+) -> None:
+    """Train on the same jobs into a registry, load the champion, and ask it about the same jobs."""
+    step, registry = walked[0], Registry(tmp_path)
+    train = walker(ground.past)(ground.log).jobs[step.step.train]
+    train_failure(train, ground.past(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK)
+    folder, _ = registry.open_verified("failure", stage=Stage.SUBMIT)
+    visible = as_known(step.jobs, Stage.SUBMIT)
+    parts = DETECTOR.load(folder).assess(visible, ground.past(), stage=Stage.SUBMIT)
+    assert [part.failure.probability for part in parts if part.failure] == step.probability.tolist()
+    kinds = [{finding.kind for finding in part.findings} for part in parts]
+    assert [WILL_FAIL in each for each in kinds] == step.alarms["model"].tolist()
+    assert [bool(each - {WILL_FAIL}) for each in kinds] == step.alarms["shortages"].tolist()
+    runtimes = [part.resources.runtime_seconds for part in parts if part.resources]
+    assert [each.p95 for each in runtimes if each] == step.bound.tolist()
+
+
+def test_rules_alarm_beside_the_model(ground: CheckData, walked: list[StepResult]) -> None:
+    """The demo cluster has a machine, so `limits` has all of its evidence."""
+    limits = np.concatenate([each.alarms["limits"] for each in walked])
+    jobs = pl.concat(each.jobs for each in walked)
+    parts = Limits().fit(jobs, ground.past(), stage=Stage.SUBMIT, seed=0, budget=QUICK)
+    found = parts.assess(as_known(jobs, Stage.SUBMIT), ground.past(), stage=Stage.SUBMIT)
+    assert limits.tolist() == [bool(part.findings) for part in found]
+    assert limits.any()
+    assert not any(each.missing for each in walked)
 
 
 @pytest.mark.parametrize(("share", "change"), [(0.0, Outcome.COMPLETED), (1.0, Outcome.FAILED)])
-def test_a_log_with_one_class_is_told_the_share_so_far(
+def test_a_log_with_one_class_predicts_the_share_so_far(
     ground: CheckData, share: float, change: Outcome
 ) -> None:
     log = ground.log.with_columns(outcome=pl.when(pl.col("outcome").is_not_null()).then(pl.lit(str(change))))
@@ -86,17 +122,17 @@ def test_a_log_with_one_class_is_told_the_share_so_far(
         assert step.refused is not None
         assert "jobs are failed; a model needs at least 10 that are and as many that are not" in step.refused
         assert (step.probability == share).all()
-        assert not (step.probability >= step.threshold).any(), "what was not learned must not ring"
+        assert not step.alarms["model"].any(), "without a model there is no alarm by it"
 
 
 def test_a_walk_that_cannot_be_walked_is_refused(ground: CheckData) -> None:
     few = ground.log.head(50)
-    with pytest.raises(ModelError, match="50 of 50 jobs came to submit; a walk needs at least 100"):
+    with pytest.raises(ModelError, match="50 of 50 jobs reached submit; a back-test needs at least 100"):
         Walk(few, ground.past(few), DETECTOR, request_for())
     unstarted = ground.log.with_columns(start=pl.lit(None, pl.Int64))
-    with pytest.raises(ModelError, match="jobs came to start"):
+    with pytest.raises(ModelError, match="jobs reached start"):
         Walk(unstarted, ground.past(unstarted), DETECTOR, request_for(Stage.START))
-    with pytest.raises(ModelError, match="a walk needs a target"):
+    with pytest.raises(ModelError, match="a back-test needs a target"):
         Walk(ground.log, ground.past(), FailureDetector(), request_for())
 
 
@@ -106,14 +142,20 @@ def test_another_future_changes_no_bit_of_a_walk_through_a_real_log(
     log = known_log(data / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz")
     detector = FailureDetector(target=Target.UNSUCCESSFUL)
     request = WalkRequest(every_days=60, budget=QUICK)
+
+    def walk(jobs: pl.DataFrame, start: int | None = None) -> Walk:
+        return Walk(jobs, Replay(jobs), detector, request, rules={LIMITS.name: LIMITS}, start=start)
+
     walked = []
-    for step in Walk(log, Replay(log), detector, request):
+    for step in walk(log):
         walked.append(step)
         if len(walked) == 3:  # the rest is walked by the benchmark
             break
-    found = audit(log, walked, detector, request, Replay)
+    found = audit(log, walked, walk)
     assert found.clean
     assert found.compared > 5_000
+    assert {source: int(flags.sum()) > 0 for source, flags in walked[1].alarms.items()}["model"]
+    assert "limits" in walked[1].missing, "a log says nothing of nodes and partitions"
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from tocsin.learn.walk import StepResult, Walk
 
 __all__ = ["BacktestRequest", "backtest"]
@@ -45,6 +47,7 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
     from tocsin.failure.detector import FailureDetector
     from tocsin.failure.labels import default_target
     from tocsin.history.replay import Replay
+    from tocsin.judge.plugins import find_detectors
     from tocsin.learn.audit import audit
     from tocsin.learn.report import report
     from tocsin.learn.walk import Walk, WalkRequest
@@ -53,13 +56,18 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
     zone = app.zone(request.log.cluster or cluster, request.log.tz).key
     target, rule = request.target or default_target(jobs), parse_rule(request.rule)
     detector = FailureDetector(target=target, rule=rule, zone=zone, threads=threads())
-    walk = WalkRequest(
+    options = WalkRequest(
         stage=request.stage,
         every_days=request.every_days,
         train_days=request.train_days,
         budget=Budget(trials=request.trials),
     )
-    steps = _walk(app, Walk(jobs, Replay(jobs), detector, walk), request.predictions)
+    rules = {name: each for name, each in find_detectors().items() if not each.learns}
+
+    def walk(jobs: "pl.DataFrame", start: int | None = None) -> Walk:
+        return Walk(jobs, Replay(jobs), detector, options, rules=rules, start=start)
+
+    steps = _walk(app, walk(jobs), request.predictions)
     found = {
         "stage": str(request.stage),
         "split": _split(request),
@@ -69,7 +77,7 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
         "refused": next((step.refused for step in reversed(steps) if step.refused), None),
     }
     if request.audit:
-        proof = audit(jobs, steps, detector, walk, Replay, progress=partial(app.progress, "auditing"))
+        proof = audit(jobs, steps, walk, progress=partial(app.progress, "auditing"))
         found["audit"] = {
             "until": format_instant(proof.until),
             "compared": proof.compared,
@@ -107,8 +115,15 @@ def _lines(step: "StepResult") -> Iterator[str]:
     from tocsin.core.frames import key_text
 
     rows = step.jobs.select(key_text(), "submit", "outcome").iter_rows()
-    for (job, submit, outcome), p in zip(rows, step.probability.tolist(), strict=True):
-        line = {"job": job, "submit": format_instant(submit), "probability": p, "outcome": outcome}
+    for row, ((job, submit, outcome), p) in enumerate(zip(rows, step.probability.tolist(), strict=True)):
+        alarms = [source for source, flags in step.alarms.items() if flags[row]]
+        line = {
+            "job": job,
+            "submit": format_instant(submit),
+            "probability": p,
+            "alarms": alarms,
+            "outcome": outcome,
+        }
         yield json.dumps(line) + "\n"
 
 

@@ -87,7 +87,7 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
         cluster=request.log.cluster,
     )
     model = trained.model
-    figures = [figure for figure in model.calibrated.figures if figure.value is not None]
+    figures = [figure for figure in trained.card.figures if figure.value is not None]
     return {
         "version": trained.version,
         "stage": str(model.columns.stage),

@@ -83,13 +83,27 @@ def _print(found: dict[str, Any]) -> None:
     if runtime["completed"] is not None:
         jobs = count(runtime["jobs"], "completed job")
         echo(f"  run time: {runtime['completed']:.1%} of {jobs} ran no longer than their 95 % bound")
+    echo("")
     echo(
-        f"  if alarms held jobs: {count(found['alarms'], 'alarm')}, {found['saved']:,.0f} {found['hours']} saved, "
-        f"{found['delayed']:,.0f} of good jobs delayed, {found['wasted']:,.0f} still wasted"
+        f"Alarms by source; Saved and Delayed are {found['hours']} of failing and of good jobs with an alarm."
     )
+    print_table(found["sources"], _SOURCES, header=True, parsable=False)
+    echo(f"Failing jobs without an alarm took {found['wasted']:,.0f} {found['hours']}.")
+    for source in found["sources"]:
+        if source["missing"]:
+            say(f"note: {source['source']}: {source['missing']}")
     echo("")
     print_table(found["months"], _COLUMNS, header=True, parsable=False)
 
+
+_SOURCES = [
+    Column("Source", lambda row: row["source"], -12),
+    Column("Alarms", number_of("alarms"), 8),
+    Column("Precision", number_of("precision", 3), 9),
+    Column("Recall", number_of("recall", 3), 7),
+    Column("Saved", number_of("saved"), 12),
+    Column("Delayed", number_of("delayed"), 12),
+]
 
 _COLUMNS = [
     Column("Month", lambda row: row["month"], -7),

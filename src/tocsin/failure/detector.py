@@ -1,4 +1,4 @@
-"""The detector `failure`: the probability that a job fails, and a finding from the threshold on."""
+"""The detector `failure`: the probability that a job fails, with a finding at or above the threshold."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,15 @@ from tocsin.core.stages import Stage
 from tocsin.failure.causes import base_causes
 from tocsin.failure.columns import Columns
 from tocsin.failure.explainers import Explainers
-from tocsin.failure.fitted import NAME, FittedFailure
+from tocsin.failure.findings import NAME
+from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.history_features import history_features
-from tocsin.failure.holdout import Holdout, calibrated
+from tocsin.failure.holdout import calibrated
 from tocsin.failure.labels import default_target, trainable
-from tocsin.failure.model_files import load
 from tocsin.failure.model_training import train
 from tocsin.failure.plan import Plan
+from tocsin.failure.resources import ResourceModel
+from tocsin.failure.shortages import Shortages
 from tocsin.models.cards import Window
 from tocsin.models.engines import engine
 from tocsin.models.thresholds import ThresholdRule
@@ -30,7 +32,7 @@ __all__ = ["DETECTOR", "FailureDetector"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureDetector:
-    """How to train; what was learned is a FittedFailure."""
+    """How to train; the result is a FittedFailure."""
 
     name: str = NAME
     stages: Sequence[Stage] = (Stage.SUBMIT, Stage.START, Stage.EARLY)
@@ -44,16 +46,16 @@ class FailureDetector:
     """The cluster's time zone: hours and weekdays are those of its people."""
     threads: int = 1
     plan: Plan | None = None
-    """Settled by an earlier training; without one, a search settles it."""
-    holdout: Holdout | None = None
-    """Scores that were given to later jobs in truth; without them, a training rehearses."""
-    explained: bool = True
-    """Whether it learns what explanation and advice need, too."""
+    """From an earlier training; without one, training searches for it."""
+    resources: ResourceModel | None = None
+    """From an earlier training by the same plan, to be calibrated anew; without one, it is trained."""
+    explainers: bool = True
+    """Whether to fit what only explanations need."""
 
     def fit(
         self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
     ) -> FittedFailure:
-        """Learn from the jobs among these whose outcome is known; hand in only what was known when the model is made."""
+        """Train on those of the jobs whose outcome is known; pass only what was known when the model is made."""
         _check_zone(self.zone)
         target = self.target or default_target(jobs)
         rows = trainable(jobs, target, stage)
@@ -65,13 +67,12 @@ class FailureDetector:
             settled=self.plan.names if self.plan else None,
         )
         found = engine(self.engine)
-        plan, holdout, model, X = train(
+        plan, holdout, booster, X = train(
             found,
             X,
             columns.names,
             rows,
             plan=self.plan,
-            holdout=self.holdout,
             seed=seed,
             budget=budget,
             threads=self.threads,
@@ -81,29 +82,30 @@ class FailureDetector:
             columns=columns.only(plan.names),
             target=target,
             engine=self.engine,
-            suffix=found.suffix,
-            model=model,
+            booster=booster,
             plan=plan,
             holdout=holdout,
-            calibrated=calibrated(holdout, rule=self.rule, seed=seed),
+            calibrated=calibrated(holdout, rule=self.rule),
             causes=base_causes(rows["outcome"], target),
             window=Window(first=int(submit[0]), last=int(submit[-1])),
             rows=rows.height,
             clusters=tuple(rows["cluster"].unique().sort()),
-            explainers=Explainers.fit(X, rows, plan, seed=seed, threads=self.threads)
-            if self.explained
-            else None,
+            resources=self.resources.recalibrated(X, rows)
+            if self.resources
+            else ResourceModel.fit(X, rows, seed=seed, threads=self.threads),
+            shortages=Shortages.fit(rows),
+            explainers=Explainers.fit(X, rows, plan, seed=seed) if self.explainers else None,
         )
 
     def load(self, folder: Path) -> FittedFailure:
-        return load(folder, threads=self.threads)
+        return FittedFailure.load(folder, threads=self.threads)
 
 
 def _check_zone(zone: str) -> None:
     try:
         ZoneInfo(zone)
     except (ValueError, OSError, KeyError):
-        raise ModelError(f'"{zone}" is no time zone; name one such as Europe/Rome') from None
+        raise ModelError(f'"{zone}" is not a time zone; give a name such as Europe/Rome') from None
 
 
 DETECTOR = FailureDetector()

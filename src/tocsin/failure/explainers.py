@@ -1,4 +1,4 @@
-"""What stands beside a failure model: needs, habits and past jobs of the training, for explanation and advice."""
+"""What only an explanation needs: unusual requests, similar jobs and profiles of the training's jobs."""
 
 import json
 from dataclasses import dataclass
@@ -8,8 +8,6 @@ import polars as pl
 
 from tocsin.core.errors import ModelError
 from tocsin.failure.plan import Plan
-from tocsin.failure.resources import ResourceModel
-from tocsin.failure.shortages import Shortages
 from tocsin.failure.similar import SimilarJobs
 from tocsin.failure.unusual_requests import UnusualRequests
 from tocsin.models.engines import Matrix
@@ -24,40 +22,34 @@ _PROFILES = "profiles.json"
 class Explainers:
     """Fitted on the same rows as the model."""
 
-    resources: ResourceModel
-    odd: UnusualRequests
+    unusual: UnusualRequests
     similar: SimilarJobs
-    shortages: Shortages
     profiles: Profiles | None
-    """None where the jobs' requests tell no groups apart."""
+    """None where requests do not separate jobs into groups."""
 
     @classmethod
-    def fit(cls, X: Matrix, jobs: pl.DataFrame, plan: Plan, *, seed: int, threads: int) -> "Explainers":
-        """`X` has the plan's columns; rows in the order of time, outcomes known."""
+    def fit(cls, X: Matrix, jobs: pl.DataFrame, plan: Plan, *, seed: int) -> "Explainers":
+        """`X` has the plan's columns; rows in order of time, outcomes known."""
         gains = [plan.importances.get(name, 0.0) for name in plan.names]
         return cls(
-            resources=ResourceModel.fit(X, jobs, seed=seed, threads=threads),
-            odd=UnusualRequests.fit(jobs),
+            unusual=UnusualRequests.fit(jobs),
             similar=SimilarJobs.fit(X, jobs, gains),
-            shortages=Shortages.fit(jobs),
             profiles=_profiles(jobs, seed),
         )
 
     def save(self, folder: Path) -> None:
-        for part in (self.resources, self.odd, self.similar, self.shortages):
-            part.save(folder)
+        self.unusual.save(folder)
+        self.similar.save(folder)
         if self.profiles:
             text = json.dumps(self.profiles.to_json(), sort_keys=True, allow_nan=False)
             (folder / _PROFILES).write_text(text + "\n", "utf-8")
 
     @classmethod
-    def load(cls, folder: Path, *, threads: int) -> "Explainers":
+    def load(cls, folder: Path) -> "Explainers":
         path = folder / _PROFILES
         return cls(
-            resources=ResourceModel.load(folder, threads=threads),
-            odd=UnusualRequests.load(folder),
+            unusual=UnusualRequests.load(folder),
             similar=SimilarJobs.load(folder),
-            shortages=Shortages.load(folder),
             profiles=Profiles.from_json(json.loads(path.read_text("utf-8"))) if path.exists() else None,
         )
 

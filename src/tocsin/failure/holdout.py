@@ -1,7 +1,7 @@
-"""Scores on held-out later jobs, and what follows from them: calibration, threshold and figures."""
+"""Scores on held-out later jobs, and what follows from them: calibration and threshold."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.models.calibration import IDENTITY, Calibrator, calibrate, calibrator_from_json
-from tocsin.models.metrics import Metric, evaluate
 from tocsin.models.thresholds import Threshold, ThresholdRule, choose, table, threshold_from_json
 
 __all__ = ["Calibrated", "Holdout", "calibrated"]
@@ -55,7 +54,6 @@ class Calibrated:
     brier: Mapping[str, float]
     threshold: Threshold
     table: list[Threshold]
-    figures: list[Metric]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -63,7 +61,6 @@ class Calibrated:
             "brier": dict(self.brier),
             "threshold": self.threshold.to_json(),
             "table": [row.to_json() for row in self.table],
-            "figures": [asdict(figure) for figure in self.figures],
         }
 
     @classmethod
@@ -73,11 +70,10 @@ class Calibrated:
             brier=dict(document["brier"]),
             threshold=threshold_from_json(document["threshold"]),
             table=[threshold_from_json(row) for row in document["table"]],
-            figures=[Metric(**figure) for figure in document["figures"]],
         )
 
 
-def calibrated(holdout: Holdout, *, rule: ThresholdRule, seed: int) -> Calibrated:
+def calibrated(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
     """Fit the calibration curve and choose the threshold by the rule."""
     y, submit, hours = holdout.failed, holdout.submit, holdout.hours
     chosen = calibrate(holdout.scores, y)
@@ -94,7 +90,6 @@ def calibrated(holdout: Holdout, *, rule: ThresholdRule, seed: int) -> Calibrate
             replace(row, value=threshold.value) if row.alarms == threshold.alarms else row
             for row in table(y, p, submit, hours)
         ],
-        figures=evaluate(y, p, submit, threshold=threshold.value, seed=seed),
     )
 
 

@@ -1,4 +1,4 @@
-"""What could not be said of a job, and why."""
+"""What cannot be computed for a job, and why."""
 
 from collections.abc import Sequence
 
@@ -8,24 +8,24 @@ import polars as pl
 from tocsin.core.frames import reached_at
 from tocsin.core.stages import Stage
 
-__all__ = ["BEFORE", "missing_parts"]
+__all__ = ["USER_JOBS", "missing_parts"]
 
-BEFORE = "user.submitted"
-"""The statistic that tells whether the user was ever seen."""
-_NO_USER = "the job names no user, so only its request and the cluster's past speak"
-_NOT_REACHED = "the job has not reached this stage, so nothing can be said of it here"
+USER_JOBS = "user.submitted"
+"""How many jobs of the user are known."""
+_NO_USER = "the job names no user; the prediction uses only its request and the cluster's history"
+_NOT_REACHED = "the job has not reached this stage"
 
 
 def missing_parts(
     jobs: pl.DataFrame, history: pl.DataFrame, stage: Stage, clusters: Sequence[str]
 ) -> list[dict[str, str] | None]:
-    """For each job what could not be said; None where nothing is amiss. `clusters` are those that the model knows."""
+    """For each job the missing parts with the reason, or None; `clusters` are those that trained the model."""
     rows: list[dict[str, str] | None] = [None] * jobs.height
-    strange = ~(history[BEFORE].to_numpy() > 0)
+    strange = ~(history[USER_JOBS].to_numpy() > 0)
     for row in np.flatnonzero(strange).tolist():
         user = jobs["user"][row]
         rows[row] = {
-            "failure.history": f'no earlier job of the user "{user}" is known, so only the request and the cluster\'s past speak'
+            "failure.history": f'no earlier job of user "{user}" is known; the prediction uses only the request and the cluster\'s history'
             if user is not None
             else _NO_USER
         }
@@ -33,8 +33,8 @@ def missing_parts(
         if cluster not in clusters:
             rows[row] = {
                 **(rows[row] or {}),
-                "failure.cluster": f"the model learned from jobs of {', '.join(clusters)}, so its probability may be far off "
-                f'on "{cluster}"; train one on the jobs of {cluster}',
+                "failure.cluster": f"the model was trained on jobs of {', '.join(clusters)}, so its probability may be wrong "
+                f'for "{cluster}"; train one on jobs of {cluster}',
             }
     if stage is not Stage.SUBMIT:
         waits = jobs.select(reached_at(stage)).to_series().is_null().to_numpy()

@@ -1,28 +1,60 @@
-"""A failure model read back from disk: what `FittedFailure.save` wrote, and nothing else."""
+"""A failure model on disk: the booster in its native text, its holdout as a table, all else as JSON."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.failure.columns import Columns
 from tocsin.failure.explainers import Explainers
-from tocsin.failure.fitted import FILE, HOLDOUT, NAME, VERSION, FittedFailure
+from tocsin.failure.findings import NAME
 from tocsin.failure.holdout import Calibrated, Holdout
 from tocsin.failure.plan import plan_from_json
+from tocsin.failure.resources import ResourceModel
+from tocsin.failure.shortages import Shortages
 from tocsin.models.cards import Window
 from tocsin.models.engines import engine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from tocsin.failure.fitted import FittedFailure
 
-__all__ = ["load"]
+__all__ = ["FILE", "VERSION", "read_model", "write_model"]
+
+VERSION = 5
+"""Of the file format."""
+FILE = "failure.json"
+_HOLDOUT = "holdout.parquet"
 
 
-def load(folder: Path, *, threads: int) -> FittedFailure:
-    """What was saved; anything else is refused with the file's name."""
+def write_model(model: "FittedFailure", folder: Path) -> None:
+    document = {
+        "version": VERSION,
+        "columns": model.columns.to_json(),
+        "target": str(model.target),
+        "engine": model.engine,
+        "plan": model.plan.to_json(),
+        "calibrated": model.calibrated.to_json(),
+        "causes": dict(model.causes),
+        "window": asdict(model.window),
+        "rows": model.rows,
+        "clusters": list(model.clusters),
+        "explainers": model.explainers is not None,
+    }
+    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
+    (folder / FILE).write_text(text + "\n", "utf-8")
+    model.booster.save(folder / f"model{engine(model.engine).suffix}")
+    model.holdout.frame().write_parquet(folder / _HOLDOUT)
+    model.resources.save(folder)
+    model.shortages.save(folder)
+    if model.explainers:
+        model.explainers.save(folder)
+    _write_curves(model, folder)
+
+
+def read_model(folder: Path, *, threads: int) -> dict[str, Any]:
+    """The fields of a FittedFailure; any other file is refused by name."""
     path = folder / FILE
     try:
         document = json.loads(path.read_text("utf-8"))
@@ -33,27 +65,32 @@ def load(folder: Path, *, threads: int) -> FittedFailure:
     if not isinstance(document, dict) or document.get("version") != VERSION:
         raise ModelError(f"{path} is not of version {VERSION}; train the detector {NAME} again")
     try:
-        return _model(document, folder, threads)
+        found = engine(document["engine"])
+        return {
+            "columns": Columns.from_json(document["columns"]),
+            "target": Target(document["target"]),
+            "engine": found.name,
+            "booster": found.load(folder / f"model{found.suffix}", threads=threads),
+            "plan": plan_from_json(document["plan"]),
+            "holdout": Holdout.read(folder / _HOLDOUT),
+            "calibrated": Calibrated.from_json(document["calibrated"]),
+            "causes": {str(cause): float(share) for cause, share in document["causes"].items()},
+            "window": Window(**document["window"]),
+            "rows": int(document["rows"]),
+            "clusters": tuple(str(name) for name in document["clusters"]),
+            "resources": ResourceModel.load(folder, threads=threads),
+            "shortages": Shortages.load(folder),
+            "explainers": Explainers.load(folder) if document["explainers"] else None,
+        }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError(
-            f"{path} is not as it was written ({str(error)[:100]}); restore it from a backup or train again"
+            f"{path} was changed after it was written ({str(error)[:100]}); restore it from a backup or train again"
         ) from None
 
 
-def _model(document: "Mapping[str, Any]", folder: Path, threads: int) -> FittedFailure:
-    found = engine(document["engine"])
-    return FittedFailure(
-        columns=Columns.from_json(document["columns"]),
-        target=Target(document["target"]),
-        engine=found.name,
-        suffix=found.suffix,
-        model=found.load(folder / f"model{found.suffix}", threads=threads),
-        plan=plan_from_json(document["plan"]),
-        holdout=Holdout.read(folder / HOLDOUT),
-        calibrated=Calibrated.from_json(document["calibrated"]),
-        causes={str(cause): float(share) for cause, share in document["causes"].items()},
-        window=Window(**document["window"]),
-        rows=int(document["rows"]),
-        clusters=tuple(str(name) for name in document["clusters"]),
-        explainers=Explainers.load(folder, threads=threads) if document["explained"] else None,
-    )
+def _write_curves(model: "FittedFailure", folder: Path) -> None:
+    from tocsin.models.curves import curves  # loaded lazily: predictions never need it
+
+    p = model.calibrated.calibrator.apply(model.holdout.scores)
+    found = curves(model.holdout.failed, p, threshold=model.calibrated.threshold.value)
+    (folder / "curves.json").write_text(json.dumps(found, sort_keys=True, allow_nan=False) + "\n", "utf-8")

@@ -25,12 +25,11 @@ def train(
     jobs: pl.DataFrame,
     *,
     plan: Plan | None,
-    holdout: Holdout | None,
     seed: int,
     budget: Budget,
     threads: int,
 ) -> tuple[Plan, Holdout, Booster, Matrix]:
-    """`X` and `jobs` row by row, in order of time; a plan or a holdout that is given is used as it is.
+    """`X` and `jobs` row by row, in order of time; a plan that is given is used as it is.
 
     The holdout's scores come from a model by the same plan that saw only the first 80 %. The returned model saw all
     rows, because the last days say most about the next ones. The matrix returned has the plan's columns only.
@@ -42,8 +41,7 @@ def train(
     if plan.names != names:
         places = {name: place for place, name in enumerate(names)}
         X = np.ascontiguousarray(X[:, [places[name] for name in plan.names]])
-    if holdout is None:
-        holdout = _hold_out(plan, engine, X, jobs, seed=seed, threads=threads)
+    holdout = _hold_out(plan, engine, X, jobs, seed=seed, threads=threads)
     return plan, holdout, fitted(plan, engine, X, y, seed=seed, threads=threads), X
 
 

@@ -77,7 +77,14 @@ class _Quantiles:
     p50: Booster
     p95: Booster
     offset: float
-    """Of the bound, in logarithms: what the calibration added."""
+    """Added to the bound by calibration, in logarithms."""
+    taught_until: int
+    """When the last job that taught it was submitted; later ones calibrate."""
+
+    def overruns(self, kind: "Kind", X: Matrix, jobs: pl.DataFrame) -> Floats:
+        """How far later jobs used more than the bound without its offset, in logarithms."""
+        later = jobs["submit"].to_numpy() > self.taught_until
+        return _use(kind, jobs.filter(later)) - self.p95.predict(X[later])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +105,13 @@ class ResourceModel:
             for name, q in self.quantiles.items()
         }
 
-    def scores(self, X: Matrix, jobs: pl.DataFrame) -> dict[str, Floats]:
-        """How far the use lies above the bound before its offset, in logarithms; NaN where a job did not complete."""
-        return {
-            kind.name: _use(kind, jobs) - self.quantiles[kind.name].p95.predict(X)
-            for kind in KINDS
-            if kind.name in self.quantiles
-        }
-
-    def recalibrated(self, scores: Mapping[str, Floats]) -> "ResourceModel":
-        """The same model with the offsets that these later rows ask for, in the order of time."""
+    def recalibrated(self, X: Matrix, jobs: pl.DataFrame) -> "ResourceModel":
+        """The same model with its offsets fitted on those of the jobs that did not teach it; rows in order of time."""
         return ResourceModel(
             {
-                name: replace(q, offset=conformal_offset(scores[name], level=LEVEL)) if name in scores else q
-                for name, q in self.quantiles.items()
+                kind.name: replace(q, offset=conformal_offset(q.overruns(kind, X, jobs), level=LEVEL))
+                for kind in KINDS
+                if (q := self.quantiles.get(kind.name))
             }
         )
 
@@ -133,7 +133,10 @@ class ResourceModel:
     def save(self, folder: Path) -> None:
         document = {
             "version": VERSION,
-            "quantiles": {name: {"offset": q.offset} for name, q in sorted(self.quantiles.items())},
+            "quantiles": {
+                name: {"offset": q.offset, "taught_until": q.taught_until}
+                for name, q in sorted(self.quantiles.items())
+            },
         }
         (folder / FILE).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
         for name, q in self.quantiles.items():
@@ -153,6 +156,7 @@ class ResourceModel:
                         p50=lightgbm.load(folder / f"{kind.name}-p50.txt", threads=threads),
                         p95=lightgbm.load(folder / f"{kind.name}-p95.txt", threads=threads),
                         offset=float(document["quantiles"][kind.name]["offset"]),
+                        taught_until=int(document["quantiles"][kind.name]["taught_until"]),
                     )
                     for kind in KINDS
                     if kind.name in document["quantiles"]
@@ -204,7 +208,7 @@ def _fitted(kind: Kind, X: Matrix, jobs: pl.DataFrame, seed: int, threads: int) 
 
     bound = quantile(LEVEL)
     offset = conformal_offset(use[later] - bound.predict(X[later]), level=LEVEL)
-    return _Quantiles(quantile(0.5), bound, offset)
+    return _Quantiles(quantile(0.5), bound, offset, int(jobs["submit"][int(teach[-1])]))
 
 
 def _leaf(rows: int) -> int:

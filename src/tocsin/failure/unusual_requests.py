@@ -80,7 +80,7 @@ class UnusualRequests:
     def fit(cls, jobs: pl.DataFrame) -> "UnusualRequests":
         return cls({kind: _summed(jobs, fields) for kind, (fields, _) in _KINDS.items()})
 
-    def say(self, job: Mapping[str, Any]) -> list[Unusual]:
+    def find(self, job: Mapping[str, Any]) -> list[Unusual]:
         """The odd parts of a job's request, the oddest first; nothing of a user that is new."""
         found: dict[str, Unusual] = {}
         for kind, (fields, words) in _KINDS.items():

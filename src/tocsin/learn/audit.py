@@ -1,4 +1,4 @@
-"""The audit of a walk: with another future from T on, every prediction before T must be the same, bit by bit."""
+"""The audit of a back-test: with another future from T on, every prediction before T must be the same, bit by bit."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tocsin.core.detector import Known
 from tocsin.core.frames import key_text, reached_at
 from tocsin.core.stages import Stage
-from tocsin.failure.detector import FailureDetector
 from tocsin.judge.check_data import scrambled
-from tocsin.learn.walk import StepResult, Walk, WalkRequest
+from tocsin.learn.walk import StepResult, Walk
 
 __all__ = ["Audit", "audit"]
 
@@ -19,7 +17,7 @@ __all__ = ["Audit", "audit"]
 @dataclass(frozen=True, slots=True)
 class Audit:
     until: int
-    """T: all that became known after it was changed, and the jobs after it are others."""
+    """T: what became known after it was changed, and the jobs after it are others."""
     compared: int
     differing: int
     example: str | None
@@ -33,37 +31,39 @@ class Audit:
 def audit(
     jobs: pl.DataFrame,
     walked: Sequence[StepResult],
-    detector: FailureDetector,
-    request: WalkRequest,
-    past_of: Callable[[pl.DataFrame], Known],
+    walk: Callable[[pl.DataFrame, int], Walk],
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
-    """Walk again through the first half of the jobs, in a world with another future from there on."""
+    """Repeat the first half of a back-test on jobs with another future; `walk` makes it for jobs and a start."""
     until = int(np.median(np.concatenate([each.jobs["submit"].to_numpy() for each in walked])))
-    other = scrambled(jobs, until)
-    again = Walk(other, past_of(other), detector, request, start=walked[0].step.cut)
-    steps = [step for step in again.steps if step.cut <= until]
-    parts = []
-    for number, each in enumerate(again):
-        parts.append(each)
+    again = walk(scrambled(jobs, until), walked[0].step.cut)
+    count = sum(step.cut <= until for step in again.steps)
+    repeated = []
+    for each in again:
+        repeated.append(each)
         if progress is not None:
-            progress(number + 1, len(steps))
-        if number + 1 >= len(steps):
+            progress(len(repeated), count)
+        if len(repeated) >= count:
             break
-    before, after = (_told(each, request.stage, until) for each in (walked, parts))
-    same = before.join(after, on="job", how="left", suffix="_again")
-    differ = same.filter(pl.col("bits").ne_missing(pl.col("bits_again")))
-    return Audit(until, same.height, differ.height, differ["job"][0] if differ.height else None)
+    before, after = (_predictions(each, again.request.stage, until) for each in (walked, repeated))
+    both = before.join(after, on="job", how="left", suffix="_again")
+    columns = [name for name in before.columns if name not in ("job", "at")]
+    differ = both.filter(
+        pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_again")) for name in columns)
+    )
+    return Audit(until, both.height, differ.height, differ["job"][0] if differ.height else None)
 
 
-def _told(walked: Sequence[StepResult], stage: Stage, until: int) -> pl.DataFrame:
-    """Each job that was asked about by then, at its stage, with the bits of its probability."""
+def _predictions(walked: Sequence[StepResult], stage: Stage, until: int) -> pl.DataFrame:
+    """For each job that reached the stage by then: the bits of its probability and bound, and its alarms."""
     return pl.concat(
         each.jobs.select(
             key_text(),
             at=reached_at(stage),
-            bits=pl.Series(np.ascontiguousarray(each.probability).view(np.int64)),
+            probability=pl.Series(np.ascontiguousarray(each.probability).view(np.int64)),
+            bound=pl.Series(np.ascontiguousarray(each.bound).view(np.int64)),
+            **{source: pl.Series(flags) for source, flags in each.alarms.items()},
         )
         for each in walked
     ).filter(pl.col("at") <= until)

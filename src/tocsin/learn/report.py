@@ -1,4 +1,4 @@
-"""What a walk through time was worth: figures over all its predictions and by month, and what ringing would have saved."""
+"""What a back-test was worth: figures over all predictions, by month, and by source of alarms."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,11 +15,32 @@ from tocsin.failure.node_hours import hours_unit, node_hours
 from tocsin.learn.walk import StepResult, counted
 from tocsin.models.metrics import Metric, evaluate, measure
 
-__all__ = ["Coverage", "Month", "Report", "report"]
+__all__ = ["ALL", "Coverage", "Month", "Report", "Source", "report"]
 
+ALL = "all"
+"""The source that stands for every source together: what people would have seen."""
 _BY_ALARM = ("accuracy", "precision", "recall", "f1")
-"""Figures of the alarms: each step rings by the threshold that it chose for itself."""
+"""Figures of the alarms; the others are of the probability."""
 _MOST_MONTHS = 600
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What one source of alarms was worth: the model, shortages, a detector of rules, or all together."""
+
+    source: str
+    alarms: int
+    precision: float | None
+    recall: float | None
+    saved: float
+    """Hours of failing jobs that it would have stopped."""
+    delayed: float
+    """Hours of good jobs that it would have stopped."""
+    missing: str | None = None
+    """Why it could not use all of its evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +54,12 @@ class Month:
     auc: float | None
     average_precision: float | None
     covered: float | None
-    """Completed jobs within their bound on run time."""
+    """The share of completed jobs within their bound on run time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How often the bound on run time held: 0.95 is what it promises for jobs that complete."""
+    """How often the bound on run time held; it is meant to hold for 95 % of the jobs that complete."""
 
     completed: float | None
     all_ended: float | None
@@ -49,22 +70,22 @@ class Coverage:
 class Report:
     target: Target
     predicted: int
-    """Jobs that a probability was given for, each once."""
     judged: int
-    """Those of them whose outcome counts for the target."""
+    """Predicted jobs whose outcome counts for the target."""
     trainings: int
     searches: int
     without_model: int
+    """Steps in which no model could be trained."""
     figures: list[Metric]
+    sources: list[Source]
+    """The last one is ALL."""
     months: list[Month]
-    alarms: int
     unmet: int
     """Steps in which no threshold met the rule."""
     hours: str
-    """What is saved, delayed and wasted: node-hours, or CPU-hours where the jobs tell no nodes."""
-    saved: float
-    delayed: float
+    """The unit of saved, delayed and wasted: node-hours, or CPU-hours where a log has no nodes."""
     wasted: float
+    """Hours of failing jobs without an alarm."""
     runtime: Coverage
 
     def to_json(self) -> dict[str, Any]:
@@ -73,21 +94,19 @@ class Report:
 
 def report(walked: Sequence[StepResult], target: Target, *, seed: int = 0) -> Report:
     jobs = pl.concat([each.jobs for each in walked])
-    p = np.concatenate([each.probability for each in walked])
-    rings = np.concatenate([each.probability >= each.threshold for each in walked])
-    bound = np.concatenate([each.bound for each in walked])
     counts = counted(jobs, target)
     if not counts.any():
         raise ModelError(f"no predicted job has an outcome for the target {target}; read a longer log")
     judged, y = jobs.filter(counts), failed(jobs.filter(counts))
-    p, rings, bound = p[counts], rings[counts], bound[counts]
-    submit, hours = judged["submit"].to_numpy(), node_hours(judged)
-    of_alarms = {m.name: m for m in evaluate(y, rings.astype(float), submit, threshold=0.5, seed=seed)}
-    figures = [
-        of_alarms[m.name] if m.name in _BY_ALARM else m
-        for m in evaluate(y, p, submit, threshold=0.5, seed=seed)
-    ]
-    held = _held(judged, bound)
+    p = np.concatenate([each.probability for each in walked])[counts]
+    alarms = {
+        source: np.concatenate([each.alarms[source] for each in walked])[counts]
+        for source in walked[0].alarms
+    }
+    alarms[ALL] = np.any(list(alarms.values()), axis=0)
+    missing = {source: reason for each in walked for source, reason in each.missing.items()}
+    held = _held(judged, np.concatenate([each.bound for each in walked])[counts])
+    hours = node_hours(judged)
     return Report(
         target=target,
         predicted=jobs.height,
@@ -95,50 +114,64 @@ def report(walked: Sequence[StepResult], target: Target, *, seed: int = 0) -> Re
         trainings=sum(each.refused is None for each in walked),
         searches=sum(each.searched for each in walked),
         without_model=sum(each.refused is not None for each in walked),
-        figures=figures,
-        months=_months(judged, y, p, rings, held),
-        alarms=int(rings.sum()),
+        figures=_figures(y, p, alarms[ALL], judged["submit"].to_numpy(), seed),
+        sources=[_source(name, flags, y, hours, missing.get(name)) for name, flags in alarms.items()],
+        months=_months(judged, y, p, alarms[ALL], held),
         unmet=sum(not each.met for each in walked if each.refused is None),
         hours=hours_unit(judged),
-        saved=float(hours[rings & (y > 0)].sum()),
-        delayed=float(hours[rings & (y == 0)].sum()),
-        wasted=float(hours[~rings & (y > 0)].sum()),
+        wasted=float(hours[~alarms[ALL] & (y > 0)].sum()),
         runtime=Coverage(
             completed=_mean(held[y == 0]), all_ended=_mean(held), jobs=int(np.isfinite(held[y == 0]).sum())
         ),
     )
 
 
-def _held(jobs: pl.DataFrame, bound: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 where a job kept to its bound, 0 where not, NaN where that is not known."""
+def _figures(y: Floats, p: Floats, alarms: Flags, submit: NDArray[Any], seed: int) -> list[Metric]:
+    by_alarm = {m.name: m for m in evaluate(y, alarms.astype(float), submit, threshold=0.5, seed=seed)}
+    by_probability = evaluate(y, p, submit, threshold=0.5, seed=seed)
+    return [by_alarm[m.name] if m.name in _BY_ALARM else m for m in by_probability]
+
+
+def _source(name: str, alarms: Flags, y: Floats, hours: Floats, missing: str | None) -> Source:
+    precision, recall = _precision_recall(alarms, y)
+    return Source(
+        source=name,
+        alarms=int(alarms.sum()),
+        precision=precision,
+        recall=recall,
+        saved=float(hours[alarms & (y > 0)].sum()),
+        delayed=float(hours[alarms & (y == 0)].sum()),
+        missing=missing,
+    )
+
+
+def _precision_recall(alarms: Flags, y: Floats) -> tuple[float | None, float | None]:
+    hits = float(y[alarms].sum())
+    return hits / alarms.sum() if alarms.any() else None, hits / y.sum() if y.any() else None
+
+
+def _held(jobs: pl.DataFrame, bound: Floats) -> Floats:
+    """1 where a job kept to its bound, 0 where not, NaN where either is unknown."""
     elapsed = jobs["elapsed"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    # a bound is told in whole seconds, rounded up
-    kept = (elapsed <= np.ceil(bound)).astype(np.float64)
-    return np.where(np.isnan(elapsed) | np.isnan(bound), np.nan, kept)
+    return np.where(np.isnan(elapsed) | np.isnan(bound), np.nan, (elapsed <= bound).astype(np.float64))
 
 
-def _months(
-    jobs: pl.DataFrame,
-    y: NDArray[np.float64],
-    p: NDArray[np.float64],
-    rings: NDArray[np.bool_],
-    held: NDArray[np.float64],
-) -> list[Month]:
+def _months(jobs: pl.DataFrame, y: Floats, p: Floats, alarms: Flags, held: Floats) -> list[Month]:
     names = jobs.select(pl.from_epoch("submit", time_unit="s").dt.strftime("%Y-%m")).to_series().to_numpy()
     found = []
     for name in np.unique(names)[:_MOST_MONTHS]:
         rows = names == name
-        bad, rung = y[rows], rings[rows]
+        bad = y[rows]
         both = 0 < bad.mean() < 1
-        hits = float(bad[rung].sum())
+        precision, recall = _precision_recall(alarms[rows], bad)
         found.append(
             Month(
                 month=str(name),
                 jobs=int(rows.sum()),
                 failing=float(bad.mean()),
-                alarms=int(rung.sum()),
-                precision=hits / rung.sum() if rung.any() else None,
-                recall=hits / bad.sum() if bad.any() else None,
+                alarms=int(alarms[rows].sum()),
+                precision=precision,
+                recall=recall,
                 auc=measure("auc", bad, p[rows]) if both else None,
                 average_precision=measure("average_precision", bad, p[rows]) if both else None,
                 covered=_mean(held[rows & (y == 0)]),
@@ -147,6 +180,6 @@ def _months(
     return found
 
 
-def _mean(values: NDArray[np.float64]) -> float | None:
+def _mean(values: Floats) -> float | None:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None

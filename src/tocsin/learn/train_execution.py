@@ -1,4 +1,4 @@
-"""A training of the execution-time models on the jobs in the store, kept in the registry with its card."""
+"""Train the execution-time models on the jobs in the store, and store them in the registry."""
 
 from dataclasses import dataclass, replace
 
@@ -22,11 +22,10 @@ _DETECTOR = "workload"
 
 @dataclass(frozen=True, slots=True)
 class TrainedExecution:
-    """The models and the version that they became."""
+    """The models and their version in the registry."""
 
     version: str
     model: FittedExecution
-    in_service: bool
 
 
 def train_on_store(
@@ -40,17 +39,16 @@ def train_on_store(
     promote: bool = True,
     why: str = "trained by hand",
 ) -> TrainedExecution:
-    """Learn from the jobs that ended in the last α days; their scripts' screenings are labels, and people's answers."""
+    """Train on jobs that ended in the last α days, labelled by the screenings of their scripts and by answered cases."""
     since = now - round(alpha_days * DAY)
     jobs = load(store, Filter(clusters=[cluster] if cluster else [], since=since))
     jobs = jobs.filter(pl.col("end") >= since, pl.col("outcome").is_not_null())
     first = jobs["submit"].min()
-    said = screenings.operations_by_job(store, since=int(first)) if first is not None else {}  # type: ignore[arg-type]  # an instant
-    labels = execution_labels(jobs, said, answered(store))
+    screened = screenings.operations_by_job(store, since=int(first)) if first is not None else {}  # type: ignore[arg-type]  # an instant
+    labels = execution_labels(jobs, screened, answered(store))
     if not labels:
         raise ModelError(
-            f"no job that ended in the last {alpha_days:g} days was screened by its script, so nothing is known to learn "
-            "from; run: tocsin screen"
+            f"no job that ended in the last {alpha_days:g} days has a screened script to learn from; run: tocsin screen"
         )
     fitted = train_execution(jobs, labels, now=now, alpha_days=alpha_days, seed=seed)
     card = replace(
@@ -59,11 +57,11 @@ def train_on_store(
     version = registry.add(_DETECTOR, fitted.save, card)
     if promote:
         registry.promote(_DETECTOR, version, cluster=cluster, why=why, at=now)
-    return TrainedExecution(version, fitted, promote)
+    return TrainedExecution(version, fitted)
 
 
 def execution_is_due(registry: Registry, *, now: int, beta_days: float) -> bool:
-    """Whether the last training is β days ago or was never; one that is not in service counts, too."""
+    """Whether the last training, promoted or not, is at least β days ago, or never was."""
     newest_first = reversed([one for one in registry.versions(_DETECTOR) if one != BUILTIN])
     cards = (registry.card(_DETECTOR, one) for one in newest_first)
     trained = next((card.created for card in cards if card.stage is Stage.END), None)

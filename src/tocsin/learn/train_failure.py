@@ -1,14 +1,16 @@
-"""A training run: a failure model from jobs that are known, kept in the registry with its card."""
+"""Train a failure model, or set its threshold, and store it in the registry with its card."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
 from tocsin.core.detector import Budget, Known
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
-from tocsin.failure.fitted import NAME, FittedFailure
+from tocsin.failure.findings import NAME
+from tocsin.failure.fitted import FittedFailure
+from tocsin.failure.model_card import model_card
 from tocsin.models.cards import Card
 from tocsin.models.registry import Registry
 from tocsin.models.thresholds import ThresholdRule
@@ -18,17 +20,16 @@ __all__ = ["TrainedFailure", "set_rule", "train_failure"]
 
 @dataclass(frozen=True, slots=True)
 class TrainedFailure:
-    """A model and the version that it became."""
+    """A model and its version in the registry."""
 
     version: str
     model: FittedFailure
     card: Card
-    in_service: bool
 
 
 def train_failure(
     jobs: pl.DataFrame,
-    past: Known,
+    known: Known,
     registry: Registry,
     detector: FailureDetector,
     *,
@@ -38,9 +39,9 @@ def train_failure(
     promote: bool = True,
     cluster: str | None = None,
 ) -> TrainedFailure:
-    """Learn from these jobs; put it in service, or keep it as one that was only trained."""
-    fitted = detector.fit(jobs, past, stage=stage, seed=seed, budget=budget)
-    return _kept(registry, fitted, promote=promote, why="trained", parent=None, cluster=cluster)
+    """Train on these jobs and store the model; `promote` uses it from now on, for one cluster or all."""
+    fitted = detector.fit(jobs, known, stage=stage, seed=seed, budget=budget)
+    return _store(registry, fitted, promote=promote, why="trained", parent=None, cluster=cluster)
 
 
 def set_rule(
@@ -48,10 +49,10 @@ def set_rule(
 ) -> TrainedFailure:
     """The champion with another threshold, as a new version: a version never changes."""
     ruled = model.with_rule(rule)
-    return _kept(registry, ruled, promote=True, why=f"threshold: {rule}", parent=parent, cluster=cluster)
+    return _store(registry, ruled, promote=True, why=f"threshold: {rule}", parent=parent, cluster=cluster)
 
 
-def _kept(
+def _store(
     registry: Registry,
     fitted: FittedFailure,
     *,
@@ -61,8 +62,8 @@ def _kept(
     cluster: str | None,
 ) -> TrainedFailure:
     now = int(time.time())
-    card = replace(fitted.card(created=now), parent=parent)
+    card = model_card(fitted, created=now, parent=parent)
     version = registry.add(NAME, fitted.save, card)
     if promote:
         registry.promote(NAME, version, cluster=cluster, why=why, at=now)
-    return TrainedFailure(version, fitted, card, promote)
+    return TrainedFailure(version, fitted, card)

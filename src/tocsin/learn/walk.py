@@ -1,46 +1,36 @@
-"""A walk through time: train on what was known, predict the next days, move on to the end of the log."""
+"""Walk-forward back-test: train on what was known, predict the next days as the service would, move on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tocsin.core.detector import Budget, Known
+from tocsin.core.detector import Budget, Detector, Known
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import reached_at
 from tocsin.core.outcomes import TARGETS, Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
-from tocsin.failure.history_features import history_features
-from tocsin.failure.holdout import Holdout
-from tocsin.failure.labels import FEWEST, failed, mature
-from tocsin.failure.node_hours import node_hours
-from tocsin.failure.resources import KINDS, ResourceModel
+from tocsin.failure.labels import FEWEST, failed
 from tocsin.history.remembered import Remembered
-from tocsin.models.engines import Matrix
+from tocsin.judge.hearing import as_known
+from tocsin.learn.alarms import MODEL, SHORTAGES, Alarms, Rules, failure_alarms
 from tocsin.models.splits import NEVER, Step, walk
 
-__all__ = ["SEARCH_EVERY", "StepResult", "Walk", "WalkRequest", "counted"]
+__all__ = ["RESOURCES_EVERY", "SEARCH_EVERY", "StepResult", "Walk", "WalkRequest", "counted"]
 
 SEARCH_EVERY = 12
-"""Trainings from one search to the next; those between refit by the plan that it settled."""
-CALIBRATED_ON = 10_000
-"""The latest predictions whose outcome is known calibrate the next ones."""
-FEWEST_CALIBRATED = 500
+"""Trainings from one search to the next; those between use its plan."""
+RESOURCES_EVERY = 4
+"""Trainings from one model of run time and memory to the next."""
 FIRST = 0.2
-NEEDS_EVERY = 4
-"""Trainings from one model of run times to the next."""
-NEEDS_ROWS = 60_000
-RUNTIME = KINDS[0].name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkRequest:
-    """How to walk."""
-
     stage: Stage = Stage.SUBMIT
     every_days: float = 7
     train_days: float | None = None
@@ -50,159 +40,138 @@ class WalkRequest:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
-    """One step: the jobs that were asked about, and what was said of them."""
+    """The predictions of one step."""
 
     step: Step
     jobs: pl.DataFrame
     probability: NDArray[np.float64]
-    threshold: float
+    alarms: Alarms
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """By source of alarms, why it could not use all of its evidence."""
     bound: NDArray[np.float64]
-    """The run time that 95 of 100 jobs keep to; NaN where it could not be told."""
-    searched: bool
+    """The run time that 95 of 100 completed jobs keep to; NaN where there is none."""
+    searched: bool = False
     met: bool = True
-    """Whether the threshold meets the operator's rule."""
+    """Whether the threshold meets the rule."""
     refused: str | None = None
     """Why there was no model: then the probability is the share of failures so far."""
 
 
 class Walk:
-    """Its steps, one by one; what a step learns the next ones know."""
+    """Its steps, one by one."""
 
     def __init__(
         self,
         jobs: pl.DataFrame,
-        past: Known,
+        known: Known,
         detector: FailureDetector,
         request: WalkRequest,
+        *,
+        rules: Mapping[str, Detector] | None = None,
         start: int | None = None,
     ) -> None:
-        """`start`: the instant of the first prediction; without it, after the first fifth of the jobs."""
+        """`rules`: detectors that need no training, by name; `start`: the first prediction, by default after a fifth of the jobs."""
         if detector.target is None:
-            raise ModelError("a walk needs a target: its jobs may not choose it by what becomes known later")
+            raise ModelError("a back-test needs a target: jobs that end later must not choose it")
         self.jobs = jobs.filter(reached_at(request.stage).is_not_null()).sort(
             "submit", "job_id", "task", nulls_last=False
         )
         if start is None and self.jobs.height < FEWEST:
             raise ModelError(
-                f"{self.jobs.height:,} of {jobs.height:,} jobs came to {request.stage}; a walk needs at least {FEWEST}: "
+                f"{self.jobs.height:,} of {jobs.height:,} jobs reached {request.stage}; a back-test needs at least {FEWEST}: "
                 "read a longer log"
             )
-        self.past = Remembered(past, self.jobs, stage=request.stage)
-        self.detector = replace(detector, explained=False)
+        self.known = Remembered(known, self.jobs, stage=request.stage)
+        self.detector = replace(detector, explainers=False)
         self.request = request
-        submit = self.jobs["submit"].to_numpy()
-        known = self.jobs.select(
+        outcome_known = self.jobs.select(
             pl.when(pl.col("outcome").is_not_null()).then("known_at").fill_null(NEVER)
         ).to_series()
         self.steps = list(
             walk(
-                submit,
-                known.to_numpy(),
+                self.jobs["submit"].to_numpy(),
+                outcome_known.to_numpy(),
                 first=FIRST,
                 start=start,
                 every_days=request.every_days,
                 train_days=request.train_days,
             )
         )
+        self._rules = Rules(rules or {}, self.known, request.stage)
         self._labelled = counted(self.jobs, detector.target)
-        self._known = known.to_numpy()
-        self._scores = np.full(self.jobs.height, np.nan)
-        self._needs: ResourceModel | None = None
-        self._needs_age = 0
-        self._overruns = np.full(self.jobs.height, np.nan)
 
     @property
     def start(self) -> int:
         return self.steps[0].cut
 
     def __iter__(self) -> Iterator[StepResult]:
-        plan, since = None, 0
+        last: FittedFailure | None = None
+        since_search = since_resources = 0
         for step in self.steps:
-            searched = plan is None or since >= SEARCH_EVERY
+            searched = last is None or since_search >= SEARCH_EVERY
+            fresh = searched or since_resources >= RESOURCES_EVERY
             detector = replace(
-                self.detector, plan=None if searched else plan, holdout=self._holdout(step.cut)
+                self.detector,
+                plan=last.plan if last and not searched else None,
+                resources=last.resources if last and not fresh else None,
             )
             try:
-                fitted = detector.fit(
+                last = detector.fit(
                     self.jobs[step.train],
-                    self.past,
+                    self.known,
                     stage=self.request.stage,
                     seed=self.request.seed,
                     budget=self.request.budget,
                 )
             except ModelError as error:
-                yield self._without(step, str(error))
+                yield self._without_model(step, str(error))
                 continue
-            plan, since = fitted.plan, 1 if searched else since + 1
-            yield self._step(step, fitted, searched)
+            since_search = 1 if searched else since_search + 1
+            since_resources = 1 if fresh else since_resources + 1
+            yield self._predicted(step, last, searched)
 
-    def _step(self, step: Step, fitted: FittedFailure, searched: bool) -> StepResult:
-        asked = self.jobs[step.test]
-        X = fitted.columns.matrix(asked, history_features(asked, self.past, stage=self.request.stage))
-        scores = fitted.model.predict(X)
-        self._scores[step.test] = scores
-        calibrated = fitted.calibrated
+    def _predicted(self, step: Step, fitted: FittedFailure, searched: bool) -> StepResult:
+        jobs, stage = self.jobs[step.test], self.request.stage
+        visible = as_known(jobs, stage)
+        parts = fitted.assess(visible, self.known, stage=stage)
+        failures = [each.failure for each in parts if each.failure is not None]
+        runtimes = [each.resources.runtime_seconds if each.resources else None for each in parts]
         return StepResult(
-            step,
-            asked,
-            calibrated.calibrator.apply(scores),
-            calibrated.threshold.value,
-            self._bound(step, fitted, X, searched),
-            searched,
-            calibrated.threshold.met,
+            step=step,
+            jobs=jobs,
+            probability=np.array([each.probability for each in failures]),
+            alarms=failure_alarms(parts) | self._rules.alarms(visible, self.known, stage),
+            missing=self._missing(),
+            bound=np.array([np.nan if each is None else each.p95 for each in runtimes]),
+            searched=searched,
+            met=fitted.calibrated.threshold.met,
         )
 
-    def _bound(self, step: Step, fitted: FittedFailure, X: Matrix, searched: bool) -> NDArray[np.float64]:
-        """Run times that 95 of 100 jobs keep to: learned now and then, calibrated at each step."""
-        stage, asked = self.request.stage, self.jobs[step.test]
-        if self._needs is None or searched or self._needs_age >= NEEDS_EVERY:
-            rows = mature(self.jobs[step.train])[-NEEDS_ROWS:]
-            matrix = fitted.columns.matrix(rows, history_features(rows, self.past, stage=stage))
-            self._needs = ResourceModel.fit(
-                matrix, rows, seed=self.request.seed, threads=self.detector.threads
-            )
-            self._needs_age = 0
-        self._needs_age += 1
-        if RUNTIME not in self._needs.quantiles:
-            return np.full(len(X), np.nan)
-        known = self._mature(np.flatnonzero(~np.isnan(self._overruns) & (self._known <= step.cut)))
-        if len(known) >= FEWEST_CALIBRATED:
-            self._needs = self._needs.recalibrated({RUNTIME: self._overruns[known]})
-        self._overruns[step.test] = self._needs.scores(X, asked)[RUNTIME]
-        return self._needs.predict(X)[RUNTIME].p95
-
-    def _without(self, step: Step, why: str) -> StepResult:
-        """What can be said where nothing can be learned yet: how many failed so far."""
+    def _without_model(self, step: Step, why: str) -> StepResult:
+        """Where nothing can be learned yet: the share of failures so far, and the alarms of rules."""
         train = self.jobs[step.train].filter(pl.Series(self._labelled[step.train]))
-        share = float(failed(train).mean()) if train.height else 0.5
-        count = len(step.test)
-        nothing = np.full(count, np.nan)
+        jobs, count = self.jobs[step.test], len(step.test)
+        visible = as_known(jobs, self.request.stage)
+        silent = {source: np.zeros(count, dtype=bool) for source in (MODEL, SHORTAGES)}
         return StepResult(
-            step, self.jobs[step.test], np.full(count, share), np.nextafter(1, 2), nothing, False, refused=why
+            step=step,
+            jobs=jobs,
+            probability=np.full(count, float(failed(train).mean()) if train.height else 0.5),
+            alarms=silent | self._rules.alarms(visible, self.known, self.request.stage),
+            missing=self._missing(),
+            bound=np.full(count, np.nan),
+            refused=why,
         )
 
-    def _holdout(self, cut: int) -> Holdout | None:
-        """Earlier predictions whose outcome is known by now."""
-        told = np.flatnonzero(~np.isnan(self._scores) & self._labelled & (self._known <= cut))
-        if len(told) < FEWEST_CALIBRATED:
-            return None
-        told = self._mature(told)[-CALIBRATED_ON:]
-        rows = self.jobs[told]
-        y = failed(rows)
-        if rows.height < FEWEST_CALIBRATED or np.unique(y).size < 2:
-            return None
-        return Holdout(self._scores[told], y, rows["submit"].to_numpy(), node_hours(rows))
-
-    def _mature(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Without the last of these jobs, of which only the quick ones are known."""
-        return mature(self.jobs[places].with_columns(place=places))["place"].to_numpy()
+    def _missing(self) -> dict[str, str]:
+        return dict(self._rules.missing)
 
 
 def counted(jobs: pl.DataFrame, target: Target) -> NDArray[np.bool_]:
-    """Whether each job's outcome says anything about the target; that of a job which we stopped does not."""
+    """Whether each job's outcome counts for the target; that of a job which tocsin stopped does not."""
     labels = [str(outcome) for outcome in (*TARGETS[target], Outcome.COMPLETED)]
-    told = pl.col("outcome").is_in(labels) & ~pl.col("intervened").fill_null(False)
-    flags: NDArray[np.bool_] = jobs.select(told.fill_null(False)).to_series().to_numpy()
+    counts = pl.col("outcome").is_in(labels) & ~pl.col("intervened").fill_null(False)
+    flags: NDArray[np.bool_] = jobs.select(counts.fill_null(False)).to_series().to_numpy()
     return flags
