@@ -32,8 +32,15 @@ def test_every_command_explains_itself(tocsin: Tocsin, path: tuple[str, ...]) ->
     assert said.out.startswith(f"Usage: tocsin {' '.join(path)}")
 
 
+def test_the_list_of_commands_shows_the_first_line_of_each_help(tocsin: Tocsin) -> None:
+    listed = tocsin("--help").out
+    for name, command in cli.commands.items():
+        [line] = [line for line in listed.splitlines() if line.split()[:1] == [name]]
+        assert line.split(maxsplit=1)[1] == command.get_short_help_str(200)
+
+
 def test_help_loads_nothing_heavy() -> None:
-    heavy = "polars,numpy,sqlalchemy,alembic,httpx2,sklearn,lightgbm,optuna,pydantic"
+    heavy = "tocsin.cli.check,polars,numpy,sqlalchemy,alembic,httpx2,sklearn,lightgbm,optuna,pydantic"
     code = (
         "import sys\nfrom tocsin.cli.main import cli\ntry:\n    cli.main(['--help'])\nexcept SystemExit:\n    pass\n"
         f"loaded = [m for m in '{heavy}'.split(',') if m in sys.modules]\nassert not loaded, loaded\n"

@@ -9,7 +9,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tocsin.app import children
 from tocsin.app.app import App
 from tocsin.app.judge import open_screener, screener_folder
 from tocsin.core.errors import InputError, ScriptError
@@ -34,6 +33,8 @@ def classify(app: App, files: Sequence[str], *, follow: bool = False) -> Iterato
 
     A file that cannot be read is a row with an `error`.
     """
+    from tocsin.app import children
+
     paths = _counted(app, _paths(files))
     first = list(islice(paths, WORTH_CHILDREN))
     every = chain(first, paths)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from tocsin.app.app import App
 from tocsin.app.judge import LiveJudge
 from tocsin.app.lines import VerdictLines
-from tocsin.app.retraining import Retraining
 
 if TYPE_CHECKING:
     from tocsin.core.ports import Clock
@@ -46,6 +45,7 @@ class Loop:
 
     def run(self, clock: "Clock", stop: "Stop", *, interval: float, once: bool, retrain: bool) -> None:
         """Round after round until stopped; with `once`, until nothing is left to do and a retraining has ended."""
+        from tocsin.app.retraining import Retraining
         from tocsin.store.outbox import discard_others
         from tocsin.watch.loop import run
 

@@ -3,43 +3,73 @@
 import os
 import sys
 import traceback
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from tocsin import __version__
 from tocsin.app.app import App
-from tocsin.cli.allow import allow
-from tocsin.cli.backtest import backtest
-from tocsin.cli.cases import cases
-from tocsin.cli.check import check, explain
-from tocsin.cli.classify import classify
-from tocsin.cli.config import config
-from tocsin.cli.demo import demo
-from tocsin.cli.doctor import doctor
-from tocsin.cli.importing import import_
-from tocsin.cli.jobs import job, jobs
-from tocsin.cli.manual import completion, manual
-from tocsin.cli.models import models
 from tocsin.cli.output import ProgressBar, say
-from tocsin.cli.predict import predict
-from tocsin.cli.profiles import profiles
-from tocsin.cli.prune import backup, prune
-from tocsin.cli.schema import schema
-from tocsin.cli.script import script
-from tocsin.cli.train import threshold, train
-from tocsin.cli.watch import screen, watch
 from tocsin.core.errors import TocsinError
 
 __all__ = ["cli", "run"]
+
+_COMMANDS = {  # name: (where it is, the first line of its help; a test compares them)
+    "allow": ("allow:allow", "Manage the allow-list: who may run which operation."),
+    "backtest": ("backtest:backtest", "Back-test failure prediction on a LOG, or on the store."),
+    "backup": ("prune:backup", "Copy the store, even while it is in use."),
+    "cases": ("cases:cases", "List and answer cases."),
+    "check": ("check:check", "Give a verdict on a job script before it is submitted."),
+    "classify": ("classify:classify", "Classify job scripts."),
+    "completion": ("manual:completion", "Print the completion script for a shell."),
+    "config": ("config:config", "Show and check the settings."),
+    "demo": ("demo:demo", "Simulate a small cluster and report on its jobs."),
+    "doctor": ("doctor:doctor", "Check settings, store and the connection to Slurm."),
+    "explain": ("check:explain", "Explain the verdict on one job."),
+    "import": ("importing:import_", "Read jobs into the store."),
+    "job": ("jobs:job", "Show everything known about one job."),
+    "jobs": ("jobs:jobs", "List jobs, with the filters of sacct."),
+    "manual": ("manual:manual", "Write the man pages to a folder."),
+    "models": ("models:models", "List, show, verify and promote models."),
+    "predict": ("predict:predict", "Predict how likely jobs are to fail."),
+    "profiles": ("profiles:profiles", "Group the jobs of a LOG, or of the store, into profiles."),
+    "prune": ("prune:prune", "Remove jobs that ended long ago."),
+    "schema": ("schema:schema", "Print the JSON Schema of a verdict."),
+    "screen": ("watch:screen", "Classify new jobs and check them against the allow-list."),
+    "script": ("script:script", "Show what a job script requests."),
+    "threshold": ("train:threshold", "Show or set the threshold for failure alarms."),
+    "train": ("train:train", "Train models."),
+    "watch": ("watch:watch", "Follow a cluster and give verdicts on its jobs."),
+}
+
+
+class _Loaded(Mapping[str, click.Command]):
+    """The commands, each imported when it is used: one starts faster without the modules of all others."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, _, attribute = _COMMANDS[name][0].partition(":")
+        command: click.Command = getattr(import_module(f"tocsin.cli.{module}"), attribute)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
 
 
 class _PipeClosed(Exception):
     """The reader of our output has ended."""
 
 
-class _Commands(click.Group):
-    """A group for which `... | head` is no error: click itself would exit with 1."""
+class _Tocsin(click.Group):
+    """Its help imports no command; `... | head` is no error, for which click would exit with 1."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click hands it in
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -48,9 +78,7 @@ class _Commands(click.Group):
             raise _PipeClosed from None
 
 
-@click.group(
-    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=_Tocsin, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="tocsin %(version)s")
 @click.option(
     "--config", "config_file", metavar="FILE", help="Read this settings file in addition to the others."
@@ -70,13 +98,7 @@ def cli(context: click.Context, config_file: str | None, home: str | None, debug
     context.obj = context.with_resource(app)
 
 
-for command in (
-    *(check, explain, watch, classify, screen, allow, cases, train),
-    *(backtest, predict, threshold, profiles),
-    *(import_, jobs, job, script, models),
-    *(demo, doctor, config, schema, prune, backup, completion, manual),
-):
-    cli.add_command(command)
+cli.commands = _Loaded()  # type: ignore[assignment]  # nothing is added to it
 
 
 def run(arguments: list[str] | None = None) -> NoReturn:

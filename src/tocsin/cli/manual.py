@@ -31,7 +31,10 @@ def completion(context: click.Context, shell: str) -> None:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.pass_context
 def manual(context: click.Context, folder: Path) -> None:
-    """Write the man pages to a folder, such as /usr/local/share/man/man1."""
+    """Write the man pages to a folder.
+
+    Such as /usr/local/share/man/man1.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     pages = dict(man_pages(context.find_root().command))
     for name, page in pages.items():

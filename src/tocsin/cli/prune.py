@@ -23,7 +23,10 @@ __all__ = ["backup", "prune"]
 @options.as_json
 @click.pass_obj
 def prune(app: App, days: int | None, dry_run: bool, as_json: bool) -> None:
-    """Remove jobs that ended long ago, with their verdicts and scripts."""
+    """Remove jobs that ended long ago.
+
+    Their verdicts and scripts are removed, too.
+    """
     from tocsin.store.retention import prune as remove
 
     keep = days or app.settings.store.keep_days
@@ -42,7 +45,7 @@ def prune(app: App, days: int | None, dry_run: bool, as_json: bool) -> None:
 @click.argument("target", type=click.Path(path_type=Path))
 @click.pass_obj
 def backup(app: App, target: Path) -> None:
-    """Copy the app.store, even while it is written to."""
+    """Copy the store, even while it is in use."""
     from tocsin.store.retention import backup as copy
 
     made = copy(app.store, app.home, target)

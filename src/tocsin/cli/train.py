@@ -194,10 +194,11 @@ def _print_promoted(detector: str, trained: dict[str, Any]) -> None:
 @options.listing
 @click.pass_obj
 def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, listing: Listing) -> None:
-    """Show what each alarm threshold would have done, or set one by a rule.
+    """Show or set the threshold for failure alarms.
 
-    Rules: precision_at_least=0.9, recall_at_least=0.5, alarms_per_day_at_most=20, least_cost=1 (cost of a delayed
-    node-hour relative to a wasted one). Measured on the last fifth of the training data, held out from the model.
+    Shows what each threshold would have done on the last fifth of the training data, held out from the model; or sets
+    one by a rule: precision_at_least=0.9, recall_at_least=0.5, alarms_per_day_at_most=20, least_cost=1 (cost of a
+    delayed node-hour relative to a wasted one).
     """
     found = set_threshold(app, stage, cluster, rule) if rule else thresholds(app, stage, cluster)
     chosen = found["threshold"]

@@ -45,9 +45,9 @@ def watch(app: App, request: WatchRequest, everything: bool, as_json: bool) -> N
 @options.as_json
 @click.pass_obj
 def screen(app: App, every: float | None, everything: bool, as_json: bool) -> None:
-    """Classify the store's new jobs and check them against the allow-list.
+    """Classify new jobs and check them against the allow-list.
 
-    Screens each job once that has a script and was not screened by `tocsin watch` yet. Prints one line for each
+    Screens each job of the store once that has a script and was not screened by `tocsin watch`. Prints one line for each
     verdict that is not ok, and one for all tasks of an array. The model for ended jobs is retrained once a day
     (workload.beta_days). Exits with 0 when all new jobs are screened.
     """
