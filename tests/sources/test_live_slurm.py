@@ -15,7 +15,7 @@ from tocsin.sources.rest import SlurmRest
 from tocsin.sources.rest_accounting import RestAccounting
 from tocsin.sources.rest_token import ScontrolToken, TokenFile
 from tocsin.sources.sacct import SacctLive
-from tocsin.sources.sacct_json import SacctJsonLive
+from tocsin.sources.sacct_json import SacctJsonFile
 from tocsin.sources.slurm_cluster import SlurmCluster
 
 if TYPE_CHECKING:
@@ -75,13 +75,20 @@ def submitted(slurm: SlurmLab, environment: None) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def told(slurm: SlurmLab, submitted: dict[str, int], rests: dict[str, SlurmRest]) -> dict[str, pl.DataFrame]:
-    """What each way tells of these jobs."""
+def told(
+    slurm: SlurmLab,
+    submitted: dict[str, int],
+    rests: dict[str, SlurmRest],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, pl.DataFrame]:
+    """These jobs as each source reads them."""
     until = int(time.time()) + 60
     since, ids = until - 2 * 3600, list(submitted.values())
+    printed = tmp_path_factory.mktemp("sacct") / "jobs.json"
+    printed.write_text(slurm.run("sacct", "--json", "-a", "-D", "-S", "now-2hours").stdout)
     sources: dict[str, JobSource] = {
         "text": SacctLive(since, until, cluster=slurm.cluster),
-        "json": SacctJsonLive(since, until, cluster=slurm.cluster),
+        "json": SacctJsonFile(printed, cluster=slurm.cluster),
         "tcp": RestAccounting(rests["tcp"], since, until, cluster=slurm.cluster),
         "socket": RestAccounting(rests["socket"], since, until, cluster=slurm.cluster),
     }

@@ -21,7 +21,7 @@ from tocsin.sources.json_stream import JsonObject, Member
 from tocsin.sources.json_values import amount, array_text, gpus_in, limit, state_of
 from tocsin.sources.rest_versions import ADAPTERS, adapter_for
 from tocsin.sources.sacct import SacctFile
-from tocsin.sources.sacct_json import SacctJsonFile, SacctJsonLive
+from tocsin.sources.sacct_json import SacctJsonFile
 
 KEY = ["cluster", "job_id", "task", "submit"]
 
@@ -365,27 +365,6 @@ def test_an_interrupted_import_goes_on_where_it_stopped(
     assert [b.position for b in rest] == [b.position for b in batches[1:]]
     assert again.identity == whole.identity
     assert again.rejects.total < whole.rejects.total == 12
-
-
-def test_a_live_sacct_is_asked_day_by_day_with_requeues_and_its_errors_are_raised() -> None:
-    asked: list[list[str]] = []
-    body = recordings.FOLDER / "24.11" / "sacct.json.gz"
-
-    def stream(argv: list[str], **_: Any) -> Any:
-        asked.append(argv)
-        return iter([gzip.decompress(body.read_bytes())])
-
-    source = SacctJsonLive(1794700800, 1794700800 + 90_000, cluster="lab", stream=stream)
-    batches = list(source.batches())
-    assert [batch.position for batch in batches] == [1794700800 + 86_400, 1794700800 + 90_000]
-    assert batches[0].jobs.height == batches[0].read == 4
-    assert asked[0][1:4] == ["--json", "-a", "-D"]
-    assert asked[0][5] == "2026-11-15T00:00:00"
-    refused = SacctJsonLive(
-        0, 10, stream=lambda *_, **__: iter([b'{"errors":[{"error":"no","error_number":1}]}'])
-    )
-    with pytest.raises(ClusterError, match=r"no \(error 1\)"):
-        list(refused.batches())
 
 
 # --- the stream ------------------------------------------------------------------------------------

@@ -1,21 +1,18 @@
-"""Read jobs from `sacct --json`: a file or pipe of any size, or live sacct one time span after another."""
+"""Read jobs from the output of `sacct --json`: a file or pipe of any size."""
 
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tocsin.core.errors import ClusterError, SourceError
+from tocsin.core.errors import SourceError
 from tocsin.core.intake import Batch, Rejects
-from tocsin.sources.commands import stream
 from tocsin.sources.json_replies import (
     adapter_of,
     adapter_of_record,
     error_in,
     jobs_frame,
-    latest,
     notes_on_version,
     version_of,
     warning_texts,
@@ -25,13 +22,9 @@ from tocsin.sources.lines import LineFile, Pipe
 from tocsin.sources.records import LINE, RECORD, Records, only_cluster
 from tocsin.sources.rest_versions import V36
 
-__all__ = ["JobsReply", "SacctJsonFile", "SacctJsonLive"]
+__all__ = ["JobsReply", "SacctJsonFile"]
 
 BLOCK = 1_000  # records per frame
-_DAY = 86_400
-_ENV = {
-    "SLURM_TIME_FORMAT": "standard"
-}  # 22.05 hands times to its JSON plug-in as text, which must not be epochs
 
 
 class JobsReply:
@@ -147,69 +140,3 @@ class _JsonFile(LineFile):
     @property
     def broken(self) -> str | None:
         return self._broken
-
-
-class SacctJsonLive:
-    """A live `sacct --json` for [since, until), one day at a time, as a source of jobs."""
-
-    def __init__(
-        self,
-        since: int,
-        until: int,
-        *,
-        cluster: str | None = None,
-        timeout: float = 600.0,
-        stream: Callable[..., Iterator[bytes]] = stream,
-    ) -> None:
-        self.since, self.until, self.cluster, self.timeout = since, until, cluster, timeout
-        self.identity = f"sacct-json-live:{cluster}:{since}:{until}"
-        self.total: int | None = max(0, until - since)
-        self.rejects = Rejects()
-        self.notes: list[str] = []
-        self._stream = stream
-
-    def batches(self, resume: int = 0) -> Iterator[Batch]:
-        read = 0
-        for start in range(max(self.since, resume), self.until, _DAY):
-            end = min(start + _DAY, self.until)
-            frames: list[pl.DataFrame] = []
-            bad = self.rejects.total
-            reply = JobsReply(self._stream(self._command(start, end), timeout=self.timeout, env=_ENV))
-            try:
-                for block in reply.blocks():
-                    frames.append(
-                        jobs_frame(
-                            block,
-                            reply.adapter(block).accounting_job,
-                            first=read + 1,
-                            rejects=self.rejects,
-                            source="sacct",
-                            cluster=self.cluster,
-                        )
-                    )
-                    read += len(block)
-            except SourceError as error:
-                raise ClusterError(f"sacct --json: {error}; is its plug-in for JSON installed?") from None
-            if reply.broken:
-                raise ClusterError(f"sacct --json is incomplete: {reply.broken}; try again")
-            if failure := error_in(reply.errors):
-                raise failure
-            notes = warning_texts(reply.warnings) + (notes_on_version(reply.version) if frames else [])
-            self.notes.extend(note for note in notes if note not in self.notes)
-            jobs = (
-                latest(pl.concat(frames))
-                if frames
-                else jobs_frame([], dict, first=1, rejects=Rejects(), source="")
-            )
-            count = jobs.height + self.rejects.total - bad
-            yield Batch(jobs.drop(RECORD), read=count, position=end, done=end - self.since)
-
-    def _command(self, since: int, until: int) -> list[str]:
-        # -D: a requeued job has a record for each time it was submitted.
-        names = ("sacct", "--json", "-a", "-D", "-S", _moment(since), "-E", _moment(until))
-        return [*names, *(("-M", self.cluster) if self.cluster else ())]
-
-
-def _moment(epoch: int) -> str:
-    """The format of `-S` and `-E`; commands run with TZ=UTC."""
-    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S")
