@@ -54,6 +54,8 @@ GOALS = (
     ),
     Goal("import a million jobs, peak memory", "store", ("million", "peak_mib"), at_most=1500, unit="MiB"),
     Goal("scheduler of a script recognized", "scripts", ("accuracy_with_header",), at_least=0.99),
+    Goal("requests that Slurm refuses found by `check`", "refusals", ("share_found",), at_least=0.98),
+    Goal("requests that Slurm accepts called impossible", "refusals", ("false",), at_most=0),
     Goal(
         "history features, speed-up over a loop over rows",
         "history",

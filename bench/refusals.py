@@ -4,19 +4,25 @@
 what that accepts is submitted, and counts as refused if its reason for waiting cannot end by itself.
 """
 
+import json
 import random
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.limits.examples import submitted
 from tests.services.daemons import await_true
 from tests.services.slurm import SlurmLab
 
-__all__ = ["answers", "lab", "requests"]
+from tocsin.core.machine import Machine
+from tocsin.core.verdict import Level
+from tocsin.sources.slurm_machine import machine_from_scontrol
+
+__all__ = ["agreement", "answers", "lab", "machine_of", "requests", "run"]
 
 SEED = 12
-NUMBER = 500
+NUMBER = 600
 USER, ACCOUNT = "alice", "research"
 
 HARDWARE = {
@@ -200,3 +206,39 @@ def _reasons(slurm: SlurmLab, jobs: Iterable[str]) -> dict[str, str]:
 
     await_true("slurmctld has not looked at all jobs", looked_at, 60)
     return found
+
+
+def machine_of(slurm: SlurmLab) -> Machine:
+    return machine_from_scontrol(slurm.cluster, lambda argv: slurm.run(*argv).stdout.encode(), user=USER)
+
+
+def agreement(machine: Machine, replies: dict[str, str]) -> dict[str, Any]:
+    """How many of Slurm's refusals are critical, and which requests the two disagree on."""
+    refused, missed, false = 0, [], []
+    for request, why in replies.items():
+        account = "" if "-A " in request else f"-A {ACCOUNT} "
+        findings = submitted(account + request, machine=machine, user=USER).findings
+        critical = [finding.text for finding in findings if finding.level is Level.CRITICAL]
+        refused += bool(why)
+        if why and not critical:
+            missed.append(f"{request}: {why}")
+        elif critical and not why:
+            false.append(f"{request}: {critical[0]}")
+    return {
+        "requests": len(replies),
+        "refused": refused,
+        "found": refused - len(missed),
+        "share_found": round(1 - len(missed) / refused, 4),
+        "missed": missed,
+        "false": len(false),
+        "false_refusals": false,
+    }
+
+
+def run() -> dict[str, Any]:
+    with lab() as slurm:
+        return agreement(machine_of(slurm), answers(slurm, requests()))
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(), indent=1))

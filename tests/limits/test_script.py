@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC
+from pathlib import Path
 
 import pytest
 
@@ -195,3 +196,27 @@ def test_what_every_node_must_have(line: str, kind: str) -> None:
     nodes = tuple(replace(n, tmp_disk=2**40, sockets=2, cores_per_socket=16) for n in MACHINE.nodes)
     parts = submitted(line, machine=replace(MACHINE, nodes=nodes))
     assert kind in [finding.kind for finding in parts.findings if finding.level is Level.CRITICAL]
+
+
+def test_every_component_of_a_heterogeneous_job_is_checked() -> None:
+    fine = ("-n 1 --mem=1G", "hetjob", "-n 2 -p big")
+    assert not submitted(*fine).findings
+    for broken, kind in (
+        (("-n 1", "hetjob", "-c 64"), "cpus_above_any_node"),
+        (("-N 4 -n 4", "hetjob", "-n 1"), "nodes_above_partition"),
+        (("-n 1", "hetjob", "-p nosuch"), "unknown_partition"),
+        (("-n 1", "hetjob", "-N 3-2"), "nodes_backwards"),
+    ):
+        assert kind in found(submitted(*broken))
+
+
+def test_folders_that_are_not_there_are_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    here = f"-D {tmp_path}"
+    assert not submitted(here, "-o logs/%j.txt", "-e err.txt").findings
+    assert not submitted(here, "-o %x/out.txt").findings  # only known when the job runs
+    assert found(submitted(here, "-o nosuch/out.txt")) == {"no_output_folder": "warning"}
+    assert found(submitted(here, "-e $HOME/err.txt")) == {
+        "no_output_folder": "warning"
+    }  # sbatch expands no variables
+    assert found(submitted(f"-D {tmp_path}/nosuch")) == {"no_work_folder": "warning"}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from tocsin.limits.demand import demands
 from tocsin.limits.node_rules import feature_breaches, node_breaches, node_list_breaches
 from tocsin.limits.partition_rules import array_breaches, partition_breaches, unknown_partitions
 from tocsin.limits.past_usage import READ, has_run_here, past_usage_breaches
-from tocsin.limits.script_checks import contradictions, misread_lines
-from tocsin.scripts.submission import Submission, read_submissions
+from tocsin.limits.script_checks import contradictions, misread_lines, missing_folders
+from tocsin.scripts.submission import Submission, components, read_submissions
 
 __all__ = ["DETECTOR", "FittedLimits", "Limits"]
 
@@ -67,6 +67,9 @@ class FittedLimits:
             capacity = self._capacity(known.machine)
             on_machine, missing = _of_machine(jobs, features, submissions, capacity)
             by_row = [local + general for local, general in zip(on_machine, by_row, strict=True)]
+            for row, submission in enumerate(submissions):
+                if submission and len(submission.script.components) > 1 and not jobs["job_id"][row]:
+                    by_row[row] += _of_components(jobs[row], features[row], submission, row, capacity)
             for row, breaches in enumerate(by_row):
                 if any(breach.change for breach in breaches):
                     check = partial(_of_one_job, features=features[row], capacity=capacity)
@@ -85,10 +88,13 @@ class FittedLimits:
     ) -> Iterator[Breach]:
         """Rules that need no machine."""
         yield from past_usage_breaches(jobs, features, self.thresholds)
-        for row, (script, number) in enumerate(zip(submissions, jobs["job_id"], strict=True)):
-            if script is not None:
-                yield from contradictions(script, row)
-                yield from misread_lines(script, row, accepted=bool(number))
+        jobs = jobs.select("job_id", "work_dir")
+        for row, (submission, (number, work_dir)) in enumerate(zip(submissions, jobs.rows(), strict=True)):
+            if submission is not None:
+                yield from contradictions(submission, row)
+                yield from misread_lines(submission, row, accepted=bool(number))
+                if not number:  # not submitted yet, so it is checked where it will be
+                    yield from missing_folders(submission, row, work_dir)
 
     def _capacity(self, machine: Machine) -> Capacity:
         """Computed once per machine, not for every job."""
@@ -168,6 +174,24 @@ def _of_machine(
         unavoidable(breaches, partitions.get(row, ())) if breaches else []
         for row, breaches in enumerate(found)
     ], missing
+
+
+def _of_components(
+    job: pl.DataFrame, features: pl.DataFrame, submission: Submission, row: int, capacity: Capacity
+) -> Iterator[Breach]:
+    """The breaches of each component of a heterogeneous job that is not submitted yet."""
+    first = submission.script.request
+    for index, component in enumerate(components(submission)):
+        values = {**dict.fromkeys(first), **component.script.request}
+        values |= {name: first.get(name) for name in ("account", "qos") if not values.get(name)}
+        asked = job.with_columns(
+            pl.lit(value, job.schema[name]).alias(name)
+            for name, value in values.items()
+            if name in job.schema
+        )
+        found = [*_of_one_job(asked, component, features=features, capacity=capacity)]
+        for breach in (*found, *contradictions(component, row)):
+            yield replace(breach, row=row, change=None, text=f"component {index}: {breach.text}")
 
 
 def _of_one_job(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC
+from pathlib import Path
 
 from tocsin.core.errors import InputError
 from tocsin.core.nodelist import count_nodes
@@ -13,7 +14,7 @@ from tocsin.scripts.request import Problem, ProblemKind
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission
 
-__all__ = ["contradictions", "misread_lines"]
+__all__ = ["contradictions", "misread_lines", "missing_folders"]
 
 Check = Callable[[Submission, int], Breach | None]
 
@@ -69,6 +70,22 @@ def misread_lines(submission: Submission, row: int, *, accepted: bool = False) -
                 remedy=remedy,
                 evidence=tuple(_with_line(problem) for problem in problems[:_MOST_SHOWN]),
             )
+
+
+def missing_folders(submission: Submission, row: int, work_dir: str | None) -> Iterator[Breach]:
+    """Folders on this host that sbatch does not check: without them a job loses its output or runs elsewhere."""
+    if submission.script.scheduler is not Scheduler.SLURM or not work_dir:
+        return
+    if not Path(work_dir).is_dir():
+        text = f"starts in {work_dir[:200]}, which is not a folder here; Slurm would start it in /tmp instead"
+        yield _breach(submission, row, "no_work_folder", text, "--chdir", level=Level.WARNING)
+        return
+    for option in ("--output", "--error"):
+        given = submission.last(option)
+        folder = Path(work_dir, (given.value if given else None) or "").parent
+        if given and given.value and "%" not in str(folder) and not folder.is_dir():
+            text = f"writes to {given.value[:200]}, but there is no folder {str(folder)[:200]} here; create it first"
+            yield _breach(submission, row, "no_output_folder", text, option, level=Level.WARNING)
 
 
 def _with_line(problem: Problem) -> str:

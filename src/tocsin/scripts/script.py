@@ -87,6 +87,14 @@ class Script:
         """Slurm for a script without directives."""
         return DIALECTS[self.scheduler or Scheduler.SLURM]
 
+    def component(self, index: int) -> "Script":
+        """One component of a heterogeneous job by itself; options of the command line apply to all."""
+        own = _components([d for d in self.directives if d.line])[index]
+        given = [d for d in self.directives if not d.line]
+        return replace(
+            self, directives=(*(d for _, d in own), *given), components=(self.components[index],), problems=()
+        )
+
     def with_options(self, argv: Sequence[str], *, only_options: bool = False) -> "Script":
         """The same script submitted with these options, which override its directives.
 

@@ -14,7 +14,7 @@ from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.script import Script, parse
 
-__all__ = ["Submission", "edited", "read_submissions"]
+__all__ = ["Submission", "components", "edited", "read_submissions"]
 
 _LONGEST_LINE = 100_000
 
@@ -70,6 +70,18 @@ def _submission(text: str, submit_line: str | None, scheduler: Scheduler | None)
             script = script.with_options(words, only_options=words[0].startswith("-"))
     if len(script.components) > 1:  # it is unknown which component the job is
         return Submission(script=script, fixed=False, memory_per=None, submit_line=submit_line)
+    return _described(script, submit_line)
+
+
+def components(submission: Submission) -> list[Submission]:
+    """The components of a heterogeneous job, each as a submission of its own."""
+    script = submission.script
+    return [
+        _described(script.component(index), submission.submit_line) for index in range(len(script.components))
+    ]
+
+
+def _described(script: Script, submit_line: str | None) -> Submission:
     nodes = [d for d in script.directives if d.field == "req_nodes"]
     memory = [d for d in script.directives if d.field == "req_memory"]
     return Submission(
