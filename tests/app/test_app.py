@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tests.kits.job_frames import SUBMIT, frame
-from tests.models.examples import card
+from tests.kits.model_cards import card
 from tocsin.app.app import App
 from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Output

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.examples import card
+from tests.kits.model_cards import card
 from tocsin.core.errors import ModelError
 from tocsin.models.cards import Promotion, read_card
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.models.examples import card, write
+from tests.kits.model_cards import card, write
 from tocsin.app.app import App
 from tocsin.cli.models import models
 from tocsin.core.errors import ModelError, NotFound

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_curve, roc_curve  # type: ignore[import-untyped]  # it ships no types
 
-from tests.models.examples import card
+from tests.kits.model_cards import card
 from tocsin.core.errors import ModelError
 from tocsin.models.curves import MOST_POINTS, curves, draw_curves
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.models.examples import FILES, card, write
+from tests.kits.model_cards import FILES, card, write
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 from tocsin.models.registry import BUILTIN, Registry
@@ -256,7 +256,7 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -
 WRITER = """
 import sys
 from pathlib import Path
-from tests.models.examples import card, write
+from tests.kits.model_cards import card, write
 from tocsin.models.registry import Registry
 
 def slowly(folder):
@@ -315,7 +315,7 @@ def test_a_kill_at_any_system_call_leaves_the_registry_sound(tmp_path: Path) -> 
     code = """
 import os, signal, sys
 from pathlib import Path
-from tests.models.examples import card, write
+from tests.kits.model_cards import card, write
 from tocsin.models.registry import Registry
 left = int(sys.argv[2])
 def dying(call):
