@@ -13,8 +13,8 @@ from tocsin.core.detector import Budget
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import DETECTOR
 from tocsin.failure.fitted import FittedFailure
+from tocsin.history.cached import CachedKnown
 from tocsin.history.ledger import Ledger
-from tocsin.history.remembered import Remembered
 from tocsin.history.replay import Replay
 from tocsin.judge.check_data import CheckData, demo_check_data
 from tocsin.sources.swf import SwfFile
@@ -72,7 +72,7 @@ def _one_by_one(ground: CheckData, model: FittedFailure) -> dict[str, Any]:
 def _at_once(log: pl.DataFrame, model: FittedFailure) -> dict[str, Any]:
     """The best of a few rounds: scores alone, with the history of the log told in the same breath, and whole verdicts."""
     replay = Replay(log)
-    told = Remembered(replay, log, stage=Stage.SUBMIT)
+    told = CachedKnown(replay, log, stage=Stage.SUBMIT)
     history = told.features(log, stage=Stage.SUBMIT)
 
     def rate(score: Callable[[], object]) -> int:

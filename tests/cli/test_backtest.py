@@ -155,9 +155,9 @@ def test_a_log_too_small_is_a_sentence(tocsin: Tocsin, tmp_path: Path, content: 
     ("arguments", "code", "sentence"),
     [
         (["--rule", "nonsense"], 2, '"nonsense" is no rule; write KIND=VALUE'),
-        (["--rule", "luck=0.9"], 1, '"luck" is no rule for a threshold; there are precision_at_least'),
-        (["--rule", "precision_at_least=7"], 1, "7.0 is no value for precision_at_least"),
-        (["--rule", "recall_at_least=nan"], 1, "nan is no value for recall_at_least"),
+        (["--rule", "luck=0.9"], 1, '"luck" is not a threshold rule; the rules are precision_at_least'),
+        (["--rule", "precision_at_least=7"], 1, "7.0 is not a valid value for precision_at_least"),
+        (["--rule", "recall_at_least=nan"], 1, "nan is not a valid value for recall_at_least"),
         (["--every-days", "inf"], 2, "inf is no number of days"),
         (["--every-days", "nan"], 2, "nan is no number of days"),
         (["--every-days", "0"], 2, "0.0 is not in the range"),

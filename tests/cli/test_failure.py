@@ -188,7 +188,7 @@ def test_what_cannot_be_predicted_is_a_sentence(home: Path, tocsin: Tocsin) -> N
     for arguments, sentence in {
         ("99999",): "no job 99999",
         ("lab:1@5",): "no job lab:1@5",
-        ("hello",): '"hello" is no job id',
+        ("hello",): '"hello" is not a job id',
         ("1", "-M", "nowhere"): 'no job 1 in cluster "nowhere"',
         (
             "1",

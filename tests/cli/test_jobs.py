@@ -64,8 +64,8 @@ def test_no_limit_is_shown_as_the_word(store: Tocsin) -> None:
     [
         (("-o", "ShoeSize"), 'no column "ShoeSize"'),
         (("-s", "TIRED"), '"TIRED" is no job state'),
-        (("-S", "someday"), '"someday" is no time'),
-        (("-j", "abc"), '"abc" is no job id'),
+        (("-S", "someday"), '"someday" is not a time'),
+        (("-j", "abc"), '"abc" is not a job id'),
         (("-j", ""), "names no job"),
         (("-j", "1_[1-99999999]"), "more than 1000 tasks"),
         (("-o", "JobID%99999999999"), "no width"),

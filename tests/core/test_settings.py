@@ -28,13 +28,13 @@ def test_each_cluster_has_its_own_section() -> None:
 @pytest.mark.parametrize(
     ("values", "part"),
     [
-        ({"stroe": {"url": "x"}}, '"stroe" in f is no section'),
-        ({"store": {"ulr": "x"}}, '"ulr" in \\[store\\] of f is no setting'),
+        ({"stroe": {"url": "x"}}, '"stroe" in f is not a section'),
+        ({"store": {"ulr": "x"}}, '"ulr" in \\[store\\] of f is not a setting'),
         ({"history": {"lag": "soon"}}, "history.lag in f is 'soon'; it must be a whole number"),
         ({"history": {"lag": True}}, "must be a whole number"),
         ({"history": {"lag": -1}}, "cannot be negative"),
         ({"cluster": {"timeout": 5}}, "needs a name"),
-        ({"store": 7}, "no section"),
+        ({"store": 7}, "not a section"),
     ],
 )
 def test_a_wrong_setting_is_refused_in_a_sentence(values: dict[str, object], part: str) -> None:

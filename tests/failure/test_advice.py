@@ -278,7 +278,7 @@ def test_archives_tell_by_the_run_time_that_a_limit_stopped_a_job() -> None:
     )
     short = Shortages.fit(log).of(row(name=None, time_limit=HOUR))
     assert short["time_limit"].value == 4 * HOUR
-    assert "8 earlier jobs of this user with so many CPUs ran out of time" in short["time_limit"].text
+    assert "8 earlier jobs of this user with this number of CPUs ran out of time" in short["time_limit"].text
     assert Shortages.fit(log).of(row(name="new", time_limit=HOUR)) == {}
 
 

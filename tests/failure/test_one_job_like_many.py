@@ -15,8 +15,8 @@ from tocsin.failure.features import CODED, FEATURES
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.history_features import history_features
 from tocsin.history import recipe
+from tocsin.history.cached import CachedKnown
 from tocsin.history.ledger import Ledger
-from tocsin.history.remembered import Remembered
 from tocsin.judge.check_data import CheckData
 from tocsin.watch.known_at_stage import KnownAtStage
 
@@ -55,7 +55,7 @@ def same(one: Any, other: Any) -> bool:
         ledger,
         CheckData.past,
         recall,
-        lambda ground: Remembered(ground.past(), ground.asked(Stage.SUBMIT), stage=Stage.SUBMIT),
+        lambda ground: CachedKnown(ground.past(), ground.asked(Stage.SUBMIT), stage=Stage.SUBMIT),
     ],
     ids=["ledger", "replay", "recall", "remembered"],
 )

@@ -71,7 +71,7 @@ def test_too_few_rows_or_one_class_are_left_alone_with_a_reason() -> None:
     for p, y in ((np.full(9, 0.5), np.zeros(9)), (np.linspace(0, 1, 400), np.zeros(400))):
         chosen = calibrate(p, y)
         assert chosen.calibrator is IDENTITY
-        assert "too few" in str(chosen.reason)
+        assert "not enough" in str(chosen.reason)
 
 
 @settings(max_examples=60, deadline=None)
@@ -114,7 +114,7 @@ def test_the_identity_comes_back_too() -> None:
     ],
 )
 def test_what_is_no_calibration_is_refused(document: dict[str, object]) -> None:
-    with pytest.raises(ModelError, match="no calibration"):
+    with pytest.raises(ModelError, match="not a calibration"):
         calibrator_from_json(document)
 
 

@@ -94,9 +94,9 @@ def test_what_cannot_be_trained_on_is_said(any_engine: Engine) -> None:
         any_engine.train(X, np.zeros(len(X)))
     with pytest.raises(ModelError, match="float32"):
         any_engine.train(X.astype(np.float64), Y)
-    with pytest.raises(ModelError, match="both must match"):
+    with pytest.raises(ModelError, match="rows of features"):
         any_engine.train(X, Y[:-1])
-    with pytest.raises(ModelError, match="outcome is unknown"):
+    with pytest.raises(ModelError, match="unknown outcomes"):
         any_engine.train(X, np.where(Y == 1, np.nan, 0))
     with pytest.raises(ModelError, match="2 monotone constraints"):
         any_engine.train(X, Y, monotone=[1, 0])
@@ -108,12 +108,12 @@ def test_a_file_that_is_no_model_is_refused(any_engine: Engine, tmp_path: Path) 
     good = path.read_bytes()
     for bad in (b"", b"{}", b"\xff" * 40, b"cos\nsystem\n(S'touch owned'\ntR.", good[: len(good) // 3]):
         path.write_bytes(bad)
-        with pytest.raises(ModelError, match=r"no (sound )?model of"):
+        with pytest.raises(ModelError, match=r"not a (valid )?\w+ model"):
             any_engine.load(path)
 
 
 def test_a_wrong_parameter_is_a_sentence() -> None:
-    with pytest.raises(ModelError, match="LightGBM refuses"):
+    with pytest.raises(ModelError, match="LightGBM cannot train"):
         engine("lightgbm").train(X, Y, parameters={"num_leaves": -4})
 
 
@@ -175,12 +175,12 @@ def test_indices_that_lead_astray_are_refused(tmp_path: Path, line: str) -> None
         if line == "split_feature" and wrong == "1":
             continue
         path.write_text(head + found + " ".join(words) + end + tail)
-        with pytest.raises(ModelError, match="no sound model"):
+        with pytest.raises(ModelError, match="not a valid LightGBM model"):
             engine("lightgbm").load(path)
 
 
 def test_an_engine_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ModelError, match='"forest" is no engine; there are lightgbm'):
+    with pytest.raises(ModelError, match='"forest" is not an engine; the engines are lightgbm'):
         engine("forest")
     for name in EXTRA:
         monkeypatch.setitem(sys.modules, name, None)

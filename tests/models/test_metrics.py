@@ -122,11 +122,11 @@ def test_what_is_no_prediction_is_refused() -> None:
         ([0, 2], [0.1, 0.2], "neither 0 nor 1"),
         ([0, 1], [0.1, np.nan], "not between 0 and 1"),
         ([0, 1], [0.1, 1.2], "not between 0 and 1"),
-        ([0, 1], [0.1], "do not match"),
+        ([0, 1], [0.1], "differ in shape"),
     ):
         with pytest.raises(ModelError, match=says):
             measure("auc", np.array(y), np.array(p))
-    with pytest.raises(ModelError, match='"gini" is no metric'):
+    with pytest.raises(ModelError, match='"gini" is not a metric'):
         measure("gini", np.array([0]), np.array([0.5]))
 
 

@@ -8,18 +8,18 @@ from tests.models.examples import log, table
 from tocsin.core.detector import Budget
 from tocsin.core.errors import ModelError
 from tocsin.models.engines import engine
-from tocsin.models.search import Judged, search, search_engine
+from tocsin.models.search import Score, search, search_engine
 from tocsin.models.space import Choice, Real, Space, Whole
 from tocsin.models.splits import folds
 
 HILL: Space = {"x": Real(-5, 5), "n": Whole(1, 100, log=True), "side": Choice(("left", "right"))}
 
 
-def height(parameters: dict[str, Any]) -> Judged:
+def height(parameters: dict[str, Any]) -> Score:
     if not parameters:
-        return Judged(-1000.0)
+        return Score(-1000.0)
     wrong_side = parameters["side"] == "left"
-    return Judged(-((parameters["x"] - 1) ** 2) - abs(parameters["n"] - 10) / 10 - wrong_side, rounds=7)
+    return Score(-((parameters["x"] - 1) ** 2) - abs(parameters["n"] - 10) / 10 - wrong_side, rounds=7)
 
 
 def test_it_climbs() -> None:
@@ -38,7 +38,7 @@ def test_the_same_seed_takes_the_same_way_and_another_a_different_one() -> None:
 
 def test_the_start_is_tried_first_and_nothing_worse_is_returned() -> None:
     found = search(
-        lambda parameters: Judged(0.0 if parameters.get("x") == 3 else -1.0),
+        lambda parameters: Score(0.0 if parameters.get("x") == 3 else -1.0),
         {"x": Real(-5, 5)},
         budget=Budget(trials=5),
         seed=0,
@@ -59,11 +59,11 @@ def test_one_trial_is_the_start_alone() -> None:
 
 
 def test_seconds_end_it_after_the_trial_that_runs() -> None:
-    def slow(_: dict[str, Any]) -> Judged:
+    def slow(_: dict[str, Any]) -> Score:
         until = time.monotonic() + 0.02
         while time.monotonic() < until:
             pass
-        return Judged(0.0)
+        return Score(0.0)
 
     found = search(slow, HILL, budget=Budget(trials=10_000, seconds=0.2), seed=0)
     assert 1 <= len(found.trials) < 15
@@ -108,5 +108,5 @@ def test_what_cannot_be_searched_is_said() -> None:
         search_engine(engine("lightgbm"), X, np.zeros(100), folds(*log(100)), budget=Budget(), seed=0)
     with pytest.raises(ModelError, match="at least one trial"):
         search(height, HILL, budget=Budget(trials=0), seed=0)
-    with pytest.raises(ModelError, match="cannot be judged"):
-        search(lambda _: Judged(float("nan")), HILL, budget=Budget(), seed=0)
+    with pytest.raises(ModelError, match="no finite score"):
+        search(lambda _: Score(float("nan")), HILL, budget=Budget(), seed=0)

@@ -92,7 +92,7 @@ def test_a_walk_must_go_forward(days: float) -> None:
 def test_too_few_jobs_and_odd_shares_are_said() -> None:
     with pytest.raises(ModelError, match="at least 2"):
         first_last(np.array([5]), np.array([6]))
-    with pytest.raises(ModelError, match="no share"):
+    with pytest.raises(ModelError, match="first share"):
         first_last(*log(10), share=1.5)
-    with pytest.raises(ModelError, match="were given"):
+    with pytest.raises(ModelError, match="known outcomes"):
         first_last(np.array([5, 6]), np.array([6]))

@@ -45,7 +45,7 @@ def _parsed(text: str, zone: tzinfo, now: float) -> int:
     moment = _dated(text.strip(), here)
     if moment is None:
         raise UnitError(
-            f'"{text}" is no time; write YYYY-MM-DD[THH:MM[:SS]], HH:MM, MM/DD/YY, today or now-3days'
+            f'"{text}" is not a time; write YYYY-MM-DD[THH:MM[:SS]], HH:MM, MM/DD/YY, today or now-3days'
         )
     if not 1 < moment.year <= 9998:
         return 0 if moment.year == 1 else LAST

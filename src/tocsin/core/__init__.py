@@ -1,1 +1,1 @@
-"""What every room agrees on: fields, Job, Verdict, units, settings' definitions, errors, ports."""
+"""Definitions that all rooms share: fields, Job, Verdict, stages, units, settings, errors, ports."""

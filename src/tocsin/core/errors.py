@@ -1,7 +1,7 @@
 """The tree of errors; each message is a sentence with the value, the place and the next step.
 
 TocsinError
-├── InputError            what was given cannot be read
+├── InputError            input cannot be read
 │   ├── UnitError         a duration, an amount of memory, an id, an instant
 │   ├── NodeListError     a list of nodes
 │   ├── SourceError       a log, a table, a reply
@@ -11,7 +11,7 @@ TocsinError
 ├── ModelError            a model was changed, is missing, or cannot be used
 ├── ClusterError          Slurm did not answer, or refused
 ├── SinkError             a sink did not take a message
-└── NotFound              what was asked for is not here
+└── NotFound              there is no such job, model, cluster or file
 """
 
 __all__ = [
@@ -31,11 +31,11 @@ __all__ = [
 
 
 class TocsinError(Exception):
-    """Something a person can act on; its text is shown as it is."""
+    """An error that a person can act on; its text is shown as it is."""
 
 
 class InputError(TocsinError):
-    """What was given cannot be read."""
+    """Input cannot be read."""
 
 
 class UnitError(InputError):
@@ -75,4 +75,4 @@ class SinkError(TocsinError):
 
 
 class NotFound(TocsinError):
-    """What was asked for is not here."""
+    """There is no such job, model, cluster or file."""

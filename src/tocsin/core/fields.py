@@ -30,7 +30,7 @@ __all__ = [
 
 
 class ValueType(Enum):
-    """What a value is; the value of a member is its unit."""
+    """The type of a value; each member's value is the unit."""
 
     TEXT = "text"
     COUNT = "count"
@@ -47,14 +47,14 @@ Bytes = Annotated[int, ValueType.BYTES]
 
 
 class Part(StrEnum):
-    """What a field tells about; the store merges each part by its own rule."""
+    """What a field describes; the store merges each part by its own rule."""
 
     IDENTITY = "identity"  # the key: never changes
-    REQUEST = "request"  # what was asked for: frozen as first seen
-    ALLOCATION = "allocation"  # what it was given
-    OUTCOME = "outcome"  # how it stands or ended
+    REQUEST = "request"  # what was requested: frozen as first seen
+    ALLOCATION = "allocation"  # what was allocated
+    OUTCOME = "outcome"  # its state, and how it ended
     USAGE = "usage"  # what it used
-    RECORD = "record"  # what tocsin knows about the record itself
+    RECORD = "record"  # facts about the record itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,77 +116,77 @@ def _record(doc: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One job of one cluster. Absent is None; memory is per node; steps are folded in, never jobs themselves."""
+    """One job of one cluster. Absent is None; memory is per node; the usage of steps is included."""
 
     cluster: str = _identity("name of the cluster")
     job_id: int = _identity("id; for a task of an array, the id of the array")
     task: int | None = _identity("index in the array; absent for plain jobs and for an array as submitted")
     submit: Instant = _identity("when it was submitted; a requeue is a new submission")
 
-    raw_id: int | None = _request("the id that slurmctld uses inside; differs for the tasks of an array")
+    raw_id: int | None = _request("id that slurmctld uses internally; differs from job_id for array tasks")
     array: str | None = _request("tasks of an array as submitted, such as 1-9%2")
     array_tasks: int | None = _request("number of tasks in that array")
     het_id: int | None = _request("id of the first component of a heterogeneous job")
-    het_offset: int | None = _request("which component of it this is")
+    het_offset: int | None = _request("index of this component")
     name: str | None = _request("job name")
     user: str | None = _request("user name")
-    uid: int | None = _request("user's number")
+    uid: int | None = _request("user ID")
     group: str | None = _request("group name")
-    gid: int | None = _request("group's number")
-    account: str | None = _request("account that is charged")
+    gid: int | None = _request("group ID")
+    account: str | None = _request("account charged")
     partition: str | None = _request("partition or queue")
     qos: str | None = _request("quality of service")
-    reservation: str | None = _request("reservation that it runs in")
-    executable: str | None = _request("application or executable, where the source names one")
+    reservation: str | None = _request("reservation")
+    executable: str | None = _request("application or executable, if the source names one")
     command: str | None = _request("path of the script as submitted")
-    submit_line: str | None = _request("command line of the submission")
-    work_dir: str | None = _request("working folder")
-    script: str | None = _request("SHA-256 of its script, which the store keeps")
+    submit_line: str | None = _request("submission command line")
+    work_dir: str | None = _request("working directory")
+    script: str | None = _request("SHA-256 of the script, which the store keeps")
     interactive: bool | None = _request("not a batch job")
-    req_nodes: int | None = _request("nodes asked for")
-    req_cpus: int | None = _request("CPUs asked for, over all nodes")
-    req_tasks: int | None = _request("tasks (processes) asked for")
-    cpus_per_task: int | None = _request("CPUs for each task")
-    tasks_per_node: int | None = _request("tasks on each node")
-    req_memory: Bytes | None = _request("memory asked for on each node; 0 is all that the node has")
-    req_gpus: int | None = _request("GPUs asked for, over all nodes")
+    req_nodes: int | None = _request("nodes requested")
+    req_cpus: int | None = _request("CPUs requested, over all nodes")
+    req_tasks: int | None = _request("tasks (processes) requested")
+    cpus_per_task: int | None = _request("CPUs per task")
+    tasks_per_node: int | None = _request("tasks per node")
+    req_memory: Bytes | None = _request("memory requested per node; 0 means all of the node's memory")
+    req_gpus: int | None = _request("GPUs requested, over all nodes")
     req_gres: str | None = _request("generic resources as written, such as gpu:a100:2")
-    req_tres: str | None = _request("trackable resources asked for")
-    time_limit: Seconds | None = _request("wall time asked for")
-    time_min: Seconds | None = _request("least wall time that would do")
-    begin: Instant | None = _request("not to start before")
+    req_tres: str | None = _request("trackable resources requested")
+    time_limit: Seconds | None = _request("time limit requested")
+    time_min: Seconds | None = _request("minimum time limit requested")
+    begin: Instant | None = _request("earliest start requested")
     dependency: str | None = _request("jobs that it waits for, such as afterok:123")
-    constraints: str | None = _request("node features asked for")
-    licenses: str | None = _request("licences asked for")
-    req_node_list: str | None = _request("nodes that it must have")
-    exclude_nodes: str | None = _request("nodes that it must not have")
-    exclusive: bool | None = _request("wants whole nodes for itself")
-    requeue: bool | None = _request("may be put back into the queue by the system")
+    constraints: str | None = _request("node features requested")
+    licenses: str | None = _request("licenses requested")
+    req_node_list: str | None = _request("nodes requested by name")
+    exclude_nodes: str | None = _request("nodes excluded by name")
+    exclusive: bool | None = _request("requests whole nodes")
+    requeue: bool | None = _request("may be requeued by the system")
     priority: int | None = _request("priority as first seen")
 
-    eligible: Instant | None = _allocation("from when on it might have started")
-    start: Instant | None = _allocation("when it got its nodes")
-    node_list: str | None = _allocation("its nodes")
-    alloc_nodes: int | None = _allocation("nodes that it got")
-    alloc_cpus: int | None = _allocation("CPUs that it got")
-    alloc_memory: Bytes | None = _allocation("memory that it got on each node")
-    alloc_gpus: int | None = _allocation("GPUs that it got")
-    alloc_tres: str | None = _allocation("trackable resources that it got")
-    segment: str | None = _allocation("part of the machine that it ran in, where the source names one")
+    eligible: Instant | None = _allocation("when it became eligible to start")
+    start: Instant | None = _allocation("when it started")
+    node_list: str | None = _allocation("allocated nodes, by name")
+    alloc_nodes: int | None = _allocation("nodes allocated")
+    alloc_cpus: int | None = _allocation("CPUs allocated")
+    alloc_memory: Bytes | None = _allocation("memory allocated per node")
+    alloc_gpus: int | None = _allocation("GPUs allocated")
+    alloc_tres: str | None = _allocation("trackable resources allocated")
+    segment: str | None = _allocation("part of the machine that it ran on, if the source names one")
 
     state: str | None = _outcome("state as Slurm names it")
-    outcome: Outcome | None = _outcome("how it ended, by its state; absent while it lives")
+    outcome: Outcome | None = _outcome("how it ended, by its state; absent until then")
     end: Instant | None = _outcome("when it ended")
     exit_code: int | None = _outcome("exit code of the script")
     exit_signal: int | None = _outcome("signal that ended it")
-    cancelled_by: int | None = _outcome("number of the user who cancelled it")
+    cancelled_by: int | None = _outcome("ID of the user who cancelled it")
 
-    elapsed: Seconds | None = _usage("run time, without suspensions")
+    elapsed: Seconds | None = _usage("run time, without suspended time")
     cpu_seconds: Seconds | None = _usage("CPU time used")
-    user_cpu_seconds: Seconds | None = _usage("of it in programs")
-    system_cpu_seconds: Seconds | None = _usage("of it in the kernel")
+    user_cpu_seconds: Seconds | None = _usage("CPU time used in user mode")
+    system_cpu_seconds: Seconds | None = _usage("CPU time used in the kernel")
     max_memory: Bytes | None = _usage(
-        "peak resident memory of its largest task; what a log gives, where it is coarser"
+        "peak resident memory of its largest task, or the nearest that a log has"
     )
     read_bytes: Bytes | None = _usage("bytes read from disk")
     written_bytes: Bytes | None = _usage("bytes written to disk")
@@ -195,14 +195,14 @@ class Job:
     idle_seconds: float | None = _usage("average idle time of its cores, in seconds")
     memory_bandwidth: float | None = _usage("memory traffic, in bytes per second")
     flops: float | None = _usage("floating-point operations per second")
-    steps: int | None = _usage("number of its steps")
+    steps: int | None = _usage("number of steps")
 
     source: str | None = _record("where the record came from: swf, sacct, rest, squeue, table, demo")
     known_at: Instant | None = _record("when its outcome became known to tocsin")
-    request_final: bool | None = _record(
-        "the request is the final one from accounting, not the one first seen"
+    request_final: bool | None = _record("the request is the final one from accounting, not as first seen")
+    intervened: bool | None = _record(
+        "tocsin held or cancelled it, so it is not used for training or figures"
     )
-    intervened: bool | None = _record("tocsin held or cancelled it: neither label nor evidence")
 
     @property
     def key(self) -> JobKey:
@@ -210,13 +210,13 @@ class Job:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Job":
-        """A job from a row of a frame; columns that are no fields are left out."""
+        """A job from a row of a frame; other columns are ignored."""
         known: dict[str, Any] = {name: row.get(name) for name in FIELDS}
         known["outcome"] = None if known["outcome"] is None else Outcome(known["outcome"])
         return cls(**known)
 
 
-_KINDS: dict[Any, ValueType] = {
+_PLAIN_TYPES: dict[Any, ValueType] = {
     str: ValueType.TEXT,
     Outcome: ValueType.TEXT,
     int: ValueType.COUNT,
@@ -226,13 +226,13 @@ _KINDS: dict[Any, ValueType] = {
 
 
 def value_type(hint: Any) -> ValueType:
-    """The value type that a type hint such as `Instant | None` stands for."""
+    """The value type of a type hint such as `Instant | None`."""
     if get_origin(hint) is Annotated:
         found: ValueType = get_args(hint)[1]
         return found
     if isinstance(hint, UnionType) or get_origin(hint) is not None:
         return next(value_type(part) for part in get_args(hint) if part is not type(None))
-    return _KINDS[hint]
+    return _PLAIN_TYPES[hint]
 
 
 def _table() -> dict[str, Field]:

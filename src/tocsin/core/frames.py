@@ -1,6 +1,6 @@
-"""Frames of jobs in polars; the one module of core that is not the standard library alone.
+"""Frames of jobs in polars; the one module of core that needs more than the standard library.
 
-It is imported only by rooms that have frames, so the agent and `--help` never pay for it.
+Only rooms that use frames import it, so the agent and `--help` never load polars.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ WINDOWS = pl.Schema(
 
 
 def conform(frame: pl.DataFrame) -> pl.DataFrame:
-    """All fields in the table's order and types; what is missing is null, what is no field is dropped."""
+    """All fields in the table's order and types; missing ones are null, other columns are dropped."""
     return frame.select(
         pl.col(name).cast(dtype)
         if name in frame.columns
@@ -122,7 +122,7 @@ def reached_at(stage: Stage) -> pl.Expr:
 
 
 def json_value(name: str, value: Any) -> Any:
-    """A field's value as JSON has it: instants in RFC 3339, no limit as the word."""
+    """A field's value in JSON: instants in RFC 3339, no limit as `"UNLIMITED"`."""
     field = FIELDS.get(name)
     if value is None or field is None:
         return value

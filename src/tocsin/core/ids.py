@@ -1,4 +1,4 @@
-"""Slurm's job ids as text, and the key that names one job for ever."""
+"""Slurm's job ids as text, and the permanent key of a job."""
 
 import re
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class JobKey(NamedTuple):
 
 
 class SlurmId(NamedTuple):
-    """What a printed id says: `123_4`, `123_[1-9%2]`, `123+1`, `123.batch`."""
+    """The parts of a printed id: `123_4`, `123_[1-9%2]`, `123+1`, `123.batch`."""
 
     job_id: int
     task: int | None = None
@@ -49,7 +49,7 @@ def parse_slurm_id(text: str) -> SlurmId:
     """
     found = _ID.fullmatch(text.strip())
     if not found:
-        raise UnitError(f'"{text[:80]}" is no job id; write 123, 123_4, 123_[1-9], 123+1 or 123.batch')
+        raise UnitError(f'"{text[:80]}" is not a job id; write 123, 123_4, 123_[1-9], 123+1 or 123.batch')
     return SlurmId(
         job_id=int(found["job"]),
         task=None if found["task"] is None else int(found["task"]),
@@ -67,7 +67,7 @@ def parse_key(text: str) -> JobKey:
     found = _KEY.fullmatch(text.strip())
     if not found:
         raise UnitError(
-            f'"{text[:80]}" is no job key; write cluster:id[_task]@submit, such as lab:17_4@1794775393'
+            f'"{text[:80]}" is not a job key; write cluster:id[_task]@submit, such as lab:17_4@1794775393'
         )
     task = None if found["task"] is None else int(found["task"])
     return JobKey(found["cluster"], int(found["job"]), task, int(found["submit"]))
@@ -102,7 +102,7 @@ def _ranges(spec: str) -> list[range]:
         match = _RANGE.fullmatch(item)
         if not match:
             raise UnitError(
-                f'"{item}" in the array "{spec[:80]}" is no task or range; write 1-9, 0-20:4 or 1,3,5'
+                f'"{item}" in the array "{spec[:80]}" is not a task or range; write 1-9, 0-20:4 or 1,3,5'
             )
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if step == 0 or last < first:

@@ -19,7 +19,7 @@ _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 
 
 def to_json(value: Any, hint: Any = None) -> Any:
-    """A value as JSON; `hint` is its type where it is no dataclass."""
+    """A value as JSON; `hint` is its type, needed unless it is a dataclass."""
     if value is None:
         return None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

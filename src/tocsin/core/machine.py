@@ -30,7 +30,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """Limits are None where Slurm sets none of its own; a time may be UNLIMITED."""
+    """Limits are None if the partition sets none; a time may be UNLIMITED."""
 
     name: str
     node_list: str | None = None

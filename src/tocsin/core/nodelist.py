@@ -1,6 +1,6 @@
-"""Slurm's node lists: read, counted and folded within bounds, and never interpreted by anything else.
+"""Slurm's node lists: parse, count and fold them within bounds.
 
-ClusterShell would resolve `@group` through a shell, so a job's own `-w` could run a command: here it is an error.
+ClusterShell resolves `@group` through a shell, so a job's own `-w` could run a command: here it is an error.
 """
 
 import re
@@ -39,7 +39,7 @@ def expand_nodes(text: str, *, most: int = MOST_NODES) -> list[str]:
     """
     number = count_nodes(text)
     if number > most:
-        raise NodeListError(f'the node list "{_short(text)}" names {number} nodes; at most {most} are read')
+        raise NodeListError(f'the node list "{_short(text)}" names {number} nodes; the limit is {most}')
     names: list[str] = []
     for pieces in _entries(text):
         names.extend("".join(parts) for parts in product(*(_names(piece) for piece in pieces)))
@@ -87,7 +87,7 @@ def _runs(numbers: list[int], width: int) -> Iterator[tuple[int, int]]:
 def _entries(text: str) -> Iterator[list[Piece]]:
     """Each comma-separated entry as literal pieces and bracketed spans."""
     if len(text) > MOST_TEXT:
-        raise NodeListError(f"the node list has {len(text)} characters; at most {MOST_TEXT} are read")
+        raise NodeListError(f"the node list has {len(text)} characters; the limit is {MOST_TEXT}")
     position, text = 0, text.strip()
     if not text:
         return
@@ -97,7 +97,7 @@ def _entries(text: str) -> Iterator[list[Piece]]:
             if text[position] == "[":
                 end = text.find("]", position)
                 if end < 0:
-                    raise NodeListError(f'the bracket in the node list "{_short(text)}" is never closed')
+                    raise NodeListError(f'the node list "{_short(text)}" has an unclosed bracket')
                 pieces.append(_spans(text[position + 1 : end], text))
                 position = end + 1
             else:
@@ -120,10 +120,12 @@ def _spans(inner: str, text: str) -> list[Span]:
     for item in inner.split(","):
         found = _SPAN.fullmatch(item)
         if not found:
-            raise NodeListError(f'"{_short(item)}" in the node list "{_short(text)}" is no number or range')
+            raise NodeListError(
+                f'"{_short(item)}" in the node list "{_short(text)}" is not a number or range'
+            )
         first, last = int(found[1]), int(found[2] or found[1])
         if last < first:
-            raise NodeListError(f'the range "{item}" in the node list "{_short(text)}" runs backwards')
+            raise NodeListError(f'the range "{item}" in the node list "{_short(text)}" is reversed')
         spans.append((first, last, len(found[1]) if found[1].startswith("0") else 0))
     return spans
 

@@ -1,4 +1,4 @@
-"""How a job ended, read from its state (never from its exit code), and which endings count as failure."""
+"""How a job ended, by its state (never by its exit code), and which outcomes count as failure."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 
 class Target(StrEnum):
-    """What a model is asked to foresee."""
+    """What a model predicts."""
 
     FAILED = "failed"
     UNSUCCESSFUL = "unsuccessful"
@@ -144,7 +144,7 @@ SWF_STATUSES: Mapping[int, str] = MappingProxyType(
 
 
 def outcome_of(state: str | None) -> Outcome | None:
-    """The outcome of a state as Slurm prints it (`CANCELLED by 1234`, `COMPLETED+`); None while it lives."""
+    """The outcome of a state as Slurm prints it (`CANCELLED by 1234`, `COMPLETED+`); None until it ends."""
     if not state or not state.strip():
         return None
     word = state.split()[0].rstrip("+")

@@ -1,4 +1,4 @@
-"""JSON Schema of what tocsin prints, made from the same classes that it is printed from."""
+"""The JSON Schema of verdicts, made from their classes."""
 
 import dataclasses
 from enum import StrEnum
@@ -25,7 +25,7 @@ _KINDS: dict[ValueType, dict[str, Any]] = {
 
 
 def verdict_schema() -> dict[str, Any]:
-    """The schema of a verdict; every part is closed, so a misspelt key is found."""
+    """The schema of a verdict; unknown keys are not allowed."""
     definitions: dict[str, Any] = {}
     body = _object(Verdict, definitions)
     body["properties"] = {
@@ -71,7 +71,7 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"enum": [str(member) for member in hint]}
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if hint.__name__ not in definitions:
-            definitions[hint.__name__] = {}  # holds the place while its own parts are drawn
+            definitions[hint.__name__] = {}  # a placeholder: its parts may refer to it
             definitions[hint.__name__] = _object(hint, definitions)
         return {"$ref": f"#/$defs/{hint.__name__}"}
     return dict(_PLAIN[hint])

@@ -1,4 +1,4 @@
-"""Settings, each defined once: type, default and meaning. Where values come from is the caller's business."""
+"""Settings, each defined once: type, default and description. The caller finds the files."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _setting(default: Any, doc: str, *, secret: bool = False) -> Any:
-    """`secret`: it names a file that holds one."""
+    """`secret`: the value is the path of a file with a secret."""
     return dataclasses.field(default=default, metadata={"doc": doc, "secret": secret})
 
 
@@ -30,34 +30,32 @@ def _setting(default: Any, doc: str, *, secret: bool = False) -> Any:
 class ClusterSettings:
     """A cluster to read from; NAME is Slurm's ClusterName."""
 
-    timezone: str = _setting(
-        "", "time zone of its logs and of its people, such as Europe/Rome; empty: this host's"
-    )
-    slurm_conf: str = _setting("", "slurm.conf for the client commands; empty: Slurm's own search")
-    rest_url: str = _setting(
-        "", "slurmrestd: http://host:6820 or unix:/path; empty: the client commands are used"
-    )
+    timezone: str = _setting("", "time zone of its logs and users, such as Europe/Rome; empty: this host's")
+    slurm_conf: str = _setting("", "slurm.conf for the client commands; empty: Slurm's default")
+    rest_url: str = _setting("", "slurmrestd: http://host:6820 or unix:/path; empty: use the client commands")
     rest_user: str = _setting("", "user name sent to slurmrestd; empty: the user who runs tocsin")
     rest_token_file: str = _setting(
-        "", "file with the user's token; empty: own tokens by `scontrol token`", secret=True
+        "", "file with the user's token; empty: tokens from `scontrol token`", secret=True
     )
-    timeout: int = _setting(60, "seconds to wait for one answer of Slurm, or for the next word of a long one")
+    timeout: int = _setting(
+        60, "seconds to wait for an answer from Slurm, or for the next part of a long one"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """Where jobs and verdicts are kept."""
+    """Where jobs and verdicts are stored."""
 
     url: str = _setting(
         "", "sqlite:///path or postgresql://user@host/name; empty: tocsin.db in the home folder"
     )
     password_file: str = _setting("", "file with the database password", secret=True)
-    keep_days: int = _setting(0, "days that `tocsin prune` keeps ended jobs; 0: for ever")
+    keep_days: int = _setting(0, "days for which `tocsin prune` keeps ended jobs; 0: forever")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistorySettings:
-    """What was known when."""
+    """When outcomes count as known."""
 
     lag: int = _setting(60, "seconds from a job's end until an import counts its outcome as known")
 
@@ -67,31 +65,31 @@ class WatchSettings:
     """How `tocsin watch` follows a cluster."""
 
     interval: int = _setting(
-        5, "least seconds between two looks at the queue; it is never less than 20 times what one look takes"
+        5, "minimum seconds between two queries of the queue; raised to 20 times the duration of a query"
     )
     scripts: bool = _setting(
-        False, "read the scripts of jobs, one question to Slurm for each; the site must allow it"
+        False, "read job scripts, one Slurm query each; requires the consent of the site"
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadSettings:
-    """What jobs are, and who may run what."""
+    """Workload classification and the allow-list."""
 
     allow_file: str = _setting(
-        "", "the allow-list; empty: /etc/tocsin/allow.toml where there is one, and what `tocsin allow` keeps"
+        "", "allow-list file; empty: /etc/tocsin/allow.toml if it exists, and the entries of `tocsin allow`"
     )
-    log_file: str = _setting("", "file that gets one line of JSON for each verdict; empty: none")
+    log_file: str = _setting("", "file for verdicts, one line of JSON each; empty: none")
     log_megabytes: int = _setting(10, "size at which the log is rotated")
-    log_files: int = _setting(5, "rotated logs that are kept")
+    log_files: int = _setting(5, "rotated logs to keep")
     read_files: bool = _setting(
         False,
-        "read the files that a script names (sourced, run, imported) as far as its submitter may read them",
+        "also read files that a script sources, runs or imports, if its submitter may read them",
     )
-    alpha_days: int = _setting(5, "what ended jobs were is learned from those of so many last days")
+    alpha_days: int = _setting(5, "days of ended jobs that the execution-time model is trained on")
     beta_days: int = _setting(
         1,
-        "after so many days `tocsin screen` and `tocsin watch` learn it anew; 0: only `tocsin train execution` does",
+        "days after which `tocsin screen` and `tocsin watch` retrain it; 0: only `tocsin train execution` does",
     )
 
 
@@ -116,25 +114,25 @@ _PLAIN: Mapping[str, type] = {
 
 
 class Layer(NamedTuple):
-    """Values from one place; a later layer wins."""
+    """Values from one place; later layers override earlier ones."""
 
     origin: str
     values: Mapping[str, Any]
 
 
 class Line(NamedTuple):
-    """One setting as it stands, for `tocsin config show`."""
+    """One setting with its value and origin, for `tocsin config show`."""
 
     name: str
     value: Any
     origin: str
     doc: str
     secret: bool = False
-    """The value names a file that only its owner may read."""
+    """The value is the path of a file that only its owner may read."""
 
 
 def resolve(layers: Sequence[Layer]) -> tuple[Settings, list[Line]]:
-    """The settings that these layers make, and each line with the place that it came from."""
+    """The settings of these layers combined, and one line per setting with its origin."""
     found: dict[str, dict[str, Any]] = {}
     origins: dict[str, str] = {}
     for layer in layers:
@@ -178,19 +176,19 @@ def _values(layer: Layer) -> Iterator[tuple[str, type, str, Any]]:
             yield from ((section, _PLAIN[section], key, value) for key, value in content.items())
         else:
             known = ", ".join([*(f"[{name}.NAME]" for name in _NAMED), *(f"[{name}]" for name in _PLAIN)])
-            raise SettingsError(f'"{section}" in {layer.origin} is no section; there are {known}')
+            raise SettingsError(f'"{section}" in {layer.origin} is not a section; the sections are {known}')
 
 
 def _typed(section: str, cls: type, name: str, value: Any, origin: str) -> Any:
     hints = get_type_hints(cls)
     if name not in hints:
         raise SettingsError(
-            f'"{name}" in [{section}] of {origin} is no setting; there are {", ".join(sorted(hints))}'
+            f'"{name}" in [{section}] of {origin} is not a setting; the settings are {", ".join(sorted(hints))}'
         )
     wanted = hints[name]
     if isinstance(wanted, UnionType):
         wanted = get_args(wanted)[0]
-    if isinstance(value, str) and wanted is not str:  # the environment has text only
+    if isinstance(value, str) and wanted is not str:  # environment variables are text
         value = _from_text(value, wanted)
     if type(value) is not wanted:
         kind = {int: "a whole number", str: "text", bool: "true or false"}[wanted]

@@ -23,7 +23,7 @@ class Stage(StrEnum):
         return _ORDER[self]
 
     def knows(self, since: "Stage") -> bool:
-        """Whether a value that is known from `since` on may be looked at now."""
+        """Whether a value known from stage `since` on may be used."""
         return since.order <= self.order
 
 
@@ -38,7 +38,7 @@ CLOCK: Mapping[Stage, tuple[str, int]] = MappingProxyType(
         Stage.END: ("end", 0),
     }
 )
-"""Each stage is reached so many seconds after the instant in this field."""
+"""For each stage, the field and the seconds after it at which the stage is reached."""
 
 
 def reached_at(stage: Stage, submit: int, start: int | None, end: int | None) -> int | None:

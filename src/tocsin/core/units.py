@@ -52,7 +52,7 @@ def parse_duration(text: str) -> int | None:
         return UNLIMITED
     found = _DURATION.fullmatch(word)
     if not found:
-        raise UnitError(f'"{text}" is no duration; write minutes, MM:SS, HH:MM:SS or D-HH:MM:SS')
+        raise UnitError(f'"{text}" is not a duration; write minutes, MM:SS, HH:MM:SS or D-HH:MM:SS')
     part = {name: int(value) for name, value in found.groupdict().items() if value is not None}
     if "days" in part:
         return part["days"] * 86400 + part["dh"] * 3600 + part.get("dm", 0) * 60 + part.get("ds", 0)
@@ -97,7 +97,9 @@ def parse_memory(text: str, *, unit: str = "") -> int | None:
         return UNLIMITED
     found = _MEMORY.fullmatch(word)
     if not found:
-        raise UnitError(f'"{text}" is no amount of memory; write a number with K, M, G or T, such as 4000M')
+        raise UnitError(
+            f'"{text}" is not an amount of memory; write a number with K, M, G or T, such as 4000M'
+        )
     factor: int = 1024 ** _BINARY[(found["unit"] or unit).upper()]
     number = found["number"]
     return int(number) * factor if "." not in number else round(float(number) * factor)
@@ -151,7 +153,7 @@ def parse_memory_request(text: str) -> MemoryRequest | None:
 
 
 def memory_per_node(request: MemoryRequest | None, *, cpus: int | None, nodes: int | None) -> int | None:
-    """Bytes on each node; per-CPU and per-job amounts need the counts and are absent without them."""
+    """Bytes on each node; None if the counts that a per-CPU or per-job amount needs are missing."""
     if request is None:
         return None
     amount, per = request
@@ -173,12 +175,12 @@ def parse_tres(text: str) -> dict[str, int]:
     for item in filter(None, text.strip().split(",")):
         name, separator, value = item.partition("=")
         if not separator or not name:
-            raise UnitError(f'"{item}" in "{text[:80]}" is no resource; write name=number')
+            raise UnitError(f'"{item}" in "{text[:80]}" is not a resource; write name=number')
         sized = name in ("mem", "vmem") or name.startswith(("bb/", "fs/"))
         try:
             amount = parse_memory(value, unit="M" if name == "mem" else "") if sized else _count(value)
         except ValueError:
-            raise UnitError(f'"{value}" of {name} in "{text[:80]}" is no number') from None
+            raise UnitError(f'"{value}" of {name} in "{text[:80]}" is not a number') from None
         if amount is not None:
             found[name] = amount
     return found
@@ -209,7 +211,7 @@ def parse_instant(text: str, zone: tzinfo) -> int | None:
     try:
         moment = datetime.fromisoformat(word)
     except ValueError:
-        raise UnitError(f'"{text}" is no time; write YYYY-MM-DD[THH:MM[:SS]]') from None
+        raise UnitError(f'"{text}" is not a time; write YYYY-MM-DD[THH:MM[:SS]]') from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp())
 
 

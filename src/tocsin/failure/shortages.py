@@ -36,7 +36,7 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "script": (("script",), "with this very script"),
     "name": (("user", "name"), "of this user with this name"),
     "executable": (("user", "executable"), "of this user with this executable"),
-    "size": (("user", "req_cpus"), "of this user with so many CPUs"),
+    "size": (("user", "req_cpus"), "of this user with this number of CPUs"),
 }
 """What makes jobs of one kind, the closest first; the size alone only where a log tells nothing of what was run."""
 READ = ("script", "user", "name", "executable", "req_cpus", "req_memory", "time_limit")

@@ -1,1 +1,1 @@
-"""What was known by T: over a whole log at once, and job by job for a service."""
+"""What was known at an instant: for a whole log at once, and job by job for a service."""

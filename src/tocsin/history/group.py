@@ -1,4 +1,4 @@
-"""What is known of the jobs that share a key, counted event by event."""
+"""Counters of the jobs that share a key, updated event by event."""
 
 from array import array
 from bisect import bisect_left, bisect_right, insort

@@ -74,8 +74,8 @@ class Ledger:
         for row in jobs.select(_READ).iter_rows(named=True):
             key = _key(row)
             events, last = self.learned.get(key, (0, 0))
-            moments = (row["submit"], row["start"], row["known_at"] if row["outcome"] is not None else None)
-            for what, at in enumerate(moments):
+            instants = (row["submit"], row["start"], row["known_at"] if row["outcome"] is not None else None)
+            for what, at in enumerate(instants):
                 if at is not None and not events & 1 << what:
                     if what == _SUBMITTED:
                         heappush(self._submissions, (at, key, what, row))
@@ -107,15 +107,19 @@ class Ledger:
         # Column by column: for one job, a select costs more than all that is read by it.
         columns = zip(*(jobs.get_column(name).to_list() for name in _ASKED), strict=True)
         rows = [dict(zip(_ASKED, row, strict=True)) for row in columns]
-        moments = [reached_at(stage, row["submit"], row["start"], row["end"]) for row in rows]
+        instants = [reached_at(stage, row["submit"], row["start"], row["end"]) for row in rows]
         order = sorted(
-            (number for number, at in enumerate(moments) if at is not None),
-            key=lambda n: (moments[n], rows[n]["job_id"], -1 if rows[n]["task"] is None else rows[n]["task"]),
+            (number for number, at in enumerate(instants) if at is not None),
+            key=lambda n: (
+                instants[n],
+                rows[n]["job_id"],
+                -1 if rows[n]["task"] is None else rows[n]["task"],
+            ),
         )
         found = np.full((len(rows), len(wanted)), nan, np.float32)
         for number in order:
-            at, row = moments[number], rows[number]
-            assert at is not None, "those without a moment were left out"
+            at, row = instants[number], rows[number]
+            assert at is not None, "jobs that do not reach the stage were left out"
             if stage is Stage.SUBMIT:
                 self._count_upto((at, _key(row)), at)
                 self.known_until = max(self.known_until, at - 1)
@@ -128,13 +132,13 @@ class Ledger:
         return _framed(found, wanted)
 
     def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
-        """Exact for moments up to a day before the last one asked for."""
+        """Exact for instants up to a day before the last one asked for."""
         if asked.height:
             self._count_upto((0,), int(asked["at"].max()))  # type: ignore[arg-type]  # an instant
         return self.nodes.read(asked)
 
     def peek(self) -> "Ledger":
-        """A ledger to ask about moments from now on, while this one stays as it is. It is good until this one changes."""
+        """A ledger to ask about instants from now on, while this one stays as it is; valid until this one changes."""
         return _Peek(self)
 
     # --- events ----------------------------------------------------------------------------------
@@ -226,6 +230,6 @@ def _framed(values: npt.NDArray[np.float32], names: list[str]) -> pl.DataFrame:
     if not values.size:
         return pl.DataFrame(schema=dict.fromkeys(names, pl.Float32))
     flat = pl.Series(values.ravel(), nan_to_null=True)
-    if len(values) == 1:  # three times as quick, and what a service asks for most
+    if len(values) == 1:  # three times as fast, and the usual case in a service
         return flat.to_frame().transpose(column_names=names)
     return flat.reshape(values.shape).arr.to_struct(names).struct.unnest()

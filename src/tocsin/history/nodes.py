@@ -1,10 +1,9 @@
-"""How jobs ended on each node lately beside what was to be expected of them: over a whole log, and outcome by outcome.
+"""Recent failures on each node compared with the expected ones: over a whole log, and outcome by outcome.
 
-Whose jobs always fail would make every node look bad on which they run. So each outcome is held against what was to be
-expected of it just before: the share that failed of the last ten jobs of its user, and of those of the same name,
-whichever is larger. What a node has beyond the sum of these is its own. Crashes (`node_fail`, `boot_fail`) are held against
-the cluster's share of them, and all jobs that one takes with it are one crash. All sums are of whole numbers, so both forms come
-to the same bits.
+A user whose jobs always fail would make every node look bad. So each outcome is compared with what was expected of the
+job: the share that failed of the last ten jobs of its user, or of those with the same name, whichever is larger. The
+excess over the sum of these is attributed to the node. Crashes (`node_fail`, `boot_fail`) are compared with the
+cluster's share of them; jobs lost together count as one crash. All sums are of integers, so both forms agree to the bit.
 """
 
 from array import array
@@ -28,20 +27,20 @@ BLAMED = frozenset(
     recipe.CLASSES[outcome]
     for outcome in (Outcome.FAILED, Outcome.TIMEOUT, Outcome.NODE_FAIL, Outcome.BOOT_FAIL)
 )
-"""Failures that a node may cause: too little memory and a missed deadline are in the request."""
+"""Failures that a node may cause; too little memory and a missed deadline come from the request."""
 CRASHES = recipe.NODE
 APART = 600
-"""Jobs lost on a node within so many seconds of each other were lost in the same crash."""
+"""Seconds: jobs lost on a node within this time of each other were lost in the same crash."""
 WIDEST = 512
-"""A job on more nodes says little of each of them."""
+"""Jobs on more nodes are ignored: they say little about each node."""
 MOST = 1000
-"""At most so many outcomes of a node are looked at, the latest ones."""
+"""Only this number of latest outcomes of a node is used."""
 LAST = 10
-"""What is expected of a job is told by so many before it."""
+"""Expectations come from this number of earlier jobs."""
 ONE = 2**20
-"""Expectations are whole numbers of this part."""
+"""Expectations are integers in units of 1/ONE."""
 _KEPT = recipe.WEEK + 86400
-"""The book answers exactly for moments up to a day ago."""
+"""The book is exact for instants up to a day ago."""
 ANSWER: dict[str, Any] = {
     "ended": pl.Int64,
     "failed": pl.Int64,
@@ -50,8 +49,8 @@ ANSWER: dict[str, Any] = {
     "crashes_expected": pl.Float64,
     "nodes": pl.Int64,
 }
-"""Of the last 7 days: outcomes on the node, failures among them and those to be expected, crashes and those to be expected;
-and how many nodes were known in all."""
+"""Over the last 7 days: outcomes on the node, failures and expected failures, crashes and expected crashes; and the
+number of nodes known in all."""
 
 _ZEROS = ((0,), (0,), (0,), (0,))
 
@@ -60,7 +59,7 @@ Ints = npt.NDArray[np.int64]
 
 @lru_cache(maxsize=4096)
 def nodes_of(text: str) -> tuple[str, ...]:
-    """The nodes of a list; none where it cannot be read or is too wide to say anything."""
+    """The nodes of a list; none if it is invalid or too long."""
     try:
         return tuple(dict.fromkeys(expand_nodes(text, most=WIDEST)))
     except NodeListError:
@@ -68,7 +67,7 @@ def nodes_of(text: str) -> tuple[str, ...]:
 
 
 class Release(NamedTuple):
-    """An outcome as a node counts it; expectations are in parts of ONE."""
+    """An outcome as a node counts it; expectations are in units of 1/ONE."""
 
     known: int
     failed: bool
@@ -78,11 +77,11 @@ class Release(NamedTuple):
 
 
 def release_of(
-    code: int, known: int, counts: Mapping[int, int], ended: int, kinds: Iterable[bytearray]
+    code: int, known: int, counts: Mapping[int, int], ended: int, latest: Iterable[bytearray]
 ) -> Release:
-    """`counts` and `ended` are the cluster's before it; `kinds` the last outcomes of its user and of its name."""
+    """`counts` and `ended` are the cluster's before it; `latest` the last outcomes of its user and of jobs with its name."""
     prior = ONE * (_sum(counts, BLAMED) + 1) // (ended + 20)
-    lately = [(sum(code in BLAMED for code in last[-LAST:]), min(len(last), LAST)) for last in kinds]
+    lately = [(sum(code in BLAMED for code in last[-LAST:]), min(len(last), LAST)) for last in latest]
     return Release(
         known,
         code in BLAMED,
@@ -155,15 +154,15 @@ class NodeBook:
             node.add(release)
 
     def read(self, asked: pl.DataFrame) -> pl.DataFrame:
-        """`asked` has `at` and `node`; one answer a row."""
+        """`asked` has `at` and `node`; one answer per row."""
         return pl.DataFrame(list(self._rows(asked)), schema=ANSWER, orient="row")
 
     def _rows(self, asked: pl.DataFrame) -> Iterator[tuple[float, ...]]:
         for at, name in asked.select("at", "node").rows():
             node = self._nodes.get(name) or self._beneath.get(name)
-            ended, failed, expected, crashes, foreseen = node.read(at) if node else (0,) * 5
+            ended, failed, expected, crashes, crashes_expected = node.read(at) if node else (0,) * 5
             known = bisect_right(self._firsts, at)
-            yield ended, failed, expected / ONE, crashes, foreseen / ONE, known
+            yield ended, failed, expected / ONE, crashes, crashes_expected / ONE, known
 
     def to_json(self) -> dict[str, Any]:
         nodes = {
@@ -181,10 +180,10 @@ class NodeBook:
 
 
 class NodeLog:
-    """The same of a whole log at once, asked about any moment."""
+    """The same for a whole log at once, at any instant."""
 
     def __init__(self, log: pl.DataFrame) -> None:
-        """`log` has outcomes with the instants at which they became known."""
+        """`log` has outcomes and `known_at`."""
         pairs = _pairs(log)
         self._names = pairs["node"].unique().sort()
         node = _places(self._names, pairs["node"])
@@ -209,9 +208,9 @@ class NodeLog:
         week = self._upto(node, asked["at"].to_numpy().astype(np.int64) - recipe.WEEK)
         low = np.maximum(np.maximum(week, now - MOST), begin)
         low = np.where(node < 0, now, low)
-        failed, expected, crashes, foreseen = (total[now] - total[low] for total in self._totals)
+        failed, expected, crashes, crashes_expected = (total[now] - total[low] for total in self._totals)
         known = np.searchsorted(self._firsts, asked["at"].to_numpy(), side="right")
-        answer = (now - low, failed, expected / ONE, crashes, foreseen / ONE, known)
+        answer = (now - low, failed, expected / ONE, crashes, crashes_expected / ONE, known)
         return pl.DataFrame(dict(zip(ANSWER, answer, strict=True)), schema=ANSWER)
 
     def _upto(self, node: Ints, at: Ints) -> Ints:
@@ -221,7 +220,7 @@ class NodeLog:
 
 
 def _apart(node: Ints, known: Ints, crash: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """For each lost job whether the one lost before it on the same node was lost long before."""
+    """For each lost job, whether it begins a new crash of its node."""
     places = np.flatnonzero(crash)
     apart = np.ones(len(places), bool)
     same = node[places][1:] == node[places][:-1]
@@ -271,7 +270,7 @@ def _pairs(log: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_expected(counted: pl.DataFrame) -> pl.DataFrame:
-    """What `release_of` expects, for every row from the rows before it."""
+    """The expectations of `release_of`, for each row from the rows before it."""
     number = pl.int_range(pl.len())
     last = pl.col("failed").shift(1, fill_value=0).rolling_sum(LAST, min_samples=1).cast(pl.Int64)
 
@@ -282,11 +281,11 @@ def _with_expected(counted: pl.DataFrame) -> pl.DataFrame:
         return (ONE * last.over(key) + pl.col("prior")) // (number.over(key).clip(upper_bound=LAST) + 1)
 
     ended = number.over("cluster")
-    kinds = pl.max_horizontal(lately("user"), lately("user", "name"))
+    own = pl.max_horizontal(lately("user"), lately("user", "name"))
     return counted.with_columns(
         prior=ONE * (before(pl.col("failed")) + 1) // (ended + 20),
         crash_expected=ONE * (before(pl.col("crash").cast(pl.Int64)) + 1) // (ended + 200),
-    ).with_columns(expected=pl.when(pl.col("user").is_null()).then(pl.col("prior")).otherwise(kinds))
+    ).with_columns(expected=pl.when(pl.col("user").is_null()).then(pl.col("prior")).otherwise(own))
 
 
 def _places(names: pl.Series, wanted: pl.Series) -> Ints:

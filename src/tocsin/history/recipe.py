@@ -1,4 +1,4 @@
-"""The keys and statistics of history, declared as data; replay and ledger compute the same from them."""
+"""The keys and statistics of history as data; replay and ledger both compute them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ __all__ = [
 
 WEEK = 7 * 86400
 LAST = (3, 10, 40)
-"""Shares are told over the last so many outcomes, besides all of them."""
+"""Shares are computed over these numbers of latest outcomes, and over all."""
 RECENT = 5
-"""Means of used over requested are told over the last so many outcomes."""
+"""Means of used over requested are computed over this number of latest outcomes."""
 
 CLASSES: Mapping[Outcome, int] = MappingProxyType({outcome: place for place, outcome in enumerate(Outcome)})
-"""Outcomes as small numbers, in the order of their definition."""
+"""Outcomes as small integers, in the order of their definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Jobs with the same values in these fields share a history; without a value in the first they have none."""
+    """Jobs with the same values in these fields share a history; a job without a value in the first has none."""
 
     name: str
     fields: tuple[str, ...]
@@ -45,9 +45,9 @@ KEYS: Sequence[Key] = (
     Key("partition", ("partition",), "in this partition"),
     Key("name", ("user", "name"), "of this user with this name"),
     Key("executable", ("executable", "user"), "of this user with this executable"),
-    Key("script", ("script",), "with this very script"),
+    Key("script", ("script",), "with the same script"),
     Key("place", ("user", "partition"), "of this user in this partition"),
-    Key("size", ("user", "req_cpus"), "of this user with so many CPUs"),
+    Key("size", ("user", "req_cpus"), "of this user with this number of CPUs"),
     Key("limit", ("user", "time_limit"), "of this user with this time limit"),
     Key("shape", ("user", "req_cpus", "req_memory", "time_limit"), "of this user with the same request"),
     Key(
@@ -59,12 +59,12 @@ KEYS: Sequence[Key] = (
 
 
 OWN_KEYS = tuple(key for key in KEYS if "user" in key.fields)
-"""Keys for which the jobs of the user are all that has to be read."""
+"""Keys that need only the jobs of the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """One number that is known of a key at a moment; absent where there is nothing to count."""
+    """One number about a key at an instant; null if there is nothing to count."""
 
     name: str
     doc: str
@@ -84,35 +84,37 @@ STATISTICS: Sequence[Statistic] = (
     Statistic("ended_week", "outcomes that became known in the last 7 days"),
     *_shares("failed"),
     *_shares("unsuccessful"),
-    Statistic("timeout", "share of all outcomes that ran out of time"),
-    Statistic("out_of_memory", "share of all outcomes that ran out of memory"),
-    Statistic("node", "share of all outcomes that a node spoiled"),
-    Statistic("last", "the last outcome, as a number"),
-    Statistic("streak", "how many in a row ended like the last one: above zero unsuccessful, below zero not"),
+    Statistic("timeout", "share of all outcomes that were timeouts"),
+    Statistic("out_of_memory", "share of all outcomes that were out of memory"),
+    Statistic("node", "share of all outcomes that were node failures"),
+    Statistic("last", "code of the last outcome"),
+    Statistic(
+        "streak", "length of the latest run of equal outcomes: positive if unsuccessful, else negative"
+    ),
     Statistic("since", "seconds since the last outcome became known"),
     Statistic("since_unsuccessful", "seconds since the last unsuccessful outcome became known"),
     Statistic("since_completed", "seconds since the last completion became known"),
     Statistic("time_used", "run time over time limit, mean of the last 5 that have both"),
-    Statistic("memory_used", "peak memory over memory asked for, mean of the last 5 that have both"),
+    Statistic("memory_used", "peak memory over memory requested, mean of the last 5 that have both"),
     Statistic("completed", "completed jobs known so far"),
-    Statistic("elapsed_last", "run time of the last job that completed"),
-    Statistic("elapsed_least", "shortest run time of those that completed"),
-    Statistic("elapsed_most", "longest run time of those that completed"),
-    Statistic("memory_most", "largest peak memory of those that completed"),
-    Statistic("elapsed_unsuccessful", "run time of the last job that was unsuccessful"),
+    Statistic("elapsed_last", "run time of the last completed job"),
+    Statistic("elapsed_least", "shortest run time of completed jobs"),
+    Statistic("elapsed_most", "longest run time of completed jobs"),
+    Statistic("memory_most", "largest peak memory of completed jobs"),
+    Statistic("elapsed_unsuccessful", "run time of the last unsuccessful job"),
     Statistic("submitted", "jobs submitted before this one"),
-    Statistic("submitted_hour", "of them in the last hour"),
-    Statistic("submitted_day", "of them in the last 24 hours"),
+    Statistic("submitted_hour", "jobs submitted in the last hour"),
+    Statistic("submitted_day", "jobs submitted in the last 24 hours"),
     Statistic("since_submitted", "seconds since the last submission"),
-    Statistic("running", "jobs that run now, as far as is known"),
-    Statistic("pending", "jobs that wait now, as far as is known"),
+    Statistic("running", "jobs running now, as far as is known"),
+    Statistic("pending", "jobs waiting now, as far as is known"),
 )
 
 FAILED = frozenset(CLASSES[outcome] for outcome in TARGETS[Target.FAILED])
 UNSUCCESSFUL = frozenset(CLASSES[outcome] for outcome in TARGETS[Target.UNSUCCESSFUL])
 COMPLETED = CLASSES[Outcome.COMPLETED]
 COUNTED = UNSUCCESSFUL | {COMPLETED}
-"""Outcomes that count: the others (preempted, requeued, …) say nothing of the job, as for a target."""
+"""Outcomes that count; the others (preempted, requeued, …) are ignored, as for targets."""
 TIMEOUT = frozenset({CLASSES[Outcome.TIMEOUT]})
 OUT_OF_MEMORY = frozenset({CLASSES[Outcome.OUT_OF_MEMORY]})
 NODE = frozenset({CLASSES[Outcome.NODE_FAIL], CLASSES[Outcome.BOOT_FAIL]})

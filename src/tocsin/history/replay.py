@@ -1,7 +1,7 @@
-"""History over a whole log at once: for each job, what was known at its moment, in a few sorts and sums.
+"""History for a whole log at once: for each job, what was known when it reached a stage, by sorts and running sums.
 
-All sums are of whole numbers, so that a value depends on nothing but what it counts: outcomes that become known later
-cannot change a single bit of it, and the ledger, which counts one by one, comes to the same.
+All sums are of integers, so outcomes that become known later cannot change a bit of a value, and the ledger, which
+counts one by one, computes the same.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -33,9 +33,9 @@ _MIXERS = tuple(np.uint64(2 * (0x9E3779B97F4A7C15 * n % 2**63) + 1) for n in ran
 
 
 class Replay:
-    """A finished log as a Known. `log` must hold every job that the asked-for jobs could know of by `keys`.
+    """A finished log as a Known. `log` must have all jobs that share one of the `keys` with the jobs asked for.
 
-    Statistics of keys that are not asked for are absent.
+    Statistics of other keys are null.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Replay:
     def features(
         self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        """One row a job, in order; a job that never reaches the stage has no values."""
+        """One row per job, in order; a job that never reaches the stage has no values."""
         wanted = recipe.columns() if names is None else list(names)
         asked = _Asked.of(jobs, self._log, self._columns, stage)
         found: dict[str, Floats] = {}
@@ -72,25 +72,25 @@ class Replay:
             of_key.setdefault(name.partition(".")[0], set()).add(name.partition(".")[2])
         few = 0 < jobs.height * _FEW < self._log.height
         for key, log_groups, groups in self._groups(jobs, of_key.keys(), few):
-            log, moments = self._columns, asked
-            if few:  # of the log, what shares a value with one of them
+            log, instants = self._columns, asked
+            if few:  # only the rows of the log that share a value with one of them
                 rows = np.flatnonzero(log_groups >= 0)
-                log, moments, log_groups = log.of_rows(rows), asked.of_rows(rows), log_groups[rows]
-            for name, values in _statistics(log, log_groups, moments, groups, of_key[key.name]):
+                log, instants, log_groups = log.of_rows(rows), asked.of_rows(rows), log_groups[rows]
+            for name, values in _statistics(log, log_groups, instants, groups, of_key[key.name]):
                 found[recipe.column(key.name, name)] = values
         return pl.DataFrame({name: found.get(name, nothing) for name in wanted}).fill_nan(None)
 
     def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
-        if self._nodes is None:  # made when it is first asked for: most questions are not about nodes
+        if self._nodes is None:  # made when first used: few questions are about nodes
             self._nodes = NodeLog(self._log)
         return self._nodes.read(asked)
 
     def _groups(
         self, jobs: pl.DataFrame, wanted: Collection[str], few: bool
     ) -> Iterator[tuple[recipe.Key, Ints, Ints]]:
-        """For each wanted key the number of every row's group, the log's and the jobs'; -1 where a job has no such key.
+        """For each wanted key, the group numbers of the log's rows and of the jobs; -1 for a job without such a key.
 
-        With `few`, rows of the log have -1, too, that are in no job's group.
+        With `few`, rows of the log that share no group with a job have -1, too.
         """
         same = jobs is self._log
         hashed: dict[str, npt.NDArray[np.uint64]] = {}
@@ -109,28 +109,28 @@ class Replay:
             yield key, numbers[:cut], numbers if same else numbers[cut:]
 
 
-_FEW = 50  # so many jobs of the log for each that is asked for: then most of the log is others' business
+_FEW = 50  # with this many jobs in the log per job asked for, most of the log is irrelevant
 _FIELDS = list(dict.fromkeys(name for key in recipe.KEYS for name in key.fields))
 READS = tuple(
     dict.fromkeys([*KEY, *_FIELDS, "start", "known_at", "outcome", "elapsed", "max_memory", "node_list"])
 )
-"""The fields of a log that are looked at: who reads a log from a store for this alone need read no others."""
+"""The fields of a log that are used; no others need be loaded from a store."""
 
 
 def _numbered(values: npt.NDArray[np.uint64]) -> Ints:
-    """Each value's own number."""
+    """A number for each distinct value."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
 def _found_among(values: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Ints:
-    """The number that each value has among the wanted ones, -1 if it is none of them."""
+    """The place of each value among the wanted ones; -1 if it is none of them."""
     known = np.unique(wanted)
     place = np.minimum(np.searchsorted(known, values), len(known) - 1)
     return np.where(known[place] == values, place, -1)
 
 
 class _Columns:
-    """The log's columns as whole numbers, once for all keys."""
+    """The log's columns as integers, converted once for all keys."""
 
     def __init__(self, log: pl.DataFrame) -> None:
         self.submit = _ints(log["submit"], 0)
@@ -153,7 +153,7 @@ class _Columns:
         self.memory_used = ratio(_ints(log["max_memory"], -1), _ints(log["req_memory"], 0))
 
     def of_rows(self, rows: Ints) -> "_Columns":
-        """Those of some rows, which come in their order."""
+        """The columns of these rows; `rows` are sorted."""
         part = object.__new__(_Columns)
         for name in ("submit", "start", "code", "known", "elapsed", "memory", "time_used", "memory_used"):
             setattr(part, name, getattr(self, name)[rows])
@@ -165,10 +165,10 @@ class _Columns:
 
 
 def ratio(used: Ints, asked: Ints) -> Ints:
-    """Used over asked in 1/1024, at most 64; -1 where one of them is not known."""
+    """Used over requested in 1/1024, at most 64; -1 if one of them is unknown."""
     good = (used >= 0) & (asked > 0) & (asked < UNLIMITED)
     safe = np.where(good, asked, 1)
-    # Divided first where the product would not fit: memory is counted in bytes.
+    # Division first, because the product would overflow: memory is in bytes.
     whole, rest = np.divmod(np.where(good, used, 0), safe)
     shares = np.minimum(whole, 64) * 1024 + (rest.astype(np.float64) * 1024 / safe).astype(np.int64)
     return np.where(good, np.minimum(shares, 64 * 1024), -1)
@@ -176,12 +176,12 @@ def ratio(used: Ints, asked: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The moments asked for."""
+    """The instants asked for."""
 
     at: Ints
-    """When; later than anything for a job that never reaches the stage."""
+    """When; _NEVER for a job that never reaches the stage."""
     place: Ints
-    """How many jobs of the log were submitted before: by key within a second at the submission itself."""
+    """How many jobs of the log were submitted before; at the submission, those of the same second by key."""
     hour: Ints
     day: Ints
 
@@ -203,16 +203,16 @@ class _Asked:
         )
 
     def of_rows(self, rows: Ints) -> "_Asked":
-        """The same moments in a log of these rows alone."""
+        """The same instants in a log of these rows alone."""
         places = (np.searchsorted(rows, places, side="left") for places in (self.place, self.hour, self.day))
         return _Asked(self.at, *places)
 
 
 class _Sequence:
-    """Rows of the log sorted by group and then by time, and where each asked-for moment falls among them."""
+    """Rows of the log sorted by group and time, to look up instants in."""
 
     def __init__(self, rows: Ints, times: Ints, groups: Ints, span: np.int64) -> None:
-        """`rows` come in order of time; those of no group are left out."""
+        """`rows` are in order of time; those without a group are left out."""
         rows, times = rows[groups[rows] >= 0], times[groups[rows] >= 0]
         order = np.argsort(groups[rows], kind="stable")
         self.rows = rows[order]
@@ -221,21 +221,21 @@ class _Sequence:
         self._span = span
 
     def upto(self, groups: Ints, times: Ints) -> Ints:
-        """How many are in this group's reach: at or before the time."""
+        """The place after the group's last row at or before the time."""
         return np.searchsorted(self._at, groups * self._span + times, side="right")
 
     def before(self, groups: Ints, times: Ints) -> Ints:
         return np.searchsorted(self._at, groups * self._span + times, side="left")
 
     def sums(self, values: npt.NDArray[Any]) -> Ints:
-        """Running totals over the sorted rows, zero in front."""
+        """Running totals over the sorted rows, with a leading zero."""
         return np.concatenate(([0], np.cumsum(values[self.rows], dtype=np.int64)))
 
 
 def _statistics(
     log: _Columns, log_groups: Ints, asked: _Asked, groups: Ints, wanted: Collection[str]
 ) -> Iterator[tuple[str, Floats]]:
-    """The wanted statistics of one key, computed with the questions sorted by group and moment."""
+    """The wanted statistics of one key, computed with the questions sorted by group and instant."""
     order = np.lexsort((asked.place, asked.at, groups))
     group, at = groups[order], asked.at[order]
     reached = (group >= 0) & (at < _NEVER)
@@ -250,7 +250,7 @@ def _statistics(
 
 
 class _Question:
-    """One key's answers for sorted (group, moment) pairs."""
+    """The statistics of one key for sorted (group, instant) pairs."""
 
     def __init__(self, log: _Columns, log_groups: Ints, group: Ints, at: Ints) -> None:
         self.log, self.log_groups = log, log_groups
@@ -339,7 +339,7 @@ class _Question:
         yield "pending", (upto - first) - (ended - none) - running
 
     def _part(self, wanted: Flags) -> "_Part":
-        """The outcomes that are wanted, among those that count."""
+        """The wanted outcomes among those that count."""
         kept = wanted[self.seen.rows]
         number = np.concatenate(([0], np.cumsum(kept)))
         part = object.__new__(_Sequence)
@@ -354,7 +354,7 @@ class _Part:
     first: Ints
 
     def at_last(self, values: npt.NDArray[Any]) -> Any:
-        """The value at the last row in reach, absent where there is none."""
+        """The value at the last known row; NaN if there is none."""
         if not len(values):
             return np.full(len(self.now), np.nan)
         return np.where(self.now > self.first, values[np.maximum(self.now - 1, 0)], np.nan)
@@ -366,7 +366,7 @@ def _share(total: Ints, low: Ints, high: Ints) -> Any:
 
 
 def _streaks(seen: _Sequence, flag: Flags) -> Ints:
-    """At each row, how many in a row of its group ended alike: above zero flagged, below zero not."""
+    """At each row, the length of the run of equal flags in its group: positive if flagged, else negative."""
     flags = flag[seen.rows]
     places = np.arange(len(flags))
     change = np.ones(len(flags), bool)
@@ -376,7 +376,7 @@ def _streaks(seen: _Sequence, flag: Flags) -> Ints:
 
 
 def _highest(seen: _Sequence, values: Ints) -> Ints:
-    """The highest value so far at each row of its group: each group is lifted above all before it."""
+    """The highest value so far in the group of each row; each group is lifted above those before it."""
     lift = seen.groups * (2 * _LONG)
     highest: Ints = np.maximum.accumulate(values[seen.rows] + lift) - lift
     return highest

@@ -1,4 +1,4 @@
-"""The ledger on disk: written to the cache with its watermark, taken up again at the next start.
+"""The ledger on disk: saved in the cache with its watermark, and restored at the next start.
 
 The cache may be deleted at any time; the ledger is then rebuilt from the store.
 """
@@ -20,19 +20,18 @@ __all__ = ["open_ledger", "save_ledger"]
 
 FILE = "history.json.z"
 SCHEMA = 3
-LATE = (
-    7 * 86400
-)  # a record may reach the store so long after its instant and is still counted after a restart
+LATE = 7 * 86400
+"""Seconds: records that reach the store this long after their instant still count after a restart."""
 
 Load = Callable[[int], pl.DataFrame]
-"""Jobs that were alive at this instant or later; 0: all."""
+"""Loads the jobs that were alive at this instant or later; 0: all."""
 
 
 def open_ledger(folder: Path, load: Load, fingerprint: Callable[[int], str]) -> Ledger:
-    """The ledger as it was saved, brought up to date, or one made anew from the store.
+    """The saved ledger, brought up to date, or one rebuilt from the store.
 
-    `fingerprint` tells what the store holds up to an instant: where that has changed (an older log was imported,
-    jobs were pruned), what was saved is no longer true and is left aside.
+    `fingerprint` identifies the content of the store up to an instant. If it has changed (an older log was imported,
+    jobs were pruned), the saved ledger is not used.
     """
     saved = _read(folder / FILE)
     if saved is not None and saved["fingerprint"] == fingerprint(saved["known_until"]):
@@ -45,7 +44,7 @@ def open_ledger(folder: Path, load: Load, fingerprint: Callable[[int], str]) -> 
 
 
 def save_ledger(folder: Path, ledger: Ledger, fingerprint: Callable[[int], str]) -> None:
-    """Whole or not at all: a reader sees the old one until the new one is complete."""
+    """Save the ledger; readers see the old file until the new one is complete."""
     state = {
         "schema": SCHEMA,
         "recipe": _recipe(),
@@ -67,7 +66,7 @@ def save_ledger(folder: Path, ledger: Ledger, fingerprint: Callable[[int], str])
 
 
 def _recipe() -> list[str]:
-    """A ledger of other keys or statistics is of no use."""
+    """Keys and statistics: a ledger with others cannot be used."""
     return [
         *(f"{key.name}:{','.join(key.fields)}" for key in recipe.KEYS),
         *(s.name for s in recipe.STATISTICS),
@@ -78,7 +77,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     try:
         state = json.loads(zlib.decompress(path.read_bytes()))
     except (OSError, ValueError, zlib.error):
-        return None  # it is a cache: what cannot be read is made anew
+        return None  # it is a cache: what cannot be read is rebuilt
     good = isinstance(state, dict) and state.get("schema") == SCHEMA and state.get("recipe") == _recipe()
     return state if good else None
 

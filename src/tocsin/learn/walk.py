@@ -15,7 +15,7 @@ from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.labels import FEWEST, failed
-from tocsin.history.remembered import Remembered
+from tocsin.history.cached import CachedKnown
 from tocsin.judge.hearing import as_known
 from tocsin.learn.alarms import MODEL, SHORTAGES, Alarms, Rules, failure_alarms
 from tocsin.models.splits import NEVER, Step, walk
@@ -83,7 +83,7 @@ class Walk:
                 f"{self.jobs.height:,} of {jobs.height:,} jobs reached {request.stage}; a back-test needs at least {FEWEST}: "
                 "read a longer log"
             )
-        self.known = Remembered(known, self.jobs, stage=request.stage)
+        self.known = CachedKnown(known, self.jobs, stage=request.stage)
         self.detector = replace(detector, explainers=False)
         self.request = request
         outcome_known = self.jobs.select(

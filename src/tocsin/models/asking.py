@@ -1,4 +1,4 @@
-"""Active learning: which rows are worth asking about, by how unsure a model is of them and how many others they stand for."""
+"""Active learning: which rows are worth a label, by the model's uncertainty and the density of similar rows."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,9 @@ _CHUNK = 4096
 
 
 def worth_asking(p: Floats, X: Matrix, *, seed: int = 0) -> NDArray[np.float64]:
-    """For each row its uncertainty times its density (Settles and Craven 2008): 0 is of no use, 1 is best.
+    """For each row its uncertainty times its density (Settles and Craven 2008): 0 is useless, 1 is best.
 
-    A row that the model is sure of teaches nothing; one that resembles no other teaches little. Resemblance is the mean
-    closeness to rows drawn at random, by ranks, so that no column outweighs the others.
+    Density is the mean closeness to a random sample of rows, by ranks, so that no column outweighs the others.
     """
     unsure = 1 - np.abs(2 * np.asarray(p, dtype=np.float64) - 1)
     if len(X) < 2:
@@ -33,7 +32,7 @@ def worth_asking(p: Floats, X: Matrix, *, seed: int = 0) -> NDArray[np.float64]:
 
 
 def _ranks(X: Matrix, ordered: Matrix) -> NDArray[np.float32]:
-    """Where each value lies among the drawn ones, from 0 to 1; a gap lies above all, as numpy sorts it."""
+    """The rank of each value among the sampled ones, from 0 to 1; NaN ranks last."""
     found = np.empty(X.shape, dtype=np.float32)
     for column in range(X.shape[1]):
         found[:, column] = np.searchsorted(ordered[:, column], X[:, column]) / len(ordered)

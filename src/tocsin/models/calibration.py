@@ -21,8 +21,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-_EDGE = 1e-6  # log-odds of scores closer to 0 or 1 say nothing more
-_FEWEST = 50  # rows of the slice; below, any curve is noise
+_EDGE = 1e-6  # scores closer to 0 or 1 are clipped
+_FEWEST = 50  # with fewer rows, any curve is noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Calibrator:
         if self.kind == "isotonic":
             return np.asarray(np.interp(scores, *self.numbers))
         inner = np.clip(scores, _EDGE, 1 - _EDGE)
-        # No matrix product: it rounds a row otherwise alone than among others.
+        # No matrix product: its rounding of a row depends on the other rows.
         odds = (_sigmoid_columns(self.kind, inner) * np.array(self.numbers)).sum(axis=-1)
-        # Beyond 36 the nearest number to a probability is 1 itself.
+        # Beyond 36 the result would round to 1.
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -35.0, 35.0))))
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ IDENTITY = Calibrator("identity")
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The curve that won, the Brier score of each kind on the later rows, and why none was fitted, if so."""
+    """The best curve, the Brier score of each kind on the later rows, and the reason if none was fitted."""
 
     calibrator: Calibrator
     brier: Mapping[str, float]
@@ -71,14 +71,16 @@ class Chosen:
 def calibrate(p: NDArray[Any], y: NDArray[Any], *, share: float = 0.6) -> Chosen:
     """Fit every kind on the first share of the rows, compare on the rest, and fit the best on all of them.
 
-    Rows are in the order of time, and must not have trained the model. The logistic curve keeps the ranking and has two
-    numbers, so it need only win. A richer one must win by more than two standard errors: steps that fit noise make ties
-    and cost ranking.
+    Rows are in order of time and must not be training rows. The logistic curve keeps the ranking, so it only has to be
+    better than the identity. A richer one must be better by more than two standard errors: steps fitted to noise make
+    ties and cost ranking.
     """
     scores, labels = _checked(p, y)
     cut = round(share * len(labels))
     if len(labels) < _FEWEST or any(np.unique(part).size < 2 for part in (labels[:cut], labels[cut:])):
-        return Chosen(IDENTITY, {}, f"{len(labels)} rows, or rows of one class, are too few to calibrate on")
+        return Chosen(
+            IDENTITY, {}, f"{len(labels)} rows, or rows of one class, are not enough to calibrate on"
+        )
     best, least = "identity", _squares(IDENTITY, scores[cut:], labels[cut:])
     brier = {best: float(least.mean())}
     for kind, fit in _FITS.items():
@@ -92,21 +94,21 @@ def calibrate(p: NDArray[Any], y: NDArray[Any], *, share: float = 0.6) -> Chosen
 
 
 def fit_platt(p: NDArray[Any], y: NDArray[Any]) -> Calibrator:
-    """The logistic curve; level where it would fall."""
+    """The logistic curve; flat where it would fall."""
     scores, labels = _checked(p, y)
     numbers = _logistic(_sigmoid_columns("logistic", np.clip(scores, _EDGE, 1 - _EDGE)), labels, rising=1)
     return Calibrator("logistic", tuple(numbers.tolist()))
 
 
 def fit_beta(p: NDArray[Any], y: NDArray[Any]) -> Calibrator:
-    """The beta curve; it has the identity among its shapes."""
+    """The beta curve; the identity is one of its shapes."""
     scores, labels = _checked(p, y)
     numbers = _logistic(_sigmoid_columns("beta", np.clip(scores, _EDGE, 1 - _EDGE)), labels, rising=2)
     return Calibrator("beta", tuple(numbers.tolist()))
 
 
 def fit_isotonic(p: NDArray[Any], y: NDArray[Any]) -> Calibrator:
-    """The best rising steps, joined by lines; never 0 or 1, which no number of rows can prove."""
+    """The best rising steps, joined by lines; never 0 or 1."""
     from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]  # it ships no types
 
     scores, labels = _checked(p, y)
@@ -125,7 +127,7 @@ _FITS: Mapping[str, Callable[[Floats, Floats], Calibrator]] = {
 
 
 def calibrator_from_json(document: Mapping[str, Any]) -> Calibrator:
-    """What `to_json` wrote; a curve that is malformed or falls is refused."""
+    """What `to_json` wrote; a malformed or falling curve is an error."""
     try:
         kind, numbers = document["kind"], document["numbers"]
         if len(document) != 2 or not isinstance(numbers, list):
@@ -146,7 +148,7 @@ def calibrator_from_json(document: Mapping[str, Any]) -> Calibrator:
         return Calibrator(kind, tuple(float(v) for v in values))
     except (KeyError, TypeError, ValueError):
         raise ModelError(
-            f"{str(document)[:80]} is no calibration; restore the model from a backup or train again"
+            f"{str(document)[:80]} is not a calibration; restore the model from a backup or train again"
         ) from None
 
 
@@ -160,7 +162,7 @@ def _sigmoid_columns(kind: str, p: Floats) -> Floats:
 def _logistic(columns: Floats, y: Floats, *, rising: int) -> Floats:
     """Newton's method for a logistic regression whose first `rising` coefficients are not negative.
 
-    Labels are drawn inwards as Platt does (his equation 3.1.3), so that separable rows keep finite numbers.
+    Labels are smoothed as in Platt (equation 3.1.3), so that separable rows give finite coefficients.
     """
     positive = y.sum()
     targets = np.where(y == 1, (positive + 1) / (positive + 2), 1 / (len(y) - positive + 2))
@@ -176,7 +178,7 @@ def _logistic(columns: Floats, y: Floats, *, rising: int) -> Floats:
 
 def _newton(columns: Floats, targets: Floats) -> Floats:
     found = np.zeros(columns.shape[1])
-    ridge = 1e-9 * len(targets) * np.eye(len(found))  # columns that say the same must not make it singular
+    ridge = 1e-9 * len(targets) * np.eye(len(found))  # so that collinear columns do not make it singular
     loss = _loss(columns, targets, found)
     for _ in range(100):
         p = 1.0 / (1.0 + np.exp(-np.clip(columns @ found, -40.0, 40.0)))
@@ -202,5 +204,5 @@ def _squares(calibrator: Calibrator, p: Floats, y: Floats) -> Floats:
 def _checked(p: NDArray[Any], y: NDArray[Any]) -> tuple[Floats, Floats]:
     scores, labels = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if scores.shape != labels.shape or not scores.size or not ((scores >= 0) & (scores <= 1)).all():
-        raise ModelError("a calibration needs as many scores between 0 and 1 as outcomes, and at least one")
+        raise ModelError("calibration needs one score between 0 and 1 per outcome, and at least one row")
     return scores, labels

@@ -1,4 +1,4 @@
-"""CatBoost; behind the extra `engines`."""
+"""CatBoost; needs the extra `engines`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ class _CatBoost:
         self._check(X)
         if not len(X):
             return np.empty(0)
-        # The log-odds: a loaded model has the formula, but not what it was trained for.
+        # The log-odds: a loaded model does not know its objective.
         raw = self.booster.predict(X, prediction_type="RawFormulaVal", thread_count=self.threads)
         return 1.0 / (1.0 + np.exp(-np.asarray(raw, dtype=np.float64)))
 
@@ -78,8 +78,8 @@ def _train(task: Task) -> _CatBoost:
     try:
         booster.fit(catboost.Pool(task.X, task.y, weight=task.weight), **how)
     except catboost.CatBoostError as error:
-        raise ModelError(f"CatBoost refuses to train: {str(error)[:200]}") from None
-    # What is used from here on is what a load will give, to the last bit.
+        raise ModelError(f"CatBoost cannot train: {str(error)[:200]}") from None
+    # Reloaded, so that predictions are the same as after a later load, to the last bit.
     with TemporaryDirectory(prefix="tocsin-") as folder:
         path = Path(folder) / "model.json"
         booster.save_model(str(path), format="json")
@@ -95,7 +95,7 @@ def _load(path: Path, threads: int) -> _CatBoost:
             raise ValueError("it has no tree")
         return model
     except (catboost.CatBoostError, ValueError, TypeError) as error:
-        raise ModelError(f"{path} is no model of CatBoost: {str(error)[:200]}") from None
+        raise ModelError(f"{path} is not a CatBoost model: {str(error)[:200]}") from None
 
 
 CATBOOST = Engine("catboost", ".json", _SPACE, _train, _load)

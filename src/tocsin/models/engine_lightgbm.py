@@ -1,4 +1,4 @@
-"""LightGBM: the default engine, and bagged trees (its random forest) as a rival."""
+"""LightGBM: the default engine, and bagged trees (its random forest) as an alternative."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ import numpy as np
 
 from tocsin.core.errors import ModelError
 from tocsin.models.engines import PATIENCE, Engine, Floats, Matrix, Task
-from tocsin.models.lightgbm_text import sound_text
+from tocsin.models.lightgbm_text import checked_text
 from tocsin.models.space import Real, Space, Whole
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class _LightGBM:
     booster: "lightgbm.Booster"
     threads: int
     averages: bool
-    """Whether it is a forest, which averages its trees; LightGBM adds up their contributions all the same."""
+    """Whether it is a forest, which averages its trees; LightGBM does not divide their contributions."""
 
     @property
     def rounds(self) -> int:
@@ -84,9 +84,9 @@ def _library() -> Any:
 
 @contextmanager
 def _absent(*names: str) -> Iterator[None]:
-    """What is not loaded yet looks as if it were not installed.
+    """Make modules that are not loaded yet look as if they were not installed.
 
-    LightGBM loads both for interfaces of its own that nobody here uses: 1.7 of the 1.9 s that its import takes.
+    LightGBM imports both for interfaces that are not used here: 1.7 of the 1.9 s that its import takes.
     """
     hidden = [name for name in names if name not in sys.modules]
     sys.modules |= dict.fromkeys(hidden)  # type: ignore[arg-type]  # None is how Python itself marks it
@@ -114,14 +114,14 @@ def _train(task: Task, fixed: Mapping[str, Any]) -> _LightGBM:
     rows = lightgbm.Dataset(task.X, task.y, weight=task.weight, params=parameters)
     later: list[Any] = []
     stop: list[Callable[..., Any]] = []
-    # A forest does not fit its trees to the errors of the ones before: more of them never hurt.
+    # No early stopping for a forest: more trees never overfit.
     if task.valid is not None and not fixed:
         later = [lightgbm.Dataset(task.valid[0], task.valid[1], reference=rows, params=parameters)]
         stop = [lightgbm.early_stopping(PATIENCE, first_metric_only=True, verbose=False)]
     try:
         booster = lightgbm.train(parameters, rows, task.rounds, valid_sets=later, callbacks=stop)
     except lightgbm.basic.LightGBMError as error:
-        raise ModelError(f"LightGBM refuses to train: {error}") from None
+        raise ModelError(f"LightGBM cannot train: {error}") from None
     if stop and 0 < booster.best_iteration < booster.current_iteration():
         best = booster.best_iteration
         booster = lightgbm.Booster(model_str=booster.model_to_string(num_iteration=best))
@@ -131,11 +131,11 @@ def _train(task: Task, fixed: Mapping[str, Any]) -> _LightGBM:
 def _load(path: Path, threads: int) -> _LightGBM:
     lightgbm = _library()
     try:
-        text = sound_text(path.read_bytes().decode("ascii"), str(path))
+        text = checked_text(path.read_bytes().decode("ascii"), str(path))
         averages = "\naverage_output\n" in text.partition("\nTree=")[0]
         return _LightGBM(lightgbm.Booster(model_str=text), threads, averages)
     except (lightgbm.basic.LightGBMError, ValueError, TypeError) as error:
-        raise ModelError(f"{path} is no model of LightGBM: {str(error)[:200]}") from None
+        raise ModelError(f"{path} is not a LightGBM model: {str(error)[:200]}") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be read ({error.strerror})") from None
 

@@ -1,4 +1,4 @@
-"""XGBoost, the engine of the published recipe; behind the extra `engines`."""
+"""XGBoost, the engine of the published recipe; needs the extra `engines`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,7 @@ def _train(task: Task) -> _XGBoost:
     try:
         booster = xgboost.train(parameters, rows, task.rounds, verbose_eval=False, **how)
     except xgboost.core.XGBoostError as error:
-        raise ModelError(f"XGBoost refuses to train: {str(error)[:200]}") from None
+        raise ModelError(f"XGBoost cannot train: {str(error)[:200]}") from None
     if how:
         booster = booster[: booster.best_iteration + 1]
     return _XGBoost(booster)
@@ -80,7 +80,7 @@ def _load(path: Path, threads: int) -> _XGBoost:
     try:
         return _XGBoost(xgboost.Booster({"nthread": threads}, model_file=path))
     except (xgboost.core.XGBoostError, ValueError, TypeError) as error:
-        raise ModelError(f"{path} is no model of XGBoost: {str(error)[:200]}") from None
+        raise ModelError(f"{path} is not a XGBoost model: {str(error)[:200]}") from None
 
 
 XGBOOST = Engine("xgboost", ".json", _SPACE, _train, _load)

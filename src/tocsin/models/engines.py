@@ -1,4 +1,4 @@
-"""One small interface over the engines of boosted and bagged trees; each is imported when it is asked for."""
+"""One interface to engines of boosted and bagged trees; each library is imported when it is first used."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,25 +26,25 @@ class Booster(Protocol):
 
     @property
     def rounds(self) -> int:
-        """How many rounds it has after early stopping."""
+        """Rounds after early stopping."""
         ...
 
     def predict(self, X: Matrix) -> Floats:
-        """The probability of each row; for other objectives what the engine gives."""
+        """The probability of each row; for other objectives the engine's raw prediction."""
         ...
 
     def contributions(self, X: Matrix) -> Floats:
-        """Exact TreeSHAP values in log-odds: one column a feature and the base last; a row sums to its log-odds."""
+        """Exact TreeSHAP values in log-odds: one column per feature, the base last; each row sums to its log-odds."""
         ...
 
     def save(self, path: Path) -> None:
-        """Write the native text or JSON of the engine."""
+        """Write the engine's native text or JSON."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What an engine is asked to train, checked: rows, labels, weights, and how."""
+    """Validated input of a training: rows, labels, weights and parameters."""
 
     X: Matrix
     y: Floats
@@ -59,12 +59,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine by name. `parameters` are in its own words; the default objective is binary."""
+    """An engine. `parameters` have the library's own names; the default objective is binary."""
 
     name: str
     suffix: str
     space: Space
-    """What a search tries by default."""
+    """Default search space."""
     _train: Callable[[Task], Booster]
     _load: Callable[[Path, int], Booster]
 
@@ -81,22 +81,22 @@ class Engine:
         rounds: int = 300,
         valid: tuple[Matrix, NDArray[Any]] | None = None,
     ) -> Booster:
-        """Train on rows whose gaps are NaN. With `valid`, training stops when these later rows gain no more.
+        """Train on rows in which missing values are NaN. With `valid`, stop early by the score on these later rows.
 
         `monotone` has 1, 0 or -1 for each feature: whether the probability may only rise or only fall with it.
         """
         labels = _checked(X, y)
         if np.unique(labels).size < 2:
             raise ModelError(
-                f"all {len(labels):,} rows of the training have the same outcome; "
-                "a model needs rows of both: take a longer window or another target"
+                f"all {len(labels):,} training rows have the same outcome; "
+                "a model needs both outcomes: use a longer window or another target"
             )
         if monotone is not None and len(monotone) != X.shape[1]:
-            raise ModelError(f"{len(monotone)} monotone constraints were given for {X.shape[1]} features")
+            raise ModelError(f"{len(monotone)} monotone constraints for {X.shape[1]} features")
         if weight is not None and (
             len(weight) != len(X) or not np.isfinite(weight).all() or (weight < 0).any()
         ):
-            raise ModelError("each row of the training needs one weight that is not negative")
+            raise ModelError("each training row needs one non-negative weight")
         return self._train(
             Task(
                 X=X,
@@ -112,7 +112,7 @@ class Engine:
         )
 
     def load(self, path: Path, *, threads: int = 1) -> Booster:
-        """What `save` wrote. Check hashes before: the parsers of engines run no code, but trust their input."""
+        """What `save` wrote. Verify hashes first: the engines' parsers run no code, but they trust their input."""
         return self._load(path, threads)
 
 
@@ -122,13 +122,13 @@ ENGINES: Mapping[str, str] = {
     "xgboost": "tocsin.models.engine_xgboost",
     "catboost": "tocsin.models.engine_catboost",
 }
-"""The module of each engine, in which it stands under its name in capitals."""
+"""The module of each engine, which defines it under its name in capitals."""
 
 
 def engine(name: str) -> Engine:
-    """An engine by its name; the library behind it is loaded when it trains or loads."""
+    """The engine of this name; its library is loaded when it trains or loads a model."""
     if name not in ENGINES:
-        raise ModelError(f'"{name}" is no engine; there are {", ".join(ENGINES)}')
+        raise ModelError(f'"{name}" is not an engine; the engines are {", ".join(ENGINES)}')
     found: Engine = getattr(import_module(ENGINES[name]), name.upper())
     return found
 
@@ -145,12 +145,12 @@ def import_extra(library: str) -> Any:
 
 def _checked(X: Matrix, y: NDArray[Any]) -> Floats:
     if X.ndim != 2 or X.dtype != np.float32:
-        raise ModelError(f"features must be a table of float32, not {X.dtype} with {X.ndim} dimensions")
+        raise ModelError(
+            f"features must be a 2-dimensional float32 array, not {X.dtype} with {X.ndim} dimensions"
+        )
     if len(X) != len(y) or not len(y):
-        raise ModelError(f"{len(X):,} rows of features and {len(y):,} outcomes were given; both must match")
+        raise ModelError(f"{len(X):,} rows of features, but {len(y):,} outcomes")
     labels = np.asarray(y, dtype=np.float64)
     if not np.isfinite(labels).all():
-        raise ModelError(
-            "an outcome of the training is not a number; leave out rows whose outcome is unknown"
-        )
+        raise ModelError("a training outcome is not a number; remove rows with unknown outcomes")
     return labels

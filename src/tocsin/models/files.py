@@ -1,4 +1,4 @@
-"""Files of a model: read as plain files only, hashed, and written whole or not at all."""
+"""Model files: only regular files are read, and each is written whole or not at all."""
 
 import fcntl
 import hashlib
@@ -14,52 +14,52 @@ from typing import Any
 
 from tocsin.core.errors import ModelError
 
-__all__ = ["hashes", "locked", "read_document", "read_plain", "replace_file", "scratch", "settle"]
+__all__ = ["hashes", "locked", "read_document", "read_file", "replace_file", "scratch", "settle"]
 
 _NEW = ".new-"
 _CHUNK = 1 << 20
-_MOST_FILES = 10_000  # a folder with more is no model
+_MOST_FILES = 10_000  # a folder with more is not a model
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """The SHA-256 of every file below, by its path in the folder. A link, a pipe or a device is refused."""
+    """The SHA-256 of every file below, by its path in the folder. Links, pipes and devices are errors."""
     found: dict[str, str] = {}
     for root, folders, names in os.walk(folder, onerror=_raise):
         folders.sort()
         for name in sorted([*names, *(f for f in folders if (Path(root) / f).is_symlink())]):
             path = Path(root) / name
             if len(found) == _MOST_FILES:
-                raise ModelError(f"{folder} holds more than {_MOST_FILES:,} files; that is no model")
+                raise ModelError(f"{folder} has more than {_MOST_FILES:,} files, so it is not a model")
             digest = hashlib.sha256()
-            with os.fdopen(_open_plain(path), "rb") as file:
+            with os.fdopen(_open_file(path), "rb") as file:
                 while chunk := file.read(_CHUNK):
                     digest.update(chunk)
             found[path.relative_to(folder).as_posix()] = digest.hexdigest()
     return found
 
 
-def read_plain(path: Path, *, most: int) -> bytes:
-    """The bytes of a plain file of bounded size."""
-    with os.fdopen(_open_plain(path), "rb") as file:
+def read_file(path: Path, *, most: int) -> bytes:
+    """The bytes of a regular file of bounded size."""
+    with os.fdopen(_open_file(path), "rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise ModelError(f"{path} is refused: it has more than {most:,} bytes")
+        raise ModelError(f"{path} is refused: it is larger than {most:,} bytes")
     return content
 
 
-def read_document(path: Path, *, version: int, again: str) -> dict[str, Any]:
-    """A JSON object of this version of its form; else a refusal that ends with what to do, `again`."""
+def read_document(path: Path, *, version: int, next_step: str) -> dict[str, Any]:
+    """A JSON object of this format version; errors end with the next step, `next_step`."""
     try:
         document = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {again}") from None
+        raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {next_step}") from None
     if not isinstance(document, dict) or document.get("version") != version:
-        raise ModelError(f"{path} is not of version {version}; {again}")
+        raise ModelError(f"{path} does not have format version {version}; {next_step}")
     return document
 
 
 def replace_file(path: Path, content: bytes, *, beside: Path) -> None:
-    """Write the file in the folder `beside` and rename it: a reader sees the old bytes or the new ones."""
+    """Write a new file in the folder `beside` and rename it, so that readers see the old or the new content."""
     partial = beside / f"{_NEW}{secrets.token_hex(8)}"
     try:
         with partial.open("xb") as file:
@@ -74,7 +74,7 @@ def replace_file(path: Path, content: bytes, *, beside: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """The folder to ourselves, among all processes and threads that ask in this way."""
+    """Exclusive access to the folder, among processes and threads that use this lock."""
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o660)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -85,9 +85,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def scratch(beside: Path) -> Iterator[Path]:
-    """An empty folder in `beside`, removed at the end unless it was renamed; also clears what killed writers left.
+    """An empty folder in `beside`, removed at the end unless it was renamed. Leftovers of killed writers are removed.
 
-    A writer holds a lock on its folder, which the kernel drops when the writer dies.
+    A writer locks its folder; the kernel drops the lock when the writer dies.
     """
     with locked(beside):
         for left in beside.glob(f"{_NEW}*"):
@@ -104,7 +104,7 @@ def scratch(beside: Path) -> Iterator[Path]:
 
 
 def settle(folder: Path, name: str) -> None:
-    """Bring a scratch folder to the disk, then give it its name; from then on it is there, whole."""
+    """Sync a scratch folder to disk, then rename it: it appears whole or not at all."""
     for root, _, names in os.walk(folder, onerror=_raise):
         for file in names:
             _sync(Path(root) / file)
@@ -115,7 +115,7 @@ def settle(folder: Path, name: str) -> None:
 
 
 def _clear(left: Path) -> None:
-    """Remove an unfinished file or folder unless its writer lives; files are written under the caller's lock."""
+    """Remove an unfinished file or folder, unless its writer is alive; files are written under the caller's lock."""
     with suppress(OSError):
         descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -128,17 +128,17 @@ def _clear(left: Path) -> None:
             os.close(descriptor)
 
 
-def _open_plain(path: Path) -> int:
-    """Opened so that a link is not followed and a pipe does not block."""
+def _open_file(path: Path) -> int:
+    """Open a regular file; a link is not followed and a pipe does not block."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise ModelError(f"{path} is missing; restore it from a backup or train again") from None
     except OSError as error:
-        raise ModelError(f"{path} cannot be read as a plain file ({error.strerror})") from None
+        raise ModelError(f"{path} cannot be opened ({error.strerror})") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise ModelError(f"{path} is refused: it is no plain file")
+        raise ModelError(f"{path} is refused: it is not a regular file")
     return descriptor
 
 

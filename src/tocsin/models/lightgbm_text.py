@@ -1,8 +1,8 @@
-"""A look at LightGBM's model text before its parser sees it: the parser trusts offsets and indices it reads.
+"""Validate LightGBM's model text before its parser reads it: the parser trusts offsets and indices.
 
-A file that was cut in the middle makes LightGBM 4.7 read beyond its buffer and abort the process; a child index
-that points upwards makes a prediction run for ever. Hashes are checked before, so this meets damage that carries a
-fresh card, such as a copy that was cut short before it was added.
+A truncated file makes LightGBM 4.7 read beyond its buffer and abort the process; a child index
+that points upwards makes a prediction loop forever. Hashes are verified first, so this catches damage from before
+the card was written, such as a truncated copy.
 """
 
 import re
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 
-__all__ = ["sound_text"]
+__all__ = ["checked_text"]
 
 _LINES = re.compile(
     r"""tree | version=v4 | average_output | num_class=\d+ | num_tree_per_iteration=\d+ | label_index=0
@@ -25,23 +25,23 @@ _HEAD = ("num_class", "num_tree_per_iteration", "max_feature_idx")
 _MOST = 100_000  # classes, features and leaves of a tree
 
 
-def sound_text(text: str, place: str) -> str:
-    """Head and trees of the text, or a refusal.
+def checked_text(text: str, place: str) -> str:
+    """The head and trees of a valid text.
 
-    Left out are the table of offsets, so that trees are read one after the other, and the list of parameters, which
-    predictions do not need and whose parser trusts its lines too.
+    The table of offsets is left out, so that trees are read in sequence; so are the parameters, which predictions do
+    not need and whose parser trusts its lines, too.
     """
     try:
-        return _sound(text)
+        return _checked(text)
     except (ValueError, KeyError, IndexError, OverflowError) as error:
         why = str(error) or type(error).__name__
-        raise ModelError(f"{place} is no sound model of LightGBM: {why[:200]}") from None
+        raise ModelError(f"{place} is not a valid LightGBM model: {why[:200]}") from None
 
 
-def _sound(text: str) -> str:
+def _checked(text: str) -> str:
     body, end, _ = text.partition("\nend of trees\n")
     if not end or "\0" in body:
-        raise ValueError("it was cut short")
+        raise ValueError("it is truncated")
     head, *trees = body.split("\nTree=")
     lines = head.split("\n")
     if lines[:2] != ["tree", "version=v4"] or not all(map(_LINES.fullmatch, lines)):
@@ -49,10 +49,10 @@ def _sound(text: str) -> str:
     keys = _keys(head)
     classes, per_round, last_feature = (_number(keys, name) for name in _HEAD)
     if not 1 <= per_round <= classes or not trees or len(trees) % per_round:
-        raise ValueError(f"{len(trees)} trees do not make rounds of {per_round}")
+        raise ValueError(f"{len(trees)} trees cannot form rounds of {per_round}")
     for name in ("feature_names", "feature_infos", "monotone_constraints"):
         if name in keys and len(keys[name].split(" ")) != last_feature + 1:
-            raise ValueError(f"its {name} are not as many as its features")
+            raise ValueError(f"{name} and features differ in number")
     for number, tree in enumerate(trees):
         first, _, rest = tree.partition("\n")
         if first != str(number):
@@ -70,7 +70,7 @@ def _check_tree(keys: dict[str, str], number: int, last_feature: int) -> None:
         )
     splits = leaves - 1
     if not np.isfinite(_numbers(keys, "leaf_value", leaves, np.float64)).all():
-        raise ValueError(f"tree {number} has a leaf whose value is no number")
+        raise ValueError(f"tree {number} has a leaf whose value is not a finite number")
     for name in ("threshold", "split_gain", "internal_value", "internal_weight"):
         _numbers(keys, name, splits, np.float64)
     for name, size in (("leaf_weight", leaves), ("leaf_count", leaves), ("internal_count", splits)):
@@ -78,7 +78,7 @@ def _check_tree(keys: dict[str, str], number: int, last_feature: int) -> None:
     feature = _numbers(keys, "split_feature", splits, np.int64)
     kind = _numbers(keys, "decision_type", splits, np.int64)
     if splits and (feature.min() < 0 or feature.max() > last_feature or (kind & 1).any()):
-        raise ValueError(f"tree {number} splits by a feature that is not there")
+        raise ValueError(f"tree {number} splits on an unknown feature")
     children = np.concatenate(
         [_numbers(keys, side, splits, np.int64) for side in ("left_child", "right_child")]
     )

@@ -1,6 +1,6 @@
-"""How good predictions are: each figure with an interval from resampling whole days or weeks, not rows.
+"""Metrics of predictions, with confidence intervals from resampling whole days or weeks instead of rows.
 
-Jobs of one day fail together (a broken node, one user's array), so intervals by rows would be far too narrow.
+Jobs of one day fail together (a broken node, one user's array), so resampling rows would give intervals far too narrow.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ METRICS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A figure without the place where it holds."""
+    """A figure without stage, split and data."""
 
     name: str
     value: float | None
@@ -44,7 +44,7 @@ class Metric:
     reason: str | None = None
 
     def figure(self, *, stage: Stage, split: str, data: str) -> Figure:
-        """The same for a card."""
+        """The figure of a card."""
         return Figure(
             name=self.name,
             value=self.value,
@@ -71,12 +71,12 @@ def evaluate(
     """All metrics of these predictions; a row is an alarm from `threshold` on."""
     rows = Sorted(y, p)
     if len(submit) != len(rows.order):
-        raise ModelError(f"{len(rows.order):,} predictions and {len(submit):,} instants were given")
+        raise ModelError(f"{len(rows.order):,} predictions, but {len(submit):,} instants")
     found = _figures(rows, rows.positive, rows.total, threshold)
     blocks = np.unique(np.asarray(submit) // round(block_days * DAY), return_inverse=True)[1]
     count = int(blocks.max()) + 1 if len(blocks) else 0
     if count < 2 or resamples < 1:
-        why = "all rows lie in one block of time, so there is no interval"
+        why = "all rows are in one block of time, so there is no interval"
         return [_metric(name, found[place], None, why) for place, name in enumerate(METRICS)]
     random = np.random.default_rng(seed)
     sampled = np.empty((resamples, len(METRICS)))
@@ -100,22 +100,22 @@ def calibration_error(y: NDArray[Any], p: NDArray[Any], *, bins: int = BINS) -> 
 
 
 def measure(name: str, y: NDArray[Any], p: NDArray[Any], *, threshold: float = 0.5) -> float:
-    """One metric without an interval; NaN where it has no meaning."""
+    """One metric without an interval; NaN if it is undefined."""
     if name not in METRICS:
-        raise ModelError(f'"{name}" is no metric; there are {", ".join(METRICS)}')
+        raise ModelError(f'"{name}" is not a metric; the metrics are {", ".join(METRICS)}')
     rows = Sorted(y, p)
     return _figures(rows, rows.positive, rows.total, threshold)[list(METRICS).index(name)]
 
 
 class Sorted:
-    """Predictions from the highest down, with equal ones as one group: what all curves are made of."""
+    """Predictions from the highest down, equal ones grouped: the basis of all curves."""
 
     def __init__(self, y: NDArray[Any], p: NDArray[Any]) -> None:
         labels, scores = np.asarray(y, dtype=np.float64), np.asarray(p, dtype=np.float64)
         if labels.shape != scores.shape or labels.ndim != 1:
-            raise ModelError(f"{labels.shape} outcomes and {scores.shape} probabilities do not match")
+            raise ModelError(f"{labels.shape} outcomes and {scores.shape} probabilities differ in shape")
         if not np.isin(labels, (0.0, 1.0)).all():
-            raise ModelError("an outcome is neither 0 nor 1; leave out rows whose outcome is unknown")
+            raise ModelError("an outcome is neither 0 nor 1; remove rows with unknown outcomes")
         if not ((scores >= 0) & (scores <= 1)).all():
             raise ModelError("a probability is not between 0 and 1")
         self.order = np.argsort(-scores, kind="stable")
@@ -133,7 +133,7 @@ class Sorted:
 
 
 def _figures(rows: Sorted, positive: Floats, total: Floats, threshold: float) -> list[float]:
-    """The values in the order of METRICS; what has no meaning is NaN."""
+    """The values in the order of METRICS; undefined ones are NaN."""
     negative = total - positive
     hits, alarms = np.cumsum(positive), np.cumsum(total)
     everything, failing = (float(alarms[-1]), float(hits[-1])) if len(total) else (0.0, 0.0)

@@ -12,7 +12,7 @@ from typing import Any
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Promotion, read_card
-from tocsin.models.files import hashes, locked, read_plain, replace_file, scratch, settle
+from tocsin.models.files import hashes, locked, read_file, replace_file, scratch, settle
 
 __all__ = ["BUILTIN", "CARD", "Aliases", "Place", "Registry"]
 
@@ -94,7 +94,7 @@ class Registry:
         """The card of a version; the files beside it are not read."""
         folder = self._existing(detector, version)
         with _readable(folder):
-            card = read_card(read_plain(folder / CARD, most=_MOST_CARD), str(folder / CARD))
+            card = read_card(read_file(folder / CARD, most=_MOST_CARD), str(folder / CARD))
         if card.detector != detector or card.version != version:
             raise ModelError(
                 f"{folder / CARD} is refused: it is the card of {card.detector} {card.version}, "
@@ -240,7 +240,7 @@ class Registry:
         if not path.exists():
             return {}
         with _readable(path):
-            content = read_plain(path, most=_MOST_CARD)
+            content = read_file(path, most=_MOST_CARD)
         try:
             return {
                 (stage, None if cluster == _ALL else cluster): _aliases(entry)

@@ -1,4 +1,4 @@
-"""The search for parameters: seeded, in memory, judged on later rows than those it trained on."""
+"""Parameter search: seeded, in memory, scored on rows later than the training rows."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,22 +19,22 @@ from tocsin.models.splits import Step
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["Found", "Judged", "Trial", "search", "search_engine"]
+__all__ = ["Found", "Score", "Trial", "search", "search_engine"]
 
 Parameters = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """How good parameters are (higher is better) and how many rounds they want."""
+class Score:
+    """The score of parameters (higher is better) and their number of rounds."""
 
-    score: float
+    value: float
     rounds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One try."""
+    """Parameters that were tried, and their score."""
 
     parameters: Parameters
     score: float
@@ -43,7 +43,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The best trial, the first of equals; and all that was tried, for the card."""
+    """The best trial (the first of equals) and all trials, for the card."""
 
     best: Trial
     trials: Sequence[Trial]
@@ -60,33 +60,33 @@ class Found:
 
 
 def search(
-    judge: Callable[[Parameters], Judged],
+    evaluate: Callable[[Parameters], Score],
     space: Space,
     *,
     budget: Budget,
     seed: int,
     start: Mapping[str, Any] | None = None,
 ) -> Found:
-    """Try `start` (or the engine's defaults, as no parameters at all), then what a seeded TPE sampler proposes.
+    """Try `start` (default: no parameters, so the engine's defaults), then the proposals of a seeded TPE sampler.
 
-    The result is never worse than the start. Budgets in trials alone give the same result each time; with seconds,
-    the trial that runs when they are over is the last one.
+    The result is never worse than the start. A budget in trials alone is reproducible; with a budget in seconds, the
+    trial that is running when time is up is the last one.
     """
     if budget.trials < 1:
         raise ModelError(f"a search needs a budget of at least one trial, not {budget.trials}")
     began = time.monotonic()
     trials: list[Trial] = []
 
-    def tried(parameters: Parameters) -> float:
-        judged = judge(parameters)
-        if not np.isfinite(judged.score):
-            raise ModelError(f"the parameters {parameters} cannot be judged: their score is {judged.score}")
-        trials.append(Trial(parameters, judged.score, judged.rounds))
+    def run(parameters: Parameters) -> float:
+        result = evaluate(parameters)
+        if not np.isfinite(result.value):
+            raise ModelError(f"the parameters {parameters} have no finite score ({result.value})")
+        trials.append(Trial(parameters, result.value, result.rounds))
         if budget.progress:
             budget.progress(len(trials), budget.trials)
-        return judged.score
+        return result.value
 
-    tried(dict(start or {}))
+    run(dict(start or {}))
     left = None if budget.seconds is None else budget.seconds - (time.monotonic() - began)
     if budget.trials > 1 and space and (left is None or left > 0):
         import optuna
@@ -97,7 +97,7 @@ def search(
             )
             study = optuna.create_study(direction="maximize", sampler=sampler)
             study.optimize(
-                lambda trial: tried({name: _suggest(trial, name, space) for name in space}),
+                lambda trial: run({name: _suggest(trial, name, space) for name in space}),
                 n_trials=budget.trials - 1,
                 timeout=left,
             )
@@ -121,17 +121,17 @@ def search_engine(
     threads: int = 1,
     metric: str = "average_precision",
 ) -> Found:
-    """The parameters and rounds with the best mean of `metric` over folds of time; see `splits.folds`."""
+    """The parameters and rounds with the best mean `metric` over time folds; see `splits.folds`."""
     labels = np.asarray(y, dtype=np.float64)
     usable = [f for f in folds if all(np.unique(labels[rows]).size > 1 for rows in (f.train, f.test))]
     if not usable:
         raise ModelError(
-            "no span of the training has jobs of both outcomes before it and in it; "
-            "take a longer window or another target"
+            "no validation fold has jobs of both outcomes in it and before it; "
+            "use a longer window or another target"
         )
     sign = -1.0 if metric in ("brier", "calibration_error") else 1.0
 
-    def judge(parameters: Parameters) -> Judged:
+    def evaluate(parameters: Parameters) -> Score:
         scores, wanted = [], []
         for fold in usable:
             later = X[fold.test]
@@ -148,9 +148,9 @@ def search_engine(
             )
             scores.append(sign * measure(metric, labels[fold.test], model.predict(later)))
             wanted.append(model.rounds)
-        return Judged(float(np.mean(scores)), int(np.median(wanted)))
+        return Score(float(np.mean(scores)), int(np.median(wanted)))
 
-    return search(judge, engine.space if space is None else space, budget=budget, seed=seed, start=start)
+    return search(evaluate, engine.space if space is None else space, budget=budget, seed=seed, start=start)
 
 
 def _suggest(trial: "optuna.Trial", name: str, space: Space) -> Any:

@@ -1,4 +1,4 @@
-"""Spaces of parameters as data: what a search may try, written on the card as it was."""
+"""Parameter search spaces as data."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,7 +9,7 @@ __all__ = ["Choice", "Real", "Space", "Whole", "space_to_json"]
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number between two, both included."""
+    """An integer between two, both included."""
 
     low: int
     high: int
@@ -18,7 +18,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A number between two."""
+    """A real number between two."""
 
     low: float
     high: float
@@ -27,7 +27,7 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of these."""
+    """One of these values."""
 
     values: tuple[str | int | float | bool, ...]
 

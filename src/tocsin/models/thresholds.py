@@ -1,4 +1,4 @@
-"""From which probability on a job rings: chosen by a rule that the operator states, with what it would have done."""
+"""Alarm thresholds: the probability from which a job raises an alarm, chosen by the operator's rule."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -14,16 +14,16 @@ from tocsin.models.splits import DAY
 __all__ = ["RULES", "Threshold", "ThresholdRule", "choose", "table", "threshold_from_json"]
 
 FEWEST_ALARMS = 10
-"""A precision of fewer alarms is luck; where fewer than twice as many jobs fail, half of those are enough."""
+"""The precision of fewer alarms is luck; if fewer than twice as many jobs fail, half of the failures are enough."""
 
 RULES: Mapping[str, str] = {
-    "precision_at_least": "of the alarms, at least the share {:g} is right; then as many as can be found",
-    "recall_at_least": "of the failing jobs, at least the share {:g} is found; then with the fewest false alarms",
-    "alarms_per_day_at_most": "at most {:g} alarms a day; then as many as can be found",
-    "least_cost": "least node-hours (CPU-hours where a log tells no nodes): wasted by failing jobs that were missed, plus {:g} "
-    "times those of good jobs delayed",
+    "precision_at_least": "precision of at least {:g}, then the highest recall",
+    "recall_at_least": "recall of at least {:g}, then the highest precision",
+    "alarms_per_day_at_most": "at most {:g} alarms a day, then the highest recall",
+    "least_cost": "lowest cost in node-hours (CPU-hours if a log has no nodes): those of missed failures plus {:g} times those of good "
+    "jobs delayed",
 }
-"""Kinds of rules, in words."""
+"""The kinds of rules and their descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,12 @@ class ThresholdRule:
 
     def __post_init__(self) -> None:
         if self.kind not in RULES:
-            raise ModelError(f'"{self.kind}" is no rule for a threshold; there are {", ".join(RULES)}')
+            raise ModelError(f'"{self.kind}" is not a threshold rule; the rules are {", ".join(RULES)}')
         most = 1.0 if self.kind in ("precision_at_least", "recall_at_least") else 1e12
         if not 0 <= self.value <= most:
-            raise ModelError(f"{self.value} is no value for {self.kind}; it lies between 0 and {most:g}")
+            raise ModelError(
+                f"{self.value} is not a valid value for {self.kind}; it must be between 0 and {most:g}"
+            )
 
     def __str__(self) -> str:
         return RULES[self.kind].format(self.value)
@@ -46,7 +48,7 @@ class ThresholdRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A threshold (a job rings from `value` on) and what it would have done on the rows that it was chosen by."""
+    """A threshold (alarms are raised from `value` on) and its effect on the rows that it was chosen on."""
 
     value: float
     alarms: int
@@ -54,15 +56,15 @@ class Threshold:
     precision: float | None
     recall: float | None
     saved: float
-    """Weight (node-hours) of the failing jobs that would have rung."""
+    """Weight (node-hours) of the failing jobs with an alarm."""
     delayed: float
-    """Weight of the good jobs that would have rung."""
+    """Weight of the good jobs with an alarm."""
     wasted: float
-    """Weight of the failing jobs that would not have rung."""
+    """Weight of the failing jobs without an alarm."""
     rule: ThresholdRule | None = None
     met: bool = True
     text: str = ""
-    """What was chosen, or why the rule cannot be met."""
+    """The effect in words, or why the rule cannot be met."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -77,7 +79,7 @@ def threshold_from_json(document: Mapping[str, Any]) -> Threshold:
         return Threshold(**{**document, "rule": rule and ThresholdRule(**rule)})
     except (TypeError, ValueError):
         raise ModelError(
-            f"{str(dict(document))[:80]} is no threshold; restore the model from a backup or train again"
+            f"{str(dict(document))[:80]} is not a threshold; restore the model from a backup or train again"
         ) from None
 
 
@@ -88,22 +90,22 @@ def choose(
     submit: NDArray[Any],
     weight: NDArray[Any] | None = None,
 ) -> Threshold:
-    """The best threshold by this rule among all that these rows can tell apart.
+    """The best threshold by this rule among the probabilities of these rows.
 
-    Where none reaches a recall, the nearest is returned; where none is as precise as asked for, silence is, for whoever
-    asks for precision would rather hear nothing. `met` is false then, with a sentence.
+    If no threshold has the required recall, the nearest one is returned; if none has the required precision, one that
+    raises no alarm. `met` is then false and `text` gives the reason.
     """
     curve = _Curve(y, p, submit, weight)
     if rule.kind == "least_cost":
         cost = curve.wasted + rule.value * curve.delayed
         place, met = int(np.argmin(cost)), True
-        text = f"costs {cost[place]:,.1f} of the {cost[0]:,.1f} hours that silence costs"
+        text = f"costs {cost[place]:,.1f} hours, against {cost[0]:,.1f} without alarms"
     elif rule.kind == "alarms_per_day_at_most":
-        place = int(np.flatnonzero(curve.alarms_per_day <= rule.value)[-1])  # silence always fits
+        place = int(np.flatnonzero(curve.alarms_per_day <= rule.value)[-1])  # no alarms always fits
         met = place > 0 or rule.value == 0
-        text = f"makes {curve.alarms_per_day[place]:.3g} alarms a day"
+        text = f"{curve.alarms_per_day[place]:.3g} alarms a day"
         if not met:
-            text = f"even the highest probability makes {curve.alarms_per_day[1]:.3g} alarms a day; nothing will ring"
+            text = f"even the highest probability gives {curve.alarms_per_day[1]:.3g} alarms a day, so there will be no alarms"
     else:
         measure = curve.precision if rule.kind == "precision_at_least" else curve.recall
         other = curve.recall if rule.kind == "precision_at_least" else curve.precision
@@ -113,15 +115,15 @@ def choose(
         met = fits.size > 0 and curve.failing > 0
         if met:
             place = int(fits[np.argmax(other[fits])])
-            text = f"has {name} {measure[place]:.3f}"
+            text = f"{name} {measure[place]:.3f}"
         else:
             enough = np.flatnonzero(curve.alarms >= max(1.0, fewest))
             best = int(enough[np.argmax(measure[enough])])
             place = 0 if name == "precision" else best
-            silent = "; nothing will ring" * (place == 0)
-            text = f"no threshold reaches {name} {rule.value:g}: the best is {measure[best]:.3f}{silent}"
+            silent = ", so there will be no alarms" * (place == 0)
+            text = f"no threshold has {name} {rule.value:g} (the best has {measure[best]:.3f}){silent}"
             if not curve.failing:
-                text = f"no job among them failed, so {name} cannot be told{silent}"
+                text = f"{name} is unknown because none of these jobs failed{silent}"
     return curve.threshold(place, rule, met, text)
 
 
@@ -133,14 +135,14 @@ def table(
     *,
     most: int = 100,
 ) -> list[Threshold]:
-    """Thresholds from silence to ringing for all, about evenly in the number of alarms."""
+    """Thresholds from no alarms to alarms for all jobs, evenly spaced by the number of alarms."""
     curve = _Curve(y, p, submit, weight)
     wanted = np.searchsorted(curve.alarms, np.linspace(0, curve.alarms[-1], most))
     return [curve.threshold(int(place), None, True, "") for place in np.unique(wanted)]
 
 
 class _Curve:
-    """All thresholds that the rows tell apart, from the highest down; place 0 is silence."""
+    """All distinct thresholds of the rows, from the highest down; place 0 raises no alarm."""
 
     def __init__(
         self, y: NDArray[Any], p: NDArray[Any], submit: NDArray[Any], weight: NDArray[Any] | None
@@ -149,11 +151,11 @@ class _Curve:
         count = len(rows.order)
         if not count or len(submit) != count or (weight is not None and len(weight) != count):
             raise ModelError(
-                "a threshold needs rows, and for each one an outcome, a probability and an instant"
+                "choosing a threshold needs rows, each with an outcome, a probability and an instant"
             )
         hours = np.ones(count) if weight is None else np.asarray(weight, dtype=np.float64)
         if not np.isfinite(hours).all() or (hours < 0).any():
-            raise ModelError("a weight of a row is negative or no number")
+            raise ModelError("the weight of a row is negative or not finite")
         bad, every = rows.sums(hours[rows.order])
         self.days = max(1.0, (int(np.max(submit)) - int(np.min(submit))) / DAY)
         self.value = np.r_[np.nextafter(1.0, 2.0), rows.p]

@@ -147,7 +147,7 @@ def load_screener(folder: Path) -> Screener:
     """What `save` wrote; anything else is refused with the file's name."""
     path = folder / FILE
     again = "restore it from a backup or train again: tocsin train workload"
-    document = read_document(path, version=VERSION, again=again)
+    document = read_document(path, version=VERSION, next_step=again)
     try:
         names = [str(name) for name in document["panels"]]
         taught = frozenset(map(str, document.get("taught", ())))

@@ -166,7 +166,7 @@ def load_execution(folder: Path, *, threads: int = 1) -> FittedExecution:
     """What `save` wrote; anything else is refused with the file's name."""
     path = folder / FILE
     again = "restore it from a backup or train again: tocsin train execution"
-    document = read_document(path, version=VERSION, again=again)
+    document = read_document(path, version=VERSION, next_step=again)
     try:
         return FittedExecution(
             operations={

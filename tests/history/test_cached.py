@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tocsin.core.stages import Stage
-from tocsin.history.remembered import Remembered
+from tocsin.history.cached import CachedKnown
 from tocsin.history.replay import Replay
 from tocsin.judge.check_data import CheckData, demo_check_data
 
@@ -28,7 +28,7 @@ def ground() -> CheckData:
 
 def test_any_jobs_in_any_order_are_told_the_same_without_asking_again(ground: CheckData) -> None:
     past = Counted(ground.log)
-    remembered = Remembered(past, ground.log, stage=Stage.SUBMIT)
+    remembered = CachedKnown(past, ground.log, stage=Stage.SUBMIT)
     some = ground.log.sample(200, seed=1, shuffle=True)
     assert remembered.features(some, stage=Stage.SUBMIT).equals(
         ground.past().features(some, stage=Stage.SUBMIT)
@@ -41,7 +41,7 @@ def test_any_jobs_in_any_order_are_told_the_same_without_asking_again(ground: Ch
 
 def test_another_stage_or_an_unknown_job_is_asked_about_anew(ground: CheckData) -> None:
     past = Counted(ground.log)
-    remembered = Remembered(past, ground.log, stage=Stage.SUBMIT)
+    remembered = CachedKnown(past, ground.log, stage=Stage.SUBMIT)
     some = ground.log.head(20)
     assert remembered.features(some, stage=Stage.START).equals(past.features(some, stage=Stage.START))
     stranger = some.with_columns(pl.col("job_id") + 10**9, user=pl.lit("nobody-yet"))
@@ -53,7 +53,7 @@ def test_another_stage_or_an_unknown_job_is_asked_about_anew(ground: CheckData) 
 
 def test_all_else_is_the_pasts_own(ground: CheckData) -> None:
     past = ground.past()
-    remembered = Remembered(past, ground.log, stage=Stage.SUBMIT)
+    remembered = CachedKnown(past, ground.log, stage=Stage.SUBMIT)
     digest = next(iter(ground.scripts))
     assert remembered.machine is past.machine
     assert remembered.script(digest) == past.script(digest) is not None

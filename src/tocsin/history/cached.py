@@ -1,4 +1,4 @@
-"""A past that was asked once for many jobs and answers again for any of them: for walks through a log."""
+"""A Known that computes the features of many jobs once and returns them for any of these jobs."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,17 @@ from tocsin.core.detector import Known
 from tocsin.core.fields import KEY
 from tocsin.core.stages import Stage
 
-__all__ = ["Remembered"]
+__all__ = ["CachedKnown"]
 
 
-class Remembered:
-    """What the past tells of `jobs` at one stage; each row is as of the job's own moment, whoever asks and when."""
+class CachedKnown:
+    """The features of `jobs` at one stage, cached. Other questions go to `known`."""
 
-    def __init__(self, past: Known, jobs: pl.DataFrame, *, stage: Stage) -> None:
-        self.machine = past.machine
-        self._past = past
+    def __init__(self, known: Known, jobs: pl.DataFrame, *, stage: Stage) -> None:
+        self.machine = known.machine
+        self._known = known
         self._stage = stage
-        self._told = past.features(jobs, stage=stage)
+        self._features = known.features(jobs, stage=stage)
         self._places = jobs.select(KEY).with_row_index("place").unique(list(KEY), keep="first")
 
     def features(
@@ -28,14 +28,14 @@ class Remembered:
             self._places, on=list(KEY), how="left", nulls_equal=True, maintain_order="left"
         )["place"]
         if stage is not self._stage or places.has_nulls():
-            return self._past.features(jobs, stage=stage, names=names)
-        return (self._told if names is None else self._told.select(names))[places]
+            return self._known.features(jobs, stage=stage, names=names)
+        return (self._features if names is None else self._features.select(names))[places]
 
     def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
-        return self._past.node_outcomes(asked)
+        return self._known.node_outcomes(asked)
 
     def script(self, digest: str) -> str | None:
-        return self._past.script(digest)
+        return self._known.script(digest)
 
     def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
-        return self._past.windows(jobs, until)
+        return self._known.windows(jobs, until)
