@@ -14,6 +14,7 @@ from tocsin.app.app import App
 from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Output
 from tocsin.app.screen import screen
+from tocsin.app.watch import WatchRequest, watch
 from tocsin.core.detector import Parts
 from tocsin.core.frames import SCHEMA
 from tocsin.core.stages import Stage
@@ -119,3 +120,18 @@ def test_screening_goes_on_with_a_model_that_was_promoted_meanwhile(app: App) ->
     first, second = printed
     assert "cyber" in first
     assert "cryptomining" in second
+
+
+def test_watching_goes_on_with_a_model_that_was_promoted_meanwhile(app: App) -> None:
+    seen: set[str] = set()
+
+    def print_line(line: str) -> None:
+        if "cyber" in line and not seen:
+            promote(app, "cryptomining")
+        seen.add("cryptomining" if "cryptomining" in line else "cyber")
+        if "cryptomining" in seen:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    promote(app, "cyber")
+    watch(app, WatchRequest(demo=True, speed=100_000), Output(print_line))
+    assert seen == {"cyber", "cryptomining"}

@@ -68,7 +68,7 @@ def test_no_limit_is_shown_as_the_word(store: Tocsin) -> None:
         (("-j", "abc"), '"abc" is not a job id'),
         (("-j", ""), "names no job"),
         (("-j", "1_[1-99999999]"), "more than 1000 tasks"),
-        (("-o", "JobID%99999999999"), "no width"),
+        (("-o", "JobID%99999999999"), "needs a width"),
         (("-o", ""), "names no column"),
     ],
 )

@@ -80,7 +80,7 @@ time_zone = click.option(
     "--tz",
     "tz",
     metavar="ZONE",
-    help="Time zone of its times, such as Europe/Rome [default: the cluster's].",
+    help="Time zone of the times in the file, such as Europe/Rome [default: the cluster's].",
 )
 stage = click.option(
     "--stage",
