@@ -123,5 +123,5 @@ def outcome(retraining: Retraining, now: int) -> str | None:
     assert retraining.poll(now) is None
     if retraining._child is None:
         return None
-    assert retraining._child.pipe.poll(60)
+    assert retraining._child.pipe.poll(300)
     return retraining.poll(now)

@@ -1,4 +1,4 @@
-"""Work shared among child processes: chunks go out, results come back in the same order."""
+"""Child processes: one that reports through a pipe, and many that share work, with results in order."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tocsin.core.errors import TocsinError
 
-__all__ = ["cores", "shared_out"]
+__all__ = ["Child", "cores", "shared_out", "start"]
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
@@ -19,9 +19,25 @@ _AHEAD = 3
 """Chunks per child in work or waiting for their turn: a slow one delays no other, and memory is bounded."""
 
 
-class _Child(NamedTuple):
+class Child(NamedTuple):
     process: SpawnProcess
     pipe: "Connection[Any, Any]"
+    """Closed when the child ends."""
+
+
+def start(target: Callable[..., None], *given: Any) -> Child:
+    """Call `target(*given, pipe)` in a child: a function of a module, with picklable values."""
+    context = get_context("spawn")  # a fork would copy the locks of threads in whatever state they are
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_run, args=(target, given, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    return Child(process, ours)
+
+
+def _run(target: Callable[..., None], given: tuple[Any, ...], pipe: "Connection[Any, Any]") -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are left to the parent
+    target(*given, pipe)
 
 
 def cores() -> int:
@@ -31,9 +47,9 @@ def cores() -> int:
 
 def shared_out(work: Callable[[_Given], _Found], chunks: Iterable[_Given], children: int) -> Iterator[_Found]:
     """Results of `work` in order. It runs in children: a function of a module, with picklable values."""
-    team: list[_Child] = []
+    team: list[Child] = []
     try:
-        team += [_start(work) for _ in range(children)]
+        team += [start(_serve, work) for _ in range(children)]
         yield from _in_order([child.pipe for child in team], chunks)
     except (EOFError, ConnectionError):
         raise TocsinError(
@@ -45,15 +61,6 @@ def shared_out(work: Callable[[_Given], _Found], chunks: Iterable[_Given], child
             child.pipe.close()
         for child in team:
             child.process.join()
-
-
-def _start(work: Callable[[Any], Any]) -> _Child:
-    context = get_context("spawn")  # a fork would copy the locks of threads in whatever state they are
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(work, theirs), daemon=True)
-    process.start()
-    theirs.close()  # so that the end of a child closes the pipe
-    return _Child(process, ours)
 
 
 def _in_order(pipes: "list[Connection[Any, Any]]", chunks: Iterable[Any]) -> Iterator[Any]:
@@ -82,8 +89,7 @@ def _in_order(pipes: "list[Connection[Any, Any]]", chunks: Iterable[Any]) -> Ite
 
 
 def _serve(work: Callable[[Any], Any], pipe: "Connection[Any, Any]") -> None:
-    """The child: works until the pipe closes. Interrupts are left to the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In the child: work until the pipe closes."""
     with suppress(EOFError, ConnectionError):
         while True:
             chunk = pipe.recv()

@@ -1,15 +1,13 @@
 """Retraining of the model for ended jobs when it is due, in a child process so that nothing waits for it."""
 
 import os
-import signal
 import time
 from contextlib import suppress
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from tocsin.app.app import App
+from tocsin.app.children import Child, start
 from tocsin.core.errors import TocsinError
 
 __all__ = ["Retraining"]
@@ -21,17 +19,12 @@ NICE = 10
 """Watching the cluster, and other processes, go first."""
 
 
-class _Child(NamedTuple):
-    process: SpawnProcess
-    pipe: "Connection[Any, Any]"
-
-
 class Retraining:
     """Retrains every β days on the jobs that ended in the last α days (RoWD, section 4.2)."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._child: _Child | None = None
+        self._child: Child | None = None
 
     def poll(self, now: int | None = None) -> str | None:
         """Start a training that is due; the message of one that has ended, if any."""
@@ -51,7 +44,8 @@ class Retraining:
         tried.touch()
         os.utime(tried, (now, now))
         if starts:
-            self._child = _start(self._app, now)
+            app = App(self._app.config_file, self._app.folder, dict(self._app.environ))
+            self._child = start(_train, app, now)
         return message
 
     @property
@@ -96,18 +90,8 @@ class Retraining:
             self._child = None
 
 
-def _start(app: App, now: int) -> _Child:
-    ours, theirs = get_context("spawn").Pipe(duplex=False)
-    given = App(app.config_file, app.folder, dict(app.environ))
-    process = get_context("spawn").Process(target=_train, args=(given, now, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    return _Child(process, ours)
-
-
 def _train(app: App, now: int, pipe: "Connection[Any, Any]") -> None:
     """In the child: train, promote and report. That there is nothing to learn from yet is no error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are left to the parent
     os.nice(NICE)
     from tocsin.core.stages import Stage
     from tocsin.learn.train_execution import train_on_store
