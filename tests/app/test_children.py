@@ -1,4 +1,4 @@
-"""Child processes: the same answers in the same order as from one process, and a plain end whatever happens."""
+"""Child processes: the same results in the same order as from one process, and a clean end in any case."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_results_come_in_order_from_other_processes_and_few_chunks_are_out() -> 
     assert os.getpid() not in {process for _, process in rest}
 
 
-def test_what_a_child_refuses_and_that_one_died_are_said() -> None:
+def test_errors_and_deaths_of_children_are_reported() -> None:
     found = shared_out(square, [1, 13, 2], 2)
     assert next(found)[0] == 1
     with pytest.raises(InputError, match="13 is refused"):

@@ -1,4 +1,4 @@
-"""A site teaches an operation of its own, people answer cases, and the next training has heard them."""
+"""A site trains an operation of its own, people answer cases, and the next training uses the answers."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_a_confirmed_and_a_dismissed_case_change_the_model(tocsin: Tocsin, tmp_p
     assert probability(tocsin, script, GAMES) >= SEEN_FROM  # without the answer it is as before
 
 
-def test_at_its_end_a_script_is_told_by_the_champion_that_told_it_at_submission(
+def test_an_ended_jobs_script_is_classified_by_the_model_for_submission(
     tocsin: Tocsin, tmp_path: Path
 ) -> None:
     data = labelled_scripts(tmp_path / "data")
@@ -111,7 +111,7 @@ def test_a_rule_file_names_an_operation_by_its_words(tocsin: Tocsin, tmp_path: P
     assert tocsin("train", "workload", "--rules", rules, "--operation", "x").code == 2
 
 
-def test_what_comes_with_tocsin_is_learned_on_top_of_and_measured(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_a_shipped_operation_is_trained_on_top_of_the_shipped_weights(tocsin: Tocsin, tmp_path: Path) -> None:
     data, script = labelled_scripts(tmp_path / "data"), tmp_path / "job.sh"
     (data / "yes" / "blender").write_bytes(b"\x7fELF\0\0")
     said = tocsin("train", "workload", "--operation", "ai", "--data", data)
@@ -129,7 +129,7 @@ def test_what_comes_with_tocsin_is_learned_on_top_of_and_measured(tocsin: Tocsin
     assert kept["right_before"] == {"yes": 0, "no": 20}
 
 
-def test_what_cannot_be_told_apart_is_kept_out_of_service(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_a_model_no_better_than_guessing_is_not_promoted(tocsin: Tocsin, tmp_path: Path) -> None:
     words = "amber birch cedar delta ember fjord grove heath inlet jetty knoll larch".split()  # noqa: SIM905  # short
     for number, word in enumerate(words):
         folder = tmp_path / "data" / ("yes", "no")[number % 2]

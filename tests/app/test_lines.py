@@ -1,4 +1,4 @@
-"""Lines of verdicts: an array of a thousand tasks is no flood, and nothing is kept back."""
+"""Lines of verdicts: an array of a thousand tasks is one line, and nothing is lost."""
 
 import json
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def test_what_is_wrong_with_other_tasks_is_another_line(told: Rounds) -> None:
     assert rogue.endswith("and 24 more tasks of the array)")
 
 
-def test_tasks_of_later_rounds_are_told_when_they_have_become_ten_times_as_many(told: Rounds) -> None:
+def test_a_problem_is_printed_again_when_ten_times_as_many_tasks_have_it(told: Rounds) -> None:
     assert len(told(*tasks(range(3)))) == 1
     assert told(*tasks(range(3, 9))) == []
     [line] = told(*tasks(range(9, 20)))
@@ -82,7 +82,7 @@ def test_tasks_of_later_rounds_are_told_when_they_have_become_ten_times_as_many(
     assert len(told(*tasks(range(60, 70), "memory"))) == 1, "something else is new"
 
 
-def test_a_hint_on_a_later_task_is_said_by_itself(told: Rounds) -> None:
+def test_a_hint_on_a_later_task_gets_its_own_line(told: Rounds) -> None:
     told(*tasks(range(20)))
     hint = Finding(detector="workload", kind="habit", level=Level.WARNING, text="ann never ran it")
     other = on("7_30", "rogue")
@@ -98,7 +98,7 @@ def test_an_array_that_waits_says_how_many_tasks_it_has(told: Rounds, store: Sto
     ]
 
 
-def test_what_nobody_could_look_at_is_said_once(told: Rounds) -> None:
+def test_a_reason_why_nothing_could_be_checked_is_printed_once(told: Rounds) -> None:
     blind = [on(str(n), level=Level.UNKNOWN, missing="no model") for n in range(5)]
     assert len(told(*blind)) == 1
     assert told(*(on(f"7_{n}", level=Level.UNKNOWN, missing="no model") for n in range(30))) == []
@@ -111,6 +111,6 @@ def test_as_json_every_verdict_is_a_line(store: Store, capsys: pytest.CaptureFix
     assert [json.loads(line)["job"] for line in lines] == [f"lab:7_{n}@{NOON}" for n in range(30)]
 
 
-def test_a_name_with_an_escape_sequence_steers_no_terminal(told: Rounds) -> None:
+def test_an_escape_sequence_in_a_name_does_not_reach_the_terminal(told: Rounds) -> None:
     [line] = told(on("8", "\x1b[2J"))
     assert "\x1b" not in line

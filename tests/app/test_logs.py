@@ -1,4 +1,4 @@
-"""A log that a command learns from is known by its content, and what is wrong in it is said."""
+"""The format of a log is found from its content, and bad records are reported."""
 
 import gzip
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_a_time_zone_shifts_the_times_of_sacct(tmp_path: Path, app: App) -> None
     assert (utc["submit"] - rome["submit"]).to_list() == [3600, 3600]
 
 
-def test_a_bad_record_is_said_as_an_import_says_it(
+def test_a_bad_record_is_reported_as_by_an_import(
     tmp_path: Path, app: App, tocsin: Tocsin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "a"

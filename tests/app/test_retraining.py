@@ -1,4 +1,4 @@
-"""What tells ended jobs by what they did: learned by hand, and anew every β days by `tocsin screen`."""
+"""The model for ended jobs: trained by hand, and every β days by `tocsin screen`."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def test_what_was_screened_trains_what_tells_by_deeds(
+def test_screened_jobs_train_the_model_for_ended_jobs(
     tocsin: Tocsin, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOCSIN_WORKLOAD__BETA_DAYS", "0")
@@ -78,7 +78,7 @@ def test_what_was_screened_trains_what_tells_by_deeds(
     assert "cyber was not trained" in told.err
 
 
-def test_screen_learns_anew_when_a_day_is_over(tocsin: Tocsin, home: Home, tmp_path: Path) -> None:
+def test_screen_retrains_after_a_day(tocsin: Tocsin, home: Home, tmp_path: Path) -> None:
     said = tocsin("screen")
     assert said.err == (
         "300 jobs screened, 100 rogue\nretrained the model for ended jobs (cryptomining): workload 1 is now in use\n"
@@ -99,7 +99,7 @@ def test_screen_learns_anew_when_a_day_is_over(tocsin: Tocsin, home: Home, tmp_p
     assert registry.champion("workload", Stage.END) == "2"
 
 
-def test_one_that_cannot_learn_says_so_and_is_not_tried_every_minute(
+def test_a_failed_retraining_is_reported_and_not_repeated_every_minute(
     tocsin: Tocsin, home: Home, tmp_path: Path
 ) -> None:
     tocsin("screen")

@@ -52,7 +52,7 @@ def test_new_jobs_are_screened_once(tocsin: Tocsin, home: Home) -> None:
     assert (verdict["job"], verdict["rogue"]["rogue"]) == (f"lab:9@{SUBMIT + 9}", True)
 
 
-def test_a_screening_that_was_cut_off_before_its_verdict_is_made_again(
+def test_a_screening_killed_before_its_verdict_is_repeated(
     tocsin: Tocsin, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(*_: object) -> None:
@@ -121,7 +121,7 @@ def test_without_a_model_nothing_is_screened(
     assert (said.code, "nothing can be screened" in said.err) == (1, True)
 
 
-def test_check_says_what_it_is_and_that_it_may_not(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_check_classifies_a_script_and_applies_the_allow_list(tocsin: Tocsin, tmp_path: Path) -> None:
     script = tmp_path / "job.sh"
     script.write_text(MINER)
     said = tocsin("check", script, "-M", "demo", "-u", "ada")
@@ -163,7 +163,7 @@ def test_check_knows_the_group_of_a_user(tocsin: Tocsin, tmp_path: Path) -> None
     assert tocsin("check", script, "-M", "demo", "-u", "nobody-of-this-host").code == 2
 
 
-def test_explain_tells_the_rule_of_the_verdict_and_that_todays_differs(tocsin: Tocsin, home: Home) -> None:
+def test_explain_shows_the_rule_of_the_verdict_and_that_todays_differs(tocsin: Tocsin, home: Home) -> None:
     tocsin("screen")
     assert tocsin("allow", "default", "cryptomining", "allowed").code == 0
     said = tocsin("explain", "1").out

@@ -1,4 +1,4 @@
-"""A script as the job that Slurm would take it for: what it does not say is filled in, what it says stays."""
+"""A script as the job that Slurm would make of it: its requests are kept, defaults are filled in."""
 
 from typing import Any
 
@@ -29,33 +29,33 @@ def taken(
     return as_taken(job, machine, earlier).row(0, named=True)
 
 
-def test_a_silent_script_gets_the_default_partition_and_its_defaults() -> None:
+def test_a_script_without_options_gets_the_default_partition_and_its_defaults() -> None:
     job = taken()
     assert (job["partition"], job["time_limit"], job["req_memory"]) == ("short", 60, 5 * GB)
     assert (job["req_nodes"], job["req_cpus"], job["req_gpus"]) == (1, 1, 0)
 
 
-def test_what_the_script_says_stays() -> None:
+def test_requests_of_the_script_are_kept() -> None:
     job = taken("--partition=short", "--time=5", "--mem=1G", "--nodes=2", "--ntasks=6", "--gres=gpu:2")
     assert (job["partition"], job["time_limit"], job["req_memory"]) == ("short", 300, GB)
     assert (job["req_nodes"], job["req_cpus"]) == (2, 6)
     assert job["req_gpus"] != 0  # it asks for some; how many, the request tells or nobody
 
 
-def test_memory_by_the_cpu_is_counted_for_a_node_and_a_time_is_the_partitions_longest() -> None:
+def test_memory_per_cpu_becomes_memory_per_node_and_the_time_limit_is_the_partitions() -> None:
     job = taken("-p long", "-N 2", "-n 3", "-c 2")
     assert (job["time_limit"], job["req_cpus"]) == (9000, 6)
     assert job["req_memory"] == 3 * 2 * GB  # three of the six CPUs on each node
 
 
 @pytest.mark.parametrize("machine", [None, Machine(cluster="lab")])
-def test_of_an_unknown_machine_nothing_is_made_up(machine: Machine | None) -> None:
+def test_an_unknown_machine_fills_in_nothing(machine: Machine | None) -> None:
     job = taken(machine=machine)
     assert (job["partition"], job["time_limit"], job["req_memory"]) == (None, None, None)
     assert taken("-p elsewhere")["time_limit"] is None
 
 
-def test_what_belongs_to_the_user_is_taken_over_where_the_latest_jobs_agree() -> None:
+def test_values_of_the_user_are_filled_in_if_the_latest_jobs_agree() -> None:
     def submitted(number: int, **more: Any) -> dict[str, Any]:
         return {"job_id": number, "submit": SUBMIT - 1000 + number, "user": "ann", "uid": 7, **more}
 

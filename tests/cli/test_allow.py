@@ -1,4 +1,4 @@
-"""`tocsin allow`: permissions given, listed, checked and taken back."""
+"""`tocsin allow`: entries added, listed, checked and removed."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.kits.command_line import Tocsin
 from tests.kits.scripts import labelled_scripts
 
 
-def test_a_permission_comes_and_goes(tocsin: Tocsin) -> None:
+def test_an_entry_is_added_and_removed(tocsin: Tocsin) -> None:
     said = tocsin(
         "allow",
         "add",
@@ -61,18 +61,18 @@ def test_the_last_day_is_included(tocsin: Tocsin, until: str, end: str | None) -
     assert said["until"] == end
 
 
-def test_what_is_over_is_said_to_be(tocsin: Tocsin) -> None:
+def test_an_expired_entry_is_noted(tocsin: Tocsin) -> None:
     assert "has expired already" in tocsin("allow", "add", "cyber", "-u", "ann", "--until", "2020-01-01").err
     assert tocsin("allow", "add", "cyber", "-u", "ann", "--from", "0001-01-01").err == ""
     assert tocsin("allow", "list").code == 0
 
 
-def test_a_day_may_begin_and_end_a_permission(tocsin: Tocsin) -> None:
+def test_an_entry_may_last_a_single_day(tocsin: Tocsin) -> None:
     day = ("--from", "2026-11-10", "--until", "2026-11-10")
     assert tocsin("allow", "add", "cyber", "-u", "ann", *day).code == 0
 
 
-def test_a_rule_for_all(tocsin: Tocsin) -> None:
+def test_a_default_rule_is_set(tocsin: Tocsin) -> None:
     assert (
         tocsin("allow", "default", "ai", "listed").out
         == "ai is allowed for listed users, accounts and groups only\n"
@@ -80,7 +80,7 @@ def test_a_rule_for_all(tocsin: Tocsin) -> None:
     assert json.loads(tocsin("allow", "list", "--json").out)["default"]["ai"] == "listed"
 
 
-def test_what_changes_nothing_is_said(tocsin: Tocsin) -> None:
+def test_an_entry_without_effect_is_noted(tocsin: Tocsin) -> None:
     assert "no effect" in tocsin("allow", "add", "cryptomining", "-u", "ann").err
 
 
@@ -97,7 +97,7 @@ def test_what_changes_nothing_is_said(tocsin: Tocsin) -> None:
         (["check", "/no/such/file"], 1, "cannot be read"),
     ],
 )
-def test_what_cannot_be_is_refused(tocsin: Tocsin, arguments: list[str], code: int, reason: str) -> None:
+def test_invalid_entries_are_refused(tocsin: Tocsin, arguments: list[str], code: int, reason: str) -> None:
     said = tocsin("allow", *arguments)
     assert said.code == code
     assert reason in said.err
@@ -120,7 +120,7 @@ def test_the_file_and_the_store_are_one_list(
     assert any(row.startswith("cyber|user ann|may|") for row in rows)
 
 
-def test_an_operation_of_the_site_has_a_name_once_it_is_taught(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_an_operation_of_the_site_can_be_named_once_it_is_trained(tocsin: Tocsin, tmp_path: Path) -> None:
     grant = ("allow", "add", "rendering", "-u", "ann")
     assert tocsin(*grant).code == 1
     data = labelled_scripts(tmp_path / "data")

@@ -1,4 +1,4 @@
-"""`tocsin backtest` as a person meets it: figures with their names, one line a job, a proof, and clear refusals."""
+"""`tocsin backtest`: figures with their names, one line per job, an audit, and clear errors."""
 
 import json
 from datetime import UTC
@@ -84,7 +84,7 @@ def test_the_store_is_walked_as_the_log_is(tocsin: Tocsin, log: Path, tmp_path: 
     assert (tmp_path / "store").read_bytes() == (tmp_path / "log").read_bytes()
 
 
-def test_days_that_train_and_days_between_can_be_told(tocsin: Tocsin, log: Path) -> None:
+def test_training_days_and_retraining_interval_are_options(tocsin: Tocsin, log: Path) -> None:
     said = tocsin("backtest", log, "--train-days", 1.5, "--every-days", 1, "--trials", 1, "--json")
     document = json.loads(said.out)
     assert document["split"] == (
@@ -120,7 +120,7 @@ def test_jobs_that_still_run_are_predicted_and_not_judged(tocsin: Tocsin, tmp_pa
     assert document["judged"] < document["predicted"]
 
 
-def test_a_log_with_one_class_gets_a_sentence_and_the_baseline(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_a_log_with_one_class_reports_why_and_the_baseline(tocsin: Tocsin, tmp_path: Path) -> None:
     (tmp_path / "good.swf").write_text(swf_log(failing=False))
     said = tocsin("backtest", tmp_path / "good.swf", *QUICK, "--audit")
     assert said.code == 0
@@ -143,7 +143,7 @@ def test_a_log_with_one_class_gets_a_sentence_and_the_baseline(tocsin: Tocsin, t
     ],
     ids=["empty", "header", "one", "few"],
 )
-def test_a_log_too_small_is_a_sentence(tocsin: Tocsin, tmp_path: Path, content: str, sentence: str) -> None:
+def test_a_log_too_small_is_refused(tocsin: Tocsin, tmp_path: Path, content: str, sentence: str) -> None:
     (tmp_path / "small.swf").write_text(content)
     said = tocsin("backtest", tmp_path / "small.swf")
     assert said.code == 1

@@ -1,4 +1,4 @@
-"""`tocsin check` says before submission what is wrong and which line to change; `tocsin explain` does so afterwards."""
+"""`tocsin check` reports problems before submission and the line to change; `tocsin explain` does so afterwards."""
 
 import io
 import json
@@ -51,7 +51,7 @@ def test_options_of_the_submission_win_over_the_script(tocsin: Tocsin, script: P
     assert tocsin("check", script, "-M", "demo", "-u", "ada", "--", "--mem=5000G").code == 2
 
 
-def test_what_the_command_line_asks_for_is_not_mended_in_the_script(tocsin: Tocsin, script: Path) -> None:
+def test_a_request_on_the_command_line_is_not_corrected_in_the_script(tocsin: Tocsin, script: Path) -> None:
     said = tocsin("check", script, "-M", "demo", "-u", "ada", "--", "--time=400-0")
     assert said.code == 2
     assert "on the command line" in said.out

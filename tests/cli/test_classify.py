@@ -1,4 +1,4 @@
-"""`tocsin classify`: thousands of scripts, odd files, and one line for each."""
+"""`tocsin classify`: thousands of scripts, unusual files, and one line for each."""
 
 import base64
 import io
@@ -101,7 +101,7 @@ def test_evidence_in_a_called_file_names_its_own_line(tocsin: Tocsin, folder: Pa
     assert tocsin("classify", folder / "outer.sh", "-P", "-n", "--follow").out.endswith("|miner.sh:2\n")
 
 
-def test_odd_files_are_answered_or_refused_in_a_sentence(tocsin: Tocsin, folder: Path) -> None:
+def test_unusual_files_are_classified_or_refused_with_a_reason(tocsin: Tocsin, folder: Path) -> None:
     odd = {
         "nul": b"#!/bin/sh\n\0\n",
         "elf": b"\x7fELF" + bytes(1000),
@@ -134,7 +134,7 @@ def test_odd_files_are_answered_or_refused_in_a_sentence(tocsin: Tocsin, folder:
     assert "is a binary file" in refused.err
 
 
-def test_a_reader_that_has_had_enough_is_no_error(folder: Path, tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(folder: Path, tmp_path: Path) -> None:
     for number in range(300):
         (folder / f"{number}.sh").write_text(f"srun ./{'a' * 500} {number}\n")
     line = [sys.executable, "-c", "from tocsin.cli.main import run; run()"]
@@ -153,7 +153,7 @@ def test_standard_input_is_a_script(tocsin: Tocsin, monkeypatch: pytest.MonkeyPa
     assert (row["file"], row["operations"]["cryptomining"]) == ("-", 0.99)  # type: ignore[index]  # JSON
 
 
-def test_an_empty_folder_is_said(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_an_empty_folder_is_reported(tocsin: Tocsin, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     said = tocsin("classify", tmp_path / "none")
     assert (said.code, "there is no file below" in said.err) == (1, True)

@@ -1,4 +1,4 @@
-"""`tocsin train failure`, `threshold` and `predict` as a person meets them."""
+"""`tocsin train failure`, `threshold` and `predict`."""
 
 import json
 import shlex
@@ -88,14 +88,16 @@ def test_a_training_as_json(home: Path, tocsin: Tocsin) -> None:
     ],
     ids=["few", "one class", "empty"],
 )
-def test_what_teaches_nothing_is_a_sentence(tocsin: Tocsin, tmp_path: Path, log: str, sentence: str) -> None:
+def test_a_log_that_cannot_train_a_model_is_refused(
+    tocsin: Tocsin, tmp_path: Path, log: str, sentence: str
+) -> None:
     (tmp_path / "a.swf").write_text(log)
     said = tocsin("train", "failure", tmp_path / "a.swf")
     assert said.code == 1
     assert sentence in said.err
 
 
-def test_an_empty_store_and_a_nonsense_rule_are_sentences(tocsin: Tocsin) -> None:
+def test_an_empty_store_and_an_invalid_rule_are_refused(tocsin: Tocsin) -> None:
     assert "the store has no jobs; `tocsin import` reads some" in tocsin("train", "failure").err
     assert '"x=y" is no rule' in tocsin("train", "failure", "--rule", "x=y").err
     assert "is not one of" in tocsin("train", "failure", "--engine", "oracle").err
@@ -150,7 +152,7 @@ def test_a_nonsense_rule_changes_nothing(home: Path, tocsin: Tocsin) -> None:
     assert json.loads(tocsin("threshold", "--json").out)["version"] == "1"
 
 
-def test_jobs_are_told_their_risk(home: Path, tocsin: Tocsin) -> None:
+def test_the_risk_of_jobs_is_predicted(home: Path, tocsin: Tocsin) -> None:
     always, never = 499, 500  # of user 3, whose jobs fail, and of user 4
     rows = json.loads(tocsin("predict", always, never, "--json").out)
     assert [row["job"].partition("@")[0] for row in rows] == ["lab:499", "lab:500"]
@@ -184,7 +186,7 @@ def test_the_jobs_worth_asking_about_are_those_that_the_model_is_unsure_of(
     assert tocsin("predict", "1", "--ask", 3).code == 2
 
 
-def test_what_cannot_be_predicted_is_a_sentence(home: Path, tocsin: Tocsin) -> None:
+def test_jobs_that_cannot_be_predicted_are_reported(home: Path, tocsin: Tocsin) -> None:
     for arguments, sentence in {
         ("99999",): "no job 99999",
         ("lab:1@5",): "no job lab:1@5",
@@ -202,7 +204,7 @@ def test_what_cannot_be_predicted_is_a_sentence(home: Path, tocsin: Tocsin) -> N
         assert "internal error" not in said.err
 
 
-def test_without_a_model_a_sentence_names_the_next_step(tocsin: Tocsin) -> None:
+def test_without_a_model_the_error_names_the_next_step(tocsin: Tocsin) -> None:
     for command in (["threshold"], ["threshold", "--rule", "least_cost=1"]):
         said = tocsin(*command)
         assert said.code == 1

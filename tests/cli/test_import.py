@@ -1,4 +1,4 @@
-"""`tocsin import` tells what it did, adds nothing twice, and says what was wrong by line."""
+"""`tocsin import` reports what it did, adds nothing twice, and names bad lines."""
 
 import gzip
 import json
@@ -85,7 +85,7 @@ def test_a_truncated_archive_gives_what_was_whole(tocsin: Tocsin, tmp_path: Path
         ("empty.swf", "", "empty"),
     ],
 )
-def test_what_cannot_be_read_is_a_sentence(
+def test_unreadable_input_is_reported(
     tocsin: Tocsin, tmp_path: Path, name: str, content: str | None, sentence: str
 ) -> None:
     path = tmp_path / name
@@ -136,7 +136,7 @@ def test_a_public_log_is_stored_whole_and_only_once(tocsin: Tocsin, data: Path, 
     assert json.loads(tocsin("import", "swf", path, "--json").out)["new"] == 0
 
 
-def test_a_source_of_which_nothing_is_kept_is_an_error(tocsin: Tocsin, sacct: Path, tmp_path: Path) -> None:
+def test_a_source_without_a_usable_record_is_an_error(tocsin: Tocsin, sacct: Path, tmp_path: Path) -> None:
     said = tocsin("import", "sacct", "-M", "gamma", sacct)
     assert said.code == 1
     assert 'not of cluster "gamma"' in said.err
@@ -208,9 +208,7 @@ def test_a_sacct_that_hangs_is_waited_for_as_long_as_the_settings_say(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_import_that_is_ended_takes_its_sacct_along(
-    tocsin: Tocsin, hanging: int, number: signal.Signals
-) -> None:
+def test_ending_an_import_ends_its_sacct(tocsin: Tocsin, hanging: int, number: signal.Signals) -> None:
     # as at a terminal: a shell without job control has the interrupt ignored in what it puts in the background
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     argv = [sys.executable, "-c", f"{heard}; from tocsin.cli.main import run; run(['import', 'slurm'])"]

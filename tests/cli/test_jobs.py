@@ -95,7 +95,7 @@ def test_a_job_in_words_shows_only_what_is_known(store: Tocsin) -> None:
     assert "start " not in out
 
 
-def test_what_a_job_is_called_cannot_steer_the_terminal(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_a_job_name_cannot_control_the_terminal(tocsin: Tocsin, tmp_path: Path) -> None:
     path = tmp_path / "evil.txt"
     path.write_text(SACCT.replace("|ok|", "|\x1b[2Jgone\x07|"))
     tocsin("import", "sacct", path)
@@ -104,7 +104,7 @@ def test_what_a_job_is_called_cannot_steer_the_terminal(tocsin: Tocsin, tmp_path
         assert not any(ord(letter) < 32 and letter != "\n" for letter in said.out)
 
 
-def test_sacct_habits_are_understood(store: Tocsin) -> None:
+def test_options_of_sacct_are_accepted(store: Tocsin) -> None:
     assert store("jobs", "-p", "-j", "2", "-o", "JobID,ElapsedRaw,TimelimitRaw").out.splitlines() == [
         "JobID|ElapsedRaw|TimelimitRaw|",
         "2|1|60|",
@@ -114,7 +114,7 @@ def test_sacct_habits_are_understood(store: Tocsin) -> None:
     assert "no job in the store" in store("jobs", "-u", "nobody").err
 
 
-def test_a_full_disk_is_said_as_such(store: Tocsin) -> None:
+def test_a_full_disk_is_reported_as_such(store: Tocsin) -> None:
     import subprocess
     import sys
 

@@ -75,7 +75,7 @@ def test_the_store_gives_the_same_profiles_as_the_log(tocsin: Tocsin, log: Path)
     assert stored == read
 
 
-def test_what_cannot_be_done_is_a_sentence(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_impossible_requests_are_refused(tocsin: Tocsin, tmp_path: Path) -> None:
     (tmp_path / "few.swf").write_text(swf(20))
     (tmp_path / "junk.txt").write_text("hello\nworld\n")
     assert "20 jobs are too few for profiles; 50 are needed" in tocsin("profiles", tmp_path / "few.swf").err

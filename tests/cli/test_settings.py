@@ -47,7 +47,9 @@ def test_a_file_named_on_the_line_wins_over_the_others(tocsin: Tocsin, tmp_path:
         ("[store]\nurl = 'postgresql://host:notaport/x'\n", "is not a supported URL"),
     ],
 )
-def test_a_wrong_setting_is_one_sentence(tocsin: Tocsin, tmp_path: Path, text: str, sentence: str) -> None:
+def test_an_invalid_setting_is_one_error_message(
+    tocsin: Tocsin, tmp_path: Path, text: str, sentence: str
+) -> None:
     (tmp_path / "bad.toml").write_text(text)
     said = tocsin("--config", tmp_path / "bad.toml", "config", "check")
     assert said.code == 1
@@ -87,7 +89,7 @@ def test_the_allow_list_and_the_log_are_no_secrets(tocsin: Tocsin, tmp_path: Pat
     assert (said.code, "there is no folder" in said.err) == (1, True)
 
 
-def test_sound_settings_are_said_to_be_sound(tocsin: Tocsin) -> None:
+def test_valid_settings_are_reported(tocsin: Tocsin) -> None:
     said = tocsin("config", "check")
     assert (said.code, said.out) == (0, "")
     assert "valid" in said.err

@@ -47,7 +47,7 @@ def rest_client(cluster: ClusterSettings) -> "SlurmRest":
 def live_cluster(app: App, name: str | None, *, guess: bool = True) -> "Iterator[SlurmCluster]":
     """The named cluster, or this host's own, reached as its settings say.
 
-    Where Slurm does not tell the cluster's name, it is called "cluster"; without `guess`, that is an error.
+    Where Slurm does not report the cluster's name, it is called "cluster"; without `guess`, that is an error.
     """
     from tocsin.sources.slurm_cluster import SlurmCluster
 

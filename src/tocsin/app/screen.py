@@ -28,7 +28,7 @@ CHUNK = 500
 
 
 def screen(app: App, output: Output, *, every: float | None = None) -> None:
-    """Screen what is new; with `every`, again after so many seconds until stopped by a signal."""
+    """Screen new jobs; with `every`, again after that many seconds, until stopped by a signal."""
     with _lock(app.home.prepare().cache) as alone:
         if not alone:
             app.notify("another `tocsin screen` is working on this store; this one exits")

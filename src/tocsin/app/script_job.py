@@ -83,9 +83,9 @@ def as_taken(job: pl.DataFrame, machine: Machine | None, earlier: pl.DataFrame) 
 
 
 def in_group(job: pl.DataFrame) -> pl.DataFrame:
-    """The job with the group that its user has on this host, where nothing tells another.
+    """The job with its user's primary group on this host, unless it has a group.
 
-    It is the user's first group: Slurm writes that one down, so it is the one that a permission must name.
+    Slurm records that group, so an allow-list entry must name it.
     """
     row = job.row(0, named=True)
     if row["group"] is not None:
