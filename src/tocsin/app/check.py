@@ -46,7 +46,7 @@ class Explained(NamedTuple):
 
 def check(app: App, request: CheckRequest) -> Verdict:
     """The verdict on a script as if it were submitted now; nothing in it is run, and no case is opened."""
-    from tocsin.app.script_job import as_taken, in_group, job_of
+    from tocsin.app.script_job import job_from_script, with_defaults, with_group
     from tocsin.scripts.scheduler import Scheduler
     from tocsin.scripts.script import parse
     from tocsin.scripts.text import read
@@ -59,7 +59,7 @@ def check(app: App, request: CheckRequest) -> Verdict:
     script = parse(text, scheduler=Scheduler.SLURM if machine else None)
     if options:
         script = script.with_options(options, only_options=True)
-    job = job_of(
+    job = job_from_script(
         script,
         cluster=name,
         user=user,
@@ -73,7 +73,7 @@ def check(app: App, request: CheckRequest) -> Verdict:
         },
     )
     known, earlier = _known(app, job, machine, {str(job["script"][0]): text})
-    job = in_group(as_taken(job, machine, earlier))
+    job = with_group(with_defaults(job, machine, earlier))
     judge = open_judge(app, known, cluster=name, follow=request.follow)
     return judge.explain(job, Stage.SUBMIT, known=known, at=int(time.time()))
 

@@ -1,4 +1,4 @@
-"""A script that is not submitted yet as a job, so that it can be judged like one."""
+"""A script before its submission as a job, so that detectors can assess it."""
 
 import grp
 import hashlib
@@ -15,18 +15,18 @@ from tocsin.core.machine import Machine, Partition
 from tocsin.scripts.script import Script
 from tocsin.scripts.text import encode
 
-__all__ = ["READS", "as_taken", "in_group", "job_of"]
+__all__ = ["READS", "job_from_script", "with_defaults", "with_group"]
 
 UNNUMBERED = 0
 """The id of a job that has none yet."""
-_OF_USER = ("uid", "gid", "group", "account", "qos", "partition")
-"""What Slurm knows of a user, and a script seldom says; the partition only where the cluster's default is not known."""
-READS = ("user", "submit", *_OF_USER)
-"""The fields of earlier jobs that are looked at."""
+_USER_FIELDS = ("uid", "gid", "group", "account", "qos", "partition")
+"""Values that depend on the user; the partition only if the cluster's default is unknown."""
+READS = ("user", "submit", *_USER_FIELDS)
+"""The fields of earlier jobs that are used."""
 _LATEST = 20
 
 
-def job_of(
+def job_from_script(
     script: Script,
     *,
     cluster: str,
@@ -36,9 +36,9 @@ def job_of(
     options: Sequence[str] = (),
     known: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """The job that submitting this script now would make; `known` adds what the script does not say.
+    """The job that submitting this script now would make; `known` adds values that the script does not set.
 
-    `options` are those of the submission, which the script was already read with.
+    `script` was already parsed with the `options` of the submission.
     """
     request = {
         name: value for name, value in {**(known or {}), **script.request}.items() if value is not None
@@ -59,14 +59,14 @@ def job_of(
     return from_jobs([job])
 
 
-def as_taken(job: pl.DataFrame, machine: Machine | None, earlier: pl.DataFrame) -> pl.DataFrame:
-    """The job with what Slurm puts where a submission is silent, as its records of `earlier` jobs have it.
+def with_defaults(job: pl.DataFrame, machine: Machine | None, earlier: pl.DataFrame) -> pl.DataFrame:
+    """The job with the defaults that Slurm would fill in.
 
-    Else the job would share no history with the user's own earlier ones, which have a partition and a number of CPUs. What
-    belongs to the user is taken over where the latest of the user's jobs agree.
+    Without them it would share no history with the user's `earlier` jobs, whose records have a partition and a number of
+    CPUs. Values of the user are filled in if the user's latest jobs agree on them.
     """
     row = job.row(0, named=True)
-    filled = _of_user(earlier.filter(pl.col("user") == row["user"]))
+    filled = _user_values(earlier.filter(pl.col("user") == row["user"]))
     nodes = row["req_nodes"] or 1
     cpus = row["req_cpus"] or (row["req_tasks"] or nodes) * (row["cpus_per_task"] or 1)
     filled |= {"req_nodes": nodes, "req_cpus": cpus, "req_gpus": None if row["req_gres"] else 0}
@@ -82,7 +82,7 @@ def as_taken(job: pl.DataFrame, machine: Machine | None, earlier: pl.DataFrame) 
     )
 
 
-def in_group(job: pl.DataFrame) -> pl.DataFrame:
+def with_group(job: pl.DataFrame) -> pl.DataFrame:
     """The job with its user's primary group on this host, unless it has a group.
 
     Slurm records that group, so an allow-list entry must name it.
@@ -98,9 +98,9 @@ def in_group(job: pl.DataFrame) -> pl.DataFrame:
     return job.with_columns(gid=pl.lit(gid, SCHEMA["gid"]), group=pl.lit(group, SCHEMA["group"]))
 
 
-def _of_user(earlier: pl.DataFrame) -> dict[str, Any]:
+def _user_values(earlier: pl.DataFrame) -> dict[str, Any]:
     latest = earlier.top_k(_LATEST, by="submit")
-    agreed = {name: latest[name].drop_nulls().unique() for name in _OF_USER}
+    agreed = {name: latest[name].drop_nulls().unique() for name in _USER_FIELDS}
     return {name: values[0] for name, values in agreed.items() if values.len() == 1}
 
 
