@@ -1,3 +1,4 @@
+import json
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -134,6 +135,8 @@ class Commands:
                     raise ClusterError(
                         "squeue failed (exit 1): slurm_load_jobs error: Invalid job id specified"
                     )
+                if "--json" in argv:
+                    return b"{}"
                 form = argv[argv.index("-O") + 1]
                 between = form.partition(":0")[2].partition(",")[0]
                 after = form.rpartition(":0")[2]
@@ -218,3 +221,42 @@ def test_rest_holds_only_what_waits() -> None:
     server = Server("v0.0.42")
     with pytest.raises(NotFound, match="no longer in the queue"):
         SlurmCluster("lab", rest=rest_to(nothing), run=Commands()).hold(KEY, "x")
+
+
+def test_the_request_of_a_running_job_is_read_once_from_json() -> None:
+    running = {"State": "RUNNING", "NodeList": "n1"}
+    record = {
+        "job_id": 17,
+        "job_state": "RUNNING",
+        "submit_time": 1794779550,
+        "cluster": "lab",
+        "tres_req_str": "cpu=2,mem=300M,node=1",
+        "excluded_nodes": "n4",
+    }
+    asked: list[list[str]] = []
+
+    def run(argv: list[str], **_: Any) -> bytes:
+        asked.append(argv)
+        if "--json" in argv:
+            return json.dumps({"jobs": [record]}).encode()
+        form = argv[argv.index("-O") + 1]
+        between, after = form.split("JobID:0")[1].split(",")[0], form.rsplit("WorkDir:0")[1]
+        return printed(running, between=between, after=after)
+
+    cluster = SlurmCluster("lab", run=run)
+    for _ in range(2):
+        job = cluster.queue().row(0, named=True)
+        assert (job["req_cpus"], job["req_memory"], job["exclude_nodes"]) == (2, 300 * 2**20, "n4")
+        assert (job["alloc_cpus"], job["state"]) == (4, "RUNNING")
+    assert sum("--json" in argv for argv in asked) == 1
+
+
+def test_a_squeue_without_json_gives_the_rest_of_the_record() -> None:
+    def run(argv: list[str], **_: Any) -> bytes:
+        if "--json" in argv:
+            raise ClusterError("squeue failed (exit 1): unrecognized option")
+        form = argv[argv.index("-O") + 1]
+        between, after = form.split("JobID:0")[1].split(",")[0], form.rsplit("WorkDir:0")[1]
+        return printed({}, between=between, after=after)
+
+    assert SlurmCluster("lab", run=run).queue()["req_cpus"].to_list() == [4]

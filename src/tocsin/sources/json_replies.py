@@ -10,6 +10,7 @@ from tocsin.core.errors import ClusterError, NotFound, TocsinError
 from tocsin.core.fields import KEY
 from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.intake import Rejects
+from tocsin.sources.json_values import member
 from tocsin.sources.records import BACKWARDS, NO_ID, NO_NUMBER, NO_STATE, NO_SUBMIT, RECORD
 from tocsin.sources.rest_versions import ADAPTERS, NEWEST, V36, adapter_for
 
@@ -53,9 +54,9 @@ def adapter_of(version: str | None) -> V36:
 
 def adapter_of_record(record: Any) -> V36:
     """By the shape of a job, for files of 24.11, where the version follows the jobs."""
-    state = record.get("state") if isinstance(record, dict) else None
-    old = isinstance(state, dict) and isinstance(state.get("current"), str)
-    return ADAPTERS["v0.0.38"] if old else ADAPTERS[NEWEST]
+    found = record if isinstance(record, dict) else {}
+    state = found.get("job_state") or member(found, "state").get("current")
+    return ADAPTERS["v0.0.38"] if isinstance(state, str) else ADAPTERS[NEWEST]
 
 
 def notes_on_version(version: str | None) -> list[str]:

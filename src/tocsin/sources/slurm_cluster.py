@@ -13,6 +13,7 @@ from tocsin.core.intake import JobSource, Rejects, valid_batches, valid_jobs
 from tocsin.core.machine import Machine
 from tocsin.sources.commands import run
 from tocsin.sources.squeue import QUEUE_ENV, queue_command, read_queue, separators
+from tocsin.sources.squeue_requests import SqueueRequests
 
 if TYPE_CHECKING:
     from tocsin.sources.rest import SlurmRest
@@ -38,6 +39,7 @@ class SlurmCluster:
         self.rest = rest
         self.timeout = timeout
         self._command = run
+        self._requests = SqueueRequests(self._run)
 
     def _run(self, argv: list[str], **more: dict[str, str]) -> bytes:
         return self._command(argv, timeout=self.timeout, **more)
@@ -46,7 +48,8 @@ class SlurmCluster:
 
     def queue(self) -> pl.DataFrame:
         """The jobs in slurmctld; invalid records are left out."""
-        return valid_jobs(self._queue(), Rejects())
+        jobs = valid_jobs(self._queue(), Rejects())
+        return jobs if self.rest else self._requests.add_to(jobs)
 
     def _queue(self, key: JobKey | None = None) -> pl.DataFrame:
         if self.rest:

@@ -1,0 +1,68 @@
+"""What each job in the queue requested, from `squeue --json`.
+
+squeue's text gives the request of pending jobs only: after the start its columns show the allocation, and it never
+shows excluded nodes. The JSON has both, from the same request to slurmctld, but is ten times as long: it is read only
+when the queue has a job whose request is not known yet.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import polars as pl
+
+from tocsin.core.errors import ClusterError, SourceError
+from tocsin.core.fields import KEY
+from tocsin.core.frames import SCHEMA
+from tocsin.core.intake import Rejects
+from tocsin.sources.json_replies import jobs_frame, latest
+from tocsin.sources.sacct_json import JobsReply
+
+__all__ = ["SqueueRequests"]
+
+_COLUMNS = (
+    "req_nodes",
+    "req_cpus",
+    "req_tasks",
+    "cpus_per_task",
+    "tasks_per_node",
+    "req_memory",
+    "req_gpus",
+    "req_tres",
+    "exclude_nodes",
+)
+_FOUND = "_found"  # whether the JSON has the job
+_COMMAND = ["squeue", "--json", "-a", "-t", "all"]
+
+
+class SqueueRequests:
+    """Requests of the jobs in the queue, remembered while they are there."""
+
+    def __init__(self, run: Callable[[list[str]], bytes]) -> None:
+        self._run = run
+        schema = {name: SCHEMA[name] for name in (*KEY, *_COLUMNS)}
+        self._known = pl.DataFrame(schema={**schema, _FOUND: pl.Boolean()})
+
+    def add_to(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        """The jobs with their requests; without JSON in this squeue, as they are."""
+        new = jobs.join(self._known, on=KEY, how="anti", nulls_equal=True)
+        self._known = self._known.join(jobs, on=KEY, how="semi", nulls_equal=True)
+        if new.height:
+            with suppress(ClusterError, SourceError):
+                found = self._read(str(new["cluster"][0]))
+                read = new.select(KEY).join(found, on=KEY, how="left", nulls_equal=True)
+                self._known = pl.concat([self._known, read])
+        given = jobs.join(
+            self._known, on=KEY, how="left", nulls_equal=True, suffix="_", maintain_order="left"
+        )
+        return given.with_columns(
+            pl.when(_FOUND).then(f"{name}_").otherwise(name).alias(name) for name in _COLUMNS
+        ).select(jobs.columns)
+
+    def _read(self, cluster: str) -> pl.DataFrame:
+        reply = JobsReply(iter([self._run(_COMMAND)]))
+        frames = [pl.DataFrame(schema=self._known.schema)]
+        for block in reply.blocks():
+            read = reply.adapter(block).queue_job
+            jobs = jobs_frame(block, read, first=1, rejects=Rejects(), source="squeue", cluster=cluster)
+            frames.append(latest(jobs).select(*KEY, *_COLUMNS, pl.lit(True).alias(_FOUND)))
+        return pl.concat(frames).unique(KEY, keep="last")
