@@ -5,11 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+import hypothesis
 import pytest
 
 from tests.services import missing
 from tests.services.postgres import Postgres
 from tests.services.slurm import SlurmLab
+
+# Other work on the machine must not fail a property test.
+hypothesis.settings.register_profile("tocsin", deadline=None)
+hypothesis.settings.load_profile("tocsin")
 
 pytest_plugins = ["tests.kits.command_line"]
 
