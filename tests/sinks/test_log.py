@@ -150,16 +150,22 @@ def test_lines_of_others_in_the_log_do_no_harm(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tests.sinks.test_log import give, log
+from tocsin.core.decision import Decision
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Level, Verdict
 from tocsin.sinks.deliver import deliver
+from tocsin.sinks.log import VerdictLog
 from tocsin.store import outbox
 from tocsin.store.database import open_store
+from tocsin.store.decisions import record
 from tocsin.store.home import Home
-home, folder, number = Home(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])
+home, log, number = Home(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])
+jobs = [f"lab:{2 * number}@7", f"lab:{2 * number + 1}@7"]
+verdicts = [Verdict(job=job, stage=Stage.SUBMIT, at=9, known_until=7, level=Level.OK) for job in jobs]
 with open_store(home.url) as store:
-    sink = log(folder)
+    sink = VerdictLog(log, largest=0, files=2)
     deliver(store, sink, home.cache)
-    give(store, 2 * number, 2 * number + 1)
+    record(store, Decision(verdicts=verdicts), {sink.name: sink.kinds})
     if number % 2:
         sink.send(outbox.waiting(store, sink.name, 1))
     os.kill(os.getpid(), signal.SIGKILL)
@@ -171,10 +177,9 @@ def test_a_process_that_is_killed_twenty_times_logs_each_verdict_once(
 ) -> None:
     """Between commit and log, or between log and acknowledgement."""
     for number in range(20):
-        arguments = [sys.executable, "-c", KILLED, str(home.root), str(tmp_path), str(number)]
-        done = subprocess.run(
-            arguments, check=False, capture_output=True, text=True, cwd=Path(__file__).parents[2]
-        )
+        path = str(tmp_path / "verdicts.log")
+        arguments = [sys.executable, "-c", KILLED, str(home.root), path, str(number)]
+        done = subprocess.run(arguments, check=False, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, done.stderr
     deliver(store, log(tmp_path), home.cache)
     assert logged(tmp_path) == jobs(*range(40))

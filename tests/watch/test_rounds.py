@@ -311,6 +311,21 @@ def test_a_late_verdict_is_made_from_what_was_known_then(store: Store) -> None:
     assert (now.at, now.known_until) == (NOON + 1005, NOON + 1001)
 
 
+def test_a_running_job_gets_a_verdict_more_each_time_its_trace_rings(store: Store) -> None:
+    cluster = Told(queued=[running(NOON + 5)])
+    watch = watcher(cluster, store)
+    watch.step(NOON + 10)
+    job = frame(running(NOON + 5))
+    for _ in range(2):
+        watch._due_verdicts.give_running(job, NOON + 20)
+    again = watcher(cluster, store)  # a new process goes on where the last one stopped
+    assert [v.known_until for v in again._due_verdicts.give_running(job, NOON + 30)] == [NOON + 30]
+    assert again.step(NOON + 40).verdicts == []
+    assert [verdict.stage for verdict in again.step(NOON + 130).verdicts] == [Stage.EARLY]
+    found = rows(store, "SELECT stage, seq FROM verdicts ORDER BY id")
+    assert found == [("submit", 0), ("start", 0), ("running", 0), ("running", 1), ("running", 2), ("early", 0)]
+
+
 def test_memory_holds_no_more_than_is_about(store: Store) -> None:
     cluster = FakeCluster()
     watch = watcher(cluster, store)

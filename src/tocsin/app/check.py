@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tocsin.app.app import App
 from tocsin.app.clusters import host_cluster, live_cluster
 from tocsin.app.jobs import find_jobs
-from tocsin.app.judge import open_judge
+from tocsin.app.judge import needs, open_judge
+from tocsin.core.detector import Need
 from tocsin.core.errors import ClusterError, NotFound
 from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
@@ -72,7 +73,7 @@ def check(app: App, request: CheckRequest) -> Verdict:
             "work_dir": _working_folder(),
         },
     )
-    known, earlier = _known(app, job, machine, {str(job["script"][0]): text})
+    known, earlier = _known(app, job, Stage.SUBMIT, machine, {str(job["script"][0]): text})
     job = with_group(with_defaults(job, machine, earlier))
     judge = open_judge(app, known, cluster=name, follow=request.follow)
     return judge.explain(job, Stage.SUBMIT, known=known, at=int(time.time()))
@@ -90,7 +91,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     if digest:
         with suppress(NotFound):  # pruned, or never stored
             texts[digest] = read_script(app.home.scripts, digest)
-    known, _ = _known(app, jobs, machine, texts)
+    known, _ = _known(app, jobs, stage, machine, texts)
     judge = open_judge(app, known, cluster=name)
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
     return Explained(verdict, jobs["outcome"][0])
@@ -131,17 +132,17 @@ def _has_jobs_of(app: App, cluster: str) -> bool:
 
 
 def _known(
-    app: App, job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]
+    app: App, job: "pl.DataFrame", stage: Stage, machine: "Machine | None", texts: dict[str, str]
 ) -> "tuple[Known, pl.DataFrame]":
-    """What is known of the cluster's jobs, and those jobs; without a failure model only this user's are needed."""
+    """What is known of the cluster's jobs, and those jobs; only this user's, if no detector needs the others."""
     from tocsin.app import script_job
     from tocsin.history.recipe import KEYS, OWN_KEYS
     from tocsin.history.replay import READS, Replay
     from tocsin.store.jobs import Filter, load
 
-    user = job["user"][0]
-    whole = bool(app.registry.versions("failure"))
+    cluster, user = job["cluster"][0], job["user"][0]
+    whole = Need.HISTORY in needs(app, stage, cluster)
     users = [] if whole or not user else [user]
     fields = list(dict.fromkeys([*READS, *script_job.READS]))
-    jobs = load(app.store, Filter(clusters=[job["cluster"][0]], users=users, arrays=True), fields)
+    jobs = load(app.store, Filter(clusters=[cluster], users=users, arrays=True), fields)
     return Replay(jobs, machine=machine, scripts=texts.get, keys=tuple(KEYS if whole else OWN_KEYS)), jobs

@@ -12,13 +12,13 @@ from tocsin.core.stages import Stage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tocsin.core.detector import Detector, Known
+    from tocsin.core.detector import Detector, Known, Need
     from tocsin.judge.hearing import Seat
     from tocsin.judge.judge import Judge
     from tocsin.models.registry import Registry
     from tocsin.workload.screening import Screener
 
-__all__ = ["UNTRAINED", "LiveJudge", "load_seats", "open_judge", "open_screener", "screener_folder"]
+__all__ = ["UNTRAINED", "LiveJudge", "load_seats", "needs", "open_judge", "open_screener", "screener_folder"]
 
 UNTRAINED = "no model is trained for {stage} yet; see `tocsin train --help`"
 
@@ -50,6 +50,19 @@ def open_judge(
     if "workload" in seats:
         seats["workload"] = _with_files(app, _one_screener(seats["workload"]), follow)
     return Judge(seats, ROGUE_CASES, allow_book(app).current, lambda request: load_facts(app.store, request))
+
+
+def needs(app: App, stage: Stage, cluster: str) -> "set[Need]":
+    """The evidence that the detectors in use at a stage read: nothing else must be loaded."""
+    from tocsin.judge.plugins import find_detectors
+
+    return {
+        need
+        for name, detector in find_detectors().items()
+        if stage in detector.stages
+        and not (detector.learns and app.registry.champion(name, stage, cluster) is None)
+        for need in detector.needs
+    }
 
 
 def load_seats(
