@@ -168,6 +168,7 @@ def test_the_same_is_said_of_jobs_that_wait(slurm: SlurmLab, tocsin: Tocsin, tra
     try:
         predicted = json.loads(tocsin("predict", bad, good, "-M", slurm.cluster, "--json"))
         lines = tocsin("watch", "--once", "--all", "--json", "-M", slurm.cluster).splitlines()
+        [stored] = json.loads(tocsin("job", bad, "-M", slurm.cluster, "--json"))["jobs"]
     finally:
         slurm.run("scancel", str(bad), str(good))
     assert [row["will_fail"] for row in predicted] == [True, False]
@@ -177,3 +178,9 @@ def test_the_same_is_said_of_jobs_that_wait(slurm: SlurmLab, tocsin: Tocsin, tra
     assert [verdict["level"] for verdict in heard] == ["warning", "ok"]
     assert [verdict["failure"]["will_fail"] for verdict in heard] == [True, False]
     assert heard[0]["failure"]["probability"] == pytest.approx(predicted[0]["probability"], abs=0.05)
+    [alarm] = [verdict for verdict in stored["verdicts"] if verdict["stage"] == "submit"]
+    assert alarm == heard[0], "it was stored as it was printed"
+    assert alarm["failure"]["contributions"], "an alarm comes explained"
+    assert alarm["failure"]["similar"]
+    assert any("memory" in advice["change"] or "--mem" in advice["change"] for advice in alarm["advice"])
+    assert heard[1]["failure"]["contributions"] == []

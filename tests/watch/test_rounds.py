@@ -10,6 +10,7 @@ from tests.kits.watching import (
     KillableStore,
     Killed,
     ended,
+    frame,
     rows,
     running,
     stored_verdicts,
@@ -312,7 +313,7 @@ def test_a_late_verdict_is_made_from_what_was_known_then(store: Store) -> None:
 
 
 def test_a_running_job_gets_a_verdict_more_each_time_its_trace_rings(store: Store) -> None:
-    cluster = Told(queued=[running(NOON + 5)])
+    cluster = FakeCluster(queued=[running(NOON + 5)])
     watch = watcher(cluster, store)
     watch.step(NOON + 10)
     job = frame(running(NOON + 5))
@@ -323,7 +324,14 @@ def test_a_running_job_gets_a_verdict_more_each_time_its_trace_rings(store: Stor
     assert again.step(NOON + 40).verdicts == []
     assert [verdict.stage for verdict in again.step(NOON + 130).verdicts] == [Stage.EARLY]
     found = rows(store, "SELECT stage, seq FROM verdicts ORDER BY id")
-    assert found == [("submit", 0), ("start", 0), ("running", 0), ("running", 1), ("running", 2), ("early", 0)]
+    assert found == [
+        ("submit", 0),
+        ("start", 0),
+        ("running", 0),
+        ("running", 1),
+        ("running", 2),
+        ("early", 0),
+    ]
 
 
 def test_memory_holds_no_more_than_is_about(store: Store) -> None:
