@@ -38,18 +38,20 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     }
 
 
-def _model(ground: CheckData) -> FittedFailure:
-    return DETECTOR.fit(ground.ended(), ground.past(), stage=Stage.SUBMIT, seed=0, budget=Budget(trials=2))
+def _model(check_data: CheckData) -> FittedFailure:
+    return DETECTOR.fit(
+        check_data.ended(), check_data.known(), stage=Stage.SUBMIT, seed=0, budget=Budget(trials=2)
+    )
 
 
-def _one_by_one(ground: CheckData, model: FittedFailure) -> dict[str, Any]:
+def _one_by_one(check_data: CheckData, model: FittedFailure) -> dict[str, Any]:
     """Each of the next jobs in turn, from a ledger that is kept up to date as in service."""
-    later = ground.log.filter(pl.col("submit") > ground.cut).sort("submit").head(ASKED)
+    later = check_data.log.filter(pl.col("submit") > check_data.cut).sort("submit").head(ASKED)
 
     def milliseconds(ask: Callable[[pl.DataFrame, Ledger], object]) -> dict[str, float]:
-        ledger = Ledger(machine=ground.machine, scripts=ground.scripts.get)
-        ledger.learn(ground.log)
-        ledger.advance(ground.cut)
+        ledger = Ledger(machine=check_data.machine, scripts=check_data.scripts.get)
+        ledger.learn(check_data.log)
+        ledger.advance(check_data.cut)
         taken = []
         for row in range(later.height):
             job = later[row]

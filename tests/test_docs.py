@@ -102,9 +102,9 @@ def test_the_detector_in_the_documents_passes_every_check() -> None:
     code = next(block for language, block in _BLOCK.findall(page) if language == "python")
     module = types.ModuleType("siren_of_the_documents")
     exec(compile(code, "write-a-detector.md", "exec"), module.__dict__)  # our own page, run as a reader would
-    ground = demo_check_data()
+    check_data = demo_check_data()
     for check in CHECKS:
-        check(module.DETECTOR, ground)
+        check(module.DETECTOR, check_data)
 
 
 def test_every_room_is_in_the_architecture() -> None:

@@ -17,13 +17,13 @@ def lightgbm() -> None:
 
 
 @pytest.fixture(scope="session")
-def ground() -> CheckData:
+def check_data() -> CheckData:
     return demo_check_data()
 
 
 @pytest.fixture(scope="session")
-def model(ground: CheckData) -> FittedFailure:
+def model(check_data: CheckData) -> FittedFailure:
     """Trained on what the demo cluster knew after three quarters of its week."""
-    fitted = ground.fitted(DETECTOR, Stage.SUBMIT)
+    fitted = check_data.fitted(DETECTOR, Stage.SUBMIT)
     assert isinstance(fitted, FittedFailure)
     return fitted

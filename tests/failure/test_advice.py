@@ -290,14 +290,14 @@ def test_shortages_are_saved_and_read_back(shortages: Shortages, tmp_path: Path)
         Shortages.load(tmp_path)
 
 
-def test_advice_on_the_demo_fits_its_scripts(ground: CheckData, model: FittedFailure) -> None:
+def test_advice_on_the_demo_fits_its_scripts(check_data: CheckData, model: FittedFailure) -> None:
     """All of it together: each edit fits the script, asks for something else, and the risk is never higher."""
-    past = ground.past()
-    later = ground.log.filter(pl.col("submit") > ground.cut, pl.col("script").is_not_null())
+    past = check_data.known()
+    later = check_data.log.filter(pl.col("submit") > check_data.cut, pl.col("script").is_not_null())
     found = 0
     for number in range(0, later.height, 4):
         one = later[number]
-        text = ground.scripts[one["script"][0]]
+        text = check_data.scripts[one["script"][0]]
         for advice in model.explain(one, past, stage=Stage.SUBMIT).advice:
             found += 1
             assert advice.risk_before is None or advice.risk_after <= advice.risk_before  # type: ignore[operator]  # both

@@ -27,22 +27,22 @@ from tocsin.models.registry import Registry
 BUDGET = Budget(trials=1)
 
 
-def later(ground: CheckData) -> pl.DataFrame:
+def later(check_data: CheckData) -> pl.DataFrame:
     labels = [*(str(o) for o in ("failed", "timeout", "out_of_memory", "node_fail")), "completed"]
-    return ground.log.filter(pl.col("submit") > ground.cut, pl.col("outcome").is_in(labels))
+    return check_data.log.filter(pl.col("submit") > check_data.cut, pl.col("outcome").is_in(labels))
 
 
-def test_it_foresees_the_failures_of_the_next_days(ground: CheckData, model: FittedFailure) -> None:
-    jobs = later(ground)
-    p = model.probabilities(jobs, ground.past().features(jobs, stage=Stage.SUBMIT))
+def test_it_foresees_the_failures_of_the_next_days(check_data: CheckData, model: FittedFailure) -> None:
+    jobs = later(check_data)
+    p = model.probabilities(jobs, check_data.known().features(jobs, stage=Stage.SUBMIT))
     failed = jobs["outcome"].ne("completed").to_numpy()
     assert measure("auc", failed, p) > 0.75
     assert p[failed].mean() > 2 * p[~failed].mean()
     assert abs(p.mean() - failed.mean()) < 0.2
 
 
-def test_a_job_rings_from_the_threshold_on(ground: CheckData, model: FittedFailure) -> None:
-    answers = model.assess(later(ground), ground.past(), stage=Stage.SUBMIT)
+def test_a_job_rings_from_the_threshold_on(check_data: CheckData, model: FittedFailure) -> None:
+    answers = model.assess(later(check_data), check_data.known(), stage=Stage.SUBMIT)
     for parts in answers:
         assert parts.failure is not None
         assert parts.failure.will_fail == (parts.failure.probability >= model.calibrated.threshold.value)
@@ -54,8 +54,8 @@ def test_a_job_rings_from_the_threshold_on(ground: CheckData, model: FittedFailu
     assert finding.score == ringing[0].failure.probability  # type: ignore[union-attr]  # told above
 
 
-def test_an_explanation_names_what_its_user_can_check(ground: CheckData, model: FittedFailure) -> None:
-    jobs, past = later(ground), ground.past()
+def test_an_explanation_names_what_its_user_can_check(check_data: CheckData, model: FittedFailure) -> None:
+    jobs, past = later(check_data), check_data.known()
     p = model.probabilities(jobs, past.features(jobs, stage=Stage.SUBMIT))
     job = jobs[int(np.argmax(p))]
     failure = model.explain(job, past, stage=Stage.SUBMIT).failure
@@ -107,61 +107,61 @@ def test_every_feature_has_a_sentence() -> None:
             assert len(sentence(name, value, {}).split()) > 1
 
 
-def test_quick_failures_of_the_last_hours_do_not_teach(ground: CheckData, model: FittedFailure) -> None:
+def test_quick_failures_of_the_last_hours_do_not_teach(check_data: CheckData, model: FittedFailure) -> None:
     """What is known of the last jobs is not how they end, but how the quick ones among them do."""
-    last = int(ground.ended()["submit"].max())  # type: ignore[arg-type]  # an instant
+    last = int(check_data.ended()["submit"].max())  # type: ignore[arg-type]  # an instant
     assert model.window.last < last - 3600
 
 
-def test_causes_share_the_probability(ground: CheckData, model: FittedFailure) -> None:
-    parts = model.explain(later(ground).head(1), ground.past(), stage=Stage.SUBMIT)
+def test_causes_share_the_probability(check_data: CheckData, model: FittedFailure) -> None:
+    parts = model.explain(later(check_data).head(1), check_data.known(), stage=Stage.SUBMIT)
     assert parts.failure is not None
     assert {"failed", "timeout", "out_of_memory"} <= parts.failure.causes.keys()
     assert sum(parts.failure.causes.values()) == pytest.approx(parts.failure.probability)
 
 
 def test_a_job_of_another_cluster_is_told_that_the_model_does_not_know_it(
-    ground: CheckData, model: FittedFailure
+    check_data: CheckData, model: FittedFailure
 ) -> None:
-    own = later(ground).head(1)
+    own = later(check_data).head(1)
     strange = own.with_columns(cluster=pl.lit("elsewhere"))
-    assert "failure.cluster" not in model.assess(own, ground.past(), stage=Stage.SUBMIT)[0].missing
+    assert "failure.cluster" not in model.assess(own, check_data.known(), stage=Stage.SUBMIT)[0].missing
     for parts in (
-        model.assess(strange, ground.past(), stage=Stage.SUBMIT)[0],
-        model.explain(strange, ground.past(), stage=Stage.SUBMIT),
+        model.assess(strange, check_data.known(), stage=Stage.SUBMIT)[0],
+        model.explain(strange, check_data.known(), stage=Stage.SUBMIT),
     ):
         assert parts.failure is not None
         assert 'may be wrong for "elsewhere"' in parts.missing["failure.cluster"]
 
 
-def test_an_unknown_user_gets_an_answer_and_a_sentence(ground: CheckData, model: FittedFailure) -> None:
-    job = later(ground).head(1).with_columns(user=pl.lit("zaphod"))
-    parts = model.assess(job, ground.past(), stage=Stage.SUBMIT)[0]
+def test_an_unknown_user_gets_an_answer_and_a_sentence(check_data: CheckData, model: FittedFailure) -> None:
+    job = later(check_data).head(1).with_columns(user=pl.lit("zaphod"))
+    parts = model.assess(job, check_data.known(), stage=Stage.SUBMIT)[0]
     assert parts.failure is not None
     assert 0 <= parts.failure.probability <= 1
     assert 'no earlier job of user "zaphod" is known' in parts.missing["failure.history"]
 
 
-def test_an_empty_history_gets_an_answer(ground: CheckData, model: FittedFailure) -> None:
-    parts = model.assess(later(ground).head(1), Ledger(), stage=Stage.SUBMIT)[0]
+def test_an_empty_history_gets_an_answer(check_data: CheckData, model: FittedFailure) -> None:
+    parts = model.assess(later(check_data).head(1), Ledger(), stage=Stage.SUBMIT)[0]
     assert parts.failure is not None
     assert "failure.history" in parts.missing
 
 
-def test_a_service_and_a_replay_say_the_same(ground: CheckData, model: FittedFailure) -> None:
-    jobs = later(ground).head(40)
+def test_a_service_and_a_replay_say_the_same(check_data: CheckData, model: FittedFailure) -> None:
+    jobs = later(check_data).head(40)
     ledger = Ledger()
-    ledger.learn(ground.log)
-    live, replayed = (model.assess(jobs, past, stage=Stage.SUBMIT) for past in (ledger, ground.past()))
+    ledger.learn(check_data.log)
+    live, replayed = (model.assess(jobs, past, stage=Stage.SUBMIT) for past in (ledger, check_data.known()))
     assert live == replayed
 
 
-def test_nonsense_in_a_request_gets_an_answer(ground: CheckData, model: FittedFailure) -> None:
-    job = later(ground).head(1)
+def test_nonsense_in_a_request_gets_an_answer(check_data: CheckData, model: FittedFailure) -> None:
+    job = later(check_data).head(1)
     for name in ("req_cpus", "req_nodes", "time_limit", "req_memory", "req_gpus"):
         for value in (0, -1, 2**62):
             odd = job.with_columns(pl.lit(value, pl.Int64).alias(name))
-            failure = model.explain(odd, ground.past(), stage=Stage.SUBMIT).failure
+            failure = model.explain(odd, check_data.known(), stage=Stage.SUBMIT).failure
             assert failure is not None
             assert 0 <= failure.probability <= 1
 
@@ -174,56 +174,56 @@ def test_nonsense_in_a_request_gets_an_answer(ground: CheckData, model: FittedFa
         (pl.lit("unknown"), "0 of .* have a known outcome .* import a longer log"),
     ],
 )
-def test_a_log_that_cannot_teach_is_refused(ground: CheckData, change: pl.Expr, sentence: str) -> None:
-    jobs = ground.ended().with_columns(outcome=change)
+def test_a_log_that_cannot_teach_is_refused(check_data: CheckData, change: pl.Expr, sentence: str) -> None:
+    jobs = check_data.ended().with_columns(outcome=change)
     with pytest.raises(ModelError, match=sentence):
         DETECTOR.fit(jobs, Replay(jobs), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
 
 
-def test_too_few_jobs_are_refused(ground: CheckData) -> None:
-    jobs = ground.ended().head(50)
+def test_too_few_jobs_are_refused(check_data: CheckData) -> None:
+    jobs = check_data.ended().head(50)
     with pytest.raises(ModelError, match="at least 100"):
         DETECTOR.fit(jobs, Replay(jobs), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
 
 
-def test_jobs_that_we_stopped_teach_nothing(ground: CheckData) -> None:
-    jobs = ground.ended().with_columns(intervened=pl.col("outcome") != "completed")
+def test_jobs_that_we_stopped_teach_nothing(check_data: CheckData) -> None:
+    jobs = check_data.ended().with_columns(intervened=pl.col("outcome") != "completed")
     with pytest.raises(ModelError, match="0 of"):
-        DETECTOR.fit(jobs, ground.past(), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
+        DETECTOR.fit(jobs, check_data.known(), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
 
 
-def test_the_target_follows_the_source(ground: CheckData) -> None:
-    jobs = ground.ended()
+def test_the_target_follows_the_source(check_data: CheckData) -> None:
+    jobs = check_data.ended()
     archive = DETECTOR.fit(
-        jobs.with_columns(source=pl.lit("swf")), ground.past(), stage=Stage.SUBMIT, seed=0, budget=BUDGET
+        jobs.with_columns(source=pl.lit("swf")), check_data.known(), stage=Stage.SUBMIT, seed=0, budget=BUDGET
     )
     assert archive.target is Target.UNSUCCESSFUL
     assert archive.causes["cancelled"] > 0
 
 
-def test_a_model_answers_at_its_own_stage_only(ground: CheckData, model: FittedFailure) -> None:
+def test_a_model_answers_at_its_own_stage_only(check_data: CheckData, model: FittedFailure) -> None:
     with pytest.raises(ModelError, match="for submit, not for start"):
-        model.assess(later(ground).head(1), ground.past(), stage=Stage.START)
+        model.assess(later(check_data).head(1), check_data.known(), stage=Stage.START)
 
 
-def test_a_job_that_waits_has_no_verdict_at_start(ground: CheckData) -> None:
-    fitted = ground.fitted(DETECTOR, Stage.START)
-    job = later(ground).head(1).with_columns(start=pl.lit(None, pl.Int64))
-    parts = fitted.assess(job, ground.past(), stage=Stage.START)[0]
+def test_a_job_that_waits_has_no_verdict_at_start(check_data: CheckData) -> None:
+    fitted = check_data.fitted(DETECTOR, Stage.START)
+    job = later(check_data).head(1).with_columns(start=pl.lit(None, pl.Int64))
+    parts = fitted.assess(job, check_data.known(), stage=Stage.START)[0]
     assert parts.failure is None
     assert "has not reached this stage" in parts.missing["failure"]
 
 
-def test_a_zone_that_is_none_is_refused(ground: CheckData) -> None:
+def test_a_zone_that_is_none_is_refused(check_data: CheckData) -> None:
     with pytest.raises(ModelError, match="Mars/Olympus"):
         FailureDetector(zone="Mars/Olympus").fit(
-            ground.ended(), ground.past(), stage=Stage.SUBMIT, seed=0, budget=BUDGET
+            check_data.ended(), check_data.known(), stage=Stage.SUBMIT, seed=0, budget=BUDGET
         )
 
 
-def test_hours_are_those_of_the_cluster(ground: CheckData) -> None:
-    jobs = ground.log.head(1)
-    history = ground.past().features(jobs, stage=Stage.SUBMIT)
+def test_hours_are_those_of_the_cluster(check_data: CheckData) -> None:
+    jobs = check_data.log.head(1)
+    history = check_data.known().features(jobs, stage=Stage.SUBMIT)
     hours = [
         Columns(Stage.SUBMIT, zone, ("hour",), {}, {}).matrix(jobs, history).item()
         for zone in ("UTC", "Asia/Tokyo")

@@ -23,23 +23,23 @@ from tocsin.watch.known_at_stage import KnownAtStage
 FEW = ["twin.failed_last10", "user.submitted", "cluster.running", "user.since"]
 
 
-def ledger(ground: CheckData) -> Ledger:
+def ledger(check_data: CheckData) -> Ledger:
     """That knows all the jobs; each counts from its own instant on."""
     book = Ledger()
-    book.learn(ground.log)
+    book.learn(check_data.log)
     return book
 
 
-def recall(ground: CheckData) -> KnownAtStage:
-    past = KnownAtStage(ledger(ground), lambda digest: None)
-    past.prepare({Stage.SUBMIT: ground.asked(Stage.SUBMIT)})
+def recall(check_data: CheckData) -> KnownAtStage:
+    past = KnownAtStage(ledger(check_data), lambda digest: None)
+    past.prepare({Stage.SUBMIT: check_data.asked(Stage.SUBMIT)})
     return past
 
 
 @pytest.fixture(scope="module")
-def columns(ground: CheckData) -> Columns:
+def columns(check_data: CheckData) -> Columns:
     """Every feature that there is."""
-    log = ground.log
+    log = check_data.log
     names = {name: log[name].drop_nulls().cast(pl.String).unique().sort().to_list() for name in CODED}
     codes = {name: {value: 1 / (n + 3) for n, value in enumerate(known)} for name, known in names.items()}
     return Columns(Stage.END, "Asia/Kolkata", tuple(FEATURES), codes, {})
@@ -53,50 +53,54 @@ def same(one: Any, other: Any) -> bool:
     "past",
     [
         ledger,
-        CheckData.past,
+        CheckData.known,
         recall,
-        lambda ground: CachedKnown(ground.past(), ground.asked(Stage.SUBMIT), stage=Stage.SUBMIT),
+        lambda check_data: CachedKnown(
+            check_data.known(), check_data.asked(Stage.SUBMIT), stage=Stage.SUBMIT
+        ),
     ],
     ids=["ledger", "replay", "recall", "remembered"],
 )
-def test_named_statistics_are_those_of_all(ground: CheckData, past: Callable[[CheckData], Known]) -> None:
-    jobs = ground.asked(Stage.SUBMIT)
-    whole = past(ground).features(jobs, stage=Stage.SUBMIT)
+def test_named_statistics_are_those_of_all(check_data: CheckData, past: Callable[[CheckData], Known]) -> None:
+    jobs = check_data.asked(Stage.SUBMIT)
+    whole = past(check_data).features(jobs, stage=Stage.SUBMIT)
     assert whole.columns == recipe.columns()
-    few = past(ground).features(jobs, stage=Stage.SUBMIT, names=FEW)
+    few = past(check_data).features(jobs, stage=Stage.SUBMIT, names=FEW)
     assert few.columns == FEW
     assert few.equals(whole.select(FEW))
-    assert past(ground).features(jobs.head(0), stage=Stage.SUBMIT, names=FEW).columns == FEW
+    assert past(check_data).features(jobs.head(0), stage=Stage.SUBMIT, names=FEW).columns == FEW
 
 
-def test_a_ledger_asked_job_by_job_says_what_it_says_of_all(ground: CheckData) -> None:
-    jobs = ground.asked(Stage.SUBMIT).head(8)
-    together = ledger(ground).features(jobs, stage=Stage.SUBMIT)
-    book = ledger(ground)
+def test_a_ledger_asked_job_by_job_says_what_it_says_of_all(check_data: CheckData) -> None:
+    jobs = check_data.asked(Stage.SUBMIT).head(8)
+    together = ledger(check_data).features(jobs, stage=Stage.SUBMIT)
+    book = ledger(check_data)
     alone = [book.features(jobs[row], stage=Stage.SUBMIT) for row in range(jobs.height)]
     assert pl.concat(alone).equals(together)
     assert together.null_count().sum_horizontal().item() > 0
     assert not any(column.is_nan().any() for column in together)
 
 
-def test_a_job_alone_has_the_features_that_it_has_among_others(ground: CheckData, columns: Columns) -> None:
-    jobs = ground.log.gather_every(10)
-    history = history_features(jobs, ground.past(), stage=Stage.END)
+def test_a_job_alone_has_the_features_that_it_has_among_others(
+    check_data: CheckData, columns: Columns
+) -> None:
+    jobs = check_data.log.gather_every(10)
+    history = history_features(jobs, check_data.known(), stage=Stage.END)
     together = columns.matrix(jobs, history)
     alone = [columns.matrix(jobs[row], history[row]) for row in range(jobs.height)]
     assert same(np.vstack(alone), together)
 
 
-def test_the_statistics_that_are_read_are_enough(ground: CheckData, columns: Columns) -> None:
-    jobs = ground.log.gather_every(10)
-    history = history_features(jobs, ground.past(), stage=Stage.END)
+def test_the_statistics_that_are_read_are_enough(check_data: CheckData, columns: Columns) -> None:
+    jobs = check_data.log.gather_every(10)
+    history = history_features(jobs, check_data.known(), stage=Stage.END)
     assert same(columns.matrix(jobs, history.select(columns.reads)), columns.matrix(jobs, history))
 
 
-def test_copies_are_what_an_expression_would_make(ground: CheckData, columns: Columns) -> None:
+def test_copies_are_what_an_expression_would_make(check_data: CheckData, columns: Columns) -> None:
     """The same in another form: as polars has it, over the fields and the statistics side by side."""
-    jobs = ground.log
-    history = ground.past().features(jobs, stage=Stage.SUBMIT)
+    jobs = check_data.log
+    history = check_data.known().features(jobs, stage=Stage.SUBMIT)
     before, limit = pl.col("user.submitted"), pl.col("time_limit")
     known = pl.when(limit < UNLIMITED).then(limit)
     local = pl.from_epoch("submit").dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Kolkata").dt
@@ -122,19 +126,21 @@ def test_copies_are_what_an_expression_would_make(ground: CheckData, columns: Co
     assert all(np.unique(found[:, n]).size > 1 for n, name in enumerate(forms) if name != "common_gid")
 
 
-def test_a_value_that_was_never_seen_has_no_share(ground: CheckData, columns: Columns) -> None:
-    jobs = ground.log.head(3).with_columns(partition=pl.Series(["nowhere", None, ""]))
-    history = ground.past().features(jobs, stage=Stage.SUBMIT)
+def test_a_value_that_was_never_seen_has_no_share(check_data: CheckData, columns: Columns) -> None:
+    jobs = check_data.log.head(3).with_columns(partition=pl.Series(["nowhere", None, ""]))
+    history = check_data.known().features(jobs, stage=Stage.SUBMIT)
     assert np.isnan(columns.only(("common_partition",)).matrix(jobs, history)).all()
     without = Columns(Stage.SUBMIT, "UTC", ("common_qos", "hour"), {}, {}).matrix(jobs, history)
     assert np.isnan(without).tolist() == [[True, False]] * 3
 
 
-def test_a_verdict_with_explanation_has_the_same_probability(ground: CheckData, model: FittedFailure) -> None:
+def test_a_verdict_with_explanation_has_the_same_probability(
+    check_data: CheckData, model: FittedFailure
+) -> None:
     """One asks for the statistics that it needs, the other for all."""
-    past = ground.past()
+    past = check_data.known()
     for row in range(3):
-        job = ground.asked(Stage.SUBMIT)[row]
+        job = check_data.asked(Stage.SUBMIT)[row]
         brief = model.assess(job, past, stage=Stage.SUBMIT)[0]
         whole = model.explain(job, past, stage=Stage.SUBMIT)
         assert brief.failure is not None

@@ -39,12 +39,12 @@ def test_jobs_that_share_only_their_size_prove_nothing() -> None:
     assert not others.of(row(99, name=None, req_memory=4 * GIB))["req_memory"].certain
 
 
-def test_a_certain_shortage_is_a_finding_at_submit(ground: CheckData, model: FittedFailure) -> None:
-    asked = jobs([job(99, name="grow", submit=int(ground.log["submit"].max()), req_memory=2 * GIB)])  # type: ignore[arg-type]  # an instant
+def test_a_certain_shortage_is_a_finding_at_submit(check_data: CheckData, model: FittedFailure) -> None:
+    asked = jobs([job(99, name="grow", submit=int(check_data.log["submit"].max()), req_memory=2 * GIB)])  # type: ignore[arg-type]  # an instant
     knowing = replace(model, shortages=habit(12, 0))
     for said in (
-        knowing.assess(asked, ground.past(), stage=Stage.SUBMIT)[0],
-        knowing.explain(asked, ground.past(), stage=Stage.SUBMIT),
+        knowing.assess(asked, check_data.known(), stage=Stage.SUBMIT)[0],
+        knowing.explain(asked, check_data.known(), stage=Stage.SUBMIT),
     ):
         found = [finding for finding in said.findings if finding.kind == "short_of_memory"]
         assert len(found) == 1

@@ -59,12 +59,12 @@ def test_what_says_nothing_is_not_unusual(unusual: UnusualRequests, value: int |
 
 
 def test_few_jobs_of_the_demo_are_unusual_and_all_come_back_from_disk(
-    ground: CheckData, tmp_path: Path
+    check_data: CheckData, tmp_path: Path
 ) -> None:
-    fitted = UnusualRequests.fit(ground.ended())
+    fitted = UnusualRequests.fit(check_data.ended())
     fitted.save(tmp_path)
     assert UnusualRequests.load(tmp_path) == fitted
-    later = ground.log.filter(ground.log["submit"] > ground.cut)
+    later = check_data.log.filter(check_data.log["submit"] > check_data.cut)
     told = [fitted.find(each) for each in later.iter_rows(named=True)]
     assert 0 < sum(map(bool, told)) < 0.1 * len(told)
 

@@ -22,16 +22,16 @@ class Counted(Replay):
 
 
 @pytest.fixture(scope="module")
-def ground() -> CheckData:
+def check_data() -> CheckData:
     return demo_check_data()
 
 
-def test_any_jobs_in_any_order_are_told_the_same_without_asking_again(ground: CheckData) -> None:
-    past = Counted(ground.log)
-    remembered = CachedKnown(past, ground.log, stage=Stage.SUBMIT)
-    some = ground.log.sample(200, seed=1, shuffle=True)
+def test_any_jobs_in_any_order_are_told_the_same_without_asking_again(check_data: CheckData) -> None:
+    past = Counted(check_data.log)
+    remembered = CachedKnown(past, check_data.log, stage=Stage.SUBMIT)
+    some = check_data.log.sample(200, seed=1, shuffle=True)
     assert remembered.features(some, stage=Stage.SUBMIT).equals(
-        ground.past().features(some, stage=Stage.SUBMIT)
+        check_data.known().features(some, stage=Stage.SUBMIT)
     )
     assert remembered.features(some.clear(), stage=Stage.SUBMIT).height == 0
     few = ["user.failed", "user.submitted"]
@@ -39,10 +39,10 @@ def test_any_jobs_in_any_order_are_told_the_same_without_asking_again(ground: Ch
     assert past.asked == 1
 
 
-def test_another_stage_or_an_unknown_job_is_asked_about_anew(ground: CheckData) -> None:
-    past = Counted(ground.log)
-    remembered = CachedKnown(past, ground.log, stage=Stage.SUBMIT)
-    some = ground.log.head(20)
+def test_another_stage_or_an_unknown_job_is_asked_about_anew(check_data: CheckData) -> None:
+    past = Counted(check_data.log)
+    remembered = CachedKnown(past, check_data.log, stage=Stage.SUBMIT)
+    some = check_data.log.head(20)
     assert remembered.features(some, stage=Stage.START).equals(past.features(some, stage=Stage.START))
     stranger = some.with_columns(pl.col("job_id") + 10**9, user=pl.lit("nobody-yet"))
     assert remembered.features(stranger, stage=Stage.SUBMIT).equals(
@@ -51,10 +51,10 @@ def test_another_stage_or_an_unknown_job_is_asked_about_anew(ground: CheckData) 
     assert past.asked == 5
 
 
-def test_all_else_is_the_pasts_own(ground: CheckData) -> None:
-    past = ground.past()
-    remembered = CachedKnown(past, ground.log, stage=Stage.SUBMIT)
-    digest = next(iter(ground.scripts))
+def test_all_else_is_the_pasts_own(check_data: CheckData) -> None:
+    past = check_data.known()
+    remembered = CachedKnown(past, check_data.log, stage=Stage.SUBMIT)
+    digest = next(iter(check_data.scripts))
     assert remembered.machine is past.machine
     assert remembered.script(digest) == past.script(digest) is not None
     assert remembered.script("unknown") is None

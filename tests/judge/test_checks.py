@@ -257,7 +257,7 @@ FAULTS = [
 
 
 @pytest.fixture(scope="module")
-def ground() -> CheckData:
+def check_data() -> CheckData:
     """Three days of the demo cluster are enough to tell good from bad."""
     whole = demo_check_data()
     first = int(whole.log["submit"].min())  # type: ignore[arg-type]  # a log has a first instant
@@ -265,15 +265,17 @@ def ground() -> CheckData:
 
 
 @pytest.mark.parametrize(("bad", "check", "words"), FAULTS, ids=[f"{b.__name__}-{c}" for b, c, _ in FAULTS])
-def test_a_fault_is_caught_by_its_check(bad: type[Fitted], check: str, words: str, ground: CheckData) -> None:
-    before = dict(ground.machine.missing) if ground.machine else {}
+def test_a_fault_is_caught_by_its_check(
+    bad: type[Fitted], check: str, words: str, check_data: CheckData
+) -> None:
+    before = dict(check_data.machine.missing) if check_data.machine else {}
     try:
         with pytest.raises(AssertionError, match=words):
-            getattr(checks, check)(Honest(bad), ground)
+            getattr(checks, check)(Honest(bad), check_data)
     finally:
-        if ground.machine:  # one of them changes it
-            ground.machine.missing.clear()
-            ground.machine.missing.update(before)
+        if check_data.machine:  # one of them changes it
+            check_data.machine.missing.clear()
+            check_data.machine.missing.update(before)
 
 
 def test_every_check_has_a_fault_that_it_catches() -> None:
@@ -281,16 +283,16 @@ def test_every_check_has_a_fault_that_it_catches() -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_an_honest_detector_passes(check: Callable[..., None], ground: CheckData) -> None:
-    check(Honest(), ground)
+def test_an_honest_detector_passes(check: Callable[..., None], check_data: CheckData) -> None:
+    check(Honest(), check_data)
 
 
 @pytest.mark.parametrize("stages", [(Stage.EARLY,), (Stage.END, Stage.RUNNING)], ids=str)
-def test_later_stages_are_checked_too(stages: tuple[Stage, ...], ground: CheckData) -> None:
+def test_later_stages_are_checked_too(stages: tuple[Stage, ...], check_data: CheckData) -> None:
     for check in CHECKS:
-        check(Honest(stages=stages), ground)
+        check(Honest(stages=stages), check_data)
     fair: Detector = Honest(KnowsTheEnd, stages=(Stage.END,))
-    checks.respects_stages(fair, ground)
+    checks.respects_stages(fair, check_data)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -320,20 +322,20 @@ def test_a_site_may_bring_a_log_of_its_own() -> None:
         checks.no_leak(Honest(Peeks), own)
 
 
-def test_the_other_future_leaves_the_past_alone(ground: CheckData) -> None:
-    other = scrambled(ground.log, ground.cut)
-    known = pl.col("known_at") <= ground.cut
+def test_the_other_future_leaves_the_past_alone(check_data: CheckData) -> None:
+    other = scrambled(check_data.log, check_data.cut)
+    known = pl.col("known_at") <= check_data.cut
     assert (
         other.filter(known)
         .sort("submit", "job_id", "task")
-        .equals(ground.log.filter(known).sort("submit", "job_id", "task"))
+        .equals(check_data.log.filter(known).sort("submit", "job_id", "task"))
     )
-    assert other.filter(~known)["known_at"].min() > ground.cut  # type: ignore[operator]  # some are later
+    assert other.filter(~known)["known_at"].min() > check_data.cut  # type: ignore[operator]  # some are later
     assert (
         other["start"]
-        .filter(other["start"] <= ground.cut)
+        .filter(other["start"] <= check_data.cut)
         .sort()
-        .equals(ground.log["start"].filter(ground.log["start"] <= ground.cut).sort())
+        .equals(check_data.log["start"].filter(check_data.log["start"] <= check_data.cut).sort())
     )
 
 

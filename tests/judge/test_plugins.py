@@ -64,11 +64,11 @@ def test_a_third_partys_is_found_fitted_saved_loaded_and_checked(siren: None) ->
 
 
 def test_a_third_partys_is_heard_in_the_verdict(siren: None, tmp_path: Path) -> None:
-    detector, ground = find_detectors()["siren"], demo_check_data()
-    ground.fit(detector, Stage.SUBMIT).save(tmp_path)
+    detector, check_data = find_detectors()["siren"], demo_check_data()
+    check_data.fit(detector, Stage.SUBMIT).save(tmp_path)
     judge = Judge({"siren": Seat({Stage.SUBMIT: Model(detector.load(tmp_path), "7")})})
-    jobs = ground.log.filter(ground.log["submit"] > ground.cut)
-    verdicts = judge.decide(jobs, Stage.SUBMIT, known=ground.past(), at=ground.cut).verdicts
+    jobs = check_data.log.filter(check_data.log["submit"] > check_data.cut)
+    verdicts = judge.decide(jobs, Stage.SUBMIT, known=check_data.known(), at=check_data.cut).verdicts
     rung = [verdict for verdict in verdicts if verdict.findings]
     assert 0 < len(rung) < len(verdicts)
     assert rung[0].findings[0].text.endswith("look at their logs first")
@@ -121,7 +121,7 @@ def test_a_name_that_is_taken_stays_with_whom_it_was(install: Install) -> None:
     found = find_detectors(broken)
     assert found["limits"] is LIMITS
     assert list(broken) == ["limits of abba", "limits of zappa", "own of zappa"]
-    assert "that name is taken already" in broken["own of zappa"]
+    assert "that name is taken" in broken["own of zappa"]
 
 
 def test_nothing_heavy_is_imported_before_detectors_are_asked_for() -> None:

@@ -26,7 +26,7 @@ def lightgbm() -> None:
 
 
 @pytest.fixture(scope="session")
-def ground() -> CheckData:
+def check_data() -> CheckData:
     return demo_check_data()
 
 
@@ -45,5 +45,5 @@ def walker(known: Callable[[pl.DataFrame], Known], request: WalkRequest | None =
 
 
 @pytest.fixture(scope="session")
-def walked(ground: CheckData) -> list[StepResult]:
-    return list(walker(ground.past)(ground.log))
+def walked(check_data: CheckData) -> list[StepResult]:
+    return list(walker(check_data.known)(check_data.log))

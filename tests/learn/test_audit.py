@@ -14,23 +14,25 @@ from tocsin.learn.audit import Audit, audit
 from tocsin.learn.walk import StepResult
 
 
-def test_an_honest_walk_passes(ground: CheckData, walked: list[StepResult]) -> None:
+def test_an_honest_walk_passes(check_data: CheckData, walked: list[StepResult]) -> None:
     progress = []
-    found = audit(ground.log, walked, walker(ground.past), progress=lambda *done: progress.append(done))
+    found = audit(
+        check_data.log, walked, walker(check_data.known), progress=lambda *done: progress.append(done)
+    )
     assert found.clean
     assert found.differing == 0
     assert found.example is None
     asked = pl.concat(each.jobs for each in walked).filter(pl.col("submit") <= found.until)
     assert found.compared == asked.height > 500
-    assert found.until < ground.log["submit"].max(), "where nothing comes later, nothing is proven"
+    assert found.until < check_data.log["submit"].max(), "where nothing comes later, nothing is proven"
     assert progress[-1][0] == progress[-1][1]
 
 
 @pytest.mark.parametrize("stage", [Stage.START, Stage.EARLY])
-def test_a_later_stage_is_compared_as_of_its_own_moment(ground: CheckData, stage: Stage) -> None:
+def test_a_later_stage_is_compared_as_of_its_own_moment(check_data: CheckData, stage: Stage) -> None:
     """A job that was submitted before T and started after it may get another probability."""
-    walk = walker(ground.past, request_for(stage))
-    assert audit(ground.log, list(walk(ground.log)), walk).clean
+    walk = walker(check_data.known, request_for(stage))
+    assert audit(check_data.log, list(walk(check_data.log)), walk).clean
 
 
 class Peeking(Replay):
@@ -45,20 +47,20 @@ class Peeking(Replay):
         return told.with_columns((ends + spread).alias("user.failed"))
 
 
-def test_a_past_that_looks_ahead_is_found(ground: CheckData) -> None:
+def test_a_past_that_looks_ahead_is_found(check_data: CheckData) -> None:
     walk = walker(Peeking)
-    found = audit(ground.log, list(walk(ground.log)), walk)
+    found = audit(check_data.log, list(walk(check_data.log)), walk)
     assert not found.clean
     assert 0 < found.differing < found.compared
     assert found.example is not None
     assert found.example.startswith("demo:")
 
 
-def test_a_training_that_looks_ahead_is_found(ground: CheckData) -> None:
+def test_a_training_that_looks_ahead_is_found(check_data: CheckData) -> None:
     """Outcomes that count as known at once train steps that were made before them."""
-    hasty = ground.log.with_columns(known_at=pl.when(pl.col("outcome").is_not_null()).then("submit"))
-    walked = list(walker(lambda _: ground.past())(hasty))
-    assert not audit(ground.log, walked, walker(ground.past)).clean
+    hasty = check_data.log.with_columns(known_at=pl.when(pl.col("outcome").is_not_null()).then("submit"))
+    walked = list(walker(lambda _: check_data.known())(hasty))
+    assert not audit(check_data.log, walked, walker(check_data.known)).clean
 
 
 def test_nothing_compared_is_no_proof() -> None:

@@ -19,8 +19,10 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 
 @pytest.fixture(scope="module")
-def kept(registry: Registry, ground: CheckData) -> TrainedFailure:
-    return train_failure(ground.ended(), ground.past(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK)
+def kept(registry: Registry, check_data: CheckData) -> TrainedFailure:
+    return train_failure(
+        check_data.ended(), check_data.known(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK
+    )
 
 
 def test_a_trained_model_is_in_use_with_its_card_and_curves(registry: Registry, kept: TrainedFailure) -> None:
@@ -33,10 +35,12 @@ def test_a_trained_model_is_in_use_with_its_card_and_curves(registry: Registry, 
     assert (Path(folder) / "curves.json").is_file()
 
 
-def test_a_model_that_is_not_promoted_is_not_in_use(tmp_path: Path, ground: CheckData) -> None:
+def test_a_model_that_is_not_promoted_is_not_in_use(tmp_path: Path, check_data: CheckData) -> None:
     registry = Registry(tmp_path)
-    few = ground.ended().head(800)
-    train_failure(few, ground.past(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK, promote=False)
+    few = check_data.ended().head(800)
+    train_failure(
+        few, check_data.known(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK, promote=False
+    )
     assert registry.champion("failure", Stage.SUBMIT) is None
 
 

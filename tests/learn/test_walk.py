@@ -28,14 +28,16 @@ from tocsin.sources.swf import SwfFile
 
 
 def test_every_job_after_the_first_fifth_is_predicted_once(
-    ground: CheckData, walked: list[StepResult]
+    check_data: CheckData, walked: list[StepResult]
 ) -> None:
     told = pl.concat(each.jobs for each in walked)
     first = walked[0].step.cut
     assert told.select(KEY).is_unique().all()
-    after = ground.log.filter(pl.col("submit") >= first).sort("submit", "job_id", "task", nulls_last=False)
+    after = check_data.log.filter(pl.col("submit") >= first).sort(
+        "submit", "job_id", "task", nulls_last=False
+    )
     assert told.equals(after)
-    before = ground.log.sort("submit").head(ground.log.height // 5)
+    before = check_data.log.sort("submit").head(check_data.log.height // 5)
     assert before["submit"].max() <= first, (
         "jobs of the same instant stay together, so a few more may be asked about"
     )
@@ -44,15 +46,17 @@ def test_every_job_after_the_first_fifth_is_predicted_once(
     assert ((probabilities >= 0) & (probabilities <= 1)).all()
 
 
-def test_a_job_without_an_outcome_is_predicted_as_well(ground: CheckData, walked: list[StepResult]) -> None:
-    running = ground.log.filter(pl.col("outcome").is_null())
+def test_a_job_without_an_outcome_is_predicted_as_well(
+    check_data: CheckData, walked: list[StepResult]
+) -> None:
+    running = check_data.log.filter(pl.col("outcome").is_null())
     assert running.height
     told = pl.concat(each.jobs for each in walked)
     assert told.join(running, on=list(KEY), how="semi", nulls_equal=True).height == running.height
 
 
-def test_a_step_trains_on_what_was_known_and_asks_about_what_came_later(ground: CheckData) -> None:
-    walk = Walk(ground.log, ground.past(), DETECTOR, request_for())
+def test_a_step_trains_on_what_was_known_and_asks_about_what_came_later(check_data: CheckData) -> None:
+    walk = Walk(check_data.log, check_data.known(), DETECTOR, request_for())
     assert len(walk.steps) >= 3
     for step in walk.steps:
         train, test = walk.jobs[step.train], walk.jobs[step.test]
@@ -61,8 +65,8 @@ def test_a_step_trains_on_what_was_known_and_asks_about_what_came_later(ground: 
         assert test["submit"].max() < step.cut + 2 * 86400
 
 
-def test_days_of_training_and_days_between_trainings_are_kept_to(ground: CheckData) -> None:
-    walk = Walk(ground.log, ground.past(), DETECTOR, request_for(train_days=1.5, every_days=0.5))
+def test_days_of_training_and_days_between_trainings_are_kept_to(check_data: CheckData) -> None:
+    walk = Walk(check_data.log, check_data.known(), DETECTOR, request_for(train_days=1.5, every_days=0.5))
     assert len(walk.steps) > 8
     for step in walk.steps:
         assert walk.jobs[step.train]["submit"].min() >= step.cut - 1.5 * 86400
@@ -70,30 +74,30 @@ def test_days_of_training_and_days_between_trainings_are_kept_to(ground: CheckDa
 
 
 def test_the_first_training_searches_and_the_next_ones_refit(
-    ground: CheckData, walked: list[StepResult], monkeypatch: pytest.MonkeyPatch
+    check_data: CheckData, walked: list[StepResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [each.searched for each in walked] == [True, *[False] * (len(walked) - 1)]
     monkeypatch.setattr(walking, "SEARCH_EVERY", 1)
-    steps = iter(Walk(ground.log, ground.past(), DETECTOR, request_for()))
+    steps = iter(Walk(check_data.log, check_data.known(), DETECTOR, request_for()))
     assert [next(steps).searched, next(steps).searched] == [True, True]
 
 
-def test_the_same_walk_comes_to_the_same_bits(ground: CheckData, walked: list[StepResult]) -> None:
-    first = next(iter(walker(ground.past)(ground.log)))
+def test_the_same_walk_comes_to_the_same_bits(check_data: CheckData, walked: list[StepResult]) -> None:
+    first = next(iter(walker(check_data.known)(check_data.log)))
     assert first.probability.tobytes() == walked[0].probability.tobytes()
     assert first.bound.tobytes() == walked[0].bound.tobytes()
 
 
 def test_a_step_predicts_what_a_trained_model_in_use_does(
-    ground: CheckData, walked: list[StepResult], tmp_path: Path
+    check_data: CheckData, walked: list[StepResult], tmp_path: Path
 ) -> None:
     """Train on the same jobs into a registry, load the champion, and ask it about the same jobs."""
     step, registry = walked[0], Registry(tmp_path)
-    train = walker(ground.past)(ground.log).jobs[step.step.train]
-    train_failure(train, ground.past(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK)
+    train = walker(check_data.known)(check_data.log).jobs[step.step.train]
+    train_failure(train, check_data.known(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK)
     folder, _ = registry.open_verified("failure", stage=Stage.SUBMIT)
     visible = as_known(step.jobs, Stage.SUBMIT)
-    parts = DETECTOR.load(folder).assess(visible, ground.past(), stage=Stage.SUBMIT)
+    parts = DETECTOR.load(folder).assess(visible, check_data.known(), stage=Stage.SUBMIT)
     assert [part.failure.probability for part in parts if part.failure] == step.probability.tolist()
     kinds = [{finding.kind for finding in part.findings} for part in parts]
     assert [WILL_FAIL in each for each in kinds] == step.alarms["model"].tolist()
@@ -102,12 +106,12 @@ def test_a_step_predicts_what_a_trained_model_in_use_does(
     assert [each.p95 for each in runtimes if each] == step.bound.tolist()
 
 
-def test_rules_alarm_beside_the_model(ground: CheckData, walked: list[StepResult]) -> None:
+def test_rules_alarm_beside_the_model(check_data: CheckData, walked: list[StepResult]) -> None:
     """The demo cluster has a machine, so `limits` has all of its evidence."""
     limits = np.concatenate([each.alarms["limits"] for each in walked])
     jobs = pl.concat(each.jobs for each in walked)
-    parts = Limits().fit(jobs, ground.past(), stage=Stage.SUBMIT, seed=0, budget=QUICK)
-    found = parts.assess(as_known(jobs, Stage.SUBMIT), ground.past(), stage=Stage.SUBMIT)
+    parts = Limits().fit(jobs, check_data.known(), stage=Stage.SUBMIT, seed=0, budget=QUICK)
+    found = parts.assess(as_known(jobs, Stage.SUBMIT), check_data.known(), stage=Stage.SUBMIT)
     assert limits.tolist() == [bool(part.findings) for part in found]
     assert limits.any()
     assert not any(each.missing for each in walked)
@@ -115,25 +119,27 @@ def test_rules_alarm_beside_the_model(ground: CheckData, walked: list[StepResult
 
 @pytest.mark.parametrize(("share", "change"), [(0.0, Outcome.COMPLETED), (1.0, Outcome.FAILED)])
 def test_a_log_with_one_class_predicts_the_share_so_far(
-    ground: CheckData, share: float, change: Outcome
+    check_data: CheckData, share: float, change: Outcome
 ) -> None:
-    log = ground.log.with_columns(outcome=pl.when(pl.col("outcome").is_not_null()).then(pl.lit(str(change))))
-    for step in Walk(log, ground.past(log), DETECTOR, request_for()):
+    log = check_data.log.with_columns(
+        outcome=pl.when(pl.col("outcome").is_not_null()).then(pl.lit(str(change)))
+    )
+    for step in Walk(log, check_data.known(log), DETECTOR, request_for()):
         assert step.refused is not None
         assert "jobs are failed; a model needs at least 10 that are and as many that are not" in step.refused
         assert (step.probability == share).all()
         assert not step.alarms["model"].any(), "without a model there is no alarm by it"
 
 
-def test_a_walk_that_cannot_be_walked_is_refused(ground: CheckData) -> None:
-    few = ground.log.head(50)
+def test_a_walk_that_cannot_be_walked_is_refused(check_data: CheckData) -> None:
+    few = check_data.log.head(50)
     with pytest.raises(ModelError, match="50 of 50 jobs reached submit; a back-test needs at least 100"):
-        Walk(few, ground.past(few), DETECTOR, request_for())
-    unstarted = ground.log.with_columns(start=pl.lit(None, pl.Int64))
+        Walk(few, check_data.known(few), DETECTOR, request_for())
+    unstarted = check_data.log.with_columns(start=pl.lit(None, pl.Int64))
     with pytest.raises(ModelError, match="jobs reached start"):
-        Walk(unstarted, ground.past(unstarted), DETECTOR, request_for(Stage.START))
+        Walk(unstarted, check_data.known(unstarted), DETECTOR, request_for(Stage.START))
     with pytest.raises(ModelError, match="a back-test needs a target"):
-        Walk(ground.log, ground.past(), FailureDetector(), request_for())
+        Walk(check_data.log, check_data.known(), FailureDetector(), request_for())
 
 
 def test_another_future_changes_no_bit_of_a_walk_through_a_real_log(

@@ -1,1 +1,1 @@
-"""Findings → one Verdict: plug-ins, policy, cases."""
+"""Detectors' parts → one Verdict per job, with policy, allow-list and cases. It reads and writes nothing."""

@@ -1,4 +1,4 @@
-"""What detectors are checked on: a log with its machine and scripts, and the same log with another future."""
+"""Data for the detector checks: a log with its machine and scripts, and the same log with another future."""
 
 import random
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ _LATER = (Part.ALLOCATION, Part.OUTCOME, Part.USAGE)
 
 @dataclass(slots=True, eq=False)
 class CheckData:
-    """What detectors are checked on: a log with outcomes, and where it is known the machine and the scripts."""
+    """A log with outcomes, and the machine and scripts if they are known."""
 
     log: pl.DataFrame
     machine: Machine | None = None
@@ -33,33 +33,33 @@ class CheckData:
     _fitted: dict[tuple[int, Stage], tuple[Detector, Fitted]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        told = pl.coalesce("known_at", pl.col("end") + _LAG)
-        self.log = self.log.with_columns(known_at=pl.when(pl.col("outcome").is_not_null()).then(told))
+        known = pl.coalesce("known_at", pl.col("end") + _LAG)
+        self.log = self.log.with_columns(known_at=pl.when(pl.col("outcome").is_not_null()).then(known))
 
     @property
     def cut(self) -> int:
-        """The instant up to which a detector may learn: three quarters of the submissions lie before it."""
+        """Training uses what was known by this instant; three quarters of the submissions lie before it."""
         return int(self.log["submit"].sort()[int(self.log.height * 0.75)])
 
-    def past(self, log: pl.DataFrame | None = None) -> Replay:
+    def known(self, log: pl.DataFrame | None = None) -> Replay:
         return Replay(self.log if log is None else log, machine=self.machine, scripts=self.scripts.get)
 
     def ended(self) -> pl.DataFrame:
-        """The jobs to learn from."""
+        """The jobs to train on."""
         return self.log.filter(pl.col("known_at") <= self.cut)
 
-    def fit(self, detector: Detector, stage: Stage, past: Replay | None = None) -> Fitted:
-        return detector.fit(self.ended(), past or self.past(), stage=stage, seed=SEED, budget=BUDGET)
+    def fit(self, detector: Detector, stage: Stage, known: Replay | None = None) -> Fitted:
+        return detector.fit(self.ended(), known or self.known(), stage=stage, seed=SEED, budget=BUDGET)
 
     def fitted(self, detector: Detector, stage: Stage) -> Fitted:
-        """Fitted once, for the checks that only look."""
-        known = self._fitted.get((id(detector), stage))
-        if known is None:
-            known = self._fitted[(id(detector), stage)] = (detector, self.fit(detector, stage))
-        return known[1]
+        """Fitted once, for the checks that only ask."""
+        found = self._fitted.get((id(detector), stage))
+        if found is None:
+            found = self._fitted[(id(detector), stage)] = (detector, self.fit(detector, stage))
+        return found[1]
 
     def asked(self, stage: Stage, until: int | None = None) -> pl.DataFrame:
-        """A few jobs that reach the stage, the last ones before the cut or after it, and some that ask for too much."""
+        """A few jobs that reach the stage, just before `until` or after the cut, and some that request too much."""
         # The record of an ended job is there once its end is known.
         at = pl.coalesce("known_at", "end") if stage is Stage.END else reached_at(stage)
         reached = self.log.with_columns(at=at).filter(pl.col("at").is_not_null()).sort("at", "job_id", "task")
@@ -88,7 +88,7 @@ def demo_check_data() -> CheckData:
 
 
 def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
-    """The log with another future: what was not known by then is changed, and later jobs are other jobs."""
+    """The log with another future: everything that was not known by then is changed, later jobs included."""
     seed = random.Random(until)  # noqa: S311  # no secret
     unknown = (pl.col("known_at") > until).fill_null(True)
     waiting = pl.col("_waiting")  # as it was before anything is changed

@@ -1,6 +1,6 @@
 """The checks that every detector must pass, ours and a site's own: `for check in CHECKS: check(detector)`.
 
-A failing check raises AssertionError with a sentence that says what and where.
+A failing check raises AssertionError and says what failed, and where.
 """
 
 import copy
@@ -26,7 +26,7 @@ from tocsin.judge.check_data import BUDGET, SEED, CheckData, demo_check_data, ot
 __all__ = ["CHECKS", "FORMATS"]
 
 FORMATS = frozenset({".json", ".txt", ".onnx", ".safetensors", ".parquet"})
-"""Files that a detector may save: loading them can never run code."""
+"""Files that a detector may save: loading one can never run code."""
 
 _KIND = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _PROGRAMS = (
@@ -39,20 +39,20 @@ _PROGRAMS = (
 )  # pickles, zip, gzip
 
 
-def no_leak(detector: Detector, ground: CheckData | None = None) -> None:
-    """What became known after T cannot move an answer about a moment before it, through the past or the job itself."""
-    ground = ground or demo_check_data()
-    other = scrambled(ground.log, ground.cut)
+def no_leak(detector: Detector, data: CheckData | None = None) -> None:
+    """What became known after T cannot move an answer about a moment before it, through the known or the job itself."""
+    data = data or demo_check_data()
+    other = scrambled(data.log, data.cut)
     for stage in detector.stages:
-        jobs = ground.asked(stage, until=ground.cut)
+        jobs = data.asked(stage, until=data.cut)
         same = (
             jobs.select("cluster", "job_id", "task", "submit")
             .join(other, on=["cluster", "job_id", "task", "submit"], nulls_equal=True, maintain_order="left")
             .select(SCHEMA.names())
         )
-        before = _assess(ground.fitted(detector, stage), jobs, ground.past(), stage, detector)
+        before = _assess(data.fitted(detector, stage), jobs, data.known(), stage, detector)
         after = _assess(
-            ground.fit(detector, stage, ground.past(other)), same, ground.past(other), stage, detector
+            data.fit(detector, stage, data.known(other)), same, data.known(other), stage, detector
         )
         _same(
             before,
@@ -60,45 +60,43 @@ def no_leak(detector: Detector, ground: CheckData | None = None) -> None:
             jobs,
             detector,
             stage,
-            "changed when what became known later was scrambled: it leaks",
+            "changed when later facts were scrambled: it leaks",
         )
 
 
-def respects_stages(detector: Detector, ground: CheckData | None = None) -> None:
-    """A column that is known only after the stage may hold anything."""
-    ground = ground or demo_check_data()
+def respects_stages(detector: Detector, data: CheckData | None = None) -> None:
+    """A column that becomes known only after the stage has no effect."""
+    data = data or demo_check_data()
     for stage in detector.stages:
-        fitted, jobs = ground.fitted(detector, stage), ground.asked(stage)
+        fitted, jobs = data.fitted(detector, stage), data.asked(stage)
         late = [name for name, entry in FIELDS.items() if not stage.knows(entry.stage)]
         other = jobs.with_columns(other_value(name, random.Random(name)) for name in late)  # noqa: S311  # no secret
-        answers = [_assess(fitted, frame, ground.past(), stage, detector) for frame in (jobs, other)]
+        answers = [_assess(fitted, frame, data.known(), stage, detector) for frame in (jobs, other)]
         _same(answers[0], answers[1], jobs, detector, stage, "changed with columns that are known only later")
 
 
-def no_mutation(detector: Detector, ground: CheckData | None = None) -> None:
+def no_mutation(detector: Detector, data: CheckData | None = None) -> None:
     """Frames and machine are as they were, after fit, assess and explain."""
-    ground = ground or demo_check_data()
+    data = data or demo_check_data()
     for stage in detector.stages:
-        past, train, jobs = ground.past(), ground.ended(), ground.asked(stage)
-        kept = [frame.clone() for frame in (train, jobs, ground.log)]
-        machine = copy.deepcopy(ground.machine)
-        fitted = detector.fit(train, past, stage=stage, seed=SEED, budget=BUDGET)
-        fitted.assess(jobs, past, stage=stage)
-        fitted.explain(jobs.head(1), past, stage=stage)
-        for name, frame, was in zip(
-            ("training", "jobs", "log"), (train, jobs, ground.log), kept, strict=True
-        ):
+        known, train, jobs = data.known(), data.ended(), data.asked(stage)
+        kept = [frame.clone() for frame in (train, jobs, data.log)]
+        machine = copy.deepcopy(data.machine)
+        fitted = detector.fit(train, known, stage=stage, seed=SEED, budget=BUDGET)
+        fitted.assess(jobs, known, stage=stage)
+        fitted.explain(jobs.head(1), known, stage=stage)
+        for name, frame, was in zip(("training", "jobs", "log"), (train, jobs, data.log), kept, strict=True):
             assert frame.equals(was), (
                 f"{detector.name} at {stage} changed the frame of the {name} it was given"
             )
-        assert past.machine == machine, f"{detector.name} at {stage} changed the machine it was given"
+        assert known.machine == machine, f"{detector.name} at {stage} changed the machine it was given"
 
 
-def missing_values(detector: Detector, ground: CheckData | None = None) -> None:
-    """Null in every column that may be null, no row, one row, a user never seen: an answer for each row, no error."""
-    ground = ground or demo_check_data()
+def missing_values(detector: Detector, data: CheckData | None = None) -> None:
+    """Nulls wherever allowed, no row, one row, an unknown user: one answer per row, and no error."""
+    data = data or demo_check_data()
     for stage in detector.stages:
-        fitted, jobs = ground.fitted(detector, stage), ground.asked(stage)
+        fitted, jobs = data.fitted(detector, stage), data.asked(stage)
         free = [name for name in fields_of(*Part) if name not in ("cluster", "job_id", "submit")]
         frames = {
             "without optional values": jobs.with_columns(
@@ -110,48 +108,48 @@ def missing_values(detector: Detector, ground: CheckData | None = None) -> None:
         }
         for words, frame in frames.items():
             with _sentence(f"{detector.name} at {stage} fails on a frame {words}"):
-                _assess(fitted, frame, ground.past(), stage, detector)
+                _assess(fitted, frame, data.known(), stage, detector)
                 if frame.height:
-                    fitted.explain(frame.head(1), ground.past(), stage=stage)
+                    fitted.explain(frame.head(1), data.known(), stage=stage)
 
 
-def any_order(detector: Detector, ground: CheckData | None = None) -> None:
-    """The order of rows is the order of answers and nothing more."""
-    ground = ground or demo_check_data()
+def any_order(detector: Detector, data: CheckData | None = None) -> None:
+    """Answers come in the order of the rows, and do not depend on it."""
+    data = data or demo_check_data()
     for stage in detector.stages:
-        fitted, jobs = ground.fitted(detector, stage), ground.asked(stage)
-        answers = _assess(fitted, jobs, ground.past(), stage, detector)
-        backwards = _assess(fitted, jobs.reverse(), ground.past(), stage, detector)[::-1]
+        fitted, jobs = data.fitted(detector, stage), data.asked(stage)
+        answers = _assess(fitted, jobs, data.known(), stage, detector)
+        backwards = _assess(fitted, jobs.reverse(), data.known(), stage, detector)[::-1]
         _same(answers, backwards, jobs, detector, stage, "depends on the order of the rows")
 
 
-def one_by_one(detector: Detector, ground: CheckData | None = None) -> None:
-    """A job's answer is the same alone and among others."""
-    ground = ground or demo_check_data()
+def one_by_one(detector: Detector, data: CheckData | None = None) -> None:
+    """The answer on a job is the same alone and among others."""
+    data = data or demo_check_data()
     for stage in detector.stages:
-        fitted, jobs, past = ground.fitted(detector, stage), ground.asked(stage), ground.past()
-        together = _assess(fitted, jobs, past, stage, detector)
-        alone = [_assess(fitted, jobs[row], past, stage, detector)[0] for row in range(jobs.height)]
+        fitted, jobs, known = data.fitted(detector, stage), data.asked(stage), data.known()
+        together = _assess(fitted, jobs, known, stage, detector)
+        alone = [_assess(fitted, jobs[row], known, stage, detector)[0] for row in range(jobs.height)]
         _same(together, alone, jobs, detector, stage, "is another alone than among others")
 
 
-def saved_is_same(detector: Detector, ground: CheckData | None = None) -> None:
-    """What was saved and loaded answers alike."""
-    ground = ground or demo_check_data()
+def saved_is_same(detector: Detector, data: CheckData | None = None) -> None:
+    """A model that was saved and loaded gives the same answers."""
+    data = data or demo_check_data()
     for stage in detector.stages:
-        fitted, jobs = ground.fitted(detector, stage), ground.asked(stage)
+        fitted, jobs = data.fitted(detector, stage), data.asked(stage)
         with tempfile.TemporaryDirectory() as folder:
             fitted.save(Path(folder))
             loaded = detector.load(Path(folder))
-            answers = [_assess(each, jobs, ground.past(), stage, detector) for each in (fitted, loaded)]
+            answers = [_assess(each, jobs, data.known(), stage, detector) for each in (fitted, loaded)]
         _same(answers[0], answers[1], jobs, detector, stage, "is another after save and load")
 
 
-def safe_files(detector: Detector, ground: CheckData | None = None) -> None:
+def safe_files(detector: Detector, data: CheckData | None = None) -> None:
     """Only formats whose loading can never run code."""
-    ground = ground or demo_check_data()
+    data = data or demo_check_data()
     for stage in detector.stages:
-        for name, content in _files(ground.fitted(detector, stage)).items():
+        for name, content in _files(data.fitted(detector, stage)).items():
             where = f"{detector.name} at {stage} saves {name}"
             allowed = ", ".join(sorted(FORMATS))
             assert Path(name).suffix in FORMATS, f"{where}, which is none of {allowed}"
@@ -163,12 +161,12 @@ def safe_files(detector: Detector, ground: CheckData | None = None) -> None:
                     json.loads(content)
 
 
-def deterministic(detector: Detector, ground: CheckData | None = None) -> None:
-    """The same seed gives the same detector: the same answers, and the same files byte by byte."""
-    ground = ground or demo_check_data()
+def deterministic(detector: Detector, data: CheckData | None = None) -> None:
+    """The same seed gives the same model: the same answers, and the same files byte by byte."""
+    data = data or demo_check_data()
     for stage in detector.stages:
-        twice, jobs = [ground.fit(detector, stage) for _ in range(2)], ground.asked(stage)
-        answers = [_assess(fitted, jobs, ground.past(), stage, detector) for fitted in twice]
+        twice, jobs = [data.fit(detector, stage) for _ in range(2)], data.asked(stage)
+        answers = [_assess(fitted, jobs, data.known(), stage, detector) for fitted in twice]
         _same(
             answers[0],
             answers[1],
@@ -177,7 +175,7 @@ def deterministic(detector: Detector, ground: CheckData | None = None) -> None:
             stage,
             "is another when it is fitted again with the same seed",
         )
-        again = _assess(twice[0], jobs, ground.past(), stage, detector)
+        again = _assess(twice[0], jobs, data.known(), stage, detector)
         _same(answers[0], again, jobs, detector, stage, "is another when it is asked again")
         first, second = (_files(fitted) for fitted in twice)
         differ = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
@@ -186,9 +184,9 @@ def deterministic(detector: Detector, ground: CheckData | None = None) -> None:
         )
 
 
-def valid_parts(detector: Detector, ground: CheckData | None = None) -> None:
-    """Findings with a level, a kind and a sentence, and documents that fit the schema of a verdict."""
-    ground = ground or demo_check_data()
+def valid_parts(detector: Detector, data: CheckData | None = None) -> None:
+    """Findings have a level, a kind and a text, and documents match the schema of a verdict."""
+    data = data or demo_check_data()
     try:
         from jsonschema import (  # type: ignore[import-untyped]  # its types are a package of their own
             Draft202012Validator,
@@ -197,9 +195,9 @@ def valid_parts(detector: Detector, ground: CheckData | None = None) -> None:
         raise AssertionError("this check needs jsonschema; install it: pip install 'tocsin[dev]'") from None
     validator = Draft202012Validator(verdict_schema())
     for stage in detector.stages:
-        fitted, jobs, past = ground.fitted(detector, stage), ground.asked(stage), ground.past()
-        answers = list(fitted.assess(jobs, past, stage=stage))
-        answers.append(fitted.explain(jobs.head(1), past, stage=stage))
+        fitted, jobs, known = data.fitted(detector, stage), data.asked(stage), data.known()
+        answers = list(fitted.assess(jobs, known, stage=stage))
+        answers.append(fitted.explain(jobs.head(1), known, stage=stage))
         keys = _keys(jobs)
         for key, parts in zip((*keys, keys[0]), answers, strict=True):
             where = f"{detector.name} at {stage} for job {key}"
@@ -243,9 +241,9 @@ def _is_sentence(text: object) -> bool:
     return isinstance(text, str) and text == text.strip() and len(text.split()) > 1 and "\n" not in text
 
 
-def _assess(fitted: Fitted, jobs: pl.DataFrame, past: Replay, stage: Stage, detector: Detector) -> list[str]:
-    """Each answer as text that can be compared."""
-    answers = fitted.assess(jobs, past, stage=stage)
+def _assess(fitted: Fitted, jobs: pl.DataFrame, known: Replay, stage: Stage, detector: Detector) -> list[str]:
+    """Each answer as text, for comparison."""
+    answers = fitted.assess(jobs, known, stage=stage)
     assert len(answers) == jobs.height, (
         f"{detector.name} at {stage} gives {len(answers)} answers for {jobs.height} jobs"
     )

@@ -1,4 +1,4 @@
-"""Detectors by entry points: the built-in ones are found the same way as a site's own."""
+"""Find detectors by their entry points, built-in and a site's own alike."""
 
 import re
 from collections.abc import Sequence
@@ -14,10 +14,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 
 
 def find_detectors(broken: dict[str, str] | None = None) -> dict[str, Detector]:
-    """All detectors that are installed, by name, ours first.
+    """All installed detectors by name, built-in ones first.
 
-    One that cannot be used is left out and takes no other down: `broken`, if given, gets a sentence for each. A module is
-    imported here and not before; what a detector needs besides, it imports when it is fitted or loaded.
+    A detector that cannot be used is left out; `broken`, if given, gets the reason for each.
     """
     found: dict[str, Detector] = {}
     trouble = {} if broken is None else broken
@@ -26,13 +25,13 @@ def find_detectors(broken: dict[str, str] | None = None) -> dict[str, Detector]:
     ):
         if entry.name in found:
             trouble[f"{entry.name} of {_home(entry)}"] = (
-                f'the detector "{entry.name}" of {_home(entry)} is left out: that name is taken already; give it another'
+                f'the detector "{entry.name}" of {_home(entry)} is left out: that name is taken; give it another one'
             )
             continue
         try:
             detector = entry.load()
             wrong = _wrong(detector, entry.name)
-        except (Exception, SystemExit) as error:  # a stranger's module may do anything when it is imported
+        except (Exception, SystemExit) as error:  # importing a foreign module may fail in any way
             wrong = f"{entry.value} cannot be imported ({type(error).__name__}: {_line(error)})"
         if wrong:
             trouble[entry.name] = f'the detector "{entry.name}" of {_home(entry)} is left out: {wrong}'
@@ -42,20 +41,20 @@ def find_detectors(broken: dict[str, str] | None = None) -> dict[str, Detector]:
 
 
 def _wrong(detector: object, name: str) -> str | None:
-    """What keeps an object from being a detector."""
+    """Why an object is not a detector."""
     if isinstance(detector, type):
         return f"its entry point names the class {detector.__name__}; name an object of it"
     if not isinstance(detector, Detector):
-        lacking = [
+        missing = [
             part
             for part in ("name", "stages", "learns", "needs", "fit", "load")
             if getattr(detector, part, None) is None
         ]
-        return f"it has no {', no '.join(lacking)}; see tocsin.core.detector.Detector"
+        return f"it has no {', no '.join(missing)}; see tocsin.core.detector.Detector"
     if not callable(detector.fit) or not callable(detector.load):
         return "its fit or load cannot be called; see tocsin.core.detector.Detector"
     if not _NAME.fullmatch(name):
-        return "a name has small letters, digits and underscores only"
+        return "a name consists of lower-case letters, digits and underscores"
     if detector.name != name:
         return f'it calls itself "{detector.name}"; its name and that of its entry point must be one'
     stages: Sequence[object] = list(detector.stages)

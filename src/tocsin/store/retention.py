@@ -1,4 +1,4 @@
-"""What is let go, and what is kept safe: pruning old jobs, backing the store up."""
+"""Prune old jobs, and back the store up."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What a watcher asks of the store: how far it got, which verdicts were given, and jobs by their keys, many at once."""
+"""What a watcher reads from the store: its progress, the verdicts given, and jobs by their keys, in bulk."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,17 +28,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the watch of a cluster has come; it is kept as an import that never finishes."""
+    """How far the watch of a cluster got; stored as an import that never finishes."""
 
     number: int
     began: int
-    """What had ended before the first round is not watched."""
+    """Jobs that ended before the first round are not watched."""
     reached: int
-    """All that accounting told of up to here is stored and has its verdicts."""
+    """Everything in accounting up to here is stored and has its verdicts."""
 
 
 def begin(store: Store, cluster: str, now: int) -> Progress:
-    """Where the watch of this cluster stands; the first time, it begins now."""
+    """The progress of this cluster's watch; the first time, it begins now."""
     identity = f"watch:{cluster}"
     query = (
         sa.select(imports.c.id, imports.c.started, imports.c.position)
@@ -58,7 +58,7 @@ def begin(store: Store, cluster: str, now: int) -> Progress:
 
 
 def advance(store: Store, progress: Progress, reached: int) -> Progress:
-    """Everything up to `reached` is done; it never goes back."""
+    """Record that everything up to `reached` is done; it never goes back."""
     reached = max(reached, progress.reached)
     if reached != progress.reached:
         with store.writing() as connection:
@@ -71,7 +71,7 @@ def advance(store: Store, progress: Progress, reached: int) -> Progress:
 
 
 def given(store: Store, keys: Iterable[str]) -> list[tuple[str, str]]:
-    """(job, stage) of the first verdicts that these jobs have."""
+    """(job, stage) of the verdicts with seq 0 that these jobs have."""
     wanted = pl.DataFrame({"job": list(keys)}, schema={"job": pl.String})
     if wanted.is_empty():
         return []
@@ -86,7 +86,7 @@ def given(store: Store, keys: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def jobs_named(store: Store, keys: pl.DataFrame) -> pl.DataFrame:
-    """The jobs with these keys, in no order, as one frame with all fields."""
+    """The jobs with these keys, in no particular order, with all fields."""
     if keys.is_empty():
         return pl.DataFrame(schema=SCHEMA)
     wanted = keys.select(KEY).unique().with_columns(pl.col("task").fill_null(NO_TASK))
@@ -99,13 +99,13 @@ def jobs_named(store: Store, keys: pl.DataFrame) -> pl.DataFrame:
 
 
 def living(store: Store, cluster: str) -> pl.DataFrame:
-    """The keys of jobs that had a verdict and no end yet; not of arrays, which end by their tasks."""
+    """The keys of jobs with a verdict and no end yet; without arrays, which end by their tasks."""
     heard = sa.exists().where(verdicts.c.job == key_text())
     return _keys(store, jobs.c.cluster == cluster, jobs.c.outcome.is_(None), jobs.c.array.is_(None), heard)
 
 
 def ended_since(store: Store, cluster: str, since: int) -> pl.DataFrame:
-    """The jobs that ended at this instant or later, as far as is known, with their keys, starts and ends."""
+    """The jobs known to have ended at this instant or later, with their keys, starts and ends."""
     return _rows(
         store,
         (*KEY, "start", "end", "outcome"),
@@ -116,7 +116,7 @@ def ended_since(store: Store, cluster: str, since: int) -> pl.DataFrame:
 
 
 def fingerprint(store: Store, cluster: str, until: int) -> str:
-    """What the store knew of a cluster's outcomes at an instant: another text when an older log was imported since."""
+    """A digest of the outcomes known at an instant: it changes when an older log is imported later."""
     numbers = (sa.func.count(), *(sa.func.sum(jobs.c[name]) for name in ("submit", "known_at", "job_id")))
     query = sa.select(*numbers).where(jobs.c.cluster == cluster, jobs.c.known_at <= until)
     with store.reading() as connection:
@@ -124,7 +124,7 @@ def fingerprint(store: Store, cluster: str, until: int) -> str:
 
 
 def arrays(store: Store, cluster: str, ids: Iterable[int]) -> pl.DataFrame:
-    """The keys of the records without a task that these ids have."""
+    """The keys of records with these ids that are not tasks."""
     wanted = pl.DataFrame({"job_id": list(ids)}, schema={"job_id": pl.Int64})
     if wanted.is_empty():
         return pl.DataFrame(schema={name: SCHEMA[name] for name in KEY})

@@ -1,1 +1,1 @@
-"""Follow a cluster: its queue round by round, the stage clock, and each verdict exactly once."""
+"""Follow a cluster round by round and give each verdict exactly once."""

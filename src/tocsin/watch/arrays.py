@@ -1,4 +1,4 @@
-"""Arrays whose tasks all started before they were seen: the record that their tasks inherit a verdict from."""
+"""Records of arrays whose tasks had all started before the array was seen: tasks inherit its verdict."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ __all__ = ["fold_tasks", "missing_arrays"]
 _REQUEST = [name for name in fields_of(Part.REQUEST) if name not in ("raw_id", "array", "array_tasks")]
 _SAME_ID = (
     90 * 86400
-)  # a record of this id within so many seconds is the same array; ids are used again after years
+)  # seconds within which a record with this id is the same array; ids are reused after years
 
 
 def missing_arrays(tasks: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """One record for each array that has tasks here and none among the `known` (job_id, submit); as submitted.
+    """One record, as submitted, for each array with tasks here that is not among the `known` (job_id, submit).
 
-    A task that was put back into the queue has a later submit instant and still belongs to its array.
+    A requeued task has a later submit instant and still belongs to its array.
     """
     if tasks.is_empty():
         return conform(tasks)

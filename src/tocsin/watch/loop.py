@@ -1,4 +1,4 @@
-"""The loop around the rounds: how long to wait, when to give way, how to stop."""
+"""The loop around rounds: pauses, retries and stopping."""
 
 import os
 import select
@@ -15,23 +15,23 @@ from tocsin.watch.watcher import COST_SHARE, Round
 __all__ = ["LONGEST", "Rounds", "Stop", "run"]
 
 LONGEST = 300
-"""Seconds between two tries, however long nothing answers."""
+"""Longest pause between two tries, in seconds."""
 
 
 class Rounds(Protocol):
-    """Work that is done in rounds: a Watcher's, or a screening's."""
+    """Work done in rounds: a Watcher's, or that of screening."""
 
     def step(self, now: int) -> Round: ...
 
 
 class Stop:
-    """An event that a signal may set: waiting for it is waiting at a pipe, and a handler only writes to it."""
+    """An event that a signal handler may set: it writes to a pipe, and `wait` reads from it."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def set(self) -> None:
-        with suppress(BlockingIOError):  # it is full of requests to stop
+        with suppress(BlockingIOError):  # the pipe is full: it is set already
             os.write(self._write, b"x")
 
     def wait(self, seconds: float) -> bool:
@@ -70,12 +70,12 @@ def run(
     say: Callable[[str], None],
     once: bool = False,
 ) -> None:
-    """Round after round until it is stopped, which it is between two rounds; with `once`, until it has caught up.
+    """Run rounds until stopped, between two of them; with `once`, until nothing is left to catch up with.
 
-    The pause is at least `interval`, and at least 20 times what the queue's answer took. What goes wrong is said
-    once, when it begins, and once when it is over.
+    The pause is at least `interval`, and at least 20 times the time that reading the queue took. A problem is reported
+    once when it begins, and once when it is over.
     """
-    said: set[str] = set()
+    reported: set[str] = set()
     failures = 0
     pause = 0.0
     while not stop.wait(pause):
@@ -86,21 +86,21 @@ def run(
                 raise
             pause = min(interval * 2**failures, LONGEST)
             failures = min(failures + 1, 16)
-            _say_once(f"{error} (trying again)", said, say)
+            _report_once(f"{error} (trying again)", reported, say)
             continue
-        if failures or (said and not done.troubles):
+        if failures or (reported and not done.troubles):
             say("all answer again")
-            said.clear()
+            reported.clear()
         failures = 0
         for trouble in done.troubles:
-            _say_once(trouble, said, say)
+            _report_once(trouble, reported, say)
         tell(done)
         if once and not done.behind:
             return
         pause = 0.0 if done.behind else max(interval, COST_SHARE * done.cost)
 
 
-def _say_once(sentence: str, said: set[str], say: Callable[[str], None]) -> None:
-    if sentence not in said:
-        said.add(sentence)
-        say(sentence)
+def _report_once(problem: str, reported: set[str], say: Callable[[str], None]) -> None:
+    if problem not in reported:
+        reported.add(problem)
+        say(problem)

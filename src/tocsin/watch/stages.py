@@ -20,7 +20,7 @@ _SETTLED = _OVER & _END.is_not_null()
 
 
 def reached(now: int) -> pl.Expr:
-    """The stages that a job has reached, as its record tells that was read at `now` or later.
+    """The stages that a job has reached, by a record read at `now` or later.
 
     A task of an array has no submission of its own: it inherits the verdict on its array.
     """
@@ -51,9 +51,9 @@ def bits_of(given: Iterable[tuple[str, str]]) -> dict[str, int]:
 
 
 def late(stage: Stage, now: int) -> pl.Expr:
-    """Whether the verdict comes after its time: the job has gone on to a later stage, or it was long ago.
+    """Whether the verdict is late: the job is at a later stage, or reached this one long ago.
 
-    `over` is a column: whether the job was seen to have ended, even where nothing is known of its end yet.
+    The column `over` says whether the job was seen to have ended, even if its end is not known yet.
     """
     long_ago = now - reached_at(stage) > LATE_SECONDS
     over = pl.col("over")
