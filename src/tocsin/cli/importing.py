@@ -40,16 +40,17 @@ def swf(app: App, files: Sequence[str], cluster: str | None, strict: bool, as_js
 
 @import_.command()
 @_files
-@click.option("-o", "--format", "columns", metavar="COLUMNS", help="Columns of a file without a header line.")
+@options.comma_separated(
+    "-o", "--format", "columns", metavar="COLUMNS", help="Columns of a file without a header line."
+)
 @options.cluster
 @options.time_zone
 @options.strict
 @options.as_json
 @click.pass_obj
-def sacct(app: App, /, columns: str | None, strict: bool, as_json: bool, **how: Any) -> None:
+def sacct(app: App, /, strict: bool, as_json: bool, **how: Any) -> None:
     """Read the text of `sacct -P` or `sacct --json` from files ("-" is standard input)."""
-    request = ImportRequest(kind="sacct", columns=options.words(columns), **how)
-    _finish(import_files(app, request), strict, as_json)
+    _finish(import_files(app, ImportRequest(kind="sacct", **how)), strict, as_json)
 
 
 @import_.command()

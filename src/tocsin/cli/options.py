@@ -23,15 +23,12 @@ __all__ = [
     "listing",
     "log_options",
     "member",
-    "no_header",
-    "parsable",
     "rule",
     "stage",
     "strict",
     "target",
     "time_zone",
     "window",
-    "words",
 ]
 
 Decorator = Callable[[Any], Any]
@@ -71,9 +68,13 @@ def checked_rule(context: click.Context, parameter: click.Parameter, text: str |
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-no_header = click.option("-n", "--noheader", is_flag=True, help="Print no header line.")
-parsable = click.option("-P", "--parsable2", is_flag=True, help="Separate columns by pipes.")
-listing = gathered(Listing, "listing", no_header, parsable, as_json)
+listing = gathered(
+    Listing,
+    "listing",
+    click.option("-n", "--noheader", is_flag=True, help="Print no header line."),
+    click.option("-P", "--parsable2", is_flag=True, help="Separate columns by pipes."),
+    as_json,
+)
 cluster = click.option("-M", "--cluster", metavar="NAME", help="Name of the cluster.")
 strict = click.option("--strict", is_flag=True, help="Exit with 1 if a record was rejected.")
 time_zone = click.option(
@@ -112,14 +113,13 @@ def window(command: Any) -> Any:
     return click.option("-S", "--starttime", metavar="TIME", help="Only jobs alive after TIME.")(command)
 
 
-def words(text: str | None) -> list[str]:
-    """The parts of a comma-separated option."""
-    return [word.strip() for word in (text or "").split(",") if word.strip()]
-
-
 def comma_separated(*names: str, **more: Any) -> Decorator:
     """An option whose value is a list, written with commas."""
-    return click.option(*names, callback=lambda context, parameter, text: words(text), **more)  # noqa: ARG005  # click hands them in
+
+    def words(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str]:  # noqa: ARG001  # click hands them in
+        return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+    return click.option(*names, callback=words, **more)
 
 
 def log_options(*, store_by_default: bool = False) -> Decorator:
@@ -131,21 +131,20 @@ def log_options(*, store_by_default: bool = False) -> Decorator:
         @cluster
         @time_zone
         @click.option("-m", "--mapping", metavar="NAME|FILE", help="Mapping of a table's columns.")
-        @click.option(
+        @comma_separated(
             "-o", "--format", "columns", metavar="COLUMNS", help="Columns of sacct text without a header."
         )
+        @gathered(LogRequest, "log")
         @wraps(command)
-        def gather(*given: Any, path: str | None, use_store: bool, columns: str | None, **values: Any) -> Any:
-            how = {name: values.pop(name) for name in ("cluster", "tz", "mapping")}
-            if (path and use_store) or not (path or use_store or store_by_default):
+        def checked(*given: Any, log: LogRequest, use_store: bool, **values: Any) -> Any:
+            if (log.path and use_store) or not (log.path or use_store or store_by_default):
                 raise click.UsageError("name either a LOG, or --store for the jobs in the store")
-            if not path and (columns or how["tz"] or how["mapping"]):
+            if not log.path and (log.columns or log.tz or log.mapping):
                 raise click.UsageError("-m, -o and --tz are for a LOG, not for the store")
-            if columns and how["mapping"]:
+            if log.columns and log.mapping:
                 raise click.UsageError("-m is for tables, -o for sacct text; name one of them")
-            log = LogRequest(path=path, columns=words(columns), **how)
             return command(*given, log=log, **values)
 
-        return gather
+        return checked
 
     return decorate
