@@ -11,7 +11,7 @@ import click
 import pytest
 
 from tocsin.cli.main import cli
-from tocsin.core.frames import to_jobs
+from tocsin.core.fields import Job
 from tocsin.core.outcomes import Outcome
 from tocsin.core.settings import Layer, resolve
 from tocsin.core.units import UNLIMITED
@@ -92,7 +92,7 @@ def test_the_mapping_in_the_documents_reads_a_table(tmp_path: Path) -> None:
         "7,01.02.2025 10:00:00,1738400500,1738400600,ada,long,4,100,-1,done,0\n"
     )
     [batch] = TableFile(tmp_path / "t.csv", str(tmp_path / "my.toml")).batches()
-    [job] = to_jobs(batch.jobs)
+    [job] = [Job(**row) for row in batch.jobs.iter_rows(named=True)]
     assert (job.job_id, job.user, job.req_memory, job.time_limit) == (7, "ada", 100 * 2**20, UNLIMITED)
     assert (job.submit, job.outcome) == (1738400400, Outcome.COMPLETED)
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tocsin.core.fields import FIELDS, KEY, Job, Part, ValueType, fields_of
-from tocsin.core.frames import SCHEMA, conform, from_jobs, key_text, outcome_from_state, to_jobs, to_json
+from tocsin.core.frames import SCHEMA, conform, from_jobs, key_text, outcome_from_state, to_json
 from tocsin.core.outcomes import (
     DATABASE_STATES,
     SHORT_STATES,
@@ -31,7 +31,7 @@ JOB = Job(
 
 
 def test_a_job_goes_into_a_frame_and_comes_back_the_same() -> None:
-    assert to_jobs(from_jobs([JOB])) == [JOB]
+    assert Job(**from_jobs([JOB]).row(0, named=True)) == JOB
 
 
 def test_the_frame_has_exactly_the_tables_fields() -> None:

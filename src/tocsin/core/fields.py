@@ -208,13 +208,6 @@ class Job:
     def key(self) -> JobKey:
         return JobKey(self.cluster, self.job_id, self.task, self.submit)
 
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> "Job":
-        """A job from a row of a frame; other columns are ignored."""
-        known: dict[str, Any] = {name: row.get(name) for name in FIELDS}
-        known["outcome"] = None if known["outcome"] is None else Outcome(known["outcome"])
-        return cls(**known)
-
 
 _PLAIN_TYPES: dict[Any, ValueType] = {
     str: ValueType.TEXT,

@@ -24,7 +24,6 @@ __all__ = [
     "key_text",
     "outcome_from_state",
     "reached_at",
-    "to_jobs",
     "to_json",
 ]
 
@@ -94,11 +93,6 @@ def from_jobs(jobs: Iterable[Job]) -> pl.DataFrame:
     return pl.DataFrame(
         [tuple(getattr(job, name) for name in FIELDS) for job in jobs], schema=SCHEMA, orient="row"
     )
-
-
-def to_jobs(frame: pl.DataFrame) -> list[Job]:
-    """A few rows as jobs; large frames stay frames."""
-    return [Job.from_row(row) for row in frame.iter_rows(named=True)]
 
 
 def outcome_from_state(state: pl.Expr) -> pl.Expr:

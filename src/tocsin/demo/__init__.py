@@ -1,1 +1,1 @@
-"""A small believable cluster, seeded, behind the same ports as a real one; never for an accuracy claim."""
+"""A small simulated cluster behind the same ports as a real one; never used for accuracy figures."""

@@ -1,4 +1,4 @@
-"""The demo's applications: what each truly needs as a function of its input's size, in one table."""
+"""The demo's applications: what each needs as a function of its input size, in one table."""
 
 from dataclasses import dataclass
 from random import Random
@@ -12,7 +12,7 @@ GIB = 1024**3
 
 
 class Shape(NamedTuple):
-    """Nodes, tasks on each, CPUs for each task, GPUs on each node."""
+    """Nodes, tasks per node, CPUs per task, GPUs per node."""
 
     nodes: int
     tasks: int
@@ -22,27 +22,27 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """Size 1 is the usual input. Needs scatter by `noise` (sigma of a log-normal) around their law."""
+    """Size 1 is the usual input. Needs vary log-normally with sigma `noise`."""
 
     name: str
     executable: str
     module: str
     input: str
-    """Input file; `{}` is the system that is studied."""
+    """Input file; `{}` is the name of the system studied."""
     systems: tuple[str, ...]
     shapes: tuple[Shape, ...]
     partition: str = "main"
     script: str | None
-    """File in the folder `scripts`; None where people type commands."""
+    """File in the folder `scripts`; None for interactive use."""
     options: tuple[str, str]
-    """An option as it should be, and as it is often got wrong."""
+    """A correct option and its common misspelling."""
     fixed_memory: float
-    """GiB on each node, however small the input."""
+    """GiB per node, independent of the input."""
     memory: float
     """GiB over all nodes at size 1; grows with size to the power `memory_power`."""
     memory_power: float = 1.0
     memory_at_start: float = 0.8
-    """Share of its peak that it allocates at once; the rest comes evenly."""
+    """Share of its peak memory allocated at the start; the rest grows linearly."""
     core_hours: float
     time_power: float = 1.0
     scaling: float = 0.9
@@ -51,25 +51,25 @@ class Application:
     busy: float = 0.9
     """Share of its CPUs' time that it computes."""
     checkpoint: int = 900
-    """Seconds between looks at the file system."""
+    """Seconds between file system accesses."""
     read: float = 0.5
     """GiB read at size 1."""
     write_rate: float = 1.0
     """MiB written per second."""
     steps: int = 1
     missing_exit: int = 1
-    """Exit code when its input is not there."""
+    """Exit code if its input is missing."""
     burst: float = 2.0
-    """Jobs that come in one go, on average."""
+    """Mean number of jobs submitted together."""
     tasks: tuple[int, int] = (0, 0)
-    """Least and most tasks where it is an array."""
+    """Minimum and maximum number of array tasks."""
     by_hand: bool = False
-    """Its user ends it when done with it."""
+    """The user ends it by hand."""
     steps_per_size: int = 1000
     """What `@steps` of the script is at size 1."""
 
     def expected(self, shape: Shape, size: float) -> Need:
-        """What a run takes on the whole: what somebody who knows the application would say."""
+        """The expected needs of a run, as an experienced user would estimate them."""
         memory = self.fixed_memory + self.memory * size**self.memory_power / shape.nodes
         cpus = shape.nodes * shape.tasks * shape.cpus
         seconds = 20 + self.core_hours * 3600 * size**self.time_power / cpus**self.scaling / max(
@@ -78,7 +78,7 @@ class Application:
         return Need(size, round(memory * GIB), round(seconds))
 
     def need(self, shape: Shape, size: float, rng: Random) -> Need:
-        """What this run takes in truth."""
+        """The actual needs of this run."""
         usual = self.expected(shape, size)
         return Need(
             size,

@@ -1,4 +1,4 @@
-"""What people do: sit down for a session of submissions, and come back after something went wrong."""
+"""User behaviour: sessions of submissions, and new attempts after failures."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ GIB = 1024**3
 HOUR = 3600
 DAY = 24 * HOUR
 
-# The amounts that people write: nobody asks for 13.7 GiB or 97 minutes.
+# Amounts that users write: nobody requests 13.7 GiB or 97 minutes.
 _MEMORY = [1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 120, 180, 256, 384, 512, 750, 1000]
 _MINUTES = [10, 15, 30, 60, 120, 180, 240, 360, 480, 720, 1080, 1440, 2160, 2880, 4320]
 
@@ -28,7 +28,7 @@ _NO_NEXT = {Cause.NONE, Cause.CLOSED_BY_HAND, Cause.GAVE_UP_WAITING}
 
 
 def sessions_of_day(user: User, weekday: int, rng: Random) -> list[int]:
-    """Seconds after midnight at which the user sits down."""
+    """Seconds after midnight at which the user's sessions begin."""
     mean = user.sessions * DAY_WEIGHTS[weekday]
     number, waited = 0, rng.expovariate(1)
     while waited < mean:  # a Poisson count, by the gaps between its events
@@ -46,7 +46,7 @@ def session(user: User, rng: Random) -> list[tuple[int, Submission]]:
     size = usual * rng.lognormvariate(0, 0.35)
     mistake = _slip(habit.mistakes, rng)
     number = 1 + int(rng.expovariate(1 / (application.burst - 1))) if application.burst > 1 else 1
-    if mistake:  # what fails at once is seen before the rest is sent
+    if mistake:  # a job that fails at once is noticed before the rest is submitted
         number = min(number, 3)
     shape = rng.choice(application.shapes)
     system = rng.choice(application.systems)
@@ -85,7 +85,7 @@ def compose(
     memory: int | None = None,
     time_limit: int | None = None,
 ) -> Submission:
-    """One submission as this user would write it; what is given is taken, the rest is the user's habit."""
+    """One submission as this user would write it; arguments override the user's habits."""
     shape = shape or application.shapes[0]
     usual = next((usual for name, _, usual in user.runs if name == application.name), 1.0)
     size = usual if size is None else size
@@ -123,7 +123,7 @@ def compose(
 
 
 def again(records: Sequence[Record], rng: Random) -> Submission | None:
-    """The next attempt after these ended badly (one job, or the failed tasks of an array); None if it is given up."""
+    """The next attempt after these ended badly (one job, or the failed tasks of an array); None if the user gives up."""
     before = records[0].submission
     habit = HABITS[before.user.habit]
     causes = {record.cause for record in records if record.cause}
@@ -152,7 +152,7 @@ def again(records: Sequence[Record], rng: Random) -> Submission | None:
 
 
 def next_attempt_at(now: int, user: User, rng: Random) -> int:
-    """When somebody is back: in a while if it is still day, else the next morning."""
+    """When the user returns: within minutes during the day, else the next morning."""
     at = now + 60 + round(rng.lognormvariate(6.5, 0.8))  # some eleven minutes
     hour = (at % DAY) // HOUR - user.hours
     if 7 <= hour < 21:
@@ -170,7 +170,9 @@ def _request(
         partition = user.partition
     expected = application.expected(shape, size if habit.asks == "estimate" else usual)
     if application.tasks[1] and habit.asks == "usual":
-        expected = application.expected(shape, usual * 1.3)  # enough for most tasks, they think
+        expected = application.expected(
+            shape, usual * 1.3
+        )  # the user's guess of what is enough for most tasks
     queue = QUEUES[partition]
     memory = habit.memory_margin * expected.memory * rng.lognormvariate(0, habit.memory_spread)
     minutes = habit.time_margin * expected.seconds * rng.lognormvariate(0, habit.time_spread) / 60
@@ -207,7 +209,7 @@ def _request(
 
 
 def _with_memory(request: Request, memory: int) -> Request:
-    """The request with this much memory, on a node that has so much if one node is enough."""
+    """The request with this much memory, on a node type with enough memory if one node suffices."""
     amount = _round_up(memory / GIB, _MEMORY) * GIB
     most = NODE_TYPES[QUEUES[request.partition].node_type].memory
     if amount > most and request.nodes == 1 and not request.gpus_per_node:

@@ -1,4 +1,4 @@
-"""The demo cluster behind the ports of a real one, and the clock that it lives by."""
+"""The demo cluster behind the ports of a real one, and its clock."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ FRAME_ROWS = 5000
 
 
 class DemoClock:
-    """Stands still until it is told to go on."""
+    """A clock that moves only when it is set."""
 
     def __init__(self, now: float) -> None:
         self._now = now
@@ -49,7 +49,7 @@ class DemoClock:
 
 
 class DemoCluster:
-    """Shows exactly what is known at `clock.now()`; the past of `days` days is already behind it."""
+    """Shows exactly what is known at `clock.now()`; the first `days` days are already simulated."""
 
     name = CLUSTER
 
@@ -95,7 +95,7 @@ class DemoCluster:
         time_limit: int | None = None,
         mistake: str | None = None,
     ) -> JobKey:
-        """Submit a job of one of the demo's applications now; memory and time are the user's habit if not given."""
+        """Submit a job of one of the demo's applications now; memory and time default to the user's habits."""
         simulation = self._present()
         for what, name, known in (
             ("application", application, APPLICATIONS),
@@ -116,7 +116,7 @@ class DemoCluster:
         return simulation.submit(submission).key(self.name)
 
     def scripts(self) -> Iterator[tuple[str, str]]:
-        """Every script that was submitted so far, with its SHA-256."""
+        """Every script submitted so far, with its SHA-256."""
         yield from self._present().scripts.items()
 
     def truth(self, key: JobKey) -> Truth:
@@ -135,7 +135,7 @@ class DemoCluster:
         return self._simulation
 
     def _ended_since(self, instant: int) -> int:
-        """Where those that ended at this instant or later begin."""
+        """The place of the first job that ended at this instant or later."""
         return bisect_left(self._simulation.ended, instant, key=lambda record: record.end or 0)
 
     def _find(self, key: JobKey) -> Record:

@@ -1,4 +1,4 @@
-"""How a run ends and what it uses, worked out from what it needs and what it was given."""
+"""How a run ends and what it uses, computed from its needs and its allocation."""
 
 from dataclasses import replace
 from random import Random
@@ -11,16 +11,16 @@ __all__ = ["fate", "usage"]
 
 GIB = 1024**3
 MIB = 1024**2
-STARTUP = 30  # seconds until a program has come to its first allocation
+STARTUP = 30  # seconds until a program allocates memory
 
 
 def fate(record: Record, host: Host, rng: Random) -> Ending:
-    """What ends this run first, if the machine holds: its need, its limits, its mistake or its user."""
+    """What ends this run first, unless the machine fails: its needs, limits, mistake or user."""
     request, need, application = record.request, record.need, record.submission.application
     done = Ending(need.seconds, "COMPLETED", Cause.NONE)
     if application.by_hand:
         done = Ending(need.seconds, "CANCELLED", Cause.CLOSED_BY_HAND, exit_signal=15, by_user=True)
-    overtime = rng.randrange(1, 30)  # slurmctld looks for jobs over their limit twice a minute
+    overtime = rng.randrange(1, 30)  # slurmctld checks time limits twice a minute
     endings = [done, Ending(request.time_limit + overtime, "TIMEOUT", Cause.TOO_LITTLE_TIME)]
     memory = host.node_type.share(request)[1]
     if need.memory > memory:
@@ -42,7 +42,7 @@ def fate(record: Record, host: Host, rng: Random) -> Ending:
 
 
 def usage(record: Record, hosts: list[Host], elapsed: int, rng: Random) -> dict[str, int | float]:
-    """What the run has used after so many seconds."""
+    """The usage of the run after this many seconds."""
     request, need, application = record.request, record.need, record.submission.application
     cpus, memory, gpus = hosts[0].node_type.share(request)
     nodes, node_type = len(hosts), hosts[0].node_type

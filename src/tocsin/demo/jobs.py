@@ -1,4 +1,4 @@
-"""A demo job: what was asked for, what it truly needs, what became of it and why."""
+"""A demo job: its request, its actual needs, how it ended and why."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ __all__ = ["Ending", "Record", "Request", "Submission", "Truth"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What was asked for. Memory is per node, 0 is all of it; `tasks` are the indices of an array."""
+    """A request. Memory is per node, 0 means all of it; `tasks` are the indices of an array."""
 
     name: str
     account: str
@@ -33,7 +33,7 @@ class Request:
     tasks: tuple[int, ...] = ()
     throttle: int = 0
     memory_given: bool = True
-    """Whether the script says how much memory; else it is the partition's default."""
+    """Whether the script requests memory; else the partition's default applies."""
     time_given: bool = True
     work_dir: str
     file: str | None
@@ -56,19 +56,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A request, the person and the application behind it, and the truth about it."""
+    """A request with its user, its application and its hidden truth."""
 
     user: "User"
     application: "Application"
     request: Request
     system: str
     needs: tuple[Need, ...]
-    """One for each task of an array; one for a plain job."""
+    """One per array task; one for a plain job."""
     mistake: "Mistake | None"
     garble: int
-    """Which of the ways to mistype a word was taken."""
+    """Selects one of the ways to mistype a word."""
     patience: int
-    """Seconds that the user will wait for a start."""
+    """Seconds after which the user cancels a waiting job."""
     attempt: int = 1
     script: str | None
     sha: str | None
@@ -76,7 +76,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ends, if nothing else ends it before."""
+    """How a run ends, unless something else ends it first."""
 
     seconds: int
     state: str
@@ -88,18 +88,18 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What only the simulation knows. The cause is None while the job lives."""
+    """What only the simulation knows. The cause is None until the job ends."""
 
     cause: Cause | None
     memory: int
-    """Bytes on each node that it needs at its peak."""
+    """Peak memory needed per node, in bytes."""
     seconds: int
-    """Run time that it needs."""
+    """Run time needed."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Record:
-    """One line of accounting. An array that waits is one record; each task that starts becomes its own."""
+    """One accounting record. A pending array is one record; each task gets its own when it starts."""
 
     job_id: int
     raw_id: int
@@ -111,7 +111,7 @@ class Record:
     priority: int
     state: str = "PENDING"
     held: str | None = None
-    """Why somebody holds it."""
+    """Reason of a hold."""
     start: int | None = None
     end: int | None = None
     nodes: tuple[str, ...] = ()
@@ -121,12 +121,12 @@ class Record:
     usage: dict[str, Any] = field(default_factory=dict)
     cause: Cause | None = None
     requeued: bool = False
-    """A later record has taken its id; the scheduler has forgotten this one."""
+    """A later record has the same id; the scheduler no longer knows this one."""
     parent: "Record | None" = None
     waiting: list[int] = field(default_factory=list)
     """Tasks of an array that have not started."""
     alive: int = 0
-    """Tasks of an array that have started and are not over."""
+    """Tasks of an array that are running."""
     failed: list["Record"] = field(default_factory=list)
     """Tasks of an array that did not complete."""
 
@@ -135,7 +135,7 @@ class Record:
 
     @property
     def need(self) -> Need:
-        """Its own need; of an array that waits, the largest of its tasks."""
+        """Its own needs; for a pending array, the largest of its tasks."""
         needs = self.submission.needs
         if not self.request.tasks:
             return needs[0]

@@ -1,4 +1,4 @@
-"""The demo's machine: kinds of nodes, partitions with their limits, and the state of each node."""
+"""The demo's machine: node types, partitions with their limits, and the state of each node."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class NodeType:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A partition; jobs of a higher tier go first, and those of tier 0 give way to them."""
+    """A partition; jobs of a higher tier go first, and may preempt those of tier 0."""
 
     name: str
     node_type: str
@@ -75,7 +75,7 @@ QUEUES = {
 
 @dataclass(slots=True, eq=False)
 class Host:
-    """One node: what it has, what of it is free, and who is on it (by raw id, in the order of arrival)."""
+    """One node: its type, its free resources and its jobs (by raw id, in order of arrival)."""
 
     name: str
     node_type: NodeType
@@ -128,7 +128,7 @@ def build() -> dict[str, list[Host]]:
 
 
 def describe(hosts: dict[str, list[Host]], *, open_: bool) -> Machine:
-    """The machine as its scheduler tells of it now; `open_` is whether partitions start jobs."""
+    """The machine as its scheduler reports it now; `open_` is whether partitions start jobs."""
     return Machine(
         cluster=CLUSTER,
         nodes=tuple(_node(name, host) for name, of_type in hosts.items() for host in of_type),

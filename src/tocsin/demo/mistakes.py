@@ -1,4 +1,4 @@
-"""Mistakes that people make in a job, how they show in its script and how they end it."""
+"""Mistakes that users make, how they appear in the script and how they end the job."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ __all__ = ["MISTAKES", "Mistake", "garbled"]
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """`word` is the part of the script that is wrong; it shows after so many seconds, or at that share of the run."""
+    """`word` is the wrong part of the script; the job fails after a number of seconds, or at a share of its run time."""
 
     name: str
     cause: Cause

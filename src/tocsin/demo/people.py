@@ -1,4 +1,4 @@
-"""The people of the demo: their habits, their groups and what each of them runs, in tables."""
+"""The users of the demo: their habits, groups and applications, in tables."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,10 +11,10 @@ Asks = Literal["estimate", "usual", "default", "everything"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habit:
-    """How somebody asks, errs and comes back. Margins are factors over the expected need, spreads log-normal sigmas."""
+    """How a user requests resources, errs and retries. Margins are factors over the expected need, spreads log-normal sigmas."""
 
     asks: Asks
-    """By an estimate for this input; always the usual; the partition's default; or all there is."""
+    """An estimate for this input; the usual amount; the partition's default; or everything."""
     memory_margin: float = 1.0
     memory_spread: float = 0.0
     time_margin: float = 1.0
@@ -22,12 +22,12 @@ class Habit:
     mistakes: tuple[tuple[str, float], ...]
     """Share of sessions with each mistake."""
     comes_back: float
-    """Probability to submit again what went wrong."""
+    """Probability of resubmitting a failed job."""
     mends: float
-    """Probability that the next attempt is changed for the better."""
+    """Probability that the next attempt is corrected."""
     attempts: int
     patience: float
-    """Hours of waiting after which half of them have given up."""
+    """Hours of waiting after which half of these users cancel."""
     requeue: float = 0.3
     """Share of sessions that allow a requeue."""
 
@@ -39,16 +39,16 @@ class User:
     group: str
     habit: str
     runs: tuple[tuple[str, float, float], ...]
-    """Applications with their weight and the usual size of this user's inputs."""
+    """Applications with their weight and this user's usual input size."""
     sessions: float
-    """Sessions on a working day, on average."""
+    """Mean number of sessions on a working day."""
     hours: int = 0
-    """How much later than others the day begins."""
+    """Hours by which the day begins later than for others."""
     joins: int = 0
     """Days after the demo's start until the first session."""
     short_options: bool = False
     partition: str | None = None
-    """Where this user's jobs go instead of main."""
+    """Partition used instead of main."""
 
 
 HABITS = MappingProxyType(
@@ -117,7 +117,7 @@ GROUPS = MappingProxyType(
         "operations": (3007, ("ops",)),
     }
 )
-"""Each group's number and the accounts that it may charge, its usual one first."""
+"""The ID of each group and the accounts it may charge, the usual one first."""
 
 USERS = MappingProxyType(
     {
@@ -145,9 +145,9 @@ USERS = MappingProxyType(
             User(name="noor", uid=2020, group="materials", habit="sloppy", sessions=2.4, runs=(("sweep", 1, 1.1), ("lammps", 1, 0.9)), hours=2),
         )
     }
-)  # fmt: skip  # one person a line
+)  # fmt: skip  # one user per line
 
 HOUR_WEIGHTS = (1, 1, 0.5, 0.5, 0.5, 0.5, 1, 2, 5, 8, 9, 8, 5, 7, 9, 9, 8, 7, 4, 3, 3, 3, 2, 2)
-"""When in the day people submit, hour by hour (UTC)."""
+"""Relative number of submissions by hour of the day (UTC)."""
 DAY_WEIGHTS = (1.0, 1.1, 1.1, 1.0, 0.9, 0.35, 0.3)
-"""When in the week, Monday first."""
+"""Relative number of submissions by weekday, Monday first."""

@@ -1,4 +1,4 @@
-"""Who starts next and where: by tier and age, with backfill around the first job that has to wait."""
+"""The scheduler: by tier and age, with backfill around the first job that has to wait."""
 
 from bisect import insort
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from tocsin.demo.machine import NODE_TYPES, QUEUES, Host, Share
 
 __all__ = ["Scheduler", "Start"]
 
-DEPTH = 100  # waiting jobs looked at in one pass, as Slurm's bf_max_job_test
-EXEMPT = 3600  # seconds for which nobody is pushed out, as Slurm's PreemptExemptTime
+DEPTH = 100  # pending jobs considered in one pass, as Slurm's bf_max_job_test
+EXEMPT = 3600  # seconds for which a job is not preempted, as Slurm's PreemptExemptTime
 
 _GIVE_WAY = {queue.name for queue in QUEUES.values() if queue.tier == 0}
 
 Start = tuple[Record, list[Host], list[Record]]
-"""A waiting record (one task of it, if it is an array), its nodes, and those who have to give way."""
+"""A pending record (or one task of it, for an array), its nodes, and the jobs to preempt."""
 
 
 class Scheduler:
@@ -32,7 +32,7 @@ class Scheduler:
         self.waiting.remove(record)
 
     def starts(self, now: int) -> Iterator[Start]:
-        """What can start now, one by one: the caller starts each before it asks for the next."""
+        """The jobs that can start now; the caller starts each before it takes the next."""
         if not self.open:
             return
         blocked: set[tuple[object, ...]] = set()
@@ -54,7 +54,7 @@ class Scheduler:
     def _place(
         self, request: Request, now: int, reserved: dict[str, int]
     ) -> tuple[list[Host], list[Record]] | None:
-        """The first nodes that fit; a job of a higher tier may push out those of tier 0."""
+        """The first nodes that fit; a job of a higher tier may preempt those of tier 0."""
         queue = QUEUES[request.partition]
         share = NODE_TYPES[queue.node_type].share(request)
         end = now + request.time_limit
@@ -72,7 +72,7 @@ class Scheduler:
         return (chosen, victims) if len(chosen) == request.nodes else None
 
     def _reserve(self, request: Request, now: int) -> dict[str, int]:
-        """The nodes that the first job to wait will get, with the instant when it could have them all."""
+        """The nodes reserved for the first waiting job, with the instant when all are free."""
         node_type = QUEUES[request.partition].node_type
         share = NODE_TYPES[node_type].share(request)
         hosts = [host for host in self.hosts[node_type] if host.up]
@@ -98,7 +98,7 @@ def _may_start(record: Record) -> bool:
 
 
 def _give_way(host: Host, share: Share, now: int) -> list[Record]:
-    """Whom of tier 0 the host must push out to have this share; nobody if it fits, or if that is not enough."""
+    """The tier-0 jobs to preempt on the host for this share; none if it fits, or if that is not enough."""
     movable = [
         record
         for record in host.jobs.values()
@@ -109,13 +109,13 @@ def _give_way(host: Host, share: Share, now: int) -> list[Record]:
 
 
 def _free_at(host: Host, share: Share, now: int) -> int:
-    """When the host has room for this share if everybody on it stays to the limit."""
+    """When the host has room for this share if its jobs run to their limits."""
     leaving = _leaving(host, sorted(host.jobs.values(), key=_limit), share)
     return max(now, _limit(leaving[-1])) if leaving else now
 
 
 def _leaving(host: Host, records: list[Record], share: Share) -> list[Record] | None:
-    """The first of these records without whom the host has this share free; None if all are too few."""
+    """The first of these records whose end frees this share; None if all together do not."""
     cpus, memory, gpus = share
     free_cpus, free_memory, free_gpus = host.free_cpus, host.free_memory, host.free_gpus
     for number, record in enumerate(records):

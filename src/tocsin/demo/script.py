@@ -14,7 +14,7 @@ __all__ = ["write"]
 
 
 class _Script(Template):
-    delimiter = "@"  # the shell needs the dollar for itself
+    delimiter = "@"  # the shell uses the dollar
 
 
 @cache
@@ -32,7 +32,7 @@ def write(
     garble: int,
     short: bool,
 ) -> tuple[str, str] | tuple[None, None]:
-    """The script and its SHA-256; neither where the job is typed by hand."""
+    """The script and its SHA-256; None for an interactive job."""
     if application.script is None:
         return None, None
     right, wrong = application.options
@@ -54,7 +54,7 @@ def write(
 
 
 def _directives(request: Request, *, short: bool) -> list[str]:
-    """The lines for sbatch, in its long options or, where it has them, its short ones."""
+    """The #SBATCH lines, with long options or, where they exist, short ones."""
     asked: list[tuple[str, str, str | int | None]] = [
         ("J", "job-name", request.name),
         ("A", "account", request.account),

@@ -1,4 +1,4 @@
-"""The simulation: events in order of time, run up to any instant and no further."""
+"""The simulation: events in order of time, run up to a given instant."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -19,13 +19,13 @@ __all__ = ["Simulation"]
 
 FIRST_ID = 1001
 PASS_DELAY = 3  # seconds from an event to the scheduler's next pass
-REQUEUE_DELAY = 120  # seconds that Slurm keeps a requeued job back
+REQUEUE_DELAY = 120  # seconds for which Slurm delays a requeued job
 
 _PUT_BACK = {"NODE_FAIL", "REQUEUED", "PREEMPTED"}
 
 
 class Simulation:
-    """All that happens follows from the seed and from what is done to it from outside, at any length of step."""
+    """Deterministic by its seed and the calls made to it, whatever the length of steps."""
 
     def __init__(self, seed: int, start: int) -> None:
         self.seed = seed
@@ -34,7 +34,7 @@ class Simulation:
         self.hosts = build()
         self.scheduler = Scheduler(self.hosts)
         self.records: dict[tuple[int, int | None, int], Record] = {}
-        """Every record there ever was; an array whose tasks have all started is only found here."""
+        """All records; an array whose tasks have all started is only here."""
         self.running: dict[int, Record] = {}
         self.ended: list[Record] = []
         """In order of their ends."""
@@ -55,7 +55,7 @@ class Simulation:
         self._next_bad_node()
 
     def advance(self, until: int) -> None:
-        """Let everything happen that happens up to and at this instant."""
+        """Process all events up to and at this instant."""
         while self._events and self._events[0][0] <= until:
             self.now, _, action = heappop(self._events)
             action()
@@ -89,7 +89,7 @@ class Simulation:
         self._soon()
 
     def alive(self) -> Iterator[Record]:
-        """Those that wait or run."""
+        """Pending and running records."""
         yield from self.scheduler.waiting
         yield from self.running.values()
 
@@ -107,7 +107,7 @@ class Simulation:
         heappush(self._events, (instant, self._count, action))
 
     def _random(self, *what: object) -> Random:
-        """A stream of its own for each person, job and part, so that one does not stir another."""
+        """A separate random stream for each user, job and purpose, so that none affects another."""
         return Random("/".join(map(str, (self.seed, *what))))  # noqa: S311  # a simulation, not a secret
 
     def _day(self) -> None:
@@ -124,7 +124,7 @@ class Simulation:
             self._at(self.now + seconds, partial(self.submit, submission))
 
     def _soon(self) -> None:
-        """Have the scheduler look at the queue, unless it is about to."""
+        """Schedule the next scheduler pass, unless there is one."""
         if not self._pass_due:
             self._pass_due = True
             self._at(self.now + PASS_DELAY, self._pass)
@@ -148,7 +148,7 @@ class Simulation:
         self._soon()
 
     def _task(self, array: Record) -> Record:
-        """The next task of an array as a record of its own; the last one takes the array's place."""
+        """The next task of an array as its own record; the last task takes the array's record."""
         number = array.waiting.pop(0)
         array.alive += 1
         raw_id = array.raw_id
@@ -187,7 +187,7 @@ class Simulation:
         return self._random(record.job_id, record.task, record.submit, record.end)
 
     def _end_by(self, record: Record, ending: Ending) -> None:
-        """It ends so, unless something else ends it first."""
+        """Schedule this end, unless something else ends it first."""
         self._at(self.now + ending.seconds, partial(self._finish, record, ending))
 
     def _finish(self, record: Record, ending: Ending) -> None:
@@ -238,7 +238,7 @@ class Simulation:
         self._at(eligible, self._soon)
 
     def _give_up(self, record: Record) -> None:
-        """Its user will not wait longer; of an array, what has not started goes."""
+        """The user cancels it; for an array, the tasks that have not started."""
         if record.state == "PENDING":
             self.scheduler.remove(record)
             self._close(record, Ending(0, "CANCELLED", Cause.GAVE_UP_WAITING, by_user=True))
@@ -259,7 +259,7 @@ class Simulation:
         self._at(outage.ends, self._outage_ends)
 
     def _outage_begins(self, outage: Outage) -> None:
-        """Whoever touches the file system before it is back fails then."""
+        """Jobs that access the file system during the outage fail."""
         self._outage = outage
         for record in self.running.values():
             seconds = self._rng(record).randint(1, record.submission.application.checkpoint)
@@ -285,7 +285,7 @@ class Simulation:
         self._at(bad.faults[-1].at + 1, self._next_bad_node)
 
     def _fault(self, bad: BadNode, down: int) -> None:
-        """Its disk gives errors, or it goes down and takes all with it."""
+        """Its disk gives errors, or the node goes down with all its jobs."""
         host = self._host[bad.node]
         crash = Ending(0, "NODE_FAIL", Cause.BAD_NODE, exit_code=1)
         error = Ending(0, "FAILED", Cause.BAD_NODE, exit_code=135)

@@ -1,4 +1,4 @@
-"""The demo's accounting as a source to import from: its ended jobs day by day, then those that still live."""
+"""The demo's accounting as a source to import from: its ended jobs day by day, then those that have not ended."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ DAY = 86400
 
 
 class DemoSource:
-    """What is known at `until`; a position is an instant. The simulation runs as the batches are asked for."""
+    """What is known at `until`; a position is an instant. The simulation runs as batches are read."""
 
     def __init__(self, simulation: Simulation, since: int, until: int) -> None:
         self.identity = f"demo seed={simulation.seed} start={simulation.start} since={since} until={until}"
@@ -39,7 +39,7 @@ class DemoSource:
             yield Batch(from_jobs(map(as_job, known)), len(known), end, end - self._since)
 
     def _living(self) -> Iterator[Record]:
-        """Those that lived at the last instant, even if the clock has gone on since."""
+        """Jobs that had not ended at the last instant, even if the clock has moved on."""
         for record in (*self._simulation.ended, *self._simulation.alive()):
             if record.submit <= self._until and (record.end is None or record.end > self._until):
                 yield record

@@ -1,4 +1,4 @@
-"""When the demo's machine misbehaves: a file system that goes away, a node that fails for days."""
+"""Faults of the demo's machine: file system outages, and nodes that fail for days."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ DAY = 24 * HOUR
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """The file system is away; once noticed, operators stop new starts and put back what may be requeued."""
+    """The file system is unavailable; once noticed, operators stop new starts and requeue jobs that allow it."""
 
     begins: int
     noticed: int
@@ -21,7 +21,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Seconds that the node is down are 0 when only its disk gave errors."""
+    """The node is down for 0 seconds if only its disk gave errors."""
 
     at: int
     down: int
@@ -29,14 +29,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class BadNode:
-    """A node that nobody has taken out yet; it runs between its faults as if nothing were."""
+    """A bad node that is still in use; between its faults it works normally."""
 
     node: str
     faults: tuple[Fault, ...]
 
 
 def outages(start: int, rng: Random) -> Iterator[Outage]:
-    """One bad day in the first week, then one in some three weeks, while people work."""
+    """One outage in the first week, then about one in three weeks, on working days."""
     day = rng.randint(2, 4)
     while True:
         while (
@@ -50,7 +50,7 @@ def outages(start: int, rng: Random) -> Iterator[Outage]:
 
 
 def bad_nodes(start: int, names: Sequence[str], rng: Random) -> Iterator[BadNode]:
-    """A node that fails for two to four days, again and again on another one."""
+    """Nodes that fail for two to four days, one after another."""
     at = start + rng.randint(DAY, 3 * DAY)
     while True:
         until = at + rng.randint(2 * DAY, 4 * DAY)

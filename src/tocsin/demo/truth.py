@@ -1,4 +1,4 @@
-"""The hidden truth of a demo job: what it needs, and why it ends as it does. Never a field of a job."""
+"""The hidden truth of a demo job: its needs and the cause of its end. Never a field of a job."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ __all__ = ["Cause", "Need"]
 
 
 class Cause(StrEnum):
-    """Why a job ended as it did: the hidden truth, never a field of a job."""
+    """The cause of a job's end."""
 
     NONE = "nothing went wrong"
     TOO_LITTLE_MEMORY = "it needed more memory than it asked for"
@@ -24,7 +24,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a run truly takes: bytes on each node at the peak, and seconds."""
+    """The actual needs of a run: peak bytes per node, and seconds."""
 
     size: float
     memory: int

@@ -1,4 +1,4 @@
-"""A record of the simulation as the job that accounting would show now; its truth stays behind."""
+"""A record of the simulation as accounting would show it now, without the hidden truth."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["as_job"]
 
 
 def as_job(record: Record) -> Job:
-    """Only what has happened: no start while it waits, no end while it runs."""
+    """Only past events: no start while it waits, no end while it runs."""
     user, request = record.submission.user, record.request
     whole = bool(request.tasks) and record.task is None
     cpus = request.nodes * request.cpus_per_node
