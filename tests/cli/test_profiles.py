@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -67,6 +68,16 @@ def test_json_and_the_files_say_the_same(tocsin: Tocsin, log: Path, tmp_path: Pa
     assert sum(row["jobs"] for row in document["tables"]["resources"]) == document["rows"] == 120
     for name in ("elbow", "bic", "outcomes", "correlations"):
         ElementTree.fromstring((tmp_path / "out" / f"{name}.svg").read_text())
+
+
+def test_charts_without_their_package_are_one_sentence(
+    tocsin: Tocsin, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    refused = tocsin("profiles", log, "--out", tmp_path / "out")
+    assert refused.code == 1
+    assert "pip install 'tocsin[charts]'" in refused.err
+    assert tocsin("profiles", log).code == 0
 
 
 def test_the_store_gives_the_same_profiles_as_the_log(tocsin: Tocsin, log: Path) -> None:

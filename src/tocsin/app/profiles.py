@@ -17,6 +17,10 @@ def profiles(
     app: App, log: LogRequest, kind: "Kind", method: "Method", out: Path | None = None
 ) -> tuple[dict[str, Any], list[Path]]:
     """The report, and the files that were written to the folder `out`."""
+    from tocsin.charts.render import require_renderer
+
+    if out:
+        require_renderer()  # before the minutes that a large log takes
     jobs = read_jobs(app, log)
     from tocsin.failure.labels import default_target
     from tocsin.profiles.profiles import Profiles
