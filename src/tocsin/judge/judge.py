@@ -8,6 +8,7 @@ import polars as pl
 
 from tocsin.core.decision import Decision, Facts, FactsRequest, Screened
 from tocsin.core.detector import Known
+from tocsin.core.fields import FIELDS
 from tocsin.core.frames import SCHEMA, key_text
 from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage, reached_at
@@ -26,7 +27,7 @@ from tocsin.core.verdict import (
 from tocsin.judge.allow import AllowList
 from tocsin.judge.cases import Cases
 from tocsin.judge.habits import HABIT, LATELY, Habits
-from tocsin.judge.hearing import Answer, Seat, as_known, hear
+from tocsin.judge.hearing import Answer, Seat, hear
 from tocsin.judge.permission import ROGUE, as_given, permission, silenced, with_notes
 from tocsin.judge.policy import NO_CASES, Policy
 
@@ -92,8 +93,8 @@ def facts_request(
     jobs: pl.DataFrame, answers: Sequence[Sequence[Answer]], *, verdicts: bool = False
 ) -> FactsRequest:
     """The stored facts that `conclude` needs for these answers."""
-    rows = jobs.select("cluster", "user", "submit").rows()
-    operating = [row for row, each in zip(rows, answers, strict=True) if _has_operation(each)]
+    numbers = [number for number, each in enumerate(answers) if _has_operation(each)]
+    operating = jobs.select("cluster", "user", "submit")[numbers].rows() if numbers else []
     submits = [submit for _, _, submit in operating]
     keys = jobs.select(key_text()).to_series().to_list() if verdicts else []
     arrays = [str(key._replace(task=None)) for key in map(parse_key, keys) if key.task is not None]
@@ -130,7 +131,7 @@ def conclude(
     With `again`, a verdict that was given before is explained: no case is opened, and nothing is to be stored.
     """
     facts = facts or Facts()
-    rows = as_known(jobs, stage).select(SCHEMA.names()).to_dicts()
+    rows = _rows(jobs, stage)
     keys = jobs.select(key_text()).to_series().to_list()
     drafts = [_Draft(each) for each in answers]
     screenings = [
@@ -252,6 +253,13 @@ class _Draft:
             **self.parts,
             **more,
         )
+
+
+def _rows(jobs: pl.DataFrame, stage: Stage) -> list[dict[str, Any]]:
+    """The jobs as rows, without what becomes known only after the stage."""
+    shown = [name for name in SCHEMA.names() if stage.knows(FIELDS[name].stage)]
+    blank: dict[str, Any] = dict.fromkeys(SCHEMA.names())
+    return [blank | row for row in jobs.select(shown).to_dicts()]
 
 
 def _verdicts_of(facts: Facts, key: str, stage: Stage) -> list[Verdict]:
