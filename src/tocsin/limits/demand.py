@@ -44,6 +44,8 @@ class _EachNode(NamedTuple):
     sockets: int = 0
     cores: int = 0
     threads: int = 0
+    shared: int = 0
+    """1 with -O: all tasks of a node share its CPUs, so any number of them fits."""
 
 
 def demands(
@@ -58,25 +60,30 @@ def demands(
         pl.col("cpus_per_task"),
         pl.when(pl.col("req_tasks") > 0).then(pl.col("req_cpus") // pl.col("req_tasks")),
     )
+    each = {id(s): _each_node(s) for s in {id(s): s for s in submissions}.values()}  # most scripts come again
     needs = pl.DataFrame(
-        [_each_node(submission) for submission in submissions],
+        [each[id(submission)] for submission in submissions],
         schema=dict.fromkeys(_EachNode._fields, pl.Float64),
         orient="row",
         strict=False,
     )
+    per = pl.Series([None if s is None else s.memory_per for s in submissions], dtype=pl.String)
+    shared = pl.col("shared") > 0
     frame = (
         pl.concat([jobs.select(_FIELDS), needs], how="horizontal")
         .with_row_index("row")
         .with_columns(
             fixed=pl.Series([None if s is None else s.fixed for s in submissions], dtype=pl.Boolean),
-            per=pl.Series([None if s is None else s.memory_per for s in submissions], dtype=pl.String),
+            per=per,
             partition=pl.col("partition").fill_null(pl.lit(default, pl.String)).str.split(","),
             asked_nodes=pl.max_horizontal(
                 pl.col("req_nodes").fill_null(1).clip(1), _listed(jobs, submissions)
             ).cast(pl.Float64),
             cpus=cpus.fill_null(1).clip(1).cast(pl.Float64),
             block=pl.when(pl.col("tasks_per_node") > 0).then(pl.col("tasks_per_node")).cast(pl.Float64),
-            memory=pl.when(pl.col("req_memory") > 0).then(pl.col("req_memory")).cast(pl.Float64),
+            memory=pl.when((pl.col("req_memory") > 0) & (~shared | (pl.lit(per) == "node")))
+            .then(pl.col("req_memory"))
+            .cast(pl.Float64),
             gpus=pl.col("req_gpus").fill_null(0).clip(0).cast(pl.Float64),
             gpu_types=_mapped(jobs["req_gres"], {text: gpu_types(text) for text in _texts(jobs["req_gres"])}),
             needs=_mapped(jobs["constraints"], {text: _names(text) for text in _texts(jobs["constraints"])}),
@@ -98,13 +105,16 @@ def demands(
             )
         )
         .with_columns(
+            tasks=pl.when(shared).then(pl.col("asked_nodes")).otherwise(pl.col("tasks")),
+            block=pl.when(~shared).then(pl.col("block")),
+        )
+        .with_columns(
             # one task cannot span two nodes, and a number of tasks per node sets the number of nodes
             exact=(pl.col("per") == "node").fill_null(False)
             | pl.col("fixed").fill_null(False)
             | (pl.col("tasks") <= pl.col("asked_nodes"))
             | (pl.col("tasks") <= pl.col("asked_nodes") * pl.col("block")).fill_null(False),
             task_memory=pl.col("memory") * pl.col("req_nodes").fill_null(1).clip(1) / pl.col("tasks"),
-            block=pl.when(pl.col("block").is_not_null()).then(pl.min_horizontal("block", "tasks")),
         )
         .with_columns(
             nodes=pl.max_horizontal(
@@ -133,7 +143,8 @@ def _each_node(submission: Submission | None) -> _EachNode:
             strict=False,
         )
     )
-    found = _EachNode(number("--mincpus"), 0, 0, sockets, cores, threads)
+    shared = submission.last("--overcommit") is not None
+    found = _EachNode(number("--mincpus"), 0, 0, sockets, cores, threads, int(shared))
     try:
         gpus = [
             reader(given.value) * factor

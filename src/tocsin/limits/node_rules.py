@@ -34,6 +34,8 @@ def node_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
             | pl.lit(not known)
         )
     )
+    # Slurm gives a job at least as many nodes as its partition requires
+    possible = possible.with_columns(nodes=pl.max_horizontal("nodes", pl.col("min_nodes").cast(pl.Float64)))
     if possible.height <= _FEW:  # a frame costs more than a look at each of a few jobs
         unsure = [not _fits_one_node(row, capacity) for row in possible.iter_rows(named=True)]
         possible = possible.filter(pl.Series(unsure, dtype=pl.Boolean)) if any(unsure) else possible.clear()
@@ -85,10 +87,12 @@ def _room(row: Row, node: NodeType) -> float:
         and node.threads >= row["threads"]
     )
     room = cpus // row["cpus"]
+    block = row["block"] or 1  # Slurm wants CPUs for all of them on each node, even if there are fewer tasks
+    suits = suits and room >= block
     if row["memory"] is not None:
         each = row["memory"] if row["exact"] else row["task_memory"]
         room = min(room, memory // each if not row["exact"] else (room if each <= memory else 0))
-    return room if suits and room >= (row["block"] or 1) else 0
+    return room if suits and room >= min(block, row["tasks"]) else 0
 
 
 def _placed_on_some(row: Row, demand: pl.DataFrame, capacity: Capacity) -> pl.DataFrame:
@@ -140,6 +144,7 @@ def _placed(demand: pl.DataFrame, types: pl.DataFrame) -> pl.DataFrame:
         ((pl.col("gpus") == 0) | (pl.col("node_gpus") > 0))
         & (pl.col("node_gpus") >= pl.col("each_gpus"))
         & (cpus >= pl.col("each_cpus"))
+        & (cpus // pl.col("cpus") >= pl.col("block").fill_null(1))
         & pl.all_horizontal(
             pl.col(f"node_{name}") >= pl.col(name) for name in ("tmp", "sockets", "cores", "threads")
         )
@@ -155,7 +160,7 @@ def _placed(demand: pl.DataFrame, types: pl.DataFrame) -> pl.DataFrame:
     )
     holds = pl.min_horizontal(cpus // pl.col("cpus"), by_memory, "tasks")
     places = (
-        pl.when(~suits | (holds < pl.col("block").fill_null(1)))
+        pl.when(~suits | (holds < pl.min_horizontal(pl.col("block").fill_null(1), "tasks")))
         .then(0.0)
         .otherwise(pl.min_horizontal(holds, "block"))
     )
