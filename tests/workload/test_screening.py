@@ -297,6 +297,19 @@ def test_the_detector_says_what_a_job_is_and_what_it_cannot_say(screener: Screen
     assert "not kept" in pruned.missing["workload"]
 
 
+def test_what_cannot_be_read_is_a_warning_for_a_large_job(screener: Screener) -> None:
+    jobs = pl.DataFrame(
+        {"script": ["run"] * 3, "req_gpus": [0, 1, 0], "time_limit": [3600, 3600, 86_400]},
+    )
+    past: Any = Scripts({"run": "openssl enc -d -aes-256-cbc -k x -in data.bin | bash\n"})
+    parts = FittedScreening(screener).assess(jobs, past, stage=Stage.SUBMIT)
+    assert [[(f.kind, str(f.level)) for f in part.findings] for part in parts] == [
+        [("open", "ok")],
+        [("open", "warning")],
+        [("open", "warning")],
+    ]
+
+
 def test_the_detector_hears_a_jobs_name_and_its_gpus(screener: Screener) -> None:
     text = "conda activate work\npython run.py --config a.yaml\n"
     jobs = pl.DataFrame(

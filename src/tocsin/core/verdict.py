@@ -161,6 +161,8 @@ class Screening:
     evidence: list[Evidence] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
     """What people should see and what proves nothing, each with its line: what is fetched and run, packed too deep."""
+    runs_unread: bool = False
+    """It runs what it decodes or fetches, so that the script does not show all that it does."""
     signs: list[str] = field(default_factory=list)
     """Operations established by a sign in the script, such as a mining pool's address, not by a model alone."""
 

@@ -12,11 +12,12 @@ LONGEST = 16 * 1024
 """Characters of a command; of a longer one both ends are read, since patterns take time that grows with the line."""
 _MOST_JOINED = 100
 _MOST_VARIABLES = 5000
+_LONGEST_VALUE = 4096
 _MOST_FILLED = 256 * 1024
 """Characters that all variables together may add to a script: A=$A$A, written often, is a bomb."""
 
 _ASSIGNED = re.compile(
-    r"\s*(?:(?:export|local|readonly|declare(?: -\w+)?|set|env)[ \t]+)?([A-Za-z_]\w{0,63})="
+    r"\s*(?:(?:export|local|readonly|declare(?: -\w+)?|set|env)[ \t]+)?([A-Za-z_]\w{0,63})(\+?)="
     r"(?:\"([^\"]{0,4096})\"|'([^']{0,4096})'|([^\s;&|<>()`\"'#]{1,4096}))"
 )
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?[-=]([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
@@ -36,8 +37,10 @@ def command_lines(text: str) -> tuple[Line, ...]:
         if "=" in line and len(variables) < _MOST_VARIABLES:
             for part in line.split(";", _MOST_JOINED) if ";" in line else (line,):
                 if found := _ASSIGNED.match(part):
-                    value = found[2] or found[3] or found[4] or ""
-                    if "$(" not in value and "`" not in value:
+                    value = found[3] or found[4] or found[5] or ""
+                    if found[2]:  # A+=more
+                        value = variables.get(found[1], "") + value
+                    if "$(" not in value and "`" not in value and len(value) <= _LONGEST_VALUE:
                         variables[found[1]] = value
         if (
             len(line) > LONGEST

@@ -22,6 +22,8 @@ __all__ = ["DETECTOR", "MISUSE", "FittedEnd", "FittedScreening", "WorkloadDetect
 NAME = "workload"
 MISUSE = {"cryptomining": "mines a cryptocurrency", "cyber": "cracks passwords, scans or floods networks"}
 """Operations that are a finding wherever they are seen; of the others only the allow-list knows whether they may run."""
+_LONG = 8 * 3600
+"""Seconds of requested time from which on commands that cannot be read are a warning."""
 _NO_SCRIPT = "the job has no script that is known, so what it runs cannot be told"
 _PRUNED = "the job's script was not kept, so what it runs cannot be told"
 
@@ -35,8 +37,10 @@ class FittedScreening:
     def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         _check(stage, Stage.SUBMIT)
         return [
-            Parts(missing={NAME: said}) if isinstance(said, str) else _parts(Workload(submission=said))
-            for said in _screened(self.screener, jobs, known)
+            Parts(missing={NAME: found})
+            if isinstance(found, str)
+            else _parts(Workload(submission=found), large=large)
+            for found, large in zip(_screened(self.screener, jobs, known), _large(jobs), strict=True)
         ]
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
@@ -55,13 +59,14 @@ class FittedEnd:
 
     def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         _check(stage, Stage.END)
-        told = zip(
+        answers = zip(
             _screened(self.screener, jobs, known),
             self.execution.screen(jobs),
             self.execution.missing(jobs),
+            _large(jobs),
             strict=True,
         )
-        return [_both(submission, execution, missing) for submission, execution, missing in told]
+        return [_both(*answer) for answer in answers]
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
         return self.assess(job, known, stage=stage)[0]
@@ -150,11 +155,19 @@ def _gpus(jobs: pl.DataFrame) -> list[int | None]:
     return jobs.select(gpus=pl.coalesce(said).cast(pl.Int64))["gpus"].to_list()
 
 
-def _parts(workload: Workload) -> Parts:
-    return Parts(findings=_findings(workload), workload=workload)
+def _large(jobs: pl.DataFrame) -> list[bool]:
+    """Whether GPUs or many hours are asked for."""
+    hours = jobs["time_limit"].to_list() if "time_limit" in jobs.columns else [None] * len(jobs)
+    return [bool(gpus) or (limit or 0) >= _LONG for gpus, limit in zip(_gpus(jobs), hours, strict=True)]
 
 
-def _both(submission: Screening | str, execution: Screening | None, missing: str | None) -> Parts:
+def _parts(workload: Workload, *, large: bool) -> Parts:
+    return Parts(findings=_findings(workload, large=large), workload=workload)
+
+
+def _both(
+    submission: Screening | str, execution: Screening | None, missing: str | None, large: bool
+) -> Parts:
     by_script = None if isinstance(submission, str) else submission
     said = {f"{NAME}.execution": missing} if missing else {}
     if isinstance(submission, str):
@@ -162,23 +175,24 @@ def _both(submission: Screening | str, execution: Screening | None, missing: str
     if by_script is None and execution is None:
         return Parts(missing=said)
     workload = Workload(submission=by_script, execution=execution)
-    return Parts(findings=_findings(workload), workload=workload, missing=said)
+    return Parts(findings=_findings(workload, large=large), workload=workload, missing=said)
 
 
-def _findings(workload: Workload) -> list[Finding]:
+def _findings(workload: Workload, *, large: bool) -> list[Finding]:
     """Misuse by the latest answer: what a job did corrects what its script said."""
     did = workload.execution.operations if workload.execution else {}
     seen = workload.operations
     evidence = workload.submission.evidence if workload.submission else []
     open_signs = workload.submission.open if workload.submission else []
+    unread = workload.submission is not None and workload.submission.runs_unread
     left_open = [
         Finding(
             detector=NAME,
             kind="open",
-            level=Level.OK,
-            text=f"this proves nothing, but somebody should look at it: {said}",
+            level=Level.WARNING if unread and large else Level.OK,
+            text=f"not proof of misuse, but worth a look: {sign}",
         )
-        for said in open_signs[:1]
+        for sign in open_signs[:1]
     ]
     return left_open + [
         Finding(

@@ -18,6 +18,7 @@ from tocsin.workload.rules import Rule
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed_commands
 from tocsin.workload.signs.look import Sign, look
+from tocsin.workload.signs.unread import DECODED, FETCHED
 
 __all__ = ["BUILTIN", "Screener", "builtin", "load_screener"]
 
@@ -82,7 +83,8 @@ class Screener:
                 if p[name] >= SEEN_FROM:
                     lines.setdefault(name, set()).update(panel.spoke(script, name))
         by_sign: list[str] = []
-        left_open = [sign for sign in signs if sign.operation is None]
+        unread = [sign for sign in signs if sign.kind in (DECODED, FETCHED)]
+        left_open = unread + [sign for sign in signs if sign.operation is None and sign not in unread]
         for name, conviction in convict(script, p, signs, self.taught).items():
             left_open += conviction.left_open
             if name in p or conviction.probability > 0:
@@ -113,6 +115,7 @@ class Screener:
                 if line > 0 and p[name] >= SEEN_FROM
             ],
             open=[f"line {sign.line}: {sign.why}" for sign in left_open[:_MOST_OPEN]],
+            runs_unread=bool(unread),
             signs=list(dict.fromkeys(by_sign)),
         )
 

@@ -14,6 +14,7 @@ from tocsin.workload.signs.executed import executed, reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule
 from tocsin.workload.signs.unpack import Hidden, unpack
+from tocsin.workload.signs.unread import unread_commands
 from tocsin.workload.signs.wallets import wallets
 from tocsin.workload.words import plain_words
 
@@ -68,6 +69,7 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     if found:  # most scripts have none, and to tell what is only said takes longer
         doing = _doing(lines)
         found = [*_addresses(doing), *_told(rules, doing, effort, tries=tries)]
+    found += [Sign(number, None, why, why) for number, why in unread_commands(lines, effort)]
     found += _unread(lines, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
 

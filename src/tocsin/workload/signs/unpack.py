@@ -52,6 +52,7 @@ _REVERSED = re.compile(r"\|\s*rev\b|\[::-1\]")
 _ROTATED = re.compile(r"\btr\b.{0,40}n-z|rot_?13", re.IGNORECASE)
 _BROKEN = re.compile(r"(?<=\w)(?:''|\"\")(?=\w)|\$\{?IFS\b\}?(?:\$9)?")
 _SLASHED = re.compile(r"(?:^|[;&|(]\s*|\bsudo )[\w./]*(?:\\[a-zA-Z]\w{0,2}){2,}")
+_SLASHED_WORD = re.compile(r"(?<![^\s;&|])(?:[\w:/+.-]*+\\[a-zA-Z]){3,}[\w:/+.\\-]*")
 _RUN = re.compile(r"\b(?:sh|bash|eval|base64|python\d?|perl)\b")
 _MARKS = re.compile(rb"[\s;|&/$=.:-]")
 _PRINTABLE = bytes([*range(32, 127), *b"\n\r\t"])
@@ -215,6 +216,8 @@ def _straightened(lines: list[Line]) -> Iterator[Line]:
         letters = sum(_character(found).isalnum() for found in _ESCAPE.finditer(line)) if "\\" in line else 0
         plain = _ESCAPE.sub(_character, line) if letters >= 3 else line
         plain = _SLASHED.sub(lambda found: found[0].replace("\\", ""), plain)
+        if "'" not in plain and '"' not in plain:
+            plain = _SLASHED_WORD.sub(lambda found: found[0].replace("\\", ""), plain)
         plain = _BROKEN.sub(lambda found: " " if "IFS" in found[0] else "", plain)
         if plain != line:
             yield number, plain

@@ -1,0 +1,130 @@
+"""Commands that cannot be read here: what a script decodes or fetches, and then runs.
+
+Nothing is decoded for this: that a script does so is what people should see.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tocsin.workload.commands import Line
+from tocsin.workload.signs.effort import Effort
+
+__all__ = ["DECODED", "FETCHED", "unread_commands"]
+
+DECODED = "runs what it decodes"
+FETCHED = "runs what it fetches"
+_MOST_NAMES = 100
+
+_SHELL = (
+    r"(?:sudo\s+)?(?:env\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|da|z|k)?sh\b(?!\s+[\w./-]{1,200}\.\w)"
+    r"|(?:python[\d.]{0,5}|perl|ruby|node|php)\s{0,9}(?:-\s{0,9})?(?:$|[;&)]))"
+)
+_DECODE = (
+    r"\b(?:base(?:64|32)\b|basenc\b|openssl\s|xxd\s+(?:-\w+\s+){0,4}-\w*r|uudecode\b|rev\b|tac\b|gpg\s|(?:gun|bun)zip2?\b|[bx]?zcat\b"
+    r"|gzip\s+-\w*d|xz\s+-\w*d|xzcat\b|unxz\b|zstd(?:cat)?\b|tr\s+[\"']?[\w!-]{2,}-|tr\s+-d\s|printf\s+[^|;]{0,40}(?:\\\\?x|\\\\?[0-7$]|%b|%o|%c)"
+    r"|echo\s+-\w*e\s[^|;]{0,40}\\|perl\s[^|]{0,80}\b(?:pack|unpack|chr|tr|y)\b|python[\d.]{0,5}\s[^|]{0,80}(?:chr|decode|fromhex|\^)"
+    r"|awk\s[^|]{0,80}(?:%c|strtonum)|od\s+-|fold\s+-)"
+)
+_ANY_OUTPUT = r"\b(?:printf|awk|perl|python[\d.]{0,5}|ruby|node|php|dd|jq|tr|od|fold|paste|sed)\s"
+_PIPED = re.compile(rf"(?:{_DECODE}|{_ANY_OUTPUT}).{{0,400}}\|\s{{0,9}}{_SHELL}")
+_EVALUATED = re.compile(
+    r"(?:\beval|\b(?:ba|da|z|k)?sh\s+-\w*c|\bsource|\b(?:ba|da|z|k)?sh|<<<|(?:^|[;&|]\s{0,9})\.?)\s{0,9}[\"']?(?:\$\(|`|<\()"
+    rf"[^;]{{0,300}}{_DECODE}"
+)
+_VARIABLE = re.compile(rf"\b([A-Za-z_]\w{{0,40}})=[\"']?(?:\$\(|`)[^;]{{0,300}}{_DECODE}")
+_USED = re.compile(
+    r"(?:\beval\s|\bsh\s+-\w*c\s|<<<|^|;\s{0,9}|\b(?:do|then|nohup|exec)\s)\s{0,9}[\"']?\$\{?([A-Za-z_]\w{0,40})"
+    rf"|\b(?:echo|printf)\b[^|;]{{0,200}}\$\{{?([A-Za-z_]\w{{0,40}})[^|;]{{0,200}}\|\s{{0,9}}{_SHELL}"
+)
+_CALLS_DECODER = re.compile(
+    r"b(?:64|32|16|85)decode|a85decode|unhexlify|\bfromhex\(|marshal\.loads|decode_base64|rot_?13|(?:zlib|lzma|bz2)\.decompress"
+    r"|pack\s?\(?\s?[\"'](?:H\*|u|C\*)|\bchr\(|\batob\(|Buffer\.from\(|str\.maketrans|\bbytes\(\["
+)
+_CALLS_RUNNER = re.compile(
+    r"\bexec\(|\beval\s?[({]|os\.(?:system|popen|exec\w{1,4})\(|\bsubprocess\.\w|\bPopen\(|\bsystem[\s(]|execSync|pty\.spawn"
+)
+_FETCHED_CODE = re.compile(r"\b(?:exec|eval)\(.{0,200}\b(?:urlopen|requests\.get)\(")
+_DECODED_FILE = re.compile(
+    rf"{_DECODE}[^|;&]{{0,300}}(?:>\s{{0,9}}|-out\s+|-o\s{{0,3}})[\"']?([\w./~${{}}-]{{1,200}})"
+)
+_FETCHED_FILE = re.compile(
+    r"\b(?:curl|wget|aria2c)\s[^|;&]{0,400}?(?:(?<!\S)-\w{0,9}[oO]|--output|--output-document|>)[ =]?\s{0,9}[\"']?([\w./~${}-]{1,200})"
+    r"|\b(?:curl|wget|aria2c)\s[^|;&]{0,400}?(?:https?|ftp)://[^\s\"';|&]{0,300}/([\w.%+-]{1,100})"
+    r"|\burlretrieve\([^)]{0,300},\s{0,9}[\"']([\w./-]{1,200})"
+)
+_COPIED = re.compile(
+    r"\b(?:mv|cp|ln|install)\s(?:-\w{1,9}\s+){0,3}[\"']?([\w./~${}-]{1,200})[\"']?\s+[\"']?([\w./~${}-]{1,200})"
+)
+_RUN = re.compile(
+    r"(?:(?:^|[;&|(\s])(?:(?:ba|da|z|k)?sh|source|\.|exec|nohup|srun|mpirun|sudo|setsid|python[\d.]{0,5}|perl)\s+"
+    r"(?:-[\w=]{1,20}\s+(?:\d{1,9}\s+)?){0,4}|\bchmod\s+(?:\+x|[ugoa]{1,4}\+\w*x|[0-7]*[1357][0-7]{0,2})\s+|(?<![.\w])\./"
+    r"|(?:^|[;&|]\s{0,9})(?=[~/$]))[\"']?([\w./~${}-]{1,200})"
+)
+_ENDS = re.compile(r"&&|;|\|\|")
+_INSTALLERS = re.compile(
+    r"conda|mamba|miniforge|get-pip|rustup|nextflow|juliaup|spack|^install", re.IGNORECASE
+)
+"""Programs that science fetches and runs every day."""
+
+
+def unread_commands(lines: Sequence[Line], effort: Effort) -> Iterator[tuple[int, str]]:
+    """Line and reason of the first place where a script runs what it decodes, and where it runs what it fetches."""
+    found: set[str] = set()
+    for number, why in _all(lines, effort):
+        if why not in found:
+            found.add(why)
+            yield number, why
+
+
+def _all(lines: Sequence[Line], effort: Effort) -> Iterator[tuple[int, str]]:
+    files: dict[str, str] = {}
+    variables: set[str] = set()
+    calls = _calls(lines)
+    if calls is not None:
+        yield calls, DECODED
+    for number, line in lines:
+        if effort.over():
+            return
+        substituted = "$(" in line or "`" in line or "<(" in line
+        if ("|" in line and _PIPED.search(line)) or (substituted and _EVALUATED.search(line)):
+            yield number, DECODED
+        if "exec(" in line or "eval(" in line:
+            yield from ((number, FETCHED) for _ in _FETCHED_CODE.finditer(line))
+        if substituted and "=" in line and len(variables) < _MOST_NAMES:
+            variables.update(_VARIABLE.findall(line))
+        if variables and "$" in line:
+            used = {name for names in _USED.findall(line) for name in names if name}
+            if not used.isdisjoint(variables):
+                yield number, DECODED
+        for command in map(str.strip, _ENDS.split(line)):
+            for name in _RUN.findall(command) if files else ():
+                if _base(name) in files:
+                    yield number, files[_base(name)]
+            if len(files) < _MOST_NAMES:
+                files |= _made(command, files)
+
+
+def _calls(lines: Sequence[Line]) -> int | None:
+    """The line of a call that decodes, in Python, Perl and their like, where another call runs something."""
+    decoder = next((number for number, line in lines if _CALLS_DECODER.search(line)), None)
+    if decoder is None or not any(_CALLS_RUNNER.search(line) for _, line in lines):
+        return None
+    return decoder
+
+
+def _made(line: str, files: dict[str, str]) -> dict[str, str]:
+    """The files that a line decodes or fetches, or gives another name."""
+    found: dict[str, str] = {}
+    if ">" in line or " -o" in line:
+        found |= dict.fromkeys(map(_base, _DECODED_FILE.findall(line)), DECODED)
+    if "curl" in line or "wget" in line or "aria2c" in line or "urlretrieve" in line:
+        names = [name for names in _FETCHED_FILE.findall(line) for name in names if name]
+        found |= dict.fromkeys(map(_base, names), FETCHED)
+    for old, new in _COPIED.findall(line) if files else ():
+        if _base(old) in files:
+            found[_base(new)] = files[_base(old)]
+    return {name: why for name, why in found.items() if name.strip("${}") and not _INSTALLERS.search(name)}
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
