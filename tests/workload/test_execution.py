@@ -125,7 +125,7 @@ def test_a_model_that_was_changed_is_refused_by_name(trained: FittedExecution, t
     whole = json.loads((tmp_path / FILE).read_text())
     for broken in ({}, {**whole, "operations": {"x": {"file": "../x"}}}, {**whole, "window": 3}, [1]):
         (tmp_path / FILE).write_text(json.dumps(broken))
-        with pytest.raises(ModelError, match=f"{FILE} is not .*train again"):
+        with pytest.raises(ModelError, match=f"{FILE} .*train again"):
             load_execution(tmp_path)
     (tmp_path / FILE).write_text("\0")
     with pytest.raises(ModelError, match="cannot be read"):
