@@ -124,12 +124,12 @@ def test_a_log_with_one_class_reports_why_and_the_baseline(tocsin: Tocsin, tmp_p
     (tmp_path / "good.swf").write_text(swf_log(failing=False))
     said = tocsin("backtest", tmp_path / "good.swf", *QUICK, "--audit")
     assert said.code == 0
-    assert "jobs are unsuccessful; a model needs at least 10 that are" in said.err
+    assert "jobs are unsuccessful; training needs at least 10 that are" in said.err
     assert "0 trainings" in said.out
     assert "baseline             1.0000" in said.out
     assert "auc                  all rows are of one class" in said.out
     document = json.loads(tocsin("backtest", tmp_path / "good.swf", *QUICK, "--json").out)
-    assert "a model needs at least 10 that are" in document["refused"]
+    assert "training needs at least 10 that are" in document["refused"]
     assert (document["trainings"], document["without_model"]) == (0, 3)
 
 

@@ -83,7 +83,7 @@ def test_a_training_as_json(home: Path, tocsin: Tocsin) -> None:
             swf_log(50),
             "50 of 50 jobs have a known outcome for the target unsuccessful at submit; a model needs",
         ),
-        (swf_log(200, failing=False), "jobs are unsuccessful; a model needs at least 10 that are"),
+        (swf_log(200, failing=False), "jobs are unsuccessful; training needs at least 10 that are"),
         ("", "has no job that can be read"),
     ],
     ids=["few", "one class", "empty"],

@@ -92,7 +92,7 @@ def test_an_explanation_names_what_its_user_can_check(check_data: CheckData, mod
         ),
         ("twin.last", 3, "the last job of this user with the same name and request was out of memory"),
         ("name.memory_used", 0.975, "the latest jobs of this user with this name used 98% of their memory"),
-        ("name.failed", float("nan"), "nothing is known of earlier jobs of this user with this name"),
+        ("name.failed", float("nan"), "no earlier jobs of this user with this name are known"),
         ("time_limit", 5400, "time limit: 01:30:00"),
         ("weekday", 7, "day of the week: Sunday"),
     ],

@@ -24,15 +24,15 @@ def unusual() -> UnusualRequests:
 def test_the_unusual_part_is_named_beside_what_was_usual(unusual: UnusualRequests) -> None:
     found = unusual.find(row(name="other", req_cpus=100_000, time_limit=3600))
     assert [each.part for each in found] == ["req_cpus"]
-    assert found[0].text == "asks for 100,000 CPUs; this user's 70 earlier jobs asked for 1–64"
+    assert found[0].text == "requests 100,000 CPUs; this user's 70 earlier jobs requested 1–64"
     assert found[0].score > 1
 
 
 def test_the_closest_jobs_speak_and_the_most_unusual_part_comes_first(unusual: UnusualRequests) -> None:
     found = unusual.find(row(req_cpus=64, time_limit=3600 * 100, req_memory=64 * GIB))
     assert [each.part for each in found] == ["time_limit", "req_memory"]
-    assert "this user's 70 earlier jobs of this name asked for 01:00:00" in found[0].text
-    assert found[1].text.startswith("asks for 64G of memory on each node; ")
+    assert "this user's 70 earlier jobs of this name requested 01:00:00" in found[0].text
+    assert found[1].text.startswith("requests 64G of memory per node; ")
 
 
 def test_what_is_usual_is_not_unusual(unusual: UnusualRequests) -> None:
@@ -43,13 +43,13 @@ def test_what_is_usual_is_not_unusual(unusual: UnusualRequests) -> None:
 
 def test_too_little_is_unusual_as_well(unusual: UnusualRequests) -> None:
     assert unusual.find(row(user="bob", req_cpus=1, time_limit=3600))[0].text == (
-        "asks for 1 CPU; this user's 20 earlier jobs asked for 512"
+        "requests 1 CPU; this user's 20 earlier jobs requested 512"
     )
 
 
 def test_a_new_user_is_held_against_the_partition_alone(unusual: UnusualRequests) -> None:
     found = unusual.find(row(user="new", req_cpus=10**9, time_limit=3600))
-    assert "the 90 earlier jobs in this partition asked for 1–512" in found[0].text
+    assert "the 90 earlier jobs in this partition requested 1–512" in found[0].text
     assert unusual.find(row(user="new", partition="new", req_cpus=10**9)) == []
 
 

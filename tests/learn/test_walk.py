@@ -126,7 +126,7 @@ def test_a_log_with_one_class_predicts_the_share_so_far(
     )
     for step in Walk(log, check_data.known(log), DETECTOR, request_for()):
         assert step.refused is not None
-        assert "jobs are failed; a model needs at least 10 that are and as many that are not" in step.refused
+        assert "jobs are failed; training needs at least 10 that are and as many that are not" in step.refused
         assert (step.probability == share).all()
         assert not step.alarms["model"].any(), "without a model there is no alarm by it"
 

@@ -1,4 +1,4 @@
-"""Advice: a change that evidence supports, as a line of the script, and what the model makes of the job then."""
+"""Advice: a supported change as an edit of the script, with the model's risk before and after."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,7 +16,7 @@ from tocsin.scripts.submission import Submission
 __all__ = ["Risk", "advise", "moved"]
 
 MARGIN = 0.02
-"""A risk that falls by less is not said to fall."""
+"""A risk that falls by less counts as unchanged."""
 
 Risk = Callable[[pl.DataFrame], float]
 """The model's probability for a job with a changed request, all else as it was."""
@@ -25,7 +25,7 @@ Risk = Callable[[pl.DataFrame], float]
 def moved(before: Matrix, after: Matrix, names: Sequence[str]) -> Matrix:
     """The row of a job whose request was changed, where only the features move in which the model is monotone.
 
-    The others (the time limit by itself, what became of jobs with this very limit) tell what kind of job it is, and a new
+    The others (the time limit itself, outcomes of jobs with this limit) describe the kind of job, and a new
     number in its request does not make it another kind.
     """
     moves = np.array(monotone(names)) != 0
@@ -33,7 +33,7 @@ def moved(before: Matrix, after: Matrix, names: Sequence[str]) -> Matrix:
 
 
 def advise(job: pl.DataFrame, evidence: Evidence, risk: Risk) -> list[Advice]:
-    """Advice for a frame of one job; what the model takes for harmful is not advised."""
+    """Advice for a frame of one job; changes that raise the model's risk are left out."""
     found = []
     before: float | None = None
     for change in changes(job.row(0, named=True), evidence):
@@ -54,9 +54,7 @@ def _written(
     before, after = risks or (None, None)
     why = change.why
     if risks and not change.less and risks[1] > risks[0] - MARGIN:
-        why += (
-            f"; the model by itself sees hardly less risk in it ({risks[0]:.0%} before, {risks[1]:.0%} after)"
-        )
+        why += f"; the model's risk hardly changes ({risks[0]:.0%} before, {risks[1]:.0%} after)"
     return Advice(
         change=change_text(submission, change.field, change.value),
         why=why,

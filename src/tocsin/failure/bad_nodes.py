@@ -1,4 +1,4 @@
-"""Nodes that failed jobs lately beyond chance: those of a job that got its nodes, and those it had better exclude."""
+"""Nodes on which more jobs failed lately than chance explains: those a job runs on, and those it should exclude."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -70,9 +70,9 @@ def _flagged(asked: pl.DataFrame, past: Known) -> list[tuple[int, float, Avoid]]
     """Each with its place in `asked` and its chance."""
     if asked.is_empty():
         return []
-    told = asked.hstack(past.node_outcomes(asked)).with_row_index("place")
+    outcomes = asked.hstack(past.node_outcomes(asked)).with_row_index("place")
     found = []
-    for row in told.filter(pl.max_horizontal("failed", "crashes") >= FEWEST).iter_rows(named=True):
+    for row in outcomes.filter(pl.max_horizontal("failed", "crashes") >= FEWEST).iter_rows(named=True):
         by_failures = _tail(row["failed"], row["expected"])
         by_crashes = _tail(row["crashes"], row["crashes_expected"])
         chance = 2 * min(by_failures, by_crashes) * max(row["nodes"], 1)  # two looks at each node
@@ -84,20 +84,20 @@ def _flagged(asked: pl.DataFrame, past: Known) -> list[tuple[int, float, Avoid]]
 
 def _failed(row: dict[str, float]) -> str:
     return (
-        f"{row['failed']} of the {row['ended']} jobs that ended on it in the last 7 days failed, where "
-        f"{row['expected']:.1f} were to be expected of these jobs"
+        f"{row['failed']} of the {row['ended']} jobs that ended on it in the last 7 days failed, but only "
+        f"{row['expected']:.1f} were expected of these jobs"
     )
 
 
 def _crashed(row: dict[str, float]) -> str:
     return (
-        f"it crashed {row['crashes']} times under the {row['ended']} jobs that ended on it in the last 7 days, where "
-        f"{row['crashes_expected']:.1f} were to be expected"
+        f"it crashed {row['crashes']} times under the {row['ended']} jobs that ended on it in the last 7 days, but only "
+        f"{row['crashes_expected']:.1f} were expected"
     )
 
 
 def _tail(number: int, mean: float) -> float:
-    """The chance of so many failures or more where `mean` are expected: Poisson, which is never too bold.
+    """The chance of at least this many failures where `mean` are expected: Poisson, which never overstates the evidence.
 
     Each failure is a coin of its own chance, known before it falls; their sum spreads less than Poisson's.
     """

@@ -1,4 +1,4 @@
-"""By what a job would fail, where the source tells causes apart: shares of the past, held up by the training's."""
+"""The likely cause of a failure: shares of causes among earlier failures, smoothed by those of the training."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,21 +11,21 @@ from tocsin.history import recipe
 __all__ = ["READ", "base_causes", "causes"]
 
 _PRIOR = 5
-"""The training's shares weigh as much as so many failures of the job's own kind."""
+"""The training's shares weigh as much as this many failures of the job's own kind."""
 _KEYS = ("twin", "script", "name", "executable", "shape", "user")
-"""The first of these with a failure speaks, the closest first."""
+"""The first of these with a failure counts, the closest first."""
 _STATISTICS = ("ended", "failed", "unsuccessful", "timeout", "out_of_memory", "node")
 READ = tuple(recipe.column(key, statistic) for key in _KEYS for statistic in _STATISTICS)
-"""The statistics that causes are told from."""
+"""The statistics of history that causes are computed from."""
 
 
 def base_causes(outcomes: pl.Series, target: Target) -> dict[str, float]:
-    """The share of each cause among the training's failures; empty where `failed` is all that the source knows."""
+    """The share of each cause among the training's failures; empty where the source records only `failed`."""
     wanted = [str(outcome) for outcome in TARGETS[target]]
     counts = dict(outcomes.filter(outcomes.is_in(wanted)).value_counts().sort("outcome").rows())
     total = sum(counts.values())
-    told = len(counts) > 1 or str(Outcome.FAILED) not in counts
-    return {name: count / total for name, count in counts.items()} if told else {}
+    separate = len(counts) > 1 or str(Outcome.FAILED) not in counts
+    return {name: count / total for name, count in counts.items()} if separate else {}
 
 
 def causes(probability: float, history: Mapping[str, Any], base: Mapping[str, float]) -> dict[str, float]:
@@ -43,16 +43,16 @@ def causes(probability: float, history: Mapping[str, Any], base: Mapping[str, fl
 def _counts(history: Mapping[str, Any], base: Mapping[str, float]) -> dict[str, float]:
     """How often each cause struck jobs of this kind."""
     for key in _KEYS:
-        told = {name: history.get(recipe.column(key, name)) or 0.0 for name in _STATISTICS}
-        if not told["unsuccessful"]:
+        stats = {name: history.get(recipe.column(key, name)) or 0.0 for name in _STATISTICS}
+        if not stats["unsuccessful"]:
             continue
         named = {
-            str(Outcome.TIMEOUT): told["timeout"],
-            str(Outcome.OUT_OF_MEMORY): told["out_of_memory"],
-            str(Outcome.NODE_FAIL): told["node"],
-            str(Outcome.CANCELLED): told["unsuccessful"] - told["failed"],
+            str(Outcome.TIMEOUT): stats["timeout"],
+            str(Outcome.OUT_OF_MEMORY): stats["out_of_memory"],
+            str(Outcome.NODE_FAIL): stats["node"],
+            str(Outcome.CANCELLED): stats["unsuccessful"] - stats["failed"],
         }
-        rest = told["failed"] - told["timeout"] - told["out_of_memory"] - told["node"]
+        rest = stats["failed"] - stats["timeout"] - stats["out_of_memory"] - stats["node"]
         named[str(Outcome.FAILED)] = rest
-        return {name: max(0.0, share) * told["ended"] for name, share in named.items() if name in base}
+        return {name: max(0.0, share) * stats["ended"] for name, share in named.items() if name in base}
     return {}

@@ -1,4 +1,4 @@
-"""Changes of a request that evidence supports: more or less time and memory, nodes to exclude, array tasks to try first."""
+"""Changes of a request that evidence supports: time, memory, nodes to exclude, array tasks to run first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,23 +18,23 @@ from tocsin.scripts.submission import Submission
 __all__ = ["Change", "Evidence", "changes"]
 
 FAR_BELOW = 4.0
-"""A request so many times the bound keeps others waiting."""
+"""From this many times the bound on, a request is far too large."""
 LEFT = 2.0
-"""What is advised instead is so many times the bound, and above all that was used."""
+"""The advised request is this many times the bound, and above all that was used."""
 TIME_MORE, MEMORY_MORE = 1.1, 1.2
 SHORT_TIME = 3600
 LITTLE_MEMORY = 2**30
-"""Requests so small are not worth lowering."""
+"""Smaller requests are not worth lowering."""
 FEWEST = 20
-"""Completed jobs of a kind from which on less is advised."""
+"""Completed jobs of a kind needed to advise less."""
 LOST = 0.1
-"""Share of a kind that ran out, from which on a bound above the request is advised."""
+"""Share of a kind that ran out, needed to advise a bound above the request."""
 BIG_ARRAY = 10
 TRY_FIRST = 3
 FAILED_LATELY = 0.5
 """Of the last ten jobs of the kind."""
 _KINDS = ("script", "executable", "name")
-"""Keys of history whose jobs are of one kind; where a log names no application, nothing is known of one."""
+"""Keys of history whose jobs are of one kind."""
 _WORDS = {key.name: key.words for key in recipe.KEYS}
 
 
@@ -59,7 +59,7 @@ class Change:
     value: int | str
     why: str
     asks_model: bool = True
-    """Whether the model can tell what it does; it knows neither excluded nodes nor parts of an array."""
+    """Whether the model can rate it; it has no features of excluded nodes or parts of an array."""
     less: bool = False
     """Whether it asks for less, which lowers no risk."""
 
@@ -70,47 +70,45 @@ def changes(row: Mapping[str, Any], evidence: Evidence) -> list[Change]:
 
 
 def _time(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
-    told = evidence.resources.runtime_seconds if evidence.resources else None
+    need = evidence.resources.runtime_seconds if evidence.resources else None
     asked, most = row["time_limit"], _most_time(evidence.machine, row["partition"])
     if short := evidence.shortages.get("time_limit"):
         yield from _more("time_limit", asked, short.value, most, short.text)
         return
-    if told is None or not asked or not 0 < asked < UNLIMITED:
+    if need is None or not asked or not 0 < asked < UNLIMITED:
         return
-    shown = f"{format_duration(told.p95)} holds for 95 of 100 such jobs that complete"
-    if told.p95 > asked and (lost := _lost(evidence.history, "timeout")):
-        why = f"asks for {format_duration(asked)}, but {lost} ran out of time, and {shown}"
-        yield from _more("time_limit", asked, nice_time(told.p95 * TIME_MORE), most, why)
-    elif asked >= max(FAR_BELOW * told.p95, SHORT_TIME) and _idle(evidence.history, "time_used"):
+    shown = f"95 % of such completed jobs take at most {format_duration(need.p95)}"
+    if need.p95 > asked and (lost := _lost(evidence.history, "timeout")):
+        why = f"requests {format_duration(asked)}, but {lost} ran out of time, and {shown}"
+        yield from _more("time_limit", asked, nice_time(need.p95 * TIME_MORE), most, why)
+    elif asked >= max(FAR_BELOW * need.p95, SHORT_TIME) and _idle(evidence.history, "time_used"):
         longest = _most(evidence.history, "elapsed_most")
-        why = (
-            f"asks for {format_duration(asked)}, but {shown}; a shorter job starts sooner and frees the queue"
-        )
-        enough = nice_time(max(told.p95 * LEFT, longest * TIME_MORE))
+        why = f"requests {format_duration(asked)}, but {shown}; a shorter limit lets the job start sooner"
+        enough = nice_time(max(need.p95 * LEFT, longest * TIME_MORE))
         yield from _less("time_limit", asked, enough, why)
 
 
 def _memory(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
-    told = evidence.resources.memory_bytes if evidence.resources else None
+    need = evidence.resources.memory_bytes if evidence.resources else None
     asked, most = row["req_memory"], _most_memory(evidence.machine, row["partition"])
     if short := evidence.shortages.get("req_memory"):
         yield from _more("req_memory", asked, short.value, most, short.text)
         return
-    if told is None or not asked or not 0 < asked < UNLIMITED:
+    if need is None or not asked or not 0 < asked < UNLIMITED:
         return
-    shown = f"{shown_memory(told.p95)} on each node holds for 95 of 100 such jobs that complete"
-    if told.p95 > asked and (lost := _lost(evidence.history, "out_of_memory")):
-        why = f"asks for {shown_memory(asked)} on each node, but {lost} ran out of memory, and {shown}"
-        yield from _more("req_memory", asked, nice_memory(told.p95 * MEMORY_MORE), most, why)
+    shown = f"95 % of such completed jobs use at most {shown_memory(need.p95)} per node"
+    if need.p95 > asked and (lost := _lost(evidence.history, "out_of_memory")):
+        why = f"requests {shown_memory(asked)} per node, but {lost} ran out of memory, and {shown}"
+        yield from _more("req_memory", asked, nice_memory(need.p95 * MEMORY_MORE), most, why)
     elif (
-        asked >= max(FAR_BELOW * told.p95, LITTLE_MEMORY)
+        asked >= max(FAR_BELOW * need.p95, LITTLE_MEMORY)
         and (row["req_tasks"] or 1) == 1  # the peak is that of one task
         and _idle(evidence.history, "memory_used")
         and not _most(evidence.history, "out_of_memory")
     ):
         peak = _most(evidence.history, "memory_most")
-        why = f"asks for {shown_memory(asked)} on each node, but {shown}; the rest would lie idle"
-        yield from _less("req_memory", asked, nice_memory(max(told.p95 * LEFT, peak * MEMORY_MORE)), why)
+        why = f"requests {shown_memory(asked)} per node, but {shown}; the rest would stay unused"
+        yield from _less("req_memory", asked, nice_memory(max(need.p95 * LEFT, peak * MEMORY_MORE)), why)
 
 
 def _more(field: str, asked: int | None, wanted: int, most: int, why: str) -> Iterator[Change]:
@@ -118,7 +116,9 @@ def _more(field: str, asked: int | None, wanted: int, most: int, why: str) -> It
     value = min(wanted, most)
     if value > (asked or 0):
         limited = (
-            "; its partition allows no more, so make the job smaller or use another" if most < wanted else ""
+            "; its partition allows no more: make the job smaller or use another partition"
+            if most < wanted
+            else ""
         )
         yield Change(field=field, value=value, why=why + limited)
 
@@ -165,8 +165,8 @@ def _array(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
                 field="array",
                 value=first,
                 asks_model=False,
-                why=f"{round(share * number)} of the last {number} jobs {_WORDS[key]} failed; try {TRY_FIRST} of the "
-                f"{tasks:,} tasks first, and submit the others when they completed",
+                why=f"{round(share * number)} of the last {number} jobs {_WORDS[key]} failed; run {TRY_FIRST} of the "
+                f"{tasks:,} tasks first and submit the others once they complete",
             )
         return
 

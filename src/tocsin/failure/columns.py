@@ -1,4 +1,4 @@
-"""The columns of a model: which features of the declared ones a training kept, and the codes that it fitted."""
+"""The columns of a model: which declared features a training kept, and the codes that it fitted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ _MOST_CODES = 1000  # categories beyond these are as rare as one that was never 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Fitted on a training, and the same for every question after it."""
+    """Fitted on a training, and the same for every prediction after it."""
 
     stage: Stage
     zone: str
@@ -74,7 +74,7 @@ class Columns:
             kept.append(place)
         if not kept:
             raise ModelError(
-                "no feature tells the jobs of the training apart; read a log with requests and users"
+                "no feature separates the jobs of the training; use a log with requests and users"
             )
         columns = cls(stage, zone, tuple(names[place] for place in kept), codes, dropped)
         return columns, np.ascontiguousarray(wide[:, kept])

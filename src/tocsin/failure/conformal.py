@@ -9,13 +9,13 @@ from tocsin.models.engines import Floats
 __all__ = ["FEWEST", "HALF_LIFE", "KEPT", "conformal_offset"]
 
 HALF_LIFE = 5000.0
-"""A row weighs half as much as one that came so many rows later. On weekly walks with a refit each month, completed jobs
+"""A row weighs half as much as one this many rows later. On weekly walks with a refit each month, completed jobs
 within their bound: SDSC-BLUE 95.0 %, KTH-SP2 95.1 %, LLNL-Thunder 94.6 %, DOST-COARE 94.6 %, METACENTRUM 94.8 % (memory
 93.7 %). With 1000 bursts of one user move the bound too much: LLNL-Thunder 93.8 %, METACENTRUM 93.3 % (memory 92.5 %)."""
 KEPT = 8
 """Half-lives after which a row no longer matters (a weight of 1/256)."""
 FEWEST = 20
-"""With fewer rows the 95th of a hundred is not to be told; the bound is then left as the model gives it."""
+"""Fewer rows cannot show the 95th percentile; the bound then stays as the model gives it."""
 
 
 def conformal_offset(scores: Floats, *, level: float = 0.95, half_life: float = HALF_LIFE) -> float:

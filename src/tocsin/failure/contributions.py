@@ -1,4 +1,4 @@
-"""Why a probability is what it is: exact contributions, folded into families and said in sentences."""
+"""Contributions to a probability: exact effects, summed by family, with a sentence each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
@@ -23,7 +23,7 @@ def top_contributions(
     history: Mapping[str, Any],
     at: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> list[Contribution]:
-    """The families that moved the probability most; each speaks through the feature that did most in it.
+    """The families that moved the probability most; each is shown by its strongest feature.
 
     `effects` are of log-odds, one a feature with the base behind them; `at` gives the probabilities at log-odds.
     """
@@ -40,8 +40,8 @@ def top_contributions(
         agreeing = [member for member in members if member[0] * together > 0]
         if not agreeing:
             continue
-        told = [member for member in agreeing if not isnan(member[2])] or agreeing
-        _, name, value = max(told, key=lambda member: (abs(member[0]), member[1]))
+        known = [member for member in agreeing if not isnan(member[2])] or agreeing
+        _, name, value = max(known, key=lambda member: (abs(member[0]), member[1]))
         found.append(
             Contribution(
                 feature=name,

@@ -1,4 +1,4 @@
-"""What a feature says, as a sentence that its user can check."""
+"""A feature's value as a sentence that the job's user can check."""
 
 from collections.abc import Callable, Mapping
 from math import isfinite, isnan
@@ -16,7 +16,7 @@ _DURATIONS = ("time_limit", "time_min", "limit_odd", "delay", "wait", "elapsed",
 _MEMORIES = ("req_memory", "memory_per_cpu", "max_memory")
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _OUTCOMES = tuple(Outcome)
-_ASKS = {"limit": "its time limit", "memory": "the memory asked for"}
+_ASKS = {"limit": "its time limit", "memory": "the requested memory"}
 _OF_COMPLETED = {
     "elapsed_last": "run time of the last completed job",
     "elapsed_least": "shortest run time of completed jobs",
@@ -50,14 +50,14 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
     feature = FEATURES[name]
     if isnan(value):
         kind = _WORDS.get(feature.family)
-        return f"nothing is known of earlier jobs {kind}" if kind else f"{feature.words}: not told"
+        return f"no earlier jobs {kind} are known" if kind else f"{feature.words}: not given"
     asks, _, of = name.rpartition("/")
     key, _, statistic = of.partition(".")
     if asks:
         return f"{_ASKS[asks]} is {value:.2g} times the {_OF_COMPLETED[statistic]} {_WORDS[key]}"
     ended = int(history.get(recipe.column(key, "ended")) or 0)
-    if key in _WORDS and (say := _SAY.get(statistic) or _share(statistic)):
-        return say(value, _WORDS[key], ended)
+    if key in _WORDS and (make := _SENTENCES.get(statistic) or _share(statistic)):
+        return make(value, _WORDS[key], ended)
     if name == "activity":
         return (
             "no earlier job of this user is known",
@@ -67,10 +67,10 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
     return f"{feature.words}: {shown(name, value)}"
 
 
-Say = Callable[[float, str, int], str]
+Sentence = Callable[[float, str, int], str]
 
 
-def _share(statistic: str) -> Say | None:
+def _share(statistic: str) -> Sentence | None:
     """`failed_last10` and its like."""
     what, _, over = statistic.partition("_")
     verb = {"failed": "failed", "unsuccessful": "were unsuccessful"}.get(what)
@@ -78,22 +78,22 @@ def _share(statistic: str) -> Say | None:
         return None
     if over.startswith("last"):
 
-        def say_last(value: float, kind: str, ended: int) -> str:
+        def of_last(value: float, kind: str, ended: int) -> str:
             number = max(1, min(int(over[4:]), ended))
             return f"{round(value * number)} of the last {number} jobs {kind} {verb}"
 
-        return say_last
+        return of_last
     when = "the last 7 days" if over == "week" else "all time"
 
-    def say_share(value: float, kind: str, ended: int) -> str:
+    def of_all(value: float, kind: str, ended: int) -> str:
         if over == "week":
             return f"{value:.0%} of the jobs {kind} that ended in {when} {verb}"
         return f"{round(value * ended)} of all {ended} earlier jobs {kind} {verb}"
 
-    return say_share
+    return of_all
 
 
-def _of_all(what: str) -> Say:
+def _of_all(what: str) -> Sentence:
     return lambda value, kind, ended: f"{round(value * ended)} of all {ended} earlier jobs {kind} {what}"
 
 
@@ -114,31 +114,31 @@ def _streak(value: float, kind: str, ended: int) -> str:
     return f"no job {kind} has ended yet"
 
 
-def _ago(what: str) -> Say:
+def _ago(what: str) -> Sentence:
     return lambda value, kind, _: f"the last {what} {kind} is {format_duration(int(value))} ago"
 
 
-def _ran(what: str) -> Say:
+def _ran(what: str) -> Sentence:
     return lambda value, kind, _: f"the {what} {kind} ran {format_duration(int(value))}"
 
 
-def _used(what: str) -> Say:
+def _used(what: str) -> Sentence:
     return lambda value, kind, _: f"the latest jobs {kind} used {value:.0%} of their {what}"
 
 
-def _count(what: str) -> Say:
-    def say(value: float, kind: str, ended: int) -> str:
+def _count(what: str) -> Sentence:
+    def counted(value: float, kind: str, ended: int) -> str:
         del ended
         number = f"{value:.0f}" if value else "no"
         return f"{number} job{'s' * (value != 1)} {kind} {what}"
 
-    return say
+    return counted
 
 
-_SAY: Mapping[str, Say] = {
+_SENTENCES: Mapping[str, Sentence] = {
     "timeout": _of_all("ran out of time"),
     "out_of_memory": _of_all("ran out of memory"),
-    "node": _of_all("were spoiled by a node"),
+    "node": _of_all("failed because of a node"),
     "last": lambda value, kind, _: f"the last job {kind} was {_OUTCOMES[int(value)].replace('_', ' ')}",
     "streak": _streak,
     "since": _ago("outcome"),

@@ -1,4 +1,4 @@
-"""The table of a model's features: what a job tells by expressions made once, what its past tells by plain copies."""
+"""The matrix of a model's features: a job's own fields by expressions built once, history by plain copies."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,13 +26,13 @@ class FeatureTable:
     def __init__(self, names: Sequence[str], *, zone: str, codes: Mapping[str, Mapping[str, float]]) -> None:
         """`codes` has for each coded field the number of each value that is known."""
         self._width = len(names)
-        told = [(n, make) for n, name in enumerate(names) if isinstance(make := _make(name), FromHistory)]
-        self._plain = [(n, make.column) for n, make in told if make == FromHistory(make.column)]
-        self._made = [(n, make) for n, make in told if make != FromHistory(make.column)]
-        self.reads = tuple(dict.fromkeys(make.column for _, make in told))
+        past = [(n, make) for n, name in enumerate(names) if isinstance(make := _make(name), FromHistory)]
+        self._plain = [(n, make.column) for n, make in past if make == FromHistory(make.column)]
+        self._made = [(n, make) for n, make in past if make != FromHistory(make.column)]
+        self.reads = tuple(dict.fromkeys(make.column for _, make in past))
         """The statistics of the past that it takes."""
         own = {n: name for n, name in enumerate(names) if not isinstance(_make(name), FromHistory)}
-        wanted = list(dict.fromkeys((*own.values(), *(make.over for _, make in told if make.over))))
+        wanted = list(dict.fromkeys((*own.values(), *(make.over for _, make in past if make.over))))
         self._expressions = [_expression(name, zone, codes).cast(pl.Float64).alias(name) for name in wanted]
         self._own = [(n, wanted.index(name)) for n, name in own.items()]
         self._asked = {name: n for n, name in enumerate(wanted)}
@@ -48,18 +48,18 @@ class FeatureTable:
         own = jobs.select(self._expressions).to_numpy() if self._expressions else np.empty((jobs.height, 0))
         past, places = self._of_history(history)
         # Rows of the transposed tables, which lie together in memory.
-        mine, told, into = own.T, past.T, found.T
+        mine, theirs, into = own.T, past.T, found.T
         with np.errstate(all="ignore"):  # a nonsensical request may be beyond all numbers of this size
             for place, source in self._own:
                 values = mine[source]
-                if source in self._shares:  # told as a place among the values that are known
+                if source in self._shares:  # an index into the known values
                     values = self._shares[source][np.nan_to_num(values, nan=-1).astype(np.int64)]
                 into[place] = values
             for place, column in self._plain:
-                into[place] = told[places[column]]
+                into[place] = theirs[places[column]]
             for place, make in self._made:
                 over = mine[self._asked[make.over]] if make.over else None
-                into[place] = _derived(make, told[places[make.column]], over)
+                into[place] = _derived(make, theirs[places[make.column]], over)
         return found
 
     def _of_history(self, history: pl.DataFrame) -> tuple[Matrix, dict[str, int]]:
@@ -80,7 +80,7 @@ def _expression(name: str, zone: str, codes: Mapping[str, Mapping[str, float]]) 
     if isinstance(make, Share):
         known = pl.Enum(list(codes.get(make.field, {})))
         return pl.col(make.field).cast(pl.String).cast(known, strict=False).to_physical()
-    assert isinstance(make, pl.Expr), "what the past tells is no expression"
+    assert isinstance(make, pl.Expr), "history is copied, not computed by an expression"
     return make
 
 

@@ -1,4 +1,4 @@
-"""Features that know when they were known: each is declared once, with its stage, its family and how it is made."""
+"""All features, each declared once: from which stage on it is known, its family and how it is made."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ __all__ = [
 ]
 
 SEASON_DAYS = 730
-"""A season that was seen once is no season: it tells a training's weeks apart, and nothing of the next ones."""
+"""A season seen only once just identifies the training's weeks and says nothing about the next ones."""
 
 CODED = ("partition", "qos", "gid")
-"""Categories that are told by how common they were in the training; how their jobs ended is history's."""
+"""Categories encoded by their share in the training; how their jobs ended is in history."""
 
 _MOST = 50
-"""Counters that only grow tell the time, which a model must not learn; above this they say nothing more."""
+"""Growing counters reveal the time, which a model must not learn; they are capped here."""
 
 _BROAD = ("cluster", "account", "partition")
 """Keys of many users; their counters and extremes drift with time."""
@@ -50,7 +50,7 @@ _KINDS = ("user", "name", "executable", "script", "place", "size", "limit", "sha
 
 @dataclass(frozen=True, slots=True)
 class FromHistory:
-    """What the past tells: a statistic as it is, or one of these made of it."""
+    """A statistic of history as it is, or one of these computed from it."""
 
     column: str
     most: float | None = None
@@ -85,7 +85,7 @@ class Feature:
     make: pl.Expr | LocalTime | Share | FromHistory
     """An expression is of the fields of a job."""
     span_days: int = 0
-    """A training must span so many days, or the feature is left out."""
+    """A shorter training leaves the feature out."""
 
 
 def _limit(name: str) -> pl.Expr:
@@ -97,26 +97,26 @@ def _request() -> Iterator[Feature]:
         return Feature(name, Stage.SUBMIT, "request", words, make)
 
     for name, words in (
-        ("req_nodes", "nodes asked for"),
-        ("req_cpus", "CPUs asked for"),
-        ("req_tasks", "tasks asked for"),
+        ("req_nodes", "requested nodes"),
+        ("req_cpus", "requested CPUs"),
+        ("req_tasks", "requested tasks"),
         ("cpus_per_task", "CPUs for each task"),
         ("tasks_per_node", "tasks on each node"),
-        ("req_gpus", "GPUs asked for"),
+        ("req_gpus", "requested GPUs"),
         ("array_tasks", "tasks of the array"),
         ("task", "place in the array"),
         ("het_offset", "component of a heterogeneous job"),
     ):
         yield known(name, words, pl.col(name))
     memory = pl.when(pl.col("req_memory") > 0).then(pl.col("req_memory"))
-    yield known("req_memory", "memory asked for on each node", memory)
-    yield known("all_memory", "asks for all the memory of its nodes", pl.col("req_memory") == 0)
+    yield known("req_memory", "requested memory per node", memory)
+    yield known("all_memory", "requests all memory of its nodes", pl.col("req_memory") == 0)
     limit = _limit("time_limit")
     yield known("time_limit", "time limit", limit)
     yield known("no_time_limit", "no time limit", pl.col("time_limit") == UNLIMITED)
     yield known("time_min", "least wall time that would do", _limit("time_min"))
     yield known("limit_odd", "seconds of the time limit beyond whole hours", limit % 3600)
-    yield known("cpu_time", "CPU time asked for", pl.col("req_cpus") * limit.cast(pl.Float64))
+    yield known("cpu_time", "requested CPU time", pl.col("req_cpus") * limit.cast(pl.Float64))
     yield known(
         "memory_per_cpu",
         "memory for each CPU",
@@ -163,7 +163,7 @@ def _history() -> Iterator[Feature]:
                 f"limit/{column}", Stage.SUBMIT, key.name, words, FromHistory(column, over="time_limit")
             )
         column = recipe.column(key.name, "memory_most")
-        words = f"memory asked for over {_doc('memory_most')}, {key.words}"
+        words = f"requested memory over {_doc('memory_most')}, {key.words}"
         yield Feature(
             f"memory/{column}", Stage.SUBMIT, key.name, words, FromHistory(column, over="req_memory")
         )
@@ -175,11 +175,11 @@ def _doc(statistic: str) -> str:
 
 def _allocation() -> Iterator[Feature]:
     wait = pl.col("start") - pl.col("submit")
-    yield Feature("wait", Stage.START, "wait", "seconds that it waited", wait)
-    yield Feature("alloc_nodes", Stage.START, "wait", "nodes that it got", pl.col("alloc_nodes"))
-    yield Feature("alloc_cpus", Stage.START, "wait", "CPUs that it got", pl.col("alloc_cpus"))
+    yield Feature("wait", Stage.START, "wait", "seconds in the queue", wait)
+    yield Feature("alloc_nodes", Stage.START, "wait", "allocated nodes", pl.col("alloc_nodes"))
+    yield Feature("alloc_cpus", Stage.START, "wait", "allocated CPUs", pl.col("alloc_cpus"))
     granted = pl.col("alloc_cpus") / pl.col("req_cpus")
-    yield Feature("granted", Stage.START, "wait", "CPUs that it got over those asked for", granted)
+    yield Feature("granted", Stage.START, "wait", "allocated over requested CPUs", granted)
     for name, words in NODE_FEATURES.items():
         yield Feature(name, Stage.START, "nodes", words, FromHistory(name))
 
@@ -194,7 +194,7 @@ def _use() -> Iterator[Feature]:
     busy = pl.col("cpu_seconds") / (elapsed * cores + 1)
     yield Feature("cpu_used", Stage.END, "use", "CPU time over CPUs and run time", busy)
     memory = pl.col("max_memory") / (pl.col("req_memory") + 1)
-    yield Feature("memory_used", Stage.END, "use", "peak memory over memory asked for", memory)
+    yield Feature("memory_used", Stage.END, "use", "peak memory over requested memory", memory)
     yield Feature("never_ran", Stage.END, "use", "never got its nodes", pl.col("start").is_null())
 
 
@@ -204,7 +204,7 @@ FEATURES: dict[str, Feature] = {
 
 
 def known_at_stage(stage: Stage, days: float) -> list[str]:
-    """The names of the features that a training of so many days may use at a stage."""
+    """The features that a training of this many days may use at a stage."""
     return [f.name for f in FEATURES.values() if stage.knows(f.stage) and days >= f.span_days]
 
 
@@ -212,7 +212,7 @@ def monotone(names: Sequence[str]) -> list[int]:
     """For an engine: with more time or memory beside what such jobs used the probability may only fall.
 
     On validation inside the first 80 % this costs next to nothing: AUC 0.855 without and 0.858 with it on KTH-SP2, 0.761 and
-    0.762 on DOST-COARE, 0.952 and 0.952 on LLNL-Thunder, 0.883 and 0.881 on SDSC-BLUE. The time limit itself tells what kind of job it is, and is left
+    0.762 on DOST-COARE, 0.952 and 0.952 on LLNL-Thunder, 0.883 and 0.881 on SDSC-BLUE. The time limit itself shows what kind of job it is, and is left
     free: bound as well, it costs 0.004 on DOST-COARE.
     """
     return [-1 if name == "req_memory" or name.startswith(("limit/", "memory/")) else 0 for name in names]

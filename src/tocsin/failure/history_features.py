@@ -1,4 +1,4 @@
-"""What was known of jobs at a stage: the statistics of history and, from `start` on, how jobs ended lately on their nodes."""
+"""What was known of jobs at a stage: history's statistics and, from `start` on, how jobs ended lately on their nodes."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -23,16 +23,16 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
 
 
 def history_features(
-    jobs: pl.DataFrame, past: Known, *, stage: Stage, names: Sequence[str] | None = None
+    jobs: pl.DataFrame, known: Known, *, stage: Stage, names: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """One row a job, in order; all that there is at the stage where no names are given."""
     if stage is Stage.SUBMIT:
-        return past.features(jobs, stage=stage, names=names)
+        return known.features(jobs, stage=stage, names=names)
     if names is None:
-        return past.features(jobs, stage=stage).hstack(_nodes(jobs, past, stage))
-    found = past.features(jobs, stage=stage, names=[name for name in names if name not in NODE_FEATURES])
+        return known.features(jobs, stage=stage).hstack(_nodes(jobs, known, stage))
+    found = known.features(jobs, stage=stage, names=[name for name in names if name not in NODE_FEATURES])
     if found.width < len(names):
-        found = found.hstack(_nodes(jobs, past, stage)).select(names)
+        found = found.hstack(_nodes(jobs, known, stage)).select(names)
     return found
 
 
@@ -54,16 +54,16 @@ def nodes_by_job(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
     )
 
 
-def _nodes(jobs: pl.DataFrame, past: Known, stage: Stage) -> pl.DataFrame:
+def _nodes(jobs: pl.DataFrame, known: Known, stage: Stage) -> pl.DataFrame:
     asked = nodes_by_job(jobs, stage)
     if not asked.height:
         return pl.DataFrame(schema=dict.fromkeys(NODE_FEATURES, pl.Float32)).clear(jobs.height)
-    told = asked.hstack(past.node_outcomes(asked)).group_by("row").agg(
+    outcomes = asked.hstack(known.node_outcomes(asked)).group_by("row").agg(
         (pl.col("failed").sum() / pl.col("ended").sum()).fill_nan(None).alias("nodes.failed_week"),
         (pl.col("failed") - pl.col("expected")).max().alias("nodes.beyond"),
         pl.col("crashes").sum().alias("nodes.crashes"),
     )  # fmt: skip
     rows = pl.DataFrame({"row": pl.int_range(jobs.height, dtype=pl.UInt32, eager=True)})
-    return rows.join(told, on="row", how="left", maintain_order="left").select(
+    return rows.join(outcomes, on="row", how="left", maintain_order="left").select(
         pl.col(name).cast(pl.Float32) for name in NODE_FEATURES
     )

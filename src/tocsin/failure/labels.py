@@ -13,7 +13,7 @@ __all__ = ["FEWEST", "LATEST", "default_target", "failed", "mature", "trainable"
 
 FEWEST = 100
 LATEST = 100_000
-"""At most so many jobs train, the latest. (SDSC-BLUE, last 20 %: AUC 0.902 with them, 0.901 with all 193,778.)"""
+"""At most this many jobs train, the latest. (SDSC-BLUE, last 20 %: AUC 0.902 with them, 0.901 with all 193,778.)"""
 FEWEST_OF_EACH = 10
 SLOW = 0.95
 """Jobs count as slow from this share of all on, by the time from submission until the outcome is known."""
@@ -41,12 +41,12 @@ def trainable(jobs: pl.DataFrame, target: Target, stage: Stage) -> pl.DataFrame:
     if kept.height < FEWEST:
         raise ModelError(
             f"{kept.height:,} of {jobs.height:,} jobs have a known outcome for the target {target} at {stage}; "
-            f"a model needs at least {FEWEST}: import a longer log"
+            f"training needs at least {FEWEST}: import a longer log"
         )
     if min(bad, kept.height - bad) < FEWEST_OF_EACH:
         raise ModelError(
-            f"{bad:,} of {kept.height:,} jobs are {target}; a model needs at least {FEWEST_OF_EACH} that are and as many "
-            "that are not: take a longer window or another target"
+            f"{bad:,} of {kept.height:,} jobs are {target}; training needs at least {FEWEST_OF_EACH} that are and as "
+            "many that are not: use a longer window or another target"
         )
     return kept.tail(LATEST)
 

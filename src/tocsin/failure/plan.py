@@ -1,4 +1,4 @@
-"""A plan for training: what a search settles once, so that a model can be made again without searching."""
+"""A training plan: what a search finds once, so that later trainings need no search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,11 +20,11 @@ __all__ = ["START", "Plan", "fitted", "make_plan", "plan_from_json"]
 SEARCH_ROWS = 30_000
 """The latest rows are searched on."""
 TREE_ROWS = 40_000
-"""A tree sees at most so many rows. (SDSC-BLUE, validation in the first 80 %: AUC 0.8896 and AP 0.726 with a quarter of
+"""A tree uses at most this many rows. (SDSC-BLUE, validation in the first 80 %: AUC 0.8896 and AP 0.726 with a quarter of
 155,000 rows for each tree, 0.8888 and 0.719 with four fifths of them, in twice the time.)"""
 ROUNDS = 200
 LEAVES = 50
-"""A training has room for at least so many leaves."""
+"""Leaves are small enough for at least this many of them."""
 FEWEST_ROUNDS = 10
 _IMPORTANT_ROWS = 2_000
 
@@ -141,7 +141,7 @@ def _trained(
     share, leaf = parameters.get("bagging_fraction"), parameters.get("min_data_in_leaf")
     if share is not None:
         parameters = {**parameters, "bagging_fraction": min(share, TREE_ROWS / len(y))}
-    if leaf is not None:  # on a few hundred rows leaves of fifty tell nothing apart
+    if leaf is not None:  # on a few hundred rows leaves of fifty separate nothing
         parameters = {**parameters, "min_data_in_leaf": min(leaf, _leaf(len(y)))}
     return engine.train(
         X, y, parameters=parameters, seed=seed, threads=threads, monotone=monotone(names), rounds=rounds

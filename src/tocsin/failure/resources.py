@@ -1,6 +1,6 @@
-"""What a job will need: run time and peak memory, as a median and a bound that holds for 95 of 100.
+"""The run time and peak memory a job needs: a median, and a bound for 95 % of jobs.
 
-Only jobs that completed teach: one that was stopped at its limit tells what did not do, not what would have done. The
+Only completed jobs train: one that was stopped at its limit shows what was too little, not what it needed. The
 bound is of the need, so it may lie above the request.
 """
 
@@ -25,7 +25,7 @@ FILE = "resources.json"
 VERSION = 1
 LEVEL = 0.95
 ROWS = 40_000
-"""The latest rows teach; more of them are slower and no better, for history tells of the older ones."""
+"""The latest rows train; more are slower and no better, because history covers the older ones."""
 FEWEST = 50
 HELD_BACK = 0.15
 """The last share of the rows is not learned from: on it the bound is calibrated."""
@@ -89,7 +89,7 @@ class _Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class ResourceModel:
-    """A resource that too few jobs record is not foreseen: it has no entry."""
+    """A resource that too few jobs record has no entry."""
 
     quantiles: Mapping[str, _Quantiles]
 
@@ -116,7 +116,7 @@ class ResourceModel:
         )
 
     def resources(self, X: Matrix, jobs: pl.DataFrame, history: pl.DataFrame) -> list[Resources]:
-        """What to say of each job, beside what it asks for; `history` has at least what is READ of it."""
+        """The needs of each job beside its request; `history` has at least the columns READ."""
         need = self.predict(X)
         if KINDS[0].name in need:
             need[KINDS[0].name] = _not_below(need[KINDS[0].name], history)
@@ -212,7 +212,7 @@ def _fitted(kind: Kind, X: Matrix, jobs: pl.DataFrame, seed: int, threads: int) 
 
 
 def _leaf(rows: int) -> int:
-    """A leaf holds enough rows to tell one in twenty, where there are enough."""
+    """A leaf needs enough rows to show one in twenty."""
     return max(5, min(50, rows // 50))
 
 

@@ -1,4 +1,4 @@
-"""At which requests jobs of a kind ran out of memory or time, and at which they completed: what the next one must ask for."""
+"""At which requests jobs of a kind ran out of memory or time, and at which they completed."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -19,13 +19,13 @@ VERSION = 1
 FEWEST = 2
 """Jobs that ran out of it; one may have been an accident."""
 OFTEN = 0.5
-"""Share of such jobs among those that speak, from which on more is advised."""
+"""Share of such jobs among those that count, needed to advise more."""
 CERTAIN = 10
-"""So many ran out at this request or a larger one, and none completed at it or a smaller one: the next will, too."""
+"""With this many that ran out at this request or more, and none that completed with it or less, the next will run out."""
 SELDOM = 0.1
 """At most this share may have run out at a request for it to be advised."""
 MORE = 2.0
-"""Where no job of the kind got by, so many times the largest request that did not do."""
+"""Where none completed, advise this many times the largest request that was too small."""
 MARGIN = 1.2
 """Above the largest use of those that completed."""
 MOST_GROUPS = 3000
@@ -33,14 +33,14 @@ MOST_REQUESTS = 16
 """Different requests of one kind that are kept, the most frequent."""
 
 _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "script": (("script",), "with this very script"),
+    "script": (("script",), "with this script"),
     "name": (("user", "name"), "of this user with this name"),
     "executable": (("user", "executable"), "of this user with this executable"),
     "size": (("user", "req_cpus"), "of this user with this number of CPUs"),
 }
-"""What makes jobs of one kind, the closest first; the size alone only where a log tells nothing of what was run."""
+"""What makes jobs of one kind, the closest first; size alone only where a log does not name what was run."""
 READ = ("script", "user", "name", "executable", "req_cpus", "req_memory", "time_limit")
-"""The fields of a job that a shortage is told from."""
+"""The fields of a job that shortages are found by."""
 
 
 def nice_memory(amount: float) -> int:
@@ -79,7 +79,7 @@ _RESOURCES: Mapping[str, _Resource] = {
     "req_memory": _Resource(
         "max_memory",
         pl.col("outcome") == str(Outcome.OUT_OF_MEMORY),
-        "ran out of memory with {} on each node",
+        "ran out of memory with {} per node",
         nice_memory,
         shown_memory,
     ),
@@ -107,7 +107,7 @@ class Shortage:
     """What to ask for."""
     text: str
     certain: bool = False
-    """Whether every job that speaks ran out, and there are many."""
+    """Whether every job that counts ran out, and there are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Shortages:
 
 
 def _short(requests: list[_Request], asked: int | None, of: _Resource, words: str) -> Shortage | None:
-    """More never made a job run out: who failed with more speaks, and who completed with less."""
+    """Jobs that ran out with at least this request count against it, those that completed with at most this for it."""
     largest = max(amount for amount, out, _, _ in requests if out)
     asked = asked or largest  # one that names nothing gets what those got that named nothing either
     out, done = _speaking(requests, asked)
@@ -178,13 +178,13 @@ def _short(requests: list[_Request], asked: int | None, of: _Resource, words: st
     used = max(most for *_, most in requests)
     advised = enough[0] if enough else of.nice(max(MORE * largest, MARGIN * used))
     got_by = (
-        f"those that asked for {of.shown(advised)} completed"
+        f"jobs that requested {of.shown(advised)} completed"
         if enough
         else f"none is known to have completed with more, so {of.shown(advised)} is a guess"
     )
     tried = max(amount for amount, out, _, _ in requests if out and amount >= asked)
     upto = of.shown(asked) if tried == asked else f"{of.shown(asked)} to {of.shown(tried)}"
-    little = f"{done} completed with no more" if done else "none completed with no more"
+    little = f"{done} completed with that or less" if done else "none completed with that or less"
     text = f"{out} earlier jobs {words} {of.words.format(upto)} and {little}; {got_by}"
     return Shortage(advised, text, certain=out >= CERTAIN and not done)
 
@@ -202,7 +202,7 @@ def _enough(requests: list[_Request], amount: int) -> bool:
 def _counted(jobs: pl.DataFrame, field: str, fields: tuple[str, ...]) -> dict[_Key, list[_Request]]:
     of = _RESOURCES[field]
     out, done = of.ran_out.fill_null(False), pl.col("outcome") == str(Outcome.COMPLETED)
-    told = (
+    counts = (
         jobs.filter(
             out | done,
             (pl.col(field) > 0) & (pl.col(field) < UNLIMITED),
@@ -215,7 +215,7 @@ def _counted(jobs: pl.DataFrame, field: str, fields: tuple[str, ...]) -> dict[_K
         .sort("lost", *fields, "jobs", field, descending=[True, *(False for _ in fields), True, False])
     )
     found: dict[_Key, list[_Request]] = {}
-    for row in told.iter_rows(named=True):
+    for row in counts.iter_rows(named=True):
         key = tuple(row[name] for name in fields)
         if key not in found and len(found) == MOST_GROUPS:
             break

@@ -23,7 +23,7 @@ FILE = "similar.json"
 VERSION = 1
 LATEST = 5000
 UNSUCCESSFUL = 3000
-"""Besides the latest jobs so many earlier unsuccessful ones are kept: they are what one looks for."""
+"""Earlier unsuccessful jobs kept beside the latest ones: they are what people look for."""
 FEATURES = 16
 NAMED = ("user", "name", "partition")
 _NAMED_WEIGHT = 0.1
@@ -53,23 +53,23 @@ class SimilarJobs:
 
     @classmethod
     def fit(cls, X: Matrix, jobs: pl.DataFrame, gains: Sequence[float] | Floats) -> "SimilarJobs":
-        """`X` and `jobs` row by row in the order of time, outcomes known; `gains` says how much each column told."""
+        """`X` and `jobs` row by row in the order of time, outcomes known; `gains` are the importances of the columns."""
         rows = _kept(jobs)
         gain = np.nan_to_num(np.asarray(gains, dtype=np.float64)).clip(0)
         columns = np.argsort(-gain, kind="stable")[: min(FEATURES, int((gain > 0).sum()) or 1)]
         weights = gain[columns] / gain[columns].sum() if gain[columns].sum() else np.ones(len(columns))
         kept = X[rows][:, columns]
         edges = [_edges(kept[:, place]) for place in range(len(columns))]
-        told = jobs[rows].with_columns(key_text())
+        kept_jobs = jobs[rows].with_columns(key_text())
         return cls(
             columns=columns,
             weights=weights * (1 - _NAMED_WEIGHT * len(NAMED)),
             edges=edges,
             codes=_coded(kept, edges),
-            names={name: _text(told[name]) for name in NAMED},
-            keys=told["job"].to_list(),
-            outcomes=told["outcome"].to_list(),
-            known=told["known_at"].to_numpy().astype(np.int64),
+            names={name: _text(kept_jobs[name]) for name in NAMED},
+            keys=kept_jobs["job"].to_list(),
+            outcomes=kept_jobs["outcome"].to_list(),
+            known=kept_jobs["known_at"].to_numpy().astype(np.int64),
         )
 
     def find(self, x: Matrix, job: Mapping[str, Any], *, most: int = 5) -> list[Similar]:

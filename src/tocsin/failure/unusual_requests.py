@@ -1,4 +1,4 @@
-"""Requests beside what this user, this application and this partition asked for before: which part is odd, and how odd."""
+"""Requests compared with earlier ones of the user, application and partition: which part is unusual, and how much."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +18,9 @@ __all__ = ["FILE", "Unusual", "UnusualRequests"]
 FILE = "unusual_requests.json"
 VERSION = 1
 FEWEST = 10
-"""Earlier jobs from which on a habit is one."""
+"""Earlier jobs needed for a comparison."""
 FROM = 1.0
-"""A part is odd from this score on: as far outside the usual range as that is wide, and at least twice its end."""
+"""A part is unusual from this score on: as far outside the usual range as that is wide, and at least twice its end."""
 MOST_GROUPS = 3000
 """Of each kind; the ones with most jobs."""
 
@@ -30,7 +30,7 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "user": (("user",), "this user's {} earlier jobs"),
     "partition": (("partition",), "the {} earlier jobs in this partition"),
 }
-"""The closest first: a part is told once, beside the closest jobs that make it odd."""
+"""The closest first: each part is reported once, compared with the closest jobs that make it unusual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ _PARTS: Mapping[str, _Part] = {
     "req_nodes": _Part("nodes", _number),
     "req_cpus": _Part("CPUs", _number),
     "req_gpus": _Part("GPUs", _number),
-    "req_memory": _Part("of memory on each node", shown_memory),
+    "req_memory": _Part("of memory per node", shown_memory),
     "time_limit": _Part("of time", format_duration),
     "array_tasks": _Part("array tasks", _number),
 }
@@ -81,14 +81,14 @@ class UnusualRequests:
         return cls({kind: _summed(jobs, fields) for kind, (fields, _) in _KINDS.items()})
 
     def find(self, job: Mapping[str, Any]) -> list[Unusual]:
-        """The odd parts of a job's request, the oddest first; nothing of a user that is new."""
+        """The unusual parts of a job's request, the most unusual first."""
         found: dict[str, Unusual] = {}
         for kind, (fields, words) in _KINDS.items():
             key = _key(job, fields)
             for part, summary in self.summaries[kind].get(key, {}).items() if key else ():
-                if part not in found and (odd := _odd(part, job[part], summary, words)):
-                    found[part] = odd
-        return sorted(found.values(), key=lambda odd: (-odd.score, odd.part))
+                if part not in found and (unusual := _unusual(part, job[part], summary, words)):
+                    found[part] = unusual
+        return sorted(found.values(), key=lambda unusual: (-unusual.score, unusual.part))
 
     def save(self, folder: Path) -> None:
         document = {
@@ -165,7 +165,7 @@ def _key(job: Mapping[str, Any], fields: tuple[str, ...]) -> tuple[str, ...] | N
     return None if None in key else key
 
 
-def _odd(part: str, value: int | None, summary: _Summary, words: str) -> Unusual | None:
+def _unusual(part: str, value: int | None, summary: _Summary, words: str) -> Unusual | None:
     if value is None or not 0 < value < UNLIMITED:
         return None
     number, least, most, width = summary
@@ -177,5 +177,5 @@ def _odd(part: str, value: int | None, summary: _Summary, words: str) -> Unusual
         return None
     shown = _PARTS[part].shown
     usual = shown(least) if least == most else f"{shown(least)}–{shown(most)}"
-    text = f"asks for {_PARTS[part].asked(value)}; {words.format(f'{number:,}')} asked for {usual}"
+    text = f"requests {_PARTS[part].asked(value)}; {words.format(f'{number:,}')} requested {usual}"
     return Unusual(round(score, 2), part, text)
