@@ -181,9 +181,8 @@ def test_a_bound_above_the_request_is_advised_only_with_evidence() -> None:
     ran_out = {"name.timeout": 0.2, "name.ended": 10.0}
     (advice,) = advise(frame, Evidence(history=ran_out, resources=need), level)
     assert advice.change == "--time=02:15:00"
-    assert (
-        "2 of 10 earlier jobs of this user with this name ran out of time, and 02:00:00 holds" in advice.why
-    )
+    assert "2 of 10 earlier jobs of this user with this name ran out of time" in advice.why
+    assert "02:00:00" in advice.why
     seldom = {"name.timeout": 0.02, "name.ended": 100.0}
     assert advise(frame, Evidence(history=seldom, resources=need), level) == []
     memory = Resources(memory_bytes=MemoryRange(p50=GIB, p95=2 * GIB, requested=GIB))
@@ -202,7 +201,7 @@ def test_a_request_far_above_the_bound_is_lowered() -> None:
     )
     time, memory = advise(frame, Evidence(history=HABIT, resources=need), level)
     assert time.change == "--time=02:00:00"
-    assert "a shorter job starts sooner" in time.why
+    assert "start sooner" in time.why
     assert memory.change == "--mem=4G"
     assert (memory.risk_before, memory.risk_after) == (0.4, 0.4)
     assert advise(frame, Evidence(history={}, resources=need), level) == [], "too few completed to say so"
@@ -236,9 +235,8 @@ def test_of_a_big_array_that_fails_a_few_tasks_go_first() -> None:
     (advice,) = advise(asked(array="5-500%20", array_tasks=496), evidence, level)
     assert advice.edit is not None
     assert advice.edit.new == "#SBATCH --array=5-7"
-    assert (
-        "8 of the last 10 jobs of this user with this name failed; try 3 of the 496 tasks first" in advice.why
-    )
+    assert "8 of the last 10 jobs of this user with this name failed" in advice.why
+    assert "3 of the 496 tasks first" in advice.why
     odd = advise(asked(array="1,4,9,20-99", array_tasks=83), Evidence(history=failing), level)
     assert odd[0].change == "--array=1,4,9"
     assert advise(asked(array="1-5", array_tasks=5), evidence, level) == []

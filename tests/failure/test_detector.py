@@ -169,7 +169,7 @@ def test_nonsense_in_a_request_gets_an_answer(check_data: CheckData, model: Fitt
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (pl.lit("completed"), "0 of .* jobs are failed; a model needs at least 10"),
+        (pl.lit("completed"), "0 of .* jobs are failed; training needs at least 10"),
         (pl.lit("failed"), "as many that are not"),
         (pl.lit("unknown"), "0 of .* have a known outcome .* import a longer log"),
     ],

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ModelError
-from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import Advice, Anomaly, Contribution, Failure, Nodes, Resources
@@ -20,21 +18,16 @@ from tocsin.failure.bad_nodes import bad_nodes, nodes_of_jobs, partition_nodes
 from tocsin.failure.causes import READ as CAUSES_READ
 from tocsin.failure.causes import causes
 from tocsin.failure.changes import Evidence
-from tocsin.failure.columns import Columns
 from tocsin.failure.contributions import top_contributions
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME, failure_finding, with_shortages
 from tocsin.failure.history_features import history_features
-from tocsin.failure.holdout import Calibrated, Holdout, calibrated
+from tocsin.failure.holdout import calibrated
 from tocsin.failure.missing import USER_JOBS, missing_parts
-from tocsin.failure.model_files import read_model, write_model
-from tocsin.failure.plan import Plan
+from tocsin.failure.model_files import FailureModel
 from tocsin.failure.resources import READ as RESOURCES_READ
-from tocsin.failure.resources import ResourceModel
 from tocsin.failure.shortages import READ as SHORTAGES_READ
-from tocsin.failure.shortages import Shortages
-from tocsin.models.cards import Window
-from tocsin.models.engines import Booster, Matrix
+from tocsin.models.engines import Matrix
 from tocsin.models.thresholds import ThresholdRule
 from tocsin.scripts.submission import read_submissions
 
@@ -42,33 +35,8 @@ __all__ = ["FittedFailure"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FittedFailure:
-    """A model for one stage."""
-
-    columns: Columns
-    target: Target
-    engine: str
-    booster: Booster
-    plan: Plan
-    holdout: Holdout
-    calibrated: Calibrated
-    causes: Mapping[str, float]
-    """The share of each cause among the training's failures."""
-    window: Window
-    rows: int
-    clusters: tuple[str, ...]
-    """Whose jobs trained it."""
-    resources: ResourceModel
-    shortages: Shortages
-    explainers: Explainers | None = None
-    """None in a back-test, where nothing is explained."""
-
-    @classmethod
-    def load(cls, folder: Path, *, threads: int) -> "FittedFailure":
-        return cls(**read_model(folder, threads=threads))
-
-    def save(self, folder: Path) -> None:
-        write_model(self, folder)
+class FittedFailure(FailureModel):
+    """A failure model for one stage, as a detector."""
 
     def with_rule(self, rule: ThresholdRule) -> "FittedFailure":
         """The same model with its threshold chosen by another rule."""

@@ -1,9 +1,10 @@
 """A failure model on disk: the booster in its native text, its holdout as a table, all else as JSON."""
 
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
@@ -11,16 +12,13 @@ from tocsin.failure.columns import Columns
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME
 from tocsin.failure.holdout import Calibrated, Holdout
-from tocsin.failure.plan import plan_from_json
+from tocsin.failure.plan import Plan, plan_from_json
 from tocsin.failure.resources import ResourceModel
 from tocsin.failure.shortages import Shortages
 from tocsin.models.cards import Window
-from tocsin.models.engines import engine
+from tocsin.models.engines import Booster, engine
 
-if TYPE_CHECKING:
-    from tocsin.failure.fitted import FittedFailure
-
-__all__ = ["FILE", "VERSION", "read_model", "write_model"]
+__all__ = ["FILE", "VERSION", "FailureModel"]
 
 VERSION = 5
 """Of the file format."""
@@ -28,7 +26,37 @@ FILE = "failure.json"
 _HOLDOUT = "holdout.parquet"
 
 
-def write_model(model: "FittedFailure", folder: Path) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureModel:
+    """What a training leaves behind."""
+
+    columns: Columns
+    target: Target
+    engine: str
+    booster: Booster
+    plan: Plan
+    holdout: Holdout
+    calibrated: Calibrated
+    causes: Mapping[str, float]
+    """The share of each cause among the training's failures."""
+    window: Window
+    rows: int
+    clusters: tuple[str, ...]
+    """Whose jobs trained it."""
+    resources: ResourceModel
+    shortages: Shortages
+    explainers: Explainers | None = None
+    """None in a back-test, where nothing is explained."""
+
+    @classmethod
+    def load(cls, folder: Path, *, threads: int) -> Self:
+        return cls(**_read(folder, threads=threads))
+
+    def save(self, folder: Path) -> None:
+        _write(self, folder)
+
+
+def _write(model: FailureModel, folder: Path) -> None:
     document = {
         "version": VERSION,
         "columns": model.columns.to_json(),
@@ -53,8 +81,8 @@ def write_model(model: "FittedFailure", folder: Path) -> None:
     _write_curves(model, folder)
 
 
-def read_model(folder: Path, *, threads: int) -> dict[str, Any]:
-    """The fields of a FittedFailure; any other file is refused by name."""
+def _read(folder: Path, *, threads: int) -> dict[str, Any]:
+    """The fields of a FailureModel; any other file is refused by name."""
     path = folder / FILE
     try:
         document = json.loads(path.read_text("utf-8"))
@@ -88,7 +116,7 @@ def read_model(folder: Path, *, threads: int) -> dict[str, Any]:
         ) from None
 
 
-def _write_curves(model: "FittedFailure", folder: Path) -> None:
+def _write_curves(model: FailureModel, folder: Path) -> None:
     from tocsin.models.curves import curves  # loaded lazily: predictions never need it
 
     p = model.calibrated.calibrator.apply(model.holdout.scores)
