@@ -56,39 +56,9 @@ def demands(
     Slurm puts `-n 64` on as many nodes as needed, but its records name one node and all the memory on it. So a job
     without a fixed number of nodes is compared with the best way to spread it, never with that one node.
     """
-    cpus = pl.coalesce(
-        pl.col("cpus_per_task"),
-        pl.when(pl.col("req_tasks") > 0).then(pl.col("req_cpus") // pl.col("req_tasks")),
-    )
-    each = {id(s): _each_node(s) for s in {id(s): s for s in submissions}.values()}  # most scripts come again
-    needs = pl.DataFrame(
-        [each[id(submission)] for submission in submissions],
-        schema=dict.fromkeys(_EachNode._fields, pl.Float64),
-        orient="row",
-        strict=False,
-    )
-    per = pl.Series([None if s is None else s.memory_per for s in submissions], dtype=pl.String)
     shared = pl.col("shared") > 0
     frame = (
-        pl.concat([jobs.select(_FIELDS), needs], how="horizontal")
-        .with_row_index("row")
-        .with_columns(
-            fixed=pl.Series([None if s is None else s.fixed for s in submissions], dtype=pl.Boolean),
-            per=per,
-            partition=pl.col("partition").fill_null(pl.lit(default, pl.String)).str.split(","),
-            asked_nodes=pl.max_horizontal(
-                pl.col("req_nodes").fill_null(1).clip(1), _listed(jobs, submissions)
-            ).cast(pl.Float64),
-            cpus=cpus.fill_null(1).clip(1).cast(pl.Float64),
-            block=pl.when(pl.col("tasks_per_node") > 0).then(pl.col("tasks_per_node")).cast(pl.Float64),
-            memory=pl.when((pl.col("req_memory") > 0) & (~shared | (pl.lit(per) == "node")))
-            .then(pl.col("req_memory"))
-            .cast(pl.Float64),
-            gpus=pl.col("req_gpus").fill_null(0).clip(0).cast(pl.Float64),
-            gpu_types=_mapped(jobs["req_gres"], {text: gpu_types(text) for text in _texts(jobs["req_gres"])}),
-            needs=_mapped(jobs["constraints"], {text: _names(text) for text in _texts(jobs["constraints"])}),
-            time=pl.coalesce("time_min", "time_limit"),
-        )
+        _requested(jobs, submissions, default)
         .with_columns(
             tasks=pl.max_horizontal(
                 pl.min_horizontal(
@@ -123,6 +93,46 @@ def demands(
         )
     )
     return frame.explode("partition", empty_as_null=True).with_columns(pl.col("partition").str.strip_chars())
+
+
+def _requested(
+    jobs: pl.DataFrame, submissions: Sequence[Submission | None], default: str | None
+) -> pl.DataFrame:
+    """One row for each job: its request in numbers, with defaults filled in and its partitions as a list."""
+    cpus = pl.coalesce(
+        pl.col("cpus_per_task"),
+        pl.when(pl.col("req_tasks") > 0).then(pl.col("req_cpus") // pl.col("req_tasks")),
+    )
+    each = {id(s): _each_node(s) for s in {id(s): s for s in submissions}.values()}  # most scripts come again
+    needs = pl.DataFrame(
+        [each[id(submission)] for submission in submissions],
+        schema=dict.fromkeys(_EachNode._fields, pl.Float64),
+        orient="row",
+        strict=False,
+    )
+    per = pl.Series([None if s is None else s.memory_per for s in submissions], dtype=pl.String)
+    shared = pl.col("shared") > 0
+    return (
+        pl.concat([jobs.select(_FIELDS), needs], how="horizontal")
+        .with_row_index("row")
+        .with_columns(
+            fixed=pl.Series([None if s is None else s.fixed for s in submissions], dtype=pl.Boolean),
+            per=per,
+            partition=pl.col("partition").fill_null(pl.lit(default, pl.String)).str.split(","),
+            asked_nodes=pl.max_horizontal(
+                pl.col("req_nodes").fill_null(1).clip(1), _listed(jobs, submissions)
+            ).cast(pl.Float64),
+            cpus=cpus.fill_null(1).clip(1).cast(pl.Float64),
+            block=pl.when(pl.col("tasks_per_node") > 0).then(pl.col("tasks_per_node")).cast(pl.Float64),
+            memory=pl.when((pl.col("req_memory") > 0) & (~shared | (pl.lit(per) == "node")))
+            .then(pl.col("req_memory"))
+            .cast(pl.Float64),
+            gpus=pl.col("req_gpus").fill_null(0).clip(0).cast(pl.Float64),
+            gpu_types=_mapped(jobs["req_gres"], {text: gpu_types(text) for text in _texts(jobs["req_gres"])}),
+            needs=_mapped(jobs["constraints"], {text: _names(text) for text in _texts(jobs["constraints"])}),
+            time=pl.coalesce("time_min", "time_limit"),
+        )
+    )
 
 
 def _each_node(submission: Submission | None) -> _EachNode:
