@@ -57,8 +57,9 @@ def demands(
     without a fixed number of nodes is compared with the best way to spread it, never with that one node.
     """
     shared = pl.col("shared") > 0
-    frame = (
+    return (
         _requested(jobs, submissions, default)
+        .lazy()  # one pass: for a single job, each eager step would cost more than its work
         .with_columns(
             tasks=pl.max_horizontal(
                 pl.min_horizontal(
@@ -91,8 +92,10 @@ def demands(
                 pl.min_horizontal("asked_nodes", "tasks"), (pl.col("tasks") / pl.col("block")).ceil()
             )
         )
+        .explode("partition", empty_as_null=True)
+        .with_columns(pl.col("partition").str.strip_chars())
+        .collect()
     )
-    return frame.explode("partition", empty_as_null=True).with_columns(pl.col("partition").str.strip_chars())
 
 
 def _requested(

@@ -123,8 +123,11 @@ def unknown_partitions(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Bre
 
 def partition_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
     """`demand` is joined with the limits of its partitions."""
-    for limit in _LIMITS:
-        for row in demand.filter(limit.broken).iter_rows(named=True):
+    broken = demand.select(limit.broken.fill_null(False).alias(str(i)) for i, limit in enumerate(_LIMITS))
+    for limit, rows in zip(_LIMITS, broken.get_columns(), strict=True):
+        if not rows.any():
+            continue
+        for row in demand.filter(rows).iter_rows(named=True):
             partition = capacity.partitions[row["partition"]]
             text, remedy = limit.explain(row, partition, capacity)
             yield Breach(
@@ -137,13 +140,13 @@ def partition_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Bre
                 change=limit.change(row, partition, capacity),
             )
     for name in demand["partition"].unique():
-        partition, rows = capacity.partitions[name], demand.filter(pl.col("partition") == name)
+        partition, here = capacity.partitions[name], pl.col("partition") == name
         if (partition.state or "UP").upper() != "UP":
-            yield from _closed(rows, partition)
+            yield from _closed(demand.filter(here), partition)
         if any(
             (partition.allow_accounts, partition.deny_accounts, partition.allow_qos, partition.allow_groups)
         ):
-            yield from _not_allowed(rows, partition)
+            yield from _not_allowed(demand.filter(here), partition)
 
 
 def _closed(demand: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
