@@ -22,7 +22,7 @@ from tocsin.workload.normal import commands
 from tocsin.workload.own_examples import read_examples
 from tocsin.workload.rules import read_rules
 from tocsin.workload.screening import BUILTIN, Screener, builtin, load_screener
-from tocsin.workload.teaching import Teaching, operation_card, teach
+from tocsin.workload.site_training import TrainingResult, operation_card, train_operation
 
 
 @pytest.fixture(scope="module")
@@ -204,21 +204,23 @@ def test_the_shipped_weights_are_sound() -> None:
     assert {figure.name.partition(":")[0] for figure in card.figures} == {"ai", "cryptomining", "cyber"}
 
 
-def taught_by(screener: Screener, name: str, folder: Path) -> Teaching:
-    return teach(screener, name, read_examples(name, folder))
+def trained_on(screener: Screener, name: str, folder: Path) -> TrainingResult:
+    return train_operation(screener, name, read_examples(name, folder))
 
 
 def test_a_site_teaches_its_own_operation(tmp_path: Path, screener: Screener) -> None:
-    teaching = taught_by(screener, "rendering", labelled_scripts(tmp_path / "data"))
-    assert (teaching.now, teaching.before, teaching.worthy) == ((20, 20), None, True)
-    taught = teaching.screener
-    film, other = taught.screen(["module load gcc\nblender -b film.blend -f 1\n", "./solver --input x.dat\n"])
+    result = trained_on(screener, "rendering", labelled_scripts(tmp_path / "data"))
+    assert (result.now, result.before, result.no_worse) == ((20, 20), None, True)
+    trained = result.screener
+    film, other = trained.screen(
+        ["module load gcc\nblender -b film.blend -f 1\n", "./solver --input x.dat\n"]
+    )
     assert film.operations["rendering"] >= SEEN_FROM > other.operations["rendering"]
     assert {e.line for e in film.evidence if e.operation == "rendering"} >= {2}
-    assert seen(taught, MINE) == {"cryptomining"}
+    assert seen(trained, MINE) == {"cryptomining"}
     (tmp_path / "saved").mkdir()
-    taught.save(tmp_path / "saved")
-    assert load_screener(tmp_path / "saved").screen([TRAIN, MINE]) == taught.screen([TRAIN, MINE])
+    trained.save(tmp_path / "saved")
+    assert load_screener(tmp_path / "saved").screen([TRAIN, MINE]) == trained.screen([TRAIN, MINE])
 
 
 def test_a_rule_file_names_operations(tmp_path: Path, screener: Screener) -> None:
@@ -330,10 +332,10 @@ def test_the_detector_hears_a_jobs_name_and_its_gpus(screener: Screener) -> None
 
 
 def test_what_a_site_taught_goes_into_the_registry(tmp_path: Path, screener: Screener) -> None:
-    teaching = taught_by(screener, "rendering", labelled_scripts(tmp_path / "data"))
-    card = operation_card(teaching.screener, "rendering", created=0, data="examples", teaching=teaching)
+    result = trained_on(screener, "rendering", labelled_scripts(tmp_path / "data"))
+    card = operation_card(result.screener, "rendering", created=0, data="examples", training=result)
     assert card.rows == 40
     registry = Registry(tmp_path / "models", builtin=BUILTIN.parent)
-    registry.promote("workload", registry.add("workload", teaching.screener.save, card))
+    registry.promote("workload", registry.add("workload", result.screener.save, card))
     folder, _ = registry.open_verified("workload", stage=Stage.SUBMIT)
     assert "rendering" in load_screener(folder).operations

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.workload.hints import hints, names_ai, traces
+from tocsin.workload.keywords import keyword_features, mentions_misuse, names_ai
 from tocsin.workload.normal import commands
 from tocsin.workload.signs.digests import digest_lines
 from tocsin.workload.signs.look import signs
@@ -52,7 +52,7 @@ class Lesson:
     """The example that it is, as it stands; copies and made-up ones are none."""
     whole: bool = True
     """No part of it is random strings."""
-    teaches: dict[str, tuple[int, float]] = field(default_factory=dict)
+    labels: dict[str, tuple[int, float]] = field(default_factory=dict)
 
 
 def lessons(examples: Sequence[Example], seed: int = 0) -> list[Lesson]:
@@ -74,7 +74,7 @@ def lessons(examples: Sequence[Example], seed: int = 0) -> list[Lesson]:
                         ),
                     )
                 )
-    _teach_ai(examples, found, copies)
+    _label_ai(examples, found, copies)
     found += [copy for _, copy in copies]
     found += _python(seed)
     found += _ai_jobs(examples, seed)
@@ -87,12 +87,12 @@ def labels(
     taught: Sequence[Lesson], operation: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Which lessons teach the operation, their labels and weights."""
-    rows = [row for row, lesson in enumerate(taught) if operation in lesson.teaches]
-    pairs = [taught[row].teaches[operation] for row in rows]
+    rows = [row for row, lesson in enumerate(taught) if operation in lesson.labels]
+    pairs = [taught[row].labels[operation] for row in rows]
     return np.array(rows), np.array([label for label, _ in pairs]), np.array([weight for _, weight in pairs])
 
 
-def _teach_ai(
+def _label_ai(
     examples: Sequence[Example], found: Sequence[Lesson], copies: Sequence[tuple[int, Lesson]]
 ) -> None:
     clean = {
@@ -101,10 +101,10 @@ def _teach_ai(
         if example.ai is not None or (example.plain and not _names_ai(example.text))
     }
     for row, taught in _balanced(clean, _AI).items():
-        found[row].teaches["ai"] = taught
+        found[row].labels["ai"] = taught
     copied = {place: (examples[row].ai or 0, _weight(examples[row])) for place, (row, _) in enumerate(copies)}
     for place, (label, weight) in _balanced(copied, _AI_DISGUISED).items():
-        copies[place][1].teaches["ai"] = (label, _COPY * weight)
+        copies[place][1].labels["ai"] = (label, _COPY * weight)
 
 
 def _python(seed: int) -> list[Lesson]:
@@ -113,7 +113,7 @@ def _python(seed: int) -> list[Lesson]:
             text,
             f"made up python {number // 2 % _OWNERS}",
             None,
-            teaches={"ai": (int(learns), _PYTHON_JOB)},
+            labels={"ai": (int(learns), _PYTHON_JOB)},
         )
         for number, (text, learns) in enumerate(python_jobs(PYTHON_JOBS, seed))
     ]
@@ -127,7 +127,7 @@ def _ai_jobs(examples: Sequence[Example], seed: int) -> list[Lesson]:
         if example.origin == "jobspec" and (example.ai == 0 or example.plain) and not _names_ai(example.text)
     ]
     return [
-        Lesson(job.text, innocent[job.among].owner, None, teaches={"ai": (int(job.runs), _AI_JOB)})
+        Lesson(job.text, innocent[job.among].owner, None, labels={"ai": (int(job.runs), _AI_JOB)})
         for job in ai_jobs([example.text for example in innocent], AI_JOBS, seed)
     ]
 
@@ -157,7 +157,7 @@ def _misuse(
     yes: list[tuple[Lesson, float]] = []
     for row, example in enumerate(examples):
         if example.misuse == operation:
-            if not _bears_traces(example.text):
+            if not _mentions_misuse(example.text):
                 continue  # `make; ./a.out` after a header that told all: it would teach that builds are misuse
             weight = crowd[example.source] ** -0.5  # a repository of fifty alike scripts is not fifty voices
             yes.append((found[row], weight))
@@ -167,27 +167,29 @@ def _misuse(
             hidden = _among(example.text, examples[chance.choice(innocent)].text, chance)
             yes.append((Lesson(hidden, example.owner, None), 0.5 * weight))
         elif example.misuse is not None:
-            found[row].teaches[operation] = (0, 1.0)
+            found[row].labels[operation] = (0, 1.0)
     for number, text in enumerate(made_up(operation, MADE_UP, seed)):
         if number % 2:
             text = _among(text, examples[chance.choice(innocent)].text, chance)
         yes.append((Lesson(text, f"made up {operation} {number % _OWNERS}", None), 0.1))
     for row in innocent:
-        found[row].teaches[operation] = (0, 1.0)
+        found[row].labels[operation] = (0, 1.0)
     scale = _MISUSE * len(innocent) / sum(weight for _, weight in yes)
     for lesson, weight in yes:
-        lesson.teaches[operation] = (1, scale * weight)
+        lesson.labels[operation] = (1, scale * weight)
     return [lesson for lesson, _ in yes if lesson.example is None]
 
 
 def _names_ai(text: str) -> bool:
-    return names_ai(hints(commands(text), np.zeros(1, dtype=bool)))
+    return names_ai(keyword_features(commands(text), np.zeros(1, dtype=bool)))
 
 
-def _bears_traces(text: str) -> bool:
+def _mentions_misuse(text: str) -> bool:
     script = commands(text)
-    told = hints(script, np.zeros(1, dtype=bool))
-    return traces(told) or bool(digest_lines(script)) or any(sign.operation for sign in signs(text))
+    features = keyword_features(script, np.zeros(1, dtype=bool))
+    return (
+        mentions_misuse(features) or bool(digest_lines(script)) or any(sign.operation for sign in signs(text))
+    )
 
 
 def _among(text: str, innocent: str, chance: random.Random) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.workload import hints
+from tocsin.workload import keywords
 from tocsin.workload.encoders import Lexical
 from tocsin.workload.learning import Linear, Material, calibrated, fit_linear, material, panel_of
 from tocsin.workload.normal import commands
@@ -53,16 +53,16 @@ def left_out_models(
     for part in parts:
         encoder = stuff.encoder(part)
         learn = ~np.isin(stuff.owners[rows], part)
-        X = stuff.matrix(rows[learn], encoder, unheard=_unheard(operation))
-        yield part, encoder, _heard(operation, fit_linear(X, y[learn], weight[learn]))
+        X = stuff.matrix(rows[learn], encoder, excluded=_excluded(operation))
+        yield part, encoder, _with_margin(operation, fit_linear(X, y[learn], weight[learn]))
 
 
-def _unheard(operation: str) -> Sequence[slice]:
+def _excluded(operation: str) -> Sequence[slice]:
     """Scripts of misuse have few directives, and half of those that teach it are disguised: neither must tell them."""
-    return () if operation == "ai" else (hints.HEADER, hints.ODD)
+    return () if operation == "ai" else (keywords.HEADER, keywords.GIBBERISH)
 
 
-def _heard(operation: str, model: Linear) -> Linear:
+def _with_margin(operation: str, model: Linear) -> Linear:
     return model._replace(margin=_MARGINS.get(operation))
 
 
@@ -100,8 +100,8 @@ def train_panel(
         scores[operation] = scores_left_out(taught, stuff, operation, parts)
         thresholds[operation] = threshold_of(operation, scores[operation], examples)
         rows, y, weight = labels(taught, operation)
-        X = stuff.matrix(rows, encoder, unheard=_unheard(operation))
-        model = _heard(operation, fit_linear(X, y, weight))
+        X = stuff.matrix(rows, encoder, excluded=_excluded(operation))
+        model = _with_margin(operation, fit_linear(X, y, weight))
         known = rows < count
         models.append(calibrated(model, scores[operation][rows[known]], y[known], thresholds[operation]))
     return panel_of(encoder, OPERATIONS, models), scores, thresholds

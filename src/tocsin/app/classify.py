@@ -15,8 +15,8 @@ from tocsin.core.errors import InputError, ScriptError
 from tocsin.core.verdict import SEEN_FROM, Screening
 
 if TYPE_CHECKING:
-    from tocsin.workload.reading import Joined
     from tocsin.workload.screening import Screener
+    from tocsin.workload.script_calls import Joined
 
 __all__ = ["classify", "rows_of"]
 
@@ -151,7 +151,7 @@ def _read(path: str) -> str:
 
 def _followed(path: str, text: str) -> "Joined":
     from tocsin.workload.permitted import Submitter
-    from tocsin.workload.reading import called, joined
+    from tocsin.workload.script_calls import called, joined
 
     me = Submitter(os.geteuid(), frozenset({os.getegid(), *os.getgroups()}))
     return joined(text, called(text, folder=str(Path(path).absolute().parent), who=me))

@@ -132,7 +132,7 @@ def _one_screener(workload: "Seat") -> "Seat":
     first, last = workload.models.get(Stage.SUBMIT), workload.models.get(Stage.END)
     if first is None or last is None or not isinstance(last.fitted, FittedEnd):
         return workload
-    joined = replace(last, fitted=last.fitted.heard_with(first.fitted))
+    joined = replace(last, fitted=last.fitted.with_screener_of(first.fitted))
     return replace(workload, models={**workload.models, Stage.END: joined})
 
 

@@ -159,7 +159,7 @@ class WorkloadRequest:
 def train_workload(app: App, request: WorkloadRequest) -> dict[str, Any]:
     """Train the script classifier on examples of one operation; promoted only if it is no worse than before."""
     from tocsin.workload.own_examples import read_examples
-    from tocsin.workload.teaching import operation_card, teach
+    from tocsin.workload.site_training import operation_card, train_operation
 
     operation, data = request.operation, request.data
     if not data.is_dir():
@@ -170,21 +170,21 @@ def train_workload(app: App, request: WorkloadRequest) -> dict[str, Any]:
         app.notify(f"ignored: {count(examples.no_text, 'file')} in {data} without text")
     if examples.contradicting:
         app.notify(f"ignored: {count(examples.contradicting, 'answer')} that contradict each other")
-    taught = teach(open_screener(app), operation, examples, encoder=request.encoder)
+    trained = train_operation(open_screener(app), operation, examples, encoder=request.encoder)
     card = operation_card(
-        taught.screener, operation, created=int(time.time()), data=data.name, teaching=taught
+        trained.screener, operation, created=int(time.time()), data=data.name, training=trained
     )
-    promoted = request.promote and taught.worthy
-    version = _add(app, taught.screener, card, f"trained on {operation}" if promoted else None)
+    promoted = request.promote and trained.no_worse
+    version = _add(app, trained.screener, card, f"trained on {operation}" if promoted else None)
     if promoted:
         _note_allow_list(app, [operation])
     return {
         "operation": operation,
         "examples": {"yes": len(examples.yes), "no": len(examples.no), "no_text": examples.no_text},
         "answered": len(answered) - examples.contradicting,
-        "right": taught.now._asdict(),
-        "right_before": taught.before._asdict() if taught.before else None,
-        "worse": not taught.worthy,
+        "right": trained.now._asdict(),
+        "right_before": trained.before._asdict() if trained.before else None,
+        "worse": not trained.no_worse,
         "version": version,
         "stage": str(Stage.SUBMIT),
         "promoted": promoted,
@@ -194,7 +194,7 @@ def train_workload(app: App, request: WorkloadRequest) -> dict[str, Any]:
 def train_rules(app: App, path: Path, *, promote: bool) -> dict[str, Any]:
     """The script classifier in use with the rules of this file instead of earlier ones."""
     from tocsin.workload.rules import read_rules
-    from tocsin.workload.teaching import operation_card
+    from tocsin.workload.site_training import operation_card
 
     rules = read_rules(path)
     names = [rule.operation for rule in rules]

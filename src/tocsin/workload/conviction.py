@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tocsin.core.verdict import SEEN_FROM
-from tocsin.workload.hints import MisuseWords, misuse_words
+from tocsin.workload.keywords import MisuseWords, misuse_words
 from tocsin.workload.normal import Commands
 from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.signs.look import Sign
@@ -37,7 +37,7 @@ class Conviction(NamedTuple):
 
 
 def convict(
-    script: Commands, p: Mapping[str, float], signs: Sequence[Sign], taught: frozenset[str]
+    script: Commands, p: Mapping[str, float], signs: Sequence[Sign], site_trained: frozenset[str]
 ) -> dict[str, Conviction]:
     """For each misuse what its signs and the models' probabilities `p` come to together.
 
@@ -55,7 +55,7 @@ def convict(
         ):
             found[name] = Conviction(max(value, SIGN_PROBABILITY), [sign.line for sign in own], True, [])
             continue
-        enough = name in taught or (speaks is not None and _is_enough(speaks))
+        enough = name in site_trained or (speaks is not None and _is_enough(speaks))
         value = min(value, _WORDS_ALONE if enough else _ONE_TRAIT)
         lines = digest_lines(script) if name == CYBER else []
         found[name] = Conviction(max(value, DIGEST_PROBABILITY if lines else 0.0), lines, False, own)

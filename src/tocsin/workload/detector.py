@@ -74,7 +74,7 @@ class FittedEnd:
     def save(self, folder: Path) -> None:
         self.execution.save(folder)
 
-    def heard_with(self, submission: Fitted) -> "FittedEnd":
+    def with_screener_of(self, submission: Fitted) -> "FittedEnd":
         """The same, with scripts told by the model that tells them at submission: a site's champion, where it has one."""
         return (
             replace(self, screener=submission.screener) if isinstance(submission, FittedScreening) else self
@@ -97,10 +97,10 @@ class WorkloadDetector:
             return FittedScreening(_shipped())
         _check(stage, Stage.END)
         keys = jobs.select(key_text()).to_series().to_list()
-        told = zip(keys, _screened(_shipped(), jobs, known), strict=True)
-        said = {key: each.operations for key, each in told if not isinstance(each, str)}
+        screened = zip(keys, _screened(_shipped(), jobs, known), strict=True)
+        probabilities = {key: each.operations for key, each in screened if not isinstance(each, str)}
         now = jobs.select(pl.coalesce("known_at", "end").max()).item()
-        fitted = train_execution(jobs, execution_labels(jobs, said), now=now or 0, seed=seed)
+        fitted = train_execution(jobs, execution_labels(jobs, probabilities), now=now or 0, seed=seed)
         return FittedEnd(fitted, _shipped())
 
     def load(self, folder: Path) -> Fitted:
@@ -142,7 +142,7 @@ def _names(jobs: pl.DataFrame) -> list[str | None]:
 
 def _gpus(jobs: pl.DataFrame) -> list[int | None]:
     """Whether GPUs are asked for, as 1 or 0; not known where the record says nothing."""
-    said = [
+    known = [
         expression
         for name, expression in (
             ("req_gpus", pl.col("req_gpus") > 0),
@@ -150,9 +150,9 @@ def _gpus(jobs: pl.DataFrame) -> list[int | None]:
         )
         if name in jobs.columns
     ]
-    if not said:
+    if not known:
         return [None] * len(jobs)
-    return jobs.select(gpus=pl.coalesce(said).cast(pl.Int64))["gpus"].to_list()
+    return jobs.select(gpus=pl.coalesce(known).cast(pl.Int64))["gpus"].to_list()
 
 
 def _large(jobs: pl.DataFrame) -> list[bool]:
@@ -166,16 +166,16 @@ def _parts(workload: Workload, *, large: bool) -> Parts:
 
 
 def _both(
-    submission: Screening | str, execution: Screening | None, missing: str | None, large: bool
+    submission: Screening | str, execution: Screening | None, no_execution: str | None, large: bool
 ) -> Parts:
     by_script = None if isinstance(submission, str) else submission
-    said = {f"{NAME}.execution": missing} if missing else {}
+    missing = {f"{NAME}.execution": no_execution} if no_execution else {}
     if isinstance(submission, str):
-        said[f"{NAME}.submission"] = submission
+        missing[f"{NAME}.submission"] = submission
     if by_script is None and execution is None:
-        return Parts(missing=said)
+        return Parts(missing=missing)
     workload = Workload(submission=by_script, execution=execution)
-    return Parts(findings=_findings(workload, large=large), workload=workload, missing=said)
+    return Parts(findings=_findings(workload, large=large), workload=workload, missing=missing)
 
 
 def _findings(workload: Workload, *, large: bool) -> list[Finding]:

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.workload import hints
+from tocsin.workload import keywords
 from tocsin.workload.normal import Commands
 from tocsin.workload.vocabulary import Known, Vocabulary
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["HINT_VALUE", "PASSAGE", "Cached", "Encoder", "Lexical", "odd_lines"]
+__all__ = ["KEYWORD_VALUE", "PASSAGE", "Cached", "Encoder", "Lexical", "gibberish_lines"]
 
 Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
 """Of a sparse table: row, column and value of each entry, row by row."""
 
-HINT_VALUE = 0.3
+KEYWORD_VALUE = 0.3
 """Beside n-grams whose squares sum to 1: heavy enough that regularisation leaves it (measured, leaving sources out)."""
 PASSAGE = 5
 """Lines: what runs a job and what belongs to it stand near each other."""
-_ODD = 0.5
+_GIBBERISH = 0.5
 """Known n-grams a character: 1.5 % of real lines have fewer and 99.7 % of random ones (jobspec, 216,181 lines)."""
 _LARGE = 100_000
 """N-grams; the shipped vocabulary has four times as many, a site's own examples have far fewer."""
@@ -57,7 +57,7 @@ class Lexical:
         rows, places, values = self._entries(scripts)
         starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(scripts)))))
         return sp.csr_matrix(
-            (values, places, starts), shape=(len(scripts), len(self.rarity) + hints.columns())
+            (values, places, starts), shape=(len(scripts), len(self.rarity) + keywords.columns())
         )
 
     def scores(
@@ -77,7 +77,9 @@ class Lexical:
             score[:, place] = np.bincount(rows, weighed, len(scripts))
             if place < len(margins) and (margin := margins[place]) is not None:
                 grams = np.bincount(rows, np.where(places < size, weighed, 0), len(scripts))
-                foreign = HINT_VALUE * (found.told[:, hints.SCIENCE] @ column[size:][hints.SCIENCE])
+                foreign = KEYWORD_VALUE * (
+                    found.keyword_flags[:, keywords.SCIENCE] @ column[size:][keywords.SCIENCE]
+                )
                 clearest = self._clearest(found, column, len(scripts))
                 score[:, place] += np.maximum(clearest - grams - foreign - margin, 0)
         return score
@@ -108,25 +110,25 @@ class Lexical:
         lines = [line for script in scripts for line in script.lines]
         owners = np.repeat(np.arange(len(scripts)), [len(script.lines) for script in scripts])
         known = self.vocabulary.find(lines)
-        odd = odd_lines(lines, known, len(self.vocabulary))
-        told = np.zeros((len(scripts), hints.columns()), dtype=np.float32)
+        gibberish = gibberish_lines(lines, known, len(self.vocabulary))
+        keyword_flags = np.zeros((len(scripts), keywords.columns()), dtype=np.float32)
         first = 0
         for row, script in enumerate(scripts):
             last = first + len(script.lines)
-            told[row] = hints.hints(script, odd[first:last])
+            keyword_flags[row] = keywords.keyword_features(script, gibberish[first:last])
             first = last
-        return _Found(known.without(odd | hints.idle_lines(lines)), owners, told)
+        return _Found(known.without(gibberish | keywords.idle_lines(lines)), owners, keyword_flags)
 
     def line_scores(self, script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
         known = self.vocabulary.find(script.lines)
         known = known.without(
-            odd_lines(script.lines, known, len(self.vocabulary)) | hints.idle_lines(script.lines)
+            gibberish_lines(script.lines, known, len(self.vocabulary)) | keywords.idle_lines(script.lines)
         )
         values = self.rarity[known.columns] * weights[known.columns]
         scores = np.bincount(known.lines, values, len(script.lines)).astype(np.float64)
-        told = hints.line_values(script, weights[len(self.rarity) :])
+        keyword_flags = keywords.line_values(script, weights[len(self.rarity) :])
         # a hint stands beside n-grams that are scaled to length 1; here they are not
-        scores += HINT_VALUE * np.sqrt(np.square(self.rarity[known.columns]).sum()) * told
+        scores += KEYWORD_VALUE * np.sqrt(np.square(self.rarity[known.columns]).sum()) * keyword_flags
         return scores
 
 
@@ -134,29 +136,29 @@ class _Found(NamedTuple):
     known: Known
     owners: NDArray[np.int64]
     """The script of each line."""
-    told: NDArray[np.float32]
+    keyword_flags: NDArray[np.float32]
 
 
-def odd_lines(lines: Sequence[str], known: Known, size: int) -> NDArray[np.bool_]:
+def gibberish_lines(lines: Sequence[str], known: Known, size: int) -> NDArray[np.bool_]:
     """Lines with hardly a known n-gram: random strings, packed data. A small vocabulary cannot tell them."""
     if size < _LARGE:
         return np.zeros(len(lines), dtype=bool)
     counts = np.bincount(known.lines, minlength=len(lines))
-    return counts < _ODD * np.fromiter(map(len, lines), np.int64, len(lines))
+    return counts < _GIBBERISH * np.fromiter(map(len, lines), np.int64, len(lines))
 
 
 def _entries(
-    known: Known, owners: NDArray[np.int64], told: NDArray[np.float32], rarity: NDArray[np.float32]
+    known: Known, owners: NDArray[np.int64], keyword_flags: NDArray[np.float32], rarity: NDArray[np.float32]
 ) -> Entries:
     """N-grams, then hints. Rows are scaled over known n-grams only, so random text weighs nothing."""
-    size, documents = len(rarity), len(told)
-    rows, places = np.nonzero(told)
+    size, documents = len(rarity), len(keyword_flags)
+    rows, places = np.nonzero(keyword_flags)
     pairs = np.concatenate((owners[known.lines] << 32 | known.columns, rows << 32 | (places + size)))
     pairs.sort()  # np.unique of numpy 2.4 hashes first, which takes ten times as long here
     pairs = pairs[np.concatenate((pairs[1:] != pairs[:-1], [True]))] if len(pairs) else pairs
     rows, places = pairs >> 32, pairs & 0xFFFFFFFF
     gram = places < size
-    values = np.full(len(pairs), HINT_VALUE, dtype=np.float32)
+    values = np.full(len(pairs), KEYWORD_VALUE, dtype=np.float32)
     values[gram] = rarity[places[gram]]
     lengths = np.sqrt(np.bincount(rows[gram], values[gram] ** 2, minlength=documents))
     values[gram] /= np.maximum(lengths, 1e-9)[rows[gram]].astype(np.float32)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.workload import hints
-from tocsin.workload.encoders import HINT_VALUE, Encoder, Lexical, odd_lines
+from tocsin.workload import keywords
+from tocsin.workload.encoders import KEYWORD_VALUE, Encoder, Lexical, gibberish_lines
 from tocsin.workload.lexical import grams
 from tocsin.workload.normal import Commands, commands
 from tocsin.workload.panel import Panel
@@ -40,7 +40,7 @@ class Material:
 
     vocabulary: Vocabulary
     presence: "sp.csr_matrix"
-    told: NDArray[np.float32]
+    keyword_flags: NDArray[np.float32]
     owners: NDArray[np.int64]
     by_owner: "sp.csr_matrix"
 
@@ -57,7 +57,7 @@ class Material:
         )
 
     def matrix(
-        self, rows: NDArray[np.int64], encoder: Lexical, *, unheard: Sequence[slice] = ()
+        self, rows: NDArray[np.int64], encoder: Lexical, *, excluded: Sequence[slice] = ()
     ) -> "sp.csr_matrix":
         """What the encoder gives for these scripts, but for hints that are to be `unheard`."""
         import scipy.sparse as sp
@@ -66,10 +66,10 @@ class Material:
         chosen.data = encoder.rarity[chosen.indices]
         lengths = np.sqrt(np.asarray(chosen.multiply(chosen).sum(axis=1)).ravel())
         chosen.data /= np.repeat(np.maximum(lengths, 1e-9), np.diff(chosen.indptr)).astype(np.float32)
-        told = HINT_VALUE * self.told[rows]
-        for columns in unheard:
-            told[:, columns] = 0
-        return sp.hstack([chosen, sp.csr_matrix(told)], format="csr")
+        keyword_flags = KEYWORD_VALUE * self.keyword_flags[rows]
+        for columns in excluded:
+            keyword_flags[:, columns] = 0
+        return sp.hstack([chosen, sp.csr_matrix(keyword_flags)], format="csr")
 
 
 def material(
@@ -87,19 +87,21 @@ def material(
     lines = {line: None for script in scripts for line in script.lines}
     place = {line: number for number, line in enumerate(lines)}
     known = vocabulary.find(list(lines))
-    odd = odd_lines(list(lines), known, len(vocabulary))
-    said = known.without(odd | hints.idle_lines(list(lines)))
-    table = _presence(said.lines, said.columns, (len(lines), len(vocabulary)))
+    gibberish = gibberish_lines(list(lines), known, len(vocabulary))
+    kept = known.without(gibberish | keywords.idle_lines(list(lines)))
+    table = _presence(kept.lines, kept.columns, (len(lines), len(vocabulary)))
     where = [[place[line] for line in script.lines] for script in scripts]
     rows = np.repeat(np.arange(len(scripts)), [len(each) for each in where])
     presence = _presence(rows, np.concatenate([*map(_ints, where)]), (len(scripts), len(lines))) @ table
     presence.data[:] = 1  # not how often
-    told = np.stack([hints.hints(s, odd[_ints(w)]) for s, w in zip(scripts, where, strict=True)])
+    keyword_flags = np.stack(
+        [keywords.keyword_features(s, gibberish[_ints(w)]) for s, w in zip(scripts, where, strict=True)]
+    )
     member = sp.csr_matrix((np.array(whole, np.float32), (numbers, np.arange(len(numbers)))))
     by_owner = (member @ presence).tocsr()
     by_owner.eliminate_zeros()
     by_owner.data[:] = 1
-    return Material(vocabulary, presence.tocsr(), told, numbers, by_owner)
+    return Material(vocabulary, presence.tocsr(), keyword_flags, numbers, by_owner)
 
 
 def _shared_keys(scripts: Sequence[Commands], owners: NDArray[np.int64], least: int) -> NDArray[np.uint64]:

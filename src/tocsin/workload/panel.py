@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
-from tocsin.workload import hints
+from tocsin.workload import keywords
 from tocsin.workload.encoders import Cached, Encoder, Lexical
 from tocsin.workload.minilm import MiniLM
 from tocsin.workload.normal import Commands
@@ -50,7 +50,7 @@ class Panel:
         p[empty] = 0
         return p
 
-    def spoke(self, script: Commands, operation: str) -> list[int]:
+    def evidence_lines(self, script: Commands, operation: str) -> list[int]:
         """The lines of the raw script that spoke most for the operation, in order."""
         longest = _LONGEST if isinstance(self.encoder, Lexical) else _LONGEST_EMBEDDED
         if len(script.lines) > longest:
@@ -78,7 +78,7 @@ class Panel:
         arrays: dict[str, NDArray[Any]] = {"weights": np.ascontiguousarray(self.weights, dtype=np.float16)}
         encoder = self.encoder.encoder if isinstance(self.encoder, Cached) else self.encoder
         if isinstance(encoder, Lexical):
-            document["hints"] = hints.columns()
+            document["hints"] = keywords.columns()
             arrays |= {"keys": encoder.vocabulary.keys, "rarity": encoder.rarity.astype(np.float16)}
         elif isinstance(encoder, MiniLM):
             document |= {"model": str(encoder.folder), "sha256": encoder.sha256}
@@ -123,7 +123,7 @@ def load_panel(folder: Path, name: str) -> Panel:
 
 def _encoder(document: dict[str, Any], arrays: dict[str, Any], path: Path) -> Encoder:
     if document["encoder"] == "lexical":
-        if document["hints"] != hints.columns():
+        if document["hints"] != keywords.columns():
             raise ModelError(f"{path} is of a tocsin that gave other hints; train again")
         return Lexical(Vocabulary(arrays["keys"]), arrays["rarity"].astype(np.float32))
     if document["encoder"] != "minilm":

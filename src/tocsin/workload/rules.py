@@ -28,7 +28,7 @@ class Rule:
     words: frozenset[str] = frozenset()
     phrases: tuple[str, ...] = ()
 
-    def spoke(self, script: Commands) -> list[int]:
+    def matching_lines(self, script: Commands) -> list[int]:
         """The lines that match."""
         return [
             number

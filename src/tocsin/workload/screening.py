@@ -38,11 +38,15 @@ class Screener:
     """Panels of trained operations, a site's rules, and the signs that no new name can hide."""
 
     def __init__(
-        self, panels: Sequence[Panel], rules: Sequence[Rule] = (), *, taught: frozenset[str] = frozenset()
+        self,
+        panels: Sequence[Panel],
+        rules: Sequence[Rule] = (),
+        *,
+        site_trained: frozenset[str] = frozenset(),
     ) -> None:
         self.panels = tuple(panels)
         self.rules = tuple(rules)
-        self.taught = taught
+        self.site_trained = site_trained
         """Operations that a site taught with its own examples."""
 
     @property
@@ -63,8 +67,8 @@ class Screener:
     def _screen(self, texts: Sequence[str], requests: Sequence[Mapping[str, Any]] | None) -> list[Screening]:
         given = requests or [{}] * len(texts)
         scripts = [_beside(commands(text), request) for text, request in zip(texts, given, strict=True)]
-        told = [_signs(text) for text in texts]
-        whole = [_joined(script, look.hidden) for script, look in zip(scripts, told, strict=True)]
+        looks = [_signs(text) for text in texts]
+        whole = [_joined(script, look.hidden) for script, look in zip(scripts, looks, strict=True)]
         tables = [(panel, panel.probabilities(whole)) for panel in self.panels]
         found = []
         for row, script in enumerate(whole):
@@ -73,7 +77,7 @@ class Screener:
                 for panel, table in tables
                 for place, name in enumerate(panel.operations)
             }
-            found.append(self._one(script, p, told[row].signs))
+            found.append(self._one(script, p, looks[row].signs))
         return found
 
     def _one(self, script: Commands, p: dict[str, float], signs: Sequence[Sign]) -> Screening:
@@ -81,18 +85,18 @@ class Screener:
         for panel in self.panels:
             for name in panel.operations:
                 if p[name] >= SEEN_FROM:
-                    lines.setdefault(name, set()).update(panel.spoke(script, name))
+                    lines.setdefault(name, set()).update(panel.evidence_lines(script, name))
         by_sign: list[str] = []
         unread = [sign for sign in signs if sign.kind in (DECODED, FETCHED)]
         left_open = unread + [sign for sign in signs if sign.operation is None and sign not in unread]
-        for name, conviction in convict(script, p, signs, self.taught).items():
+        for name, conviction in convict(script, p, signs, self.site_trained).items():
             left_open += conviction.left_open
             if name in p or conviction.probability > 0:
                 p[name] = conviction.probability
             lines.setdefault(name, set()).update(conviction.lines)
             by_sign += [name] if conviction.by_sign else []
         for rule in self.rules:
-            matched = rule.spoke(script)
+            matched = rule.matching_lines(script)
             if matched:
                 by_sign.append(rule.operation)
             p[rule.operation] = max(p.get(rule.operation, 0.0), SIGN_PROBABILITY if matched else 0.0)
@@ -124,7 +128,7 @@ class Screener:
         document = {
             "version": VERSION,
             "panels": names,
-            **({"taught": sorted(self.taught)} if self.taught else {}),
+            **({"taught": sorted(self.site_trained)} if self.site_trained else {}),
             "rules": [
                 {"operation": rule.operation, "words": sorted(rule.words), "phrases": list(rule.phrases)}
                 for rule in self.rules
@@ -136,14 +140,14 @@ class Screener:
 
     def with_rules(self, rules: Sequence[Rule]) -> "Screener":
         """The same with other rules."""
-        return Screener(self.panels, rules, taught=self.taught)
+        return Screener(self.panels, rules, site_trained=self.site_trained)
 
     def with_panel(self, panel: Panel) -> "Screener":
         """The same with one more panel; it takes the place of those that told the same operations."""
         kept = [
             left for left in (_without(other, panel.operations) for other in self.panels) if left.operations
         ]
-        return Screener([*kept, panel], self.rules, taught=self.taught.union(panel.operations))
+        return Screener([*kept, panel], self.rules, site_trained=self.site_trained.union(panel.operations))
 
 
 def load_screener(folder: Path) -> Screener:
@@ -153,7 +157,7 @@ def load_screener(folder: Path) -> Screener:
     document = read_document(path, version=VERSION, next_step=again)
     try:
         names = [str(name) for name in document["panels"]]
-        taught = frozenset(map(str, document.get("taught", ())))
+        site_trained = frozenset(map(str, document.get("taught", ())))
         rules = [
             Rule(str(rule["operation"]), frozenset(map(str, rule["words"])), tuple(map(str, rule["phrases"])))
             for rule in document["rules"]
@@ -162,7 +166,7 @@ def load_screener(folder: Path) -> Screener:
             raise ValueError("a panel is no name of a file")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path} is not as it was written ({str(error)[:100]}); {again}") from None
-    return Screener([load_panel(folder, name) for name in names], rules, taught=taught)
+    return Screener([load_panel(folder, name) for name in names], rules, site_trained=site_trained)
 
 
 def builtin() -> Screener:

@@ -84,10 +84,12 @@ class FittedExecution:
         looked_at = [name for name in self.features if name not in RATIOS]
         gaps = np.isnan(matrix(values, looked_at))
         patterns, place = np.unique(gaps, axis=0, return_inverse=True)
-        said = [self._sentence([n for n, gap in zip(looked_at, row, strict=True) if gap]) for row in patterns]
+        sentences = [
+            self._sentence([n for n, gap in zip(looked_at, row, strict=True) if gap]) for row in patterns
+        ]
         running, blank = _not_ended(jobs).tolist(), self._blank(values).tolist()
         return [
-            _NOT_ENDED if running[row] else _NO_COUNTER if blank[row] else said[pattern]
+            _NOT_ENDED if running[row] else _NO_COUNTER if blank[row] else sentences[pattern]
             for row, pattern in enumerate(place.ravel().tolist())
         ]
 
@@ -154,12 +156,12 @@ class FittedExecution:
         return np.asarray(np.isnan(matrix(values, counters(self.features))).all(axis=1))
 
     def _sentence(self, absent: Sequence[str]) -> str | None:
-        said = [f"{name} was not learned: {why}" for name, why in self.untrained.items()]
+        reasons = [f"{name} was not learned: {why}" for name, why in self.untrained.items()]
         if absent:
-            said.insert(
+            reasons.insert(
                 0, f"not known of this job: {', '.join(absent)}; the answer rests on its other counters"
             )
-        return "; ".join(said) or None
+        return "; ".join(reasons) or None
 
 
 def load_execution(folder: Path, *, threads: int = 1) -> FittedExecution:

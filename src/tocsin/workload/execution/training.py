@@ -50,24 +50,24 @@ def due(trained: int | None, *, now: int, beta_days: float = BETA_DAYS) -> bool:
 
 def execution_labels(
     jobs: pl.DataFrame,
-    said: Mapping[str, Mapping[str, float]],
+    probabilities: Mapping[str, Mapping[str, float]],
     answered: Mapping[str, Mapping[str, bool]] | None = None,
 ) -> dict[str, pl.Series]:
     """For each operation whether a job is one, by its submission-time answer; people's answers to cases overrule it.
 
-    `said` has the probabilities of each job (by its key as text), `answered` what confirmed and dismissed cases say.
+    `probabilities` has the probabilities of each job (by its key as text), `answered` what confirmed and dismissed cases say.
     A task that is in neither is what its array is. Of a job in neither nothing is known: null.
     """
     answered = answered or {}
     keys = jobs.select(key_text()).to_series().to_list()
     arrays = jobs.with_columns(task=pl.lit(None, pl.Int64)).select(key_text()).to_series().to_list()
-    names = sorted({name for each in (*said.values(), *answered.values()) for name in each})
+    names = sorted({name for each in (*probabilities.values(), *answered.values()) for name in each})
     labels = {}
     for name in names:
-        known = {key: p[name] >= SEEN_FROM for key, p in said.items() if name in p}
+        known = {key: p[name] >= SEEN_FROM for key, p in probabilities.items() if name in p}
         known |= {key: bool(flags[name]) for key, flags in answered.items() if name in flags}
-        told = [known.get(key, known.get(array)) for key, array in zip(keys, arrays, strict=True)]
-        labels[name] = pl.Series(name, told, dtype=pl.Boolean)
+        values = [known.get(key, known.get(array)) for key, array in zip(keys, arrays, strict=True)]
+        labels[name] = pl.Series(name, values, dtype=pl.Boolean)
     return labels
 
 
@@ -135,9 +135,9 @@ def _classifier(
     threads: int,
     rehearse: bool,
 ) -> Classifier:
-    told = flags.is_not_null()
-    rows, values = rows.filter(told), values.filter(told)
-    y = flags.filter(told).cast(pl.Float64).to_numpy()
+    labelled = flags.is_not_null()
+    rows, values = rows.filter(labelled), values.filter(labelled)
+    y = flags.filter(labelled).cast(pl.Float64).to_numpy()
     positive = int(y.sum())
     if min(positive, len(y) - positive) < FEWEST_OF_EACH:
         raise ModelError(

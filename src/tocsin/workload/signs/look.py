@@ -65,10 +65,10 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     if len(joined) <= LONGEST:
         rules = [rule for rule in rules if rule.patterns[0].search(joined)]
     tries = may_try(words)
-    found += _told(rules, lines, effort, tries=tries)
+    found += _rule_signs(rules, lines, effort, tries=tries)
     if found:  # most scripts have none, and to tell what is only said takes longer
         doing = _doing(lines)
-        found = [*_addresses(doing), *_told(rules, doing, effort, tries=tries)]
+        found = [*_addresses(doing), *_rule_signs(rules, doing, effort, tries=tries)]
     found += [Sign(number, None, why, why) for number, why in unread_commands(lines, effort)]
     found += _unread(lines, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
@@ -113,7 +113,7 @@ def _doing(lines: Sequence[Line]) -> list[Line]:
     return [(number, line) for (number, _), line in zip(lines, done, strict=True) if line]
 
 
-def _told(rules: Sequence[Rule], lines: Sequence[Line], effort: Effort, *, tries: bool) -> list[Sign]:
+def _rule_signs(rules: Sequence[Rule], lines: Sequence[Line], effort: Effort, *, tries: bool) -> list[Sign]:
     found = [sign for rule in rules for sign in _by_rule(rule, lines, effort)]
     if tries:
         for number, why, line in attempts(lines, effort):

@@ -24,19 +24,19 @@ from tocsin.workload.signs.executed import executed_commands
 from tocsin.workload.words import joined_words, plain_text, plain_words
 
 __all__ = [
+    "GIBBERISH",
+    "GIBBERISH_SHARES",
     "HEADER",
     "KINDS",
-    "ODD",
-    "ODD_SHARES",
     "SCIENCE",
     "MisuseWords",
     "columns",
-    "hints",
     "idle_lines",
+    "keyword_features",
     "line_values",
+    "mentions_misuse",
     "misuse_words",
     "names_ai",
-    "traces",
 ]
 
 # Names that little else has, from the tools' own pages; the signs tell what no new name can hide.
@@ -93,21 +93,21 @@ _LIBRARIES = (
     "caret", "mllib", "spacy", "onnx", "safetensors", "gguf", "pretrain", "finetun", "deepmd",
 )  # fmt: skip
 """Of the names of AI those that other programs are built with or installed for; all others are programs of AI themselves."""
-_TALES = (_MINING, _CYBER)
-_NEAR = 3
+_MISUSE = (_MINING, _CYBER)
+_SEVERAL = 3
 """Lines that speak of it: one may be chance, three are not."""
 _NAMES = (2, 4)
 _WORDS = (1, 2, 4, 8)
 """Steps of the number of different names of AI, and words of learning."""
-ODD_SHARES = (0.05, 0.2, 0.4, 0.6, 0.8)
+GIBBERISH_SHARES = (0.05, 0.2, 0.4, 0.6, 0.8)
 """Steps of the share of lines that are no text: a script of random strings says less, but still something."""
 
-_FIRST_ODD = 3 + 2 * len(_TALES)
-_FIRST_NAME = _FIRST_ODD + len(ODD_SHARES)
+_FIRST_GIBBERISH = 3 + 2 * len(_MISUSE)
+_FIRST_NAME = _FIRST_GIBBERISH + len(GIBBERISH_SHARES)
 _FIRST_WORD = _FIRST_NAME + len(_NAMES) + 2
 _FIRST_DOMAIN = _FIRST_WORD + len(_WORDS)
 _FIRST_LANGUAGE = _FIRST_DOMAIN + len(DOMAINS)
-ODD = slice(_FIRST_ODD, _FIRST_NAME)
+GIBBERISH = slice(_FIRST_GIBBERISH, _FIRST_NAME)
 """How much of a script is no text. Models of misuse must not hear it: to disguise a script is not yet misuse."""
 SCIENCE = slice(_FIRST_DOMAIN + 1, _FIRST_LANGUAGE)
 """Domains but machine learning, the first."""
@@ -118,7 +118,7 @@ KINDS = slice(_FIRST_DOMAIN, HEADER.stop)
 """Domains, languages and the header."""
 
 
-class _Said(NamedTuple):
+class _Found(NamedTuple):
     """Of the words of a script."""
 
     lines: NDArray[np.bool_]
@@ -137,9 +137,9 @@ def columns() -> int:
     return HEADER.stop
 
 
-def _said(script: Commands) -> _Said:
+def _find(script: Commands) -> _Found:
     lines = script.lines
-    found = np.zeros((len(lines), 2 + len(_TALES)), dtype=bool)
+    found = np.zeros((len(lines), 2 + len(_MISUSE)), dtype=bool)
     text = "\n".join(lines)
     plain, files = plain_text(text), joined_words(text)
     words = set(plain.split())
@@ -147,13 +147,13 @@ def _said(script: Commands) -> _Said:
     names = ai | joined | phrases
     doing: Sequence[str] = lines
     acted, done = words, files
-    if any(_told(words, tale) for tale in _TALES):
+    if any(_named_tools(words, tools) for tools in _MISUSE):
         doing = [_OTHER_MINER.sub(" ", line) for line in executed_commands(script)]
         acted, done = plain_words("\n".join(doing)), joined_words("\n".join(doing))
-    tales = [(place, told) for place, tale in enumerate(_TALES, 2) if (told := _told(acted, tale))]
+    misuse = [(place, hits) for place, tools in enumerate(_MISUSE, 2) if (hits := _named_tools(acted, tools))]
     programs = {word for word in names if not word.startswith(_LIBRARIES)}
     runs = False
-    if names or tales:
+    if names or misuse:
         for number, line in enumerate(lines):
             here = plain_words(line)
             if joined and any(name in line.lower() for name in joined):
@@ -164,20 +164,20 @@ def _said(script: Commands) -> _Said:
                 running = _SETUP.isdisjoint(here)
                 found[number, 0 if running else 1] = True
                 runs = runs or (running and not programs.isdisjoint(here))
-            for place, known in tales:
+            for place, known in misuse:
                 found[number, place] = not known.isdisjoint(plain_words(doing[number]))
     named = bool(names or not _TRAINS.isdisjoint(words)) and any(
         word.endswith(_FILES) and _is_named_for_ai(word) for word in done
     )
-    return _Said(found, len(names), runs, len(words & _LEARNING), done, named)
+    return _Found(found, len(names), runs, len(words & _LEARNING), done, named)
 
 
-def _told(words: set[str], tale: frozenset[str]) -> set[str]:
-    """The words of a script that tell a tale."""
-    told = words & tale
-    if tale is _MINING and not words.isdisjoint(_COINS) and not words.isdisjoint(_DIGGING):
-        told |= words & (_COINS | _DIGGING)
-    return told
+def _named_tools(words: set[str], tools: frozenset[str]) -> set[str]:
+    """The words that name a tool of misuse; for mining, coins and digging together count, too."""
+    named = words & tools
+    if tools is _MINING and not words.isdisjoint(_COINS) and not words.isdisjoint(_DIGGING):
+        named |= words & (_COINS | _DIGGING)
+    return named
 
 
 class MisuseWords(NamedTuple):
@@ -198,11 +198,11 @@ def misuse_words(script: Commands) -> dict[str, MisuseWords]:
     lines = [plain_words(_OTHER_MINER.sub(" ", line)) for line in executed_commands(script)]
     words = set[str]().union(*lines)
     found: dict[str, MisuseWords] = {}
-    for operation, tale, beside in (
+    for operation, tools, beside in (
         ("cryptomining", _MINING, _BESIDE_MINING),
         ("cyber", _CYBER, _BESIDE_CYBER),
     ):
-        names = frozenset(_told(words, tale))
+        names = frozenset(_named_tools(words, tools))
         rare = names - _AMBIGUOUS
         repeated = sum(not rare.isdisjoint(line) for line in lines) > 1
         found[operation] = MisuseWords(names, repeated, frozenset(words & beside))
@@ -219,26 +219,28 @@ def _is_idle(line: str) -> bool:
     if head not in _IDLE or "&&" in line or "|" in line or "$(" in line or ";" in line[:-1]:
         return False
     words = plain_words(line)
-    return all(words.isdisjoint(known) for known in (_LEARNING, *_TALES)) and not ai_words(words)
+    return all(words.isdisjoint(known) for known in (_LEARNING, *_MISUSE)) and not ai_words(words)
 
 
-def hints(script: Commands, odd: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """One row for a script; `odd` tells which of its lines hold hardly a known n-gram."""
-    said = _said(script)
-    told = np.count_nonzero(said.lines, axis=0)
+def keyword_features(script: Commands, gibberish: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """One row for a script; `gibberish` tells which of its lines hold hardly a known n-gram."""
+    keywords = _find(script)
+    lines = np.count_nonzero(keywords.lines, axis=0)
     found = np.zeros(columns(), dtype=np.float32)
-    found[:3] = told[0] > 0, told[1] > 0, told[0] >= _NEAR
-    found[3:_FIRST_ODD:2] = told[2:] > 0
-    found[4:_FIRST_ODD:2] = told[2:] >= _NEAR
-    found[_FIRST_ODD:_FIRST_NAME] = (np.count_nonzero(odd) / max(len(odd), 1)) > np.array(ODD_SHARES)
-    found[_FIRST_NAME : _FIRST_WORD - 2] = said.names >= np.array(_NAMES)
-    found[_FIRST_WORD - 2] = said.programs
-    found[_FIRST_WORD:_FIRST_DOMAIN] = said.learning >= np.array(_WORDS)
-    found[_FIRST_WORD - 1] = said.named
-    for domain in domains(said.joined):
+    found[:3] = lines[0] > 0, lines[1] > 0, lines[0] >= _SEVERAL
+    found[3:_FIRST_GIBBERISH:2] = lines[2:] > 0
+    found[4:_FIRST_GIBBERISH:2] = lines[2:] >= _SEVERAL
+    found[_FIRST_GIBBERISH:_FIRST_NAME] = (np.count_nonzero(gibberish) / max(len(gibberish), 1)) > np.array(
+        GIBBERISH_SHARES
+    )
+    found[_FIRST_NAME : _FIRST_WORD - 2] = keywords.names >= np.array(_NAMES)
+    found[_FIRST_WORD - 2] = keywords.programs
+    found[_FIRST_WORD:_FIRST_DOMAIN] = keywords.learning >= np.array(_WORDS)
+    found[_FIRST_WORD - 1] = keywords.named
+    for domain in domains(keywords.joined):
         found[_FIRST_DOMAIN + DOMAINS.index(domain)] = 1
-    if (spoken := language_of(said.joined)) is not None:
-        found[_FIRST_LANGUAGE + LANGUAGES.index(spoken)] = 1
+    if (language := language_of(keywords.joined)) is not None:
+        found[_FIRST_LANGUAGE + LANGUAGES.index(language)] = 1
     if script.gpus is not None:
         found[_FIRST_HEADER + (not script.gpus)] = 1
     return found
@@ -251,15 +253,15 @@ def _is_named_for_ai(file: str) -> bool:
 
 def line_values(script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
     """What the hints of each line weigh, by the weights of the columns of `hints`."""
-    own = weights[[0, 1, *range(3, _FIRST_ODD, 2)]].astype(np.float64)
-    return np.asarray(_said(script).lines @ own, dtype=np.float64)
+    own = weights[[0, 1, *range(3, _FIRST_GIBBERISH, 2)]].astype(np.float64)
+    return np.asarray(_find(script).lines @ own, dtype=np.float64)
 
 
-def names_ai(told: NDArray[np.float32]) -> bool:
+def names_ai(features: NDArray[np.float32]) -> bool:
     """Whether a line of the script runs software of AI."""
-    return bool(told[0])
+    return bool(features[0])
 
 
-def traces(told: NDArray[np.float32]) -> bool:
+def mentions_misuse(features: NDArray[np.float32]) -> bool:
     """Whether the hints of a script speak of misuse at all."""
-    return bool(told[3:_FIRST_ODD].any())
+    return bool(features[3:_FIRST_GIBBERISH].any())

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.kits.scripts import CRACK, FOAM, MINE, TRAIN, labelled_scripts
-from tests.workload.test_screening import taught_by
+from tests.workload.test_screening import trained_on
 from tocsin.core.errors import InputError
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.workload.own_examples import read_examples
 from tocsin.workload.screening import Screener, builtin, load_screener
-from tocsin.workload.teaching import teach
+from tocsin.workload.site_training import train_operation
 
 OWN = "#!/bin/bash\nmodule load acme\nacmesolve --case {} --gauss-forest forest{}.afm --grow 40\n"
 OTHER = "#!/bin/bash\nmodule load acme\nacmesolve --case {} --mesh mesh{}.msh --implicit\n"
@@ -40,17 +40,17 @@ def ai_of(screener: Screener, *texts: str) -> list[float]:
 
 def test_twelve_scripts_are_learned_and_what_was_known_stays(tmp_path: Path, shipped: Screener) -> None:
     data = written(tmp_path / "data", names(OWN), names(OTHER))
-    teaching = taught_by(shipped, "ai", data)
-    assert teaching.before is not None
-    assert teaching.before.yes < 6  # no shipped weight knows this site's solver
-    assert min(teaching.now) >= 11
-    assert teaching.worthy
-    new, old = ai_of(teaching.screener, OWN.format("moor", "room"), OTHER.format("moor", "room"))
+    result = trained_on(shipped, "ai", data)
+    assert result.before is not None
+    assert result.before.yes < 6  # no shipped weight knows this site's solver
+    assert min(result.now) >= 11
+    assert result.no_worse
+    new, old = ai_of(result.screener, OWN.format("moor", "room"), OTHER.format("moor", "room"))
     assert new >= SEEN_FROM > old
     for text in (TRAIN, FOAM, MINE, CRACK):
-        (before,), (after,) = ai_of(shipped, text), ai_of(teaching.screener, text)
+        (before,), (after,) = ai_of(shipped, text), ai_of(result.screener, text)
         assert (after >= SEEN_FROM) == (before >= SEEN_FROM)
-    assert [s.operations["cyber"] for s in teaching.screener.screen([CRACK])] == [
+    assert [s.operations["cyber"] for s in result.screener.screen([CRACK])] == [
         s.operations["cyber"] for s in shipped.screen([CRACK])
     ]
 
@@ -60,27 +60,27 @@ def test_examples_that_are_known_already_move_almost_nothing(tmp_path: Path, shi
     no = [
         FOAM.replace("simpleFoam", word) for word in ("icoFoam", "pisoFoam", "rhoFoam", "potFoam", "dnsFoam")
     ]
-    teaching = taught_by(shipped, "ai", written(tmp_path / "data", yes, no))
+    result = trained_on(shipped, "ai", written(tmp_path / "data", yes, no))
     other = "module load samtools\nsamtools sort -o a.bam a.sam\n"
-    (before,), (after,) = ai_of(shipped, other), ai_of(teaching.screener, other)
+    (before,), (after,) = ai_of(shipped, other), ai_of(result.screener, other)
     assert abs(after - before) < 0.02
 
 
 def test_to_teach_the_same_twice_changes_nothing(tmp_path: Path, shipped: Screener) -> None:
     data = written(tmp_path / "data", names(OWN), names(OTHER))
-    once = taught_by(shipped, "ai", data).screener
+    once = trained_on(shipped, "ai", data).screener
     (tmp_path / "saved").mkdir()
     once.save(tmp_path / "saved")
-    twice = taught_by(load_screener(tmp_path / "saved"), "ai", data).screener
+    twice = trained_on(load_screener(tmp_path / "saved"), "ai", data).screener
     texts = [OWN, OTHER, TRAIN, FOAM]
     assert twice.screen(texts) == once.screen(texts)
     assert len(twice.panels) == 1  # the vocabulary is not kept twice
 
 
-def test_labels_that_say_nothing_are_not_worthy(tmp_path: Path, shipped: Screener) -> None:
+def test_labels_that_say_nothing_are_no_better_than_chance(tmp_path: Path, shipped: Screener) -> None:
     texts = names(OTHER)
-    teaching = taught_by(shipped, "rendering", written(tmp_path / "data", texts[::2], texts[1::2]))
-    assert not teaching.worthy
+    result = trained_on(shipped, "rendering", written(tmp_path / "data", texts[::2], texts[1::2]))
+    assert not result.no_worse
 
 
 def test_a_script_that_is_both_is_refused(tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_what_is_no_text_is_counted_and_not_learned_from(tmp_path: Path) -> None
 def test_an_operation_that_is_taught_again_takes_the_old_ones_place(
     tmp_path: Path, shipped: Screener
 ) -> None:
-    taught = taught_by(shipped, "cyber", labelled_scripts(tmp_path)).screener
-    assert sorted(taught.operations) == ["ai", "cryptomining", "cyber"]
-    assert taught.screen(["blender -b film.blend -f 1\n"])[0].operations["cyber"] >= SEEN_FROM
+    trained = trained_on(shipped, "cyber", labelled_scripts(tmp_path)).screener
+    assert sorted(trained.operations) == ["ai", "cryptomining", "cyber"]
+    assert trained.screen(["blender -b film.blend -f 1\n"])[0].operations["cyber"] >= SEEN_FROM
 
 
 def test_too_few_examples_are_refused(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_too_few_examples_are_refused(tmp_path: Path) -> None:
 
 def test_a_site_panel_is_replaced_by_the_shipped_weights_corrected(tmp_path: Path, shipped: Screener) -> None:
     data = written(tmp_path / "data", names(OWN), names(OTHER))
-    alone = Screener(taught_by(shipped, "rendering", data).screener.panels[1:])
-    teaching = teach(alone, "ai", read_examples("ai", data))
-    assert sorted(teaching.screener.operations) == ["ai", "rendering"]
-    assert ai_of(teaching.screener, TRAIN)[0] >= SEEN_FROM
+    alone = Screener(trained_on(shipped, "rendering", data).screener.panels[1:])
+    result = train_operation(alone, "ai", read_examples("ai", data))
+    assert sorted(result.screener.operations) == ["ai", "rendering"]
+    assert ai_of(result.screener, TRAIN)[0] >= SEEN_FROM

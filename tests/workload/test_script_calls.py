@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.workload.permitted import Refused, Submitter, read_as
-from tocsin.workload.reading import Bounds, Kind, called, joined
+from tocsin.workload.script_calls import Bounds, Kind, called, joined
 
 ME = Submitter(os.geteuid(), frozenset({os.getegid()}))
 STRANGER = Submitter(61234, frozenset({61234}))

@@ -90,18 +90,18 @@ def called(
                 found.append(Called(path, kind, line, name, ()))
                 continue
             try:
-                said = decode(read_as(who, path, min(bounds.each, room)))
+                file_text = decode(read_as(who, path, min(bounds.each, room)))
             except (Refused, ScriptError):
                 continue
-            room -= len(said)
+            room -= len(file_text)
             if kind is Kind.PYTHON:
-                imports = _imports(said)
-                told = "\n".join(f"import {name}" for name in imports)
-                found.append(Called(path, kind, line, told, tuple(imports.values())))
+                imports = _imports(file_text)
+                statements = "\n".join(f"import {name}" for name in imports)
+                found.append(Called(path, kind, line, statements, tuple(imports.values())))
             else:
-                found.append(Called(path, kind, line, said))
+                found.append(Called(path, kind, line, file_text))
                 if depth + 1 < bounds.depth:
-                    waiting.append((depth + 1, line, said))
+                    waiting.append((depth + 1, line, file_text))
     return found
 
 

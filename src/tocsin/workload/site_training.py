@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Figure
-from tocsin.workload import hints
+from tocsin.workload import keywords
 from tocsin.workload.encoders import Cached, Encoder, Lexical
 from tocsin.workload.learning import calibrated, fit_linear, material, panel_of
 from tocsin.workload.minilm import MiniLM
@@ -22,7 +22,7 @@ from tocsin.workload.screening import Screener, builtin
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["Teaching", "Told", "operation_card", "teach"]
+__all__ = ["Correct", "TrainingResult", "operation_card", "train_operation"]
 
 _PARTS = 20
 """At most so many models are learned to ask about examples that were left out."""
@@ -34,7 +34,7 @@ _NOTHING = 0.2
 _SPLIT = "a site's examples, each asked of a model that had not seen it"
 
 
-class Told(NamedTuple):
+class Correct(NamedTuple):
     """How many examples a model tells rightly, of those that are the operation and of those that are not."""
 
     yes: int
@@ -42,28 +42,30 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Teaching:
+class TrainingResult:
     """A screener that was taught, and what it gets on examples that it had not seen, beside what it got before."""
 
     screener: Screener
     examples: Examples
-    now: Told
-    before: Told | None
+    now: Correct
+    before: Correct | None
     """By the weights that were there to begin with; None for an operation that is new."""
 
     @property
-    def worthy(self) -> bool:
+    def no_worse(self) -> bool:
         """No worse than before; an operation that is new is told better than by chance."""
         if self.before is None:
             return self._share(self.now) > 0.5
         return self._share(self.now) >= self._share(self.before)
 
-    def _share(self, told: Told) -> float:
+    def _share(self, correct: Correct) -> float:
         """Of both kinds alike, however many there are of each."""
-        return (told.yes / len(self.examples.yes) + told.no / len(self.examples.no)) / 2
+        return (correct.yes / len(self.examples.yes) + correct.no / len(self.examples.no)) / 2
 
 
-def teach(screener: Screener, name: str, examples: Examples, *, encoder: Path | None = None) -> Teaching:
+def train_operation(
+    screener: Screener, name: str, examples: Examples, *, encoder: Path | None = None
+) -> TrainingResult:
     """The screener with an operation as these examples teach it.
 
     An operation of the shipped weights is learned on top of them, always of the shipped ones: to teach the same
@@ -78,11 +80,11 @@ def teach(screener: Screener, name: str, examples: Examples, *, encoder: Path | 
             before = _shipped_scores(panel, panel.encoder, name, examples)
             if encoder is None:
                 column, seen = _corrected(panel, panel.encoder, name, examples, y, before)
-                taught = _with_column(screener, panel, name, column)
-                return Teaching(taught, examples, _told(seen, y), _told(before, y))
+                trained = _with_column(screener, panel, name, column)
+                return TrainingResult(trained, examples, _correct(seen, y), _correct(before, y))
     panel, seen = _learned(name, examples, y, encoder)
-    told_before = None if before is None else _told(before, y)
-    return Teaching(screener.with_panel(panel), examples, _told(seen, y), told_before)
+    correct_before = None if before is None else _correct(before, y)
+    return TrainingResult(screener.with_panel(panel), examples, _correct(seen, y), correct_before)
 
 
 def _shipped_scores(panel: Panel, encoder: Lexical, name: str, examples: Examples) -> NDArray[np.float64]:
@@ -92,8 +94,8 @@ def _shipped_scores(panel: Panel, encoder: Lexical, name: str, examples: Example
     return scores + float(panel.bias[place])
 
 
-def _told(score: NDArray[np.float64], y: NDArray[np.int64]) -> Told:
-    return Told(int((score[y == 1] >= 0).sum()), int((score[y == 0] < 0).sum()))
+def _correct(score: NDArray[np.float64], y: NDArray[np.int64]) -> Correct:
+    return Correct(int((score[y == 1] >= 0).sum()), int((score[y == 0] < 0).sum()))
 
 
 def _corrected(
@@ -169,7 +171,7 @@ def _with_column(screener: Screener, panel: Panel, name: str, column: NDArray[np
             bias[place] = panel.bias[panel.operations.index(name)]
             panels = list(screener.panels)
             panels[at] = replace(other, weights=weights, bias=bias)
-            return Screener(panels, screener.rules, taught=screener.taught | {name})
+            return Screener(panels, screener.rules, site_trained=screener.site_trained | {name})
     place = panel.operations.index(name)
     alone = Panel(
         panel.encoder,
@@ -206,7 +208,7 @@ def _learned(
         stuff = material(texts, [str(number) for number in range(len(texts))], [True] * len(texts), least=2)
         encoder = stuff.encoder(least=2)
         # in few examples a language or a domain that all of them share would stand for what they have of their own
-        X = stuff.matrix(np.arange(len(texts)), encoder, unheard=[hints.KINDS])
+        X = stuff.matrix(np.arange(len(texts)), encoder, excluded=[keywords.KINDS])
     score = np.empty(len(y))
     for part in _parts(texts):
         if len(np.unique(y[~part])) < 2:  # all of one kind are alike: nothing is left to learn from
@@ -220,7 +222,7 @@ def _learned(
 
 
 def operation_card(
-    screener: Screener, operation: str, *, created: int, data: str, teaching: Teaching | None = None
+    screener: Screener, operation: str, *, created: int, data: str, training: TrainingResult | None = None
 ) -> Card:
     """For the registry, of a screener that was taught an operation, or given rules."""
     return Card(
@@ -229,14 +231,14 @@ def operation_card(
         engine="logistic regression",
         operations=list(screener.operations),
         created=created,
-        rows=len(teaching.examples) if teaching else 0,
+        rows=len(training.examples) if training else 0,
         parameters={
             "trained": operation,
             "data": data,
             "encoders": [_named(panel.encoder) for panel in screener.panels],
         },
-        calibration={"rule": "scores with each example left out" if teaching else "none: rules"},
-        figures=_figures(operation, teaching, data) if teaching else [],
+        calibration={"rule": "scores with each example left out" if training else "none: rules"},
+        figures=_figures(operation, training, data) if training else [],
         parent="builtin",
     )
 
@@ -249,15 +251,15 @@ def _named(encoder: Encoder) -> dict[str, str]:
     return {"name": inner.name}
 
 
-def _figures(operation: str, teaching: Teaching, data: str) -> list[Figure]:
-    told, of = teaching.now, teaching.examples
+def _figures(operation: str, training: TrainingResult, data: str) -> list[Figure]:
+    correct, of = training.now, training.examples
     return [
         Figure(
             name=f"{operation}: {what}", value=round(value, 4), low=None, high=None, stage=Stage.SUBMIT,
             split=_SPLIT, data=data, reason="no interval: scripts of one site are alike",
         )
         for what, value in (
-            ("recall", told.yes / len(of.yes)),
-            ("false alarms", 1 - told.no / len(of.no)),
+            ("recall", correct.yes / len(of.yes)),
+            ("false alarms", 1 - correct.no / len(of.no)),
         )
     ]  # fmt: skip
