@@ -28,8 +28,8 @@ _DATA = "SCRIPT-AI (francescoantici/SCRIPT-AI), jobspec (converged-computing/job
 def make_builtin(data: Path, folder: Path = BUILTIN) -> Card:
     """Train on the public scripts below `data` and write weights and card to `folder`."""
     examples = corpus(data)
-    taught, stuff = prepare(examples)
-    panel, scores, thresholds = train_panel(examples, taught, stuff)
+    training_set, stuff = prepare(examples)
+    panel, scores, thresholds = train_panel(examples, training_set, stuff)
     folder.mkdir(parents=True, exist_ok=True)
     Screener([panel]).save(folder)
     (folder / CARD).unlink(missing_ok=True)

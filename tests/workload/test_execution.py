@@ -74,7 +74,7 @@ def test_a_sites_own_counter_is_taken_from_its_column() -> None:
     assert "packets" in model.operations["cryptomining"].features
     assert (np.array(operations(model, dark)) >= SEEN_FROM).tolist() == mining.to_list()
     # A job without it is answered, and the gap is said.
-    assert "not known of this job: packets" in str(model.missing(jobs.head(1))[0])
+    assert "counters missing for this job: packets" in str(model.missing(jobs.head(1))[0])
 
 
 def test_what_is_missing_is_said_and_never_invented(trained: FittedExecution) -> None:
@@ -82,15 +82,13 @@ def test_what_is_missing_is_said_and_never_invented(trained: FittedExecution) ->
     assert trained.missing(jobs) == [None] * 20
     no_energy = jobs.with_columns(energy=pl.lit(None, pl.Float64))
     assert all(answer is not None for answer in trained.screen(no_energy))
-    assert trained.missing(no_energy)[0] == (
-        "not known of this job: energy; the answer rests on its other counters"
-    )
+    assert trained.missing(no_energy)[0] == ("counters missing for this job: energy; the others were used")
     blank = no_energy.with_columns(
         pl.lit(None, pl.Float64).alias("power"), pl.lit(None, pl.Int64).alias("elapsed")
     )
     assert trained.screen(blank) == [None] * 20
     assert trained.missing(blank)[0] == (
-        "no counter of the job is known, so nothing can be said of what it did"
+        "no counter of the job is known, so its execution cannot be classified"
     )
     running = jobs.with_columns(end=pl.lit(None, pl.Int64))
     assert trained.screen(running) == [None] * 20
@@ -170,7 +168,7 @@ def test_labels_of_one_kind_are_told_and_the_other_operations_still_learned() ->
         train_execution(jobs, {"ai": nothing}, now=NOW)
     model = train_execution(jobs, {"ai": nothing, "cryptomining": mining}, now=NOW)
     assert list(model.operations) == ["cryptomining"]
-    assert "ai was not learned: 0 of the 800 jobs" in str(model.missing(jobs.head(1))[0])
+    assert "ai was not trained: 0 of the 800 jobs" in str(model.missing(jobs.head(1))[0])
 
 
 def test_an_empty_window_is_told_with_the_last_job_and_the_next_step() -> None:
@@ -192,7 +190,8 @@ def test_without_any_counter_that_tells_the_training_says_what_to_gather() -> No
     jobs, mining = mining_jobs()
     bare = conform(jobs.select("cluster", "job_id", "submit", "end", "known_at", "alloc_nodes"))
     with pytest.raises(
-        ModelError, match='no counter of the 800 jobs tells "cryptomining" from the rest; let accounting'
+        ModelError,
+        match='no counter of the 800 jobs distinguishes "cryptomining" from the rest; let accounting',
     ):
         train_execution(bare, {"cryptomining": mining}, now=NOW)
 

@@ -208,7 +208,7 @@ def trained_on(screener: Screener, name: str, folder: Path) -> TrainingResult:
     return train_operation(screener, name, read_examples(name, folder))
 
 
-def test_a_site_teaches_its_own_operation(tmp_path: Path, screener: Screener) -> None:
+def test_a_site_trains_its_own_operation(tmp_path: Path, screener: Screener) -> None:
     result = trained_on(screener, "rendering", labelled_scripts(tmp_path / "data"))
     assert (result.now, result.before, result.no_worse) == ((20, 20), None, True)
     trained = result.screener
@@ -260,7 +260,7 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="panel-0"):
         load_screener(tmp_path)
     (tmp_path / "screener.json").write_text(json.dumps({"version": 1, "panels": ["../x"], "rules": []}))
-    with pytest.raises(ModelError, match="no name of a file"):
+    with pytest.raises(ModelError, match="not a file name"):
         load_screener(tmp_path)
 
 
@@ -296,7 +296,7 @@ def test_the_detector_says_what_a_job_is_and_what_it_cannot_say(screener: Screen
     assert foam.findings == []
     assert foam.workload is not None
     assert "no script" in none.missing["workload"]
-    assert "not kept" in pruned.missing["workload"]
+    assert "was pruned" in pruned.missing["workload"]
 
 
 def test_what_cannot_be_read_is_a_warning_for_a_large_job(screener: Screener) -> None:

@@ -1,4 +1,4 @@
-"""A site teaches what the shipped weights tell already: it is learned on top of them."""
+"""A site trains a shipped operation on its own examples: the shipped weights are the starting point."""
 
 from pathlib import Path
 

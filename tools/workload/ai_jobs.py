@@ -1,6 +1,6 @@
 """Made-up jobs that run software for AI among the commands of other jobs, beside jobs that only set it up.
 
-Of every known name, public scripts have a few or none. These teach that the name is what counts, not what stands around
+Public scripts have few or no examples of each known name. From these, models learn that the name counts, not what is around
 it: a new script with llama-cli or a deep potential is AI by that alone, and `pip install torch` is not yet.
 """
 

@@ -1,4 +1,4 @@
-"""What the shipped models are taught: every script with its label and weight for each operation, and disguised copies."""
+"""The training data of the shipped models: scripts and disguised copies, with a label and weight for each operation."""
 
 import random
 from collections import Counter
@@ -44,7 +44,7 @@ _MISUSE = 0.15
 
 @dataclass(slots=True)
 class Lesson:
-    """A script, and for each operation that it teaches its label and weight."""
+    """A script with its label and weight for each operation that it is an example of."""
 
     text: str
     owner: str
@@ -84,11 +84,11 @@ def lessons(examples: Sequence[Example], seed: int = 0) -> list[Lesson]:
 
 
 def labels(
-    taught: Sequence[Lesson], operation: str
+    training_set: Sequence[Lesson], operation: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Which lessons teach the operation, their labels and weights."""
-    rows = [row for row, lesson in enumerate(taught) if operation in lesson.labels]
-    pairs = [taught[row].labels[operation] for row in rows]
+    """Which lessons have a label for the operation, their labels and weights."""
+    rows = [row for row, lesson in enumerate(training_set) if operation in lesson.labels]
+    pairs = [training_set[row].labels[operation] for row in rows]
     return np.array(rows), np.array([label for label, _ in pairs]), np.array([weight for _, weight in pairs])
 
 
@@ -100,8 +100,8 @@ def _label_ai(
         for row, example in enumerate(examples)
         if example.ai is not None or (example.plain and not _names_ai(example.text))
     }
-    for row, taught in _balanced(clean, _AI).items():
-        found[row].labels["ai"] = taught
+    for row, label in _balanced(clean, _AI).items():
+        found[row].labels["ai"] = label
     copied = {place: (examples[row].ai or 0, _weight(examples[row])) for place, (row, _) in enumerate(copies)}
     for place, (label, weight) in _balanced(copied, _AI_DISGUISED).items():
         copies[place][1].labels["ai"] = (label, _COPY * weight)
@@ -150,7 +150,7 @@ def _balanced(given: dict[int, tuple[int, float]], share: float) -> dict[int, tu
 def _misuse(
     examples: Sequence[Example], found: Sequence[Lesson], operation: str, disguise: Disguise, seed: int
 ) -> list[Lesson]:
-    """Innocent scripts teach what it is not; real and made-up ones, alone, half hidden and among innocent lines, what it is."""
+    """Negatives: innocent scripts. Positives: real and made-up ones, alone, half hidden and among innocent lines."""
     chance = random.Random(f"{operation} {seed}")  # no secret
     innocent = [row for row, example in enumerate(examples) if example.misuse is None]
     crowd = Counter(example.source for example in examples if example.misuse == operation)
@@ -158,7 +158,7 @@ def _misuse(
     for row, example in enumerate(examples):
         if example.misuse == operation:
             if not _mentions_misuse(example.text):
-                continue  # `make; ./a.out` after a header that told all: it would teach that builds are misuse
+                continue  # only the header named it: the rest (`make; ./a.out`) would make every build misuse
             weight = crowd[example.source] ** -0.5  # a repository of fifty alike scripts is not fifty voices
             yes.append((found[row], weight))
             yes.append(

@@ -49,7 +49,7 @@ _ON_GPU = (
     "",
 )
 _TRAINS = ("train", "training", "finetune", "fine_tune", "pretrain", "train_net", "trainer")
-"""Names that say it all."""
+"""Names that show what the program does."""
 _LEARNS = (
     *_TRAINS,
     "main",
@@ -132,7 +132,7 @@ def _job(chance: random.Random, *, learns: bool) -> str:
     else:
         options += [chance.choice(_ON_GPU)] if gpus else []
         does = chance.choice(_DOES)
-        # not main or run: of real scripts that say no more, most are AI
+        # not main or run: most real scripts with only such a name are AI
         program = chance.choice((does, about, f"{does}_{about}", f"{does}_{about}", f"{about}_{does}"))
     if not learns and not chance.randrange(8):
         command = chance.choice(_SERVED)

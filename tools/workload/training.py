@@ -33,8 +33,10 @@ five; scripts as they are keep theirs. Signs do this for misuse."""
 
 def prepare(examples: Sequence[Example], seed: int = 0) -> tuple[list[Lesson], Material]:
     """The lessons of these examples, and the same as n-grams."""
-    taught = lessons(examples, seed)
-    return taught, material([t.text for t in taught], [t.owner for t in taught], [t.whole for t in taught])
+    training_set = lessons(examples, seed)
+    return training_set, material(
+        [t.text for t in training_set], [t.owner for t in training_set], [t.whole for t in training_set]
+    )
 
 
 def owner_folds(owners: NDArray[np.int64], count: int, seed: int) -> list[NDArray[np.int64]]:
@@ -46,10 +48,10 @@ def owner_folds(owners: NDArray[np.int64], count: int, seed: int) -> list[NDArra
 
 
 def left_out_models(
-    taught: Sequence[Lesson], stuff: Material, operation: str, parts: Sequence[NDArray[np.int64]]
+    training_set: Sequence[Lesson], stuff: Material, operation: str, parts: Sequence[NDArray[np.int64]]
 ) -> Iterator[tuple[NDArray[np.int64], Lexical, Linear]]:
     """For each part of the owners an encoder and a model that knew nothing of them."""
-    rows, y, weight = labels(taught, operation)
+    rows, y, weight = labels(training_set, operation)
     for part in parts:
         encoder = stuff.encoder(part)
         learn = ~np.isin(stuff.owners[rows], part)
@@ -58,7 +60,7 @@ def left_out_models(
 
 
 def _excluded(operation: str) -> Sequence[slice]:
-    """Scripts of misuse have few directives, and half of those that teach it are disguised: neither must tell them."""
+    """Few scripts of misuse have directives, and half of the examples are disguised: neither must be a feature."""
     return () if operation == "ai" else (keywords.HEADER, keywords.GIBBERISH)
 
 
@@ -67,14 +69,14 @@ def _with_margin(operation: str, model: Linear) -> Linear:
 
 
 def scores_left_out(
-    taught: Sequence[Lesson], stuff: Material, operation: str, parts: Sequence[NDArray[np.int64]]
+    training_set: Sequence[Lesson], stuff: Material, operation: str, parts: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.float64]:
     """The score of each example by a model that knew nothing of its owner; owners in no part get none."""
-    whole = np.array([row for row, lesson in enumerate(taught) if lesson.example is not None])
+    whole = np.array([row for row, lesson in enumerate(training_set) if lesson.example is not None])
     scores = np.full(len(whole), np.nan)
-    for part, encoder, model in left_out_models(taught, stuff, operation, parts):
+    for part, encoder, model in left_out_models(training_set, stuff, operation, parts):
         asked = np.flatnonzero(np.isin(stuff.owners[whole], part))
-        scripts = [commands(taught[row].text) for row in whole[asked]]
+        scripts = [commands(training_set[row].text) for row in whole[asked]]
         scores[asked] = encoder.scores(scripts, model.weights[:, None], (model.margin,))[:, 0] + model.bias
     return scores
 
@@ -89,7 +91,7 @@ def threshold_of(operation: str, scores: NDArray[np.float64], examples: Sequence
 
 
 def train_panel(
-    examples: Sequence[Example], taught: Sequence[Lesson], stuff: Material, *, seed: int = 0
+    examples: Sequence[Example], training_set: Sequence[Lesson], stuff: Material, *, seed: int = 0
 ) -> tuple[Panel, dict[str, NDArray[np.float64]], dict[str, float]]:
     """The shipped panel; and for its card the scores with the owner left out, and the thresholds on them."""
     count = len(examples)
@@ -97,9 +99,9 @@ def train_panel(
     encoder = stuff.encoder()
     models, scores, thresholds = [], {}, {}
     for operation in OPERATIONS:
-        scores[operation] = scores_left_out(taught, stuff, operation, parts)
+        scores[operation] = scores_left_out(training_set, stuff, operation, parts)
         thresholds[operation] = threshold_of(operation, scores[operation], examples)
-        rows, y, weight = labels(taught, operation)
+        rows, y, weight = labels(training_set, operation)
         X = stuff.matrix(rows, encoder, excluded=_excluded(operation))
         model = _with_margin(operation, fit_linear(X, y, weight))
         known = rows < count

@@ -35,7 +35,7 @@ class Application(NamedTuple):
 
 
 _AI_WORDS = frozenset("pretrain finetun deeplearning neuralnet rlhf".split())  # noqa: SIM905  # a list of words reads best so
-"""What is said of no single program."""
+"""Words that name no single program."""
 _AI_INSIDE = (
     "torch",
     "tensorflow",
@@ -71,7 +71,7 @@ _LANGUAGES = (
     ("c++", "g++ mpic++ mpicxx icpc icpx nvcc clang++", "", "cpp cu cxx cc"),
     ("c", "gcc icc mpicc clang fcc fccpx mpifcc mpifccpx", "", "c"),
     ("mpi", "mpirun mpiexec aprun ibrun jsrun orterun", "", ""),
-)  # the last: a program that runs in parallel and whose language cannot be told
+)  # the last: a program that runs in parallel and whose language is unknown
 LANGUAGES = tuple(name for name, *_ in _LANGUAGES)
 _SPEAKING = tuple(
     (name, frozenset(words.split()), beginning, frozenset(endings.split()))
@@ -179,7 +179,7 @@ def main_application(named: Iterable[Application | None]) -> Application | None:
 
 
 def language(lines: Sequence[str]) -> str | None:
-    """The language of what is run, where the commands tell it."""
+    """The language of the program that is run, if the commands show it."""
     return language_of(joined_words("\n".join(lines)))
 
 

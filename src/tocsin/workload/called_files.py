@@ -68,7 +68,7 @@ class FollowedFiles:
 
 
 def _merged(shallow: Screening, deep: Screening, whole: Joined) -> tuple[Screening, list[Finding]]:
-    """Both screenings as one, and a note for each line of a called file that speaks for an operation."""
+    """Both screenings as one, and a note for each line of a called file that is evidence of an operation."""
     operations = dict(shallow.operations)
     evidence = list(shallow.evidence)
     notes: list[Finding] = []

@@ -44,7 +44,7 @@ def command_lines(text: str) -> tuple[Line, ...]:
                         variables[found[1]] = value
         if (
             len(line) > LONGEST
-        ):  # the blank between the ends leaves it one longer than LONGEST: that tells it was cut
+        ):  # the blank between the ends leaves it one longer than LONGEST: a sign that it was cut
             line = f"{line[: LONGEST // 2]} {line[-LONGEST // 2 :]}"
         lines.append((number, line))
     return tuple(lines)

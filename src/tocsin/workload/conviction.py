@@ -20,7 +20,7 @@ MISUSE = (CRYPTOMINING, CYBER)
 SIGN_PROBABILITY = 0.98
 """Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
 _WORDS_ALONE = 0.9
-"""At most, where words speak and no sign: geologists write of a stratum, economists of coins."""
+"""Upper limit for words without a sign: geologists write of a stratum, economists of coins."""
 _ORDINARY = frozenset("hive pool pools rig rigs".split())  # noqa: SIM905  # a list of words reads best so
 """Words that stand beside misuse and beside databases."""
 _ONE_TRAIT = 0.45
@@ -28,7 +28,7 @@ _ONE_TRAIT = 0.45
 
 
 class Conviction(NamedTuple):
-    """The probability of a misuse, the lines that speak for it, and signs that were not enough."""
+    """The probability of a misuse, its evidence, and signs that were not enough."""
 
     probability: float
     lines: list[int]
@@ -39,9 +39,9 @@ class Conviction(NamedTuple):
 def convict(
     script: Commands, p: Mapping[str, float], signs: Sequence[Sign], site_trained: frozenset[str]
 ) -> dict[str, Conviction]:
-    """For each misuse what its signs and the models' probabilities `p` come to together.
+    """Combine the signs of each misuse with the models' probabilities `p`.
 
-    What a site taught with its own examples needs no words that are known here.
+    Operations that a site trained on its own examples need no known words.
     """
     asked = signs or any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE)
     words = misuse_words(script) if asked else {}

@@ -1,4 +1,4 @@
-"""The detector `workload`: what a job is, by its script at submission and by what it did at its end."""
+"""The detector `workload`: classifies jobs by their script at submission and by their counters at the end."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -21,16 +21,16 @@ __all__ = ["DETECTOR", "MISUSE", "FittedEnd", "FittedScreening", "WorkloadDetect
 
 NAME = "workload"
 MISUSE = {"cryptomining": "mines a cryptocurrency", "cyber": "cracks passwords, scans or floods networks"}
-"""Operations that are a finding wherever they are seen; of the others only the allow-list knows whether they may run."""
+"""Operations that are always a finding; for others, the allow-list decides."""
 _LONG = 8 * 3600
-"""Seconds of requested time from which on commands that cannot be read are a warning."""
-_NO_SCRIPT = "the job has no script that is known, so what it runs cannot be told"
-_PRUNED = "the job's script was not kept, so what it runs cannot be told"
+"""Requested seconds from which on unreadable commands are a warning."""
+_NO_SCRIPT = "no script of the job is known, so its workload cannot be classified"
+_PRUNED = "the job's script was pruned, so its workload cannot be classified"
 
 
 @dataclass(frozen=True, slots=True)
 class FittedScreening:
-    """What jobs are by their scripts, at submission."""
+    """Classifies jobs by their scripts, at submission."""
 
     screener: Screener
 
@@ -52,7 +52,7 @@ class FittedScreening:
 
 @dataclass(frozen=True, slots=True)
 class FittedEnd:
-    """What jobs are by what they did, at their end; what their scripts say to the screener is kept beside it."""
+    """Classifies jobs by their counters, at their end, beside the result for their scripts."""
 
     execution: FittedExecution
     screener: Screener
@@ -75,7 +75,7 @@ class FittedEnd:
         self.execution.save(folder)
 
     def with_screener_of(self, submission: Fitted) -> "FittedEnd":
-        """The same, with scripts told by the model that tells them at submission: a site's champion, where it has one."""
+        """The same with the screener of the model in use at submission."""
         return (
             replace(self, screener=submission.screener) if isinstance(submission, FittedScreening) else self
         )
@@ -83,7 +83,7 @@ class FittedEnd:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadDetector:
-    """Scripts are told by the shipped weights until a site trains its own; what jobs did must be learned on the site."""
+    """Scripts are classified by the shipped weights until a site trains its own; executions only after training."""
 
     name: str = NAME
     stages: Sequence[Stage] = (Stage.SUBMIT, Stage.END)
@@ -91,7 +91,7 @@ class WorkloadDetector:
     needs: Collection[Need] = (Need.SCRIPTS,)
 
     def fit(self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
-        """At submission there is nothing to learn from jobs; at the end, what the scripts say are the labels."""
+        """At submission nothing is learned from jobs; at the end, the results for their scripts are the labels."""
         del budget  # neither searches
         if stage is Stage.SUBMIT:
             return FittedScreening(_shipped())
@@ -117,13 +117,13 @@ def _shipped() -> Screener:
 
 def _check(stage: Stage, own: Stage) -> None:
     if stage is not own:
-        raise ModelError(f"this model answers at {own}, not at {stage}")
+        raise ModelError(f"this model is for stage {own}, not for {stage}")
 
 
 def _screened(screener: Screener, jobs: pl.DataFrame, known: Known) -> list[Screening | str]:
-    """What each job's script says with its name and the GPUs it asks for, or why it says nothing.
+    """Screen each job's script with its name and requested GPUs, or say why that is impossible.
 
-    Jobs that are the same in all of this are read once.
+    Jobs that agree in all three are screened once.
     """
     asked = list(zip(jobs["script"].to_list(), _names(jobs), _gpus(jobs), strict=True))
     texts = {digest: known.script(digest) for digest, _, _ in dict.fromkeys(asked) if digest is not None}
@@ -134,14 +134,14 @@ def _screened(screener: Screener, jobs: pl.DataFrame, known: Known) -> list[Scre
 
 
 def _names(jobs: pl.DataFrame) -> list[str | None]:
-    """Without numbers: those of an array's or a sweep's jobs say nothing, and each would have to be read by itself."""
+    """Job names without numbers, so that the jobs of an array or a sweep are screened once."""
     if "name" not in jobs.columns:
         return [None] * len(jobs)
     return jobs["name"].str.replace_all(r"\d+", "0").to_list()
 
 
 def _gpus(jobs: pl.DataFrame) -> list[int | None]:
-    """Whether GPUs are asked for, as 1 or 0; not known where the record says nothing."""
+    """Whether GPUs are requested, as 1 or 0; None if unknown."""
     known = [
         expression
         for name, expression in (
@@ -156,7 +156,7 @@ def _gpus(jobs: pl.DataFrame) -> list[int | None]:
 
 
 def _large(jobs: pl.DataFrame) -> list[bool]:
-    """Whether GPUs or many hours are asked for."""
+    """Whether GPUs or many hours are requested."""
     hours = jobs["time_limit"].to_list() if "time_limit" in jobs.columns else [None] * len(jobs)
     return [bool(gpus) or (limit or 0) >= _LONG for gpus, limit in zip(_gpus(jobs), hours, strict=True)]
 
@@ -179,7 +179,7 @@ def _both(
 
 
 def _findings(workload: Workload, *, large: bool) -> list[Finding]:
-    """Misuse by the latest answer: what a job did corrects what its script said."""
+    """Findings of misuse; the result for the execution overrides the one for the script."""
     did = workload.execution.operations if workload.execution else {}
     seen = workload.operations
     evidence = workload.submission.evidence if workload.submission else []

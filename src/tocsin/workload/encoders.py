@@ -22,9 +22,9 @@ Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
 """Of a sparse table: row, column and value of each entry, row by row."""
 
 KEYWORD_VALUE = 0.3
-"""Beside n-grams whose squares sum to 1: heavy enough that regularisation leaves it (measured, leaving sources out)."""
+"""Value of a keyword beside n-grams of unit length: large enough to survive regularisation (measured, leaving sources out)."""
 PASSAGE = 5
-"""Lines: what runs a job and what belongs to it stand near each other."""
+"""Lines of a passage: a program and its setup stand close together."""
 _GIBBERISH = 0.5
 """Known n-grams a character: 1.5 % of real lines have fewer and 99.7 % of random ones (jobspec, 216,181 lines)."""
 _LARGE = 100_000
@@ -32,7 +32,7 @@ _LARGE = 100_000
 
 
 class Encoder(Protocol):
-    """`encode` gives one row a script; `line_scores` tells how much each line of one spoke for what has these weights."""
+    """`encode` returns one row per script; `line_scores` returns what each line adds to the score with these weights."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +44,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """N-grams that stand in the script, the rarer the heavier, and hints. It needs no cache: it is as fast as one."""
+    """N-grams of the script, weighted by rarity, and keywords. As fast as a cache, so it needs none."""
 
     vocabulary: Vocabulary
     rarity: NDArray[np.float32]
@@ -65,8 +65,8 @@ class Lexical:
     ) -> NDArray[np.float64]:
         """As `encode(scripts) @ weights`, without scipy: to import it takes longer than to screen a hundred scripts.
 
-        Where an operation has a margin, a passage that speaks for it by more than that beyond the whole script is
-        heard instead of the whole: foreign lines around it must not hide it.
+        Where an operation has a margin and a passage scores higher than the whole script by more than that, the
+        passage's score counts: unrelated lines around it must not hide it.
         """
         found = self._found(scripts)
         rows, places, values = _entries(*found, self.rarity)
@@ -85,7 +85,7 @@ class Lexical:
         return score
 
     def _clearest(self, found: "_Found", column: NDArray[np.float32], count: int) -> NDArray[np.float64]:
-        """What the n-grams of the passage that speaks most weigh, for each script; lines of random text stand in none."""
+        """For each script the n-gram score of its highest-scoring passage; gibberish lines are skipped."""
         known, owners = found.known, found.owners
         rarity = self.rarity[known.columns]
         weighed = np.bincount(known.lines, rarity * column[known.columns], len(owners))
@@ -97,10 +97,10 @@ class Lexical:
             squares = np.concatenate(([0.0], np.cumsum(squares[kept])))
             owner = owners[kept]
             whole = np.flatnonzero(owner[PASSAGE - 1 :] == owner[: -PASSAGE + 1])
-            speaks = (weighed[whole + PASSAGE] - weighed[whole]) / np.sqrt(
+            passage_scores = (weighed[whole + PASSAGE] - weighed[whole]) / np.sqrt(
                 np.maximum(squares[whole + PASSAGE] - squares[whole], 1e-9)
             )
-            np.maximum.at(best, owner[whole], speaks)
+            np.maximum.at(best, owner[whole], passage_scores)
         return best
 
     def _entries(self, scripts: Sequence[Commands]) -> Entries:
@@ -127,7 +127,7 @@ class Lexical:
         values = self.rarity[known.columns] * weights[known.columns]
         scores = np.bincount(known.lines, values, len(script.lines)).astype(np.float64)
         keyword_flags = keywords.line_values(script, weights[len(self.rarity) :])
-        # a hint stands beside n-grams that are scaled to length 1; here they are not
+        # keywords are weighed against n-grams of unit length; here these are not scaled
         scores += KEYWORD_VALUE * np.sqrt(np.square(self.rarity[known.columns]).sum()) * keyword_flags
         return scores
 
@@ -140,7 +140,7 @@ class _Found(NamedTuple):
 
 
 def gibberish_lines(lines: Sequence[str], known: Known, size: int) -> NDArray[np.bool_]:
-    """Lines with hardly a known n-gram: random strings, packed data. A small vocabulary cannot tell them."""
+    """Lines with hardly any known n-gram: random strings, packed data. A small vocabulary cannot detect them."""
     if size < _LARGE:
         return np.zeros(len(lines), dtype=bool)
     counts = np.bincount(known.lines, minlength=len(lines))
@@ -150,7 +150,7 @@ def gibberish_lines(lines: Sequence[str], known: Known, size: int) -> NDArray[np
 def _entries(
     known: Known, owners: NDArray[np.int64], keyword_flags: NDArray[np.float32], rarity: NDArray[np.float32]
 ) -> Entries:
-    """N-grams, then hints. Rows are scaled over known n-grams only, so random text weighs nothing."""
+    """N-grams, then keywords. Rows are scaled over known n-grams only, so random text weighs nothing."""
     size, documents = len(rarity), len(keyword_flags)
     rows, places = np.nonzero(keyword_flags)
     pairs = np.concatenate((owners[known.lines] << 32 | known.columns, rows << 32 | (places + size)))

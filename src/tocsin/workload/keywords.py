@@ -1,6 +1,6 @@
-"""What is known of software by its name, as columns beside the n-grams: few examples could never teach it.
+"""Keyword features: known names of software as columns beside the n-grams, since examples cover too few of them.
 
-A hint weighs the same in a short script and in a long one, so that innocent lines around it do not hide it.
+A keyword weighs the same in short and in long scripts, so innocent lines around it do not hide it.
 """
 
 import re
@@ -39,7 +39,7 @@ __all__ = [
     "names_ai",
 ]
 
-# Names that little else has, from the tools' own pages; the signs tell what no new name can hide.
+# Distinctive names, from the tools' own pages. The signs detect tools under other names.
 _MINING = frozenset(
     """xmrig nicehash ethminer cpuminer minerd ccminer cgminer bfgminer sgminer phoenixminer nbminer lolminer teamredminer
     srbminer nanominer wildrig cryptodredge nheqminer bzminer gminer bminer miniz minergate miner cryptonight randomx ethash
@@ -51,7 +51,7 @@ _COINS = frozenset(
     "bitcoin litecoin dogecoin ethereum monero xmr ravencoin raptoreum zcash btc ltc eth cryptocurrency blockchain".split()  # noqa: SIM905  # a list of words reads best so
 )
 _DIGGING = frozenset("miner miners mining hashrate nonce".split())  # noqa: SIM905  # a list of words reads best so
-"""Economists write of coins, and data and coal are mined, too: only both together speak of mining."""
+"""Coins alone may be economics, and data are mined, too: only both together indicate mining."""
 _OTHER_MINER = re.compile(
     r"(?:--|data|text|coal|gold|ore|process|opinion|pattern|rule|gene|path|literature|log|event|graph|tool|sequence)[-_ ]?miner|miner[-_ ]?(?:detect|watch|scan|check)"
 )
@@ -62,7 +62,7 @@ _CYBER = frozenset(
     crackmapexec patator thc pwned pwn exploit shodan nuclei ffuf keyspace passwords ntlm botnet""".split()  # noqa: SIM905  # a list of words reads best so
 )
 _AMBIGUOUS = frozenset("miner nmap nuclei exploit passwords thc reaver btc eth".split())  # noqa: SIM905  # a list of words reads best so
-"""Names that other things have, too: a namelist of Fortran, cells in an image, what is mined from text."""
+"""Names with other meanings: a Fortran namelist, cells in an image, text mining."""
 _BESIDE_MINING = frozenset("wallet wallets hashrate khs rig rigs hive stratum pool pools".split())  # noqa: SIM905
 _BESIDE_CYBER = frozenset("hydra md5 sha1 ntlm".split())  # noqa: SIM905
 _ANY_MISUSE = _MINING | _CYBER | _COINS | _BESIDE_CYBER
@@ -73,34 +73,34 @@ _LEARNING = frozenset(
     coco logits augmentation classifier classification segmentation diffusion nlp reward hparams hyperparameters fp16 bf16
     amp ddp fsdp gpus tensorrt onnx momentum warmup learning autoencoder gnn""".split()  # noqa: SIM905  # a list of words reads best so
 )
-"""Each alone is also said elsewhere; several together are not."""
+"""Each is common elsewhere; several together are not."""
 _TRAINS = frozenset("train training trainer finetune finetuning pretrain pretraining".split())  # noqa: SIM905  # a list of words reads best so
 _FILES = (".py", ".r", ".jl", ".m", ".lua", ".sh", ".ipynb")
-"""A program that is named for what it does says it all: train_net.py, random_forest.R."""
+"""Suffixes of programs, which may be named for what they do: train_net.py, random_forest.R."""
 _SETUP = frozenset(
     "install clone wget curl spack create cmake make avail tar unzip build version available path pull".split()  # noqa: SIM905  # a list of words reads best so
 )
-"""A line with one of these sets software up or looks whether it is there; that is not yet to run it."""
+"""A line with one of these installs or checks for software; it does not run it."""
 _IDLE = frozenset(
     """echo printf mkdir cp mv rm date df du hostname trap rsync pwd ls sleep touch ulimit umask free printenv env tar exit chmod
     wait done fi do then else esac set which cat uname whoami lscpu uptime""".split()  # noqa: SIM905  # a list of words reads best so
 )
-"""Commands that every kind of job has around what it does."""
+"""Commands that occur in every kind of job."""
 _LIBRARIES = (
     "torch", "pytorch", "tensor", "keras", "jax", "flax", "mxnet", "paddle", "mindspore", "caffe", "theano", "chainer",
     "horovod", "deepspeed", "transformers", "huggingface", "timm", "imagenet", "mnist", "cifar", "bert", "roberta", "gpt",
     "resnet", "sklearn", "xgboost", "lightgbm", "catboost", "cuml", "mlperf", "sentence", "word2vec", "fasttext", "faiss",
     "caret", "mllib", "spacy", "onnx", "safetensors", "gguf", "pretrain", "finetun", "deepmd",
 )  # fmt: skip
-"""Of the names of AI those that other programs are built with or installed for; all others are programs of AI themselves."""
+"""AI libraries; all other AI names are programs."""
 _MISUSE = (_MINING, _CYBER)
 _SEVERAL = 3
-"""Lines that speak of it: one may be chance, three are not."""
+"""Matching lines: one may be chance, three are not."""
 _NAMES = (2, 4)
 _WORDS = (1, 2, 4, 8)
-"""Steps of the number of different names of AI, and words of learning."""
+"""Thresholds on the number of different AI names, and of words about learning."""
 GIBBERISH_SHARES = (0.05, 0.2, 0.4, 0.6, 0.8)
-"""Steps of the share of lines that are no text: a script of random strings says less, but still something."""
+"""Thresholds on the share of gibberish lines: such a script holds less information, but some."""
 
 _FIRST_GIBBERISH = 3 + 2 * len(_MISUSE)
 _FIRST_NAME = _FIRST_GIBBERISH + len(GIBBERISH_SHARES)
@@ -108,29 +108,29 @@ _FIRST_WORD = _FIRST_NAME + len(_NAMES) + 2
 _FIRST_DOMAIN = _FIRST_WORD + len(_WORDS)
 _FIRST_LANGUAGE = _FIRST_DOMAIN + len(DOMAINS)
 GIBBERISH = slice(_FIRST_GIBBERISH, _FIRST_NAME)
-"""How much of a script is no text. Models of misuse must not hear it: to disguise a script is not yet misuse."""
+"""The share of gibberish. Excluded from misuse models: disguising a script is not misuse in itself."""
 SCIENCE = slice(_FIRST_DOMAIN + 1, _FIRST_LANGUAGE)
-"""Domains but machine learning, the first."""
+"""All domains except machine learning, the first."""
 _FIRST_HEADER = _FIRST_LANGUAGE + len(LANGUAGES)
 HEADER = slice(_FIRST_HEADER, _FIRST_HEADER + 2)
-"""What the directives ask for, GPUs or none. Models of misuse must not see it: few of their scripts have any."""
+"""Whether the directives request GPUs. Excluded from misuse models: few of their scripts have directives."""
 KINDS = slice(_FIRST_DOMAIN, HEADER.stop)
 """Domains, languages and the header."""
 
 
 class _Found(NamedTuple):
-    """Of the words of a script."""
+    """The keywords of a script."""
 
     lines: NDArray[np.bool_]
-    """Which lines name software of AI, set such software up, and speak of each misuse."""
+    """Which lines run AI software, set it up, and name tools of each kind of misuse."""
     names: int
     programs: bool
-    """Whether a program of AI is run, and not only a library named."""
+    """Whether an AI program is run, not only a library named."""
     learning: int
     joined: set[str]
-    """The joined words; in a script that speaks of misuse, without what is only said or looked for."""
+    """The joined words; in a script that names tools of misuse, only those of executed commands."""
     named: bool
-    """Whether a program is named for AI."""
+    """Whether a program has a name from AI."""
 
 
 def columns() -> int:
@@ -181,18 +181,18 @@ def _named_tools(words: set[str], tools: frozenset[str]) -> set[str]:
 
 
 class MisuseWords(NamedTuple):
-    """How what a script executes speaks of one misuse."""
+    """The words of one kind of misuse in the commands that a script executes."""
 
     names: frozenset[str]
-    """Different names of tools and of what they need."""
+    """Names of tools and of their inputs."""
     repeated: bool
-    """A name that little else has stands in several lines."""
+    """A distinctive name occurs in several lines."""
     beside: frozenset[str]
-    """Words that go with them, and that alone say nothing."""
+    """Words that support the names but mean nothing alone."""
 
 
 def misuse_words(script: Commands) -> dict[str, MisuseWords]:
-    """By operation, the words of what the script executes that speak of misuse."""
+    """By operation, the words of misuse in the commands that the script executes."""
     if plain_words("\n".join(script.lines)).isdisjoint(_ANY_MISUSE):
         return {}
     lines = [plain_words(_OTHER_MINER.sub(" ", line)) for line in executed_commands(script)]
@@ -210,7 +210,7 @@ def misuse_words(script: Commands) -> dict[str, MisuseWords]:
 
 
 def idle_lines(lines: Sequence[str]) -> NDArray[np.bool_]:
-    """Lines that do nothing of the job's own and say nothing of it; however many there are, they tell nothing."""
+    """Which lines are housekeeping without any keyword; their number carries no information."""
     return np.fromiter(map(_is_idle, lines), bool, len(lines))
 
 
@@ -223,7 +223,7 @@ def _is_idle(line: str) -> bool:
 
 
 def keyword_features(script: Commands, gibberish: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """One row for a script; `gibberish` tells which of its lines hold hardly a known n-gram."""
+    """The feature row of a script; `gibberish` marks its lines with hardly any known n-gram."""
     keywords = _find(script)
     lines = np.count_nonzero(keywords.lines, axis=0)
     found = np.zeros(columns(), dtype=np.float32)
@@ -252,16 +252,16 @@ def _is_named_for_ai(file: str) -> bool:
 
 
 def line_values(script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-    """What the hints of each line weigh, by the weights of the columns of `hints`."""
+    """The weight of each line's keywords, given the weights of the columns of `keyword_features`."""
     own = weights[[0, 1, *range(3, _FIRST_GIBBERISH, 2)]].astype(np.float64)
     return np.asarray(_find(script).lines @ own, dtype=np.float64)
 
 
 def names_ai(features: NDArray[np.float32]) -> bool:
-    """Whether a line of the script runs software of AI."""
+    """Whether a line of the script runs AI software."""
     return bool(features[0])
 
 
 def mentions_misuse(features: NDArray[np.float32]) -> bool:
-    """Whether the hints of a script speak of misuse at all."""
+    """Whether any line names a tool of misuse."""
     return bool(features[3:_FIRST_GIBBERISH].any())

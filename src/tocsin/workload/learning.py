@@ -27,7 +27,7 @@ _MOST_ITERATIONS = 60
 
 
 class Linear(NamedTuple):
-    """Weights by column, where the score is 0, and by how much a passage must speak clearer than the whole to be heard."""
+    """A linear model; `margin` is how much a passage must outscore the whole script to count instead of it."""
 
     weights: NDArray[np.float32]
     bias: float
@@ -36,7 +36,7 @@ class Linear(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Scripts as n-grams of one vocabulary, with hints and owners; a training looks only at its own owners."""
+    """Scripts as n-grams of one vocabulary, with keywords and owners; each training uses its own subset of owners."""
 
     vocabulary: Vocabulary
     presence: "sp.csr_matrix"
@@ -59,7 +59,7 @@ class Material:
     def matrix(
         self, rows: NDArray[np.int64], encoder: Lexical, *, excluded: Sequence[slice] = ()
     ) -> "sp.csr_matrix":
-        """What the encoder gives for these scripts, but for hints that are to be `unheard`."""
+        """The encoded scripts, with `excluded` keyword columns set to 0."""
         import scipy.sparse as sp
 
         chosen = self.presence[rows]

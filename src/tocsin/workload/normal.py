@@ -20,9 +20,9 @@ class Commands(NamedTuple):
     numbers: tuple[int, ...]
     lines: tuple[str, ...]
     gpus: bool | None = None
-    """Whether a directive speaks of GPUs; not known without directives."""
+    """Whether a directive requests GPUs; None without directives."""
     name: str = ""
-    """What a directive calls the job. No training reads it: few scripts of misuse have one, and that must not tell them."""
+    """The job name in a directive. Not used in training: few scripts of misuse have one."""
     sources: tuple[tuple[str, ...], ...] = ()
     """All lines of each text that the commands are from, in order: quotes and here-documents need them."""
 

@@ -26,9 +26,9 @@ class Examples:
     yes: Sequence[str]
     no: Sequence[str]
     no_text: int = 0
-    """Files that are no text; nothing is learned from them."""
+    """Files that are not text; not used."""
     contradicting: int = 0
-    """Answers to cases that say both of one script; nothing is learned from them either."""
+    """Answers that contradict each other about one script; not used either."""
 
     def __len__(self) -> int:
         return len(self.yes) + len(self.no)
@@ -40,7 +40,7 @@ class _File(NamedTuple):
 
 
 def kind_of(text: str) -> str:
-    """What scripts have in common that say the same but for numbers, capitals and blanks."""
+    """A key of scripts that are equal except for numbers, case and blanks."""
     return " ".join(_NUMBERS.sub("0", commands(text).text.lower()).split())
 
 

@@ -1,4 +1,4 @@
-"""A panel: some operations told by linear models over one encoder."""
+"""A panel: linear models of several operations over one encoder."""
 
 import json
 from collections.abc import Sequence
@@ -19,28 +19,28 @@ from tocsin.workload.vocabulary import Vocabulary
 __all__ = ["VERSION", "Panel", "load_panel"]
 
 VERSION = 1
-"""Of the form in which a panel is saved."""
+"""Version of the file format."""
 _MOST_LINES = 3
 _SHARE = 0.25
-"""Of the line that spoke most: those that spoke less are not named."""
+"""Of the highest line score: lines below this share are not evidence."""
 _LONGEST, _LONGEST_EMBEDDED = 2000, 64
-"""Lines, first and last ones, that are scored one by one to name evidence; to embed a line takes milliseconds."""
+"""Lines, first and last ones, that are scored one by one for evidence; embedding a line takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One column of weights an operation; calibrated, so that 0.5 is where an operation counts as seen."""
+    """One column of weights per operation, calibrated so that an operation is detected from 0.5 on."""
 
     encoder: Encoder
     operations: tuple[str, ...]
     weights: NDArray[np.float32]
-    """By column of the encoder, an operation's own next to each other in memory."""
+    """Encoder columns by operations, contiguous by operation."""
     bias: NDArray[np.float32]
     margins: tuple[float | None, ...] = ()
-    """By operation: how much clearer than the whole a passage must speak before it is heard; None: it never is."""
+    """By operation: how much a passage must outscore the whole script to count instead of it; None: never."""
 
     def probabilities(self, scripts: Sequence[Commands]) -> NDArray[np.float64]:
-        """Scripts by operations. A script without commands is nothing of all this."""
+        """Scripts by operations; 0 for a script without commands."""
         if isinstance(self.encoder, Lexical):
             score = self.encoder.scores(scripts, self.weights, self.margins)
         else:
@@ -51,7 +51,7 @@ class Panel:
         return p
 
     def evidence_lines(self, script: Commands, operation: str) -> list[int]:
-        """The lines of the raw script that spoke most for the operation, in order."""
+        """The lines of the raw script with the highest scores for the operation, in order."""
         longest = _LONGEST if isinstance(self.encoder, Lexical) else _LONGEST_EMBEDDED
         if len(script.lines) > longest:
             half = longest // 2
@@ -88,7 +88,7 @@ class Panel:
 
 
 def load_panel(folder: Path, name: str) -> Panel:
-    """What `save` wrote; a panel over a sentence model needs that model's folder where it was."""
+    """Load a saved panel; with a sentence model, that model's folder must still be in place."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -100,7 +100,7 @@ def load_panel(folder: Path, name: str) -> Panel:
     except (OSError, ValueError, RecursionError, SafetensorError) as error:
         raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {again}") from None
     if not isinstance(document, dict) or document.get("version") != VERSION:
-        raise ModelError(f"{path} is not of version {VERSION}; {again}")
+        raise ModelError(f"{path} does not have format version {VERSION}; {again}")
     try:
         operations = tuple(str(operation) for operation in document["operations"])
         weights = np.asfortranarray(arrays["weights"], dtype=np.float32)
@@ -117,14 +117,14 @@ def load_panel(folder: Path, name: str) -> Panel:
         ):
             raise ValueError("the weights do not fit")
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} is not as it was written ({str(error)[:100]}); {again}") from None
+        raise ModelError(f"{path} is damaged ({str(error)[:100]}); {again}") from None
     return Panel(encoder, operations, weights, bias, margins)
 
 
 def _encoder(document: dict[str, Any], arrays: dict[str, Any], path: Path) -> Encoder:
     if document["encoder"] == "lexical":
         if document["hints"] != keywords.columns():
-            raise ModelError(f"{path} is of a tocsin that gave other hints; train again")
+            raise ModelError(f"{path} was written by a version of tocsin with other keywords; train again")
         return Lexical(Vocabulary(arrays["keys"]), arrays["rarity"].astype(np.float32))
     if document["encoder"] != "minilm":
         raise ModelError(f'{path} names the encoder "{document["encoder"]}"; there are lexical and minilm')

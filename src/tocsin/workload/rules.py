@@ -14,7 +14,7 @@ from tocsin.workload.words import joined_words, plain_words
 __all__ = ["OPERATION", "Rule", "read_rules"]
 
 OPERATION = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
-"""What an operation may be called: it becomes the kind of findings."""
+"""Valid operation names; the name becomes the kind of findings."""
 _MOST = 1000
 _LARGEST = 1024**2  # bytes
 _KEYS = {"words", "phrases"}

@@ -1,4 +1,4 @@
-"""The screener: what scripts are, by all that can be told from their text."""
+"""The screener: classify scripts by their text."""
 
 import json
 import re
@@ -26,16 +26,16 @@ BUILTIN = Path(__file__).parent / "builtin" / "workload"
 FILE = "screener.json"
 VERSION = 1
 _PACKED = re.compile(r"[A-Za-z0-9+/=_-]{24,}")
-"""A line that is mostly this says nothing by its own letters; digits in it look like those of any command."""
+"""A line that is mostly this is encoded data; its own letters carry no information."""
 _HARMFUL = {"cryptomining": "cryptomining", "security": "cyber"}
-"""Domains, with the operation without which they are only words."""
+"""Domains that count only if this operation was detected."""
 _MOST_OPEN = 5
 _CHUNK = 256
-"""Scripts at a time: more would only take memory."""
+"""Scripts per batch, to limit memory."""
 
 
 class Screener:
-    """Panels of trained operations, a site's rules, and the signs that no new name can hide."""
+    """Panels of trained operations, a site's rules, and signs of misuse."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Screener:
         self.panels = tuple(panels)
         self.rules = tuple(rules)
         self.site_trained = site_trained
-        """Operations that a site taught with its own examples."""
+        """Operations that a site trained on its own examples."""
 
     @property
     def operations(self) -> list[str]:
@@ -102,7 +102,7 @@ class Screener:
             p[rule.operation] = max(p.get(rule.operation, 0.0), SIGN_PROBABILITY if matched else 0.0)
             lines.setdefault(rule.operation, set()).update(matched)
         one = main_application(applications(script.lines))
-        if one and one.domain in _HARMFUL:  # then it may be only spoken of
+        if one and one.domain in _HARMFUL:  # it may only be mentioned
             one = main_application(applications(executed_commands(script)))
             if one and p.get(_HARMFUL.get(one.domain, ""), 1.0) < SEEN_FROM:
                 one = None
@@ -143,7 +143,7 @@ class Screener:
         return Screener(self.panels, rules, site_trained=self.site_trained)
 
     def with_panel(self, panel: Panel) -> "Screener":
-        """The same with one more panel; it takes the place of those that told the same operations."""
+        """The same with one more panel, which replaces earlier ones of the same operations."""
         kept = [
             left for left in (_without(other, panel.operations) for other in self.panels) if left.operations
         ]
@@ -163,9 +163,9 @@ def load_screener(folder: Path) -> Screener:
             for rule in document["rules"]
         ]
         if any(Path(name).name != name for name in names):
-            raise ValueError("a panel is no name of a file")
+            raise ValueError("a panel is not a file name")
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} is not as it was written ({str(error)[:100]}); {again}") from None
+        raise ModelError(f"{path} is damaged ({str(error)[:100]}); {again}") from None
     return Screener([load_panel(folder, name) for name in names], rules, site_trained=site_trained)
 
 

@@ -26,14 +26,14 @@ class Kind(StrEnum):
 
 
 class Called(NamedTuple):
-    """Something that a script calls, from which of its lines, and what that says: text, imports, or a name."""
+    """Something that a script calls, the line of the call, and its content: text, imports, or a name."""
 
     path: str
     kind: Kind
     line: int
     text: str
     numbers: Sequence[int] | None = None
-    """On which lines of the file those of the text stand, where the text is not the file itself."""
+    """Line numbers in the file of the lines of `text`, where the text is not the file itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Teaching a screener an operation from a site's own examples, on top of what it knows of it already."""
+"""Train a screener on a site's own examples of an operation, on top of the shipped weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Correct", "TrainingResult", "operation_card", "train_operation"]
 
 _PARTS = 20
-"""At most so many models are learned to ask about examples that were left out."""
+"""Maximum number of cross-validation folds."""
 _HOLD = 0.25
 """How firmly the shipped weights are held (the penalty on what is changed, beside a loss of 1 an example): with 16 scripts
 of each kind that the shipped weights mostly miss, 1 verdict of 1,500 on other scripts of jobspec changes."""
@@ -35,7 +35,7 @@ _SPLIT = "a site's examples, each asked of a model that had not seen it"
 
 
 class Correct(NamedTuple):
-    """How many examples a model tells rightly, of those that are the operation and of those that are not."""
+    """How many examples a model classifies correctly, of the operation (`yes`) and of others (`no`)."""
 
     yes: int
     no: int
@@ -43,34 +43,34 @@ class Correct(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """A screener that was taught, and what it gets on examples that it had not seen, beside what it got before."""
+    """A trained screener, with its cross-validated results and those of the weights before."""
 
     screener: Screener
     examples: Examples
     now: Correct
     before: Correct | None
-    """By the weights that were there to begin with; None for an operation that is new."""
+    """By the shipped weights; None for a new operation."""
 
     @property
     def no_worse(self) -> bool:
-        """No worse than before; an operation that is new is told better than by chance."""
+        """At least as accurate as before; for a new operation, better than chance."""
         if self.before is None:
             return self._share(self.now) > 0.5
         return self._share(self.now) >= self._share(self.before)
 
     def _share(self, correct: Correct) -> float:
-        """Of both kinds alike, however many there are of each."""
+        """Balanced accuracy."""
         return (correct.yes / len(self.examples.yes) + correct.no / len(self.examples.no)) / 2
 
 
 def train_operation(
     screener: Screener, name: str, examples: Examples, *, encoder: Path | None = None
 ) -> TrainingResult:
-    """The screener with an operation as these examples teach it.
+    """Train an operation on these examples.
 
-    An operation of the shipped weights is learned on top of them, always of the shipped ones: to teach the same
-    twice changes nothing. Other operations are learned from the examples alone, and so is every operation with
-    `encoder`, the folder of a sentence model whose embeddings take the place of n-grams.
+    A shipped operation starts from the shipped weights each time, so training on the same examples twice changes
+    nothing. Other operations are trained on the examples alone, as is every operation with `encoder`, the folder
+    of a sentence model whose embeddings replace n-grams.
     """
     shipped = builtin()
     y = np.repeat([1, 0], [len(examples.yes), len(examples.no)])
@@ -108,13 +108,13 @@ def _corrected(
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """The operation's weights with a correction, and the scores with each example left out.
 
-    Only n-grams are corrected: a language or domain that a few examples share would speak in every other script.
+    Only n-grams are corrected: a language or domain that a few examples share would affect all other scripts.
     """
     place = panel.operations.index(name)
     texts = [*examples.yes, *examples.no]
     size = len(encoder.rarity)
     X = encoder.encode([commands(text) for text in texts])[:, :size]
-    weight = _voices(texts)
+    weight = _copy_weights(texts)
     after = before.copy()
     for part in _parts(texts):
         learn = ~part
@@ -128,7 +128,7 @@ def _corrected(
 def _correction(
     X: "sp.csr_matrix", y: NDArray[np.int64], offset: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Logistic regression of what the offset leaves open, drawn towards no change at all."""
+    """Logistic regression with an offset, regularised towards no change."""
     from scipy.optimize import minimize
 
     sign = 2.0 * y - 1
@@ -147,8 +147,8 @@ def _correction(
     return found
 
 
-def _voices(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Weights: fifty copies of a script are one voice."""
+def _copy_weights(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Weights: all copies of a script together count once."""
     _, same, counts = np.unique([commands(t).text for t in texts], return_inverse=True, return_counts=True)
     return np.asarray(1 / counts[same], dtype=np.float64)
 
@@ -161,7 +161,7 @@ def _parts(texts: Sequence[str]) -> list[NDArray[np.bool_]]:
 
 
 def _with_column(screener: Screener, panel: Panel, name: str, column: NDArray[np.float32]) -> Screener:
-    """The screener with an operation's weights replaced, whatever told it before."""
+    """The screener with an operation's weights replaced."""
     for at, other in enumerate(screener.panels):
         if name in other.operations and _same_encoder(other, panel):
             weights = other.weights.copy(order="F")
@@ -195,7 +195,7 @@ def _learned(
     name: str, examples: Examples, y: NDArray[np.int64], folder: Path | None
 ) -> tuple[Panel, NDArray[np.float64]]:
     """A panel learned from the examples alone, and their scores with each left out."""
-    # what says nothing is not it: a script of which no n-gram is known must not be called it
+    # a script without any known n-gram must not be classified as the operation
     texts, y = [*examples.yes, *examples.no, ""], np.append(y, 0)
     weight = np.where(y == 1, 0.5 * len(y) / len(examples.yes), 0.5 * len(y) / len(examples.no))
     weight[-1] = _NOTHING * len(y)
@@ -224,7 +224,7 @@ def _learned(
 def operation_card(
     screener: Screener, operation: str, *, created: int, data: str, training: TrainingResult | None = None
 ) -> Card:
-    """For the registry, of a screener that was taught an operation, or given rules."""
+    """The registry card of a screener that was trained on an operation, or given rules."""
     return Card(
         detector="workload",
         stage=Stage.SUBMIT,

@@ -1,4 +1,4 @@
-"""Execution features: what a job did, in numbers, and which of these say anything about an operation.
+"""Execution features: what a job did, in numbers, and the selection of those that predict an operation.
 
 Features are the numeric fields that are known at the end of a job, a few ratios of them, and the numeric columns of a
 table that are no fields of ours: a site's own counters. Nothing that names a user is among them (RoWD, section 4.2).
@@ -17,7 +17,7 @@ from tocsin.models.engines import Matrix
 __all__ = ["CORRELATION", "RATIOS", "Selection", "candidates", "counters", "matrix", "select"]
 
 CORRELATION = 0.015
-"""Features whose correlation with the label is smaller say nothing (RoWD, section 4.2)."""
+"""Features whose correlation with the label is smaller are dropped (RoWD, section 4.2)."""
 PROPORTIONAL = 1 - 1e-9
 """From this correlation on, two features are one up to a factor and a shift, and one will do."""
 
@@ -67,7 +67,7 @@ class Selection:
 
 
 def counters(names: Sequence[str]) -> list[str]:
-    """Those that tell what a job did; a size that was asked for or given does not."""
+    """The features that measure what a job did, not what was requested or allocated."""
     given = fields_of(Part.REQUEST, Part.ALLOCATION, Part.OUTCOME)
     return [name for name in names if name not in given]
 

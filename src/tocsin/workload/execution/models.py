@@ -24,9 +24,9 @@ __all__ = ["FILE", "Classifier", "FittedExecution", "load_execution"]
 
 FILE = "execution.json"
 VERSION = 1
-"""Of the form in which the models are saved."""
+"""Version of the file format."""
 _NOT_ENDED = "the job has not ended, so what it did is not known yet"
-_NO_COUNTER = "no counter of the job is known, so nothing can be said of what it did"
+_NO_COUNTER = "no counter of the job is known, so its execution cannot be classified"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class FittedExecution:
         ]
 
     def missing(self, jobs: pl.DataFrame) -> list[str | None]:
-        """For each job what could not be said of its execution, or on what the answer could not lean."""
+        """For each job why its execution could not be classified, or which counters are missing."""
         if not jobs.height:
             return []
         values = candidates(jobs, self.features)
@@ -156,16 +156,14 @@ class FittedExecution:
         return np.asarray(np.isnan(matrix(values, counters(self.features))).all(axis=1))
 
     def _sentence(self, absent: Sequence[str]) -> str | None:
-        reasons = [f"{name} was not learned: {why}" for name, why in self.untrained.items()]
+        reasons = [f"{name} was not trained: {why}" for name, why in self.untrained.items()]
         if absent:
-            reasons.insert(
-                0, f"not known of this job: {', '.join(absent)}; the answer rests on its other counters"
-            )
+            reasons.insert(0, f"counters missing for this job: {', '.join(absent)}; the others were used")
         return "; ".join(reasons) or None
 
 
 def load_execution(folder: Path, *, threads: int = 1) -> FittedExecution:
-    """What `save` wrote; anything else is refused with the file's name."""
+    """Load saved models; a damaged file is refused by name."""
     path = folder / FILE
     again = "restore it from a backup or train again: tocsin train execution"
     document = read_document(path, version=VERSION, next_step=again)
@@ -182,13 +180,13 @@ def load_execution(folder: Path, *, threads: int = 1) -> FittedExecution:
             window=Window(**document["window"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelError(f"{path} is not as it was written ({str(error)[:100]}); {again}") from None
+        raise ModelError(f"{path} is damaged ({str(error)[:100]}); {again}") from None
 
 
 def _classifier(saved: Mapping[str, Any], folder: Path, threads: int) -> Classifier:
     file = saved["file"]
     if Path(file).name != file:
-        raise ValueError(f"{file!r} is no name of a file")
+        raise ValueError(f"{file!r} is not a file name")
     return Classifier(
         features=tuple(str(name) for name in saved["features"]),
         dropped={str(name): str(why) for name, why in saved["dropped"].items()},

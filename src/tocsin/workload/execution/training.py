@@ -53,10 +53,10 @@ def execution_labels(
     probabilities: Mapping[str, Mapping[str, float]],
     answered: Mapping[str, Mapping[str, bool]] | None = None,
 ) -> dict[str, pl.Series]:
-    """For each operation whether a job is one, by its submission-time answer; people's answers to cases overrule it.
+    """Labels of each operation from the screening at submission; people's answers to cases override it.
 
-    `probabilities` has the probabilities of each job (by its key as text), `answered` what confirmed and dismissed cases say.
-    A task that is in neither is what its array is. Of a job in neither nothing is known: null.
+    Both `probabilities` and `answered` (confirmed or dismissed cases) are by job key as text. A task in neither
+    gets the label of its array; any other job in neither gets null.
     """
     answered = answered or {}
     keys = jobs.select(key_text()).to_series().to_list()
@@ -147,7 +147,7 @@ def _classifier(
     selection = select(values, y)
     if not counters(selection.kept):
         raise ModelError(
-            f'no counter of the {len(y):,} jobs tells "{name}" from the rest; '
+            f'no counter of the {len(y):,} jobs distinguishes "{name}" from the rest; '
             "let accounting gather energy, CPU time or I/O"
         )
     X = matrix(values, selection.kept)

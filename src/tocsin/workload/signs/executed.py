@@ -129,7 +129,7 @@ def executed(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What the whole script says about its parts."""
+    """Facts about the whole script that its commands need."""
 
     runs_text: bool
     defined: frozenset[str] | None

@@ -22,7 +22,7 @@ __all__ = ["Sign", "look", "signs"]
 
 
 class Sign(NamedTuple):
-    """A line that speaks for an operation; without one, a line that people should see and that proves nothing."""
+    """A line that indicates an operation; without one, a line that people should see and that proves nothing."""
 
     line: int
     operation: str | None
@@ -66,7 +66,7 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
         rules = [rule for rule in rules if rule.patterns[0].search(joined)]
     tries = may_try(words)
     found += _rule_signs(rules, lines, effort, tries=tries)
-    if found:  # most scripts have none, and to tell what is only said takes longer
+    if found:  # most scripts have none, and finding what is only printed takes longer
         doing = _doing(lines)
         found = [*_addresses(doing), *_rule_signs(rules, doing, effort, tries=tries)]
     found += [Sign(number, None, why, why) for number, why in unread_commands(lines, effort)]
@@ -108,7 +108,7 @@ def _asked(words: set[str]) -> list[Rule]:
 
 
 def _doing(lines: Sequence[Line]) -> list[Line]:
-    """The lines that do something, with that alone: what is only said or looked for is no sign."""
+    """The executed part of each line: text that is only printed or searched for is no sign."""
     done = executed(tuple(line for _, line in lines))
     return [(number, line) for (number, _), line in zip(lines, done, strict=True) if line]
 

@@ -1,4 +1,4 @@
-"""The form of a sign: which words and shapes in a command line speak for which operation."""
+"""The form of a sign: which words and patterns in a command line indicate which operation."""
 
 import re
 from typing import NamedTuple

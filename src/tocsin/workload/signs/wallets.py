@@ -17,7 +17,7 @@ _SHAPES = re.compile(
     # Monero and its kin: 95 characters, 106 with a payment id
     rf"{_EDGE}(?P<monero>[48][0-9AB][1-9A-HJ-NP-Za-km-z]{{93}}(?:[1-9A-HJ-NP-Za-km-z]{{11}})?)(?![A-Za-z0-9])"
     rf"|{_EDGE}(?P<kin>(?:Wo|Zx|iZ|ZEPHs?|SaLv|hv[xsti])[1-9A-HJ-NP-Za-km-z]{{93,102}})(?![A-Za-z0-9])"
-    # coins of their own: the name says what it is
+    # coins whose addresses begin with their name
     rf"|{_EDGE}(?P<named>(?:kaspa|karlsen|spectre|nexa|pyrin|hoosat|nautilus|bugna|cryptix|bitcoincash|xel|cfx):[a-z0-9]{{36,80}}"
     rf"|(?:dero1|aleo1|xch1|prl1)[02-9ac-hj-np-z]{{50,70}})(?![A-Za-z0-9])"
     rf"|{_EDGE}(?P<bech32>(?:bc|ltc|tb)1[02-9ac-hj-np-z]{{25,71}})(?![A-Za-z0-9])"
@@ -29,7 +29,7 @@ _SHAPES = re.compile(
 def wallets(line: str) -> list[tuple[str, bool]]:
     """The addresses in a line, each with whether people other than miners write such ones, too: Bitcoin and what descends from it, Monero, Ethereum, and coins that begin with their names.
 
-    An Ethereum address has no checksum that can be told from a plain number of 160 bits; it counts where the line
+    An Ethereum address cannot be distinguished by a checksum from a plain number of 160 bits; it counts where the line
     speaks of a wallet, a pool or a user.
     """
     found = []
