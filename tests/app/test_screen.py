@@ -182,7 +182,7 @@ def test_words_do_not_contradict_each_other() -> None:
     said = words(operations={"ai": 0.34}, application="llama-cli", domain="machine learning")
     assert "ai is possible (34%), but below 50%; application llama-cli" in said
     said = words(operations={"ai": 0.34}, application="gromacs", domain="chemistry")
-    assert "none of the known operations; application gromacs" in said
+    assert "no known operation; application gromacs" in said
 
 
 def test_the_tasks_of_an_array_are_one_line_and_each_keeps_its_verdict(tocsin: Tocsin, home: Home) -> None:

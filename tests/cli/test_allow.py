@@ -24,7 +24,7 @@ def test_an_entry_is_added_and_removed(tocsin: Tocsin) -> None:
         "audit",
     )
     assert said.out == (
-        "allow-list entry 1: account sec may run cyber from 2026-01-01T00:00:00 until 2099-01-02T00:00:00\n"
+        "allow-list entry 1: account sec may run cyber from 2026-01-01T00:00:00 through 2099-01-01\n"
     )
     listed = json.loads(tocsin("allow", "list", "--json").out)
     assert listed["default"] == {"ai": "allowed", "cryptomining": "never", "cyber": "listed"}
@@ -116,8 +116,8 @@ def test_the_file_and_the_store_are_one_list(
     assert "the allow-list file sets never" in said.err
     rows = tocsin("allow", "list", "-P", "-n").out.splitlines()
     assert rows[0] == "ai|everybody|never|||||"
-    assert f"cyber|group red|may||||{file}, line 4|drill" in rows
-    assert any(row.startswith("cyber|user ann|may|") for row in rows)
+    assert f"cyber|group red|allowed||||{file}, line 4|drill" in rows
+    assert any(row.startswith("cyber|user ann|allowed|") for row in rows)
 
 
 def test_an_operation_of_the_site_can_be_named_once_it_is_trained(tocsin: Tocsin, tmp_path: Path) -> None:

@@ -154,14 +154,14 @@ def test_a_log_too_small_is_refused(tocsin: Tocsin, tmp_path: Path, content: str
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["--rule", "nonsense"], 2, '"nonsense" is no rule; write KIND=VALUE'),
+        (["--rule", "nonsense"], 2, '"nonsense" is not a threshold rule; write KIND=VALUE'),
         (["--rule", "luck=0.9"], 1, '"luck" is not a threshold rule; the rules are precision_at_least'),
         (["--rule", "precision_at_least=7"], 1, "7.0 is not a valid value for precision_at_least"),
         (["--rule", "recall_at_least=nan"], 1, "nan is not a valid value for recall_at_least"),
-        (["--every-days", "inf"], 2, "inf is no number of days"),
-        (["--every-days", "nan"], 2, "nan is no number of days"),
+        (["--every-days", "inf"], 2, "inf is not a number of days"),
+        (["--every-days", "nan"], 2, "nan is not a number of days"),
         (["--every-days", "0"], 2, "0.0 is not in the range"),
-        (["--train-days", "1e300"], 2, "1e+300 is no number of days"),
+        (["--train-days", "1e300"], 2, "1e+300 is not a number of days"),
         (["--stage", "end"], 2, "'end' is not one of 'submit', 'start', 'early'"),
         (["--target", "luck"], 2, "'luck' is not one of"),
         (["--predictions", "/nowhere/out.jsonl"], 1, "/nowhere/out.jsonl cannot be written"),

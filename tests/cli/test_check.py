@@ -104,7 +104,7 @@ def test_an_unknown_cluster_is_an_error(
     monkeypatch.setenv("PATH", "/nonexistent")
     said = tocsin("check", script, "-M", "nosuch")
     assert said.code == 3
-    assert "no cluster nosuch" in said.err
+    assert 'no cluster "nosuch"; known clusters: ' in said.err
     (tmp_path / "config" / "tocsin").mkdir(parents=True)
     (tmp_path / "config" / "tocsin" / "tocsin.toml").write_text("[cluster.nosuch]\ntimeout = 1\n")
     assert tocsin("check", script, "-M", "nosuch", "-u", "ada").code != 3
@@ -118,7 +118,7 @@ def test_this_hosts_slurm_is_not_taken_for_another_cluster(
     scontrol.write_text('#!/bin/sh\n[ "$2" = config ] && echo "ClusterName = lab"\n')
     scontrol.chmod(0o755)
     monkeypatch.setenv("PATH", str(scontrol.parent))
-    assert "no cluster nosuch" in tocsin("check", script, "-M", "nosuch", "-u", "ada").err
+    assert 'no cluster "nosuch"; known clusters: ' in tocsin("check", script, "-M", "nosuch", "-u", "ada").err
     assert tocsin("check", script, "-M", "lab", "-u", "ada").code != 3
 
 
@@ -164,3 +164,13 @@ def test_a_job_in_the_store_is_explained_as_of_its_stage(tocsin: Tocsin) -> None
 
 def test_an_unknown_job_cannot_be_explained(tocsin: Tocsin) -> None:
     assert "no job 4711" in tocsin("explain", "4711").err
+
+
+def test_without_slurm_the_stores_only_cluster_is_checked_against(
+    tocsin: Tocsin, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tocsin("demo", "--days", "1")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    document = json.loads(tocsin("check", script, "-u", "ada", "--json").out)
+    assert document["job"].startswith("demo:")
+    assert "limits" not in document["missing"]

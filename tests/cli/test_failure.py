@@ -54,7 +54,7 @@ def test_a_training_prints_its_figures_and_its_curves_can_be_drawn(tocsin: Tocsi
     assert said.code == 0
     assert "failure 1: target unsuccessful at submit, trained on " in said.out
     assert "first 80% of the training by time, the rest predicted and calibrated on:" in said.out
-    for name in ("auc", "baseline", "raises an alarm from probability", "most important features: "):
+    for name in ("auc", "baseline", "raises an alarm at probability", "most important features: "):
         assert f"  {name}" in said.out
     assert "jobs that ran for less than 60 s" in said.err
     assert "tocsin models promote failure 1" in said.err
@@ -99,18 +99,18 @@ def test_a_log_that_cannot_train_a_model_is_refused(
 
 def test_an_empty_store_and_an_invalid_rule_are_refused(tocsin: Tocsin) -> None:
     assert "the store has no jobs; `tocsin import` reads some" in tocsin("train", "failure").err
-    assert '"x=y" is no rule' in tocsin("train", "failure", "--rule", "x=y").err
+    assert '"x=y" is not a threshold rule' in tocsin("train", "failure", "--rule", "x=y").err
     assert "is not one of" in tocsin("train", "failure", "--engine", "oracle").err
 
 
 def test_the_table_shows_what_each_threshold_would_have_done(home: Path, tocsin: Tocsin) -> None:
     said = tocsin("threshold")
     header, _, *lines = said.out.splitlines()
-    assert header.split()[:4] == ["Threshold", "AlarmsADay", "Precision", "Recall"]
+    assert header.split()[:4] == ["Threshold", "AlarmsPerDay", "Precision", "Recall"]
     values = [float(line.split()[0]) for line in lines]
     assert values == sorted(values, reverse=True)
     [chosen] = [line for line in lines if line.endswith("yes")]
-    assert f"failure 1 raises an alarm from probability {chosen.split()[0]}" in said.err
+    assert f"failure 1 raises an alarm at probability {chosen.split()[0]} or more" in said.err
     document = json.loads(tocsin("threshold", "--json").out)
     assert [row["value"] for row in document["table"] if row["chosen"]] == [document["threshold"]["value"]]
     parsable = tocsin("threshold", "--parsable2", "--noheader")
@@ -125,7 +125,7 @@ def test_a_rule_sets_it_as_a_new_version_that_can_be_undone(home: Path, tocsin: 
     before = json.loads(tocsin("threshold", "--json").out)["threshold"]
     said = tocsin("threshold", "--rule", rule)
     assert said.code == 0
-    assert "failure 2 raises an alarm from probability " in said.out
+    assert "failure 2 raises an alarm at probability " in said.out
     assert UNDO in said.err
     now = json.loads(tocsin("threshold", "--json").out)
     assert now["version"] == "2"
@@ -191,7 +191,7 @@ def test_jobs_that_cannot_be_predicted_are_reported(home: Path, tocsin: Tocsin) 
         ("99999",): "no job 99999",
         ("lab:1@5",): "no job lab:1@5",
         ("hello",): '"hello" is not a job id',
-        ("1", "-M", "nowhere"): 'no job 1 in cluster "nowhere"',
+        ("1", "-M", "nowhere"): 'no cluster "nowhere"; known clusters: ',
         (
             "1",
             "--stage",

@@ -32,7 +32,6 @@ def ids(said: str) -> list[str]:
         (("-j", "1_[1-3],4"), ["4"]),
         (("-a", "-X", "-D", "-u", "alice"), ["1"]),
         (("-A", "research", "-r", "main", "--name", "bad"), ["2"]),
-        (("-M", "elsewhere"), []),
         (("-S", "2026-01-01T11:30:00"), ["3_[1-9%2]", "4"]),
         (("-E", "2026-01-01T10:30:00"), ["1"]),
         (("--limit", "1"), ["4"]),
@@ -62,8 +61,9 @@ def test_no_limit_is_shown_as_the_word(store: Tocsin) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("-o", "ShoeSize"), 'no column "ShoeSize"'),
-        (("-s", "TIRED"), '"TIRED" is no job state'),
+        (("-o", "ShoeSize"), '"ShoeSize" is not a column'),
+        (("-M", "elsewhere"), 'no cluster "elsewhere"; known clusters: lab'),
+        (("-s", "TIRED"), '"TIRED" is not a job state'),
         (("-S", "someday"), '"someday" is not a time'),
         (("-j", "abc"), '"abc" is not a job id'),
         (("-j", ""), "names no job"),

@@ -39,7 +39,7 @@ def test_a_file_named_on_the_line_wins_over_the_others(tocsin: Tocsin, tmp_path:
     [
         ("[history]\nlag = soon\n", "is not TOML"),
         ("[history]\nlagg = 5\n", '"lagg" in [history]'),
-        ("[cluster.lab]\ntimezone = 'Middle/Earth'\n", '"Middle/Earth" is no time zone'),
+        ("[cluster.lab]\ntimezone = 'Middle/Earth'\n", '"Middle/Earth" is not a time zone'),
         ("[cluster.lab]\nrest_url = 'ftp://x'\n", "write http://host:6820"),
         ("[cluster.lab]\nslurm_conf = '/nonexistent'\n", "no such file"),
         ("[cluster.lab]\ntimeout = 0\n", "at least a second"),

@@ -105,7 +105,7 @@ def test_a_job_bound_to_run_out_of_memory_gets_the_line_to_change(shortages: Sho
     assert (advice.risk_before, advice.risk_after) == (0.9, 0.2)
     assert advice.why == (
         "20 earlier jobs of this user with this name ran out of memory with 500M per node and none completed "
-        "with that or less; jobs that requested 2G completed"
+        "with that much or less; jobs that requested 2G completed"
     )
 
 
@@ -126,7 +126,7 @@ def test_a_job_that_names_no_memory_gets_a_line_more(shortages: Shortages) -> No
 def test_where_none_got_by_twice_as_much_is_a_guess(shortages: Shortages) -> None:
     (advice,) = advice_for(asked(name="never", req_memory=GIB), shortages, level)
     assert advice.change == "--mem=2G"
-    assert "so 2G is a guess" in advice.why
+    assert "is a guess" in advice.why
     assert "the model's risk hardly changes (40% before, 40% after)" in advice.why
 
 

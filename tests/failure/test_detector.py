@@ -50,7 +50,7 @@ def test_a_job_rings_from_the_threshold_on(check_data: CheckData, model: FittedF
     ringing = [parts for parts in answers if parts.findings]
     assert 0 < len(ringing) < len(answers)
     finding = ringing[0].findings[0]
-    assert finding.text.startswith("the job will fail with a probability of ")
+    assert finding.text.startswith("the job is likely to fail (risk ")
     assert finding.score == ringing[0].failure.probability  # type: ignore[union-attr]  # told above
 
 
@@ -81,7 +81,7 @@ def test_an_explanation_names_what_its_user_can_check(check_data: CheckData, mod
         (
             "name.out_of_memory",
             0.25,
-            "3 of all 12 earlier jobs of this user with this name ran out of memory",
+            "3 of 12 earlier jobs of this user with this name ran out of memory",
         ),
         ("user.streak", 3, "the last 3 jobs of this user were all unsuccessful"),
         ("user.streak", -1, "the last job of this user completed"),
@@ -90,9 +90,11 @@ def test_an_explanation_names_what_its_user_can_check(check_data: CheckData, mod
             0.5,
             "its time limit is 0.5 times the longest run time of completed jobs of this user with this name",
         ),
-        ("twin.last", 3, "the last job of this user with the same name and request was out of memory"),
+        ("twin.last", 3, "the last job of this user with the same name and request ended as out of memory"),
         ("name.memory_used", 0.975, "the latest jobs of this user with this name used 98% of their memory"),
-        ("name.failed", float("nan"), "no earlier jobs of this user with this name are known"),
+        ("name.failed", float("nan"), "there are no known earlier jobs of this user with this name"),
+        ("user.running", 1, "1 job of this user is running"),
+        ("user.submitted_hour", 2, "2 jobs of this user were submitted in the last hour"),
         ("time_limit", 5400, "time limit: 01:30:00"),
         ("weekday", 7, "day of the week: Sunday"),
     ],

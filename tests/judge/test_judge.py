@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tests.kits.watching import NOON, ended, frame, running
-from tocsin.app.judge import UNTRAINED, load_seats
+from tocsin.app.judge import load_seats, untrained
 from tocsin.core.detector import Budget, Known, Parts
 from tocsin.core.outcomes import Target
 from tocsin.core.schema import verdict_schema
@@ -232,7 +232,7 @@ def test_a_detector_without_a_model_says_so_and_one_that_needs_none_is_fitted(tm
     found = load_seats({"limits": Ruler(), "learner": _Learner()}, Registry(tmp_path), Ledger())
     judge = Judge({"a": found["limits"], "learner": found["learner"]})
     [verdict] = assess(judge, frame({}))
-    assert verdict.missing == {"learner": UNTRAINED.format(stage="submit")}
+    assert verdict.missing == {"learner": untrained("learner", Stage.SUBMIT)}
     assert list(verdict.models) == ["a"]
 
 

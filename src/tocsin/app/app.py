@@ -29,7 +29,7 @@ def _ignore_progress(label: str, done: int, of: int) -> None:
 
 @dataclass
 class App:
-    """What every face shares. Close it, or use it as a context manager: it may hold the store open."""
+    """What all commands share. Close it, or use it as a context manager: it may hold the store open."""
 
     config_file: str | None = None
     folder: str | None = None
@@ -81,7 +81,7 @@ class App:
         try:
             return ZoneInfo(name) if name else self._host_zone()
         except (KeyError, ValueError, OSError):
-            raise InputError(f'"{name}" is no time zone; write one such as Europe/Rome or UTC') from None
+            raise InputError(f'"{name}" is not a time zone; write one such as Europe/Rome or UTC') from None
 
     def _host_zone(self) -> ZoneInfo:
         """As TZ or the link /etc/localtime names it, with its history of summer times; else UTC."""

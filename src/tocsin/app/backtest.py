@@ -129,6 +129,6 @@ def _lines(step: "StepResult") -> Iterator[str]:
 
 def _split(request: BacktestRequest) -> str:
     days = request.train_days
-    known = "all that was known" if days is None else f"the known jobs of the last {days:g} days"
+    known = "everything known by then" if days is None else f"the known jobs of the last {days:g} days"
     span = "day" if request.every_days == 1 else f"{request.every_days:g} days"
-    return f"trained on {known}, every {span} the next {span} predicted"
+    return f"retrained every {span} on {known}, then predicted the next {span}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.app.app import App
-from tocsin.app.clusters import host_cluster, live_cluster
+from tocsin.app.clusters import UNNAMED, host_cluster, live_cluster, require_cluster
 from tocsin.app.jobs import find_jobs
 from tocsin.app.judge import needs, open_judge
 from tocsin.core.detector import Need
@@ -112,23 +112,24 @@ def _machine(app: App, cluster: str | None, user: str | None = None) -> tuple[st
         return cluster, DemoCluster().machine()
     unknown = cluster is not None and cluster not in app.settings.cluster
     if cluster is not None and unknown and host_cluster(ClusterSettings().timeout) != cluster:
-        if not _has_jobs_of(app, cluster):
-            raise NotFound(
-                f"no cluster {cluster} in the settings, in the store or on this host; "
-                "name it in the settings ([cluster.NAME]), or leave -M out"
-            )
+        require_cluster(app, cluster)
         return cluster, None  # its jobs are known; this host's nodes are not its own
     with live_cluster(app, cluster) as found:
         try:
             return found.name, found.machine(user=user)
         except ClusterError:
+            only = _only_stored(app) if cluster is None and found.name == UNNAMED else None
+            if only:
+                return _machine(app, only, user)
             return found.name, None  # the verdict says what is missing for it
 
 
-def _has_jobs_of(app: App, cluster: str) -> bool:
-    from tocsin.store.jobs import Filter, load
+def _only_stored(app: App) -> str | None:
+    """The store's only cluster, for a host without Slurm."""
+    from tocsin.store.jobs import cluster_names
 
-    return load(app.store, Filter(clusters=[cluster], limit=1), ["cluster"]).height > 0
+    names = cluster_names(app.store)
+    return names[0] if len(names) == 1 else None
 
 
 def _known(

@@ -25,7 +25,7 @@ CHUNK = 256
 MOST_CHARACTERS = 16 * 1024**2
 """Limit of the scripts held in memory at a time."""
 WORTH_CHILDREN = 2000
-"""Scripts from which on child processes pay off: each takes as long to start as classifying 400 scripts."""
+"""With at least this many scripts, child processes pay off: each takes as long to start as classifying 400 scripts."""
 
 
 def classify(app: App, files: Sequence[str], *, follow: bool = False) -> Iterator[dict[str, Any]]:
@@ -145,7 +145,7 @@ def _read(path: str) -> str:
             reason = getattr(error, "strerror", None) or str(error)
             raise ScriptError(f'the script "{path}" cannot be read: {reason}') from None
         if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-            raise ScriptError(f'"{path}" is no file')
+            raise ScriptError(f'"{path}" is not a file')
     return read(path)
 
 

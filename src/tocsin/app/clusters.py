@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.core.errors import ClusterError, SettingsError
+from tocsin.core.errors import ClusterError, NotFound, SettingsError
 from tocsin.core.settings import ClusterSettings
 
 if TYPE_CHECKING:
@@ -15,8 +15,18 @@ if TYPE_CHECKING:
     from tocsin.sources.rest import SlurmRest
     from tocsin.sources.slurm_cluster import SlurmCluster
 
-__all__ = ["accounting_source", "cluster_named", "host_cluster", "live_cluster", "rest_client"]
+__all__ = [
+    "UNNAMED",
+    "accounting_source",
+    "cluster_named",
+    "host_cluster",
+    "live_cluster",
+    "require_cluster",
+    "rest_client",
+]
 
+UNNAMED = "cluster"
+"""The name of a cluster whose Slurm reports none."""
 FIRST_DAYS = 30
 OVERLAP = 3600  # accounting may arrive late: the last hour before is read again
 
@@ -31,6 +41,15 @@ def cluster_named(app: App, name: str | None) -> tuple[str | None, ClusterSettin
             f"the settings name {len(known)} clusters: {', '.join(sorted(known))}; choose one with -M"
         )
     return next(iter(known.items()), (None, ClusterSettings()))
+
+
+def require_cluster(app: App, name: str) -> None:
+    """An error for a name that is in neither the settings nor the store, and is not this host's cluster."""
+    from tocsin.store.jobs import cluster_names
+
+    known = sorted({*app.settings.cluster, *cluster_names(app.store)})
+    if name not in known and name != host_cluster(ClusterSettings().timeout):
+        raise NotFound(f'no cluster "{name}"; known clusters: {", ".join(known) or "none"}')
 
 
 def rest_client(cluster: ClusterSettings) -> "SlurmRest":
@@ -68,9 +87,9 @@ def live_cluster(app: App, name: str | None, *, guess: bool = True) -> "Iterator
 def host_cluster(timeout: float) -> str:
     """The name of this host's cluster; "cluster" where there is no Slurm to ask."""
     try:
-        return _cluster_name(timeout) or "cluster"
+        return _cluster_name(timeout) or UNNAMED
     except ClusterError:
-        return "cluster"
+        return UNNAMED
 
 
 def _cluster_name(timeout: float) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.app.app import App
+from tocsin.app.clusters import require_cluster
 from tocsin.app.times import parse_time
 from tocsin.core.errors import InputError, NotFound, UnitError
 from tocsin.core.ids import JobKey, array_size, array_tasks, parse_key, parse_slurm_id
@@ -78,6 +79,9 @@ def list_jobs(app: App, request: JobsRequest, fields: Sequence[str] | None = Non
         limit=most or None,
     )
     frame = load(app.store, wanted, None if fields is None else list(fields))
+    if frame.is_empty():
+        for cluster in request.clusters:
+            require_cluster(app, cluster)
     return frame.reverse() if most else frame
 
 
@@ -106,6 +110,8 @@ def find_jobs(app: App, which: str, cluster: str | None) -> "pl.DataFrame":
     if key:
         frame = frame.filter(pl.col("submit") == key.submit, pl.col("task").eq_missing(key.task))
     if frame.is_empty():
+        if cluster:
+            require_cluster(app, cluster)
         where = f' in cluster "{cluster}"' if cluster else ""
         raise NotFound(
             f"no job {which}{where} in the store; was it imported? `tocsin jobs` lists what is there"
@@ -122,7 +128,7 @@ def _state(word: str) -> str:
     """The full name of `F`, `TO` or `cancelled`."""
     name = SHORT_STATES.get(word.upper(), word.upper())
     if name not in STATES:
-        raise InputError(f'"{word}" is no job state; there are {", ".join(STATES)}')
+        raise InputError(f'"{word}" is not a job state; the states are {", ".join(STATES)}')
     return name
 
 

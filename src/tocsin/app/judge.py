@@ -18,9 +18,24 @@ if TYPE_CHECKING:
     from tocsin.models.registry import Registry
     from tocsin.workload.screening import Screener
 
-__all__ = ["UNTRAINED", "LiveJudge", "load_seats", "needs", "open_judge", "open_screener", "screener_folder"]
+__all__ = [
+    "LiveJudge",
+    "load_seats",
+    "needs",
+    "open_judge",
+    "open_screener",
+    "screener_folder",
+    "untrained",
+]
 
-UNTRAINED = "no model is trained for {stage} yet; see `tocsin train --help`"
+_TRAIN = {"failure": "failure --stage {stage}", "workload": "execution"}
+"""The command that trains each detector; a plug-in's is not known."""
+
+
+def untrained(detector: str, stage: Stage) -> str:
+    """Why a detector has no model for a stage, with the command that trains one."""
+    command = _TRAIN.get(detector, "--help").format(stage=stage)
+    return f"no model is trained for {stage} yet; run `tocsin train {command}`"
 
 
 def open_judge(
@@ -88,7 +103,7 @@ def load_seats(
                     fitted = detector.fit(nothing, known, stage=stage, seed=0, budget=Budget(trials=0))
                     models[stage] = Model(fitted, __version__)
                 elif registry.champion(name, stage, cluster) is None:
-                    missing[stage] = UNTRAINED.format(stage=stage)
+                    missing[stage] = untrained(name, stage)
                 else:
                     folder, card = registry.open_verified(name, stage=stage, cluster=cluster)
                     models[stage] = Model(detector.load(folder), card.version)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
+from tocsin.app.clusters import require_cluster
 from tocsin.app.text import count, intake_notes
 from tocsin.core.errors import InputError, SourceError
 
@@ -40,6 +41,8 @@ def read_jobs(app: App, log: LogRequest) -> "pl.DataFrame":
 
     jobs = load(app.store, Filter(clusters=[log.cluster] if log.cluster else []))
     if jobs.is_empty():
+        if log.cluster:
+            require_cluster(app, log.cluster)
         where = f' of cluster "{log.cluster}"' if log.cluster else ""
         raise InputError(f"the store has no jobs{where}; `tocsin import` reads some")
     return jobs
@@ -141,7 +144,7 @@ def _fitting(app: App, path: str, first: bytes) -> str:
             app.notify(f"note: read as a table with the mapping {name}; -m names another")
             return name
     raise SourceError(
-        f"{path} is no SWF log, no text or JSON of sacct, and no table that {' or '.join(shipped_mappings())} fits; "
+        f"{path} is not an SWF log, text or JSON of sacct, or a table that {' or '.join(shipped_mappings())} fits; "
         "name a mapping with -m, or the columns of sacct's text without a header with -o"
     )
 

@@ -78,7 +78,7 @@ class Loop:
     def step(self, now: int) -> "Round":
         """One round, by the models that are in use now."""
         if self.live.reload():
-            self.app.notify("other models were promoted; they are in use from now on")
+            self.app.notify("other models were promoted and are now in use")
         return self.rounds.step(now)
 
     def _deliver(self, complain: Callable[[str], None]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
-from tocsin.core.errors import ModelError
+from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 
 if TYPE_CHECKING:
@@ -102,7 +102,11 @@ def _change(card: "Card", cluster: str | None, before: str | None) -> dict[str, 
 def _detectors(registry: "Registry", detector: str | None) -> list[str]:
     if detector is None:
         return registry.detectors()
-    registry.resolve(detector, next(iter(registry.versions(detector)), "1"))  # an error if there is none
+    if not registry.versions(detector):
+        raise NotFound(
+            f'there is no detector "{detector}" with models; '
+            f"detectors with models: {', '.join(registry.detectors())}"
+        )
     return [detector]
 
 

@@ -23,7 +23,7 @@ def parse_rule(text: str) -> "ThresholdRule":
         number = float(value)
     except ValueError:
         raise InputError(
-            f'"{text}" is no rule; write KIND=VALUE, such as precision_at_least=0.9 (kinds: {", ".join(RULES)})'
+            f'"{text}" is not a threshold rule; write KIND=VALUE, such as precision_at_least=0.9 (kinds: {", ".join(RULES)})'
         ) from None
     return ThresholdRule(kind.replace("-", "_"), number)
 

@@ -57,7 +57,9 @@ def _unit(word: str, text: str) -> int:
         seconds for name, seconds in _UNITS.items() if name.startswith(word.removesuffix("s")) and word
     ]
     if not matches:
-        raise UnitError(f'"{word}" in "{text}" is no unit; write seconds, minutes, hours, days or weeks')
+        raise UnitError(
+            f'"{word}" in "{text}" is not a unit of time; write seconds, minutes, hours, days or weeks'
+        )
     return matches[0]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.app.clusters import live_cluster
+from tocsin.app.clusters import live_cluster, require_cluster
 from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
 from tocsin.core.errors import InputError, StoreError
@@ -100,6 +100,8 @@ def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock]]":
 @contextmanager
 def _live(app: App, name: str | None) -> "Iterator[tuple[Cluster, Clock]]":
     """The cluster to follow. Its name is part of every job's key, so it is never guessed."""
+    if name:
+        require_cluster(app, name)
     with live_cluster(app, name, guess=False) as cluster:
         yield cluster, WallClock()
 

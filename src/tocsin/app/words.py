@@ -19,7 +19,7 @@ _BEFORE = {
 }
 _AFTERWARDS = {
     **_BEFORE,
-    Level.WARNING: "there was reason for a warning",
+    Level.WARNING: "it deserved a warning",
     Level.CRITICAL: "it could not work as requested",
 }
 
@@ -68,8 +68,8 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
     """How likely it fails and why, similar jobs, what it needs, which nodes to avoid."""
     failure = verdict.failure
     if failure:
-        group = f"; one of the {failure.profile}" if failure.profile else ""
-        yield f"\n  risk of failure {failure.probability:.0%} (alarm from {failure.threshold:.0%}){group}"
+        group = f"; profile: {failure.profile}" if failure.profile else ""
+        yield f"\n  risk of failure {failure.probability:.0%} (alarm at {failure.threshold:.0%} or more){group}"
         shown = {line for finding in verdict.findings for line in finding.evidence}
         for reason in failure.contributions:
             if reason.text not in shown:
@@ -80,10 +80,10 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
     if verdict.resources:
         time, memory = verdict.resources.runtime_seconds, verdict.resources.memory_bytes
         if time:
-            yield f"    expected run time {format_duration(time.p50)}, 95 % within {format_duration(time.p95)}"
+            yield f"    expected run time {format_duration(time.p50)}, 95 % bound {format_duration(time.p95)}"
         if memory:
             used, most = (format_memory(-(-size // 2**20) * 2**20) for size in (memory.p50, memory.p95))
-            yield f"    expected memory {used}, 95 % within {most}"
+            yield f"    expected memory {used}, 95 % bound {most}"
     if verdict.nodes:
         yield from (
             f"    avoid {avoid.node}: {avoid.why}" for avoid in verdict.nodes.avoid if avoid.why not in texts
@@ -102,7 +102,7 @@ def _classification(verdict: Verdict) -> Iterator[str]:
         words = [", ".join(f"{name} ({p:.0%})" for p, name in seen) or _nothing_seen(screening)]
         labels = ("application", "domain", "language")
         words += [f"{label} {value}" for label in labels if (value := getattr(screening, label))]
-        yield f"  by {by}: {'; '.join(words)}"
+        yield f"  classified by {by}: {'; '.join(words)}"
         lines = ", ".join(dict.fromkeys(str(e.line) for e in screening.evidence[:8]))
         if lines and seen:
             yield f"    because of line{'s' if ',' in lines else ''} {lines}"
@@ -117,7 +117,7 @@ def _nothing_seen(screening: Screening) -> str:
     p = screening.operations.get(_AI)
     if screening.domain == _AI_DOMAIN and p is not None:
         return f"{_AI} is possible ({p:.0%}), but below {SEEN_FROM:.0%}"
-    return "none of the known operations"
+    return "no known operation"
 
 
 def _is_rogue(verdict: Verdict) -> bool:

@@ -76,8 +76,8 @@ def add(
     if as_json:
         print_json({"entry": number, **entry_json(entry)})
         return
-    shown = _shown(entry, app.zone())
-    span = "".join(f" {word} {shown[word]}" for word in ("from", "until") if shown[word])
+    since, end = clock(entry.since, app.zone()), " ".join(_end(entry.until, app.zone()))
+    span = (f" from {since}" if since else "") + (f" {end}" if entry.until else "")
     click.echo(f"allow-list entry {number}: {kind} {name} may run {operation}{span}")
 
 
@@ -157,10 +157,17 @@ def _noun(number: int) -> str:
 def _shown(entry: "AllowEntry", zone: tzinfo) -> dict[str, str]:
     return {
         "who": f"{entry.kind} {entry.name}",
-        "rule": "may",
+        "rule": "allowed",
         "from": clock(entry.since, zone),
-        "until": clock(entry.until, zone),
+        "until": " ".join(_end(entry.until, zone)).removeprefix("until "),
     }
+
+
+def _end(until: int | None, zone: tzinfo) -> tuple[str, str]:
+    """`until` an instant, or `through` a day where it is midnight."""
+    if until is not None and clock(until, zone).endswith("T00:00:00"):
+        return "through", clock(until - 1, zone)[:10]
+    return "until", clock(until, zone)
 
 
 def _value(key: str) -> Callable[[dict[str, Any]], str]:

@@ -18,7 +18,7 @@ _MOST_DAYS = 100_000
 
 def _days(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:  # noqa: ARG001  # click hands them in
     if value is not None and not value <= _MOST_DAYS:  # nan, too
-        raise click.BadParameter(f"{value:g} is no number of days up to {_MOST_DAYS:,}")
+        raise click.BadParameter(f"{value:g} is not a number of days up to {_MOST_DAYS:,}")
     return value
 
 
@@ -41,8 +41,8 @@ def _days(context: click.Context, parameter: click.Parameter, value: float | Non
 def backtest(app: App, request: BacktestRequest, as_json: bool) -> None:
     """Back-test failure prediction on a LOG, or on the store.
 
-    Walks through the jobs as time went by: trains on what was known, predicts the next days, moves on. The first fifth
-    of the jobs is only trained on; every later job is predicted exactly once.
+    Replays the jobs in order of time: trains on what was known by then, predicts the next days, and so on. The first
+    fifth of the jobs is only trained on; every later job is predicted exactly once.
     """
     found = walk(app, request)
     audit = found.get("audit")
@@ -82,10 +82,10 @@ def _print(found: dict[str, Any]) -> None:
     runtime = found["runtime"]
     if runtime["completed"] is not None:
         jobs = count(runtime["jobs"], "completed job")
-        echo(f"  run time: {runtime['completed']:.1%} of {jobs} ran no longer than their 95 % bound")
+        echo(f"  run time: {runtime['completed']:.1%} of {jobs} stayed within their 95 % bound")
     echo("")
     echo(
-        f"Alarms by source; Saved and Delayed are {found['hours']} of failing and of good jobs with an alarm."
+        f"Saved: {found['hours']} of failing jobs with an alarm; Delayed: {found['hours']} of good jobs with an alarm."
     )
     print_table(found["sources"], _SOURCES, header=True, parsable=False)
     echo(f"Failing jobs without an alarm took {found['wasted']:,.0f} {found['hours']}.")

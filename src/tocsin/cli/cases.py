@@ -41,7 +41,11 @@ def list_(app: App, everything: bool, listing: Listing) -> None:
     zone = app.zone()
     listing.print_table([{**case.to_json(), "opened": clock(case.opened, zone)} for case in found], _COLUMNS)
     if not found:
-        say("no case was opened yet" if everything else "no case is open; --all lists answered cases, too")
+        say(
+            "no case has been opened yet"
+            if everything
+            else "no case is open; --all lists answered cases, too"
+        )
 
 
 @cases.command()

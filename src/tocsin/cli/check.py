@@ -67,7 +67,7 @@ def check(app: App, request: CheckRequest, as_json: bool) -> None:
     """
     extra = request.submit_options
     if extra and not extra[0].startswith("-"):
-        raise _CheckUsage(f'"{extra[0]}" is no option; after -- come sbatch options such as --time=60')
+        raise _CheckUsage(f'"{extra[0]}" is not an option; after -- come sbatch options such as --time=60')
     verdict = check_script(app, request)
     _print(verdict, f"{request.script}: {check_headline(verdict)}", as_json)
     raise SystemExit(NAGIOS[verdict.level])

@@ -108,7 +108,7 @@ def _name(text: str) -> str:
     found = _BY_NAME.get(text.lower())
     if found is None:
         raise InputError(
-            f'there is no column "{text}"; there are {", ".join([*_COMBINED, *_SACCT])}, and every field that '
+            f'"{text}" is not a column; the columns are {", ".join([*_COMBINED, *_SACCT])}, and every field that '
             "`tocsin job --json` prints"
         )
     return found

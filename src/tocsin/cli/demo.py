@@ -52,9 +52,11 @@ def _report(report: dict[str, Any]) -> Iterator[str]:
     for outcome, number in report["outcomes"].items():
         share = number / max(1, report["ended"])
         yield f"  {outcome:<14} {number:>7,}  {share:>6.1%}  {'█' * max(1, round(share * _BAR))}"
+    if alive := report["jobs"] - report["ended"]:
+        yield f"  {'still running or pending':<14} {alive:,}"
     lost, hours = report["lost_node_hours"], report["node_hours"]
     yield f"\nFailed jobs took {lost:,.0f} of {hours:,.0f} node-hours ({lost / hours if hours else 0:.0%})."
-    yield "\nUsers with most failed jobs"
+    yield "\nUsers with the most failed jobs"
     yield f"  {'user':<12} {'jobs':>7} {'failed':>7} {'share':>7}  most often"
     for user in report["users"]:
         share = user["failed"] / user["jobs"]

@@ -14,7 +14,7 @@ __all__ = ["predict"]
 @click.command()
 @click.argument("jobs", nargs=-1, metavar="JOB...")
 @click.option("--ask", type=click.IntRange(min=1), metavar="N",
-              help="Instead of JOB: the N jobs of the store most worth asking their users about.")  # fmt: skip
+              help="Instead of JOB: the N jobs in the store most worth asking their users about.")  # fmt: skip
 @options.cluster
 @options.stage
 @options.listing
@@ -28,7 +28,7 @@ def predict(app: App, request: PredictRequest, listing: Listing) -> None:
     resemble most others.
     """
     if bool(request.jobs) == (request.ask is not None):
-        raise click.UsageError("name either jobs, or --ask for those worth asking about")
+        raise click.UsageError("give one or more JOBs, or --ask N")
     rows = predict_jobs(app, request)
     if listing.as_json:
         print_json(rows)
@@ -44,7 +44,7 @@ _COLUMNS = [
     Column("User", lambda row: row["user"] or "", -10),
     Column("JobName", lambda row: row["name"] or "", -14),
     Column("Risk", lambda row: "" if row["probability"] is None else f"{row['probability']:.1%}", 6),
-    Column("WillFail", lambda row: {None: "", True: "yes", False: "no"}[row["will_fail"]], -8),
-    Column("By", lambda row: next(iter(row["causes"]), ""), -14),
+    Column("Alarm", lambda row: {None: "", True: "yes", False: "no"}[row["will_fail"]], -5),
+    Column("Cause", lambda row: next(iter(row["causes"]), ""), -14),
     Column("Outcome", lambda row: row["outcome"] or "", -13),
 ]

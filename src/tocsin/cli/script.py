@@ -33,10 +33,11 @@ def script(file: str, as_json: bool) -> None:
     click.echo(
         f"{file}: {seen['scheduler'] or 'no scheduler directives'}, {seen['interpreter'] or 'no interpreter'}"
     )
+    refused = {problem["line"] for problem in seen["problems"] if problem["kind"] in ("refused", "unclear")}
     for directive in seen["directives"]:
         field = directive["field"] or "-"
-        if not directive.get("effective", True):
-            field += " (overridden)"
+        if not directive["effective"]:
+            field += " (not readable)" if directive["line"] in refused else " (overridden)"
         click.echo(
             plain(f"{directive['line']:>5}  {directive['option']:<24} {directive['value'] or '':<32} {field}")
         )

@@ -72,7 +72,7 @@ def failure(app: App, request: FailureRequest, as_json: bool) -> None:
         interval = "" if low is None else f"  [{low:.4f}, {high:.4f}]"
         click.echo(f"  {name:<20} {value:.4f}{interval}")
     chosen = trained["threshold"]
-    click.echo(f"  raises an alarm from probability {chosen['value']:.3f}: {chosen['text']}")
+    click.echo(f"  raises an alarm at probability {chosen['value']:.3f} or more: {chosen['text']}")
     click.echo(f"  most important features: {', '.join(list(trained['importances'])[:5])}")
     click.echo(f"charts of its curves: tocsin models show failure {trained['version']} --out FOLDER")
     _print_promoted("failure", trained)
@@ -202,7 +202,7 @@ def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, lis
     """
     found = set_threshold(app, stage, cluster, rule) if rule else thresholds(app, stage, cluster)
     chosen = found["threshold"]
-    summary = f"failure {found['version']} raises an alarm from probability {chosen['value']:.3f}"
+    summary = f"failure {found['version']} raises an alarm at probability {chosen['value']:.3f} or more"
     if listing.as_json:
         print_json(found)
     elif rule:
@@ -221,7 +221,7 @@ def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, lis
 
 _THRESHOLDS = [
     Column("Threshold", number_of("value", 3), 9),
-    Column("AlarmsADay", number_of("alarms_per_day", 1), 10),
+    Column("AlarmsPerDay", number_of("alarms_per_day", 1), 12),
     Column("Precision", number_of("precision", 3), 9),
     Column("Recall", number_of("recall", 3), 6),
     Column("SavedNodeH", number_of("saved"), 12),

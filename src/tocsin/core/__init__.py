@@ -1,1 +1,1 @@
-"""Definitions that all rooms share: fields, Job, Verdict, stages, units, settings, errors, ports."""
+"""Definitions that all packages share: fields, Job, Verdict, stages, units, settings, errors, ports."""

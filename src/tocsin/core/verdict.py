@@ -1,4 +1,4 @@
-"""The Verdict: what tocsin says of one job at one stage, the same in CLI, REST, streams and store."""
+"""The Verdict: what tocsin says of one job at one stage, the same in CLI, log and store."""
 
 import uuid
 from dataclasses import dataclass, field

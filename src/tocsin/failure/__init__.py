@@ -1,1 +1,1 @@
-"""Failure: will this job fail, by what, and what speaks for it; a detector that learns from how jobs ended."""
+"""Failure: will this job fail, of what cause and why; a detector that learns from how jobs ended."""

@@ -18,7 +18,7 @@ from tocsin.scripts.submission import Submission
 __all__ = ["Change", "Evidence", "changes"]
 
 FAR_BELOW = 4.0
-"""From this many times the bound on, a request is far too large."""
+"""A request of at least this many times the bound is far too large."""
 LEFT = 2.0
 """The advised request is this many times the bound, and above all that was used."""
 TIME_MORE, MEMORY_MORE = 1.1, 1.2
@@ -61,7 +61,7 @@ class Change:
     asks_model: bool = True
     """Whether the model can rate it; it has no features of excluded nodes or parts of an array."""
     less: bool = False
-    """Whether it asks for less, which lowers no risk."""
+    """Whether it requests less, which lowers no risk."""
 
 
 def changes(row: Mapping[str, Any], evidence: Evidence) -> list[Change]:
@@ -77,7 +77,7 @@ def _time(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
         return
     if need is None or not asked or not 0 < asked < UNLIMITED:
         return
-    shown = f"95 % of such completed jobs take at most {format_duration(need.p95)}"
+    shown = f"95 % of such jobs that complete need at most {format_duration(need.p95)}"
     if need.p95 > asked and (lost := _lost(evidence.history, "timeout")):
         why = f"requests {format_duration(asked)}, but {lost} ran out of time, and {shown}"
         yield from _more("time_limit", asked, nice_time(need.p95 * TIME_MORE), most, why)
@@ -96,7 +96,7 @@ def _memory(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
         return
     if need is None or not asked or not 0 < asked < UNLIMITED:
         return
-    shown = f"95 % of such completed jobs use at most {shown_memory(need.p95)} per node"
+    shown = f"95 % of such jobs that complete need at most {shown_memory(need.p95)} per node"
     if need.p95 > asked and (lost := _lost(evidence.history, "out_of_memory")):
         why = f"requests {shown_memory(asked)} per node, but {lost} ran out of memory, and {shown}"
         yield from _more("req_memory", asked, nice_memory(need.p95 * MEMORY_MORE), most, why)
@@ -107,7 +107,7 @@ def _memory(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
         and not _most(evidence.history, "out_of_memory")
     ):
         peak = _most(evidence.history, "memory_most")
-        why = f"requests {shown_memory(asked)} per node, but {shown}; the rest would stay unused"
+        why = f"requests {shown_memory(asked)} per node, but {shown}; the rest would be wasted"
         yield from _less("req_memory", asked, nice_memory(max(need.p95 * LEFT, peak * MEMORY_MORE)), why)
 
 
@@ -194,7 +194,7 @@ def _lost(history: Mapping[str, Any], statistic: str) -> str | None:
 
 
 def _idle(history: Mapping[str, Any], statistic: str) -> bool:
-    """Whether many of the closest kind completed, and the latest used little of what they asked for."""
+    """Whether many of the closest kind completed, and the latest used little of what they requested."""
     for key in _KINDS:
         if (history.get(recipe.column(key, "completed")) or 0.0) >= FEWEST:
             used = history.get(recipe.column(key, statistic))

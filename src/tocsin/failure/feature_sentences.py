@@ -50,7 +50,7 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
     feature = FEATURES[name]
     if isnan(value):
         kind = _WORDS.get(feature.family)
-        return f"no earlier jobs {kind} are known" if kind else f"{feature.words}: not given"
+        return f"there are no known earlier jobs {kind}" if kind else f"{feature.words}: unknown"
     asks, _, of = name.rpartition("/")
     key, _, statistic = of.partition(".")
     if asks:
@@ -60,7 +60,7 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
         return make(value, _WORDS[key], ended)
     if name == "activity":
         return (
-            "no earlier job of this user is known",
+            "there are no known earlier jobs of this user",
             "this user runs few jobs",
             "this user runs many jobs",
         )[int(value)]
@@ -83,18 +83,17 @@ def _share(statistic: str) -> Sentence | None:
             return f"{round(value * number)} of the last {number} jobs {kind} {verb}"
 
         return of_last
-    when = "the last 7 days" if over == "week" else "all time"
 
     def of_all(value: float, kind: str, ended: int) -> str:
         if over == "week":
-            return f"{value:.0%} of the jobs {kind} that ended in {when} {verb}"
-        return f"{round(value * ended)} of all {ended} earlier jobs {kind} {verb}"
+            return f"{value:.0%} of the jobs {kind} that ended in the last 7 days {verb}"
+        return f"{round(value * ended):,} of {ended:,} earlier jobs {kind} {verb}"
 
     return of_all
 
 
 def _of_all(what: str) -> Sentence:
-    return lambda value, kind, ended: f"{round(value * ended)} of all {ended} earlier jobs {kind} {what}"
+    return lambda value, kind, ended: f"{round(value * ended):,} of {ended:,} earlier jobs {kind} {what}"
 
 
 def _streak(value: float, kind: str, ended: int) -> str:
@@ -115,7 +114,7 @@ def _streak(value: float, kind: str, ended: int) -> str:
 
 
 def _ago(what: str) -> Sentence:
-    return lambda value, kind, _: f"the last {what} {kind} is {format_duration(int(value))} ago"
+    return lambda value, kind, _: f"the last {what} {kind} was {format_duration(int(value))} ago"
 
 
 def _ran(what: str) -> Sentence:
@@ -129,8 +128,10 @@ def _used(what: str) -> Sentence:
 def _count(what: str) -> Sentence:
     def counted(value: float, kind: str, ended: int) -> str:
         del ended
-        number = f"{value:.0f}" if value else "no"
-        return f"{number} job{'s' * (value != 1)} {kind} {what}"
+        number = f"{value:,.0f}" if value else "no"
+        verb = {"are": "is", "were": "was"}.get(what.partition(" ")[0]) if value == 1 else None
+        words = f"{verb} {what.partition(' ')[2]}" if verb else what
+        return f"{number} job{'s' * (value != 1)} {kind} {words}"
 
     return counted
 
@@ -139,7 +140,7 @@ _SENTENCES: Mapping[str, Sentence] = {
     "timeout": _of_all("ran out of time"),
     "out_of_memory": _of_all("ran out of memory"),
     "node": _of_all("failed because of a node"),
-    "last": lambda value, kind, _: f"the last job {kind} was {_OUTCOMES[int(value)].replace('_', ' ')}",
+    "last": lambda value, kind, _: f"the last job {kind} ended as {_OUTCOMES[int(value)].replace('_', ' ')}",
     "streak": _streak,
     "since": _ago("outcome"),
     "since_unsuccessful": _ago("unsuccessful job"),
@@ -156,8 +157,10 @@ _SENTENCES: Mapping[str, Sentence] = {
     "submitted": lambda value, kind, ended: _count("are known" if value < 50 else "or more are known")(
         value, kind, ended
     ),
-    "ended": lambda _, kind, ended: f"{ended} jobs {kind} have ended",
+    "ended": lambda _, kind, ended: (
+        f"{ended:,} job{'s' * (ended != 1)} {kind} {'has' if ended == 1 else 'have'} ended"
+    ),
     "ended_week": _count("ended in the last 7 days"),
-    "running": _count("run now"),
-    "pending": _count("wait now"),
+    "running": _count("are running"),
+    "pending": _count("are pending"),
 }

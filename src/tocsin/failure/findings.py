@@ -20,13 +20,13 @@ SHORT_OF: Mapping[str, str] = {"req_memory": "short_of_memory", "time_limit": "s
 def failure_finding(failure: Failure) -> Finding:
     """For a job at or above the threshold."""
     cause = next(iter(failure.causes), Outcome.FAILED)
-    likely = "" if cause == Outcome.FAILED else f", most likely {cause.replace('_', ' ')}"
+    likely = "" if cause == Outcome.FAILED else f"; most likely cause: {cause.replace('_', ' ')}"
     word = "fail" if failure.target is Target.FAILED else "be unsuccessful"
     return Finding(
         detector=NAME,
         kind=WILL_FAIL,
         level=Level.WARNING,
-        text=f"the job will {word} with a probability of {failure.probability:.0%}{likely}",
+        text=f"the job is likely to {word} (risk {failure.probability:.0%}){likely}",
         score=failure.probability,
         threshold=failure.threshold,
         evidence=_increasing(failure.contributions),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["model_card"]
 
-_SPLIT = f"first {SHARE:.0%} of the training by time, the rest predicted and calibrated on"
+_SPLIT = f"trained on the first {SHARE:.0%} by time; calibrated and measured on the rest"
 
 
 def model_card(model: "FittedFailure", *, created: int, parent: str | None = None) -> Card:

@@ -48,11 +48,11 @@ FEWEST_ALIKE = 3
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One resource: what was used of it, and what was asked for."""
+    """One resource: what was used of it, and what was requested."""
 
     name: str
     used: str
-    asked: str
+    requested: str
     least: int
     """What was used, where it was measured."""
 
@@ -171,7 +171,7 @@ class ResourceModel:
         if kind.name not in need:
             return [None] * jobs.height
         p50, p95 = need[kind.name].p50, need[kind.name].p95
-        asked = jobs[kind.asked].to_list()
+        asked = jobs[kind.requested].to_list()
         return [
             (int(middle), int(bound), None if limit is None or limit < 0 else limit)
             for middle, bound, limit in zip(np.rint(np.minimum(p50, p95)), np.ceil(p95), asked, strict=True)
@@ -179,7 +179,7 @@ class ResourceModel:
 
 
 def _not_below(need: Need, history: pl.DataFrame) -> Need:
-    """Who asks for less time than such jobs ever took looks like a short job, but needs what they needed."""
+    """A job that requests less time than such jobs ever took looks like a short job, but needs what they needed."""
     completed, least, last, most = (history.get_column(name).to_numpy() for name in READ)
     with np.errstate(invalid="ignore"):  # of what was never seen there is nothing to compare
         longer = (completed >= FEWEST_ALIKE) & (least > need.p95)

@@ -91,10 +91,10 @@ _RESOURCES: Mapping[str, _Resource] = {
         format_duration,
     ),
 }
-"""By the field that asks for it."""
+"""By the field that requests it."""
 
 _Request = tuple[int, int, int, int]
-"""What was asked for, how many ran out of it, how many completed, and the most that these used (0: unknown)."""
+"""What was requested, how many ran out of it, how many completed, and the most that these used (0: unknown)."""
 _Key = tuple[str | int, ...]
 _Groups = Mapping[_Key, list[_Request]]
 
@@ -104,7 +104,7 @@ class Shortage:
     """A request that jobs of this kind run out of."""
 
     value: int
-    """What to ask for."""
+    """What to request."""
     text: str
     certain: bool = False
     """Whether every job that counts ran out, and there are many."""
@@ -171,7 +171,7 @@ def _short(requests: list[_Request], asked: int | None, of: _Resource, words: st
     """Jobs that ran out with at least this request count against it, those that completed with at most this for it."""
     largest = max(amount for amount, out, _, _ in requests if out)
     asked = asked or largest  # one that names nothing gets what those got that named nothing either
-    out, done = _speaking(requests, asked)
+    out, done = _counts(requests, asked)
     if out < FEWEST or out < OFTEN * (out + done):
         return None
     enough = sorted(a for a, _, completed, _ in requests if a > asked and completed and _enough(requests, a))
@@ -180,22 +180,22 @@ def _short(requests: list[_Request], asked: int | None, of: _Resource, words: st
     got_by = (
         f"jobs that requested {of.shown(advised)} completed"
         if enough
-        else f"none is known to have completed with more, so {of.shown(advised)} is a guess"
+        else "none is known to have completed with more, so the amount needed is a guess"
     )
     tried = max(amount for amount, out, _, _ in requests if out and amount >= asked)
     upto = of.shown(asked) if tried == asked else f"{of.shown(asked)} to {of.shown(tried)}"
-    little = f"{done} completed with that or less" if done else "none completed with that or less"
+    little = f"{done or 'none'} completed with that much or less"
     text = f"{out} earlier jobs {words} {of.words.format(upto)} and {little}; {got_by}"
     return Shortage(advised, text, certain=out >= CERTAIN and not done)
 
 
-def _speaking(requests: list[_Request], asked: int) -> tuple[int, int]:
+def _counts(requests: list[_Request], asked: int) -> tuple[int, int]:
     out = sum(number for amount, number, _, _ in requests if amount >= asked)
     return out, sum(number for amount, _, number, _ in requests if amount <= asked)
 
 
 def _enough(requests: list[_Request], amount: int) -> bool:
-    out, done = _speaking(requests, amount)
+    out, done = _counts(requests, amount)
     return out <= SELDOM * (out + done)
 
 

@@ -20,7 +20,7 @@ VERSION = 1
 FEWEST = 10
 """Earlier jobs needed for a comparison."""
 FROM = 1.0
-"""A part is unusual from this score on: as far outside the usual range as that is wide, and at least twice its end."""
+"""A part is unusual at this score or more: as far outside the usual range as that is wide, and at least twice its end."""
 MOST_GROUPS = 3000
 """Of each kind; the ones with most jobs."""
 
@@ -38,7 +38,7 @@ class _Part:
     unit: str
     shown: Callable[[int], str]
 
-    def asked(self, value: int) -> str:
+    def requested(self, value: int) -> str:
         return f"{self.shown(value)} {self.unit.removesuffix('s') if value == 1 else self.unit}"
 
 
@@ -56,7 +56,7 @@ _PARTS: Mapping[str, _Part] = {
 }
 
 _Summary = tuple[int, int, int, float]
-"""How many jobs, the least and the most that they asked for, and how many doublings lie between most of them."""
+"""How many jobs, the least and the most that they requested, and how many doublings lie between most of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Unusual:
 
 @dataclass(frozen=True, slots=True)
 class UnusualRequests:
-    """What was asked for before, for each kind and each of its groups."""
+    """What was requested before, for each kind and each of its groups."""
 
     summaries: Mapping[str, Mapping[tuple[str, ...], Mapping[str, _Summary]]]
 
@@ -125,7 +125,7 @@ def _groups(saved: list[Any]) -> Iterator[tuple[tuple[str, ...], dict[str, _Summ
 
 
 def _summed(jobs: pl.DataFrame, fields: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, _Summary]]:
-    """For each group its parts; only of what was asked for often enough."""
+    """For each group its parts; only of what was requested often enough."""
     known = jobs.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in fields))
     real = {
         part: pl.when((pl.col(part) > 0) & (pl.col(part) < UNLIMITED)).then(pl.col(part)) for part in _PARTS
@@ -177,5 +177,5 @@ def _unusual(part: str, value: int | None, summary: _Summary, words: str) -> Unu
         return None
     shown = _PARTS[part].shown
     usual = shown(least) if least == most else f"{shown(least)}–{shown(most)}"
-    text = f"requests {_PARTS[part].asked(value)}; {words.format(f'{number:,}')} requested {usual}"
+    text = f"requests {_PARTS[part].requested(value)}; {words.format(f'{number:,}')} requested {usual}"
     return Unusual(round(score, 2), part, text)

@@ -321,7 +321,7 @@ class Registry:
                 f'"{version[:80]}" is not a model version; versions are 1, 2, 3, … and {BUILTIN}'
             )
         if version not in (known := self.versions(detector)):
-            there = f"there are {', '.join(known)}" if known else "there is none yet"
+            there = f"the versions are {', '.join(known)}" if known else "there is none yet"
             raise NotFound(f'there is no version {version} of "{detector}" in {self.folder}; {there}')
         return folder
 

@@ -15,7 +15,18 @@ from tocsin.store.database import Store
 from tocsin.store.merge import NEEDED, merge
 from tocsin.store.tables import NO_TASK, jobs
 
-__all__ = ["LAG", "Counts", "Filter", "load", "merge_in", "number_of_jobs", "scan", "superseded", "upsert"]
+__all__ = [
+    "LAG",
+    "Counts",
+    "Filter",
+    "cluster_names",
+    "load",
+    "merge_in",
+    "number_of_jobs",
+    "scan",
+    "superseded",
+    "upsert",
+]
 
 LAG = 60
 """Default of `history.lag`: seconds after its end at which an imported outcome counts as known."""
@@ -106,6 +117,18 @@ class Filter:
     order: str = "submit"
     """A field; with a minus in front, from the last to the first."""
     limit: int | None = None
+
+
+def cluster_names(store: Store) -> list[str]:
+    """The clusters that have jobs; one look into the index for each."""
+    found: list[str] = []
+    with store.reading() as connection:
+        query = sa.select(sa.func.min(jobs.c.cluster))
+        while name := connection.execute(
+            query.where(jobs.c.cluster > found[-1]) if found else query
+        ).scalar():
+            found.append(name)
+    return found
 
 
 def number_of_jobs(store: Store) -> int:
