@@ -42,7 +42,7 @@ def test_new_jobs_are_screened_once(tocsin: Tocsin, home: Home) -> None:
     said = tocsin("screen")
     assert said.code == 0
     [line] = said.out.splitlines()
-    assert line.startswith("CRITICAL: this is cryptomining (99%), and cryptomining is never allowed")
+    assert line.startswith("CRITICAL: classified as cryptomining (99%); cryptomining is never allowed")
     assert said.err == "3 jobs screened, 1 rogue\n"
     again = tocsin("screen", "--all")
     assert (again.out, again.err) == ("", "0 jobs screened, 0 rogue\n")
@@ -159,7 +159,10 @@ def test_check_knows_the_group_of_a_user(tocsin: Tocsin, tmp_path: Path) -> None
     assert tocsin(*check).code == 2
     assert tocsin("allow", "add", "cyber", "-g", grp.getgrgid(user.pw_gid).gr_name).code == 0
     said = tocsin(*check)
-    assert (said.code, "allowed: cyber is for listed ones only, and group" in said.out) == (0, True)
+    assert (
+        said.code,
+        "allowed: cyber is allowed only for listed users, accounts and groups; group" in said.out,
+    ) == (0, True)
     assert tocsin("check", script, "-M", "demo", "-u", "nobody-of-this-host").code == 2
 
 
@@ -211,7 +214,9 @@ def test_a_hint_of_stolen_credentials_is_in_the_line_of_a_miner(tocsin: Tocsin, 
         later = {**now, "job_id": 300, "submit": SUBMIT + 4 * 86_400 - 1}
         upsert(store, frame(*({**later, "task": n} for n in range(8))))
     *_, job, array = tocsin("screen").out.splitlines()
-    assert "eve never ran" not in job
-    assert "eve never ran cryptomining in 20 screened submissions, and did 5 times within a day" in array
+    assert "eve had never run" not in job
+    assert (
+        "eve had never run cryptomining in 20 screened submissions, then ran it 5 times within a day" in array
+    )
     assert "and 7 more tasks of the array" in array
-    assert "eve never ran cryptomining" in tocsin("explain", "300_0").out
+    assert "eve had never run cryptomining" in tocsin("explain", "300_0").out

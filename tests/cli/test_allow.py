@@ -89,7 +89,7 @@ def test_an_entry_without_effect_is_noted(tocsin: Tocsin) -> None:
     [
         (["add", "cyber"], 2, "name one of --user, --account, --group"),
         (["add", "cyber", "-u", "a", "-g", "b"], 2, "name one of"),
-        (["add", "no way", "-u", "a"], 1, "is no operation; there are ai, cryptomining, cyber"),
+        (["add", "no way", "-u", "a"], 1, "is not an operation; the operations are ai, cryptomining, cyber"),
         (["add", "cybre", "-u", "a"], 1, "did you mean cyber?"),
         (["default", "AI", "never"], 1, "did you mean ai?"),
         (["add", "cyber", "-u", "a", "--from", "2026-02-01", "--until", "2026-01-01"], 1, "before it begins"),

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tocsin.app.allow_book import AllowBook
 from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
 from tocsin.core.errors import SettingsError
-from tocsin.judge.allow import DEFAULTS, AllowBook, AllowList
+from tocsin.judge.allow import DEFAULTS, AllowList
 from tocsin.judge.allow_file import parse
 from tocsin.store.allow import add, entries, set_default
 from tocsin.store.database import Store, open_store
@@ -59,7 +60,7 @@ def test_what_holds_when_nobody_said_anything() -> None:
     assert rules.ruling("cryptomining", job()) == (rules.ruling("cryptomining", job(user="root")))
     assert rules.ruling("cryptomining", job()).rule == "cryptomining is never allowed"
     assert rules.ruling("cyber", job()).rule == (
-        "cyber is for listed ones only, and user ann or account physics or group staff is not listed"
+        "cyber is allowed only for listed users, accounts and groups; none of user ann, account physics, group staff is listed"
     )
     assert not rules.ruling("an_operation_of_the_site", job()).allowed
 
@@ -69,7 +70,7 @@ def test_a_listed_account_may_from_its_first_day_to_its_last() -> None:
     ruling = rules.ruling("ai", job())
     assert ruling.allowed
     assert ruling.rule == (
-        "ai is for listed ones only, and account physics is listed from 2026-06-01T00:00:00Z until "
+        "ai is allowed only for listed users, accounts and groups; account physics is listed from 2026-06-01T00:00:00Z until "
         "2027-01-01T00:00:00Z (allow.toml, line 5: ticket 47, granted by ada)"
     )
     late = rules.ruling("ai", job(submit=NEW_YEAR))
@@ -105,19 +106,22 @@ BROKEN = {
     "[[allow]]\noperation='ai'\nuser='a'\n\n[[allow]]\noperation='ai'\n": (5, "must name one of user"),
     "[[allow]]\noperation='ai'\nuser='a'\ngroup='b'\n": (1, "must name one of user"),
     "[[allow]]\nuser='a'\n": (1, "names no operation"),
-    "[[allow]]\noperation='ai'\nuser='a'\nuntill=2026-01-01\n": (4, '"untill" is no key'),
+    "[[allow]]\noperation='ai'\nuser='a'\nuntill=2026-01-01\n": (4, '"untill" is not a key'),
     "[[allow]]\noperation='ai'\nuser='a'\nuntil='soon'\n": (4, "write a date"),
     "[[allow]]\noperation='ai'\nuser=7\n": (3, "it must be text"),
     "[[allow]]\noperation='ai'\nuser='a'\nfrom=2026-02-01\nuntil=2026-01-01\n": (5, "ends before it begins"),
     "[[allow]]\noperation='ai'\nuser='a'\nfrom=12:30:00\n": (4, 'from is "12:30:00"; write a date'),
     "[[allow]]\noperation='ai'\nuser='a'\nfrom=9999-12-31\n": (4, "from 1970 to 9998"),
     "[[allow]]\noperation='ai'\nuser='a'\nuntil=0001-01-01\n": (4, "from 1970 to 9998"),
-    "[default]\nai = listed\n": (2, "Invalid value; text stands in quotes: ai = listed"),
+    "[default]\nai = listed\n": (2, "Invalid value; put text in quotes: ai = listed"),
     "[[allow]]\nuntil=2026-13-01\n": (2, ": until=2026-13-01"),
     "allow = 3\n": (1, "write [[allow]]"),
     "a = [\n1,\n": (3, ""),
-    "[default]\ncyber='never'\nAI='never'\n": (3, '"AI" is no operation; did you mean ai?'),
-    "[[allow]]\nuser='a'\noperation='cybre'\n": (3, "did you mean cyber? there are ai, cryptomining, cyber"),
+    "[default]\ncyber='never'\nAI='never'\n": (3, '"AI" is not an operation; did you mean ai?'),
+    "[[allow]]\nuser='a'\noperation='cybre'\n": (
+        3,
+        "did you mean cyber? The operations are ai, cryptomining, cyber",
+    ),
     "[[allow]]\nuser='a'\noperation='Cyber'\n": (3, "did you mean cyber?"),
 }
 
@@ -146,7 +150,7 @@ def test_a_broken_file_is_refused_with_line_and_reason(text: str) -> None:
 
 def test_the_last_good_list_stays_in_force(store: Store, file: Path, tmp_path: Path) -> None:
     said: list[str] = []
-    book = AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml", say=said.append)
+    book = AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml", notify=said.append)
     assert book.current().ruling("ai", job()).allowed
     file.write_text(GOOD + "[[allow]]\noperation = 3\n")
     for _ in range(3):
@@ -154,7 +158,7 @@ def test_the_last_good_list_stays_in_force(store: Store, file: Path, tmp_path: P
     [sentence] = said
     assert "line 13: operation is 3; it must be text; the last good one stays in force" in sentence
     # A new process knows it, too.
-    again = AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml", say=said.append)
+    again = AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml", notify=said.append)
     assert again.current().default("ai") is DefaultRule.LISTED
     file.write_text(GOOD.replace("physics", "biology"))
     assert not book.current().ruling("ai", job()).allowed
@@ -165,7 +169,7 @@ def test_without_a_good_one_the_built_in_rules_hold_and_that_is_said_once(
 ) -> None:
     said: list[str] = []
     book = AllowBook(
-        lambda: entries(store), tmp_path / "not-there.toml", kept=tmp_path / "kept.toml", say=said.append
+        lambda: entries(store), tmp_path / "not-there.toml", kept=tmp_path / "kept.toml", notify=said.append
     )
     add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="bob"), at=1)
     for _ in range(3):

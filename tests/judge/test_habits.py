@@ -15,11 +15,11 @@ def said(jobs: list[int], runs: list[int]) -> str | None:
 def test_a_change_is_said_from_the_job_on_that_makes_it_plain() -> None:
     sentence = said(BEFORE + NOW, NOW)
     assert sentence == (
-        "ann never ran cyber in 20 screened submissions, and did 5 times within a day: are these credentials in other hands?"
+        "ann had never run cyber in 20 screened submissions, then ran it 5 times within a day; the credentials may be stolen"
     )
     assert said(BEFORE + NOW[:-1], NOW[:-1]) is None
     more = NOW + [AT] * 1000  # a loop of sbatch, all of it in one second
-    assert "and did 1,005 times within a day" in str(said(BEFORE + more, more))
+    assert "then ran it 1,005 times within a day" in str(said(BEFORE + more, more))
 
 
 def test_a_newcomer_has_no_habits_and_an_old_habit_is_no_change() -> None:

@@ -18,7 +18,7 @@ from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Anomaly, Edit, Failure, Finding, Level, Resources, RuntimeRange
 from tocsin.history.ledger import Ledger
-from tocsin.judge.hearing import Model, Seat, hear
+from tocsin.judge.answers import DetectorModels, Model, hear
 from tocsin.judge.judge import Judge, conclude
 from tocsin.models.registry import Registry
 
@@ -44,8 +44,8 @@ class Speaker:
         raise AssertionError
 
 
-def seat(say: Say, *stages: Stage) -> Seat:
-    return Seat(dict.fromkeys(stages or Stage, Model(Speaker(say), "7")))
+def seat(say: Say, *stages: Stage) -> DetectorModels:
+    return DetectorModels(dict.fromkeys(stages or Stage, Model(Speaker(say), "7")))
 
 
 def finding(level: Level, detector: str = "a", **more: Any) -> Finding:
@@ -124,7 +124,7 @@ def test_answers_for_another_number_of_jobs_are_no_answers() -> None:
         def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
             return []
 
-    judge = Judge({"a": Seat({Stage.SUBMIT: Model(Short(warns), "1")})})
+    judge = Judge({"a": DetectorModels({Stage.SUBMIT: Model(Short(warns), "1")})})
     assert "0 answers for 1 jobs" in assess(judge, frame({}))[0].missing["a"]
 
 
@@ -152,7 +152,7 @@ def test_a_detector_that_always_fails_is_not_asked_for_ever() -> None:
 
 def test_only_what_was_known_at_the_stage_is_shown() -> None:
     speaker = Speaker(lambda row: Parts())
-    judge = Judge({"a": Seat(dict.fromkeys(Stage, Model(speaker, "1")))})
+    judge = Judge({"a": DetectorModels(dict.fromkeys(Stage, Model(speaker, "1")))})
     job = frame(ended(NOON + 5, NOON + 400, elapsed=395, node_list="n1", name="x", known_at=NOON + 401))
     for stage in (Stage.SUBMIT, Stage.START, Stage.EARLY, Stage.END):
         assess(judge, job, stage)
@@ -188,7 +188,7 @@ def test_an_alarm_that_cannot_be_explained_rings_all_the_same() -> None:
         def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
             raise ValueError("no words")
 
-    [verdict] = assess(Judge({"a": Seat({Stage.SUBMIT: Model(Mute(warns), "1")})}), frame({}))
+    [verdict] = assess(Judge({"a": DetectorModels({Stage.SUBMIT: Model(Mute(warns), "1")})}), frame({}))
     assert (verdict.level, verdict.missing) == (Level.WARNING, {})
 
 

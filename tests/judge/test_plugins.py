@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.stages import Stage
+from tocsin.judge.answers import DetectorModels, Model
 from tocsin.judge.check_data import demo_check_data
 from tocsin.judge.checks import CHECKS
-from tocsin.judge.hearing import Model, Seat
 from tocsin.judge.judge import Judge
 from tocsin.judge.plugins import find_detectors
 from tocsin.limits.detector import DETECTOR as LIMITS
@@ -66,7 +66,7 @@ def test_a_third_partys_is_found_fitted_saved_loaded_and_checked(siren: None) ->
 def test_a_third_partys_is_heard_in_the_verdict(siren: None, tmp_path: Path) -> None:
     detector, check_data = find_detectors()["siren"], demo_check_data()
     check_data.fit(detector, Stage.SUBMIT).save(tmp_path)
-    judge = Judge({"siren": Seat({Stage.SUBMIT: Model(detector.load(tmp_path), "7")})})
+    judge = Judge({"siren": DetectorModels({Stage.SUBMIT: Model(detector.load(tmp_path), "7")})})
     jobs = check_data.log.filter(check_data.log["submit"] > check_data.cut)
     verdicts = judge.decide(jobs, Stage.SUBMIT, known=check_data.known(), at=check_data.cut).verdicts
     rung = [verdict for verdict in verdicts if verdict.findings]

@@ -12,14 +12,14 @@ import pytest
 
 from tests.judge.test_judge import Speaker
 from tests.kits.watching import NOON, frame
+from tocsin.app.allow_book import AllowBook
 from tocsin.core.allow_list import AllowEntry, SubjectKind
 from tocsin.core.detector import Known, Parts
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import CaseStatus, Evidence, Finding, Level, Screening, Verdict, Workload
 from tocsin.history.ledger import Ledger
-from tocsin.judge.allow import AllowBook
-from tocsin.judge.hearing import Model, Seat
+from tocsin.judge.answers import DetectorModels, Model
 from tocsin.judge.judge import Judge
 from tocsin.judge.policy import ROGUE_CASES
 from tocsin.learn.feedback import answered, examples
@@ -54,7 +54,7 @@ def look(**operations: float) -> Screening:
 
 def judge(store: Store, parts: Parts, file: Path | None = None) -> Judge:
     return Judge(
-        {"workload": Seat(dict.fromkeys(Stage, Model(Explainer(lambda row: parts), "7")))},
+        {"workload": DetectorModels(dict.fromkeys(Stage, Model(Explainer(lambda row: parts), "7")))},
         ROGUE_CASES,
         AllowBook(partial(entries, store), file).current,
         partial(load_facts, store),
@@ -110,7 +110,7 @@ def test_a_miner_is_rogue_with_rule_evidence_and_case(store: Store) -> None:
     assert verdict.rogue.rule == "cryptomining is never allowed"
     [finding] = verdict.findings
     assert (finding.detector, finding.kind) == ("workload", "rogue")
-    assert finding.text == "this is cryptomining (97%), and cryptomining is never allowed"
+    assert finding.text == "classified as cryptomining (97%); cryptomining is never allowed"
     assert finding.evidence == ["line 3 of its script"]
     assert finding.case == verdict.rogue.case
     assert [case.cause for case in list_cases(store)] == ["workload:rogue:lab:ann:cryptomining"]
@@ -130,7 +130,7 @@ def test_what_may_run_is_no_rogue_and_says_by_which_rule(store: Store) -> None:
     assert verdict.rogue is not None
     assert not verdict.rogue.rogue
     assert verdict.rogue.rule == (
-        "cyber is for listed ones only, and account chem is listed (entry 1: audit, granted by ada); "
+        "cyber is allowed only for listed users, accounts and groups; account chem is listed (entry 1: audit, granted by ada); "
         "ai is allowed for everybody"
     )
     assert list_cases(store, None) == []
@@ -280,14 +280,20 @@ def test_a_sudden_change_is_a_hint_of_stolen_credentials(
         first, times = f"lab:150@{NOON + 60}", 10
     [(job, hint)] = hints
     assert (job, hint.level) == (first, Level.WARNING)
-    assert f"ann never ran ai in 30 screened submissions, and did {times} times within a day" in hint.text
+    assert (
+        f"ann had never run ai in 30 screened submissions, then ran it {times} times within a day"
+        in hint.text
+    )
 
 
 def test_an_array_is_one_submission_however_many_tasks_it_has(store: Store) -> None:
     many = [task(0, n) for n in range(2100)]  # more than are read of a user's submissions
     assert hints_in(store, many) == []
     [(job, hint)] = hints_in(store, [one(n, NOON + n) for n in range(1, 6)])
-    assert (job, "in 30 screened submissions, and did 5 times" in hint.text) == (f"lab:104@{NOON + 4}", True)
+    assert (job, "in 30 screened submissions, then ran it 5 times" in hint.text) == (
+        f"lab:104@{NOON + 4}",
+        True,
+    )
 
 
 def test_an_explanation_keeps_the_hint(store: Store) -> None:
@@ -312,7 +318,7 @@ def test_an_explanation_tells_the_rule_of_its_time_and_what_is_said_today(store:
     *_, today = now.findings
     assert (today.level, today.kind) == (Level.OK, "today")
     assert today.text == (
-        "judged so at 2026-01-05T12:00:00Z; judged today: cyber is for listed ones only, and user ann is listed "
+        "judged so at 2026-01-05T12:00:00Z; judged today: cyber is allowed only for listed users, accounts and groups; user ann is listed "
         "(entry 1: audit)"
     )
     jsonschema.validate(now.to_json(), verdict_schema())
@@ -326,8 +332,9 @@ def test_an_explanation_is_as_silent_as_the_verdict_was(store: Store) -> None:
     assert now.level is Level.OK
     assert now.rogue is not None
     assert (now.rogue.rogue, "user ann is listed" in now.rogue.rule) == (False, True)
-    assert "judged today: cyber is for listed ones only, and user ann or account chem is not listed" in (
-        now.findings[-1].text
+    assert (
+        "judged today: cyber is allowed only for listed users, accounts and groups; none of user ann, account chem is listed"
+        in (now.findings[-1].text)
     )
 
 
@@ -388,7 +395,7 @@ def deep_look(store: Store, work: Path) -> Verdict:
     jobs = frame({"script": "x", "work_dir": str(work), "uid": os.geteuid(), "gid": os.getegid()})
     fitted = FollowedFiles(Explainer(lambda row: of(cryptomining=0.01)), screen)
     looking = judge(store, Parts())
-    looking.detectors = {"workload": Seat({Stage.SUBMIT: Model(fitted, "7")})}
+    looking.detectors = {"workload": DetectorModels({Stage.SUBMIT: Model(fitted, "7")})}
     return looking.decide(jobs, Stage.SUBMIT, known=Scripted(), at=NOON).verdicts[0]
 
 

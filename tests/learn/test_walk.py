@@ -15,8 +15,8 @@ from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.findings import WILL_FAIL
 from tocsin.history.replay import Replay
+from tocsin.judge.answers import as_known
 from tocsin.judge.check_data import CheckData
-from tocsin.judge.hearing import as_known
 from tocsin.learn import walk as walking
 from tocsin.learn.audit import audit
 from tocsin.learn.train_failure import train_failure

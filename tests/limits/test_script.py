@@ -155,6 +155,13 @@ def test_lines_of_another_scheduler_that_sbatch_reads_are_edited() -> None:
     ]
 
 
+def test_a_script_of_pbs_alone_is_not_advised_to_drop_its_request() -> None:
+    for text, ignore in (("#PBS -N a\n", False), ("#PBS -N a\n#SBATCH -n 1\n", True)):
+        parts = of_script(f"#!/bin/bash\n{text}true\n")
+        [finding] = [f for f in parts.findings if f.kind == "foreign_directive"]
+        assert ("--ignore-pbs" in f"{finding} {parts.advice}") is ignore
+
+
 def test_advice_passes_the_limits_itself() -> None:
     """64 CPUs of one task: four nodes have 128, but no node has more than 32."""
     parts = submitted("-n 1", "-c 64")

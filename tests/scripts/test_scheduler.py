@@ -124,6 +124,8 @@ def test_sbatch_reads_the_lines_of_pbs_and_lsf_too() -> None:
     assert [(problem.line, problem.kind) for problem in script.problems] == [(2, "foreign")]
     ignoring = script.with_options(["sbatch", "--ignore-pbs"])
     assert ignoring.request == {"name": "b"}
+    [problem] = parse("#!/bin/sh\n#PBS -N a\nrun\n", scheduler=Scheduler.SLURM).problems
+    assert (problem.kind, "overrides" in problem.text) == ("foreign", False)
 
 
 def test_prose_is_not_a_directive() -> None:

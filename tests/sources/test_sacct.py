@@ -158,7 +158,7 @@ def test_what_is_missing_is_said_with_the_next_step(tmp_path: Path, text: str, w
 
 def test_an_unknown_zone_is_refused(tmp_path: Path) -> None:
     for zone in ("Mars/Olympus", "../etc/passwd", ""):
-        with pytest.raises(SourceError, match="is no time zone"):
+        with pytest.raises(SourceError, match="is not a time zone"):
             SacctFile(write(tmp_path, SHORT), zone=zone)
 
 

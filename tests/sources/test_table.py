@@ -279,8 +279,8 @@ def test_bad_rows_are_counted_by_reason_with_their_lines_and_good_ones_kept(tmp_
         (('user = "who"', 'outcome = "who"'), "fields.outcome is not a field that a table can set"),
         (('job_id = { column = "id" }', ""), "fields.job_id is missing"),
         (("unlimited = 999", 'unlimited = "x"'), "fields.time_limit.unlimited must be a number"),
-        (('zone = "Europe/Zurich"', 'zone = "Mars"'), "is no time zone"),
-        (('{ value = "main" }', '{ value = "main", needs = "nothing" }'), 'needs "nothing" is no field'),
+        (('zone = "Europe/Zurich"', 'zone = "Mars"'), "is not a time zone"),
+        (('{ value = "main" }', '{ value = "main", needs = "nothing" }'), 'needs "nothing" is not a field'),
     ],
 )
 def test_a_broken_mapping_is_refused_with_key_and_reason(

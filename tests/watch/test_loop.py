@@ -55,8 +55,8 @@ def follow(*rounds: Any, interval: float = 5, **more: Any) -> tuple[list[float],
             Clock(),
             stop,
             interval=interval,
-            tell=told.append,
-            say=said.append,
+            report=told.append,
+            notify=said.append,
             **more,
         )
         return stop.waited, said, len(told)
@@ -118,7 +118,7 @@ def test_a_signal_ends_it_after_the_round(store: Store, number: signal.Signals) 
     watch = watcher(Signalled(queued=cluster.queued), store)
     rounds: list[Round] = []
     with Stop() as stop, stop.on_signals(signal.SIGTERM, signal.SIGINT):
-        run(watch, Clock(), stop, interval=600, tell=rounds.append, say=print)
+        run(watch, Clock(), stop, interval=600, report=rounds.append, notify=print)
     assert len(rounds) == 1
     assert stored_verdicts(store) == [(f"lab:1@{NOON}", "submit")]
     assert signal.getsignal(number) is handler

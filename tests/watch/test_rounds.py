@@ -20,7 +20,7 @@ from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
-from tocsin.judge.hearing import Model, Seat
+from tocsin.judge.answers import DetectorModels, Model
 from tocsin.judge.judge import Judge
 from tocsin.store.database import Store
 from tocsin.store.home import Home
@@ -233,7 +233,7 @@ def test_tasks_are_judged_at_their_end_with_the_script_of_their_array(store: Sto
 
     models = {stage: Model(Reader(), "1") for stage in (Stage.SUBMIT, Stage.START, Stage.END)}  # type: ignore[arg-type]  # it is only asked
     watch = watcher(
-        cluster, store, Judge({"reader": Seat(models)}), scripts=ScriptReader(cluster, home.scripts)
+        cluster, store, Judge({"reader": DetectorModels(models)}), scripts=ScriptReader(cluster, home.scripts)
     )
     watch.step(NOON - 10)
     cluster.queued = [{"array": "1-3", "array_tasks": 3}, {"job_id": 2}]
@@ -282,7 +282,7 @@ class _Looking:
 
 def test_a_late_verdict_is_made_from_what_was_known_then(store: Store) -> None:
     looking = _Looking()
-    judge = Judge({"looking": Seat(dict.fromkeys(Stage, Model(looking, "1")))})  # type: ignore[arg-type]  # no more is asked
+    judge = Judge({"looking": DetectorModels(dict.fromkeys(Stage, Model(looking, "1")))})  # type: ignore[arg-type]  # no more is asked
     cluster = FakeCluster()
     watch = watcher(cluster, store, judge)
     watch.step(NOON - 10)

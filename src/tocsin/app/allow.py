@@ -18,8 +18,8 @@ from tocsin.core.errors import InputError, ModelError, NotFound
 from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
+    from tocsin.app.allow_book import AllowBook
     from tocsin.core.allow_list import AllowEntry
-    from tocsin.judge.allow import AllowBook
     from tocsin.models.registry import Registry
 
 __all__ = [
@@ -66,7 +66,7 @@ def allow_file(app: App) -> Path | None:
 
 def allow_book(app: App) -> "AllowBook":
     """The allow-list in force."""
-    from tocsin.judge.allow import AllowBook
+    from tocsin.app.allow_book import AllowBook
     from tocsin.store.allow import entries
 
     return AllowBook(
@@ -75,7 +75,7 @@ def allow_book(app: App) -> "AllowBook":
         kept=app.home.prepare().cache / "allow.toml",
         zone=app.zone(),
         operations=lambda: operations(app),
-        say=lambda message: app.notify(f"tocsin: {message}"),
+        notify=lambda message: app.notify(f"tocsin: {message}"),
     )
 
 
@@ -157,7 +157,8 @@ def list_entries(app: App, *, everything: bool = False) -> Rules:
 
 def check_file(app: App, file: str | None) -> tuple[Path, Rules]:
     """Read an allow-list file, by default that of the settings; a broken one raises an error with its line."""
-    from tocsin.judge.allow_file import parse, read
+    from tocsin.app.allow_book import read
+    from tocsin.judge.allow_file import parse
 
     named = app.settings.workload.allow_file
     path = Path(file or named or ALLOW_FILE)

@@ -29,7 +29,8 @@ def check_settings(app: App) -> None:
 
 def _check_workload(app: App) -> None:
     """The allow-list file must be valid; the log need not exist, but its folder must."""
-    from tocsin.judge.allow_file import parse, read
+    from tocsin.app.allow_book import read
+    from tocsin.judge.allow_file import parse
 
     if file := allow_file(app):
         parse(read(file), file, known=operations(app), zone=app.zone())

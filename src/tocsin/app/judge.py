@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tocsin.core.detector import Detector, Known, Need
-    from tocsin.judge.hearing import Seat
+    from tocsin.judge.answers import DetectorModels
     from tocsin.judge.judge import Judge
     from tocsin.models.registry import Registry
     from tocsin.workload.screening import Screener
@@ -82,7 +82,7 @@ def needs(app: App, stage: Stage, cluster: str) -> "set[Need]":
 
 def load_seats(
     detectors: "Mapping[str, Detector]", registry: "Registry", known: "Known", *, cluster: str | None = None
-) -> "dict[str, Seat]":
+) -> "dict[str, DetectorModels]":
     """Every detector with its champions for the cluster; those that need no training are fitted at once."""
     import polars as pl
 
@@ -90,7 +90,7 @@ def load_seats(
     from tocsin.core.detector import Budget
     from tocsin.core.errors import ModelError
     from tocsin.core.frames import SCHEMA
-    from tocsin.judge.hearing import Model, Seat, error_text
+    from tocsin.judge.answers import DetectorModels, Model, error_text
 
     nothing = pl.DataFrame(schema=SCHEMA)
     found = {}
@@ -111,7 +111,7 @@ def load_seats(
                 missing[stage] = str(error)
             except Exception as error:  # a plug-in may fail in any way; the others are still asked
                 missing[stage] = error_text(error)
-        found[name] = Seat(models, missing)
+        found[name] = DetectorModels(models, missing)
     return found
 
 
@@ -140,7 +140,7 @@ class LiveJudge:
         return {path.parent.name: path.stat().st_mtime_ns for path in models.glob("*/aliases.json")}
 
 
-def _one_screener(workload: "Seat") -> "Seat":
+def _one_screener(workload: "DetectorModels") -> "DetectorModels":
     """The model for ended jobs reads scripts with the model for submitted ones: both must agree on a script."""
     from tocsin.workload.detector import FittedEnd
 
@@ -151,7 +151,7 @@ def _one_screener(workload: "Seat") -> "Seat":
     return replace(workload, models={**workload.models, Stage.END: joined})
 
 
-def _with_files(app: App, workload: "Seat", follow: bool) -> "Seat":
+def _with_files(app: App, workload: "DetectorModels", follow: bool) -> "DetectorModels":
     """The same, but scripts are read with the files that they call, if that is wanted."""
     if not follow and not app.settings.workload.read_files:
         return workload

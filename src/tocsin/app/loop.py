@@ -71,7 +71,7 @@ class Loop:
                 app.notify(f"tocsin: {problem}")
 
             self._deliver(complain)  # what an earlier process left
-            run(self, clock, stop, interval=interval, tell=after, say=complain, once=once)
+            run(self, clock, stop, interval=interval, report=after, notify=complain, once=once)
             while retraining and once and retraining.runs and not stop.wait(0.1):
                 self._report(retraining.poll())
 

@@ -39,7 +39,7 @@ def predict(app: App, request: PredictRequest) -> list[dict[str, Any]]:
 
     from tocsin.core.frames import key_text
     from tocsin.history.replay import Replay
-    from tocsin.judge.hearing import as_known
+    from tocsin.judge.answers import as_known
     from tocsin.store.jobs import Filter, load
 
     stage = request.stage
@@ -95,7 +95,7 @@ def _most_informative(
     import numpy as np
 
     from tocsin.failure.history_features import history_features
-    from tocsin.judge.hearing import as_known
+    from tocsin.judge.answers import as_known
     from tocsin.models.asking import worth_asking
 
     jobs_then = as_known(jobs, stage)

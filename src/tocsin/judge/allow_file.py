@@ -1,8 +1,6 @@
 """The file of an allow-list: TOML that is taken as a whole, or refused with the line and the reason."""
 
-import os
 import re
-import stat
 import tomllib
 from collections.abc import Collection
 from contextlib import suppress
@@ -14,44 +12,23 @@ from typing import Any
 from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
 from tocsin.core.errors import SettingsError
 
-__all__ = ["LARGEST", "WHO", "parse", "read", "why_unknown"]
+__all__ = ["WHO", "parse", "why_unknown"]
 
-LARGEST = 1024**2
-"""Bytes."""
 WHO = (SubjectKind.USER, SubjectKind.ACCOUNT, SubjectKind.GROUP)
 _FIRST_YEAR, _LAST_YEAR = 1970, 9998
 _SHOWN = 60  # letters of a line that is wrong
 _KEYS = ("operation", "user", "account", "group", "from", "until", "reason", "granted_by")
 
 
-def read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
-                raise SettingsError(
-                    f"everybody may write to the allow-list {path}, so it is not read; run: chmod o-w {path}"
-                )
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise SettingsError(f"the allow-list {path} cannot be read: {error.strerror}") from None
-    if len(content) > LARGEST:
-        raise SettingsError(f"the allow-list {path} has more than {LARGEST:,} bytes; give the list itself")
-    try:
-        return content.decode("utf-8-sig")  # some editors put a mark before the first letter
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise SettingsError(f"the allow-list {path}, line {line}: not UTF-8; save it as UTF-8") from None
-
-
 def why_unknown(operation: str, known: Collection[str]) -> str | None:
-    """Why this is no operation, with the names that exist; a rule for one that nobody looks for would do nothing."""
+    """Why this is not an operation, with the names that exist: a rule for an unknown one would do nothing."""
     if operation in known:
         return None
     near = get_close_matches(operation.lower(), known, 1)
-    guess = f"did you mean {near[0]}? " if near else ""
+    start = f"did you mean {near[0]}? The" if near else "the"
     return (
-        f'"{operation}" is no operation; {guess}there are {", ".join(sorted(known))}, '
-        "and those that `tocsin train workload` teaches"
+        f'"{operation}" is not an operation; {start} operations are {", ".join(sorted(known))} '
+        "and those trained with `tocsin train workload`"
     )
 
 
@@ -60,7 +37,7 @@ def parse(
 ) -> tuple[dict[str, DefaultRule], list[AllowEntry]]:
     """The rules that a file has; anything odd is refused with its line.
 
-    `known` are the operations that there are; None: do not ask. Dates are days of `zone`, the last one included.
+    `known` are the existing operations; None: do not check. Dates are days of `zone`, the last one included.
     """
     try:
         document = tomllib.loads(text)
@@ -69,7 +46,7 @@ def parse(
         line = where[1] if where and where[1] else str(text.count("\n") + 1)
         reason = re.sub(r"\s*\(at .*\)", "", str(error))
         wrong = text.split("\n")[int(line) - 1].strip()[:_SHOWN]
-        quotes = "; text stands in quotes" if reason == "Invalid value" else ""
+        quotes = "; put text in quotes" if reason == "Invalid value" else ""
         raise SettingsError(f"the allow-list {path}, line {line}: {reason}{quotes}: {wrong}") from None
     except RecursionError:
         raise SettingsError(f"the allow-list {path}, line 1: it is nested too deeply") from None
@@ -79,9 +56,9 @@ def parse(
             raise places.wrong(None, section, f'"{section}" is neither [default] nor [[allow]]')
     rules, listed = document.get("default", {}), document.get("allow", [])
     if not isinstance(rules, dict):
-        raise places.wrong(None, "default", "default is no section; write [default]")
+        raise places.wrong(None, "default", "default is not a section; write [default]")
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
-        raise places.wrong(None, "allow", "allow is no list of sections; write [[allow]] above each")
+        raise places.wrong(None, "allow", "allow is not a list of sections; write [[allow]] above each")
     defaults = {}
     for operation, word in rules.items():
         if known is not None and (why := why_unknown(operation, known)):
@@ -101,7 +78,9 @@ def parse(
 def _grant(entry: dict[str, Any], number: int, places: "_Places", zone: tzinfo) -> AllowEntry:
     for key, value in entry.items():
         if key not in _KEYS:
-            raise places.wrong(number, key, f'"{key}" is no key of [[allow]]; there are {", ".join(_KEYS)}')
+            raise places.wrong(
+                number, key, f'"{key}" is not a key of [[allow]]; the keys are {", ".join(_KEYS)}'
+            )
         if key not in ("from", "until") and not (isinstance(value, str) and value.strip()):
             raise places.wrong(number, key, f"{key} is {value!r}; it must be text")
     if "operation" not in entry:

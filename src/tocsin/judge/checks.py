@@ -130,7 +130,7 @@ def one_by_one(detector: Detector, data: CheckData | None = None) -> None:
         fitted, jobs, known = data.fitted(detector, stage), data.asked(stage), data.known()
         together = _assess(fitted, jobs, known, stage, detector)
         alone = [_assess(fitted, jobs[row], known, stage, detector)[0] for row in range(jobs.height)]
-        _same(together, alone, jobs, detector, stage, "is another alone than among others")
+        _same(together, alone, jobs, detector, stage, "differs for one job alone and among others")
 
 
 def saved_is_same(detector: Detector, data: CheckData | None = None) -> None:
@@ -142,7 +142,7 @@ def saved_is_same(detector: Detector, data: CheckData | None = None) -> None:
             fitted.save(Path(folder))
             loaded = detector.load(Path(folder))
             answers = [_assess(each, jobs, data.known(), stage, detector) for each in (fitted, loaded)]
-        _same(answers[0], answers[1], jobs, detector, stage, "is another after save and load")
+        _same(answers[0], answers[1], jobs, detector, stage, "differs after save and load")
 
 
 def safe_files(detector: Detector, data: CheckData | None = None) -> None:
@@ -173,14 +173,14 @@ def deterministic(detector: Detector, data: CheckData | None = None) -> None:
             jobs,
             detector,
             stage,
-            "is another when it is fitted again with the same seed",
+            "differs when fitted again with the same seed",
         )
         again = _assess(twice[0], jobs, data.known(), stage, detector)
-        _same(answers[0], again, jobs, detector, stage, "is another when it is asked again")
+        _same(answers[0], again, jobs, detector, stage, "differs when asked again")
         first, second = (_files(fitted) for fitted in twice)
         differ = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
         assert not differ, (
-            f"{detector.name} at {stage} saves another {differ[0]} when fitted again with the same seed"
+            f"{detector.name} at {stage} saves a different {differ[0]} when fitted again with the same seed"
         )
 
 
@@ -271,7 +271,7 @@ def _document(parts: Parts, key: str, stage: Stage, where: str) -> str:
         advice=list(parts.advice),
         missing=dict(parts.missing),
     )
-    with _sentence(f"{where} answers what is no JSON"):
+    with _sentence(f"{where} gives an answer that is not JSON"):
         return json.dumps(verdict.to_json(), sort_keys=True, allow_nan=False)
 
 

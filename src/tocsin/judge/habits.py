@@ -66,6 +66,6 @@ def habit_text(user: str, operation: str, *, jobs: Sequence[int], runs: Sequence
     if before < LEAST_BEFORE or earlier or lately < LEAST_LATELY:
         return None
     return (
-        f"{user} never ran {operation} in {before:,} screened submissions, and did {lately:,} times within a day: "
-        "are these credentials in other hands?"
+        f"{user} had never run {operation} in {before:,} screened submissions, then ran it {lately:,} times "
+        "within a day; the credentials may be stolen"
     )

@@ -25,9 +25,9 @@ from tocsin.core.verdict import (
     worst,
 )
 from tocsin.judge.allow import AllowList
+from tocsin.judge.answers import Answer, DetectorModels, hear
 from tocsin.judge.cases import Cases
 from tocsin.judge.habits import HABIT, LATELY, Habits
-from tocsin.judge.hearing import Answer, Seat, hear
 from tocsin.judge.permission import ROGUE, as_given, permission, silenced, with_notes
 from tocsin.judge.policy import NO_CASES, Policy
 
@@ -40,7 +40,7 @@ _SINGLE = ("failure", "workload", "resources", "nodes")  # a verdict has one of 
 class Judge:
     """Detectors and rules. It writes nothing: whoever asks stores the Decision as a whole."""
 
-    detectors: Mapping[str, Seat]
+    detectors: Mapping[str, DetectorModels]
     policy: Policy = NO_CASES
     allow_list: Callable[[], AllowList] | None = None
     """The allow-list in force; None: permissions are not checked."""

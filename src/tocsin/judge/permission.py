@@ -46,7 +46,7 @@ def permission(workload: Workload, job: Mapping[str, Any], allowed: AllowList, d
         detector=detector,
         kind=ROGUE,
         level=Level.CRITICAL,
-        text=f"this is {' and '.join(wrong)} ({probability[worst]:.0%}), and {rule}",
+        text=f"classified as {' and '.join(wrong)} ({probability[worst]:.0%}); {rule}",
         score=probability[worst],
         threshold=SEEN_FROM,
         evidence=_evidence(workload, wrong),

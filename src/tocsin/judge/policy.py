@@ -34,7 +34,7 @@ class Rule:
             return
         if self.subject not in FIELDS or FIELDS[self.subject].stage is not Stage.SUBMIT:
             raise SettingsError(
-                f'"{self.subject}" in a rule is no field of a request; a cause must be known at submission'
+                f'"{self.subject}" in a rule is not a field of a request; a cause must be known at submission'
             )
 
     def covers(self, finding: Finding) -> bool:

@@ -16,7 +16,7 @@ from tocsin.failure.detector import FailureDetector
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.labels import FEWEST, failed
 from tocsin.history.cached import CachedKnown
-from tocsin.judge.hearing import as_known
+from tocsin.judge.answers import as_known
 from tocsin.learn.alarms import MODEL, SHORTAGES, Alarms, Rules, failure_alarms
 from tocsin.models.splits import NEVER, Step, walk
 

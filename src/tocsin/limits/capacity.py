@@ -13,7 +13,7 @@ from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.units import UNLIMITED, format_memory
 
-__all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "count_types", "gpu_types", "in_service", "type_frame"]
+__all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "available", "count_types", "gpu_types", "type_frame"]
 
 NO_LIMIT = 2**62
 """Stands for a limit that is unknown or not set."""
@@ -71,10 +71,10 @@ class NodeType(NamedTuple):
 
 _UNKNOWN = NodeType(NO_LIMIT, NO_LIMIT, NO_LIMIT, None, None, NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT)
 TypeCount = tuple[NodeType, int, int]
-"""A type, how many nodes have it, and how many of those are in service."""
+"""A type, how many nodes have it, and how many of those are available."""
 
 
-def in_service(node: Node) -> bool:
+def available(node: Node) -> bool:
     """Whether it takes jobs now or after the current one; a powered-down node is woken."""
     flags = (re.sub(r"[^A-Z_]", "", flag) for flag in (node.state or "").upper().split("+"))
     return _OUT.isdisjoint(flags)
@@ -102,7 +102,7 @@ class Capacity:
     types: pl.DataFrame
     """One row per partition and node type."""
     serving: Mapping[str, tuple[NodeType, ...]]
-    """The types of each partition that have a node in service."""
+    """The types of each partition that have an available node."""
 
     @classmethod
     def of(cls, machine: Machine) -> "Capacity":
@@ -139,9 +139,9 @@ class Capacity:
             serving={name: tuple(t for t, _, serving in found if serving) for name, found in types.items()},
         )
 
-    def out_of_service(self, partition: str) -> list[str]:
+    def unavailable(self, partition: str) -> list[str]:
         """The nodes that take no jobs now, with the reason given for it."""
-        out = [node for node in self.nodes[partition] if not in_service(node)]
+        out = [node for node in self.nodes[partition] if not available(node)]
         return [
             f"{node.name} is {node.state}" + (f": {node.reason}" if node.reason else "") for node in out[:10]
         ]
@@ -163,12 +163,12 @@ def count_types(nodes: Iterable[Node]) -> list[TypeCount]:
             _or_no_limit(node.threads_per_core),
         )
         number[kind] += 1
-        serving[kind] += in_service(node)
+        serving[kind] += available(node)
     return [(kind, count, serving[kind]) for kind, count in number.items()]
 
 
 def type_frame(types: Iterable[tuple[str, list[TypeCount]]]) -> pl.DataFrame:
-    """The columns of NodeType for each partition, with how many nodes there are and how many are in service."""
+    """The columns of NodeType for each partition, with how many nodes there are and how many are available."""
     rows = [(name, *kind, *counts) for name, found in types for kind, *counts in found]
     return pl.DataFrame(rows, schema=_TYPES, orient="row", strict=False)
 
@@ -221,7 +221,7 @@ def _describe(partition: str, kind: NodeType, number: int, serving: int) -> str:
     what = ", ".join(filter(None, has)) or "unknown hardware"
     many = f"{number} nodes" if number < NO_LIMIT else "nodes"
     return f"partition {partition}: {many} with {what}" + (
-        f"; {serving} in service" if serving < number else ""
+        f"; {serving} available" if serving < number else ""
     )
 
 

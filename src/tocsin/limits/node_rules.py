@@ -51,10 +51,10 @@ def node_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
                 row=row["row"],
                 kind="nodes_out_of_service",
                 level=Level.WARNING,
-                text=f"requests {_request_text(row)}, but too few such nodes of partition {row['partition']} are in "
-                "service now",
-                remedy="use another partition, or wait until they return",
-                evidence=tuple(capacity.out_of_service(row["partition"])),
+                text=f"requests {_request_text(row)}, but too few such nodes of partition {row['partition']} "
+                "are available now",
+                remedy="use another partition, or wait until they are back",
+                evidence=tuple(capacity.unavailable(row["partition"])),
                 partition=row["partition"],
             )
         else:
@@ -62,7 +62,7 @@ def node_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
 
 
 def _fits_one_node(row: Row, capacity: Capacity) -> bool:
-    """Whether one node in service clearly takes the whole job."""
+    """Whether one available node clearly takes the whole job."""
     if row["asked_nodes"] != 1 or row["nodes"] != 1 or any(row[name] for name in _LISTS):
         return False
     return any(
@@ -121,7 +121,7 @@ def _placed_on_some(row: Row, demand: pl.DataFrame, capacity: Capacity) -> pl.Da
 
 
 def _placed(demand: pl.DataFrame, types: pl.DataFrame) -> pl.DataFrame:
-    """Whether the tasks fit on the nodes there are, and on those in service now.
+    """Whether the tasks fit on the nodes there are, and on those available now.
 
     Each node type holds a number of tasks by its CPUs, memory, GPUs and features; the best nodes are taken first, as
     many as the job may have. Each node is assumed to be empty: no smaller request could fail.

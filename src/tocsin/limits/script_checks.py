@@ -60,6 +60,10 @@ def misread_lines(submission: Submission, row: int, *, accepted: bool = False) -
     """
     for problem_kind, kind, level, remedy in _MISREAD:
         problems = [problem for problem in submission.script.problems if problem.kind is problem_kind]
+        if problem_kind is ProblemKind.FOREIGN:
+            foreign = {problem.line for problem in problems}
+            if all(not d.line or d.line in foreign for d in submission.script.directives):
+                remedy = "convert them to #SBATCH"  # --ignore-pbs would drop the whole request
         if problems and not (accepted and level is Level.CRITICAL):
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             yield Breach(

@@ -164,7 +164,7 @@ def parse(text: str | bytes, *, scheduler: Scheduler | None = None, zone: tzinfo
             else:
                 last = max(last, _read_line(lines, mark, dialect, directives, problems))
         if wrapped and not any(d.option == "--ignore-pbs" for d in directives):
-            directives += _read_wrapped(lines, wrapped, problems)
+            directives += _read_wrapped(lines, wrapped, problems, alone=not directives)
         components, effective = _requests(dialect, directives, (), problems, zone)
     else:
         components, effective = ({},), frozenset()
@@ -280,16 +280,15 @@ def _read_line(
 
 
 def _read_wrapped(
-    lines: Sequence[str], marks: Sequence[DirectiveLine], problems: list[Problem]
+    lines: Sequence[str], marks: Sequence[DirectiveLine], problems: list[Problem], *, alone: bool
 ) -> Iterator[Directive]:
     """The options that sbatch takes from `#PBS` and `#BSUB` lines; seen on 22.05: it reads their values as its own."""
     for mark in marks:
         found: list[Directive] = []
         _read_line(lines, mark, DIALECTS[mark.scheduler], found, [])
         word = PREFIXES[mark.scheduler].word
-        problems.append(
-            Problem(mark.line + 1, f"sbatch reads #{word} too, and it overrides #SBATCH", ProblemKind.FOREIGN)
-        )
+        effect = "lines as its own options" if alone else "too, and it overrides #SBATCH"
+        problems.append(Problem(mark.line + 1, f"sbatch reads #{word} {effect}", ProblemKind.FOREIGN))
         for directive in found:
             if directive.option.endswith(" ppn"):
                 directive = directive._replace(field="tasks_per_node")

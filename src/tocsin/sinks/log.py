@@ -109,7 +109,7 @@ def _id(line: bytes) -> str:
 
 
 def _tail(path: Path, lines: int) -> bytes:
-    """The end of a file with at least so many lines, from the beginning of one on."""
+    """At least the last `lines` lines of a file, starting at the beginning of a line."""
     with path.open("rb") as file:
         place = file.seek(0, os.SEEK_END)
         content = b""

@@ -1,4 +1,4 @@
-"""Convert columns of text to values, vectorised; text that is no such value is flagged.
+"""Convert columns of text to values, vectorised; text that is not such a value is flagged.
 
 The common form takes a fast path over the whole column. The rest goes through core's parser, once per distinct text;
 that parser decides what is a value, what is absent and what is wrong.
@@ -33,7 +33,7 @@ def checked_zone(zone: str) -> str:
     try:
         ZoneInfo(zone)
     except (OSError, ValueError, ZoneInfoNotFoundError):
-        raise SourceError(f'"{zone}" is no time zone; write a name such as Europe/Zurich or UTC') from None
+        raise SourceError(f'"{zone}" is not a time zone; write a name such as Europe/Zurich or UTC') from None
     return zone
 
 
@@ -126,9 +126,9 @@ def _number(text: str) -> float | None:
     try:
         value = float(word)
     except ValueError:
-        raise UnitError(f'"{text[:80]}" is no number') from None
+        raise UnitError(f'"{text[:80]}" is not a number') from None
     if not abs(value) < float("inf"):
-        raise UnitError(f'"{text[:80]}" is no number')
+        raise UnitError(f'"{text[:80]}" is not a number')
     return value
 
 

@@ -85,7 +85,7 @@ def amount(value: Any) -> int | None:
         if word in ABSENT or word.upper() in ("UNLIMITED", "INFINITE"):
             return None
         if not word.isascii() or len(word) > 20:
-            raise ValueError(f'"{word[:40]}" is no number')
+            raise ValueError(f'"{word[:40]}" is not a number')
         return amount(int(word))
     return None
 

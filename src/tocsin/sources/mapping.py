@@ -184,7 +184,7 @@ class _Reader:
                 raise self.refuse(f"{key}.{part}", "must be a number")
         for name in made.get("needs", ()):
             if name not in FIELDS or FIELDS[name].part is Part.RECORD:
-                raise self.refuse(f"{key}.needs", f'"{name}" is no field')
+                raise self.refuse(f"{key}.needs", f'"{name}" is not a field')
 
     def states(self, key: str, value: Any) -> Mapping[str, str]:
         if value == "database":

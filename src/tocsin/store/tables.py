@@ -128,7 +128,7 @@ actions = sa.Table(
     sa.Column("job", sa.Text, nullable=False, index=True),
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("action", sa.Text, nullable=False, doc="hold, lease, release, cancel"),
-    sa.Column("mode", sa.Text, nullable=False, doc="shadow: only said; control: left alone; act: done"),
+    sa.Column("mode", sa.Text, nullable=False, doc="shadow: only reported; control: left alone; act: done"),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("expires", sa.BigInteger, doc="ends by itself then"),
     sa.Column("undone", sa.BigInteger, doc="when it was taken back"),

@@ -100,8 +100,10 @@ def jobs_named(store: Store, keys: pl.DataFrame) -> pl.DataFrame:
 
 def living(store: Store, cluster: str) -> pl.DataFrame:
     """The keys of jobs with a verdict and no end yet; without arrays, which end by their tasks."""
-    heard = sa.exists().where(verdicts.c.job == key_text())
-    return _keys(store, jobs.c.cluster == cluster, jobs.c.outcome.is_(None), jobs.c.array.is_(None), heard)
+    has_verdict = sa.exists().where(verdicts.c.job == key_text())
+    return _keys(
+        store, jobs.c.cluster == cluster, jobs.c.outcome.is_(None), jobs.c.array.is_(None), has_verdict
+    )
 
 
 def ended_since(store: Store, cluster: str, since: int) -> pl.DataFrame:

@@ -66,8 +66,8 @@ def run(
     stop: Stop,
     *,
     interval: float,
-    tell: Callable[[Round], None],
-    say: Callable[[str], None],
+    report: Callable[[Round], None],
+    notify: Callable[[str], None],
     once: bool = False,
 ) -> None:
     """Run rounds until stopped, between two of them; with `once`, until nothing is left to catch up with.
@@ -86,21 +86,21 @@ def run(
                 raise
             pause = min(interval * 2**failures, LONGEST)
             failures = min(failures + 1, 16)
-            _report_once(f"{error} (trying again)", reported, say)
+            _report_once(f"{error} (trying again)", reported, notify)
             continue
         if failures or (reported and not done.troubles):
-            say("all answer again")
+            notify("all answer again")
             reported.clear()
         failures = 0
         for trouble in done.troubles:
-            _report_once(trouble, reported, say)
-        tell(done)
+            _report_once(trouble, reported, notify)
+        report(done)
         if once and not done.behind:
             return
         pause = 0.0 if done.behind else max(interval, COST_SHARE * done.cost)
 
 
-def _report_once(problem: str, reported: set[str], say: Callable[[str], None]) -> None:
+def _report_once(problem: str, reported: set[str], notify: Callable[[str], None]) -> None:
     if problem not in reported:
         reported.add(problem)
-        say(problem)
+        notify(problem)

@@ -13,7 +13,7 @@ from tocsin.core.frames import SCHEMA
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level
 
-__all__ = ["Answer", "Model", "Seat", "as_known", "error_text", "hear"]
+__all__ = ["Answer", "DetectorModels", "Model", "as_known", "error_text", "hear"]
 
 ALARMS = (Level.WARNING, Level.CRITICAL)
 _MOST_FAILURES = 100  # rows that a detector may fail on before it is not asked about the rest of the frame
@@ -29,7 +29,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class DetectorModels:
     """A detector as the judge asks it: a model for each stage, or the reason why there is none."""
 
     models: Mapping[Stage, Model] = field(default_factory=dict)
@@ -56,17 +56,22 @@ def as_known(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
 
 
 def hear(
-    detectors: Mapping[str, Seat], jobs: pl.DataFrame, known: Known, stage: Stage, *, explain: bool = False
+    detectors: Mapping[str, DetectorModels],
+    jobs: pl.DataFrame,
+    known: Known,
+    stage: Stage,
+    *,
+    explain: bool = False,
 ) -> list[list[Answer]]:
     """For each job the answers of all detectors. Alarms are explained; with `explain`, every answer is."""
     answers: list[list[Answer]] = [[] for _ in range(jobs.height)]
     if jobs.is_empty():
         return answers
     shown = as_known(jobs, stage)
-    for name, seat in detectors.items():
-        model = seat.models.get(stage)
+    for name, detector in detectors.items():
+        model = detector.models.get(stage)
         if model is None:
-            if reason := seat.missing.get(stage):
+            if reason := detector.missing.get(stage):
                 for each in answers:
                     each.append(_unanswered(name, reason))
             continue
@@ -145,7 +150,7 @@ def _problem(name: str, parts: Any) -> str | None:
             or finding.detector != name
             or not isinstance(finding.level, Level)
         ):
-            return "one of its findings is no Finding, names another detector or has no level"
+            return "one of its findings is not a Finding, names another detector or has no level"
     try:
         json.dumps(asdict(parts), allow_nan=False)
     except (TypeError, ValueError) as error:
