@@ -47,7 +47,10 @@ def test_every_job_after_the_first_fifth_is_one_line(tocsin: Tocsin, log: Path, 
     document = json.loads(said.out)
     assert (document["predicted"], document["judged"], document["without_model"]) == (640, 640, 0)
     assert (document["target"], document["stage"]) == ("unsuccessful", "submit")
-    assert document["split"] == "trained on all that was known, every 2 days the next 2 days predicted"
+    assert (
+        document["split"]
+        == "retrained every 2 days on everything known by then, then predicted the next 2 days"
+    )
     assert document["refused"] is None
     assert "audit" not in document
     sources = {source["source"]: source for source in document["sources"]}
@@ -65,7 +68,7 @@ def test_the_report_names_what_was_measured_on_what(tocsin: Tocsin, log: Path) -
     assert said.code == 0
     assert "640 jobs predicted at submit, target unsuccessful, 640 of them with a known outcome" in said.out
     assert (
-        "trained on all that was known, every 2 days the next 2 days predicted, from 2001-09-10T04:36:40Z on"
+        "retrained every 2 days on everything known by then, then predicted the next 2 days, from 2001-09-10T04:36:40Z on"
         in said.out
     )
     for name in ("accuracy", "precision", "recall", "f1", "auc", "brier", "calibration_error", "baseline"):
@@ -88,7 +91,7 @@ def test_training_days_and_retraining_interval_are_options(tocsin: Tocsin, log: 
     said = tocsin("backtest", log, "--train-days", 1.5, "--every-days", 1, "--trials", 1, "--json")
     document = json.loads(said.out)
     assert document["split"] == (
-        "trained on the known jobs of the last 1.5 days, every day the next day predicted"
+        "retrained every day on the known jobs of the last 1.5 days, then predicted the next day"
     )
     assert document["predicted"] == 640
     assert document["trainings"] + document["without_model"] == 5

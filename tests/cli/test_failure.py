@@ -53,7 +53,7 @@ def test_a_training_prints_its_figures_and_its_curves_can_be_drawn(tocsin: Tocsi
     said = tocsin("train", "failure", log, "--trials", 1, "--no-promote", "--shortest", 60)
     assert said.code == 0
     assert "failure 1: target unsuccessful at submit, trained on " in said.out
-    assert "first 80% of the training by time, the rest predicted and calibrated on:" in said.out
+    assert "trained on the first 80% by time; calibrated and measured on the rest:" in said.out
     for name in ("auc", "baseline", "raises an alarm at probability", "most important features: "):
         assert f"  {name}" in said.out
     assert "jobs that ran for less than 60 s" in said.err
@@ -81,7 +81,7 @@ def test_a_training_as_json(home: Path, tocsin: Tocsin) -> None:
     [
         (
             swf_log(50),
-            "50 of 50 jobs have a known outcome for the target unsuccessful at submit; a model needs",
+            "50 of 50 jobs have a known outcome for the target unsuccessful at submit; training needs",
         ),
         (swf_log(200, failing=False), "jobs are unsuccessful; training needs at least 10 that are"),
         ("", "has no job that can be read"),
