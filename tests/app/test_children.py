@@ -92,7 +92,9 @@ def test_an_interrupt_ends_all_without_a_traceback(tmp_path: Path, how: signal.S
     pipe, script = tmp_path / "pipe", tmp_path / "job.sh"
     os.mkfifo(pipe)
     script.write_text("srun ./a.out\n")
-    small = "import sys; from tocsin.app import children, classify; from tocsin.cli import main; "
+    # a test that runs in the background inherits an ignored interrupt
+    small = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    small += "from tocsin.app import children, classify; from tocsin.cli import main; "
     small += (
         "classify.WORTH_CHILDREN = classify.CHUNK = 2; children.cores = lambda: 2; main.run(sys.argv[1:])"
     )
