@@ -62,7 +62,7 @@ def test_a_screening_killed_before_its_verdict_is_repeated(
         patch.setattr("tocsin.store.decisions.insert_new", killed)
         assert tocsin("screen").code != 0
     said = tocsin("screen")
-    assert said.out.startswith("CRITICAL: this is cryptomining")
+    assert said.out.startswith("CRITICAL: classified as cryptomining")
     assert said.err == "3 jobs screened, 1 rogue\n", "all of it, or nothing, is stored"
     assert tocsin("screen").err == "0 jobs screened, 0 rogue\n"
 
@@ -197,7 +197,7 @@ def test_the_tasks_of_an_array_are_one_line_and_each_keeps_its_verdict(tocsin: T
         upsert(store, frame(*jobs, {"job_id": 8, "user": "ann", "script": script}))
     said = tocsin("screen")
     array, job = said.out.splitlines()
-    assert array.startswith("CRITICAL: this is cryptomining")
+    assert array.startswith("CRITICAL: classified as cryptomining")
     assert array.endswith(f"(lab:7_0@{SUBMIT}, submit, and 599 more tasks of the array)")
     assert job.endswith(f"(lab:8@{SUBMIT}, submit)")
     assert said.err == "601 jobs screened, 601 rogue\n"
