@@ -111,7 +111,7 @@ def test_local_times_are_read_in_the_zone_that_is_named(tocsin: Tocsin, sacct: P
     tocsin("import", "sacct", "--tz", "Europe/Rome", sacct)
     job = json.loads(tocsin("job", "1", "--json").out)["jobs"][0]
     assert job["submit"] == "2026-01-01T09:00:00Z"
-    assert "no time zone" in tocsin("import", "sacct", "--tz", "Middle/Earth", sacct).err
+    assert "not a time zone" in tocsin("import", "sacct", "--tz", "Middle/Earth", sacct).err
 
 
 def test_debug_shows_the_traceback_and_without_it_there_is_none(tocsin: Tocsin, tmp_path: Path) -> None:
