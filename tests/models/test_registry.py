@@ -85,7 +85,7 @@ def test_versions_that_are_none_are_refused(registry: Registry, version: str) ->
 
 def test_a_version_that_is_not_there_is_named_with_those_that_are(registry: Registry) -> None:
     add(registry, 2)
-    with pytest.raises(NotFound, match=r'no version 7 of "failure".*there are 1, 2'):
+    with pytest.raises(NotFound, match=r'no version 7 of "failure".*versions are 1, 2'):
         registry.verify("failure", "7")
 
 
