@@ -12,7 +12,7 @@ __all__ = ["draw"]
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 _SPLIT = "trained on the first 80 % by time, tested on the last 20 %"
 _CLASSIFIERS = ("tocsin", "keyword matching", "ssdeep + RF", "lexical + LR balanced", "MiniLM + LR balanced")
-"""Of each family of classifiers, the best one."""
+"""Chosen by hand, to show each family of classifiers once; docs/benchmarks.md has all rows."""
 
 
 def draw(results: dict[str, Any]) -> None:
