@@ -44,8 +44,8 @@ def test_the_same_commands_are_embedded_once() -> None:
     assert encoder.asked == 4, "the memory is bounded, so the oldest was forgotten"
 
 
-def test_a_sentence_model_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"pip install|has no model\.onnx"):
+def test_a_missing_sentence_model_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"pip install|must hold model\.onnx"):
         MiniLM(tmp_path)
 
 
