@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from tocsin.core.frames import SCHEMA
 from tocsin.store.tables import NO_TASK
 
-__all__ = ["filled", "frames", "insert", "insert_new", "stage", "update"]
+__all__ = ["filled", "frame", "frames", "insert", "insert_new", "stage", "update"]
 
 _ROWS = 10_000  # per fetch, to bound the number of Python objects
 
@@ -25,6 +25,12 @@ _ROWS = 10_000  # per fetch, to bound the number of Python objects
 def filled(frame: pl.DataFrame) -> list[str]:
     """The columns with any value; most sources fill few fields, and nulls cost as much time."""
     return [column.name for column in frame if column.null_count() < frame.height]
+
+
+def frame(connection: sa.Connection, query: sa.Select[Any]) -> pl.DataFrame:
+    """All rows of a query on job fields."""
+    empty = pl.DataFrame(schema={column.name: SCHEMA[column.name] for column in query.selected_columns})
+    return pl.concat([empty, *frames(connection, query)], rechunk=True)
 
 
 def frames(connection: sa.Connection, query: sa.Select[Any], size: int = _ROWS) -> Iterator[pl.DataFrame]:

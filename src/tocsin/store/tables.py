@@ -13,7 +13,6 @@ from tocsin.core.fields import FIELDS, KEY, ValueType
 __all__ = [
     "METADATA",
     "NO_TASK",
-    "actions",
     "allow",
     "audit",
     "cases",
@@ -121,19 +120,6 @@ feedback = sa.Table(
 )
 """Every answer that people gave to a case; the last one is the case's status."""
 
-actions = sa.Table(
-    "actions",
-    METADATA,
-    sa.Column("id", _SERIAL, primary_key=True),
-    sa.Column("job", sa.Text, nullable=False, index=True),
-    sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("action", sa.Text, nullable=False, doc="hold, lease, release, cancel"),
-    sa.Column("mode", sa.Text, nullable=False, doc="shadow: only reported; control: left alone; act: done"),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("expires", sa.BigInteger, doc="ends by itself then"),
-    sa.Column("undone", sa.BigInteger, doc="when it was taken back"),
-)
-
 audit = sa.Table(
     "audit",
     METADATA,
@@ -151,12 +137,7 @@ allow = sa.Table(
     METADATA,
     sa.Column("id", _SERIAL, primary_key=True),
     sa.Column("operation", sa.Text, nullable=False),
-    sa.Column(
-        "kind",
-        sa.Text,
-        nullable=False,
-        doc="user, account or group that is listed; default: the rule for all",
-    ),
+    sa.Column("kind", sa.Text, nullable=False, doc="user, account, group; default: the rule for all others"),
     sa.Column("name", sa.Text, nullable=False, doc="who is listed; of a default: allowed, listed, never"),
     sa.Column("since", sa.BigInteger, doc="counts from then on; absent: always did"),
     sa.Column("until", sa.BigInteger, doc="counts up to then; absent: for ever"),

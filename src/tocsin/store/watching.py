@@ -95,15 +95,14 @@ def jobs_named(store: Store, keys: pl.DataFrame) -> pl.DataFrame:
         query = sa.select(*(jobs.c[name] for name in SCHEMA)).join_from(
             staged, jobs, sa.and_(*(jobs.c[name] == staged.c[name] for name in KEY))
         )
-        return pl.concat([pl.DataFrame(schema=SCHEMA), *bulk.frames(connection, query)], rechunk=True)
+        return bulk.frame(connection, query)
 
 
 def living(store: Store, cluster: str) -> pl.DataFrame:
     """The keys of jobs with a verdict and no end yet; without arrays, which end by their tasks."""
     has_verdict = sa.exists().where(verdicts.c.job == key_text())
-    return _keys(
-        store, jobs.c.cluster == cluster, jobs.c.outcome.is_(None), jobs.c.array.is_(None), has_verdict
-    )
+    here = jobs.c.cluster == cluster
+    return _rows(store, KEY, here, jobs.c.outcome.is_(None), jobs.c.array.is_(None), has_verdict)
 
 
 def ended_since(store: Store, cluster: str, since: int) -> pl.DataFrame:
@@ -137,17 +136,10 @@ def arrays(store: Store, cluster: str, ids: Iterable[int]) -> pl.DataFrame:
             .join_from(staged, jobs, staged.c.job_id == jobs.c.job_id)
             .where(jobs.c.cluster == cluster, jobs.c.task == NO_TASK)
         )
-        empty = pl.DataFrame(schema={name: SCHEMA[name] for name in KEY})
-        return pl.concat([empty, *bulk.frames(connection, query)])
-
-
-def _keys(store: Store, *conditions: sa.ColumnElement[bool]) -> pl.DataFrame:
-    return _rows(store, KEY, *conditions)
+        return bulk.frame(connection, query)
 
 
 def _rows(store: Store, names: Iterable[str], *conditions: sa.ColumnElement[bool]) -> pl.DataFrame:
-    names = list(names)
     query = sa.select(*(jobs.c[name] for name in names)).where(*conditions)
-    empty = pl.DataFrame(schema={name: SCHEMA[name] for name in names})
     with store.reading() as connection:
-        return pl.concat([empty, *bulk.frames(connection, query)])
+        return bulk.frame(connection, query)
