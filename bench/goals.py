@@ -57,6 +57,14 @@ GOALS = (
     Goal("requests that Slurm refuses found by `check`", "refusals", ("share_found",), at_least=0.98),
     Goal("requests that Slurm accepts called impossible", "refusals", ("false",), at_most=0),
     Goal(
+        "node agent, 128 CPUs and 256 threads at 1 Hz",
+        "agent",
+        ("core_percent",),
+        at_most=0.5,
+        unit="% of a core",
+    ),
+    Goal("node agent, peak memory", "agent", ("peak_mib",), at_most=60, unit="MiB"),
+    Goal(
         "history features, speed-up over a loop over rows",
         "history",
         ("times_faster",),

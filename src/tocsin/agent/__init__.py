@@ -1,0 +1,1 @@
+"""The node agent: what each CPU of a compute node does, and for which job. Standard library only."""

@@ -1,0 +1,102 @@
+"""Samples of the node: the rates and the job of each CPU, and the counters of each job, once in an interval."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tocsin.agent.cgroups import counters, find_jobs
+from tocsin.agent.cpus import CpuRates, Rates, ticks
+from tocsin.agent.files import read
+from tocsin.agent.placement import Placement
+
+__all__ = ["Sample", "Sampler"]
+
+_PLACEMENT_EVERY = 5  # samples: reading 256 threads each second would cost more than all the rest
+_SWITCHES_EVERY = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The node in one interval that ended at `at` (UTC epoch seconds)."""
+
+    at: float
+    rates: Mapping[int, Rates]
+    jobs: Mapping[int, str]  # of each CPU that has one
+    counters: Mapping[str, Mapping[str, float]]  # of each job
+
+
+class Sampler:
+    """Takes a sample in each interval and keeps those of the last minutes."""
+
+    def __init__(
+        self,
+        *,
+        proc: str = "/proc",
+        cgroup: str = "/sys/fs/cgroup",
+        node: str | None = None,
+        interval: float = 1.0,
+        keep_seconds: float = 600,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.interval = interval
+        self.clock_jumps = 0
+        self._proc, self._cgroup, self._node = proc, cgroup, node
+        self._clock = clock
+        self._rates = CpuRates()
+        self._placement = Placement(proc)
+        self._owner: dict[int, str] = {}
+        self._switches: dict[str, int] = {}
+        self._taken = 0
+        self._kept: deque[Sample] = deque(maxlen=max(1, round(keep_seconds / interval)))
+
+    @property
+    def gaps(self) -> int:
+        """Readings of single CPUs that gave no rates: the CPU vanished, came back or was reset."""
+        return self._rates.gaps
+
+    @property
+    def newest(self) -> Sample | None:
+        return self._kept[-1] if self._kept else None
+
+    def since(self, at: float) -> list[Sample]:
+        """The kept samples later than `at`, oldest first."""
+        return [sample for sample in tuple(self._kept) if sample.at > at]
+
+    def sample(self) -> Sample | None:
+        """Take a sample; None for the first reading, which has nothing to compare with."""
+        now = round(self._clock(), 3)  # as /window prints it, so that `since` repeats nothing
+        if self._kept and not 0 < now - self._kept[-1].at < 10 * self.interval:
+            self.clock_jumps += 1
+            if now <= self._kept[-1].at:  # set back: samples from the future would hide what follows
+                self._kept.clear()
+        spent = ticks(read(f"{self._proc}/stat") or b"")
+        rates = self._rates.update(spent)
+        groups = find_jobs(self._cgroup, self._node)
+        changed = groups.keys() != self._switches.keys()
+        if changed or self._taken % _PLACEMENT_EVERY == 0:
+            self._owner = self._placement.cpus(groups, frozenset(spent))
+        if changed or self._taken % _SWITCHES_EVERY == 0:
+            self._switches = self._placement.switches(groups)
+        self._taken += 1
+        if not rates:
+            return None
+        taken = Sample(
+            now,
+            rates,
+            {cpu: job for cpu, job in self._owner.items() if cpu in rates},
+            {
+                job: counters(group) | {"context_switches_total": float(self._switches.get(job, 0))}
+                for job, group in groups.items()
+            },
+        )
+        self._kept.append(taken)
+        return taken
+
+    def run(self, stop: threading.Event) -> None:
+        """Take samples until stopped, in step with the clock; intervals that were missed are not made up for."""
+        due = time.monotonic()
+        while not stop.wait(max(0.0, due - time.monotonic())):
+            self.sample()
+            due = max(due + self.interval, time.monotonic())
