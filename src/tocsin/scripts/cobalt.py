@@ -13,35 +13,18 @@ __all__ = ["COBALT"]
 OPTIONS = option_table(
     """
 -A --project        = account
-   --attrs          =
    --cwd            = work_dir
--d --debug
-   --debuglog       =
    --dependencies   = dependency
-   --disable_preboot
-   --env            =
--e --error          =
-   --geometry       =
--h --held
--i --inputfile      =
 -I --interactive    interactive
-   --ion_kernel     =
-   --ion_kerneloption =
    --jobname        = name
--k --kernel         =
--K --kerneloptions  =
-   --mode           =
--M --notify         =
 -n --nodecount      = req_nodes
--o --output         =
 -O --outputprefix   = name
    --proccount      = req_tasks
 -q --queue          = partition
-   --run_project
-   --run_users      =
 -t --time           = time_limit
--u --umask          =
--v --verbose
+--attrs, --debuglog, --env, -e --error, --geometry, -i --inputfile, --ion_kernel, --ion_kerneloption =
+-k --kernel, -K --kerneloptions, --mode, -M --notify, -o --output, --run_users, -u --umask =
+-d --debug, --disable_preboot, -h --held, --run_project, -v --verbose
 """
 )
 

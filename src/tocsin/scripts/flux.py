@@ -15,46 +15,24 @@ __all__ = ["FLUX"]
 # flux-batch(1) of flux-core 0.60; a slot is a task
 OPTIONS = option_table(
     """
-   --add-file         =
-   --bg
 -B --bank             = account
-   --begin-time       =
-   --broker-opts      =
-   --conf             =
 -c --cores-per-slot --cores-per-task = cpus_per_task
    --cwd              = work_dir
    --dependency       = dependency
-   --dry-run
-   --dump             ?
-   --env              =
-   --env-file         =
-   --env-remove       =
-   --error            =
 -x --exclusive        exclusive
-   --flags            =
 -g --gpus-per-slot --gpus-per-task = req_gpus/task
    --gpus-per-node    = req_gpus/node
-   --input            =
    --job-name         = name
--l --label-io
 -N --nodes            = req_nodes
 -n --nslots --ntasks  = req_tasks
-   --output           =
 -q --queue            = partition
-   --quiet
    --requires         = constraints
-   --rlimit           =
--o --setopt           =
--S --setattr          =
-   --signal           =
-   --taskmap          =
    --tasks-per-node   = tasks_per_node
 -t --time-limit       = time_limit
--u --unbuffered
-   --urgency          =
--v --verbose          ?
-   --watch
-   --wrap
+--add-file, --begin-time, --broker-opts, --conf, --env, --env-file, --env-remove, --error, --flags =
+--input, --output, --rlimit, -o --setopt, -S --setattr, --signal, --taskmap, --urgency =
+--dump, -v --verbose ?
+--bg, --dry-run, -l --label-io, --quiet, -u --unbuffered, --watch, --wrap
 """
 )
 

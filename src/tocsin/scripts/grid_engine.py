@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from tocsin.core.errors import UnitError
 from tocsin.scripts.dialect import Dialect, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
-from tocsin.scripts.request import Value, clock, clock_text, count
+from tocsin.scripts.request import clock, clock_text, count, memory_text, queue
 from tocsin.scripts.scheduler import Scheduler
 
 __all__ = ["GRID_ENGINE"]
@@ -14,84 +15,23 @@ __all__ = ["GRID_ENGINE"]
 # qsub(1) of Grid Engine 8; one dash and a word
 OPTIONS = option_table(
     """
--@ =
--a =
--ac =
--adds =3
 -A = account
 -ar = reservation
--b =
--binding =
--bgio =
--c =
--ckpt =
--clear
--clearp =
--clears =2
--cwd
--C =
--cal =
--dc =
--dl =
--e =
--h
--hard
--help
 -hold_jid = dependency
 -hold_jid_ad = dependency
--i =
--inherit
--j =
--jc =
--js =
--jsv =
--l =
--m =
--M =
--masterl =
--masterq =
--mbind =
--mods =3
 -N = name
--noshell
--nostdin
--notify
--now =
--o =
--ot =
 -P = account
 -p = priority
--par =
--pe =2
--preempt =
--pty =
 -q = partition
--R =
 -r = requeue
--rou =
--rdi =
--rsv =
--rsv_id =
--S =
--sc =
--shell =
--si =
--soft
--sync =
 -t = array
--tc =
--tcon =
--terse
--u =
--umask =
--v =
--V
--verify
--w =
 -wd = work_dir
--xd =
--xdv =
--xd_run_as_image_user =
+-@, -a, -ac, -b, -binding, -bgio, -c, -ckpt, -clearp, -C, -cal, -dc, -dl, -e, -i, -j, -jc, -js, -jsv, -l =
+-m, -M, -masterl, -masterq, -mbind, -now, -o, -ot, -par, -preempt, -pty, -R, -rou, -rdi, -rsv, -rsv_id =
+-S, -sc, -shell, -si, -sync, -tc, -tcon, -u, -umask, -v, -w, -xd, -xdv, -xd_run_as_image_user =
+-clears, -pe =2
+-adds, -mods =3
+-clear, -cwd, -h, -hard, -help, -inherit, -noshell, -nostdin, -notify, -soft, -terse, -V, -verify
 """,
     double=False,
 )
@@ -165,23 +105,12 @@ def _memory(text: str) -> int | None:
     return round(float(number) * powers[unit])
 
 
-def _memory_text(value: Value) -> str:
-    for unit, size in (("G", 1024**3), ("M", 1024**2), ("K", 1024)):
-        if value and int(value) % size == 0:
-            return f"{int(value) // size}{unit}"
-    return str(int(value))
-
-
 def _time(text: str) -> int | None:
     """[[hours]:[minutes]:]seconds; a part may be empty (sge_types(1)): `1::1`, `::3600`."""
     parts = text.split(":")
     if len(parts) == 3:
         text = ":".join(part or "0" for part in parts)
     return clock(text)
-
-
-def _queue(text: str) -> str | None:
-    return text.partition("@")[0] or None
 
 
 GRID_ENGINE = Dialect(
@@ -193,10 +122,10 @@ GRID_ENGINE = Dialect(
         "time_limit": _time,
         "req_memory": _memory,
         "req_cpus": count,
-        "partition": _queue,
+        "partition": queue,
         "priority": lambda text: None if text.startswith("-") else count(text),
     },
-    writers={"time_limit": clock_text, "req_memory": _memory_text},
+    writers={"time_limit": clock_text, "req_memory": partial(memory_text, units=("G", "M", "K", ""))},
     new_options={
         "time_limit": NewOption("-l h_rt={}"),
         "req_memory": NewOption("-l h_vmem={}", "slot"),

@@ -15,111 +15,28 @@ __all__ = ["LSF"]
 # bsub of LSF 10.1; one dash and a word
 OPTIONS = option_table(
     """
--a =
--alloc_flags =
--app =
--ar
--aff =
--B
--b =
--C =
--c =
--cn_cu =
--cn_mem =
--cn_cores =
--clusters =
--core_isolation =
--csm =
 -cwd = work_dir
--D =
--data =
--datachk
--datagrp =
--E =
--Ep =
--e =
--eo =
--env =
--eptl =
--ext =
--extsched =
--F =
--f =
--freq =
--G =
--g =
--gpu =
--H
--hl
--hostfile =
--I interactive
--Ip interactive
--IS interactive
--ISp interactive
--ISs interactive
--Is interactive
--IX interactive
--i =
--is =
+-I, -Ip, -IS, -ISp, -ISs, -Is, -IX interactive
 -J = name
--Jd =
--jobaff =
--jm =
--jsm =
--K
--k =
--L =
 -Lp = licenses
--ln_mem =
--ln_slots =
 -M = req_memory/node
 -m = req_node_list
--mig =
--N
--Ne
 -n = req_tasks
--network =
 -nnodes = req_nodes
--notify =
--o =
--oo =
--outdir =
 -P = account
--p =
--pack =
--ptl =
--Q =
 -q = partition
--R =
 -r requeue
 -rn requeue/no
--rcacct =
--rnc =
--S =
--s =
--sla =
--smt =
--sp =
--step_cgroup =
--stage =
--T =
--t =
--ti
--tty
 -U = reservation
--u =
--ul
--v =
 -W = time_limit
--We =
 -w = dependency
--wa =
--wt =
--XF
 -x exclusive
--yaml =
--Zs
--l =
+-a, -alloc_flags, -app, -aff, -b, -C, -c, -cn_cu, -cn_mem, -cn_cores, -clusters, -core_isolation, -csm =
+-D, -data, -datagrp, -E, -Ep, -e, -eo, -env, -eptl, -ext, -extsched, -F, -f, -freq, -G, -g, -gpu =
+-hostfile, -i, -is, -Jd, -jobaff, -jm, -jsm, -k, -L, -ln_mem, -ln_slots, -mig, -network, -notify, -o =
+-oo, -outdir, -p, -pack, -ptl, -Q, -R, -rcacct, -rnc, -S, -s, -sla, -smt, -sp, -step_cgroup, -stage, -T =
+-t, -u, -v, -We, -wa, -wt, -yaml, -l =
+-ar, -B, -datachk, -H, -hl, -K, -N, -Ne, -ti, -tty, -ul, -XF, -Zs
 """,
     double=False,
 )

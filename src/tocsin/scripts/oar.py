@@ -16,39 +16,17 @@ OPTIONS = option_table(
     """
 -a --anterior         = dependency
    --array            = array
-   --array-param-file =
--B                    =
-   --checkpoint       =
--C --connect          =
 -d --directory        = work_dir
--D --dumper
--e --export-job-key-to-file =
--E --stderr           =
--h --help
-   --hold
--i --import-job-key-from-file =
 -I --interactive      interactive
--J --json
--k --use-job-key
--K --import-job-key-inline =
--l --resource         =
 -n --name             = name
-   --notify           =
--O --stdout           =
 -p --property         = constraints
    --project          = account
 -q --queue            = partition
--r --reservation      =
-   --resubmit         =
--s --stagein          =
--S --scanscript
-   --signal           =
--t --type             =
--v --verbose
--V --version
--w                    =
--X --xml
--Y --yaml
+--array-param-file, -B, --checkpoint, -C --connect, -e --export-job-key-to-file, -E --stderr =
+-i --import-job-key-from-file, -K --import-job-key-inline, -l --resource, --notify, -O --stdout =
+-r --reservation, --resubmit, -s --stagein, --signal, -t --type, -w =
+-D --dumper, -h --help, --hold, -J --json, -k --use-job-key, -S --scanscript, -v --verbose, -V --version
+-X --xml, -Y --yaml
 """
 )
 

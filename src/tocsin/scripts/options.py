@@ -4,9 +4,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tocsin.scripts.text import shortened
 from tocsin.scripts.words import Place, Word, join_words
 
-__all__ = ["Directive", "Locate", "Option", "OptionTable", "option_table", "read_options"]
+__all__ = [
+    "Directive",
+    "Locate",
+    "Option",
+    "OptionTable",
+    "option_table",
+    "options_before_script",
+    "read_options",
+]
 
 
 class Option(NamedTuple):
@@ -45,20 +54,23 @@ class OptionTable:
 def option_table(text: str, *, double: bool = True) -> OptionTable:
     """A table from its lines: names, then `=` (a value), `=2` (two words), `?` (an optional value), then field/per.
 
+    Names of one option are separated by blanks, options that are alike by commas.
+
     >>> option_table("-t --time = time_limit").options["-t"].field
     'time_limit'
     """
     options: dict[str, Option] = {}
-    for line in text.split("\n"):
-        words = line.split()
+    for line in filter(None, text.split("\n")):
+        *others, last = line.split(",")
+        words = last.split()
         names = [word for word in words if word.startswith("-")]
         rest = words[len(names) :]
         arity = rest.pop(0) if rest and rest[0][0] in "=?" else ""
         target, _, per = rest[0].partition("/") if rest else ("", "", "")
-        for name in names:
-            long = next((n for n in names if n.startswith("--")), names[0])
-            values = int(arity[1:] or 1) if arity else 0
-            options[name] = Option(long, values, arity == "?", target or None, per)
+        values = int(arity[1:] or 1) if arity else 0
+        for same in (*(other.split() for other in others), names):
+            long = next((name for name in same if name.startswith("--")), same[0])
+            options |= dict.fromkeys(same, Option(long, values, arity == "?", target or None, per))
     return OptionTable(options, double)
 
 
@@ -108,6 +120,32 @@ def read_options(
             yield _directive(option, word, value, line, locate)
 
 
+def options_before_script(words: list[Word], table: OptionTable) -> list[Word]:
+    """The words of a submit command line before the name of the script."""
+    given, remaining = [], 0
+    for word in words:
+        if not remaining and (not word.text.startswith("-") or word.text == "--"):
+            break
+        if remaining:
+            remaining -= 1
+        else:
+            remaining = _value_words(word.text, table)
+        given.append(word)
+    return given
+
+
+def _value_words(text: str, table: OptionTable) -> int:
+    """How many of the following words are the value of this option."""
+    if not table.double or text.startswith("--"):
+        option = table.find(text.partition("=")[0]) if table.double else table.find(text)
+        return 0 if option is None or option.optional or ("=" in text and table.double) else option.values
+    for j, letter in enumerate(text[1:], 1):
+        option = table.find("-" + letter)
+        if option and option.values:
+            return 0 if option.optional or text[j + 1 :] else option.values
+    return 0
+
+
 def _options_of(word: Word, table: OptionTable, errors: list[str]) -> Iterator[tuple[Option, Word | None]]:
     """The options in one word, each with its attached value."""
     text = word.text
@@ -120,13 +158,13 @@ def _options_of(word: Word, table: OptionTable, errors: list[str]) -> Iterator[t
         if option and option.values:
             yield option, word.part(2)
         else:
-            errors.append(f'unknown option "{_short(text)}"')
+            errors.append(f'unknown option "{shortened(text)}"')
         return
     if text.startswith("--"):
         name, value = word.partition("=")
         option = table.find(name.text)
         if not option:
-            errors.append(f'unknown option "{_short(name.text)}"')
+            errors.append(f'unknown option "{shortened(name.text)}"')
         elif value is not None and not option.values:
             errors.append(f"{option.name} takes no value")
         else:
@@ -135,7 +173,7 @@ def _options_of(word: Word, table: OptionTable, errors: list[str]) -> Iterator[t
     for j in range(1, len(text)):
         option = table.find("-" + text[j])
         if not option:
-            errors.append(f'unknown option "{_short("-" + text[j:])}"')
+            errors.append(f'unknown option "{shortened("-" + text[j:])}"')
             return
         if option.values:
             attached = word.part(j + 1)
@@ -158,9 +196,5 @@ def _directive(option: Option, name: Word, value: Word | None, line: int, locate
 
 def _stray(text: str) -> str:
     if text.startswith(("–", "—", "−", "‐", "‑")):
-        return f'"{_short(text)}" starts with a typographic dash, so it is not read as an option; use "-"'
-    return f'"{_short(text)}" is not an option'
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
+        return f'"{shortened(text)}" starts with a typographic dash, so it is not read as an option; use "-"'
+    return f'"{shortened(text)}" is not an option'

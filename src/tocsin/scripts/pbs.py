@@ -1,12 +1,13 @@
 """PBS Professional, OpenPBS and Torque: the options of qsub and their resource lists."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from tocsin.core.errors import UnitError
 from tocsin.core.units import parse_memory
 from tocsin.scripts.dialect import Dialect, Extension, NewOption, backslash_continuation, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
-from tocsin.scripts.request import Value, clock, clock_text, count
+from tocsin.scripts.request import clock, clock_text, count, memory_text, queue
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.words import Word
 
@@ -15,49 +16,19 @@ __all__ = ["PBS"]
 # qsub(1B) of PBS Professional 2022 and of Torque 6
 OPTIONS = option_table(
     """
--a =
 -A = account
--b =
--c =
--C =
 -d = work_dir
--D =
--e =
--E
--f
--F =
--G =
--h
--i =
 -I interactive
--j =
 -J = array
--k =
--K =
--l =
--L =
--m =
--M =
 -n exclusive
 -N = name
--o =
--O =
--p =
 -P = account
 -q = partition
 -r = requeue
--R =
--S =
 -t = array
--T =
--u =
--v =
--V
 -w = work_dir
--W =
--x
--X
--z
+-a, -b, -c, -C, -D, -e, -F, -G, -i, -j, -k, -K, -l, -L, -m, -M, -o, -O, -p, -R, -S, -T, -u, -v, -W =
+-E, -f, -h, -V, -x, -X, -z
 """
 )
 
@@ -96,22 +67,12 @@ def memory(text: str) -> int | None:
     return parse_memory(text)
 
 
-def memory_text(value: Value) -> str:
-    for unit, size in (("gb", 1024**3), ("mb", 1024**2), ("kb", 1024)):
-        if value and int(value) % size == 0:
-            return f"{int(value) // size}{unit}"
-    return f"{int(value)}b"
-
-
 def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
     word = directive.word
     if word is None or directive.option not in ("-l", "-W"):
         return (directive,)
-    return (
-        _resources(directive, word, locate)
-        if directive.option == "-l"
-        else _attributes(directive, word, locate)
-    )
+    read = _resources if directive.option == "-l" else _attributes
+    return read(directive, word, locate)
 
 
 def _attributes(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
@@ -205,10 +166,6 @@ def _quiet(text: str | None) -> int:
         return 0
 
 
-def _queue(text: str) -> str | None:
-    return text.partition("@")[0] or None
-
-
 PBS = Dialect(
     scheduler=Scheduler.PBS,
     prefix="#PBS ",
@@ -219,10 +176,14 @@ PBS = Dialect(
         "time_limit": clock,
         "time_min": clock,
         "req_memory": memory,
-        "partition": _queue,
+        "partition": queue,
         "req_nodes": count,
     },
-    writers={"time_limit": clock_text, "time_min": clock_text, "req_memory": memory_text},
+    writers={
+        "time_limit": clock_text,
+        "time_min": clock_text,
+        "req_memory": partial(memory_text, units=("gb", "mb", "kb", "b")),
+    },
     new_options={
         "time_limit": NewOption("-l walltime={}"),
         "req_memory": NewOption("-l mem={}", "job", unless=("-l select",)),

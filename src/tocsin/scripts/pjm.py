@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from math import prod
 
 from tocsin.core.errors import UnitError
 from tocsin.core.units import UNLIMITED, parse_memory
 from tocsin.scripts.dialect import Dialect, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
-from tocsin.scripts.request import Value, clock, clock_text, count
+from tocsin.scripts.request import clock, clock_text, count, memory_text
 from tocsin.scripts.scheduler import Scheduler
 
 __all__ = ["PJM"]
@@ -16,54 +17,18 @@ __all__ = ["PJM"]
 # pjsub(1) and the Fugaku user's guide, "Options of the job submission command"
 OPTIONS = option_table(
     """
--a --at --appname      =
-   --bulk
--C --dir-prefix        =
--e --err               =
-   --fs                =
 -g --gname             = account
--h --help
-   --hold
--i
--I
    --interact interactive
--j
--L --rsc-list          =
-   --llio              =
--m                     =
-   --mail-list         =
-   --mpi               =
-   --mswk
 -N --name              = name
-   --net-route         =
-   --no-check-directory
    --norestart         requeue/no
-   --no-stging
--o --out               =
--p                     =
--P                     =
    --restart           requeue
--s
--S
-   --script-delimiter  =
    --sparam            = array
-   --spath             =
-   --step
-   --stgin             =
-   --stgin-basedir     =
-   --stgin-dir         =
-   --stgout            =
-   --stgout-basedir    =
-   --stgout-dir        =
-   --stg-transfiles    =
--u
--v
--V
--w
-   --wait              ?
--x                     =
--X
--z --completion        =
+-a --at --appname, -C --dir-prefix, -e --err, --fs, -L --rsc-list, --llio, -m, --mail-list, --mpi =
+--net-route, -o --out, -p, -P, --script-delimiter, --spath, --stgin, --stgin-basedir, --stgin-dir =
+--stgout, --stgout-basedir, --stgout-dir, --stg-transfiles, -x, -z --completion =
+--wait ?
+--bulk, -h --help, --hold, -i, -I, -j, --mswk, --no-check-directory, --no-stging, -s, -S, --step, -u, -v
+-V, -w, -X
 """
 )
 
@@ -124,13 +89,6 @@ def _memory(text: str) -> int | None:
     return None if amount == UNLIMITED else amount
 
 
-def _memory_text(value: Value) -> str:
-    for unit, size in (("Gi", 1024**3), ("Mi", 1024**2)):
-        if value and int(value) % size == 0:
-            return f"{int(value) // size}{unit}"
-    return f"{-(-int(value) // 1024)}Ki"
-
-
 def _bulk(text: str) -> str | None:
     """Only a range of bulk numbers is an array; step jobs use the same option differently."""
     found = re.fullmatch(r"(?:sd=)?(\d{1,9}-\d{1,9})", text.strip(), re.ASCII)
@@ -149,7 +107,7 @@ PJM = Dialect(
         "req_memory": _memory,
         "array": _bulk,
     },
-    writers={"time_limit": clock_text, "req_memory": _memory_text},
+    writers={"time_limit": clock_text, "req_memory": partial(memory_text, units=("Gi", "Mi", "Ki"))},
     new_options={
         "time_limit": NewOption('-L "elapse={}"'),
         "req_memory": NewOption('-L "node-mem={}"', "node"),

@@ -1,7 +1,7 @@
 """Turn options into a request: convert each value, then combine counts per node, task and CPU."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from tocsin.core.fields import FIELDS, ValueType
 from tocsin.core.ids import array_size
 from tocsin.core.units import UNLIMITED
 from tocsin.scripts.options import Directive
-from tocsin.scripts.text import readable
+from tocsin.scripts.text import readable, shortened
 
 __all__ = [
     "Draft",
@@ -24,6 +24,8 @@ __all__ = [
     "clock_text",
     "count",
     "in_unit_of",
+    "memory_text",
+    "queue",
 ]
 
 Value = int | str | bool
@@ -59,7 +61,7 @@ class Problem(NamedTuple):
 def count(text: str) -> int:
     """A plain number."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
-        raise UnitError(f'"{_short(text)}" is not a number')
+        raise UnitError(f'"{shortened(text)}" is not a number')
     return int(text)
 
 
@@ -73,12 +75,12 @@ def clock(text: str, *, last: int = 1, bare: int | None = None) -> int | None:
         return UNLIMITED
     parts = text.split(":")
     if len(parts) > 4 or not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
-        raise UnitError(f'"{_short(text)}" is not a time; write 1:30:00')
+        raise UnitError(f'"{shortened(text)}" is not a time; write 1:30:00')
     if len(parts) == 1 and bare is not None:
         return int(parts[0]) * bare
     units = [unit for unit in (1, 60, 3600, 86400) if unit >= last]
     if len(parts) > len(units):
-        raise UnitError(f'"{_short(text)}" has too many parts for a time')
+        raise UnitError(f'"{shortened(text)}" has too many parts for a time')
     return sum(int(part) * unit for part, unit in zip(reversed(parts), units, strict=False))
 
 
@@ -86,6 +88,18 @@ def clock_text(seconds: Value) -> str:
     """`hours:minutes:seconds`, with any number of hours."""
     minutes, second = divmod(int(seconds), 60)
     return f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}"
+
+
+def memory_text(value: Value, units: Sequence[str]) -> str:
+    """Memory in the largest unit that divides it, else in the last one, rounded up; `units` begin with the gigabyte."""
+    sizes = [(unit, 1024**power) for unit, power in zip(units, (3, 2, 1, 0), strict=False)]
+    unit, size = next(((u, size) for u, size in sizes if value and int(value) % size == 0), sizes[-1])
+    return f"{-(-int(value) // size)}{unit}"
+
+
+def queue(text: str) -> str | None:
+    """The queue in `queue@server`."""
+    return text.partition("@")[0] or None
 
 
 def _flag(text: str) -> bool:
@@ -245,7 +259,3 @@ def _total(given: Mapping[str, int], nodes: int, tasks: int) -> int | None:
 
 def _number(value: Value | None) -> int:
     return value if type(value) is int else 0
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."

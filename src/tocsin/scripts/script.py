@@ -10,13 +10,12 @@ from typing import Any
 from tocsin.core.errors import InputError, UnitError
 from tocsin.core.units import UNLIMITED, parse_instant
 from tocsin.scripts.cobalt import COBALT
-from tocsin.scripts.command_line import options_before_script
 from tocsin.scripts.dialect import Dialect
 from tocsin.scripts.flux import FLUX
 from tocsin.scripts.grid_engine import GRID_ENGINE
 from tocsin.scripts.lsf import LSF
 from tocsin.scripts.oar import OAR
-from tocsin.scripts.options import Directive, read_options
+from tocsin.scripts.options import Directive, options_before_script, read_options
 from tocsin.scripts.pbs import PBS
 from tocsin.scripts.pjm import PJM
 from tocsin.scripts.request import Draft, Problem, ProblemKind, Request
@@ -111,7 +110,7 @@ class Script:
         if known:
             words = words[2:] if command == "flux" else words[1:]
         errors: list[str] = []
-        given = words if only_options else options_before_script(words, dialect)
+        given = words if only_options else options_before_script(words, dialect.table)
         found = list(read_options(given, dialect.table, 0, _nowhere, errors))
         added = tuple(part for directive in found for part in dialect.parts(directive, _nowhere))
         own, earlier = self.directives, self.problems

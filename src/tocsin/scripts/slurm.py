@@ -27,132 +27,53 @@ __all__ = ["SLURM"]
 OPTIONS = option_table(
     """
 -A --account            = account
-   --acctg-freq         =
 -a --array              = array
-   --batch              =
-   --bb                 =
-   --bbf                =
 -b --begin              = begin
 -D --chdir              = work_dir
-   --cluster-constraint =
--M --clusters --cluster =
-   --comment            =
-   --consolidate-segments
 -C --constraint         = constraints
-   --container          =
-   --container-id       =
-   --container-entrypoint
-   --container-env      =
-   --container-image    =
-   --container-mount-home
-   --container-mounts   =
-   --container-name     =
-   --container-readonly
-   --container-remap-root
-   --container-save     =
-   --container-workdir  =
-   --container-writable
-   --no-container-entrypoint
-   --no-container-mount-home
-   --no-container-remap-root
-   --contiguous
--S --core-spec          =
-   --cores-per-socket   =
-   --cpu-freq           =
    --cpus-per-gpu       = req_cpus/gpu
 -c --cpus-per-task      = cpus_per_task
-   --deadline           =
-   --delay-boot         =
 -d --dependency         = dependency
--m --distribution       =
--e --error              =
 -x --exclude            = exclude_nodes
    --exclusive          ? exclusive
-   --export             =
-   --export-file        =
-   --external
-   --extra              =
--B --extra-node-info    =
-   --get-user-env       ?
-   --gid                =
-   --gpu-bind           =
-   --gpu-freq           =
 -G --gpus               = req_gpus/job
    --gpus-per-node      = req_gpus/node
-   --gpus-per-socket    =
    --gpus-per-task      = req_gpus/task
    --gres               = req_gres
-   --gres-flags         =
--h --help
-   --hint               =
--H --hold
-   --ignore-pbs
-   --image              =
--i --input              =
 -J --job-name           = name
--k --no-kill            ?
-   --kill-on-invalid-dep =
 -L --licenses           = licenses
-   --mail-type          =
-   --mail-user          =
-   --mcs-label          =
    --mem                = req_memory/node
-   --mem-bind           =
    --mem-per-cpu        = req_memory/cpu
    --mem-per-gpu        = req_memory/gpu
-   --mincpus            =
-   --network            =
-   --nice               ?
    --no-requeue         requeue/no
--F --nodefile           =
 -w --nodelist           = req_node_list
 -N --nodes              = req_nodes
 -n --ntasks             = req_tasks
-   --ntasks-per-core    =
-   --ntasks-per-gpu     =
    --ntasks-per-node --tasks-per-node = tasks_per_node
-   --ntasks-per-socket  =
-   --oom-kill-step      ?
-   --open-mode          =
--o --output             =
--O --overcommit
 -s --oversubscribe      exclusive/no
-   --parsable
 -p --partition          = partition
-   --power              =
-   --prefer             =
    --priority           = priority
-   --profile            =
-   --propagate          ?
 -q --qos                = qos
--Q --quiet
-   --reboot
    --requeue            requeue
    --reservation        = reservation
-   --segment            =
-   --signal             =
-   --sockets-per-node   =
-   --spread-job
-   --stepmgr
-   --switches           =
-   --test-only
-   --thread-spec        =
-   --threads-per-core   =
 -t --time               = time_limit
    --time-min           = time_min
-   --tmp                =
-   --tres-bind          =
-   --tres-per-task      =
-   --uid                =
-   --usage
-   --use-min-nodes
--v --verbose
--V --version
-   --volume             =
--W --wait
-   --wait-all-nodes     =
-   --wckey              =
-   --wrap               =
+--acctg-freq, --batch, --bb, --bbf, --cluster-constraint, -M --clusters --cluster, --comment =
+--container, --container-id, --container-env, --container-image, --container-mounts, --container-name =
+--container-save, --container-workdir, -S --core-spec, --cores-per-socket, --cpu-freq, --deadline =
+--delay-boot, -m --distribution, -e --error, --export, --export-file, --extra, -B --extra-node-info =
+--gid, --gpu-bind, --gpu-freq, --gpus-per-socket, --gres-flags, --hint, --image, -i --input =
+--kill-on-invalid-dep, --mail-type, --mail-user, --mcs-label, --mem-bind, --mincpus, --network =
+-F --nodefile, --ntasks-per-core, --ntasks-per-gpu, --ntasks-per-socket, --open-mode, -o --output =
+--power, --prefer, --profile, --segment, --signal, --sockets-per-node, --switches, --thread-spec =
+--threads-per-core, --tmp, --tres-bind, --tres-per-task, --uid, --volume, --wait-all-nodes, --wckey =
+--wrap =
+--get-user-env, -k --no-kill, --nice, --oom-kill-step, --propagate ?
+--consolidate-segments, --container-entrypoint, --container-mount-home, --container-readonly
+--container-remap-root, --container-writable, --no-container-entrypoint, --no-container-mount-home
+--no-container-remap-root, --contiguous, --external, -h --help, -H --hold, --ignore-pbs, -O --overcommit
+--parsable, -Q --quiet, --reboot, --spread-job, --stepmgr, --test-only, --usage, --use-min-nodes
+-v --verbose, -V --version, -W --wait
 """
 )
 

@@ -12,7 +12,17 @@ from pathlib import Path
 
 from tocsin.core.errors import ScriptError
 
-__all__ = ["LARGEST", "decode", "encode", "here_documents", "interpreter", "read", "readable", "split_lines"]
+__all__ = [
+    "LARGEST",
+    "decode",
+    "encode",
+    "here_documents",
+    "interpreter",
+    "read",
+    "readable",
+    "shortened",
+    "split_lines",
+]
 
 LARGEST = 4 * 1024**2
 """slurmctld refuses scripts above 4 MiB by default (max_script_size)."""
@@ -81,6 +91,11 @@ def encode(text: str) -> bytes:
 def readable(text: str) -> str:
     """Text for display: bytes that were not UTF-8 become question marks."""
     return text if text.isascii() else text.encode("utf-8", errors="replace").decode("utf-8")
+
+
+def shortened(text: str) -> str:
+    """Text to quote in a message."""
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def split_lines(text: str) -> list[str]:
