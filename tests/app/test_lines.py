@@ -109,8 +109,3 @@ def test_a_reason_why_nothing_could_be_checked_is_printed_once(told: Rounds) -> 
 def test_as_json_every_verdict_is_a_line(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     lines = Rounds(store, capsys, as_json=True)(*tasks(range(30)), on("8", level=Level.OK))
     assert [json.loads(line)["job"] for line in lines] == [f"lab:7_{n}@{NOON}" for n in range(30)]
-
-
-def test_an_escape_sequence_in_a_name_does_not_reach_the_terminal(told: Rounds) -> None:
-    [line] = told(on("8", "\x1b[2J"))
-    assert "\x1b" not in line

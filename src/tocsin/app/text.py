@@ -1,22 +1,11 @@
-"""Small pieces of text for people: counts, clock times, and text from jobs made safe to print."""
+"""Small pieces of text for people: counts, clock times and notes on what was read."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
 
 from tocsin.core.intake import Rejects
 
-__all__ = ["clock", "count", "intake_notes", "plain"]
-
-_CONTROL = dict.fromkeys([*range(32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
-
-
-def plain(text: str) -> str:
-    """Text from a job without control characters: an escape sequence in a name must not reach the terminal.
-
-    >>> plain("a\\x1b[2Jb")
-    'a�[2Jb'
-    """
-    return text if text.isprintable() else text.translate(_CONTROL)
+__all__ = ["clock", "count", "intake_notes"]
 
 
 def count(number: int, noun: str) -> str:

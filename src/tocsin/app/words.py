@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tocsin.app.text import count, plain
+from tocsin.app.text import count
 from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import SEEN_FROM, CaseStatus, Finding, Level, Screening, Verdict
 
@@ -41,7 +41,8 @@ def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
     yield f"{verdict.level.upper()}: {headline}"
     texts = [finding.text for finding in verdict.findings]
     for finding in verdict.findings:
-        yield f"\n  {finding.level}: {finding.text}"
+        yield ""
+        yield f"  {finding.level}: {finding.text}"
         yield from (f"    {line}" for line in finding.evidence if line not in finding.text)
         if finding.case:
             yield f"    {finding.case.text}"
@@ -52,7 +53,8 @@ def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
         change = (
             f", risk {risks[0]:.0%} -> {risks[1]:.0%}" if None not in risks and risks[0] != risks[1] else ""
         )
-        yield f"\n  {advice.change}" + (f" ({advice.why}{change})" if advice.why not in texts else change)
+        yield ""
+        yield f"  {advice.change}" + (f" ({advice.why}{change})" if advice.why not in texts else change)
         if advice.edit:
             yield f"    @@ line {advice.edit.line} @@"
             if advice.edit.old is not None:
@@ -69,7 +71,8 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
     failure = verdict.failure
     if failure:
         group = f"; profile: {failure.profile}" if failure.profile else ""
-        yield f"\n  risk of failure {failure.probability:.0%} (alarm at {failure.threshold:.0%} or more){group}"
+        yield ""
+        yield f"  risk of failure {failure.probability:.0%} (alarm at {failure.threshold:.0%} or more){group}"
         shown = {line for finding in verdict.findings for line in finding.evidence}
         for reason in failure.contributions:
             if reason.text not in shown:
@@ -144,4 +147,4 @@ def in_a_line(verdict: Verdict, *, tasks: int = 1, size: int | None = None) -> s
         where.append(f"an array of {count(size, 'task')}")
     if tasks > 1:
         where.append(f"and {count(tasks - 1, 'more task')} of the array")
-    return plain(f"{verdict.level.upper()}: {'; '.join(shown)} ({', '.join(where)})")
+    return f"{verdict.level.upper()}: {'; '.join(shown)} ({', '.join(where)})"

@@ -18,7 +18,7 @@ from tocsin.app.allow import (
 from tocsin.app.app import App
 from tocsin.app.text import clock, count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json
+from tocsin.cli.output import Column, Listing, print_json, print_line
 
 if TYPE_CHECKING:
     from tocsin.core.allow_list import AllowEntry
@@ -78,7 +78,7 @@ def add(
         return
     since, end = clock(entry.since, app.zone()), " ".join(_end(entry.until, app.zone()))
     span = (f" from {since}" if since else "") + (f" {end}" if entry.until else "")
-    click.echo(f"allow-list entry {number}: {kind} {name} may run {operation}{span}")
+    print_line(f"allow-list entry {number}: {kind} {name} may run {operation}{span}")
 
 
 @allow.command()
@@ -96,7 +96,7 @@ def default(app: App, operation: str, rule: str, reason: str, as_json: bool) -> 
     if as_json:
         print_json({"entry": number, "operation": operation, "default": rule})
     else:
-        click.echo(f"{operation} is {_RULES[rule]}")
+        print_line(f"{operation} is {_RULES[rule]}")
 
 
 @allow.command()
@@ -112,7 +112,7 @@ def remove(app: App, number: int, as_json: bool) -> None:
     if as_json:
         print_json({"entry": number, **entry_json(entry)})
     else:
-        click.echo(f"removed allow-list entry {number}: {entry.kind} {entry.name}, {entry.operation}")
+        print_line(f"removed allow-list entry {number}: {entry.kind} {entry.name}, {entry.operation}")
 
 
 @allow.command("list")
@@ -147,7 +147,7 @@ def check(app: App, file: str | None, as_json: bool) -> None:
             {"file": str(path), "default": defaults, "allow": [entry_json(entry) for entry in entries]}
         )
     else:
-        click.echo(f"{path} is valid: {count(len(defaults), 'rule')}, {len(entries)} {_noun(len(entries))}")
+        print_line(f"{path} is valid: {count(len(defaults), 'rule')}, {len(entries)} {_noun(len(entries))}")
 
 
 def _noun(number: int) -> str:

@@ -9,7 +9,7 @@ from tocsin.app.backtest import BacktestRequest
 from tocsin.app.backtest import backtest as walk
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_table, say
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
 
 __all__ = ["backtest"]
 
@@ -57,13 +57,13 @@ def backtest(app: App, request: BacktestRequest, as_json: bool) -> None:
 
 
 def _print(found: dict[str, Any]) -> None:
-    echo, rule = click.echo, found["rule"]
-    echo(
+    rule = found["rule"]
+    print_line(
         f"{count(found['predicted'], 'job')} predicted at {found['stage']}, target {found['target']}, "
         f"{found['judged']:,} of them with a known outcome"
     )
-    echo(f"{found['split']}, from {found['first']} on")
-    echo(
+    print_line(f"{found['split']}, from {found['first']} on")
+    print_line(
         f"{count(found['trainings'], 'training')}, {found['searches']} with a parameter search; "
         f"threshold rule {rule['kind']}={rule['value']:g}"
     )
@@ -73,26 +73,26 @@ def _print(found: dict[str, Any]) -> None:
     if found["unmet"]:
         trainings = count(found["trainings"], "training")
         say(f"note: no threshold met the rule in {found['unmet']} of {trainings}")
-    echo("")
+    print_line()
     for figure in found["figures"]:
         value = figure["reason"] if figure["value"] is None else f"{figure['value']:.4f}"
         interval = "" if figure["low"] is None else f"  [{figure['low']:.4f}, {figure['high']:.4f}]"
-        echo(f"  {figure['name']:<20} {value}{interval}")
-    echo("")
+        print_line(f"  {figure['name']:<20} {value}{interval}")
+    print_line()
     runtime = found["runtime"]
     if runtime["completed"] is not None:
         jobs = count(runtime["jobs"], "completed job")
-        echo(f"  run time: {runtime['completed']:.1%} of {jobs} stayed within their 95 % bound")
-    echo("")
-    echo(
+        print_line(f"  run time: {runtime['completed']:.1%} of {jobs} stayed within their 95 % bound")
+    print_line()
+    print_line(
         f"Saved: {found['hours']} of failing jobs with an alarm; Delayed: {found['hours']} of good jobs with an alarm."
     )
     print_table(found["sources"], _SOURCES, header=True, parsable=False)
-    echo(f"Failing jobs without an alarm took {found['wasted']:,.0f} {found['hours']}.")
+    print_line(f"Failing jobs without an alarm took {found['wasted']:,.0f} {found['hours']}.")
     for source in found["sources"]:
         if source["missing"]:
             say(f"note: {source['source']}: {source['missing']}")
-    echo("")
+    print_line()
     print_table(found["months"], _COLUMNS, header=True, parsable=False)
 
 

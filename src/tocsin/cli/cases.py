@@ -8,7 +8,7 @@ from tocsin.app.app import App
 from tocsin.app.cases import answer_case, list_cases, show_case
 from tocsin.app.text import clock
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, say
+from tocsin.cli.output import Column, Listing, print_json, print_line, say
 from tocsin.core.verdict import CaseStatus
 
 if TYPE_CHECKING:
@@ -93,13 +93,13 @@ def _print(app: App, case: "Case", as_json: bool) -> None:
         return
     zone = app.zone(case.job.cluster)
     finding = case.document.get("finding", {})
-    click.echo(f"case {case.id} is {case.status}: {finding.get('text', case.cause)}")
+    print_line(f"case {case.id} is {case.status}: {finding.get('text', case.cause)}")
     for line in finding.get("evidence", []):
-        click.echo(f"  {line}")
-    click.echo(f"  job      {case.job}")
-    click.echo(f"  user     {case.document.get('user') or ''}")
-    click.echo(f"  opened   {clock(case.opened, zone)}")
-    click.echo(f"  cause    {case.cause}")
+        print_line(f"  {line}")
+    print_line(f"  job      {case.job}")
+    print_line(f"  user     {case.document.get('user') or ''}")
+    print_line(f"  opened   {clock(case.opened, zone)}")
+    print_line(f"  cause    {case.cause}")
     for answer in case.answers:
         note = f": {answer.note}" if answer.note else ""
-        click.echo(f"  {answer.answer} by {answer.who} at {clock(answer.at, zone)}{note}")
+        print_line(f"  {answer.answer} by {answer.who} at {clock(answer.at, zone)}{note}")

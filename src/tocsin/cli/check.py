@@ -11,8 +11,7 @@ from tocsin.app.check import check as check_script
 from tocsin.app.check import explain as explain_job
 from tocsin.app.words import check_headline, explain_headline, in_words
 from tocsin.cli import options
-from tocsin.cli.output import print_json, say
-from tocsin.core.errors import TocsinError
+from tocsin.cli.output import print_json, print_line
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
 
@@ -28,6 +27,8 @@ class _CheckUsage(click.UsageError):
 class _Check(click.Command):
     """A command whose every error is 3, as monitoring tools expect."""
 
+    error_code = NAGIOS[Level.UNKNOWN]
+
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         try:
             return super().make_context(*arguments, **more)
@@ -38,11 +39,6 @@ class _Check(click.Command):
         gc.disable()  # the process ends within a second or two, a tenth of which would be garbage collection
         try:
             return super().invoke(context)
-        except TocsinError as error:
-            if context.meta.get("debug"):
-                raise
-            say(f"tocsin: {error}")
-            raise SystemExit(NAGIOS[Level.UNKNOWN]) from error
         finally:
             gc.freeze()  # nor is what is left worth a look at the end
             gc.enable()
@@ -101,4 +97,4 @@ def _print(verdict: Verdict, headline: str, as_json: bool) -> None:
         print_json(verdict.to_json())
         return
     for line in in_words(verdict, headline):
-        click.echo(line)
+        print_line(line)

@@ -5,7 +5,7 @@ import click
 from tocsin.app.app import App
 from tocsin.app.config import check_settings
 from tocsin.cli import options
-from tocsin.cli.output import print_json, say
+from tocsin.cli.output import print_json, print_line, say
 
 __all__ = ["config"]
 
@@ -27,8 +27,8 @@ def show(app: App, as_json: bool) -> None:
         )
         return
     for line in lines:
-        click.echo(f"{line.name:<32} {_shown(line.value):<24} {line.origin}")
-        click.echo(f"    {line.doc}")
+        print_line(f"{line.name:<32} {_shown(line.value):<24} {line.origin}")
+        print_line(f"    {line.doc}")
 
 
 @config.command()

@@ -11,7 +11,7 @@ from tocsin.app.app import App
 from tocsin.app.demo import demo as run_demo
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import print_json
+from tocsin.cli.output import print_json, print_line
 
 __all__ = ["demo"]
 
@@ -33,18 +33,20 @@ def demo(app: App, seed: int, days: int, as_json: bool) -> None:
         print_json(report)
         return
     done = report["import"]
-    click.echo(
-        f"The demo cluster ran for {count(days, 'day')}: {count(done['read'], 'job')}, {done['new']:,} of them new.\n"
+    print_line(
+        f"The demo cluster ran for {count(days, 'day')}: {count(done['read'], 'job')}, {done['new']:,} of them new."
     )
+    print_line()
     for line in _report(report):
-        click.echo(line)
+        print_line(line)
     # a .venv that is not active is not on the path
     me = ("tocsin" if shutil.which("tocsin") else sys.argv[0]) + (
         f" --home {app.folder}" if app.folder else ""
     )
-    click.echo(f"\nNext: {me} jobs -M demo -s OOM     list jobs that ran out of memory")
-    click.echo(f"      {me} job ID -M demo          show one job")
-    click.echo(f"      {me} doctor                  check what is needed to watch a real Slurm")
+    print_line()
+    print_line(f"Next: {me} jobs -M demo -s OOM     list jobs that ran out of memory")
+    print_line(f"      {me} job ID -M demo          show one job")
+    print_line(f"      {me} doctor                  check what is needed to watch a real Slurm")
 
 
 def _report(report: dict[str, Any]) -> Iterator[str]:
@@ -55,8 +57,10 @@ def _report(report: dict[str, Any]) -> Iterator[str]:
     if alive := report["jobs"] - report["ended"]:
         yield f"  {'still running or pending':<14} {alive:,}"
     lost, hours = report["lost_node_hours"], report["node_hours"]
-    yield f"\nFailed jobs took {lost:,.0f} of {hours:,.0f} node-hours ({lost / hours if hours else 0:.0%})."
-    yield "\nUsers with the most failed jobs"
+    yield ""
+    yield f"Failed jobs took {lost:,.0f} of {hours:,.0f} node-hours ({lost / hours if hours else 0:.0%})."
+    yield ""
+    yield "Users with the most failed jobs"
     yield f"  {'user':<12} {'jobs':>7} {'failed':>7} {'share':>7}  most often"
     for user in report["users"]:
         share = user["failed"] / user["jobs"]

@@ -8,7 +8,7 @@ from tocsin.app.app import App
 from tocsin.app.doctor import Status
 from tocsin.app.doctor import doctor as examine
 from tocsin.cli import options
-from tocsin.cli.output import print_json
+from tocsin.cli.output import print_json, print_line
 
 __all__ = ["doctor"]
 
@@ -28,8 +28,8 @@ def doctor(app: App, as_json: bool) -> None:
         print_json({"links": [asdict(finding) for finding in findings]})
     else:
         for finding in findings:
-            click.echo(f"{_MARKS[finding.status]:>4}  {finding.link:<20} {finding.text}")
+            print_line(f"{_MARKS[finding.status]:>4}  {finding.link:<20} {finding.text}")
             if finding.fix:
-                click.echo(f"      {'':<20} → {finding.fix}")
+                print_line(f"      {'':<20} → {finding.fix}")
     if any(finding.status is Status.BROKEN for finding in findings):
         raise SystemExit(1)

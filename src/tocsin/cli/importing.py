@@ -9,7 +9,7 @@ from tocsin.app.app import App
 from tocsin.app.importing import ImportRequest, import_files, import_slurm
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import print_json
+from tocsin.cli.output import print_json, print_line
 
 __all__ = ["import_"]
 
@@ -92,7 +92,7 @@ def _finish(done: dict[str, Any], strict: bool, as_json: bool) -> None:
     if as_json:
         print_json(done)
     else:
-        click.echo(
+        print_line(
             f"{count(done['read'], 'job')} read in {done['seconds']:.1f} s: {done['new']:,} new, "
             f"{done['updated']:,} updated, {done['unchanged']:,} unchanged, {sum(done['rejected'].values()):,} rejected"
         )

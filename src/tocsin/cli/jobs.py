@@ -6,10 +6,10 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.jobs import NEWEST, JobsRequest, JobWithVerdicts, list_jobs, show_job
-from tocsin.app.text import clock, count, plain
+from tocsin.app.text import clock, count
 from tocsin.cli import options
 from tocsin.cli.columns import DEFAULT, columns, needed_fields
-from tocsin.cli.output import Listing, print_json, print_table, say
+from tocsin.cli.output import Listing, print_json, print_line, print_table, say
 from tocsin.core.fields import FIELDS, Part
 
 __all__ = ["job", "jobs"]
@@ -87,7 +87,7 @@ def job(app: App, which: str, cluster: str | None, as_json: bool) -> None:
     zone = app.zone(found[0].key.cluster)
     for number, each in enumerate(found):
         if number:
-            click.echo()
+            print_line()
         _show(each, zone)
     if len(found) > 1:
         say(f"{count(len(found), 'submission')} or tasks have this id")
@@ -96,20 +96,20 @@ def job(app: App, which: str, cluster: str | None, as_json: bool) -> None:
 def _show(job: JobWithVerdicts, zone: tzinfo) -> None:
     """Fields that have a value, grouped by topic, and the verdicts by stage."""
     row = job.row
-    click.echo(plain(str(job.key)))
-    click.echo(f"  submitted            {columns('submit', zone)[0].value(row)}")
+    print_line(str(job.key))
+    print_line(f"  submitted            {columns('submit', zone)[0].value(row)}")
     for part in Part:
         names = [name for name, field in FIELDS.items() if field.part is part and row[name] is not None]
         if part is Part.IDENTITY or not names:
             continue
-        click.echo(f"  {part}")
+        print_line(f"  {part}")
         for name in names:
             value = columns(name, zone)[0].value(row)
-            click.echo(f"    {name:<20} {plain(value)}")
+            print_line(f"    {name:<20} {value}")
     if job.verdicts:
-        click.echo("  verdicts")
+        print_line("  verdicts")
     for verdict in job.verdicts:
         findings = "; ".join(finding.text for finding in verdict.findings)
         late = " (late)" if verdict.late else ""
         at = clock(verdict.at, zone)
-        click.echo(f"    {verdict.stage:<8} {at} {verdict.level:<8} {findings or 'nothing found'}{late}")
+        print_line(f"    {verdict.stage:<8} {at} {verdict.level:<8} {findings or 'nothing found'}{late}")

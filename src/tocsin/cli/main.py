@@ -1,9 +1,11 @@
 """The `tocsin` command: its subcommands, and how errors are shown."""
 
+import io
 import os
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -67,6 +69,16 @@ class _PipeClosed(Exception):
 class _Tocsin(click.Group):
     """Its help imports no command; `... | head` is no error, for which click would exit with 1."""
 
+    error_code = 1
+    """Of the command that runs."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        self.error_code = getattr(command, "error_code", 1)
+        return name, command, rest
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click hands it in
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
@@ -84,14 +96,13 @@ class _Tocsin(click.Group):
     "--config", "config_file", metavar="FILE", help="Read this settings file in addition to the others."
 )
 @click.option("--home", metavar="FOLDER", help="Folder for the store, models and scripts (as TOCSIN_HOME).")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 @click.pass_context
-def cli(context: click.Context, config_file: str | None, home: str | None, debug: bool) -> None:
+def cli(context: click.Context, config_file: str | None, home: str | None) -> None:
     """Early warning for HPC jobs.
 
     tocsin reads what a cluster already knows about its jobs and warns before the damage is done.
     """
-    context.meta["debug"] = debug
     bar = ProgressBar()
     context.call_on_close(bar.close)
     app = App(config_file, home, dict(os.environ), notify=bar.say, progress=bar.advance)
@@ -104,40 +115,55 @@ cli.commands = _Loaded()  # type: ignore[assignment]  # nothing is added to it
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; every error becomes one message on stderr and an exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in arguments
+    cli.error_code = 1
     if sys.stdout is None:  # closed by the caller: output is discarded
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # open until the process ends
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # its encoding may lack a character
+    try:
+        code = _code(arguments)
+        sys.stdout.flush()
+    except (_PipeClosed, BrokenPipeError):  # no error, but nobody read the verdict of `check`
+        code = 0 if cli.error_code == 1 else cli.error_code
+    except Exception as error:
+        code = _failed(error, arguments)
+    try:
+        sys.stdout.flush()
+    except OSError:  # Python would try once more, and exit with 120
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def _code(arguments: list[str]) -> int:
+    """Run the command; its exit code."""
     try:
         code: Any = cli.main(args=arguments, prog_name="tocsin", standalone_mode=False)
-        sys.stdout.flush()
-        sys.exit(code if isinstance(code, int) else 0)
+    except SystemExit as ended:
+        code = ended.code
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        text = io.StringIO()
+        error.show(text)
+        for line in text.getvalue().rstrip("\n").split("\n"):
+            say(line)
+        code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("tocsin: interrupted.", err=True)
-        sys.exit(130)
-    except (_PipeClosed, BrokenPipeError):  # no error, and nothing left to flush to
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except TocsinError as error:
-        _fail(error, debug, f"tocsin: {error}")
-    except OSError as error:
-        _fail(
-            error,
-            debug,
-            f"tocsin: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""),
-        )
-    except Exception as error:
-        _fail(
-            error,
-            debug,
-            f"tocsin: internal error: {type(error).__name__}: {error} (--debug shows the traceback)",
-        )
+        say("tocsin: interrupted.")
+        code = 130
+    return code if isinstance(code, int) else 0
 
 
-def _fail(error: BaseException, debug: bool, message: str) -> NoReturn:
-    if debug:
-        traceback.print_exception(error)
-    say(message)
-    sys.exit(1)
+def _failed(error: Exception, arguments: list[str]) -> int:
+    """Say what went wrong; the exit code for it."""
+    if isinstance(error, TocsinError):
+        message = f"tocsin: {error}"
+    elif isinstance(error, OSError):
+        message = f"tocsin: {error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+    else:
+        kind = type(error).__name__
+        message = f"tocsin: internal error: {kind}: {error} (--debug shows the traceback)"
+    with suppress(OSError, ValueError):  # stderr may be closed or full, too
+        if "--debug" in arguments:
+            for line in "".join(traceback.format_exception(error)).rstrip("\n").split("\n"):
+                say(line)
+        say(message)
+    return cli.error_code

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from tocsin import __version__
-from tocsin.cli.output import say
+from tocsin.cli.output import print_line, say
 
 __all__ = ["completion", "man_pages", "manual"]
 
@@ -24,7 +24,9 @@ def completion(context: click.Context, shell: str) -> None:
     maker = get_completion_class(shell)
     if maker is None:  # ruled out by Choice
         raise click.UsageError(f'no completion for "{shell}"')
-    click.echo(maker(context.find_root().command, {}, "tocsin", "_TOCSIN_COMPLETE").source())
+    source = maker(context.find_root().command, {}, "tocsin", "_TOCSIN_COMPLETE").source()
+    for line in source.split("\n"):
+        print_line(line)
 
 
 @click.command()

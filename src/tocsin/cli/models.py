@@ -10,7 +10,7 @@ from tocsin.app.app import App
 from tocsin.app.models import ModelRequest
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, say
+from tocsin.cli.output import Column, Listing, print_json, print_line, say
 from tocsin.core.stages import Stage
 
 __all__ = ["models"]
@@ -147,7 +147,7 @@ _COLUMNS = [
 def _print_card(card: dict[str, Any]) -> None:
     def line(name: str, value: object) -> None:
         if value not in (None, "", []):
-            click.echo(f"{name:<12} {value}")
+            print_line(f"{name:<12} {value}")
 
     aliases, window, features = card["aliases"], card["window"], card["features"]
     line("model", f"{card['detector']} {card['version']}" + (f" ({', '.join(aliases)})" if aliases else ""))

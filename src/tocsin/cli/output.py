@@ -1,4 +1,7 @@
-"""How commands print: tables as sacct prints them, `-P` text, JSON, messages and progress."""
+"""The one way to the terminal: lines, tables as sacct prints them, `-P` text, JSON, messages and progress.
+
+Job names and scripts are anybody's text, so control characters are escaped here, for all commands.
+"""
 
 import json
 import sys
@@ -9,14 +12,14 @@ from typing import Any
 
 import click
 
-from tocsin.app.text import plain
-
 __all__ = [
     "Column",
     "Listing",
     "ProgressBar",
+    "escaped",
     "number_of",
     "print_json",
+    "print_line",
     "print_table",
     "say",
 ]
@@ -43,9 +46,25 @@ class Listing:
         print_table(rows, columns, header=not self.noheader, parsable=self.parsable2)
 
 
+def escaped(text: str) -> str:
+    """One line of text: line ends, escape sequences, marks of direction and half characters become visible.
+
+    >>> escaped("a\\x1b[2J\\nb")
+    'a\\\\x1b[2J\\\\nb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def print_line(text: str = "") -> None:
+    """A line on stdout."""
+    click.echo(escaped(text))
+
+
 def say(message: str) -> None:
     """A message for people: on stderr, never mixed with data."""
-    click.echo(plain(message), err=True)
+    click.echo(escaped(message), err=True)
 
 
 def number_of(name: str, digits: int = 0) -> Callable[[dict[str, Any]], str]:
@@ -54,25 +73,31 @@ def number_of(name: str, digits: int = 0) -> Callable[[dict[str, Any]], str]:
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    """In ASCII, which every terminal and encoding can show."""
+    click.echo(json.dumps(value, allow_nan=False))
 
 
 def print_table(
     rows: Iterable[dict[str, Any]], columns: Sequence[Column], *, header: bool, parsable: bool, end: str = ""
 ) -> None:
-    """Fixed widths for eyes (a cut value ends in +), pipes for programs; `end` closes each line of those."""
+    """Fixed widths for eyes (a cut value ends in +), pipes for programs; `end` closes each line of those.
+
+    A pipe inside a value would start a column of its own, so it is printed as \\x7c.
+    """
     write = sys.stdout.write
     if parsable:
         if header:
             write("|".join(column.title for column in columns) + end + "\n")
         for row in rows:
-            write("|".join(plain(column.value(row)) for column in columns) + end + "\n")
+            write(
+                "|".join(escaped(column.value(row)).replace("|", r"\x7c") for column in columns) + end + "\n"
+            )
         return
     if header:
         write(" ".join(_fit(c.title, c.width, cut=False) for c in columns).rstrip() + "\n")
         write(" ".join("-" * abs(c.width) for c in columns) + "\n")
     for row in rows:
-        write(" ".join(_fit(plain(c.value(row)), c.width) for c in columns).rstrip() + "\n")
+        write(" ".join(_fit(escaped(c.value(row)), c.width) for c in columns).rstrip() + "\n")
 
 
 def _fit(text: str, width: int, *, cut: bool = True) -> str:
@@ -94,12 +119,12 @@ class ProgressBar:
             return
         if not of:  # the total is unknown
             if not sys.stdout.isatty():
-                click.echo(f"\r{done:,} {label}", nl=False, err=True)
+                click.echo(f"\r{done:,} {escaped(label)}", nl=False, err=True)
             return
         if label != self._label:
             self.close()
             self._label = label
-            bar = click.progressbar(length=of, label=label, file=sys.stderr, show_eta=of > 1)
+            bar = click.progressbar(length=of, label=escaped(label), file=sys.stderr, show_eta=of > 1)
             self._bar = self._shown.enter_context(bar)
         self._bar.length = of
         self._bar.update(max(0, min(done, of) - self._bar.pos))

@@ -12,7 +12,7 @@ from tocsin.app.logs import LogRequest
 from tocsin.app.profiles import profiles as run
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_table, say
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
 
 __all__ = ["profiles"]
 
@@ -54,12 +54,12 @@ def profiles(app: App, log: LogRequest, kind: Any, method: Any, out: Path | None
 
 def _print(report: dict[str, Any]) -> None:
     curves, rows, shown = report["curves"], report["rows"], report["tables"]
-    click.echo(
+    print_line(
         f"{count(len(report['profiles']), report['kind'] + ' profile')} of {count(rows, 'job')} by "
         f"{_METHODS[report['clusters']['method']]} (knee of distortion at {curves['elbow']}, of BIC at {curves['bic_knee']})"
     )
     for number, profile in enumerate(report["profiles"], start=1):
-        click.echo(
+        print_line(
             f"  {number}  {profile['name']}: {count(profile['jobs'], 'job')} ({profile['jobs'] / rows:.0%})"
         )
     for name, why in report["left_out"].items():
@@ -85,7 +85,8 @@ def _print(report: dict[str, Any]) -> None:
 
 def _table(title: str, rows: list[dict[str, Any]], columns: list[Column]) -> None:
     if rows:
-        click.echo(f"\n{title}")
+        print_line()
+        print_line(title)
         print_table(rows, [_NUMBER, *columns], header=True, parsable=False)
 
 

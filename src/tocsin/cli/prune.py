@@ -9,7 +9,7 @@ import click
 from tocsin.app.app import App
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import print_json, say
+from tocsin.cli.output import print_json, print_line, say
 from tocsin.core.errors import SettingsError
 
 __all__ = ["backup", "prune"]
@@ -38,7 +38,7 @@ def prune(app: App, days: int | None, dry_run: bool, as_json: bool) -> None:
         print_json({"dry_run": dry_run, **removed})
         return
     for what, number in removed.items():
-        click.echo(f"{count(number, what.rstrip('s'))} {'would be removed' if dry_run else 'removed'}")
+        print_line(f"{count(number, what.rstrip('s'))} {'would be removed' if dry_run else 'removed'}")
 
 
 @click.command()

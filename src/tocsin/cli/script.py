@@ -5,10 +5,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from tocsin.app.text import count, plain
+from tocsin.app.text import count
 from tocsin.cli import options
 from tocsin.cli.columns import columns
-from tocsin.cli.output import print_json
+from tocsin.cli.output import print_json, print_line
 from tocsin.core.fields import FIELDS
 
 __all__ = ["script"]
@@ -30,7 +30,7 @@ def script(file: str, as_json: bool) -> None:
     if as_json:
         print_json(seen)
         return
-    click.echo(
+    print_line(
         f"{file}: {seen['scheduler'] or 'no scheduler directives'}, {seen['interpreter'] or 'no interpreter'}"
     )
     refused = {problem["line"] for problem in seen["problems"] if problem["kind"] in ("refused", "unclear")}
@@ -38,13 +38,13 @@ def script(file: str, as_json: bool) -> None:
         field = directive["field"] or "-"
         if not directive["effective"]:
             field += " (not readable)" if directive["line"] in refused else " (overridden)"
-        click.echo(
-            plain(f"{directive['line']:>5}  {directive['option']:<24} {directive['value'] or '':<32} {field}")
+        print_line(
+            f"{directive['line']:>5}  {directive['option']:<24} {directive['value'] or '':<32} {field}"
         )
     for problem in seen["problems"]:
-        click.echo(plain(f"{problem['line']:>5}  ! {problem['text']}"))
-    click.echo("requests")
+        print_line(f"{problem['line']:>5}  ! {problem['text']}")
+    print_line("requests")
     row = dict.fromkeys(FIELDS) | dict(found.request)
     for name in found.request:
-        click.echo(plain(f"       {name:<24} {columns(name, ZoneInfo('UTC'))[0].value(row)}"))
-    click.echo(f"{count(len(seen['commands']), 'line')} of commands")
+        print_line(f"       {name:<24} {columns(name, ZoneInfo('UTC'))[0].value(row)}")
+    print_line(f"{count(len(seen['commands']), 'line')} of commands")

@@ -18,7 +18,7 @@ from tocsin.app.train import (
     train_workload,
 )
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, number_of, print_json, say
+from tocsin.cli.output import Column, Listing, number_of, print_json, print_line, say
 from tocsin.core.stages import Stage
 
 __all__ = ["threshold", "train"]
@@ -62,19 +62,19 @@ def failure(app: App, request: FailureRequest, as_json: bool) -> None:
         return
     if trained["too_short"]:
         say(f"left out: {count(trained['too_short'], 'job')} that ran for less than {request.shortest} s")
-    click.echo(
+    print_line(
         f"failure {trained['version']}: target {trained['target']} at {trained['stage']}, trained on "
         f"{count(trained['rows'], 'job')} with {trained['features']} features ({len(trained['dropped'])} dropped)"
     )
-    click.echo(f"  {trained['split']}:")
+    print_line(f"  {trained['split']}:")
     for name, value in trained["figures"].items():
         low, high = trained["intervals"].get(name, (None, None))
         interval = "" if low is None else f"  [{low:.4f}, {high:.4f}]"
-        click.echo(f"  {name:<20} {value:.4f}{interval}")
+        print_line(f"  {name:<20} {value:.4f}{interval}")
     chosen = trained["threshold"]
-    click.echo(f"  raises an alarm at probability {chosen['value']:.3f} or more: {chosen['text']}")
-    click.echo(f"  most important features: {', '.join(list(trained['importances'])[:5])}")
-    click.echo(f"charts of its curves: tocsin models show failure {trained['version']} --out FOLDER")
+    print_line(f"  raises an alarm at probability {chosen['value']:.3f} or more: {chosen['text']}")
+    print_line(f"  most important features: {', '.join(list(trained['importances'])[:5])}")
+    print_line(f"charts of its curves: tocsin models show failure {trained['version']} --out FOLDER")
     _print_promoted("failure", trained)
 
 
@@ -102,13 +102,13 @@ def execution(app: App, request: ExecutionRequest, as_json: bool) -> None:
         print_json(trained)
         return
     for name, classifier in trained["operations"].items():
-        click.echo(
+        print_line(
             f"{name}: trained on {count(classifier['jobs'], 'job')}, {classifier['positive']:,} of them {name}"
         )
-        click.echo(f"  features: {', '.join(classifier['features'])}")
+        print_line(f"  features: {', '.join(classifier['features'])}")
         for reason in dict.fromkeys(classifier["dropped"].values()):
             dropped = [name for name, why in classifier["dropped"].items() if why == reason]
-            click.echo(f"  dropped: {', '.join(dropped)}: {reason}")
+            print_line(f"  dropped: {', '.join(dropped)}: {reason}")
     for name, reason in trained["untrained"].items():
         say(f"{name} was not trained: {reason}")
     _print_promoted("workload", trained)
@@ -157,7 +157,7 @@ def workload(
     if "right" in trained:
         _print_accuracy(trained)
     else:
-        click.echo(f"classified by rule: {', '.join(trained['operations'])}")
+        print_line(f"classified by rule: {', '.join(trained['operations'])}")
     _print_promoted("workload", trained)
 
 
@@ -165,10 +165,10 @@ def _print_accuracy(trained: dict[str, Any]) -> None:
     yes, no = trained["examples"]["yes"], trained["examples"]["no"]
     before = trained["right_before"]
     base = ", on top of the shipped weights" if before else ""
-    click.echo(f"{trained['operation']}: trained on {count(yes + no, 'script')}, {yes:,} positive{base}")
+    print_line(f"{trained['operation']}: trained on {count(yes + no, 'script')}, {yes:,} positive{base}")
     for what, right in (("cross-validated", trained["right"]), ("shipped weights", before)):
         if right:
-            click.echo(
+            print_line(
                 f"  correct ({what}): {right['yes']:,} of {yes:,} positive, {right['no']:,} of {no:,} negative"
             )
     if trained["worse"]:
@@ -179,10 +179,10 @@ def _print_accuracy(trained: dict[str, Any]) -> None:
 def _print_promoted(detector: str, trained: dict[str, Any]) -> None:
     version = trained["version"]
     if trained["promoted"]:
-        click.echo(f"{detector} {version} is now in use (promoted to champion)")
+        print_line(f"{detector} {version} is now in use (promoted to champion)")
         say(f"undo: tocsin models rollback {detector} --stage {trained['stage']}")
     else:
-        click.echo(f"{detector} {version} is stored but not in use")
+        print_line(f"{detector} {version} is stored but not in use")
         say(f"to use it: tocsin models promote {detector} {version}")
 
 
@@ -206,7 +206,7 @@ def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, lis
     if listing.as_json:
         print_json(found)
     elif rule:
-        click.echo(f"{summary}: {chosen['text']}")
+        print_line(f"{summary}: {chosen['text']}")
         if not chosen["met"]:
             say("note: no threshold met the rule on the held-out jobs; this is the nearest")
         say(f"undo: tocsin models promote failure {found['before']}")

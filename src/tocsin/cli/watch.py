@@ -8,6 +8,7 @@ from tocsin.app.screen import screen as screen_jobs
 from tocsin.app.watch import WatchRequest
 from tocsin.app.watch import watch as follow_cluster
 from tocsin.cli import options
+from tocsin.cli.output import print_line
 
 __all__ = ["screen", "watch"]
 
@@ -36,7 +37,7 @@ def watch(app: App, request: WatchRequest, everything: bool, as_json: bool) -> N
     Prints one line for each verdict that is not ok, and one for all tasks of an array; every verdict is stored once.
     No job is held or changed. It may be stopped or killed at any time: the next start catches up.
     """
-    follow_cluster(app, request, Output(click.echo, everything, as_json))
+    follow_cluster(app, request, Output(print_line, everything, as_json))
 
 
 @click.command()
@@ -51,4 +52,4 @@ def screen(app: App, every: float | None, everything: bool, as_json: bool) -> No
     verdict that is not ok, and one for all tasks of an array. The model for ended jobs is retrained once a day
     (workload.beta_days). Exits with 0 when all new jobs are screened.
     """
-    screen_jobs(app, Output(click.echo, everything, as_json), every=every)
+    screen_jobs(app, Output(print_line, everything, as_json), every=every)

@@ -40,7 +40,7 @@ class VerdictLog:
                 self._written = {_id(line) for line in self._last_lines()}
             for message in messages:
                 if message.reference not in self._written:
-                    self._write(json.dumps(message.document, ensure_ascii=False, allow_nan=False))
+                    self._write(json.dumps(message.document, allow_nan=False))
                     self._written.add(message.reference)
             self._written = {message.reference for message in messages}
             self._left = self._state()
@@ -49,7 +49,7 @@ class VerdictLog:
             raise SinkError(f"the log {self._path} cannot be written: {error}") from None
 
     def _write(self, text: str) -> None:
-        line = text.encode("utf-8", "replace") + b"\n"
+        line = text.encode() + b"\n"
         if self._largest and (size := self._path.stat().st_size) and size + len(line) > self._largest:
             self._rotate()
         file = self._open()
