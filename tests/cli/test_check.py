@@ -9,6 +9,7 @@ import pytest
 
 from tests.kits.command_line import Tocsin
 from tocsin.core.schema import verdict_schema
+from tocsin.judge.plugins import find_detectors
 
 FINE = "#!/bin/bash\n#SBATCH --job-name=ok\n#SBATCH --partition=main\n#SBATCH --mem=4G\n#SBATCH --time=60\nsrun ./a.out\n"
 
@@ -20,10 +21,37 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_request_that_fits_is_fine(tocsin: Tocsin, script: Path) -> None:
+def test_a_request_that_fits_is_fine_once_there_is_a_model(
+    tocsin: Tocsin, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = tocsin("check", script, "-M", "demo", "-u", "ada")
+    assert said.code == 3
+    assert said.out.startswith("UNKNOWN:")
+    assert "tocsin train failure" in said.out
+    without_failure = {name: each for name, each in find_detectors().items() if name != "failure"}
+    monkeypatch.setattr("tocsin.judge.plugins.find_detectors", lambda *_: without_failure)
     said = tocsin("check", script, "-M", "demo", "-u", "ada")
     assert said.code == 0
     assert said.out.startswith("OK:")
+
+
+def test_without_a_model_an_ordinary_user_reads_whom_to_ask(
+    tocsin: Tocsin, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tocsin.store.home.user_name", lambda: "ada")
+    said = tocsin("check", script, "-M", "demo", "--json")
+    assert said.code == 3
+    assert "administrator" in json.loads(said.out)["missing"]["failure"]
+
+
+def test_without_a_home_a_user_reads_whom_to_ask(
+    tocsin: Tocsin, script: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TOCSIN_HOME", str(tmp_path / "file" / "home"))
+    said = tocsin("check", script, "-M", "demo")
+    assert said.code == 3
+    assert "administrator" in said.err
 
 
 def test_an_impossible_request_is_critical_and_shows_the_line_to_change(tocsin: Tocsin, script: Path) -> None:
@@ -34,7 +62,7 @@ def test_an_impossible_request_is_critical_and_shows_the_line_to_change(tocsin: 
     assert "@@ line 4 @@" in said.out
     changed = next(line.strip()[1:] for line in said.out.splitlines() if line.strip().startswith("+#SBATCH"))
     script.write_text(script.read_text().replace("#SBATCH --mem=5000G", changed))
-    assert tocsin("check", script, "-M", "demo", "-u", "ada").code == 0
+    assert "no problem found" in tocsin("check", script, "-M", "demo", "-u", "ada").out
 
 
 def test_the_document_is_a_verdict(tocsin: Tocsin, script: Path) -> None:
@@ -107,7 +135,9 @@ def test_an_unknown_cluster_is_an_error(
     assert 'no cluster "nosuch"; known clusters: ' in said.err
     (tmp_path / "config" / "tocsin").mkdir(parents=True)
     (tmp_path / "config" / "tocsin" / "tocsin.toml").write_text("[cluster.nosuch]\ntimeout = 1\n")
-    assert tocsin("check", script, "-M", "nosuch", "-u", "ada").code != 3
+    said = tocsin("check", script, "-M", "nosuch", "-u", "ada", "--json")
+    assert said.code == 3, "a known cluster that does not answer"
+    assert {"limits", "machine"} <= set(json.loads(said.out)["missing"])
 
 
 def test_this_hosts_slurm_is_not_taken_for_another_cluster(
@@ -119,7 +149,7 @@ def test_this_hosts_slurm_is_not_taken_for_another_cluster(
     scontrol.chmod(0o755)
     monkeypatch.setenv("PATH", str(scontrol.parent))
     assert 'no cluster "nosuch"; known clusters: ' in tocsin("check", script, "-M", "nosuch", "-u", "ada").err
-    assert tocsin("check", script, "-M", "lab", "-u", "ada").code != 3
+    assert tocsin("check", script, "-M", "lab", "-u", "ada").out.startswith("UNKNOWN:")
 
 
 def test_a_script_may_come_from_standard_input(tocsin: Tocsin, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,4 +98,7 @@ def test_an_impossible_request_is_held_against_the_real_limits(
     assert said.code == 2, said.out
     assert f"-{line}" in said.out
     path.write_text(SCRIPT.format(memory="50M", minutes=5))
-    assert live("check", path, "-u", "alice").code == 0
+    said = live("check", path, "-u", "alice", "--json")
+    assert json.loads(said.out)["findings"] == []
+    assert list(json.loads(said.out)["missing"]) == ["failure"], "there is no model"
+    assert said.code == 3

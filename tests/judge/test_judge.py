@@ -16,7 +16,17 @@ from tocsin.core.detector import Budget, Known, Parts
 from tocsin.core.outcomes import Target
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Advice, Anomaly, Edit, Failure, Finding, Level, Resources, RuntimeRange
+from tocsin.core.verdict import (
+    Advice,
+    Anomaly,
+    Edit,
+    Failure,
+    Finding,
+    Level,
+    Resources,
+    RuntimeRange,
+    Workload,
+)
 from tocsin.history.ledger import Ledger
 from tocsin.judge.answers import DetectorModels, Model, hear
 from tocsin.judge.judge import Judge, conclude
@@ -114,9 +124,33 @@ def test_a_detector_that_is_wrong_is_named_and_the_others_are_heard(say: Say, re
     [verdict] = assess(Judge({"a": seat(say), "b": seat(lambda row: Parts())}), frame({}))
     assert reason in verdict.missing["a"]
     assert verdict.models == {"b": "7"}
-    assert verdict.level is Level.OK
+    assert verdict.level is Level.UNKNOWN
     [alone] = assess(Judge({"a": seat(say)}), frame({}))
     assert alone.level is Level.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("parts", "level"),
+    [
+        (Parts(), Level.OK),
+        (Parts(missing={"a": "the machine is unknown"}), Level.UNKNOWN),
+        (Parts(missing={"a.nodes": "the nodes are unknown"}), Level.UNKNOWN),
+        (Parts(missing={"a.history": "a new user"}, workload=Workload()), Level.OK),
+        (Parts(missing={"a": "unknown"}, findings=[finding(Level.WARNING)]), Level.WARNING),
+    ],
+)
+def test_ok_means_that_every_detector_looked(parts: Parts, level: Level) -> None:
+    judge = Judge({"a": seat(lambda row: parts), "b": seat(lambda row: Parts())})
+    assert assess(judge, frame({}))[0].level is level
+
+
+def test_a_detector_without_a_model_counts_at_submission_only() -> None:
+    untaught = DetectorModels(missing=dict.fromkeys(Stage, "no model yet"))
+    both = Judge({"a": untaught, "b": seat(lambda row: Parts())})
+    job = frame(running(NOON + 1))
+    assert assess(both, job)[0].level is Level.UNKNOWN
+    assert assess(both, job, Stage.START)[0].level is Level.OK
+    assert assess(Judge({"a": untaught}), job, Stage.START)[0].level is Level.UNKNOWN
 
 
 def test_answers_for_another_number_of_jobs_are_no_answers() -> None:

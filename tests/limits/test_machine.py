@@ -155,9 +155,12 @@ def test_without_a_machine_that_is_reported_and_the_rest_is_checked() -> None:
     unread = replace(MACHINE, missing={"associations": "sacctmgr failed", "licenses": "scontrol failed"})
     (parts,) = assess(job(), past=Known(unread))
     assert list(parts.missing) == ["limits.associations"]
-    (parts,) = assess(job(array="1-9999"), past=Known(replace(MACHINE, max_array_size=None)))
+    no_array_size = Known(replace(MACHINE, max_array_size=None))
+    (parts,) = assess(job(array="1-9999", job_id=0), past=no_array_size)
     assert not parts.findings
     assert list(parts.missing) == ["limits.array"]
+    (parts,) = assess(job(array="1-9999"), past=no_array_size)
+    assert not parts.missing, "Slurm has accepted it"
 
 
 def test_unknown_hardware_limits_nothing() -> None:

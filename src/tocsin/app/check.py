@@ -4,7 +4,7 @@ import getpass
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +13,7 @@ from tocsin.app.clusters import UNNAMED, host_cluster, live_cluster, require_clu
 from tocsin.app.jobs import find_jobs
 from tocsin.app.judge import needs, open_judge
 from tocsin.core.detector import Need
-from tocsin.core.errors import ClusterError, NotFound
+from tocsin.core.errors import ClusterError, NotFound, SettingsError, StoreError
 from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
@@ -56,7 +56,8 @@ def check(app: App, request: CheckRequest) -> Verdict:
     text = read(request.script)
     path = None if request.script == "-" else request.script
     user = request.user or getpass.getuser()
-    name, machine = _machine(app, request.cluster, user)
+    _require_home(app)
+    name, machine, unread = _machine(app, request.cluster, user)
     script = parse(text, scheduler=Scheduler.SLURM if machine else None)
     if options:
         script = script.with_options(options, only_options=True)
@@ -76,7 +77,8 @@ def check(app: App, request: CheckRequest) -> Verdict:
     known, earlier = _known(app, job, Stage.SUBMIT, machine, {str(job["script"][0]): text})
     job = with_group(with_defaults(job, machine, earlier))
     judge = open_judge(app, known, cluster=name, follow=request.follow)
-    return judge.explain(job, Stage.SUBMIT, known=known, at=int(time.time()))
+    verdict = judge.explain(job, Stage.SUBMIT, known=known, at=int(time.time()))
+    return replace(verdict, missing=verdict.missing | unread)
 
 
 def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
@@ -86,7 +88,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     jobs = find_jobs(app, job, cluster)
     if jobs.height > 1:
         raise NotFound(f"{jobs.height} jobs have the id {job}; name one by its key (tocsin job {job})")
-    name, machine = _machine(app, str(jobs["cluster"][0]))
+    name, machine, unread = _machine(app, str(jobs["cluster"][0]))
     digest, texts = jobs["script"][0], {}
     if digest:
         with suppress(NotFound):  # pruned, or never stored
@@ -94,7 +96,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     known, _ = _known(app, jobs, stage, machine, texts)
     judge = open_judge(app, known, cluster=name)
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
-    return Explained(verdict, jobs["outcome"][0])
+    return Explained(replace(verdict, missing=verdict.missing | unread), jobs["outcome"][0])
 
 
 def _working_folder() -> str | None:
@@ -104,24 +106,38 @@ def _working_folder() -> str | None:
     return None
 
 
-def _machine(app: App, cluster: str | None, user: str | None = None) -> tuple[str, "Machine | None"]:
-    """The name of the cluster and what it has, where it can be asked; with a user, what that user may request."""
+def _require_home(app: App) -> None:
+    """An error that names the next step for a user who cannot use the home folder or the store."""
+    try:
+        app.home.prepare()
+        app.store  # noqa: B018  # it is opened
+    except (StoreError, SettingsError, OSError) as error:
+        raise StoreError(
+            f"no model and no history is available to you: {error}; ask an administrator to check the script, or set "
+            "TOCSIN_HOME to a folder of your own"
+        ) from None
+
+
+def _machine(
+    app: App, cluster: str | None, user: str | None = None
+) -> tuple[str, "Machine | None", dict[str, str]]:
+    """The name of the cluster, what it has, and why that is unknown; with a user, what that user may request."""
     if cluster == "demo":
         from tocsin.demo.cluster import DemoCluster
 
-        return cluster, DemoCluster().machine()
+        return cluster, DemoCluster().machine(), {}
     unknown = cluster is not None and cluster not in app.settings.cluster
     if cluster is not None and unknown and host_cluster(ClusterSettings().timeout) != cluster:
         require_cluster(app, cluster)
-        return cluster, None  # its jobs are known; this host's nodes are not its own
+        return cluster, None, {"machine": f'Slurm on this host does not answer for cluster "{cluster}"'}
     with live_cluster(app, cluster) as found:
         try:
-            return found.name, found.machine(user=user)
-        except ClusterError:
+            return found.name, found.machine(user=user), {}
+        except ClusterError as error:
             only = _only_stored(app) if cluster is None and found.name == UNNAMED else None
             if only:
                 return _machine(app, only, user)
-            return found.name, None  # the verdict says what is missing for it
+            return found.name, None, {"machine": str(error)}
 
 
 def _only_stored(app: App) -> str | None:

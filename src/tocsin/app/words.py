@@ -1,6 +1,6 @@
 """A verdict in words: on one screen, and in one line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tocsin.app.text import count
 from tocsin.core.units import format_duration, format_memory
@@ -15,7 +15,6 @@ _BEFORE = {
     Level.OK: "no problem found",
     Level.WARNING: "check this before you submit it",
     Level.CRITICAL: "this job will not work as requested",
-    Level.UNKNOWN: "no detector could check it",
 }
 _AFTERWARDS = {
     **_BEFORE,
@@ -26,14 +25,21 @@ _AFTERWARDS = {
 
 def check_headline(verdict: Verdict) -> str:
     """Of a script that is not submitted yet."""
-    return f"{'this job is not allowed to run here' if _is_rogue(verdict) else _BEFORE[verdict.level]}."
+    return f"{'this job is not allowed to run here' if _is_rogue(verdict) else _problem(verdict, _BEFORE)}."
 
 
 def explain_headline(verdict: Verdict, outcome: str | None) -> str:
     """Of a job of the past, and how it ended."""
-    problem = "it was not allowed to run" if _is_rogue(verdict) else _AFTERWARDS[verdict.level]
+    problem = "it was not allowed to run" if _is_rogue(verdict) else _problem(verdict, _AFTERWARDS)
     ended = f" Its outcome: {outcome.replace('_', ' ')}." if outcome else ""
     return f"{verdict.job} as known at {verdict.stage}: {problem}.{ended}"
+
+
+def _problem(verdict: Verdict, words: Mapping[Level, str]) -> str:
+    if verdict.level is not Level.UNKNOWN:
+        return words[verdict.level]
+    unchecked = ", ".join(dict.fromkeys(part.partition(".")[0] for part in verdict.missing))
+    return f"no problem found, but not everything could be checked ({unchecked})"
 
 
 def in_words(verdict: Verdict, headline: str) -> Iterator[str]:

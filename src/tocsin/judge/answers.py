@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -44,6 +44,14 @@ class Answer:
     version: str | None
     """None if the detector could not answer; then its parts name the reason."""
     parts: Parts
+    asked: bool = True
+    """False if it has no model for the stage."""
+
+    @property
+    def looked(self) -> bool:
+        """Whether it checked the job: nothing is missing, or it gave a prediction or classification all the same."""
+        parts = self.parts
+        return self.version is not None and bool(not parts.missing or parts.failure or parts.workload)
 
 
 def as_known(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
@@ -73,7 +81,7 @@ def hear(
         if model is None:
             if reason := detector.missing.get(stage):
                 for each in answers:
-                    each.append(_unanswered(name, reason))
+                    each.append(replace(_unanswered(name, reason), asked=False))
             continue
         asked = _Asked(name, model, known, stage)
         for each, answer in zip(

@@ -181,6 +181,7 @@ class _Draft:
         self.models: dict[str, str] = {}
         self.missing: dict[str, str] = {}
         self.by_sign = False
+        self.answers = answers
         for answer in answers:
             self._add(answer)
 
@@ -240,12 +241,13 @@ class _Draft:
             ]
         self.parts["rogue"] = rogue
 
-    def verdict(self, **more: Any) -> Verdict:
+    def verdict(self, *, stage: Stage, **more: Any) -> Verdict:
         findings = sorted(self.findings, key=lambda finding: -severity(finding.level))
         levels = [finding.level for finding in findings]
-        if self.missing and not self.models:  # nothing was found because no detector could look
+        if not self._was_checked(stage):
             levels.append(Level.UNKNOWN)
         return Verdict(
+            stage=stage,
             level=worst(levels),
             findings=findings,
             models=self.models,
@@ -253,6 +255,11 @@ class _Draft:
             **self.parts,
             **more,
         )
+
+    def _was_checked(self, stage: Stage) -> bool:
+        """Whether every detector looked; after submission, those with a model for the stage, and at least one."""
+        expected = [answer for answer in self.answers if answer.asked or stage is Stage.SUBMIT]
+        return all(answer.looked for answer in expected) if expected else not self.answers
 
 
 def _rows(jobs: pl.DataFrame, stage: Stage) -> list[dict[str, Any]]:

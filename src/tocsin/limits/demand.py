@@ -20,6 +20,7 @@ _OPERATORS = r"[|()\[\]*,!]"
 
 _FIELDS = (
     *(
+        "job_id",
         "account",
         "qos",
         "group",

@@ -208,7 +208,8 @@ def _not_checked(demand: pl.DataFrame, capacity: Capacity) -> Iterator[tuple[str
         reason = "the nodes of the partition are unknown; CPUs, memory, GPUs and features were not compared"
         yield "nodes", demand.filter(pl.col("partition").is_in(dark))["row"], reason
     if machine.max_array_size is None:
-        yield "array", demand.filter(pl.col("array").is_not_null())["row"], _NO_ARRAY_SIZE
+        asked = pl.col("array").is_not_null() & (pl.col("job_id") == 0)  # Slurm has accepted the others
+        yield "array", demand.filter(asked)["row"], _NO_ARRAY_SIZE
     for part, column in _READ_FOR_A_USER.items():
         if part in machine.missing:
             yield part, demand.filter(pl.col(column).is_not_null())["row"], machine.missing[part]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tocsin.core.errors import StoreError
 
-__all__ = ["SERVICE_HOME", "SERVICE_USER", "Home"]
+__all__ = ["SERVICE_HOME", "SERVICE_USER", "Home", "user_name"]
 
 SERVICE_USER = "tocsin"
 SERVICE_HOME = Path("/var/lib/tocsin")
@@ -57,7 +57,7 @@ class Home:
         """
         if moved := environ.get("TOCSIN_HOME"):
             return cls(Path(moved).expanduser().absolute())
-        user = _user_name() if user is None else user
+        user = user_name() if user is None else user
         if user == SERVICE_USER or (user == "root" and SERVICE_HOME.is_dir()):
             return cls(SERVICE_HOME)
         data = Path(environ.get("XDG_DATA_HOME") or "")
@@ -81,7 +81,8 @@ class Home:
         return self
 
 
-def _user_name() -> str:
+def user_name() -> str:
+    """The name of the user whose rights this process has."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:  # a uid without a name, as in containers
