@@ -13,7 +13,10 @@ from tests.kits.sign_screener import by_signs
 from tocsin.app.app import App
 from tocsin.app.retraining import Retraining
 from tocsin.core.stages import Stage
+from tocsin.core.verdict import CaseStatus
 from tocsin.models.registry import Registry
+from tocsin.store import cases
+from tocsin.store.cases import Case
 from tocsin.store.database import open_store
 from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
@@ -57,6 +60,12 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
+def confirm_all(home: Home) -> None:
+    with open_store(home.url) as store:
+        for case in cases.list_cases(store):
+            cases.answer(store, case.id, CaseStatus.CONFIRMED, who="ada", at=case.opened)
+
+
 def test_screened_jobs_train_the_model_for_ended_jobs(
     tocsin: Tocsin, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,6 +73,10 @@ def test_screened_jobs_train_the_model_for_ended_jobs(
     refused = tocsin("train", "execution")
     assert (refused.code, "run: tocsin screen" in refused.err) == (1, True)
     assert tocsin("screen").err == "300 jobs screened, 100 rogue\n"  # with 0, it learns nothing by itself
+    unconfirmed = tocsin("train", "execution")
+    assert "cryptomining is not used: people confirmed 0" in unconfirmed.err
+    assert "workload 1 is stored but not in use" in unconfirmed.out
+    confirm_all(home)
     said = tocsin("train", "execution", "--json")
     assert said.code == 0, said.err
     trained = json.loads(said.out)
@@ -74,14 +87,20 @@ def test_screened_jobs_train_the_model_for_ended_jobs(
     told = tocsin("train", "execution", "--no-promote")
     assert re.search("^  dropped: .*flops.*: is known of no job$", told.out, re.MULTILINE)
     assert "  dropped: power: is the same as energy, or proportional to it\n" in told.out
-    assert "workload 2 is stored but not in use" in told.out
+    assert "workload 3 is stored but not in use" in told.out
     assert "cyber was not trained" in told.err
 
 
-def test_screen_retrains_after_a_day(tocsin: Tocsin, home: Home, tmp_path: Path) -> None:
+def test_screen_retrains_after_a_day(
+    tocsin: Tocsin, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOCSIN_WORKLOAD__BETA_DAYS", "0")
+    assert tocsin("screen").err == "300 jobs screened, 100 rogue\n"
+    monkeypatch.delenv("TOCSIN_WORKLOAD__BETA_DAYS")
+    confirm_all(home)
     said = tocsin("screen")
     assert said.err == (
-        "300 jobs screened, 100 rogue\nretrained the model for ended jobs (cryptomining): workload 1 is now in use\n"
+        "0 jobs screened, 0 rogue\nretrained the model for ended jobs (cryptomining): workload 1 is now in use\n"
     )
     assert tocsin("screen").err == "0 jobs screened, 0 rogue\n"  # it is not due again
     registry = Registry(home.models)
@@ -96,13 +115,62 @@ def test_screen_retrains_after_a_day(tocsin: Tocsin, home: Home, tmp_path: Path)
         assert outcome(retraining, later - 1) is None
         sentence = "retrained the model for ended jobs (cryptomining): workload 2 is now in use"
         assert outcome(retraining, later) == sentence
-    assert registry.champion("workload", Stage.END) == "2"
+        assert registry.champion("workload", Stage.END) == "2"
+        # Whoever switches it off has the last word.
+        assert (
+            "no model in use for end"
+            in tocsin("models", "rollback", "workload", "--stage", "end", "--none").err
+        )
+        assert outcome(retraining, later + 2 * DAY) is None
+        assert registry.champion("workload", Stage.END) is None
+        tocsin("models", "promote", "workload", "2")
+        assert "workload 3 is now in use" in str(outcome(retraining, later + DAY))
+
+
+def test_jobs_that_died_at_once_lead_to_no_model_and_no_case(tocsin: Tocsin, tmp_path: Path) -> None:
+    """Fifteen miners that ran for a second, and innocent jobs that ran for two: nothing is learned from that."""
+    home = Home(tmp_path / "home").prepare()
+    digests = [save_script(home.scripts, "srun ./a.out\n"), save_script(home.scripts, MINER)]
+    now = int(time.time())
+    rows = [
+        {
+            "job_id": n,
+            "user": f"u{n % 7}",
+            "script": digests[n <= 15],
+            "submit": now - 20_000 + 100 * n,
+            "start": now - 19_900 + 100 * n,
+            "end": now - 19_899 + 100 * n,
+            "known_at": now - 19_890 + 100 * n,
+            "outcome": "failed" if n <= 15 else "completed",
+            "elapsed": 1 if n <= 15 else 1000,
+            "cpu_seconds": 0 if n <= 15 else 900 + n,
+            "time_limit": 7200 if n <= 15 else 60,
+            "alloc_cpus": 4,
+        }
+        for n in range(1, 151)
+    ]
+    with open_store(home.url) as store:
+        upsert(store, frame(*rows))
+    assert "15 rogue" in tocsin("screen").err
+    confirm_all(home)
+    before = len(list_all(home))
+    refused = tocsin("train", "execution")
+    assert (refused.code, "0 of the 135 jobs" in refused.err) == (1, True)
+    assert Registry(home.models).champion("workload", Stage.END) is None
+    assert len(list_all(home)) == before
+
+
+def list_all(home: Home) -> list[Case]:
+    with open_store(home.url) as store:
+        return cases.list_cases(store, None)
 
 
 def test_a_failed_retraining_is_reported_and_not_repeated_every_minute(
     tocsin: Tocsin, home: Home, tmp_path: Path
 ) -> None:
     tocsin("screen")
+    confirm_all(home)
+    assert tocsin("train", "execution").code == 0
     now = int(time.time())
     plain = {"script": save_script(home.scripts, "srun ./a.out\n"), "outcome": "completed", "energy": 5.0}
     times = {"submit": now - 500, "start": now - 400, "end": now - 300, "known_at": now - 240}
@@ -115,7 +183,7 @@ def test_a_failed_retraining_is_reported_and_not_repeated_every_minute(
         assert sentence is not None
         assert "could not be retrained: 0 of the 20 jobs" in sentence
         assert outcome(retraining, later + 60) is None
-    assert Registry(home.models).champion("workload", Stage.END) == "1"  # it stays, though it is old
+    assert Registry(home.models).champion("workload", Stage.END) == "2"  # it stays, though it is old
 
 
 def outcome(retraining: Retraining, now: int) -> str | None:

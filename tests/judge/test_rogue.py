@@ -143,9 +143,11 @@ def test_below_one_half_nothing_was_seen(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("by_script", "by_deed", "rogue"), [(0.9, 0.1, False), (0.1, 0.9, True), (0.9, None, True)]
+    ("by_script", "by_deed", "rogue"),
+    [(0.9, 0.1, False), (0.9, 0.95, True), (0.9, None, True), (0.99, 0.1, True)],
+    ids=["corrected", "both", "script alone", "a sign in the script is not corrected"],
 )
-def test_what_it_did_corrects_what_its_script_said(
+def test_what_it_did_corrects_what_a_model_said_of_its_script(
     store: Store, by_script: float, by_deed: float | None, rogue: bool
 ) -> None:
     execution = None if by_deed is None else Screening(operations={"cryptomining": by_deed})
@@ -153,8 +155,31 @@ def test_what_it_did_corrects_what_its_script_said(
     [verdict] = decided(store, judge(store, Parts(workload=workload)), frame({}), Stage.END)
     assert verdict.rogue is not None
     assert verdict.rogue.rogue is rogue
-    if by_deed == 0.9:
-        assert "by what it did when it ran: 90%; by its script it was 10%" in verdict.findings[0].evidence
+    if by_deed == 0.95:
+        assert "by what it did when it ran: 95%; by its script it was 90%" in verdict.findings[0].evidence
+
+
+@pytest.mark.parametrize("operation", ["cryptomining", "cyber", "rendering"])
+@pytest.mark.parametrize("script", [look(), look(cryptomining=0.0, cyber=0.49, rendering=0.3), None])
+def test_execution_alone_is_a_warning_and_never_a_case(
+    store: Store, operation: str, script: Screening | None
+) -> None:
+    workload = Workload(submission=script, execution=Screening(operations={operation: 1.0}))
+    [verdict] = decided(store, judge(store, Parts(workload=workload)), frame({}), Stage.END)
+    assert verdict.level is Level.WARNING
+    assert verdict.rogue is not None
+    assert (verdict.rogue.rogue, verdict.rogue.operations) == (False, [])
+    assert [(f.kind, f.operation) for f in verdict.findings] == [("suspected", operation)]
+    assert list_cases(store, None) == []
+
+
+def test_a_detector_that_warned_of_the_execution_is_not_repeated(store: Store) -> None:
+    own = Finding(
+        detector="workload", kind="cyber", level=Level.WARNING, text="by what it did", operation="cyber"
+    )
+    workload = Workload(submission=look(), execution=Screening(operations={"cyber": 0.9}))
+    [verdict] = decided(store, judge(store, Parts(findings=[own], workload=workload)), frame({}), Stage.END)
+    assert verdict.findings == [own]
 
 
 def test_who_is_listed_is_not_warned_of(store: Store) -> None:
@@ -358,18 +383,21 @@ def test_a_case_that_was_dismissed_since_is_told_once(store: Store) -> None:
 
 def test_answers_are_examples(store: Store, home: Home) -> None:
     scripts = [save_script(home.scripts, f"./miner {n}\n") for n in range(3)]
-    for number, script in enumerate(scripts):
-        jobs = frame({"job_id": number, "user": f"u{number}", "script": script})
-        decided(store, judge(store, of(cryptomining=0.9)), jobs)
+    jobs = frame(*({"job_id": n, "user": f"u{n}", "script": script} for n, script in enumerate(scripts)))
+    decided(store, judge(store, of(cryptomining=0.9)), jobs)
+    again = frame(
+        {"job_id": 7, "user": "u1", "script": scripts[1]}, {"job_id": 8, "user": "u2", "script": scripts[1]}
+    )
     answer(store, 1, CaseStatus.CONFIRMED, who="ada", at=NOON)
     answer(store, 2, CaseStatus.DISMISSED, who="ada", at=NOON)
     assert examples(store, home.scripts) == (
         [("./miner 0\n", "cryptomining", True), ("./miner 1\n", "cryptomining", False)],
         0,
     )
-    assert answered(store) == {
+    assert answered(store, pl.concat([jobs, again])) == {
         f"lab:0@{NOON}": {"cryptomining": True},
         f"lab:1@{NOON}": {"cryptomining": False},
+        f"lab:7@{NOON}": {"cryptomining": False},  # the same user and script
     }
     (home.scripts / scripts[0]).unlink()
     assert examples(store, home.scripts)[1] == 1

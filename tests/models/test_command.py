@@ -80,8 +80,17 @@ def test_promote_and_roll_back_say_what_they_did(registry: Registry) -> None:
         "failure 1 is now the champion for submit (before: 2)"
         in tocsin(registry, "rollback", "failure").stderr
     )
-    with pytest.raises(ModelError, match="no other champion"):
+    assert "failure has no model in use for submit now" in tocsin(registry, "rollback", "failure").stderr
+    with pytest.raises(NotFound, match="no champion for submit"):
         tocsin(registry, "rollback", "failure")
+
+
+def test_roll_back_to_none_is_one_step_however_many_champions_there_were(registry: Registry) -> None:
+    for version in ("1", "2", "1"):
+        tocsin(registry, "promote", "failure", version)
+    done = json.loads(tocsin(registry, "rollback", "failure", "--none", "--json").stdout)
+    assert (done["champion"], done["before"]) == (None, "1")
+    assert registry.champion("failure", Stage.SUBMIT) is None
 
 
 def test_promote_and_roll_back_speak_JSON(registry: Registry) -> None:

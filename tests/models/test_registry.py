@@ -147,9 +147,23 @@ def test_promotion_and_the_way_back(registry: Registry) -> None:
     last = registry.card("failure", "2").promotions[-1]
     assert (last.at, last.replaced, last.why) == (1_794_775_393, "3", "contest")
     assert [registry.rollback("failure"), registry.rollback("failure")] == ["3", "1"]
-    with pytest.raises(ModelError, match="no other champion for submit before 1"):
+    assert not registry.held("failure", Stage.START)
+    assert registry.held("failure", Stage.SUBMIT)  # until somebody promotes one
+    assert registry.rollback("failure") is None
+    assert registry.champion("failure") is None
+    with pytest.raises(ModelError, match="nothing to roll back"):
         registry.rollback("failure")
-    assert registry.open_verified("failure")[1].version == "1"
+    registry.promote("failure", "1")
+    assert not registry.held("failure", Stage.SUBMIT)
+
+
+def test_all_champions_are_rolled_back_to_none_at_once(registry: Registry) -> None:
+    add(registry, 3)
+    for version in ("1", "3", "2"):
+        registry.promote("failure", version)
+    assert registry.rollback("failure", to_none=True) is None
+    assert registry.champion("failure") is None
+    assert registry.held("failure", Stage.SUBMIT)
 
 
 def test_promoting_the_champion_again_changes_nothing(registry: Registry) -> None:

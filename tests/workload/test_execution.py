@@ -1,7 +1,10 @@
 """Execution-time models learn what an operation does to a machine, and say what they could not see."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,11 +15,14 @@ from bench.flowbench import stream as flowbench
 from tests.kits.command_line import Tocsin
 from tests.kits.mining_jobs import NOW, mining_jobs
 from tocsin.core.errors import ModelError
+from tocsin.core.fields import Part, fields_of
 from tocsin.core.frames import conform, key_text
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.models.registry import Registry
 from tocsin.store.database import open_store
 from tocsin.store.jobs import load as stored_jobs
+from tocsin.workload.execution.features import RATIOS
+from tocsin.workload.execution.gate import lower_bound
 from tocsin.workload.execution.models import FILE, FittedExecution, load_execution
 from tocsin.workload.execution.training import due, execution_labels, in_window, train_execution
 
@@ -48,7 +54,95 @@ def test_people_are_never_looked_at_and_every_feature_is_kept_or_has_a_reason(
     spoken_of = {*model.features, *model.dropped}
     assert not {"uid", "gid", "priority", "job_id", "raw_id", "submit", "end"} & spoken_of
     assert model.dropped["flops"] == "is known of no job"
-    assert model.dropped["exit_code"] == "is the same for all jobs"
+    assert "exit_code" not in spoken_of
+
+
+def test_what_was_requested_and_how_it_ended_is_not_what_a_job_did() -> None:
+    jobs, mining = mining_jobs()
+    told = jobs.with_columns(
+        time_limit=pl.Series(np.where(mining, 100, 9000)),
+        req_cpus=pl.Series(np.where(mining, 64, 1)),
+        exit_code=pl.Series(np.where(mining, 1, 0)),
+        power=None,
+        energy=None,
+        cpu_seconds=pl.col("elapsed") * 2,
+    )
+    model = train_execution(told, {"cryptomining": mining}, now=NOW).operations["cryptomining"]
+    measured = {*fields_of(Part.USAGE), *RATIOS}
+    assert {*model.features, *model.dropped} <= measured
+    # The request changes nothing in the answer either.
+    fitted = train_execution(jobs, {"cryptomining": mining}, now=NOW)
+    asked = jobs.with_columns(
+        time_limit=pl.lit(60), req_nodes=pl.lit(99), req_cpus=pl.lit(1), exit_code=pl.lit(1)
+    )
+    assert fitted.screen(asked) == fitted.screen(jobs)
+
+
+def gated(jobs: pl.DataFrame, mining: pl.Series, answers: pl.Series) -> FittedExecution:
+    return train_execution(jobs, {"x": mining}, now=NOW, shortest=60, answers={"x": answers})
+
+
+def test_a_model_with_grounds_is_used_and_its_card_names_them() -> None:
+    jobs, mining = mining_jobs()
+    model = gated(jobs, mining, mining)
+    assert (list(model.in_use), model.operations["x"].refused) == (["x"], None)
+    card = model.card(created=NOW)
+    assert "not proof" in card.parameters["labels"]
+    figures = card.parameters["operations"]["x"]["gate"]
+    assert figures["users"] == 7
+    assert figures["precision_low"] >= 0.8
+    assert figures["agreed"] >= 0.9 * figures["answered"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda jobs, mining: (jobs, mining & (pl.Series(range(800)) < 60), mining), "positive jobs"),
+        (
+            lambda jobs, mining: (
+                jobs.with_columns(user=pl.when(pl.Series(mining)).then(pl.lit("eve")).otherwise("user")),
+                mining,
+                mining,
+            ),
+            "1 users have 5 or more",
+        ),
+        (
+            lambda jobs, mining: (jobs, mining, pl.Series([None] * 800, dtype=pl.Boolean)),
+            "people confirmed 0",
+        ),
+        (
+            lambda jobs, mining: (jobs, mining, mining ^ (pl.Series(range(800)) % 5 == 0)),
+            "it agrees with people on",
+        ),
+        (
+            lambda jobs, mining: (
+                jobs.with_columns(power=pl.lit(1.0), energy=pl.col("job_id") % 7),
+                mining,
+                mining,
+            ),
+            "with 95 % confidence",
+        ),
+    ],
+    ids=["few", "one user", "nobody confirmed", "people disagree", "imprecise"],
+)
+def test_a_model_without_grounds_is_not_used(change: Callable[..., Any], why: str, tmp_path: Path) -> None:
+    jobs, mining = mining_jobs()
+    jobs, labels, answers = change(jobs, mining)
+    model = gated(jobs, labels, answers)
+    assert why in str(model.operations["x"].refused)
+    assert model.in_use == {}
+    model.save(tmp_path)
+    loaded = load_execution(tmp_path)
+    assert loaded.screen(jobs) == [None] * 800
+    assert "x is not used" in str(loaded.missing(jobs)[0])
+
+
+def test_the_lower_bound_of_a_share_grows_with_the_evidence() -> None:
+    assert lower_bound(0, 0) == 0
+    bounds = [lower_bound(n, n) for n in (1, 5, 16, 100)]
+    assert bounds == sorted(bounds)
+    assert bounds[1] < 0.6 < 0.8 < bounds[2] < 1
+    assert lower_bound(50, 100) == pytest.approx(0.404, abs=0.001)  # Wilson
 
 
 def test_a_feature_that_says_nothing_and_one_that_says_the_same_again_are_dropped_with_the_reason() -> None:
@@ -64,7 +158,6 @@ def test_a_feature_that_says_nothing_and_one_that_says_the_same_again_are_droppe
     dropped = train_execution(own, {"x": pairs}, now=NOW).operations["x"].dropped
     assert dropped["fans"] == "its correlation with the label, 0.0000, is below 0.015"
     assert dropped["celsius"] == "is the same as power, or proportional to it"
-    assert dropped["alloc_cpus"].startswith(("is the same as", "its correlation"))
 
 
 def test_a_sites_own_counter_is_taken_from_its_column() -> None:
@@ -80,6 +173,9 @@ def test_a_sites_own_counter_is_taken_from_its_column() -> None:
 def test_what_is_missing_is_said_and_never_invented(trained: FittedExecution) -> None:
     jobs, _ = mining_jobs(rows=20)
     assert trained.missing(jobs) == [None] * 20
+    short = replace(trained, shortest=10_000)
+    assert short.screen(jobs) == [None] * 20
+    assert "less than 10000 s" in str(short.missing(jobs)[0])
     no_energy = jobs.with_columns(energy=pl.lit(None, pl.Float64))
     assert all(answer is not None for answer in trained.screen(no_energy))
     assert trained.missing(no_energy)[0] == ("counters missing for this job: energy; the others were used")

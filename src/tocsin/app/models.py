@@ -60,15 +60,16 @@ def promote(app: App, model: ModelRequest, why: str) -> dict[str, Any]:
         raise ModelError(f"{detector} {card.version} is a model for {card.stage}, not for {model.stage}")
     before = registry.champion(detector, card.stage, cluster)
     registry.promote(detector, card.version, cluster=cluster, why=why)
-    return _change(card, cluster, before)
+    return _change(detector, card.stage, card.version, cluster, before)
 
 
-def rollback(app: App, model: ModelRequest, why: str) -> dict[str, Any]:
-    """Return to the previous champion."""
+def rollback(app: App, model: ModelRequest, why: str, *, to_none: bool = False) -> dict[str, Any]:
+    """Return to the previous champion; with `to_none`, to the shipped model or to none."""
     registry, detector, cluster = app.registry, model.detector, model.cluster
-    before = registry.champion(detector, model.stage, cluster)
-    version = registry.rollback(detector, model.stage, cluster=cluster, why=why)
-    return _change(registry.card(detector, version), cluster, before)
+    before = registry.resolve(detector, "champion", stage=model.stage, cluster=cluster)
+    stage = registry.card(detector, before).stage
+    version = registry.rollback(detector, stage, cluster=cluster, to_none=to_none, why=why)
+    return _change(detector, stage, version, cluster, before)
 
 
 def verify_models(app: App, detector: str | None, version: str | None) -> list[dict[str, Any]]:
@@ -94,9 +95,11 @@ def _card(registry: "Registry", model: ModelRequest) -> "Card":
     return registry.card(model.detector, version)
 
 
-def _change(card: "Card", cluster: str | None, before: str | None) -> dict[str, Any]:
-    place = {"detector": card.detector, "stage": str(card.stage), "cluster": cluster}
-    return {**place, "champion": card.version, "before": before}
+def _change(
+    detector: str, stage: Stage, version: str | None, cluster: str | None, before: str | None
+) -> dict[str, Any]:
+    place = {"detector": detector, "stage": str(stage), "cluster": cluster}
+    return {**place, "champion": version, "before": before}
 
 
 def _detectors(registry: "Registry", detector: str | None) -> list[str]:

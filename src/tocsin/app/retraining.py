@@ -65,8 +65,11 @@ class Retraining:
         beta_days = self._app.settings.workload.beta_days
         if not beta_days:
             return False
+        from tocsin.core.stages import Stage
         from tocsin.learn.train_execution import execution_is_due
 
+        if self._app.registry.held("workload", Stage.END):
+            return False
         return execution_is_due(self._app.registry, now=now, beta_days=beta_days)
 
     def _has_labels(self, now: int) -> bool:
@@ -106,8 +109,13 @@ def _train(app: App, now: int, pipe: "Connection[Any, Any]") -> None:
                 alpha_days=app.settings.workload.alpha_days,
                 why="retrained (workload.beta_days)",
             )
-        names = ", ".join(kept.model.operations)
-        pipe.send(f"retrained the model for ended jobs ({names}): workload {kept.version} is now in use")
+        names = ", ".join(kept.model.in_use)
+        refused = "; ".join(f"{name}: {why}" for name, why in kept.refused.items())
+        pipe.send(
+            f"retrained the model for ended jobs ({names}): workload {kept.version} is now in use"
+            if kept.promoted
+            else f"retrained the model for ended jobs: workload {kept.version} is stored but not in use ({refused})"
+        )
     except TocsinError as error:
         overdue = app.registry.champion("workload", Stage.END) is not None
         pipe.send(f"the model for ended jobs could not be retrained: {error}" if overdue else None)

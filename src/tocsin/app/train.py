@@ -138,11 +138,13 @@ def train_execution(app: App, request: ExecutionRequest) -> dict[str, Any]:
                 "positive": each.positive,
                 "features": list(each.features),
                 "dropped": dict(each.dropped),
+                "gate": each.gate.to_json() if each.gate else None,
+                "refused": each.refused,
             }
             for name, each in trained.model.operations.items()
         },
         "untrained": dict(trained.model.untrained),
-        "promoted": request.promote,
+        "promoted": trained.promoted,
     }
 
 

@@ -91,15 +91,21 @@ def promote(app: App, model: ModelRequest, why: str, as_json: bool) -> None:
 @_detector
 @_stage
 @_cluster
+@click.option(
+    "--none", "to_none", is_flag=True, help="Use the shipped model, or none if there is no shipped one."
+)
 @click.option("--why", default="roll-back", metavar="TEXT", help="The reason, for the card.")
 @options.as_json
 @click.pass_obj
 def rollback(
-    app: App, detector: str, stage: Stage | None, cluster: str | None, why: str, as_json: bool
+    app: App, detector: str, stage: Stage | None, cluster: str | None, to_none: bool, why: str, as_json: bool
 ) -> None:
-    """Return to the previous champion."""
+    """Return to the previous champion, or to none.
+
+    Afterwards, no model goes into use by itself: daily retraining stops until a version is promoted by hand.
+    """
     model = ModelRequest(detector=detector, stage=stage, cluster=cluster)
-    _report(app_models.rollback(app, model, why), as_json)
+    _report(app_models.rollback(app, model, why, to_none=to_none), as_json)
 
 
 @models.command()
@@ -124,9 +130,13 @@ def _report(change: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(change)
         return
-    model, before = f"{change['detector']} {change['champion']}", change["before"]
+    model, before = f"{change['detector']} {change['champion'] or ''}".rstrip(), change["before"]
     place = f"{change['stage']} on {change['cluster']}" if change["cluster"] else change["stage"]
-    if before == change["champion"]:
+    if change["champion"] is None:
+        say(
+            f"{model} has no model in use for {place} now (before: {before}); to use one again: tocsin models promote"
+        )
+    elif before == change["champion"]:
         say(f"{model} is already the champion for {place}")
     else:
         say(f"{model} is now the champion for {place} (before: {before or 'none'})")

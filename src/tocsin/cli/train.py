@@ -94,8 +94,9 @@ def failure(app: App, request: FailureRequest, as_json: bool) -> None:
 def execution(app: App, request: ExecutionRequest, as_json: bool) -> None:
     """Train the model that classifies ended jobs by what they did.
 
-    Uses the jobs in the store, labelled by their scripts; answered cases count more. `tocsin screen` and `tocsin watch`
-    retrain it daily (workload.beta_days).
+    Uses the jobs in the store, labelled by the script classifier; answered cases override it. An operation is used only
+    with enough jobs of several users, high precision on later jobs, and agreement with answered cases. `tocsin screen`
+    and `tocsin watch` retrain it daily (workload.beta_days).
     """
     trained = train_execution(app, request)
     if as_json:
@@ -109,6 +110,8 @@ def execution(app: App, request: ExecutionRequest, as_json: bool) -> None:
         for reason in dict.fromkeys(classifier["dropped"].values()):
             dropped = [name for name, why in classifier["dropped"].items() if why == reason]
             print_line(f"  dropped: {', '.join(dropped)}: {reason}")
+        if classifier["refused"]:
+            say(f"{name} is not used: {classifier['refused']}")
     for name, reason in trained["untrained"].items():
         say(f"{name} was not trained: {reason}")
     _print_promoted("workload", trained)

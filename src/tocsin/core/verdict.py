@@ -176,9 +176,11 @@ class Workload:
 
     @property
     def operations(self) -> dict[str, float]:
-        """By both answers together: what the job did when it ran corrects what its script said."""
-        answers = (self.submission, self.execution)
-        return {name: p for answer in answers if answer for name, p in answer.operations.items()}
+        """By both answers together: what the job did corrects what a model said of its script, but not a sign in it."""
+        script, deed = self.submission, self.execution
+        found = dict(script.operations) if script else {}
+        signs = script.signs if script else ()
+        return found | ({name: p for name, p in deed.operations.items() if name not in signs} if deed else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ from tocsin.judge.allow import AllowList
 from tocsin.judge.answers import Answer, DetectorModels, hear
 from tocsin.judge.cases import Cases
 from tocsin.judge.habits import HABIT, LATELY, Habits
-from tocsin.judge.permission import ROGUE, as_given, permission, silenced, with_notes
+from tocsin.judge.permission import ROGUE, SUSPECTED, as_given, permission, silenced, with_notes
 from tocsin.judge.policy import NO_CASES, Policy
 
 __all__ = ["Judge", "conclude", "facts_request"]
@@ -219,7 +219,8 @@ class _Draft:
         found = permission(self.workload, row, allowed, self.source["workload"])
         found = as_given(found, earlier, stage)
         others, own = with_notes(found, silenced(self.findings, found.permitted))
-        self.findings = others + own
+        warned = {f.operation for f in others if f.level is not Level.OK}
+        self.findings = others + [f for f in own if f.kind != SUSPECTED or f.operation not in warned]
         self.parts["rogue"] = found.rogue
         self.by_sign = found.by_sign
         if allowed.problem:

@@ -9,9 +9,11 @@ from tocsin.core.units import format_instant
 from tocsin.core.verdict import SEEN_FROM, Finding, Level, Rogue, Verdict, Workload
 from tocsin.judge.allow import AllowList
 
-__all__ = ["ROGUE", "TODAY", "Permission", "as_given", "permission", "silenced"]
+__all__ = ["ROGUE", "SUSPECTED", "TODAY", "Permission", "as_given", "permission", "silenced"]
 
 ROGUE = "rogue"
+SUSPECTED = "suspected"
+"""An operation against the rules that only the execution model sees: a warning, never an accusation."""
 TODAY = "today"
 """A finding about today's rules, beside a verdict that was given by others."""
 _MOST_LINES = 5
@@ -30,17 +32,25 @@ class Permission:
 
 
 def permission(workload: Workload, job: Mapping[str, Any], allowed: AllowList, detector: str) -> Permission:
-    """Whether the job may run its operations, with the deciding rule, and a finding if it may not."""
+    """Whether the job may run its operations, with the deciding rule, and a finding if it may not.
+
+    A job is rogue only by its script: the execution model learned from the script classifier and proves nothing alone.
+    """
     probability = workload.operations
     seen = sorted((name for name, p in probability.items() if p >= SEEN_FROM), key=lambda n: -probability[n])
     rulings = {name: allowed.ruling(name, job) for name in seen}
-    wrong = [name for name in seen if not rulings[name].allowed]
-    deciding = wrong or seen
+    by_script = workload.submission.operations if workload.submission else {}
+    against = [name for name in seen if not rulings[name].allowed]
+    wrong = [name for name in against if by_script.get(name, 0.0) >= SEEN_FROM]
+    suspected = [
+        _suspicion(name, workload, rulings[name].rule, detector) for name in against if name not in wrong
+    ]
+    deciding = wrong or [name for name in seen if name not in against]
     rule = "; ".join(rulings[name].rule for name in deciding) or "no operation was seen that has a rule"
     rogue = Rogue(rogue=bool(wrong), operations=deciding, rule=rule, action="alarm" if wrong else "none")
     permitted = {name: rulings[name].rule for name in seen if rulings[name].allowed}
     if not wrong:
-        return Permission(rogue, permitted=permitted)
+        return Permission(rogue, suspected, permitted)
     worst = wrong[0]
     finding = Finding(
         detector=detector,
@@ -52,7 +62,21 @@ def permission(workload: Workload, job: Mapping[str, Any], allowed: AllowList, d
         evidence=_evidence(workload, wrong),
     )
     signs = workload.submission.signs if workload.submission else []
-    return Permission(rogue, [finding], permitted, by_sign=not set(wrong).isdisjoint(signs))
+    return Permission(rogue, [finding, *suspected], permitted, by_sign=not set(wrong).isdisjoint(signs))
+
+
+def _suspicion(operation: str, workload: Workload, rule: str, detector: str) -> Finding:
+    p = workload.operations[operation]
+    return Finding(
+        detector=detector,
+        kind=SUSPECTED,
+        level=Level.WARNING,
+        text=f"may be {operation} by what it did when it ran ({p:.0%}), which its script does not show; {rule}",
+        score=p,
+        threshold=SEEN_FROM,
+        operation=operation,
+        evidence=_evidence(workload, [operation]),
+    )
 
 
 def as_given(today: Permission, verdicts: Sequence[Verdict], stage: Stage) -> Permission:
@@ -67,7 +91,7 @@ def as_given(today: Permission, verdicts: Sequence[Verdict], stage: Stage) -> Pe
     findings = [
         finding if finding.level is Level.OK else replace(finding, case=None)
         for finding in given.findings
-        if finding.kind == ROGUE
+        if finding.kind in (ROGUE, SUSPECTED)
     ]
     if today.rogue.rule != rogue.rule:
         text = f"judged so at {format_instant(given.at)}; judged today: {today.rogue.rule}"

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import NamedTuple
 
+import polars as pl
+
 from tocsin.core.errors import NotFound
+from tocsin.core.frames import key_text
 from tocsin.core.verdict import CaseStatus
 from tocsin.store.cases import Case, list_cases
 from tocsin.store.database import Store
@@ -35,12 +38,22 @@ def examples(store: Store, scripts: Path) -> tuple[list[Example], int]:
     return found, lost
 
 
-def answered(store: Store) -> dict[str, dict[str, bool]]:
-    """For each job with an answered case, by its key: whether it is the operation of the alarm."""
-    return {
-        str(case.job): dict.fromkeys(case.document["operations"], case.status is CaseStatus.CONFIRMED)
-        for case in _answered(store)
-    }
+def answered(store: Store, jobs: pl.DataFrame) -> dict[str, dict[str, bool]]:
+    """By job key: whether the job is the operation of an alarm that people answered.
+
+    An answer is about the job of the case and about the same user's jobs with the same script.
+    """
+    keys: dict[tuple[str | None, ...], list[str]] = {}
+    known = jobs.filter(pl.col("user").is_not_null(), pl.col("script").is_not_null())
+    for key, *owner in known.select(key_text(), "cluster", "user", "script").iter_rows():
+        keys.setdefault(tuple(owner), []).append(key)
+    found: dict[str, dict[str, bool]] = {}
+    for case in _answered(store):
+        flags = dict.fromkeys(case.document["operations"], case.status is CaseStatus.CONFIRMED)
+        whose = (case.job.cluster, case.document.get("user"), case.document.get("script"))
+        for key in (str(case.job), *keys.get(whose, ())):
+            found.setdefault(key, {}).update(flags)
+    return found
 
 
 def _answered(store: Store) -> list[Case]:

@@ -12,6 +12,7 @@ from tocsin.models.splits import DAY
 from tocsin.store import screenings
 from tocsin.store.database import Store
 from tocsin.store.jobs import Filter, load
+from tocsin.workload.execution.gate import LEAST_SECONDS
 from tocsin.workload.execution.models import FittedExecution
 from tocsin.workload.execution.training import ALPHA_DAYS, due, execution_labels, train_execution
 
@@ -26,6 +27,12 @@ class TrainedExecution:
 
     version: str
     model: FittedExecution
+    promoted: bool
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Operations that did not pass the gate, and why."""
+        return {name: each.refused for name, each in self.model.operations.items() if each.refused}
 
 
 def train_on_store(
@@ -39,25 +46,38 @@ def train_on_store(
     promote: bool = True,
     why: str = "trained by hand",
 ) -> TrainedExecution:
-    """Train on jobs that ended in the last α days, labelled by the screenings of their scripts and by answered cases."""
+    """Train on jobs that ended in the last α days, labelled by the screenings of their scripts and by answered cases.
+
+    The model goes into use only if at least one operation passes the gate, and then for those operations only.
+    """
     since = now - round(alpha_days * DAY)
     jobs = load(store, Filter(clusters=[cluster] if cluster else [], since=since))
     jobs = jobs.filter(pl.col("end") >= since, pl.col("outcome").is_not_null())
     first = jobs["submit"].min()
     screened = screenings.operations_by_job(store, since=int(first)) if first is not None else {}  # type: ignore[arg-type]  # an instant
-    labels = execution_labels(jobs, screened, answered(store))
+    by_people = answered(store, jobs)
+    labels = execution_labels(jobs, screened, by_people)
     if not labels:
         raise ModelError(
             f"no job that ended in the last {alpha_days:g} days has a screened script to learn from; run: tocsin screen"
         )
-    fitted = train_execution(jobs, labels, now=now, alpha_days=alpha_days, seed=seed)
+    fitted = train_execution(
+        jobs,
+        labels,
+        now=now,
+        alpha_days=alpha_days,
+        shortest=LEAST_SECONDS,
+        answers=execution_labels(jobs, {}, by_people),
+        seed=seed,
+    )
     card = replace(
         fitted.card(created=now, data="the jobs in the store"), clusters=sorted(jobs["cluster"].unique())
     )
     version = registry.add(_DETECTOR, fitted.save, card)
-    if promote:
+    promoted = promote and bool(fitted.in_use)
+    if promoted:
         registry.promote(_DETECTOR, version, cluster=cluster, why=why, at=now)
-    return TrainedExecution(version, fitted)
+    return TrainedExecution(version, fitted, promoted)
 
 
 def execution_is_due(registry: Registry, *, now: int, beta_days: float) -> bool:

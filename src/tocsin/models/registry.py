@@ -35,6 +35,8 @@ class Aliases:
     champion: str | None = None
     challenger: str | None = None
     previous: tuple[str, ...] = ()
+    held: bool = False
+    """A person rolled back: no training puts a model into use by itself until a person promotes one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,9 @@ class Registry:
                 aliases.get(place, Aliases()) if cluster else self._for_all(detector, aliases, card.stage)
             )
             if before.champion == version:
+                if before.held:
+                    aliases[place] = replace(before, held=False)
+                    self._write_aliases(detector, aliases)
                 return
             aliases[place] = Aliases(
                 champion=version,
@@ -209,30 +214,38 @@ class Registry:
         stage: Stage | None = None,
         *,
         cluster: str | None = None,
+        to_none: bool = False,
         why: str = "roll-back",
         at: int | None = None,
-    ) -> str:
-        """Undo the last promotion; the champion before must still be sound. Its version is returned.
+    ) -> str | None:
+        """Undo the last promotion, or all with `to_none`; the version that is now in use is returned, if any.
 
-        A cluster whose first champion is rolled back uses the one for all clusters again.
+        The champion before must still be sound. A cluster whose first champion is rolled back uses the one for all
+        clusters again; where there is none, the shipped model is used, or none.
         """
         stage = stage or self._only_stage(detector)
         place = (stage, cluster)
         with self._changing(detector) as aliases:
             now = aliases.get(place, Aliases())
-            fallback = self._for_all(detector, aliases, stage).champion if cluster and now.champion else None
-            version = now.previous[-1] if now.previous else fallback
-            if version is None:
+            if now.champion is None:
                 raise ModelError(
-                    f'the detector "{detector}" had no other champion for {_words(place)} before '
-                    f"{now.champion or 'now'}; name one with: tocsin models promote {detector} VERSION"
+                    f'no model of the detector "{detector}" was promoted for {_words(place)}, so there is nothing to '
+                    f"roll back; name a version with: tocsin models promote {detector} VERSION"
                 )
-            self.verify(detector, version)
-            own = version if now.previous else None
-            aliases[place] = replace(now, champion=own, previous=now.previous[:-1])
+            previous = () if to_none else now.previous
+            own = previous[-1] if previous else None
+            aliases[place] = replace(now, champion=own, previous=previous[:-1], held=True)
+            version = own or self._for_all(detector, aliases, stage).champion
+            if version is not None:
+                self.verify(detector, version)
             self._write_aliases(detector, aliases)
-            self._note(detector, version, cluster, now.champion, why, at)
+            if version is not None:
+                self._note(detector, version, cluster, now.champion, why, at)
             return version
+
+    def held(self, detector: str, stage: Stage) -> bool:
+        """Whether a person rolled back the champion for all clusters of this stage and promoted none since."""
+        return self.aliases(detector).get((stage, None), Aliases()).held
 
     def aliases(self, detector: str) -> dict[Place, Aliases]:
         """The aliases at each place, as in aliases.json."""
@@ -335,7 +348,9 @@ def _words(place: Place) -> str:
 def _aliases(entry: Any) -> Aliases:
     found = Aliases(**{**entry, "previous": tuple(entry["previous"])})
     names = [*filter(None, (found.champion, found.challenger)), *found.previous]
-    if len(entry) != 3 or not all(name == BUILTIN or _VERSION.fullmatch(name) for name in names):
+    if not entry.keys() >= {"champion", "challenger"} or not all(
+        name == BUILTIN or _VERSION.fullmatch(name) for name in names
+    ):
         raise ValueError("not aliases")
     return found
 

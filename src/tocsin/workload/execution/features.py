@@ -1,7 +1,7 @@
 """Execution features: what a job did, in numbers, and the selection of those that predict an operation.
 
-Features are the numeric fields that are known at the end of a job, a few ratios of them, and the numeric columns of a
-table that are no fields of ours: a site's own counters. Nothing that names a user is among them (RoWD, section 4.2).
+Features are the usage that accounting measured, a few ratios of it, and the numeric columns of a table that are no
+fields of ours: a site's own counters. What was requested, how the job ended and who it belongs to is not among them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tocsin.core.fields import FIELDS, Part, ValueType, fields_of
 from tocsin.models.engines import Matrix
 
-__all__ = ["CORRELATION", "RATIOS", "Selection", "candidates", "counters", "matrix", "select"]
+__all__ = ["CORRELATION", "RATIOS", "Selection", "candidates", "matrix", "select"]
 
 CORRELATION = 0.015
 """Features whose correlation with the label is smaller are dropped (RoWD, section 4.2)."""
@@ -23,35 +23,17 @@ PROPORTIONAL = 1 - 1e-9
 
 _LARGEST = float(np.finfo(np.float32).max)
 _NUMBERS = (ValueType.COUNT, ValueType.NUMBER, ValueType.SECONDS, ValueType.BYTES)
-_PERSONAL = {"uid", "gid", "priority", "cancelled_by"}
-"""Numbers of people; a priority is made from a user's share of the machine."""
-_IDS = {"raw_id", "het_id", "het_offset"}
-
-
-def _numeric(*parts: Part) -> tuple[str, ...]:
-    return tuple(
-        name for name in fields_of(*parts) if FIELDS[name].type in _NUMBERS and name not in _PERSONAL | _IDS
-    )
-
-
-_FIELDS = (
-    *_numeric(Part.USAGE),
-    *_numeric(Part.OUTCOME),
-    *_numeric(Part.ALLOCATION),
-    *_numeric(Part.REQUEST),
-)
-"""What it did before what it got, and that before what it asked for: of two that are the same the first stays."""
+_FIELDS = tuple(name for name in fields_of(Part.USAGE) if FIELDS[name].type in _NUMBERS)
+_PER = ("alloc_nodes", "alloc_cpus")
+"""What ratios divide by."""
 
 _ELAPSED = pl.when(pl.col("elapsed") > 0).then(pl.col("elapsed"))
-_NODES = pl.coalesce("alloc_nodes", "req_nodes")
-_CPUS = pl.coalesce("alloc_cpus", "req_cpus")
 
 RATIOS: Mapping[str, pl.Expr] = {
-    "watts_per_node": pl.coalesce("power", pl.col("energy") / _ELAPSED) / _NODES,
-    "cpu_use": pl.col("cpu_seconds") / (_ELAPSED * _CPUS),
+    "watts_per_node": pl.coalesce("power", pl.col("energy") / _ELAPSED) / pl.col("alloc_nodes"),
+    "cpu_use": pl.col("cpu_seconds") / (_ELAPSED * pl.col("alloc_cpus")),
     "idle_share": pl.col("idle_seconds") / _ELAPSED,
     "intensity": pl.col("flops") / pl.col("memory_bandwidth"),  # the roofline's axis (RoWD, figure 9)
-    "limit_use": pl.col("elapsed") / pl.col("time_limit"),
     "read_rate": pl.col("read_bytes") / _ELAPSED,
     "write_rate": pl.col("written_bytes") / _ELAPSED,
 }
@@ -66,18 +48,12 @@ class Selection:
     dropped: Mapping[str, str]
 
 
-def counters(names: Sequence[str]) -> list[str]:
-    """The features that measure what a job did, not what was requested or allocated."""
-    given = fields_of(Part.REQUEST, Part.ALLOCATION, Part.OUTCOME)
-    return [name for name in names if name not in given]
-
-
 def candidates(jobs: pl.DataFrame, names: Sequence[str] | None = None) -> pl.DataFrame:
     """Features of these jobs as numbers, by default all; what is unknown, endless or undefined is null."""
     own = [name for name, dtype in jobs.schema.items() if name not in FIELDS and dtype.is_numeric()]
     every = dict.fromkeys((*_FIELDS, *own, *RATIOS))
     wanted = every if names is None else [name for name in names if name in every]
-    absent = [pl.lit(None, pl.Float64).alias(name) for name in _FIELDS if name not in jobs.columns]
+    absent = [pl.lit(None, pl.Float64).alias(name) for name in (*_FIELDS, *_PER) if name not in jobs.columns]
     whole = jobs.with_columns(absent) if absent else jobs
     found = [
         (RATIOS[name] if name in RATIOS and name not in own else pl.col(name)).cast(pl.Float64).alias(name)

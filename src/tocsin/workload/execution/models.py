@@ -18,15 +18,20 @@ from tocsin.models.cards import Card, Window
 from tocsin.models.engines import Booster, Floats, engine
 from tocsin.models.files import read_document
 from tocsin.models.metrics import Metric
-from tocsin.workload.execution.features import RATIOS, candidates, counters, matrix
+from tocsin.workload.execution.features import RATIOS, candidates, matrix
+from tocsin.workload.execution.gate import Gate
 
 __all__ = ["FILE", "Classifier", "FittedExecution", "load_execution"]
 
 FILE = "execution.json"
-VERSION = 1
+VERSION = 2
 """Version of the file format."""
 _NOT_ENDED = "the job has not ended, so what it did is not known yet"
 _NO_COUNTER = "no counter of the job is known, so its execution cannot be classified"
+_LABELS = (
+    "from the script classifier, so they are not proof; people's answers to cases override it. "
+    "A model is used only for operations that pass the gate"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,13 @@ class Classifier:
     """Of the rehearsal on the window's last jobs; empty where it could not be held."""
     rows: int
     positive: int
+    gate: Gate | None = None
+    """None where it was not asked for: a model for research."""
+
+    @property
+    def refused(self) -> str | None:
+        """Why it may not be used."""
+        return self.gate.refused if self.gate else None
 
     def probabilities(self, values: pl.DataFrame) -> Floats:
         return self.calibrator.apply(self.forest.predict(matrix(values, self.features)))
@@ -58,19 +70,27 @@ class FittedExecution:
     trained: int
     rows: int
     window: Window
+    shortest: int = 0
+    """Jobs that ran for fewer seconds are not classified."""
+
+    @property
+    def in_use(self) -> dict[str, Classifier]:
+        """The classifiers that passed the gate."""
+        return {name: each for name, each in self.operations.items() if not each.refused}
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What any of the classifiers looks at."""
-        return tuple(dict.fromkeys(name for each in self.operations.values() for name in each.features))
+        """What any of the classifiers in use looks at."""
+        return tuple(dict.fromkeys(name for each in self.in_use.values() for name in each.features))
 
     def screen(self, jobs: pl.DataFrame) -> list[Screening | None]:
-        """One a row; none for a job that has not ended, or of which no counter is known."""
-        if not jobs.height:
-            return []
+        """One a row; none for a job that has not ended, ran too short, or of which no counter is known."""
+        used = self.in_use
+        if not jobs.height or not used:
+            return [None] * jobs.height
         values = candidates(jobs, self.features)
-        p = {name: each.probabilities(values).tolist() for name, each in self.operations.items()}
-        silent = _not_ended(jobs) | self._blank(values)
+        p = {name: each.probabilities(values).tolist() for name, each in used.items()}
+        silent = _not_ended(jobs) | self._too_short(jobs) | self._blank(values)
         return [
             None if quiet else Screening(operations={name: p[name][row] for name in p})
             for row, quiet in enumerate(silent.tolist())
@@ -78,8 +98,8 @@ class FittedExecution:
 
     def missing(self, jobs: pl.DataFrame) -> list[str | None]:
         """For each job why its execution could not be classified, or which counters are missing."""
-        if not jobs.height:
-            return []
+        if not jobs.height or not self.in_use:
+            return [self._sentence(())] * jobs.height
         values = candidates(jobs, self.features)
         looked_at = [name for name in self.features if name not in RATIOS]
         gaps = np.isnan(matrix(values, looked_at))
@@ -88,8 +108,16 @@ class FittedExecution:
             self._sentence([n for n, gap in zip(looked_at, row, strict=True) if gap]) for row in patterns
         ]
         running, blank = _not_ended(jobs).tolist(), self._blank(values).tolist()
+        short = self._too_short(jobs).tolist()
+        too_short = f"the job ran for less than {self.shortest} s, too short to classify what it did"
         return [
-            _NOT_ENDED if running[row] else _NO_COUNTER if blank[row] else sentences[pattern]
+            _NOT_ENDED
+            if running[row]
+            else too_short
+            if short[row]
+            else _NO_COUNTER
+            if blank[row]
+            else sentences[pattern]
             for row, pattern in enumerate(place.ravel().tolist())
         ]
 
@@ -107,6 +135,7 @@ class FittedExecution:
                     "figures": [asdict(figure) for figure in each.figures],
                     "rows": each.rows,
                     "positive": each.positive,
+                    "gate": each.gate.to_json() if each.gate else None,
                 }
                 for name, each in self.operations.items()
             },
@@ -115,6 +144,7 @@ class FittedExecution:
             "trained": self.trained,
             "rows": self.rows,
             "window": asdict(self.window),
+            "shortest": self.shortest,
         }
         (folder / FILE).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", "utf-8")
         for name, each in self.operations.items():
@@ -133,8 +163,16 @@ class FittedExecution:
             features=self.features,
             parameters={
                 "alpha_days": self.alpha_days,
+                "shortest_seconds": self.shortest,
+                "labels": _LABELS,
                 "operations": {
-                    name: {"jobs": each.rows, "positive": each.positive, "dropped": dict(each.dropped)}
+                    name: {
+                        "jobs": each.rows,
+                        "positive": each.positive,
+                        "gate": each.gate.to_json() if each.gate else None,
+                        "refused": each.refused,
+                        "dropped": dict(each.dropped),
+                    }
                     for name, each in self.operations.items()
                 },
                 "untrained": dict(self.untrained),
@@ -143,7 +181,8 @@ class FittedExecution:
             figures=[
                 figure.figure(
                     stage=Stage.END,
-                    split=f"{name}: the window's first 80 % by end trained, the rest was asked, before calibration",
+                    split=f"{name}: trained on the window's first 80 % by end, measured on the rest before calibration, "
+                    "against the labels of the script classifier and of people",
                     data=data,
                 )
                 for name, each in self.operations.items()
@@ -153,10 +192,16 @@ class FittedExecution:
 
     def _blank(self, values: pl.DataFrame) -> NDArray[np.bool_]:
         """No counter that a classifier looks at is there."""
-        return np.asarray(np.isnan(matrix(values, counters(self.features))).all(axis=1))
+        return np.asarray(np.isnan(matrix(values, self.features)).all(axis=1))
+
+    def _too_short(self, jobs: pl.DataFrame) -> NDArray[np.bool_]:
+        return (jobs["elapsed"] < self.shortest).fill_null(False).to_numpy()
 
     def _sentence(self, absent: Sequence[str]) -> str | None:
         reasons = [f"{name} was not trained: {why}" for name, why in self.untrained.items()]
+        reasons += [
+            f"{name} is not used: {each.refused}" for name, each in self.operations.items() if each.refused
+        ]
         if absent:
             reasons.insert(0, f"counters missing for this job: {', '.join(absent)}; the others were used")
         return "; ".join(reasons) or None
@@ -178,6 +223,7 @@ def load_execution(folder: Path, *, threads: int = 1) -> FittedExecution:
             trained=int(document["trained"]),
             rows=int(document["rows"]),
             window=Window(**document["window"]),
+            shortest=int(document["shortest"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError(f"{path} is damaged ({str(error)[:100]}); {again}") from None
@@ -195,6 +241,7 @@ def _classifier(saved: Mapping[str, Any], folder: Path, threads: int) -> Classif
         figures=[Metric(**figure) for figure in saved["figures"]],
         rows=int(saved["rows"]),
         positive=int(saved["positive"]),
+        gate=None if saved["gate"] is None else Gate(**saved["gate"]),
     )
 
 

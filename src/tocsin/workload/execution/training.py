@@ -1,8 +1,8 @@
 """A training of the execution-time models: the jobs that ended in the last α days, one forest for each operation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,15 +17,16 @@ from tocsin.models.cards import Window
 from tocsin.models.engines import Booster, Floats, Matrix, engine
 from tocsin.models.metrics import Metric, evaluate
 from tocsin.models.splits import DAY
-from tocsin.workload.execution.features import candidates, counters, matrix, select
+from tocsin.workload.execution.features import candidates, matrix, select
+from tocsin.workload.execution.gate import Gate, gate
 from tocsin.workload.execution.models import Classifier, FittedExecution
 
 __all__ = ["ALPHA_DAYS", "BETA_DAYS", "due", "execution_labels", "in_window", "train_execution"]
 
 ALPHA_DAYS = 5.0
-"""So many days of ended jobs train (RoWD, section 4.2 and table 5)."""
+"""Days of ended jobs that train (RoWD, section 4.2 and table 5)."""
 BETA_DAYS = 1.0
-"""After so many days the models are trained again (likewise)."""
+"""Days after which the models are trained again (likewise)."""
 TREES = 100
 FEWEST_OF_EACH = 5
 LEVEL = 0.01
@@ -77,6 +78,8 @@ def train_execution(
     *,
     now: int,
     alpha_days: float = ALPHA_DAYS,
+    shortest: int = 0,
+    answers: Mapping[str, pl.Series] | None = None,
     seed: int = 0,
     threads: int = 1,
     rehearse: bool = True,
@@ -85,28 +88,44 @@ def train_execution(
 
     An operation that cannot be learned (too few jobs that are, or that are not) gets no model and a sentence why;
     where none can, the training is refused. Without `rehearse` there are no figures and no calibration.
+    With `answers`, the labels among these that people gave, each operation must pass the gate to be used.
     """
     if not alpha_days > 0:
         raise ModelError(f"a training window of {alpha_days:g} days holds no job; name a positive number")
     for name, flags in labels.items():
         if len(flags) != jobs.height:
             raise ModelError(f'{len(flags):,} labels of "{name}" were given for {jobs.height:,} jobs')
+    given = {_label(name): flags for name, flags in labels.items()}
+    given |= {_answer(name): flags for name, flags in (answers or {}).items() if name in labels}
     rows = (
-        jobs.with_columns(pl.Series(_label(name), flags, dtype=pl.Boolean) for name, flags in labels.items())
-        .filter(in_window(now=now, alpha_days=alpha_days))
+        jobs.with_columns(pl.Series(name, flags, dtype=pl.Boolean) for name, flags in given.items())
+        .filter(in_window(now=now, alpha_days=alpha_days), (pl.col("elapsed") >= shortest).fill_null(True))
         .sort("end", "submit", "job_id", "task", maintain_order=True)
     )
     if not rows.height:
         raise ModelError(_no_jobs(jobs, now, alpha_days))
     known = {name: rows[_label(name)] for name in sorted(labels)}
-    rows = rows.drop(_label(name) for name in labels)
+    people = {
+        name: rows[_answer(name)]
+        if _answer(name) in given
+        else pl.Series([None] * rows.height, dtype=pl.Boolean)
+        for name in known
+    }
+    rows = rows.drop(given)
     values = candidates(rows)
     found: dict[str, Classifier] = {}
     untrained: dict[str, str] = {}
     for name, flags in known.items():
         try:
             found[name] = _classifier(
-                name, rows, values, flags, seed=seed, threads=threads, rehearse=rehearse
+                name,
+                rows,
+                values,
+                flags,
+                None if answers is None else people[name],
+                seed=seed,
+                threads=threads,
+                rehearse=rehearse,
             )
         except ModelError as error:
             untrained[name] = str(error)
@@ -122,6 +141,7 @@ def train_execution(
         trained=now,
         rows=rows.height,
         window=Window(first=int(submit.min()), last=int(submit.max())),  # type: ignore[arg-type]  # instants
+        shortest=shortest,
     )
 
 
@@ -130,6 +150,7 @@ def _classifier(
     rows: pl.DataFrame,
     values: pl.DataFrame,
     flags: pl.Series,
+    answers: pl.Series | None,
     *,
     seed: int,
     threads: int,
@@ -137,6 +158,7 @@ def _classifier(
 ) -> Classifier:
     labelled = flags.is_not_null()
     rows, values = rows.filter(labelled), values.filter(labelled)
+    answers = None if answers is None else answers.filter(labelled)
     y = flags.filter(labelled).cast(pl.Float64).to_numpy()
     positive = int(y.sum())
     if min(positive, len(y) - positive) < FEWEST_OF_EACH:
@@ -145,21 +167,22 @@ def _classifier(
             f"{FEWEST_OF_EACH} that are and as many that are not: take a longer window"
         )
     selection = select(values, y)
-    if not counters(selection.kept):
+    if not selection.kept:
         raise ModelError(
             f'no counter of the {len(y):,} jobs distinguishes "{name}" from the rest; '
             "let accounting gather energy, CPU time or I/O"
         )
     X = matrix(values, selection.kept)
-    calibrator, figures = _rehearsal(X, y, rows, seed=seed, threads=threads) if rehearse else (IDENTITY, [])
+    held = _rehearsal(X, y, rows, answers, seed=seed, threads=threads) if rehearse else _Rehearsal()
     return Classifier(
         features=selection.kept,
         dropped=selection.dropped,
         forest=_forest(X, y, seed=seed, threads=threads),
-        calibrator=calibrator,
-        figures=figures,
+        calibrator=held.calibrator,
+        figures=held.figures,
         rows=len(y),
         positive=positive,
+        gate=held.gate,
     )
 
 
@@ -176,22 +199,44 @@ def _forest(X: Matrix, y: Floats, *, seed: int, threads: int) -> Booster:
     return engine("bagged").train(X, y, parameters=parameters, seed=seed, threads=threads, rounds=TREES)
 
 
+class _Rehearsal(NamedTuple):
+    calibrator: Calibrator = IDENTITY
+    figures: Sequence[Metric] = ()
+    gate: Gate | None = None
+
+
 def _rehearsal(
-    X: Matrix, y: Floats, rows: pl.DataFrame, *, seed: int, threads: int
-) -> tuple[Calibrator, list[Metric]]:
+    X: Matrix, y: Floats, rows: pl.DataFrame, answers: pl.Series | None, *, seed: int, threads: int
+) -> _Rehearsal:
     """The same training on the first jobs of the window, asked about the later ones."""
     end, submit = rows["end"].to_numpy(), rows["submit"].to_numpy()
     known = rows.select(pl.coalesce("known_at", "end")).to_series().to_numpy()
     cut = end[min(int(REHEARSAL * len(end)), len(end) - 1)]
     early, later = np.flatnonzero(known < cut), np.flatnonzero(end >= cut)
     if _smaller_class(y[early]) < FEWEST_OF_EACH or not len(later):
-        return IDENTITY, []
+        nothing = np.array([], dtype=np.int64)
+        return _Rehearsal(gate=_gate(y, rows, answers, nothing, nothing.astype(np.bool_)))
     p = _forest(X[early], y[early], seed=seed, threads=threads).predict(X[later])
     calibrator = calibrate(p, y[later]).calibrator
     # A level curve would make all jobs alike, where the order of the later ones only gave no proof.
     if np.ptp(calibrator.apply(np.array([0.01, 0.99]))) < LEVEL:
         calibrator = IDENTITY
-    return calibrator, evaluate(y[later], p, submit[later], threshold=SEEN_FROM, resamples=50, seed=seed)
+    figures = evaluate(y[later], p, submit[later], threshold=SEEN_FROM, resamples=50, seed=seed)
+    # The calibrator was fitted on these jobs, so an alarm of either kind counts.
+    alarm = (p >= SEEN_FROM) | (calibrator.apply(p) >= SEEN_FROM)
+    return _Rehearsal(calibrator, figures, _gate(y, rows, answers, later, alarm))
+
+
+def _gate(
+    y: Floats,
+    rows: pl.DataFrame,
+    answers: pl.Series | None,
+    later: NDArray[np.int64],
+    alarm: NDArray[np.bool_],
+) -> Gate | None:
+    if answers is None:
+        return None
+    return gate(y, rows["user"].to_list(), later=later, alarm=alarm, answers=answers.to_list())
 
 
 def _smaller_class(y: NDArray[np.float64]) -> int:
@@ -200,6 +245,10 @@ def _smaller_class(y: NDArray[np.float64]) -> int:
 
 def _label(name: str) -> str:
     return f"label of {name}"
+
+
+def _answer(name: str) -> str:
+    return f"answer about {name}"
 
 
 def _no_jobs(jobs: pl.DataFrame, now: int, alpha_days: float) -> str:
