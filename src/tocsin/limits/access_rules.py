@@ -8,7 +8,6 @@ import polars as pl
 
 from tocsin.core.machine import Association, JobLimits, Machine
 from tocsin.core.units import format_duration, format_memory
-from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, Change
 from tocsin.limits.capacity import Capacity
 from tocsin.scripts.submission import Submission
@@ -41,7 +40,6 @@ def access_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach
             yield Breach(
                 row=row["row"],
                 kind=kind,
-                level=Level.CRITICAL,
                 text=text,
                 remedy=remedy,
                 partition=row["partition"],
@@ -128,12 +126,8 @@ def _licenses(requested: str | None, known: Mapping[str, int] | None) -> Iterato
         name, _, number = item.strip().partition(":")
         if name not in known:
             have = ", ".join(sorted(known)[:10]) or "none"
-            yield (
-                "unknown_license",
-                f"requests licence {name}, which is not known",
-                f"use one of {have}",
-                None,
-            )
+            text = f"requests licence {name}, which is not known"
+            yield "unknown_license", text, f"use one of {have}", None
         elif number.isdigit() and int(number) > known[name]:
             text = f"requests {number} licences of {name}, but this cluster has {known[name]}"
             yield "licenses_above_total", text, f"request at most {known[name]}", None
@@ -161,15 +155,14 @@ def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) ->
     if machine.gres_types is None:
         return
     for row, submission in enumerate(submissions):
-        given = submission.last("--gres") if submission else None
-        names = re.findall(r"(?:^|,)(?:gres[:/])?([A-Za-z]\w*)", (given.value if given else None) or "")
+        given = submission.value("--gres") if submission else ""
+        names = re.findall(r"(?:^|,)(?:gres[:/])?([A-Za-z]\w*)", given)
         unknown = [name for name in names if name not in (*machine.gres_types, "none")]
         if unknown:
             have = ", ".join(machine.gres_types) or "none"
             yield Breach(
                 row=row,
                 kind="unknown_gres",
-                level=Level.CRITICAL,
                 text=f"requests the generic resource {unknown[0]}, which this cluster does not have",
                 remedy=f"change --gres (available: {have})",
             )

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tocsin.core.units import format_memory
 from tocsin.core.verdict import Level
 
-__all__ = ["Breach", "Change", "Thresholds", "unavoidable"]
+__all__ = ["MEGABYTE", "Breach", "Change", "Thresholds", "plural", "size", "unavoidable"]
+
+MEGABYTE = 2**20
 
 Change = tuple[str, int | str]
 """A field of the request and a value that fits."""
@@ -15,7 +18,7 @@ Change = tuple[str, int | str]
 class Breach:
     row: int
     kind: str
-    level: Level
+    level: Level = Level.CRITICAL
     text: str
     """What is wrong."""
     remedy: str = ""
@@ -57,3 +60,12 @@ def unavoidable(breaches: Sequence[Breach], partitions: Sequence[str]) -> list[B
     if {breach.partition for breach in local}.issuperset(partitions):
         return general + [breach for breach in local if breach.partition not in refusing]
     return general
+
+
+def plural(number: float, what: str) -> str:
+    return f"{int(number):,} {what}{'' if number == 1 else 's'}"
+
+
+def size(amount: float) -> str:
+    """Memory in whole megabytes, as Slurm counts."""
+    return format_memory(-(-int(amount) // MEGABYTE) * MEGABYTE)

@@ -19,20 +19,9 @@ _OPERATORS = r"[|()\[\]*,!]"
 """Operators of a constraint besides `&`."""
 
 _FIELDS = (
-    *(
-        "job_id",
-        "account",
-        "qos",
-        "group",
-        "user",
-        "partition",
-        "array",
-        "constraints",
-        "req_node_list",
-        "exclude_nodes",
-    ),
+    *("job_id", "account", "qos", "group", "user", "partition", "array", "licenses", "reservation"),
+    *("constraints", "req_node_list", "exclude_nodes", "time_limit", "time_min"),
     *("req_nodes", "req_cpus", "req_tasks", "cpus_per_task", "tasks_per_node", "req_memory", "req_gpus"),
-    *("time_limit", "time_min", "licenses", "reservation"),
 )
 
 
@@ -69,9 +58,8 @@ def demands(
                         pl.col("req_cpus") // pl.col("cpus"),
                         "asked_nodes",
                     ),
-                    (pl.col("req_cpus") // pl.col("cpus")).clip(
-                        1
-                    ),  # fewer than tasks if they share CPUs (-O)
+                    # fewer than tasks if they share CPUs (-O)
+                    (pl.col("req_cpus") // pl.col("cpus")).clip(1),
                 ).clip(1),
                 pl.when(pl.col("req_tasks").is_null()).then(pl.col("asked_nodes")),
             )
@@ -144,11 +132,10 @@ def _each_node(submission: Submission | None) -> _EachNode:
         return _EachNode()
 
     def number(option: str) -> int:
-        given = submission.last(option)
-        return int(given.value) if given and given.value and given.value.isdigit() else 0
+        given = submission.value(option)
+        return int(given) if given.isdigit() else 0
 
-    last = submission.last("--extra-node-info")
-    shape = [int(n) if n.isdigit() else 0 for n in ((last.value if last else None) or "").split(":")]
+    shape = [int(n) if n.isdigit() else 0 for n in submission.value("--extra-node-info").split(":")]
     sockets, cores, threads = (
         max(number(option), given)
         for option, given in zip(
@@ -161,17 +148,17 @@ def _each_node(submission: Submission | None) -> _EachNode:
     found = _EachNode(number("--mincpus"), 0, 0, sockets, cores, threads, int(shared))
     try:
         gpus = [
-            reader(given.value) * factor
+            reader(given) * factor
             for option, reader, factor in (
                 ("--gres", gres_gpus, 1),
                 ("--gpus-per-node", gpu_count, 1),
                 ("--gpus-per-task", gpu_count, 1),
                 ("--gpus-per-socket", gpu_count, max(sockets, 1)),
             )
-            if (given := submission.last(option)) and given.value
+            if (given := submission.value(option))
         ]
-        tmp = submission.last("--tmp")
-        return found._replace(each_gpus=max(gpus, default=0), tmp=megabytes(tmp.value or "0") if tmp else 0)
+        tmp = megabytes(submission.value("--tmp") or "0")
+        return found._replace(each_gpus=max(gpus, default=0), tmp=tmp)
     except InputError:
         return found  # reported as a refused option
 

@@ -8,16 +8,14 @@ import polars as pl
 
 from tocsin.core.errors import NodeListError
 from tocsin.core.nodelist import expand_nodes
-from tocsin.core.units import format_memory
 from tocsin.core.verdict import Level
-from tocsin.limits.breach import Breach, Change
+from tocsin.limits.breach import MEGABYTE, Breach, Change, plural, size
 from tocsin.limits.capacity import NO_LIMIT, Capacity, NodeType, count_types, type_frame
-from tocsin.limits.partition_rules import other_partitions, plural
+from tocsin.limits.partition_rules import other_partitions
 
 __all__ = ["feature_breaches", "node_breaches", "node_list_breaches"]
 
 Row = Mapping[str, Any]
-MEGABYTE = 2**20
 _FEW = 8
 _LISTS = ("req_node_list", "exclude_nodes", "reservation")
 
@@ -208,7 +206,6 @@ def _reason(row: Row, capacity: Capacity) -> Breach:
     return Breach(
         row=row["row"],
         kind=kind,
-        level=Level.CRITICAL,
         text=text,
         remedy=remedy,
         evidence=capacity.described[row["partition"]],
@@ -245,9 +242,9 @@ def _too_much_memory(row: Row, capacity: Capacity) -> Reason | None:
     more = other_partitions(capacity, row, lambda p: capacity.largest[p.name].memory >= memory)
     return (
         "memory_above_any_node",
-        f"requests {_size(memory)} {'on each node' if row['exact'] else 'per task'}, but partition {row['partition']} "
-        f"gives a job at most {_size(most)} on one node",
-        f"request at most {_size(most)}{more}",
+        f"requests {size(memory)} {'on each node' if row['exact'] else 'per task'}, but partition {row['partition']} "
+        f"gives a job at most {size(most)} on one node",
+        f"request at most {size(most)}{more}",
         ("req_memory", most) if row["exact"] else None,
     )
 
@@ -286,11 +283,11 @@ def _request_text(row: Row) -> str:
         words.append(f"with {plural(row['block'], 'task')} per node")
     if row["memory"] is not None:
         amount, per = (row["memory"], "node") if row["exact"] else (row["task_memory"], "task")
-        words.append(f"with {_size(int(amount))} per {per}")
+        words.append(f"with {size(amount)} per {per}")
     if row["gpus"]:
         words.append(f"and {_gpus(row)}")
     if row["tmp"]:
-        words.append(f"with {_size(int(row['tmp']))} of temporary disk")
+        words.append(f"with {size(row['tmp'])} of temporary disk")
     shape = [
         plural(row[name], f"{name[:-1]}{per}")
         for name, per in (("sockets", ""), ("cores", " per socket"), ("threads", " per core"))
@@ -322,7 +319,6 @@ def feature_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breac
             yield Breach(
                 row=row,
                 kind="unknown_feature",
-                level=Level.CRITICAL,
                 text=f"requests the node feature {unknown[0]}, which no node of this cluster has",
                 remedy=f"change --constraint (available: {known})",
                 evidence=(f"--constraint={constraint[:200]}",),
@@ -347,7 +343,6 @@ def node_list_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Bre
             yield Breach(
                 row=row["row"],
                 kind=kind,
-                level=Level.CRITICAL,
                 text=text,
                 remedy=remedy,
                 evidence=tuple(f"{option}={value[:200]}" for option, value in given.items() if value),
@@ -384,7 +379,3 @@ def _list_problem(
 def _gpus(row: Row) -> str:
     types = f"{'/'.join(row['gpu_types'])} " if row["gpu_types"] else ""
     return plural(row["gpus"], f"{types}GPU")
-
-
-def _size(amount: int) -> str:
-    return format_memory(-(-amount // MEGABYTE) * MEGABYTE)

@@ -10,10 +10,11 @@ import polars as pl
 from tocsin.core.machine import Partition
 from tocsin.core.units import format_duration
 from tocsin.core.verdict import Level
-from tocsin.limits.breach import Breach, Change
+from tocsin.limits.breach import Breach, Change, plural
 from tocsin.limits.capacity import Capacity
+from tocsin.scripts.text import shortened
 
-__all__ = ["array_breaches", "other_partitions", "partition_breaches", "plural", "unknown_partitions"]
+__all__ = ["array_breaches", "other_partitions", "partition_breaches", "unknown_partitions"]
 
 Row = Mapping[str, Any]
 
@@ -114,7 +115,6 @@ def unknown_partitions(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Bre
         yield Breach(
             row=row,
             kind="unknown_partition",
-            level=Level.CRITICAL,
             text=f'requests partition "{name}", which cluster {capacity.machine.cluster} does not have',
             remedy=f"use one of {known}",
             partition=name,
@@ -151,18 +151,12 @@ def partition_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Bre
 
 def _closed(demand: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
     state = (partition.state or "UP").upper()
-    down = state == "DOWN"
-    text, remedy = (
-        (
-            f"waits for partition {partition.name}, which is down",
-            "wait until it is up, or use another partition",
-        )
-        if down
-        else (
-            f"requests partition {partition.name}, which is {state} and takes no jobs",
-            "use another partition",
-        )
-    )
+    if down := state == "DOWN":
+        text = f"waits for partition {partition.name}, which is down"
+        remedy = "wait until it is up, or use another partition"
+    else:
+        text = f"requests partition {partition.name}, which is {state} and takes no jobs"
+        remedy = "use another partition"
     for row in demand["row"]:
         yield Breach(
             row=row,
@@ -222,10 +216,9 @@ def array_breaches(jobs: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
             yield Breach(
                 row=row,
                 kind="array_above_limit",
-                level=Level.CRITICAL,
                 text=f"requests array index {highest:,}, but this cluster allows at most {size - 1:,}",
                 remedy="submit several smaller arrays, or let each task do more",
-                evidence=(f"--array={_short(array)}", f"MaxArraySize={size}"),
+                evidence=(f"--array={shortened(array)}", f"MaxArraySize={size}"),
             )
 
 
@@ -253,11 +246,3 @@ def _most_nodes(partition: Partition, capacity: Capacity) -> int:
 def _most_cpus(partition: Partition, capacity: Capacity) -> int:
     sizes = sorted((node.cpus or 0 for node in capacity.nodes[partition.name]), reverse=True)
     return sum(sizes[: _most_nodes(partition, capacity)])
-
-
-def plural(number: float, what: str) -> str:
-    return f"{int(number):,} {what}{'' if number == 1 else 's'}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."

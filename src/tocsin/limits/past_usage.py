@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tocsin.core.units import UNLIMITED, format_duration, format_memory
+from tocsin.core.units import UNLIMITED, format_duration
 from tocsin.core.verdict import Level
-from tocsin.limits.breach import Breach, Thresholds
+from tocsin.limits.breach import MEGABYTE, Breach, Thresholds, size
 
 __all__ = ["READ", "SIMILAR", "has_run_here", "past_usage_breaches"]
 
@@ -27,12 +27,11 @@ _STATISTICS = ("completed", "elapsed_least", "elapsed_most", "memory_most")
 _COMPLETED_HERE = "place.completed"
 READ = (_COMPLETED_HERE, *(f"{key}.{name}" for key in SIMILAR for name in _STATISTICS))
 """The features read from history."""
-_MEGABYTE = 2**20
 
 
 def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Thresholds) -> Iterator[Breach]:
     """`features` are history's, row by row."""
-    known = [key for key in SIMILAR if _read(key).issubset(features.columns)]
+    known = [key for key in SIMILAR if {f"{key}.{name}" for name in _STATISTICS} <= {*features.columns}]
     if not known:
         return
     enough = {key: pl.col(f"{key}.completed").fill_null(0) >= by.completed for key in known}
@@ -54,14 +53,17 @@ def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Threshol
     for row in both.filter(pl.col("time_limit") < pl.col("elapsed_least")).iter_rows(named=True):
         number, limit = int(row["completed"]), format_duration(row["time_limit"])
         least, most = (format_duration(int(row[f"elapsed_{end}"])) for end in ("least", "most"))
-        advised = _advised_time(row["elapsed_most"], by.margin)
+        advised = min(
+            -(-int(row["elapsed_most"] * by.margin) // 60) * 60, UNLIMITED
+        )  # whole minutes, as in Slurm
+        unless = " or more" if row["key"] == SAME else ", or keep it if this job has less to do"
         yield Breach(
             row=row["row"],
             kind="time_below_every_run",
             level=Level.CRITICAL if row["key"] == SAME and number >= by.sure else Level.WARNING,
             text=f"requests a time limit of {limit}, but all {number} completed jobs {SIMILAR[row['key']]} ran longer "
             f"({least} to {most})",
-            remedy=f"request {format_duration(advised)}{_unless(row['key'])}",
+            remedy=f"request {format_duration(advised)}{unless}",
             evidence=(f"time limit {limit}", f"shortest of {number} completed: {least}", f"longest: {most}"),
             change=("time_limit", advised),
         )
@@ -71,25 +73,21 @@ def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Threshol
         & (pl.col("req_memory") < by.memory_share * pl.col("memory_most"))
     )
     for row in both.filter(little).iter_rows(named=True):
-        number, asked = int(row["completed"]), _size(row["req_memory"])
-        advised = -(-int(row["memory_most"] * by.margin) // _MEGABYTE) * _MEGABYTE
+        number, asked = int(row["completed"]), size(row["req_memory"])
+        advised = -(-int(row["memory_most"] * by.margin) // MEGABYTE) * MEGABYTE
         yield Breach(
             row=row["row"],
             kind="memory_below_past_peak",
             level=Level.WARNING,
             text=f"requests {asked} on each node, but one task of {number} completed jobs {SIMILAR[row['key']]} "
-            f"used {_size(int(row['memory_most']))}",
-            remedy=f"request {_size(advised)}",
+            f"used {size(row['memory_most'])}",
+            remedy=f"request {size(advised)}",
             evidence=(
                 f"requested memory {asked}",
-                f"largest peak of {number} completed: {_size(int(row['memory_most']))}",
+                f"largest peak of {number} completed: {size(row['memory_most'])}",
             ),
             change=("req_memory", advised),
         )
-
-
-def _read(key: str) -> set[str]:
-    return {f"{key}.{name}" for name in _STATISTICS}
 
 
 def has_run_here(features: pl.DataFrame) -> pl.Series:
@@ -97,16 +95,3 @@ def has_run_here(features: pl.DataFrame) -> pl.Series:
     if _COMPLETED_HERE not in features.columns:
         return pl.repeat(False, features.height, eager=True)
     return (features[_COMPLETED_HERE] > 0).fill_null(False)
-
-
-def _unless(key: str) -> str:
-    return " or more" if key == SAME else ", or keep it if this job has less to do"
-
-
-def _advised_time(longest: float, margin: float) -> int:
-    """In whole minutes, as Slurm counts."""
-    return min(-(-int(longest * margin) // 60) * 60, UNLIMITED)
-
-
-def _size(amount: int) -> str:
-    return format_memory(-(-amount // _MEGABYTE) * _MEGABYTE)

@@ -4,19 +4,18 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC
 from pathlib import Path
+from typing import NamedTuple
 
 from tocsin.core.errors import InputError
 from tocsin.core.nodelist import count_nodes
 from tocsin.core.units import format_duration, format_memory, parse_instant
 from tocsin.core.verdict import Level
-from tocsin.limits.breach import Breach
+from tocsin.limits.breach import Breach, plural
 from tocsin.scripts.request import Problem, ProblemKind
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission
 
 __all__ = ["contradictions", "misread_lines", "missing_folders"]
-
-Check = Callable[[Submission, int], Breach | None]
 
 _MOST_SHOWN = 10
 _LITTLE = 2**30
@@ -30,8 +29,8 @@ def contradictions(submission: Submission, row: int) -> Iterator[Breach]:
     if submission.script.scheduler is not Scheduler.SLURM or len(submission.script.components) > 1:
         return
     for check in _CHECKS:
-        if found := check(submission, row):
-            yield found
+        if text := check.find(submission):
+            yield _breach(submission, row, check.kind, text, *check.options, level=check.level)
 
 
 _MISREAD = (
@@ -43,12 +42,7 @@ _MISREAD = (
         Level.WARNING,
         "move it above the first command, or remove it",
     ),
-    (
-        ProblemKind.FOREIGN,
-        "foreign_directive",
-        Level.WARNING,
-        "remove it, or submit with --ignore-pbs",
-    ),
+    (ProblemKind.FOREIGN, "foreign_directive", Level.WARNING, "remove it, or submit with --ignore-pbs"),
     (ProblemKind.UNCLEAR, "directive_wrong", Level.WARNING, "correct it"),
 )
 
@@ -85,10 +79,12 @@ def missing_folders(submission: Submission, row: int, work_dir: str | None) -> I
         yield _breach(submission, row, "no_work_folder", text, "--chdir", level=Level.WARNING)
         return
     for option in ("--output", "--error"):
-        given = submission.last(option)
-        folder = Path(work_dir, (given.value if given else None) or "").parent
-        if given and given.value and "%" not in str(folder) and not folder.is_dir():
-            text = f"writes to {given.value[:200]}, but there is no folder {str(folder)[:200]} here; create it first"
+        given = submission.value(option)
+        folder = Path(work_dir, given).parent
+        if given and "%" not in str(folder) and not folder.is_dir():
+            text = (
+                f"writes to {given[:200]}, but there is no folder {str(folder)[:200]} here; create it first"
+            )
             yield _breach(submission, row, "no_output_folder", text, option, level=Level.WARNING)
 
 
@@ -96,83 +92,57 @@ def _with_line(problem: Problem) -> str:
     return f"line {problem.line}: {problem.text}" if problem.line else f"command line: {problem.text}"
 
 
-def _two_memories(submission: Submission, row: int) -> Breach | None:
-    given = [d for name in _MEMORY_OPTIONS if (d := submission.last(name)) is not None]
+def _two_memories(submission: Submission) -> str | None:
+    given = [name for name in _MEMORY_OPTIONS if submission.last(name)]
     if len(given) < 2:
         return None
-    names = " and ".join(d.option for d in given)
-    return _breach(
-        submission,
-        row,
-        "memory_twice",
-        f"has both {names}, which exclude each other; keep one",
-        *_MEMORY_OPTIONS,
-    )
+    return f"has both {' and '.join(given)}, which exclude each other; keep one"
 
 
-def _tasks_do_not_fit(submission: Submission, row: int) -> Breach | None:
+def _tasks_do_not_fit(submission: Submission) -> str | None:
     nodes, each, tasks = (_number(submission, name) for name in ("req_nodes", "tasks_per_node", "req_tasks"))
     if not submission.fixed or not each or tasks <= nodes * each:
         return None
-    return _breach(
-        submission,
-        row,
-        "tasks_do_not_fit",
+    return (
         f"requests {tasks} tasks, but {nodes} nodes with {each} tasks each make {nodes * each}; "
-        f"request {-(-tasks // each)} nodes, or leave out one of the three",
-        "--ntasks",
-        "--nodes",
-        "--ntasks-per-node",
+        f"request {-(-tasks // each)} nodes, or leave out one of the three"
     )
 
 
-def _idle_nodes(submission: Submission, row: int) -> Breach | None:
+def _idle_nodes(submission: Submission) -> str | None:
     nodes, tasks = _number(submission, "req_nodes"), _number(submission, "req_tasks")
     if not submission.fixed or submission.last("--ntasks") is None or not 0 < tasks < nodes:
         return None
-    return _breach(
-        submission,
-        row,
-        "more_nodes_than_tasks",
-        f"requests {nodes} nodes for {tasks} task{'s' * (tasks != 1)}; sbatch allocates {tasks}, so request that",
-        "--nodes",
-        "--ntasks",
-        level=Level.WARNING,
-    )
+    return f"requests {nodes} nodes for {plural(tasks, 'task')}; sbatch allocates {tasks}, so request that"
 
 
-def _nodes_backwards(submission: Submission, row: int) -> Breach | None:
-    nodes = submission.last("--nodes")
-    found = re.fullmatch(r"(\d{1,9})-(\d{1,9})", (nodes.value if nodes else None) or "", re.ASCII)
+def _nodes_backwards(submission: Submission) -> str | None:
+    found = re.fullmatch(r"(\d{1,9})-(\d{1,9})", submission.value("--nodes"), re.ASCII)
     if not found or int(found[1]) <= int(found[2]):
         return None
-    text = f"requests at least {found[1]} and at most {found[2]} nodes; swap them"
-    return _breach(submission, row, "nodes_backwards", text, "--nodes")
+    return f"requests at least {found[1]} and at most {found[2]} nodes; swap them"
 
 
-def _time_min_above(submission: Submission, row: int) -> Breach | None:
+def _time_min_above(submission: Submission) -> str | None:
     least, limit = _number(submission, "time_min"), _number(submission, "time_limit")
     if not limit or least <= limit:
         return None
-    text = (
+    return (
         f"has a minimum time of {format_duration(least)}, but a time limit of {format_duration(limit)}; "
         "--time-min must not exceed --time"
     )
-    return _breach(submission, row, "time_min_above_limit", text, "--time-min", "--time")
 
 
-def _begin_after_deadline(submission: Submission, row: int) -> Breach | None:
-    begin, deadline = (_moment(submission, option) for option in ("--begin", "--deadline"))
+def _begin_after_deadline(submission: Submission) -> str | None:
+    begin, deadline = (_moment(submission.value(option)) for option in ("--begin", "--deadline"))
     if begin is None or deadline is None or begin[0] != deadline[0] or begin[1] <= deadline[1]:
         return None
-    text = "may begin only after its deadline; move --begin before --deadline"
-    return _breach(submission, row, "begin_after_deadline", text, "--begin", "--deadline")
+    return "may begin only after its deadline; move --begin before --deadline"
 
 
-def _moment(submission: Submission, option: str) -> tuple[bool, int] | None:
+def _moment(text: str) -> tuple[bool, int] | None:
     """Whether it is relative to the submission, and when; None for other forms (`16:00`, `tomorrow`)."""
-    directive = submission.last(option)
-    text = ((directive.value if directive else None) or "").strip()
+    text = text.strip()
     if relative := re.fullmatch(r"now(?:\+(\d{1,9})([a-z]*))?", text.lower(), re.ASCII):
         unit = (relative[2] or "second").rstrip("s")
         return None if unit not in _UNITS else (True, int(relative[1] or 0) * _UNITS[unit])
@@ -185,69 +155,73 @@ def _moment(submission: Submission, option: str) -> tuple[bool, int] | None:
     return None if instant is None else (False, instant)
 
 
-def _more_nodes_listed(submission: Submission, row: int) -> Breach | None:
-    listed, nodes = submission.last("--nodelist"), _number(submission, "req_nodes")
-    if not submission.fixed or listed is None:
+def _more_nodes_listed(submission: Submission) -> str | None:
+    listed, nodes = _listed(submission), _number(submission, "req_nodes")
+    if not submission.fixed or listed is None or listed <= nodes:
         return None
-    try:
-        number = count_nodes(listed.value or "")
-    except InputError:
-        return None
-    if number <= nodes:
-        return None
-    text = f"lists {number} nodes, but requests {nodes}; request {number}, or list fewer"
-    return _breach(submission, row, "more_nodes_listed", text, "--nodelist", "--nodes")
+    return f"lists {listed} nodes, but requests {nodes}; request {listed}, or list fewer"
 
 
-def _little_memory_of_whole_nodes(submission: Submission, row: int) -> Breach | None:
+def _little_memory_of_whole_nodes(submission: Submission) -> str | None:
     memory = _number(submission, "req_memory")
     exclusive = submission.script.request.get("exclusive") is True and submission.memory_per == "node"
     if not exclusive or not 0 < memory < _LITTLE:
         return None
-    text = (
+    return (
         f"takes whole nodes but only {format_memory(memory)} of memory on each; "
         "--mem=0 requests all memory of these nodes"
     )
-    return _breach(
-        submission, row, "exclusive_with_little_memory", text, "--exclusive", "--mem", level=Level.WARNING
-    )
 
 
-def _gpus_of_no_tasks(submission: Submission, row: int) -> Breach | None:
+def _gpus_of_no_tasks(submission: Submission) -> str | None:
     counts = ("--ntasks", "--ntasks-per-node", "--ntasks-per-gpu", "--gpus", "--nodes")
     if submission.last("--gpus-per-task") is None or any(submission.last(option) for option in counts):
         return None
-    text = "has --gpus-per-task but no number of tasks; add --ntasks"
-    return _breach(submission, row, "gpus_per_unknown_task", text, "--gpus-per-task")
+    return "has --gpus-per-task but no number of tasks; add --ntasks"
 
 
-def _fewer_gpus_than_nodes(submission: Submission, row: int) -> Breach | None:
-    given, listed = submission.last("--gpus"), submission.last("--nodelist")
-    nodes, tasks = _number(submission, "req_nodes"), _number(submission, "req_tasks")
+def _fewer_gpus_than_nodes(submission: Submission) -> str | None:
+    listed, gpus = _listed(submission), _number(submission, "req_gpus")
+    if listed is None or submission.last("--gpus") is None:
+        return None
+    nodes = max(listed, _number(submission, "req_nodes"))
+    if submission.last("--ntasks"):
+        nodes = min(nodes, _number(submission, "req_tasks"))
+    if not 0 < gpus < nodes:
+        return None
+    return f"requests {plural(gpus, 'GPU')} for {nodes} nodes; request at least one per node"
+
+
+class _Check(NamedTuple):
+    kind: str
+    find: Callable[[Submission], str | None]
+    """What is wrong and what to do about it, if anything."""
+    options: tuple[str, ...]
+    level: Level = Level.CRITICAL
+
+
+_CHECKS = (
+    _Check("memory_twice", _two_memories, _MEMORY_OPTIONS),
+    _Check("tasks_do_not_fit", _tasks_do_not_fit, ("--ntasks", "--nodes", "--ntasks-per-node")),
+    _Check("more_nodes_than_tasks", _idle_nodes, ("--nodes", "--ntasks"), Level.WARNING),
+    _Check("nodes_backwards", _nodes_backwards, ("--nodes",)),
+    _Check("time_min_above_limit", _time_min_above, ("--time-min", "--time")),
+    _Check("begin_after_deadline", _begin_after_deadline, ("--begin", "--deadline")),
+    _Check("more_nodes_listed", _more_nodes_listed, ("--nodelist", "--nodes")),
+    _Check(
+        "exclusive_with_little_memory", _little_memory_of_whole_nodes, ("--exclusive", "--mem"), Level.WARNING
+    ),
+    _Check("gpus_per_unknown_task", _gpus_of_no_tasks, ("--gpus-per-task",)),
+    _Check("fewer_gpus_than_nodes", _fewer_gpus_than_nodes, ("--gpus", "--nodes", "--nodelist")),
+)
+
+
+def _listed(submission: Submission) -> int | None:
+    """The number of nodes in --nodelist; None for a list that sbatch refuses."""
     try:
-        nodes = max(nodes, count_nodes((listed.value if listed else None) or ""))
+        return count_nodes(submission.value("--nodelist"))
     except InputError:
         return None
-    nodes = min(nodes, tasks) if submission.last("--ntasks") else nodes
-    gpus = _number(submission, "req_gpus")
-    if given is None or not 0 < gpus < nodes:
-        return None
-    text = f"requests {gpus} GPU{'s' * (gpus != 1)} for {nodes} nodes; request at least one per node"
-    return _breach(submission, row, "fewer_gpus_than_nodes", text, "--gpus", "--nodes", "--nodelist")
-
-
-_CHECKS: tuple[Check, ...] = (
-    _two_memories,
-    _tasks_do_not_fit,
-    _idle_nodes,
-    _nodes_backwards,
-    _time_min_above,
-    _begin_after_deadline,
-    _more_nodes_listed,
-    _little_memory_of_whole_nodes,
-    _gpus_of_no_tasks,
-    _fewer_gpus_than_nodes,
-)
 
 
 def _number(submission: Submission, name: str) -> int:

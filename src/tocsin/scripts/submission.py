@@ -31,6 +31,11 @@ class Submission:
 
     submit_line: str | None = None
 
+    def value(self, option: str) -> str:
+        """The value of its last occurrence; empty if there is none."""
+        given = self.last(option)
+        return (given.value if given else None) or ""
+
     def last(self, option: str) -> Directive | None:
         """The last occurrence of the option; the command line comes last."""
         return next((d for d in reversed(self.script.directives) if d.option == option), None)
