@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from functools import partial
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -90,28 +91,12 @@ def _known(part: Part, doc: str) -> Any:
     return dataclasses.field(default=None, metadata={"part": part, "doc": doc})
 
 
-def _identity(doc: str) -> Any:
-    return _known(Part.IDENTITY, doc)
-
-
-def _request(doc: str) -> Any:
-    return _known(Part.REQUEST, doc)
-
-
-def _allocation(doc: str) -> Any:
-    return _known(Part.ALLOCATION, doc)
-
-
-def _outcome(doc: str) -> Any:
-    return _known(Part.OUTCOME, doc)
-
-
-def _usage(doc: str) -> Any:
-    return _known(Part.USAGE, doc)
-
-
-def _record(doc: str) -> Any:
-    return _known(Part.RECORD, doc)
+_identity = partial(_known, Part.IDENTITY)
+_request = partial(_known, Part.REQUEST)
+_allocation = partial(_known, Part.ALLOCATION)
+_outcome = partial(_known, Part.OUTCOME)
+_usage = partial(_known, Part.USAGE)
+_record = partial(_known, Part.RECORD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,86 +54,47 @@ TARGETS: Mapping[Target, frozenset[Outcome]] = MappingProxyType(
 )
 """The outcomes that each target counts as positive; `completed` is the negative, all else is left out."""
 
-STATES: Mapping[str, Outcome | None] = MappingProxyType(
-    {
-        "PENDING": None,
-        "CONFIGURING": None,
-        "RUNNING": None,
-        "COMPLETING": None,
-        "SUSPENDED": None,
-        "STOPPED": None,
-        "SIGNALING": None,
-        "RESIZING": None,
-        "STAGE_OUT": None,
-        "REQUEUE_FED": None,
-        "REQUEUE_HOLD": None,
-        "RESV_DEL_HOLD": None,
-        "SPECIAL_EXIT": None,
-        "POWER_UP_NODE": None,
-        "UPDATE_DB": None,
-        "EXPEDITING": None,
-        "COMPLETED": Outcome.COMPLETED,
-        "FAILED": Outcome.FAILED,
-        "TIMEOUT": Outcome.TIMEOUT,
-        "OUT_OF_MEMORY": Outcome.OUT_OF_MEMORY,
-        "NODE_FAIL": Outcome.NODE_FAIL,
-        "BOOT_FAIL": Outcome.BOOT_FAIL,
-        "LAUNCH_FAILED": Outcome.BOOT_FAIL,
-        "RECONFIG_FAIL": Outcome.BOOT_FAIL,
-        "DEADLINE": Outcome.DEADLINE,
-        "CANCELLED": Outcome.CANCELLED,
-        "PREEMPTED": Outcome.PREEMPTED,
-        "REQUEUED": Outcome.REQUEUED,
-        "REVOKED": Outcome.REVOKED,
-    }
+_SLURM: tuple[tuple[str, str | None, int | None, Outcome | None], ...] = (
+    ("PENDING", "PD", 0, None),
+    ("CONFIGURING", "CF", None, None),
+    ("RUNNING", "R", 1, None),
+    ("COMPLETING", "CG", None, None),
+    ("SUSPENDED", "S", 2, None),
+    ("STOPPED", "ST", None, None),
+    ("SIGNALING", "SI", None, None),
+    ("RESIZING", "RS", None, None),
+    ("STAGE_OUT", "SO", None, None),
+    ("REQUEUE_FED", "RF", None, None),
+    ("REQUEUE_HOLD", "RH", None, None),
+    ("RESV_DEL_HOLD", "RD", None, None),
+    ("SPECIAL_EXIT", "SE", None, None),
+    ("POWER_UP_NODE", None, None, None),
+    ("UPDATE_DB", None, None, None),
+    ("EXPEDITING", None, None, None),
+    ("COMPLETED", "CD", 3, Outcome.COMPLETED),
+    ("FAILED", "F", 5, Outcome.FAILED),
+    ("TIMEOUT", "TO", 6, Outcome.TIMEOUT),
+    ("OUT_OF_MEMORY", "OOM", 11, Outcome.OUT_OF_MEMORY),
+    ("NODE_FAIL", "NF", 7, Outcome.NODE_FAIL),
+    ("BOOT_FAIL", "BF", 9, Outcome.BOOT_FAIL),
+    ("LAUNCH_FAILED", None, None, Outcome.BOOT_FAIL),
+    ("RECONFIG_FAIL", None, None, Outcome.BOOT_FAIL),
+    ("DEADLINE", "DL", 10, Outcome.DEADLINE),
+    ("CANCELLED", "CA", 4, Outcome.CANCELLED),
+    ("PREEMPTED", "PR", 8, Outcome.PREEMPTED),
+    ("REQUEUED", "RQ", None, Outcome.REQUEUED),
+    ("REVOKED", "RV", None, Outcome.REVOKED),
 )
+"""State, short form, number in slurmdbd, and outcome."""
+
+STATES: Mapping[str, Outcome | None] = MappingProxyType({name: outcome for name, _, _, outcome in _SLURM})
 """Slurm's job states; None is a job that has not ended."""
 
-SHORT_STATES: Mapping[str, str] = MappingProxyType(
-    {
-        "BF": "BOOT_FAIL",
-        "CA": "CANCELLED",
-        "CD": "COMPLETED",
-        "CF": "CONFIGURING",
-        "CG": "COMPLETING",
-        "DL": "DEADLINE",
-        "F": "FAILED",
-        "NF": "NODE_FAIL",
-        "OOM": "OUT_OF_MEMORY",
-        "PD": "PENDING",
-        "PR": "PREEMPTED",
-        "R": "RUNNING",
-        "RD": "RESV_DEL_HOLD",
-        "RF": "REQUEUE_FED",
-        "RH": "REQUEUE_HOLD",
-        "RQ": "REQUEUED",
-        "RS": "RESIZING",
-        "RV": "REVOKED",
-        "S": "SUSPENDED",
-        "SE": "SPECIAL_EXIT",
-        "SI": "SIGNALING",
-        "SO": "STAGE_OUT",
-        "ST": "STOPPED",
-        "TO": "TIMEOUT",
-    }
-)
+SHORT_STATES: Mapping[str, str] = MappingProxyType({short: name for name, short, _, _ in _SLURM if short})
 """The short forms that squeue prints and `sacct -s` takes."""
 
 DATABASE_STATES: Mapping[int, str] = MappingProxyType(
-    {
-        0: "PENDING",
-        1: "RUNNING",
-        2: "SUSPENDED",
-        3: "COMPLETED",
-        4: "CANCELLED",
-        5: "FAILED",
-        6: "TIMEOUT",
-        7: "NODE_FAIL",
-        8: "PREEMPTED",
-        9: "BOOT_FAIL",
-        10: "DEADLINE",
-        11: "OUT_OF_MEMORY",
-    }
+    {number: name for name, _, number, _ in _SLURM if number is not None}
 )
 """The numbers that slurmdbd keeps in `state` (enum job_states in slurm.h)."""
 
