@@ -14,6 +14,8 @@ __all__ = ["FeatureTable"]
 
 _FEW = 100
 """Rows up to which it costs less to copy all columns than to choose some."""
+_CELLS = 50_000
+"""At most this many values are copied at once: for few jobs many features, for many jobs one."""
 
 
 class FeatureTable:
@@ -27,8 +29,6 @@ class FeatureTable:
         """`codes` has for each coded field the number of each value that is known."""
         self._width = len(names)
         past = [(n, make) for n, name in enumerate(names) if isinstance(make := _make(name), FromHistory)]
-        self._plain = [(n, make.column) for n, make in past if make == FromHistory(make.column)]
-        self._made = [(n, make) for n, make in past if make != FromHistory(make.column)]
         self.reads = tuple(dict.fromkeys(make.column for _, make in past))
         """The statistics of the past that it takes."""
         own = {n: name for n, name in enumerate(names) if not isinstance(_make(name), FromHistory)}
@@ -41,6 +41,11 @@ class FeatureTable:
             for n, name in enumerate(wanted)
             if isinstance(make := _make(name), Share)
         }
+        alike: dict[tuple[bool, float | None, tuple[float, ...]], list[tuple[int, FromHistory]]] = {}
+        for n, make in past:
+            alike.setdefault((make.over is None, make.most, make.steps), []).append((n, make))
+        self._past = list(alike.values())
+        """Features made in the same way from different statistics."""
 
     def values(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Matrix:
         """A row for each job, column by column in memory; what is not known is NaN."""
@@ -55,11 +60,13 @@ class FeatureTable:
                 if source in self._shares:  # an index into the known values
                     values = self._shares[source][np.nan_to_num(values, nan=-1).astype(np.int64)]
                 into[place] = values
-            for place, column in self._plain:
-                into[place] = theirs[places[column]]
-            for place, make in self._made:
-                over = mine[self._asked[make.over]] if make.over else None
-                into[place] = _derived(make, theirs[places[make.column]], over)
+            at_once = max(1, _CELLS // max(1, jobs.height))
+            for made in self._past:
+                for first in range(0, len(made), at_once):
+                    block = made[first : first + at_once]
+                    statistics = theirs[[places[make.column] for _, make in block]]
+                    over = [self._asked[make.over] for _, make in block if make.over]
+                    into[[n for n, _ in block]] = _derived(block[0][1], statistics, mine[over])
         return found
 
     def _of_history(self, history: pl.DataFrame) -> tuple[Matrix, dict[str, int]]:
@@ -95,10 +102,9 @@ def _clock(part: str, zone: str) -> pl.Expr:
     return parts[part]()
 
 
-def _derived(make: FromHistory, statistic: Matrix, over: Floats | None) -> NDArray[Any]:
-    if over is not None:
-        return over / (statistic + np.float32(1))
+def _derived(make: FromHistory, statistics: Matrix, over: Floats) -> NDArray[Any]:
+    if make.over:
+        return over / (statistics + np.float32(1))
     if make.steps:
-        return np.digitize(np.nan_to_num(statistic), make.steps)
-    assert make.most is not None, "a statistic as it is needs no making"
-    return np.minimum(statistic, np.float32(make.most))
+        return np.digitize(np.nan_to_num(statistics), make.steps)
+    return statistics if make.most is None else np.minimum(statistics, np.float32(make.most))

@@ -1,22 +1,19 @@
 """LightGBM: the default engine, and bagged trees (its random forest) as an alternative."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tocsin.core.errors import ModelError
 from tocsin.models.engines import PATIENCE, Engine, Floats, Matrix, Task
+from tocsin.models.lightgbm_library import LightGBMError, Predictor, limit_spinning
 from tocsin.models.lightgbm_text import checked_text
 from tocsin.models.space import Real, Space, Whole
-
-if TYPE_CHECKING:
-    import lightgbm
 
 __all__ = ["BAGGED", "LIGHTGBM"]
 
@@ -43,39 +40,35 @@ _BAGGED_SPACE: Space = {
 
 @dataclass(frozen=True, slots=True)
 class _LightGBM:
-    booster: "lightgbm.Booster"
-    threads: int
+    text: str
+    """As it is saved."""
+    predictor: Predictor
     averages: bool
     """Whether it is a forest, which averages its trees; LightGBM does not divide their contributions."""
 
     @property
     def rounds(self) -> int:
-        return self.booster.current_iteration()
+        return self.predictor.rounds
 
     def predict(self, X: Matrix) -> Floats:
-        return self._predict(X)
+        return self.predictor.predict(self._checked(X)) if len(X) else np.empty(0)
 
     def contributions(self, X: Matrix) -> Floats:
-        values = self._predict(X, pred_contrib=True)
+        values = self.predictor.contributions(self._checked(X)) if len(X) else np.empty((0, X.shape[1] + 1))
         return values / self.rounds if self.averages else values
 
     def save(self, path: Path) -> None:
-        self.booster.save_model(path)
+        path.write_text(self.text, "ascii")
 
-    def _predict(self, X: Matrix, **how: Any) -> Floats:
-        if X.ndim != 2 or X.shape[1] != self.booster.num_feature():
-            raise ModelError(f"the model has {self.booster.num_feature()} features; the rows are {X.shape}")
-        if not len(X):
-            return np.empty((0, X.shape[1] + 1) if how else 0)
-        return np.asarray(self.booster.predict(X, num_threads=self.threads, **how), dtype=np.float64)
+    def _checked(self, X: Matrix) -> Matrix:
+        if X.ndim != 2 or X.shape[1] != self.predictor.features:
+            raise ModelError(f"the model has {self.predictor.features} features; the rows are {X.shape}")
+        return X
 
 
-def _library() -> Any:
-    """LightGBM, whose threads do not spin long for one another: on a busy machine that made a training ten times slower.
-
-    (Two threads on two cores with a load of 5: 4.0 s as it comes, 0.8 s so, 1.2 s with one thread.)
-    """
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # read once, when the library is loaded
+def _package() -> Any:
+    """LightGBM's Python package, which only training needs."""
+    limit_spinning()
     with _absent("sklearn", "pandas"):
         import lightgbm
 
@@ -98,7 +91,7 @@ def _absent(*names: str) -> Iterator[None]:
 
 
 def _train(task: Task, fixed: Mapping[str, Any]) -> _LightGBM:
-    lightgbm = _library()
+    lightgbm = _package()
     parameters = {
         "objective": "binary",
         "bagging_freq": 1,
@@ -122,22 +115,23 @@ def _train(task: Task, fixed: Mapping[str, Any]) -> _LightGBM:
         booster = lightgbm.train(parameters, rows, task.rounds, valid_sets=later, callbacks=stop)
     except lightgbm.basic.LightGBMError as error:
         raise ModelError(f"LightGBM cannot train: {error}") from None
-    if stop and 0 < booster.best_iteration < booster.current_iteration():
-        best = booster.best_iteration
-        booster = lightgbm.Booster(model_str=booster.model_to_string(num_iteration=best))
-    return _LightGBM(booster, task.threads, averages=parameters.get("boosting") == "rf")
+    best = booster.best_iteration if stop else 0
+    return _loaded(booster.model_to_string(num_iteration=best or -1), task.threads)
 
 
 def _load(path: Path, threads: int) -> _LightGBM:
-    lightgbm = _library()
     try:
-        text = checked_text(path.read_bytes().decode("ascii"), str(path))
-        averages = "\naverage_output\n" in text.partition("\nTree=")[0]
-        return _LightGBM(lightgbm.Booster(model_str=text), threads, averages)
-    except (lightgbm.basic.LightGBMError, ValueError, TypeError) as error:
+        text = path.read_bytes().decode("ascii")
+        return _loaded(text, threads, checked_text(text, str(path)))
+    except (LightGBMError, ValueError) as error:
         raise ModelError(f"{path} is not a LightGBM model: {str(error)[:200]}") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be read ({error.strerror})") from None
+
+
+def _loaded(text: str, threads: int, checked: str | None = None) -> _LightGBM:
+    averages = "\naverage_output\n" in text.partition("\nTree=")[0]
+    return _LightGBM(text, Predictor(checked or text, threads=threads), averages)
 
 
 LIGHTGBM = Engine("lightgbm", ".txt", _SPACE, lambda task: _train(task, {}), _load)
