@@ -42,6 +42,7 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
     "screen": ("watch:screen", "Classify new jobs and check them against the allow-list."),
     "script": ("script:script", "Show what a job script requests."),
     "threshold": ("train:threshold", "Show or set the threshold for failure alarms."),
+    "traces": ("traces:traces", "Find anomalies in what jobs and nodes do over time."),
     "train": ("train:train", "Train models."),
     "watch": ("watch:watch", "Follow a cluster and give verdicts on its jobs."),
 }
