@@ -4,7 +4,7 @@ Ordinary options, names and words are traits that innocent scripts have, too: on
 convicts nobody.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tocsin.core.verdict import SEEN_FROM
@@ -25,6 +25,7 @@ _ORDINARY = frozenset("hive pool pools rig rigs".split())  # noqa: SIM905  # a l
 """Words that stand beside misuse and beside databases."""
 _ONE_TRAIT = 0.45
 """At most, with one trait: below what counts as seen."""
+_SILENT = MisuseWords(frozenset(), False, frozenset())
 
 
 class Conviction(NamedTuple):
@@ -37,11 +38,16 @@ class Conviction(NamedTuple):
 
 
 def convict(
-    script: Commands, p: Mapping[str, float], signs: Sequence[Sign], site_trained: frozenset[str]
+    script: Commands,
+    p: Mapping[str, float],
+    signs: Sequence[Sign],
+    *,
+    hidden: Collection[int] = (),
+    site_trained: frozenset[str] = frozenset(),
 ) -> dict[str, Conviction]:
     """Combine the signs of each misuse with the models' probabilities `p`.
 
-    Operations that a site trained on its own examples need no known words.
+    `hidden` are the lines whose commands were packed. Operations that a site trained on its own examples need no known words.
     """
     asked = signs or any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE)
     words = misuse_words(script) if asked else {}
@@ -49,26 +55,27 @@ def convict(
     for name in MISUSE:
         own = [sign for sign in signs if sign.operation == name]
         value = p.get(name, 0.0)
-        speaks = words.get(name)
+        speaks = words.get(name, _SILENT)
         if own and (
-            any(not sign.weak for sign in own) or len({sign.kind for sign in own}) > 1 or _fits(speaks, value)
+            any(not sign.weak for sign in own)
+            or len({sign.kind for sign in own}) > 1
+            or value >= SEEN_FROM
+            or speaks.beside - _ORDINARY
         ):
             found[name] = Conviction(max(value, SIGN_PROBABILITY), [sign.line for sign in own], True, [])
             continue
-        enough = name in site_trained or (speaks is not None and _is_enough(speaks))
+        enough = name in site_trained or _is_enough(speaks)
         value = min(value, _WORDS_ALONE if enough else _ONE_TRAIT)
-        lines = digest_lines(script) if name == CYBER else []
+        lines = digest_lines(script, hidden) if name == CYBER else []
         found[name] = Conviction(max(value, DIGEST_PROBABILITY if lines else 0.0), lines, False, own)
     return found
 
 
 def _is_enough(speaks: MisuseWords) -> bool:
-    """Whether words alone are two traits: `&NMAP` is a namelist of Fortran, `time_miner.py` reads clocks."""
-    return len(speaks.names) > 1 or speaks.repeated or bool(speaks.names and speaks.beside)
-
-
-def _fits(speaks: MisuseWords | None, probability: float) -> bool:
-    """Whether words are the second trait beside a weak sign."""
-    if speaks is None:
-        return False
-    return bool(speaks.names and probability >= SEEN_FROM) or bool(speaks.beside - _ORDINARY)
+    """Whether words alone are a second trait beside the model's: `&NMAP` is a namelist of Fortran, `time_miner.py` reads clocks."""
+    return (
+        len(speaks.names) > 1
+        or speaks.repeated
+        or bool(speaks.names and speaks.beside)
+        or (len(speaks.beside) > 1 and bool(speaks.beside - _ORDINARY))
+    )

@@ -65,7 +65,7 @@ _AMBIGUOUS = frozenset("miner nmap nuclei exploit passwords thc reaver btc eth".
 """Names with other meanings: a Fortran namelist, cells in an image, text mining."""
 _BESIDE_MINING = frozenset("wallet wallets hashrate khs rig rigs hive stratum pool pools".split())  # noqa: SIM905
 _BESIDE_CYBER = frozenset("hydra md5 sha1 ntlm".split())  # noqa: SIM905
-_ANY_MISUSE = _MINING | _CYBER | _COINS | _BESIDE_CYBER
+_ANY_MISUSE = _MINING | _CYBER | _COINS | _BESIDE_MINING | _BESIDE_CYBER
 _LEARNING = frozenset(
     """train training trainer epoch epochs lr minibatch batchsize cudnn nccl wandb dataset datasets dataloader checkpoint
     checkpoints ckpt ckpts pretrained inference infer bert gpt cnn rnn lstm gan vae unet resnet vgg llm llms rl ppo dqn nn
@@ -193,9 +193,9 @@ class MisuseWords(NamedTuple):
 
 def misuse_words(script: Commands) -> dict[str, MisuseWords]:
     """By operation, the words of misuse in the commands that the script executes."""
-    if plain_words("\n".join(script.lines)).isdisjoint(_ANY_MISUSE):
+    if _unnumbered(plain_words("\n".join(script.lines))).isdisjoint(_ANY_MISUSE):
         return {}
-    lines = [plain_words(_OTHER_MINER.sub(" ", line)) for line in executed_commands(script)]
+    lines = [_unnumbered(plain_words(_OTHER_MINER.sub(" ", line))) for line in executed_commands(script)]
     words = set[str]().union(*lines)
     found: dict[str, MisuseWords] = {}
     for operation, tools, beside in (
@@ -207,6 +207,11 @@ def misuse_words(script: Commands) -> dict[str, MisuseWords]:
         repeated = sum(not rare.isdisjoint(line) for line in lines) > 1
         found[operation] = MisuseWords(names, repeated, frozenset(words & beside))
     return found
+
+
+def _unnumbered(words: set[str]) -> set[str]:
+    """The words, and those that end in a number without it, too: `$wallet2` is a wallet."""
+    return words | {word.rstrip("0123456789") for word in words}
 
 
 def idle_lines(lines: Sequence[str]) -> NDArray[np.bool_]:

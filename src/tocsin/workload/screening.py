@@ -77,10 +77,11 @@ class Screener:
                 for panel, table in tables
                 for place, name in enumerate(panel.operations)
             }
-            found.append(self._one(script, p, looks[row].signs))
+            found.append(self._one(script, p, looks[row]))
         return found
 
-    def _one(self, script: Commands, p: dict[str, float], signs: Sequence[Sign]) -> Screening:
+    def _one(self, script: Commands, p: dict[str, float], found: "_Look") -> Screening:
+        signs = found.signs
         lines: dict[str, set[int]] = {}
         for panel in self.panels:
             for name in panel.operations:
@@ -89,7 +90,9 @@ class Screener:
         by_sign: list[str] = []
         unread = [sign for sign in signs if sign.kind in (DECODED, FETCHED)]
         left_open = unread + [sign for sign in signs if sign.operation is None and sign not in unread]
-        for name, conviction in convict(script, p, signs, self.site_trained).items():
+        hidden = {line for line, _ in found.hidden}
+        convictions = convict(script, p, signs, hidden=hidden, site_trained=self.site_trained)
+        for name, conviction in convictions.items():
             left_open += conviction.left_open
             if name in p or conviction.probability > 0:
                 p[name] = conviction.probability

@@ -9,6 +9,10 @@ __all__ = ["CYBER_SIGNS", "OPEN_SIGNS"]
 
 # It begins with a digit, and nothing before it is asked first, since a search is fastest so.
 _NETWORK = r"\d\d{0,2}\.\d{1,3}\.\d{1,3}\.(?:\d{1,3}/(?:[0-9]|[12][0-9]|3[01])\b|\d{1,3}-\d{1,3}\b|\*)"
+_REPORT_HOOKS = "-ol -og -oa -on -ox -oj"
+_REPORT = r"\s(?-i:-o[LGANXJ])\s+\S"
+_SPEED = r"\s(?:--(?:max-|min-)?rate[ =]\d|(?-i:-T[0-5]|-iL|-Pn|-s[STUV])\s|--script[ =]|--top-ports|-p-\s)"
+_RANGE = r"(?:^|\s)\./[\w.-]{1,40}\s+(?:-\w{1,9}\s+)?\$\{?\w{0,9}(?:%s)\w{0,9}\}?\s+(?:-\w{1,9}\s+)?\$\{?(?:\w{0,9}port|\d)"
 _CRACKERS = (
     "cracker crack hashcrack md5crack md5cracker hashcracker passcrack passcracker passwordcracker bruteforcer md5brute "
     "hashbrute sshbrute rdpbrute brute"
@@ -135,8 +139,17 @@ CYBER_SIGNS = (
         "a scanner by its arguments",
         "iprange ipranges range subnet cidr",
         "port",
-        line=r"(?:^|\s)\./[\w.-]{1,40}\s+(?:-\w{1,9}\s+)?\$\{?\w{0,9}(?:ip_?range|subnet|cidr)\w{0,9}\}?\s+(?:-\w{1,9}\s+)?\$\{?(?:\w{0,9}port|\d)",
+        line=_RANGE % "ip_?range|subnet|cidr",
         weak=True,
+    ),
+    rule(
+        CYBER,
+        "a scan of range after range",
+        "iprange ipranges range cidr",
+        "port",
+        "for while xargs parallel",
+        line=_RANGE % "ip_?range|cidr",
+        near=(r"\bfor\s+\w{0,9}(?:ip_?range|cidr)\w{0,9}\s+in\b|\bread\s+\w{0,9}(?:ip_?range|cidr)",),
     ),
     rule(
         CYBER,
@@ -215,12 +228,15 @@ CYBER_SIGNS = (
     ),
     rule(
         CYBER,
+        "a scan of ports with a report",
+        _REPORT_HOOKS,
+        line=(_REPORT, _SPEED, r"\s(?:(?-i:-p)[ ]?[\d$-]|--(?:top-)?ports[ =])"),
+    ),
+    rule(
+        CYBER,
         "the arguments of a network scanner",
-        "-ol -og -oa -on -ox -oj",
-        line=(
-            r"\s(?-i:-o[LGANXJ])\s+\S",
-            r"\s(?:--(?:max-|min-)?rate[ =]\d|(?-i:-T[0-5]|-iL|-Pn|-s[STUV])\s|--script[ =]|--top-ports|-p-\s)",
-        ),
+        _REPORT_HOOKS,
+        line=(_REPORT, _SPEED),
         weak=True,
     ),
     rule(
@@ -241,7 +257,7 @@ CYBER_SIGNS = (
         CYBER,
         "a cracker by its name",
         "cracker",
-        line=rf"{COMMAND}cracker(?:\.\w{{1,4}})?[\"']?(?=\s|$|;)",
+        line=rf"(?:{COMMAND}|\s-o\s+)cracker(?:\.\w{{1,4}})?[\"']?(?=\s|$|;)",
         weak=True,
     ),
     rule(

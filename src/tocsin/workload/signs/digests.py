@@ -1,6 +1,7 @@
 """Digests that a program of one's own is handed, by a script that speaks of hashes: it looks for what has this hash."""
 
 import re
+from collections.abc import Collection
 
 from tocsin.workload.normal import Commands
 from tocsin.workload.words import plain_words
@@ -14,10 +15,10 @@ _DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
 _MOST_WORDS = 40
 
 
-def digest_lines(script: Commands) -> list[int]:
-    """The lines that hand an MD5, SHA-1 or SHA-256 to `./program`, where words of hashing stand beside it.
+def digest_lines(script: Commands, hidden: Collection[int] = ()) -> list[int]:
+    """The lines that hand an MD5, SHA-1 or SHA-256 to `./program`, where words of hashing stand beside it or it is hidden.
 
-    Without such a word it is the name of a run or of a commit.
+    Otherwise it is the name of a run or of a commit.
     """
     found = [
         number
@@ -25,7 +26,7 @@ def digest_lines(script: Commands) -> list[int]:
         if "./" in line and _handed(line)
     ]
     words = plain_words("\n".join((*script.lines, script.name))) if found else set()
-    return found if not words.isdisjoint(_HASHING) else []
+    return found if not words.isdisjoint(_HASHING) else [line for line in found if line in hidden]
 
 
 def _handed(line: str) -> bool:

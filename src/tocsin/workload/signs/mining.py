@@ -183,6 +183,14 @@ MINING_SIGNS = (
     ),
     rule(
         CRYPTOMINING,
+        "a program in the folder of a miner",
+        "miner",
+        # a folder of that name, or the variables that farms of miners hand to their scripts
+        line=r"(?:^|[;&|(]\s*|\bcd\s+)[\"']?(?:[\w.~/${}-]{0,99}/)?(?:\$\{?miner_\w{1,20}\}?|[\w.]{0,20}-?miner(?:-\w{1,20})?(?=/[\w.-]{1,60}\s+-))",
+        weak=True,
+    ),
+    rule(
+        CRYPTOMINING,
         "the protocol of a mining pool",
         "subscribe authorize submit getwork submitwork submitlogin submithashrate submitblock",
         line=r"\bmining\.(?:subscribe|authorize|submit|extranonce\.subscribe|configure)\b"
