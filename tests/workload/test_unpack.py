@@ -22,6 +22,7 @@ def encoded(content: bytes) -> str:
 
 HIDDEN = {
     "base64": f"echo {encoded(COMMAND.encode())} | base64 -d | sh",
+    "with Chinese text": f"echo {encoded(f'echo 我们将在接到举报后封禁地址; {COMMAND}'.encode())} | base64 -d | sh",
     "eval": f'eval "$(echo {encoded(COMMAND.encode())}|base64 --decode)"',
     "python": f"python3 -c \"import base64;exec(base64.b64decode('{encoded(COMMAND.encode())}'))\"",
     "gzip": f"echo {encoded(gzip.compress(COMMAND.encode()))} | base64 -d | gunzip | bash",

@@ -69,7 +69,7 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     if found:  # most scripts have none, and finding what is only printed takes longer
         doing = _doing(lines)
         found = [*_addresses(doing), *_rule_signs(rules, doing, effort, tries=tries)]
-    found += [Sign(number, None, why, why) for number, why in unread_commands(lines, effort)]
+    found += [Sign(number, None, why, why) for number, why in unread_commands(lines, joined, words, effort)]
     found += _unread(lines, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
 

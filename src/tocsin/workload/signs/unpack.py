@@ -46,6 +46,8 @@ _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{24,}={0,6}")
 _HEX = re.compile(r"(?<![A-Za-z0-9])(?:0x)?(?:[0-9a-fA-F]{2}){12,}+")
 _SPACED_HEX = re.compile(r"(?:\b[0-9a-fA-F]{2} ){12,}+")
 _LEAST_WORD = 16
+_AROUND = " \t\r#\"'\\;"
+"""What may stand around a line of base64."""
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|0?([0-3][0-7]{2}))")
 _QUOTED = re.compile(r"\"([^\"\n]{8,})\"|'([^'\n]{8,})'|(?<=echo )([^\s'\"|;]{8,})")
 _REVERSED = re.compile(r"\|\s*rev\b|\[::-1\]")
@@ -53,7 +55,10 @@ _ROTATED = re.compile(r"\btr\b.{0,40}n-z|rot_?13", re.IGNORECASE)
 _BROKEN = re.compile(r"(?<=\w)(?:''|\"\")(?=\w)|\$\{?IFS\b\}?(?:\$9)?")
 _SLASHED = re.compile(r"(?:^|[;&|(]\s*|\bsudo )[\w./]*(?:\\[a-zA-Z]\w{0,2}){2,}")
 _SLASHED_WORD = re.compile(r"(?<![^\s;&|])(?:[\w:/+.-]*+\\[a-zA-Z]){3,}[\w:/+.\\-]*")
+_BENT = re.compile(r"\\\S|''|\"\"|[$]\{?IFS")
+"""A script without any of these has no line to straighten."""
 _RUN = re.compile(r"\b(?:sh|bash|eval|base64|python\d?|perl)\b")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x7f]")
 _MARKS = re.compile(rb"[\s;|&/$=.:-]")
 _PRINTABLE = bytes([*range(32, 127), *b"\n\r\t"])
 _LONGEST = 64 * 1024
@@ -98,74 +103,75 @@ def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
     filled = (
         [one for one in command_lines(text) if one[1] != lines[one[0] - 1][1].strip()] if "$" in text else []
     )
-    for number, content in chain(_blocks(lines), _words(lines), _turned(text, lines), _words(filled)):
-        if not effort.may_try():
-            yield number, ""
-            return
-        if plain := _text_of(content, room):
-            yield number, plain
-    yield from _straightened(lines)
+    filled_text = "\n".join(line for _, line in filled)
+    for numbered, whole, pieces in (
+        (lines, text, chain(_blocks(text, lines), _words(text), _turned(text, lines))),
+        (filled, filled_text, _words(filled_text)),
+    ):
+        for written, content in pieces:
+            plain = _text_of(content, room) if (tried := effort.may_try()) else ""
+            if plain is not None:
+                yield numbered[whole.count("\n", 0, max(whole.find(written), 0))][0], plain
+            if not tried:
+                return
+    yield from _straightened(text, lines)
 
 
-def _blocks(lines: list[Line]) -> Iterator[tuple[int, bytes]]:
+def _blocks(text: str, lines: list[Line]) -> Iterator[tuple[str, bytes]]:
     """Runs of lines that are base64 as a whole, joined: a here-document, or comments that the script reads itself."""
-    first, pieces = 0, list[str]()
-    for number, line in [*lines, (0, "")]:
-        if pieces or len(line) >= 16:
-            word = line.strip(" \t\r#\"'\\;")
-            if _BASE64_LINE.fullmatch(word) and (pieces or len(word) >= 16):
-                first = first or number
+    if not any(_BASE64_LINE.fullmatch(word.strip(_AROUND)) for word in _long_words(text)):
+        return
+    pieces: list[str] = []
+    for _, line in [*lines, (0, "")]:
+        if pieces or len(line) >= _LEAST_WORD:
+            word = line.strip(_AROUND)
+            if _BASE64_LINE.fullmatch(word) and (pieces or len(word) >= _LEAST_WORD):
                 pieces.append(word)
                 continue
         if len(pieces) > 1:
             for content in _decoded64("".join(pieces)):
-                yield first, content
-        first, pieces = 0, []
+                yield pieces[0], content
+        pieces = []
 
 
-def _words(lines: list[Line]) -> Iterator[tuple[int, bytes]]:
-    """Bytes that words of the lines may stand for."""
-    # Splitting first is ten times as fast as looking for the shapes in whole lines.
-    tried: set[str] = set()
-    spaced = any("xxd" in line or "hex" in line for _, line in lines)
-    for number, line in lines:
-        if len(line) < _LEAST_WORD:
-            continue
-        for word in line.split():
-            if len(word) >= _LEAST_WORD and word not in tried:
-                tried.add(word)
-                for content in _meant(word):
-                    yield number, content
-        for found in _SPACED_HEX.finditer(line) if spaced else ():
-            yield number, bytes.fromhex(found[0])
+def _words(text: str) -> Iterator[tuple[str, bytes]]:
+    """The words of a text, with bytes that they may stand for."""
+    # Splitting first is ten times as fast as looking for the shapes in the whole text.
+    long = _long_words(text)
+    capital = "\n".join(
+        word for word in long if not word.islower()
+    )  # text in base64 has capitals, paths seldom have
+    for found in _BASE64.findall(capital):
+        for content in _decoded64(found):
+            yield found, content
+    for found in _BASE32.findall(capital):
+        stripped = found.rstrip("=")
+        with suppress(binascii.Error):
+            yield found, base64.b32decode(stripped + "=" * (-len(stripped) % 8))
+    for found in _HEX.findall("\n".join(long)):
+        yield found, bytes.fromhex(found.removeprefix("0x"))
+    for found in _SPACED_HEX.findall(text) if "xxd" in text or "hex" in text else ():
+        yield found, bytes.fromhex(found)
 
 
-def _meant(word: str) -> Iterator[bytes]:
-    if not word.islower():  # text in base64 has capitals, paths seldom have
-        for found in _BASE64.finditer(word):
-            yield from _decoded64(found[0])
-        for found in _BASE32.finditer(word):
-            stripped = found[0].rstrip("=")
-            with suppress(binascii.Error):
-                yield base64.b32decode(stripped + "=" * (-len(stripped) % 8))
-    for found in _HEX.finditer(word):
-        yield bytes.fromhex(found[0].removeprefix("0x"))
+def _long_words(text: str) -> list[str]:
+    return [word for word in dict.fromkeys(text.split()) if len(word) >= _LEAST_WORD]
 
 
-def _turned(text: str, lines: list[Line]) -> Iterator[tuple[int, bytes]]:
+def _turned(text: str, lines: list[Line]) -> Iterator[tuple[str, bytes]]:
     """Quoted words of lines that are written backwards, or with letters 13 places on."""
     if not any(sign in text for sign in ("rev", "[::-1]", "N-Z", "n-z", "rot13", "rot_13")):
         return
-    for number, line in lines:
+    for _, line in lines:
         backwards, rotated = _REVERSED.search(line), _ROTATED.search(line)
         if not (backwards or rotated) or not _RUN.search(line):
             continue
         for parts in _QUOTED.findall(line):
             quoted = next(part for part in parts if part)
             plain = quoted[::-1] if backwards else codecs.decode(quoted, "rot13")
-            yield number, plain.encode("utf-8", errors="surrogateescape")
+            yield quoted, plain.encode("utf-8", errors="surrogateescape")
             if backwards:
-                yield from ((number, content) for content in _decoded64(plain))
+                yield from ((quoted, content) for content in _decoded64(plain))
 
 
 def _decoded64(word: str) -> Iterator[bytes]:
@@ -186,9 +192,20 @@ def _text_of(content: bytes, room: int) -> str | None:
         content = content[: len(content) // 2 * 2 : 2]
     head = content[:4096]
     # Text has blanks or marks; a long name, an identifier or a key in base64 has not.
-    if len(head.translate(None, _PRINTABLE)) * 20 > len(head) or not _MARKS.search(head):
+    if not _MARKS.search(head) or (
+        len(head.translate(None, _PRINTABLE)) * 20 > len(head) and not _is_foreign(head)
+    ):
         return None
     return content[:room].decode("utf-8", errors="replace")
+
+
+def _is_foreign(head: bytes) -> bool:
+    """Whether bytes are text in another script than the Latin one; a letter may be cut at their end."""
+    try:
+        codecs.utf_8_decode(head, "strict", False)
+    except UnicodeDecodeError:
+        return False
+    return not _CONTROL.search(head)
 
 
 def _inflated(content: bytes, room: int) -> bytes:
@@ -208,8 +225,10 @@ def _inflated(content: bytes, room: int) -> bytes:
     return content
 
 
-def _straightened(lines: list[Line]) -> Iterator[Line]:
+def _straightened(text: str, lines: list[Line]) -> Iterator[Line]:
     r"""Lines with their escapes written out, or with broken words joined: `\x78mrig`, `x''mrig`, `curl${IFS}-s`."""
+    if not _BENT.search(text):
+        return
     for number, line in lines:
         if not ("\\" in line or "''" in line or '""' in line or "IFS" in line) or len(line) > _LONGEST:
             continue

@@ -5,6 +5,7 @@ Nothing is decoded for this: that a script does so is what people should see.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from tocsin.workload.commands import Line
 from tocsin.workload.signs.effort import Effort
@@ -60,6 +61,18 @@ _RUN = re.compile(
     r"(?:-[\w=]{1,20}\s+(?:\d{1,9}\s+)?){0,4}|\bchmod\s+(?:\+x|[ugoa]{1,4}\+\w*x|[0-7]*[1357][0-7]{0,2})\s+|(?<![.\w])\./"
     r"|(?:^|[;&|]\s{0,9})(?=[~/$]))[\"']?([\w./~${}-]{1,200})"
 )
+_DECODES, _INTO_SHELL = re.compile(_DECODE), re.compile(rf"\|\s{{0,9}}{_SHELL}")
+_DECODE_WORDS = frozenset(
+    """base64 base32 basenc openssl xxd uudecode rev tac gpg gunzip bunzip bunzip2 zcat bzcat xzcat gzip xz unxz zstd zstdcat tr
+    printf echo perl python python2 python3 awk od fold""".split()  # noqa: SIM905  # a list of words reads best so
+)
+_FETCH_WORDS = frozenset("curl wget aria2c urlretrieve urlopen requests".split())  # noqa: SIM905
+_DECODER_WORDS = frozenset(
+    """b64decode b32decode b16decode b85decode a85decode unhexlify fromhex marshal decode rot13 rot zlib lzma bz2 pack unpack chr
+    atob buffer maketrans bytes""".split()  # noqa: SIM905
+)
+_RUNNER_WORDS = frozenset("exec eval os subprocess popen system execsync pty".split())  # noqa: SIM905
+"""The patterns can match only in a script that has one of these words; a look at its words is fast."""
 _ENDS = re.compile(r"&&|;|\|\|")
 _INSTALLERS = re.compile(
     r"conda|mamba|miniforge|get-pip|rustup|nextflow|juliaup|spack|^install", re.IGNORECASE
@@ -67,21 +80,35 @@ _INSTALLERS = re.compile(
 """Programs that science fetches and runs every day."""
 
 
-def unread_commands(lines: Sequence[Line], effort: Effort) -> Iterator[tuple[int, str]]:
-    """Line and reason of the first place where a script runs what it decodes, and where it runs what it fetches."""
+def unread_commands(
+    lines: Sequence[Line], text: str, words: set[str], effort: Effort
+) -> Iterator[tuple[int, str]]:
+    """Line and reason of the first place where a script runs what it decodes, and where it runs what it fetches.
+
+    `text` is the lines joined, and `words` are the words in it: most scripts have none that matters.
+    """
     found: set[str] = set()
-    for number, why in _all(lines, effort):
+    for number, why in chain(_calls(lines, text, words), _commands(lines, text, words, effort)):
         if why not in found:
             found.add(why)
             yield number, why
 
 
-def _all(lines: Sequence[Line], effort: Effort) -> Iterator[tuple[int, str]]:
+def _calls(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[tuple[int, str]]:
+    """The line of a call that decodes, in Python, Perl and their like, where another call runs something."""
+    if words.isdisjoint(_DECODER_WORDS) or words.isdisjoint(_RUNNER_WORDS):
+        return
+    decoder = _CALLS_DECODER.search(text)
+    if decoder and _CALLS_RUNNER.search(text):
+        yield lines[text.count("\n", 0, decoder.start())][0], DECODED
+
+
+def _commands(lines: Sequence[Line], text: str, words: set[str], effort: Effort) -> Iterator[tuple[int, str]]:
+    decodes = not words.isdisjoint(_DECODE_WORDS) and _DECODES.search(text)
+    if not (decodes or not words.isdisjoint(_FETCH_WORDS) or ("|" in text and _INTO_SHELL.search(text))):
+        return
     files: dict[str, str] = {}
     variables: set[str] = set()
-    calls = _calls(lines)
-    if calls is not None:
-        yield calls, DECODED
     for number, line in lines:
         if effort.over():
             return
@@ -102,14 +129,6 @@ def _all(lines: Sequence[Line], effort: Effort) -> Iterator[tuple[int, str]]:
                     yield number, files[_base(name)]
             if len(files) < _MOST_NAMES:
                 files |= _made(command, files)
-
-
-def _calls(lines: Sequence[Line]) -> int | None:
-    """The line of a call that decodes, in Python, Perl and their like, where another call runs something."""
-    decoder = next((number for number, line in lines if _CALLS_DECODER.search(line)), None)
-    if decoder is None or not any(_CALLS_RUNNER.search(line) for _, line in lines):
-        return None
-    return decoder
 
 
 def _made(line: str, files: dict[str, str]) -> dict[str, str]:
