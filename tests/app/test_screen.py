@@ -1,6 +1,5 @@
 """`tocsin screen`: the store's new jobs, each once; and what `check` says of a rogue script."""
 
-import fcntl
 import grp
 import json
 import os
@@ -19,6 +18,7 @@ from tocsin.core.verdict import Level, Screening, Verdict, Workload
 from tocsin.store.database import open_store
 from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
+from tocsin.store.locks import locked
 from tocsin.store.scriptfiles import save_script
 
 __all__ = ["by_signs"]
@@ -68,8 +68,7 @@ def test_a_screening_killed_before_its_verdict_is_repeated(
 
 
 def test_two_do_not_screen_at_once(tocsin: Tocsin, home: Home) -> None:
-    with (home.cache / "screen.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with open_store(home.url) as store, locked(store, "screen"):
         said = tocsin("screen")
     assert (said.code, said.out) == (0, "")
     assert "another `tocsin screen`" in said.err

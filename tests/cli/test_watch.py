@@ -1,6 +1,9 @@
 """`tocsin watch` as a person meets it, on the demo cluster."""
 
 import json
+import re
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,13 +11,16 @@ from click.testing import CliRunner, Result
 
 from tests.kits.watching import NOON
 from tocsin.app.app import App
+from tocsin.app.doctor import Status, doctor
+from tocsin.app.heartbeat import Heartbeat, watch_lock
 from tocsin.app.words import in_a_line
 from tocsin.cli.output import say
 from tocsin.cli.watch import watch
-from tocsin.core.errors import InputError
+from tocsin.core.errors import InputError, StoreError
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level, Verdict
+from tocsin.store.locks import locked
 
 
 def call(home: Path, *arguments: str) -> Result:
@@ -44,6 +50,42 @@ def test_what_is_fine_is_not_printed(tmp_path: Path) -> None:
     done = call(tmp_path, "--demo", "--once")
     assert done.exit_code == 0
     assert "OK:" not in done.stdout
+
+
+def test_a_second_watch_on_one_store_stops(tmp_path: Path) -> None:
+    with App(folder=str(tmp_path)) as app, locked(app.store, watch_lock("demo")) as first:
+        assert first
+        with pytest.raises(StoreError, match="another"):
+            call(tmp_path, "--demo", "--once")
+    assert call(tmp_path, "--demo", "--once").exit_code == 0
+
+
+def watch_link(home: Path) -> tuple[Status, str]:
+    with App(folder=str(home)) as app:
+        [found] = [each for each in doctor(app) if each.link.startswith("watch")]
+    return found.status, found.text
+
+
+def test_the_doctor_reads_when_the_watch_last_looked(tmp_path: Path) -> None:
+    assert watch_link(tmp_path)[0] is Status.ABSENT
+    call(tmp_path, "--demo", "--once")
+    status, text = watch_link(tmp_path)
+    assert status is Status.NOTE
+    assert "stopped" in text
+    cache, now = tmp_path / "cache", time.time()
+    running = Heartbeat(cluster="demo", last=now - 4, due=now)
+    running.write(cache)
+    assert watch_link(tmp_path)[0] is Status.BROKEN, "no process holds the lock: it was killed"
+    with App(folder=str(tmp_path)) as app, locked(app.store, watch_lock("demo")):
+        status, text = watch_link(tmp_path)
+        assert status is Status.FINE
+        assert re.search(r"last read [4-9] s ago", text)
+        replace(running, last=now - 400, due=now - 390).write(cache)
+        assert watch_link(tmp_path)[0] is Status.BROKEN, "it hangs"
+        replace(running, problem="slurmctld is down").write(cache)
+        status, text = watch_link(tmp_path)
+        assert status is Status.BROKEN
+        assert "slurmctld is down" in text
 
 
 def test_the_demo_has_one_name(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_every_verdict_is_logged_once_and_the_outbox_is_empty(
     for number in range(3):
         give(store, number)
         give(store, number)
-        assert deliver(store, sink, home.cache) is None
+        assert deliver(store, sink) is None
     assert logged(tmp_path) == jobs(0, 1, 2)
     assert waiting(store, "log", 9) == []
 
@@ -75,7 +75,7 @@ def test_what_was_logged_and_not_acknowledged_is_not_logged_again(
 ) -> None:
     give(store, 1, 2, 3)
     log(tmp_path).send(waiting(store, "log", 2))  # and killed
-    deliver(store, log(tmp_path), home.cache)
+    deliver(store, log(tmp_path))
     assert logged(tmp_path) == jobs(1, 2, 3)
 
 
@@ -84,10 +84,10 @@ def test_another_process_that_was_killed_leaves_no_double_lines(
 ) -> None:
     mine = log(tmp_path)
     give(store, 1)
-    deliver(store, mine, home.cache)
+    deliver(store, mine)
     give(store, 2)
     log(tmp_path).send(waiting(store, "log", 9))
-    deliver(store, mine, home.cache)
+    deliver(store, mine)
     assert logged(tmp_path) == jobs(1, 2)
 
 
@@ -97,7 +97,7 @@ def test_half_a_line_is_written_anew(store: Store, home: Home, tmp_path: Path) -
     sink.send(waiting(store, "log", 9))
     path = tmp_path / "verdicts.log"
     path.write_bytes(path.read_bytes()[:-40])
-    deliver(store, log(tmp_path), home.cache)
+    deliver(store, log(tmp_path))
     assert logged(tmp_path) == jobs(1, 2)
 
 
@@ -105,7 +105,7 @@ def test_the_log_is_rotated_and_only_its_owner_reads_it(store: Store, home: Home
     size = len(json.dumps(verdict(1).to_json()))
     for number in range(10):
         give(store, number)
-        deliver(store, log(tmp_path, largest=2 * size + 10), home.cache)
+        deliver(store, log(tmp_path, largest=2 * size + 10))
     files = sorted(tmp_path.glob("verdicts.log*"))
     assert [file.name for file in files] == ["verdicts.log", "verdicts.log.1", "verdicts.log.2"]
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
@@ -128,8 +128,8 @@ def test_a_log_that_cannot_be_written_is_reported_and_tried_again(
     real = os.write
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
-        assert "No space left" in str(deliver(store, sink, home.cache))
-    assert deliver(store, sink, home.cache) is None
+        assert "No space left" in str(deliver(store, sink))
+    assert deliver(store, sink) is None
     assert logged(tmp_path) == jobs(1, 2)
 
 
@@ -164,7 +164,7 @@ jobs = [f"lab:{2 * number}@7", f"lab:{2 * number + 1}@7"]
 verdicts = [Verdict(job=job, stage=Stage.SUBMIT, at=9, known_until=7, level=Level.OK) for job in jobs]
 with open_store(home.url) as store:
     sink = VerdictLog(log, largest=0, files=2)
-    deliver(store, sink, home.cache)
+    deliver(store, sink)
     record(store, Decision(verdicts=verdicts), {sink.name: sink.kinds})
     if number % 2:
         sink.send(outbox.waiting(store, sink.name, 1))
@@ -181,7 +181,7 @@ def test_a_process_that_is_killed_twenty_times_logs_each_verdict_once(
         arguments = [sys.executable, "-c", KILLED, str(home.root), path, str(number)]
         done = subprocess.run(arguments, check=False, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, done.stderr
-    deliver(store, log(tmp_path), home.cache)
+    deliver(store, log(tmp_path))
     assert logged(tmp_path) == jobs(*range(40))
 
 
@@ -194,5 +194,5 @@ def test_a_sink_that_refuses_keeps_its_messages(store: Store, home: Home) -> Non
             raise SinkError("no")
 
     give(store, 1)
-    assert deliver(store, Broken(), home.cache) == "no"
+    assert deliver(store, Broken()) == "no"
     assert len(waiting(store, "log", 9)) == 1

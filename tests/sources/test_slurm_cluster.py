@@ -260,3 +260,27 @@ def test_a_squeue_without_json_gives_the_rest_of_the_record() -> None:
         return printed({}, between=between, after=after)
 
     assert SlurmCluster("lab", run=run).queue()["req_cpus"].to_list() == [4]
+
+
+@pytest.mark.parametrize(
+    ("user", "level", "refused"),
+    [
+        ("root", "None", False),
+        ("slurm", "None", False),
+        ("ada", "Operator", False),
+        ("ada", "Administrator", False),
+        ("ada", "None", True),
+        ("ada", "", True),
+    ],
+)
+def test_scripts_of_others_are_read_where_rights_allow(
+    monkeypatch: pytest.MonkeyPatch, user: str, level: str, refused: bool
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+
+    def run(argv: list[str], **_: object) -> bytes:
+        return b"SlurmUser = slurm(64030)\n" if argv[0] == "scontrol" else f"{level}\n".encode()
+
+    why = SlurmCluster("lab", run=run).scripts_refused(user)
+    assert bool(why) is refused
+    assert not refused or "AdminLevel=Operator" in str(why)

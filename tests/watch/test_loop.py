@@ -63,8 +63,29 @@ def follow(*rounds: Any, interval: float = 5, **more: Any) -> tuple[list[float],
 
 
 def test_the_pause_is_the_interval_or_twenty_times_what_the_dump_took() -> None:
-    waited, _, _ = follow({"cost": 0.01}, {"cost": 1.5}, {"cost": 0.3})
+    waited, said, _ = follow({"cost": 0.01}, {"cost": 1.5}, {"cost": 0.3})
     assert waited == [0, 5, 30, 6]
+    assert said == []
+
+
+def test_one_hang_does_not_silence_the_watch_and_is_reported_once() -> None:
+    waited, said, _ = follow({"cost": 25}, {"cost": 24}, {"cost": 0.1}, {"cost": 25})
+    assert waited == [0, 30, 30, 5, 30]
+    slow, over, again = said
+    assert "took 25 s" in slow
+    assert "answer" in over
+    assert again == slow
+
+
+def test_each_pause_is_announced_with_the_error_that_caused_it() -> None:
+    pauses: list[tuple[float, str | None]] = []
+    follow(
+        ClusterError("down"),
+        {"cost": 0},
+        {"cost": 0, "behind": True},
+        waiting=lambda pause, problem: pauses.append((pause, problem)),
+    )
+    assert pauses == [(5, "down"), (5, None), (0, None)]
 
 
 def test_who_is_behind_does_not_wait() -> None:
@@ -75,7 +96,7 @@ def test_who_is_behind_does_not_wait() -> None:
 def test_trouble_is_said_once_and_tried_again_less_and_less_often() -> None:
     down = ClusterError("slurmctld does not answer")
     waited, said, told = follow(*[down] * 9, {"cost": 0}, {"cost": 0})
-    assert waited == [0, 5, 10, 20, 40, 80, 160, loop.LONGEST, loop.LONGEST, loop.LONGEST, 5, 5]
+    assert waited == [0, 5, 10, 20, 40, *[loop.LONGEST] * 5, 5, 5]
     assert said == ["slurmctld does not answer (trying again)", "all answer again"]
     assert told == 2
 

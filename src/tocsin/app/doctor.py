@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,8 +11,12 @@ from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.app.clusters import rest_client
+from tocsin.app.heartbeat import read_heartbeats, watch_lock
+from tocsin.app.judge import untrained
 from tocsin.core.errors import TocsinError
 from tocsin.core.settings import ClusterSettings
+from tocsin.core.stages import Stage
+from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +32,7 @@ class Status(StrEnum):
 
 
 LEAST_FREE = 1 << 30
+LONGEST_ROUND = 120  # seconds after which a verdict would be late
 LEAST_JOB_AGE = 60  # an ended job that leaves slurmctld sooner may be missed between two rounds
 
 
@@ -51,7 +57,7 @@ def doctor(app: App) -> Iterator[Finding]:
         Status.FINE,
         f"{sum(line.origin != 'default' for line in lines)} set, the rest at defaults",
     )
-    for check in (_home, _store, _libraries):
+    for check in (_home, _store, _models, _watch, _libraries):
         yield from _guarded(check.__name__.strip("_"), check, app)
     yield from _guarded("slurm", _slurm, app)
     for name, cluster in app.settings.cluster.items():
@@ -84,6 +90,47 @@ def _store(app: App) -> Iterator[Finding]:
     yield Finding("store", Status.FINE, f"{app.store.place}, {number_of_jobs(app.store):,} jobs")
 
 
+def _models(app: App) -> Iterator[Finding]:
+    """Whether verdicts at submission can be ok: every detector must have looked."""
+    from tocsin.judge.plugins import find_detectors
+
+    for name, detector in find_detectors().items():
+        if detector.learns and Stage.SUBMIT in detector.stages:
+            known = any(app.registry.champion(name, Stage.SUBMIT, c) for c in (None, *app.settings.cluster))
+            if known:
+                yield Finding(f"model {name}", Status.FINE, "in use at submission")
+            else:
+                text = "none for submission: verdicts are unknown unless something else is found"
+                yield Finding(f"model {name}", Status.NOTE, text, untrained(name, Stage.SUBMIT))
+
+
+def _watch(app: App) -> Iterator[Finding]:
+    """When each `watch` of this home last read its cluster."""
+    from tocsin.store.locks import locked
+
+    beats = list(read_heartbeats(app.home.cache))
+    if not beats:
+        yield Finding("watch", Status.ABSENT, "no cluster is followed", "run: tocsin watch")
+    for beat in beats:
+        with locked(app.store, watch_lock(beat.cluster)) as free:
+            running = not free
+        now = time.time()
+        last = "never read" if beat.last is None else f"last read {now - beat.last:.0f} s ago"
+        start = (
+            f"run: tocsin watch -M {beat.cluster}" if beat.cluster != "demo" else "run: tocsin watch --demo"
+        )
+        if not running:
+            status = Status.NOTE if beat.ended else Status.BROKEN
+            text = f"{'stopped' if beat.ended else 'was killed'}; {last}"
+        elif beat.problem:
+            status, text, start = Status.BROKEN, f"{last}: {beat.problem}", "it keeps trying"
+        elif now > beat.due + LONGEST_ROUND:
+            status, text, start = Status.BROKEN, f"hangs; {last}", "stop it and start it again"
+        else:
+            status, text, start = Status.FINE, last, ""
+        yield Finding(f"watch {beat.cluster}", status, text, start)
+
+
 def _libraries(_: App) -> Iterator[Finding]:
     from ctypes.util import find_library
 
@@ -111,7 +158,8 @@ def _slurm(app: App) -> Iterator[Finding]:
         version = run(["scontrol", "--version"], timeout=10).decode().strip()
         text = run(["scontrol", "show", "config"], timeout=10).decode(errors="replace")
     except TocsinError as error:
-        asked = bool(app.settings.cluster)
+        followed = any(beat.cluster != "demo" for beat in read_heartbeats(app.home.cache))
+        asked = bool(app.settings.cluster) or followed
         yield Finding(
             "slurmctld",
             Status.BROKEN if asked else Status.ABSENT,
@@ -120,11 +168,17 @@ def _slurm(app: App) -> Iterator[Finding]:
         )
         return
     yield Finding("slurm commands", Status.FINE, version)
+    from tocsin.sources.slurm_cluster import SlurmCluster
     from tocsin.sources.slurm_machine import read_config
 
     yield from _controller(read_config(text))
     run(["sacct", "-n", "-X", "-P", "-S", "now-1hour", "-o", "JobID"], timeout=30)
     yield Finding("accounting", Status.FINE, "sacct answers")
+    off = None if app.settings.watch.scripts else "watch.scripts is false"
+    if why := off or SlurmCluster("", timeout=30).scripts_refused(user_name()):
+        yield Finding("scripts", Status.NOTE, f"`tocsin watch` does not read them: {why}")
+    else:
+        yield Finding("scripts", Status.FINE, f"user {user_name()} may read them")
 
 
 def _controller(config: "Mapping[str, str]") -> Iterator[Finding]:

@@ -42,6 +42,8 @@ class Loop:
     log: "VerdictLog | None"
     finished: Callable[["Round"], None]
     """Called after each round, when its verdicts are printed."""
+    waiting: Callable[[float, str | None], None] = lambda _pause, _problem: None
+    """Called before each pause with its seconds and the error that caused it."""
 
     def run(self, clock: "Clock", stop: "Stop", *, interval: float, once: bool, retrain: bool) -> None:
         """Round after round until stopped; with `once`, until nothing is left to do and a retraining has ended."""
@@ -71,7 +73,16 @@ class Loop:
                 app.notify(f"tocsin: {problem}")
 
             self._deliver(complain)  # what an earlier process left
-            run(self, clock, stop, interval=interval, report=after, notify=complain, once=once)
+            run(
+                self,
+                clock,
+                stop,
+                interval=interval,
+                report=after,
+                notify=complain,
+                waiting=self.waiting,
+                once=once,
+            )
             while retraining and once and retraining.runs and not stop.wait(0.1):
                 self._report(retraining.poll())
 
@@ -87,7 +98,7 @@ class Loop:
             return
         from tocsin.sinks.deliver import deliver
 
-        if problem := deliver(self.app.store, self.log, self.app.home.prepare().cache):
+        if problem := deliver(self.app.store, self.log):
             complain(problem)
 
     def _report(self, message: str | None) -> None:

@@ -1,10 +1,7 @@
 """`screen`: classify the store's new jobs by their scripts, and check them against the allow-list."""
 
-import fcntl
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
@@ -29,7 +26,9 @@ CHUNK = 500
 
 def screen(app: App, output: Output, *, every: float | None = None) -> None:
     """Screen new jobs; with `every`, again after that many seconds, until stopped by a signal."""
-    with _lock(app.home.prepare().cache) as alone:
+    from tocsin.store.locks import locked
+
+    with locked(app.store, "screen") as alone:
         if not alone:
             app.notify("another `tocsin screen` is working on this store; this one exits")
             return
@@ -58,18 +57,6 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
         )
         with stop_on_signals() as stop:
             loop.run(WallClock(), stop, interval=every or 0, once=every is None, retrain=True)
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[bool]:
-    """Whether no other process is screening: two would report each job twice."""
-    with (folder / "screen.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
 
 
 def _require_model(judge: "Judge") -> None:

@@ -3,14 +3,17 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster, require_cluster
+from tocsin.app.heartbeat import Heartbeat, watch_lock
 from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
 from tocsin.core.errors import InputError, StoreError
+from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,6 +40,7 @@ class WatchRequest:
 
 def watch(app: App, request: WatchRequest, output: Output) -> None:
     """Follow the cluster until stopped by a signal."""
+    from tocsin.store.locks import locked
     from tocsin.watch.script_reader import ScriptReader
     from tocsin.watch.watcher import Watcher
 
@@ -47,11 +51,17 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
     folder = app.home.prepare().scripts
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
-        followed, clock = stack.enter_context(
+        followed, clock, unreadable = stack.enter_context(
             _demo(app.store, request.speed) if demo else _live(app, request.cluster)
         )
+        if not stack.enter_context(locked(app.store, watch_lock(followed.name))):
+            raise StoreError(
+                f'another `tocsin watch` follows cluster "{followed.name}" with this store; this one stops'
+            )
+        if unreadable:
+            app.notify(f"job scripts are not read, so workloads are not classified: {unreadable}")
         ledger, keep = stack.enter_context(_ledger(app, followed.name))
-        scripts = ScriptReader(followed, folder) if settings.scripts or demo else None
+        scripts = None if unreadable else ScriptReader(followed, folder)
         live, log = LiveJudge(app, ledger, cluster=followed.name), open_log(app)
         loop = Loop(
             app=app,
@@ -62,6 +72,7 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
             output=output,
             log=log,
             finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
+            waiting=stack.enter_context(_heartbeat(app.home.cache, followed.name)),
         )
         app.notify(f"watching {followed.name}; no job is held or changed")
         interval = max(settings.interval, 1) / (request.speed if demo else 1)
@@ -84,7 +95,23 @@ class _DemoClock:
 
 
 @contextmanager
-def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock]]":
+def _heartbeat(folder: Path, cluster: str) -> Iterator[Callable[[float, str | None], None]]:
+    """What to call before each pause; the last heartbeat reports that the watch has ended."""
+    beat = written = Heartbeat.fresh(folder, cluster).write(folder)
+
+    def waiting(pause: float, problem: str | None) -> None:
+        nonlocal beat, written
+        beat = beat.next(pause, problem)
+        written = beat.write(folder, written)
+
+    try:
+        yield waiting
+    finally:
+        replace(beat, ended=True).write(folder)
+
+
+@contextmanager
+def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock, str | None]]":
     """The demo cluster at the instant up to which the store knows it."""
     from tocsin.demo.cluster import START, DemoCluster
     from tocsin.store.importing import furthest_position
@@ -94,16 +121,17 @@ def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock]]":
     last = load(store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
     at = max(START + 8 * 3600, furthest_position(store, f"watch:{cluster.name}") or 0, *last)
     cluster.clock.advance_to(at)
-    yield cluster, _DemoClock(cluster, speed, time.monotonic(), at)
+    yield cluster, _DemoClock(cluster, speed, time.monotonic(), at), None
 
 
 @contextmanager
-def _live(app: App, name: str | None) -> "Iterator[tuple[Cluster, Clock]]":
-    """The cluster to follow. Its name is part of every job's key, so it is never guessed."""
+def _live(app: App, name: str | None) -> "Iterator[tuple[Cluster, Clock, str | None]]":
+    """The cluster to follow, and why its scripts are not read. Its name is part of every job's key: never guessed."""
     if name:
         require_cluster(app, name)
     with live_cluster(app, name, guess=False) as cluster:
-        yield cluster, WallClock()
+        off = None if app.settings.watch.scripts else "watch.scripts is false"
+        yield cluster, WallClock(), off or cluster.scripts_refused(user_name())
 
 
 @contextmanager

@@ -65,10 +65,11 @@ class WatchSettings:
     """How `tocsin watch` follows a cluster."""
 
     interval: int = _setting(
-        5, "minimum seconds between two queries of the queue; raised to 20 times the duration of a query"
+        5,
+        "minimum seconds between two queries of the queue; raised to 20 times the duration of a query, up to 6 intervals",
     )
     scripts: bool = _setting(
-        False, "read job scripts, one Slurm query each; requires the consent of the site"
+        True, "read job scripts, one Slurm query each, if the user is root, SlurmUser or a Slurm Operator"
     )
 
 

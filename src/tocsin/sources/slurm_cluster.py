@@ -1,6 +1,7 @@
 """A Slurm cluster (port `Cluster`), read and changed by commands or through slurmrestd."""
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from tocsin.core.ids import JobKey
 from tocsin.core.intake import JobSource, Rejects, valid_batches, valid_jobs
 from tocsin.core.machine import Machine
 from tocsin.sources.commands import run
+from tocsin.sources.slurm_machine import read_config
 from tocsin.sources.squeue import QUEUE_ENV, queue_command, read_queue, separators
 from tocsin.sources.squeue_requests import SqueueRequests
 
@@ -94,6 +96,23 @@ class SlurmCluster:
                 return output.decode("utf-8", "replace")
         output = self._run(["sacct", "-M", self.name, "-B", "-j", _id(key)])
         return _script_in(output.decode("utf-8", "replace"), key.job_id)
+
+    def scripts_refused(self, user: str) -> str | None:
+        """Why this user may not read the scripts of others; None if that is allowed, or cannot be found out."""
+        if not shutil.which("scontrol"):
+            return "they are read by Slurm's commands, which are not installed on this host"
+        with suppress(ClusterError):
+            config = read_config(self._run(["scontrol", "show", "config"]).decode("utf-8", "replace"))
+            if user == "root" or user == config.get("SlurmUser", "").partition("(")[0]:
+                return None
+            asked = ["sacctmgr", "-n", "-P", "show", "user", user, "format=AdminLevel"]
+            level = self._run(asked).decode("utf-8", "replace").strip()
+            if level not in ("Operator", "Administrator"):
+                return (
+                    f"user {user} is not a Slurm Operator; an administrator can run "
+                    f"`sacctmgr modify user {user} set AdminLevel=Operator`"
+                )
+        return None
 
     # --- acting ----------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL, make_url
 from tocsin.core.errors import SettingsError, StoreError
 from tocsin.store.migrations import HEAD, VERSION_TABLE
 
-__all__ = ["Store", "checked_address", "open_store"]
+__all__ = ["Store", "checked_address", "open_store", "readable_errors"]
 
 _LOCK_NUMBER = 0x746F6373  # "tocs": PostgreSQL advisory lock held during migrations
 
@@ -61,7 +61,7 @@ class Store:
 
     @contextmanager
     def _transaction(self, options: dict[str, Any]) -> Iterator[sa.Connection]:
-        with _readable_errors(self), self.engine.connect() as connection:
+        with readable_errors(self), self.engine.connect() as connection:
             connection.execution_options(**options)
             with connection.begin():
                 if not self.embedded:
@@ -188,7 +188,7 @@ def _migrate(store: Store) -> None:
 def _set_wal(store: Store) -> None:
     """Switch to WAL, with retries: SQLite does not wait if two processes do so at once."""
     deadline = time.monotonic() + store.timeout
-    with _readable_errors(store), store.engine.connect() as connection:
+    with readable_errors(store), store.engine.connect() as connection:
         raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]  # of any driver
         while True:
             try:
@@ -201,7 +201,7 @@ def _set_wal(store: Store) -> None:
 
 
 @contextmanager
-def _readable_errors(store: Store) -> Iterator[None]:
+def readable_errors(store: Store) -> Iterator[None]:
     """Turn driver errors into StoreError."""
     try:
         yield

@@ -12,10 +12,14 @@ from tocsin.core.errors import ClusterError, SourceError, StoreError
 from tocsin.core.ports import Clock
 from tocsin.watch.watcher import COST_SHARE, Round
 
-__all__ = ["LONGEST", "Rounds", "Stop", "run"]
+__all__ = ["LONGEST", "MOST_INTERVALS", "Rounds", "Stop", "run"]
 
-LONGEST = 300
-"""Longest pause between two tries, in seconds."""
+LONGEST = 60
+"""Longest pause after an error, in seconds."""
+MOST_INTERVALS = 6
+"""Longest pause after a slow answer, in intervals: one hang must not silence the watch."""
+_SLOW = 1.0
+"""Seconds below which an answer is never called slow."""
 
 
 class Rounds(Protocol):
@@ -68,12 +72,13 @@ def run(
     interval: float,
     report: Callable[[Round], None],
     notify: Callable[[str], None],
+    waiting: Callable[[float, str | None], None] = lambda _pause, _problem: None,
     once: bool = False,
 ) -> None:
     """Run rounds until stopped, between two of them; with `once`, until nothing is left to catch up with.
 
-    The pause is at least `interval`, and at least 20 times the time that reading the queue took. A problem is reported
-    once when it begins, and once when it is over.
+    The pause is `interval`, or 20 times what reading the queue took, up to 6 intervals. A problem, and a slow cluster, is
+    reported once when it begins, and once when it is over. `waiting` gets each pause and why the round before it failed.
     """
     reported: set[str] = set()
     failures = 0
@@ -84,23 +89,31 @@ def run(
         except (ClusterError, SourceError, StoreError) as error:
             if once:
                 raise
-            pause = min(interval * 2**failures, LONGEST)
+            pause = min(interval * 2**failures, max(interval, LONGEST))
             failures = min(failures + 1, 16)
-            _report_once(f"{error} (trying again)", reported, notify)
+            _report_once({str(error): f"{error} (trying again)"}, reported, notify)
+            waiting(pause, str(error))
             continue
-        if failures or (reported and not done.troubles):
+        wanted, longest = COST_SHARE * done.cost, MOST_INTERVALS * interval
+        pause = 0.0 if done.behind else min(max(interval, wanted), longest)
+        troubles = {trouble: trouble for trouble in done.troubles}
+        if wanted > longest and done.cost > _SLOW:
+            troubles["slow"] = (
+                f"the cluster is slow: reading its queue took {done.cost:.0f} s; next in {pause:.0f} s"
+            )
+        if failures or (reported and not troubles):
             notify("all answer again")
             reported.clear()
         failures = 0
-        for trouble in done.troubles:
-            _report_once(trouble, reported, notify)
+        _report_once(troubles, reported, notify)
         report(done)
+        waiting(pause, None)
         if once and not done.behind:
             return
-        pause = 0.0 if done.behind else max(interval, COST_SHARE * done.cost)
 
 
-def _report_once(problem: str, reported: set[str], notify: Callable[[str], None]) -> None:
-    if problem not in reported:
-        reported.add(problem)
-        notify(problem)
+def _report_once(problems: dict[str, str], reported: set[str], notify: Callable[[str], None]) -> None:
+    for problem, text in problems.items():
+        if problem not in reported:
+            reported.add(problem)
+            notify(text)

@@ -22,7 +22,7 @@ class ScriptReader:
         self.folder = folder
         self.most = most
         self.trouble: str | None = None
-        """Why a script could not be read in the last round."""
+        """Why the last script that was asked for could not be read."""
         self._cluster = cluster
         self._tried: set[JobKey] = set()
 
@@ -31,7 +31,6 @@ class ScriptReader:
 
         After an error nothing more is read in this round, and no job waits.
         """
-        self.trouble = None
         found: dict[JobKey, str] = {}
         waiting: set[JobKey] = set()
         for key in wanted:
@@ -48,6 +47,7 @@ class ScriptReader:
             except ClusterError as error:
                 self.trouble = str(error)
                 return found, set()
+            self.trouble = None
             if text is not None:
                 found[key] = save_script(self.folder, text)
         return found, waiting

@@ -30,9 +30,10 @@ from tocsin.watch.unaccounted import Unaccounted
 __all__ = ["COST_SHARE", "Round", "Watcher"]
 
 COST_SHARE = 20
-"""A question to Slurm is repeated no earlier than this many times the time that its answer took."""
+"""A question to Slurm is repeated after this many times the time that its answer took, or a few intervals."""
 OVERLAP = 300  # seconds: accounting may come late, so the last minutes are read again
 ACCOUNTING_EVERY = 60  # seconds, at the least: some jobs come and go between two readings of the queue
+ACCOUNTING_PAUSE = 180  # seconds, at the most, after a slow answer
 MACHINE_EVERY = 600
 SPAN = 86400  # seconds of accounting in one round: after a long outage it catches up day by day
 
@@ -88,6 +89,7 @@ class Watcher:
         self._machine_at: int | None = None
         self._accounted_at = 0
         self._accounting_after = 0.0
+        self._slow_accounting: list[str] = []
         self._queue_seen: dict[str, int] = {}
         self._ended_seen: dict[str, int] = {}
         self._living: set[str] = set()
@@ -168,6 +170,7 @@ class Watcher:
         """The jobs that ended, and the instant up to which accounting is complete; None if it was not read."""
         wanted = len(self._unaccounted) or now - self._accounted_at >= ACCOUNTING_EVERY
         if not wanted or now < self._accounting_after:
+            troubles += self._slow_accounting
             return NOTHING, None
         until = min(now, progress.reached + SPAN)
         asked = self._seconds()
@@ -179,7 +182,12 @@ class Watcher:
         except (ClusterError, SourceError) as error:
             troubles.append(str(error))
             return NOTHING, None
-        self._accounting_after = now + COST_SHARE * (self._seconds() - asked) if until == now else now
+        cost = self._seconds() - asked
+        pause = min(COST_SHARE * cost, ACCOUNTING_PAUSE) if until == now else 0
+        slow = pause == ACCOUNTING_PAUSE
+        self._slow_accounting = [f"accounting is slow; it is read every {ACCOUNTING_PAUSE} s"] if slow else []
+        troubles += self._slow_accounting
+        self._accounting_after = now + pause
         return pl.concat([NOTHING, *frames]).unique(KEY, keep="last", maintain_order=True), until
 
     # --- settling --------------------------------------------------------------------------------

@@ -1,0 +1,67 @@
+"""The heartbeat of `watch`: when it last read its cluster and when it will again, for `doctor`."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from urllib.parse import quote
+
+__all__ = ["Heartbeat", "read_heartbeats", "watch_lock"]
+
+_PREFIX, _SUFFIX = "watch-", ".json"
+_SHORTEST = 1.0
+"""Seconds between two writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    cluster: str
+    last: float | None = None
+    """When the cluster was last read."""
+    due: float = 0
+    """When it should be read again."""
+    problem: str = ""
+    """Why it could not be read since."""
+    ended: bool = False
+    """The process was stopped, not killed."""
+
+    @classmethod
+    def fresh(cls, folder: Path, cluster: str) -> "Heartbeat":
+        """That of a process that begins, which knows when an earlier one last read the cluster."""
+        before = [beat.last for beat in read_heartbeats(folder) if beat.cluster == cluster]
+        return cls(cluster=cluster, last=before[0] if before else None, due=time.time())
+
+    def next(self, pause: float, problem: str | None) -> "Heartbeat":
+        """After a try that ended just now."""
+        now = time.time()
+        return replace(
+            self, last=self.last if problem else now, due=now + pause, problem=problem or "", ended=False
+        )
+
+    def write(self, folder: Path, before: "Heartbeat | None" = None) -> "Heartbeat":
+        """Returns what the file holds now: not each one is written, if they follow each other quickly."""
+        if (
+            before
+            and self.due - before.due < _SHORTEST
+            and (self.problem, self.ended) == (before.problem, before.ended)
+        ):
+            return before
+        path = folder / f"{_PREFIX}{quote(self.cluster, safe='')}{_SUFFIX}"
+        partial = path.with_suffix(".new")
+        with suppress(OSError):  # a full disk must not stop the watch; doctor will see an old one
+            partial.write_text(json.dumps(asdict(self)), "utf-8")
+            partial.replace(path)
+        return self
+
+
+def read_heartbeats(folder: Path) -> Iterator[Heartbeat]:
+    for path in sorted(folder.glob(f"{_PREFIX}*{_SUFFIX}")):
+        with suppress(OSError, ValueError, TypeError):  # not one of ours
+            yield Heartbeat(**json.loads(path.read_text("utf-8")))
+
+
+def watch_lock(cluster: str) -> str:
+    """The name of the lock that the one `watch` of a cluster holds."""
+    return f"watch-{cluster}"
