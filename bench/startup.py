@@ -32,7 +32,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     return {
         "help_seconds": _median([PROGRAM, "--help"]),
         "python_seconds": _median([sys.executable, "-c", "pass"]),
-        "import_help_seconds": _median([PROGRAM, "import", "swf", "--help"]),
+        "import_help_seconds": _median([PROGRAM, "import", "files", "--help"]),
         **_checks(),
         "classify_scripts_per_second": _classified(folder),
     }

@@ -44,6 +44,8 @@ def _options(command: click.Command) -> set[str]:
 def test_a_command_in_the_documents_exists(page: str, line: str) -> None:
     command: click.Command = cli
     words = shlex.split(line)[1:]
+    if words[:1] == ["import"] and words[1:2] != ["slurm"]:
+        words.insert(1, "files")  # what `import FILE` stands for
     while words and isinstance(command, click.Group) and not words[0].startswith("-"):
         if words[0].isupper():  # a placeholder such as COMMAND
             return

@@ -62,7 +62,7 @@ def test_a_bad_record_is_reported_as_by_an_import(
     assert "rejected: 1 record: " in told
     assert "first at 4; line 4: " in told
     assert "yesterday" in told
-    assert tocsin("import", "sacct", log).err == told
+    assert tocsin("import", log).err == told
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_the_report_names_what_was_measured_on_what(tocsin: Tocsin, log: Path) -
 
 
 def test_the_store_is_walked_as_the_log_is(tocsin: Tocsin, log: Path, tmp_path: Path) -> None:
-    assert tocsin("import", "swf", log).code == 0
+    assert tocsin("import", log).code == 0
     for name, of in {"store": ["--store"], "log": [log]}.items():
         assert tocsin("backtest", *of, *QUICK, "--predictions", tmp_path / name).code == 0
     assert (tmp_path / "store").read_bytes() == (tmp_path / "log").read_bytes()
@@ -182,7 +182,7 @@ def test_nonsense_is_refused_with_a_sentence(
 
 def test_jobs_of_two_clusters_are_not_walked_at_once(tocsin: Tocsin, log: Path) -> None:
     for name in ("one", "two"):
-        tocsin("import", "swf", log, "-M", name)
+        tocsin("import", log, "-M", name)
     said = tocsin("backtest", "--store")
     assert said.code == 1
     assert "there are jobs of 2 clusters: one, two; name one with -M" in said.err

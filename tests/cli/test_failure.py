@@ -34,7 +34,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(train, "threads", lambda: 1)
         patch.setenv("TZ", "UTC")
-        for line in (["import", "swf", folder / "lab.swf"], ["train", "failure", "--trials", 1, "--json"]):
+        for line in (["import", folder / "lab.swf"], ["train", "failure", "--trials", 1, "--json"]):
             with pytest.raises(SystemExit) as ended:
                 run(["--home", str(folder / "home"), *map(str, line)])
             assert not ended.value.code

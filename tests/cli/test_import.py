@@ -35,19 +35,19 @@ def sacct(tmp_path: Path) -> Path:
 def test_the_summary_has_the_promised_keys_and_a_second_import_adds_nothing(
     tocsin: Tocsin, sacct: Path
 ) -> None:
-    first = json.loads(tocsin("import", "sacct", sacct, "--json").out)
+    first = json.loads(tocsin("import", sacct, "--json").out)
     assert (first["read"], first["new"], first["updated"], first["rejected"]) == (4, 4, 0, {})
     assert first["rows_per_second"] > 0
-    again = json.loads(tocsin("import", "sacct", sacct, "--json").out)
+    again = json.loads(tocsin("import", sacct, "--json").out)
     assert (again["read"], again["new"], again["updated"]) == (4, 0, 0)
 
 
 def test_a_job_that_changes_is_updated_and_never_doubled(tocsin: Tocsin, sacct: Path) -> None:
-    tocsin("import", "sacct", sacct)
+    tocsin("import", sacct)
     sacct.write_text(
         SACCT.replace("Unknown|Unknown|00:00:00|PENDING", "Unknown|Unknown|00:00:00|CANCELLED by 0")
     )
-    assert json.loads(tocsin("import", "sacct", sacct, "--json").out)["updated"] == 1
+    assert json.loads(tocsin("import", sacct, "--json").out)["updated"] == 1
     assert len(json.loads(tocsin("jobs", "--json").out)["jobs"]) == 4
 
 
@@ -56,13 +56,13 @@ def test_bad_rows_are_counted_with_their_lines_and_the_good_ones_kept(tocsin: To
     path.write_bytes(
         gzip.compress((SWF + "2 1 2\n3 nine 5 60 4 -1 -1 4 600 -1 1 7 7 3 1 -1 -1 -1\n").encode())
     )
-    said = tocsin("import", "swf", path)
+    said = tocsin("import", path)
     assert said.code == 0
     assert "1 new" in said.out
     assert "2 rejected" in said.out
     assert "first at 3" in said.err
     assert "first at 4" in said.err
-    assert tocsin("import", "swf", path, "--strict").code == 1
+    assert tocsin("import", path, "--strict").code == 1
 
 
 def test_a_truncated_archive_gives_what_was_whole(tocsin: Tocsin, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_truncated_archive_gives_what_was_whole(tocsin: Tocsin, tmp_path: Path
     whole = gzip.compress(("; UnixStartTime: 1000000\n" + lines).encode())
     path = tmp_path / "cut.swf.gz"
     path.write_bytes(whole[: len(whole) * 2 // 3])
-    said = tocsin("import", "swf", path, "--json")
+    said = tocsin("import", path, "--json")
     assert said.code == 0
     summary = json.loads(said.out)
     assert 0 < summary["new"] < 2000
@@ -93,7 +93,7 @@ def test_unreadable_input_is_reported(
         path.mkdir()
     elif content is not None:
         path.write_text(content)
-    said = tocsin("import", "swf", path)
+    said = tocsin("import", path)
     assert sentence in said.err
     assert "Traceback" not in said.err
     assert said.code == (0 if content == "" else 1)
@@ -103,26 +103,26 @@ def test_sacct_without_a_header_takes_its_columns_from_the_line(tocsin: Tocsin, 
     header, *rows = SACCT.splitlines(keepends=True)
     path = tmp_path / "bare.txt"
     path.write_text("".join(rows))
-    said = tocsin("import", "sacct", "-o", header.strip().replace("|", ","), path, "--json")
+    said = tocsin("import", "-o", header.strip().replace("|", ","), path, "--json")
     assert json.loads(said.out)["new"] == 4
 
 
 def test_local_times_are_read_in_the_zone_that_is_named(tocsin: Tocsin, sacct: Path) -> None:
-    tocsin("import", "sacct", "--tz", "Europe/Rome", sacct)
+    tocsin("import", "--tz", "Europe/Rome", sacct)
     job = json.loads(tocsin("job", "1", "--json").out)["jobs"][0]
     assert job["submit"] == "2026-01-01T09:00:00Z"
-    assert "not a time zone" in tocsin("import", "sacct", "--tz", "Middle/Earth", sacct).err
+    assert "not a time zone" in tocsin("import", "--tz", "Middle/Earth", sacct).err
 
 
 def test_debug_shows_the_traceback_and_without_it_there_is_none(tocsin: Tocsin, tmp_path: Path) -> None:
-    assert "Traceback" in tocsin("--debug", "import", "swf", tmp_path / "none").err
-    assert "Traceback" not in tocsin("import", "swf", tmp_path / "none").err
+    assert "Traceback" in tocsin("--debug", "import", tmp_path / "none").err
+    assert "Traceback" not in tocsin("import", tmp_path / "none").err
 
 
 def test_a_mapping_that_is_broken_names_the_key(tocsin: Tocsin, tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text('[fields]\nshoe_size = "x"\n')
     (tmp_path / "t.csv").write_text("x\n1\n")
-    said = tocsin("import", "table", "-m", tmp_path / "map.toml", tmp_path / "t.csv")
+    said = tocsin("import", "-m", tmp_path / "map.toml", tmp_path / "t.csv")
     assert said.code == 1
     assert "shoe_size" in said.err
 
@@ -132,18 +132,18 @@ def test_a_mapping_that_is_broken_names_the_key(tocsin: Tocsin, tmp_path: Path) 
 )
 def test_a_public_log_is_stored_whole_and_only_once(tocsin: Tocsin, data: Path, file: str, jobs: int) -> None:
     path = data / "swf" / f"{file}.swf.gz"
-    assert json.loads(tocsin("import", "swf", path, "--json").out)["new"] == jobs
-    assert json.loads(tocsin("import", "swf", path, "--json").out)["new"] == 0
+    assert json.loads(tocsin("import", path, "--json").out)["new"] == jobs
+    assert json.loads(tocsin("import", path, "--json").out)["new"] == 0
 
 
 def test_a_source_without_a_usable_record_is_an_error(tocsin: Tocsin, sacct: Path, tmp_path: Path) -> None:
-    said = tocsin("import", "sacct", "-M", "gamma", sacct)
+    said = tocsin("import", "-M", "gamma", sacct)
     assert said.code == 1
     assert 'not of cluster "gamma"' in said.err
     assert "nothing was stored: all records were rejected" in said.err
-    assert tocsin("import", "sacct", "-M", "gamma", sacct, "--json").code == 1
+    assert tocsin("import", "-M", "gamma", sacct, "--json").code == 1
     (tmp_path / "cut.json").write_text('{"jobs": [{"job_id"')
-    said = tocsin("import", "sacct", tmp_path / "cut.json")
+    said = tocsin("import", tmp_path / "cut.json")
     assert said.code == 1
     assert "before the first job" in said.err
 
@@ -153,7 +153,7 @@ def test_messages_name_the_file_the_line_and_what_was_wrong(
 ) -> None:
     odd = tmp_path / "odd.txt"
     odd.write_text(SACCT.replace("2026-01-01T11:00:05", "soon").replace("1Gc", "?"))
-    said = tocsin("import", "sacct", sacct, odd)
+    said = tocsin("import", sacct, odd)
     assert (
         f'rejected: {odd}: 1 record: time that cannot be read (first at 3; line 3: Start "soon")' in said.err
     )
@@ -161,7 +161,7 @@ def test_messages_name_the_file_the_line_and_what_was_wrong(
         f'note: {odd}: ReqMem could not be read in 2 records and is left empty (first at line 4: "?")'
         in said.err
     )
-    summary = json.loads(tocsin("import", "sacct", odd, "--json").out)
+    summary = json.loads(tocsin("import", odd, "--json").out)
     assert summary["rejected_examples"] == {"time that cannot be read": 'Start "soon"'}
     kept = summary["new"] + summary["updated"] + summary["unchanged"]
     assert summary["read"] == kept + sum(summary["rejected"].values())
@@ -172,7 +172,7 @@ def test_a_fifo_gives_all_that_is_written_into_it(tocsin: Tocsin, tmp_path: Path
     os.mkfifo(fifo)
     with ThreadPoolExecutor(1) as pool:
         written = pool.submit(fifo.write_text, SACCT)
-        said = tocsin("import", "sacct", fifo, "--json")
+        said = tocsin("import", fifo, "--json")
         written.result(timeout=10)
     assert json.loads(said.out)["new"] == 4
 

@@ -13,7 +13,7 @@ from tests.kits.command_line import Tocsin
 def store(tocsin: Tocsin, tmp_path: Path) -> Tocsin:
     path = tmp_path / "jobs.txt"
     path.write_text(SACCT)
-    assert tocsin("import", "sacct", path).code == 0
+    assert tocsin("import", path).code == 0
     return tocsin
 
 
@@ -98,7 +98,7 @@ def test_a_job_in_words_shows_only_what_is_known(store: Tocsin) -> None:
 def test_a_job_name_cannot_control_the_terminal(tocsin: Tocsin, tmp_path: Path) -> None:
     path = tmp_path / "evil.txt"
     path.write_text(SACCT.replace("|ok|", "|\x1b[2Jgone\x07|"))
-    tocsin("import", "sacct", path)
+    tocsin("import", path)
     for said in (tocsin("jobs"), tocsin("jobs", "-P"), tocsin("job", "1")):
         assert "gone" in said.out
         assert not any(ord(letter) < 32 and letter != "\n" for letter in said.out)

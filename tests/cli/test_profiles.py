@@ -81,7 +81,7 @@ def test_charts_without_their_package_are_one_sentence(
 
 
 def test_the_store_gives_the_same_profiles_as_the_log(tocsin: Tocsin, log: Path) -> None:
-    assert tocsin("import", "swf", log).code == 0
+    assert tocsin("import", log).code == 0
     stored, read = (json.loads(tocsin("profiles", *of, "--json").out) for of in (["--store"], [log]))
     assert stored == read
 

@@ -23,10 +23,10 @@ from tests.services.slurm import SlurmLab
 from tocsin.core.errors import ClusterError, SourceError
 from tocsin.core.frames import SCHEMA
 from tocsin.core.units import UNLIMITED, format_duration, parse_instant
+from tocsin.sources.formats import open_log
 from tocsin.sources.sacct import LIVE_COLUMNS, SacctFile, SacctLive
 from tocsin.sources.sacct_fields import unknown_fields
 from tocsin.sources.sacct_jobs import WANTED
-from tocsin.sources.sacct_output import sacct_output
 
 RECORDED = Path(__file__).parent / "fixtures" / "sacct-22.05.txt"
 PUBLIC = (
@@ -448,7 +448,7 @@ def test_a_fifo_is_opened_once(tmp_path: Path, packed: bool, json: bool) -> None
     data = gzip.compress(text) if packed else text
     with ThreadPoolExecutor(1) as pool:
         written = pool.submit(path.write_bytes, data)
-        source = sacct_output(str(path))
+        source = open_log(str(path))
         jobs = pl.concat([batch.jobs for batch in source.batches()])
         written.result(timeout=10)
     assert jobs["job_id"].to_list() == [1]
@@ -709,3 +709,58 @@ def test_a_real_sacct_tells_of_every_run(slurm: SlurmLab, monkeypatch: pytest.Mo
     assert (waiting["array"], waiting["array_tasks"], waiting["start"]) == ("1-9%2", 9, None)
     assert set(mine.filter(pl.col("het_id") == het)["het_offset"]) == {0, 1}
     assert not source.rejects.counts
+
+
+@pytest.mark.parametrize("delimiter", ["|", ";", "\t", "<|>", "^_^", "§", "\x1f", ", "])
+def test_a_delimiter_of_any_length_is_found_in_the_header(tmp_path: Path, delimiter: str) -> None:
+    text = (SHORT + "\n" + row("1", name="a") + row("2_3", name="b c")).replace("|", delimiter)
+    source = open_log(str(write(tmp_path, text)))
+    jobs = pl.concat([batch.jobs for batch in source.batches()])
+    assert jobs.select("job_id", "task", "name", "end").rows() == [(1, None, "a", 120), (2, 3, "b c", 120)]
+    assert source.rejects.total == 0
+
+
+def test_a_delimiter_can_be_named_for_text_without_a_header(tmp_path: Path) -> None:
+    path = write(tmp_path, row("1", name="a|b").replace("|lab|", "#!lab#!").replace("|1", "#!1"))
+    text = path.read_text().replace("|COMPLETED|", "#!COMPLETED#!")
+    jobs, source = read(write(tmp_path, text), columns=SHORT.split("|"), delimiter="#!")
+    assert jobs.select("job_id", "name").rows() == [(1, "a|b")]
+    assert source.rejects.total == 0
+
+
+ALL = (
+    "Account|AllocCPUS|Comment|Cluster|JobID|JobName|Layout|NCPUS|NNodes|State|Submit|SubmitLine|Suspended|User|WorkDir"
+)
+
+
+def of_all(job: str, *, name: str, line: str, cpus: str = "4") -> str:
+    return f"acc|{cpus}||lab|{job}|{name}|Unknown|{cpus}|1|COMPLETED|2026-01-01T10:00:00|{line}|00:00:00|ada|/home\n"
+
+
+def test_separators_and_newlines_in_several_columns_are_recovered_by_the_shape_of_the_others(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        of_all("1", name="plain", line="sbatch x.sh"),
+        of_all("2", name="a|b", line="sbatch -J a|b x.sh | tee"),
+        of_all("3", name="c", line="sbatch --wrap=one\ntwo | three\n\nfour"),
+        of_all("4_7", name="d|\n|e", line="sbatch x.sh"),
+        of_all("5", name="plain", line="sbatch y.sh"),
+    ]
+    jobs, source = read(write(tmp_path, ALL + "\n" + "".join(rows)))
+    assert jobs.select("job_id", "name", "submit_line", "work_dir").rows() == [
+        (1, "plain", "sbatch x.sh", "/home"),
+        (2, "a|b", "sbatch -J a|b x.sh | tee", "/home"),
+        (3, "c", "sbatch --wrap=one two | three  four", "/home"),
+        (4, "d| |e", "sbatch x.sh", "/home"),
+        (5, "plain", "sbatch y.sh", "/home"),
+    ]
+    assert source.rejects.total == 0
+
+
+def test_a_separator_that_may_belong_to_two_columns_rejects_one_record(tmp_path: Path) -> None:
+    head = "JobID|Cluster|Submit|State|WorkDir|SubmitLine\n"
+    text = head + "1|lab|100|FAILED|/a|b|sbatch\nx\n2|lab|100|FAILED|/a|sbatch\n"
+    jobs, source = read(write(tmp_path, text))
+    assert jobs["job_id"].to_list() == [2]
+    assert source.rejects.counts == {"wrong number of columns": 1}

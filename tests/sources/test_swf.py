@@ -112,7 +112,7 @@ def test_bad_rows_are_counted_by_reason_with_their_lines_and_good_ones_kept(tmp_
     rows = [
         ROW,  # 7
         "2 10 5 100",
-        ROW + " 19",
+        "2 10 5 100 4",
         "",
         ROW.replace("3600", "an-hour"),
         ROW.replace("3600", "1e400"),
@@ -136,6 +136,26 @@ def test_bad_rows_are_counted_by_reason_with_their_lines_and_good_ones_kept(tmp_
         "no job id": [18],
         "job seen before in this file": [19],
     }
+
+
+def test_lines_with_more_columns_are_read_with_a_note(tmp_path: Path) -> None:
+    rows = [ROW, ROW.replace("1", "2", 1) + " 19 twenty", ROW.replace("1", "3", 1) + " -1", "4 " + ROW[2:]]
+    jobs, source = read(write(tmp_path, HEADER + "\n".join(rows)))
+    plain, _ = read(write(tmp_path, HEADER + "\n".join(f"{n} {ROW[2:]}" for n in (1, 2, 3, 4))))
+    assert jobs.equals(plain)
+    assert source.rejects.total == 0
+    assert source.notes == ["2 lines have more than 18 columns; the surplus was ignored"]
+
+
+@pytest.mark.parametrize(
+    ("start", "submit", "expected"),
+    [(1_200_000_000, 1_200_000_500, 1_200_000_500), (1_200_000_000, 500, 1_200_000_500), (0, 500, 500)],
+)
+def test_absolute_submit_times_are_noticed(tmp_path: Path, start: int, submit: int, expected: int) -> None:
+    row = ROW.replace("1 10 ", f"1 {submit} ", 1)
+    jobs, source = read(write(tmp_path, f"; UnixStartTime: {start}\n{row}\n"))
+    assert jobs["submit"].to_list() == [expected]
+    assert any("relative" in note for note in source.notes) == (submit > start > 0)
 
 
 def test_jobs_are_recognised_across_blocks_and_an_import_goes_on_where_it_stopped(tmp_path: Path) -> None:

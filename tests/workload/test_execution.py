@@ -355,7 +355,7 @@ def test_f_data_comes_in_with_one_command_and_trains(tocsin: Tocsin, tmp_path: P
         ec="exit_code",
     ).with_columns(pl.lit("completed").alias("exit state"))
     table.write_parquet(tmp_path / "21_04.parquet")
-    assert tocsin("import", "table", "-m", "f-data", tmp_path / "21_04.parquet").code == 0
+    assert tocsin("import", "-m", "f-data", tmp_path / "21_04.parquet").code == 0
     with open_store(f"sqlite:///{tmp_path / 'home' / 'tocsin.db'}") as store:
         stored = stored_jobs(store).sort("job_id")
     assert stored.height == 400

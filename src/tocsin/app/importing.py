@@ -5,12 +5,12 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
 from tocsin.app.clusters import accounting_source
+from tocsin.app.logs import LogRequest, log_source
 from tocsin.app.text import intake_notes
 from tocsin.app.times import parse_time
 from tocsin.core.intake import Batch, Rejects
@@ -18,29 +18,13 @@ from tocsin.core.intake import Batch, Rejects
 if TYPE_CHECKING:
     from tocsin.core.intake import JobSource
 
-__all__ = ["ImportRequest", "import_files", "import_slurm"]
+__all__ = ["import_files", "import_slurm"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRequest:
-    """Files of one kind, and how to read them."""
-
-    kind: Literal["swf", "sacct", "table"]
-    files: Sequence[str]
-    cluster: str | None = None
-    tz: str | None = None
-    columns: Sequence[str] = ()
-    """Of sacct text without a header."""
-    mapping: str = ""
-    """Of a table's columns: a shipped one's name, or a file."""
-
-
-def import_files(app: App, request: ImportRequest) -> dict[str, Any]:
+def import_files(app: App, files: Sequence[str], log: LogRequest) -> dict[str, Any]:
     """Import the files one after another; what was imported before adds nothing."""
-    many = len(request.files) > 1
-    return _import(
-        app, ((f"{file}: " if many else "", _source(app, request, file)) for file in request.files)
-    )
+    many = len(files) > 1
+    return _import(app, ((f"{file}: " if many else "", log_source(app, log, file)) for file in files))
 
 
 def import_slurm(app: App, cluster: str | None, since: str | None, until: str | None) -> dict[str, Any]:
@@ -50,22 +34,6 @@ def import_slurm(app: App, cluster: str | None, since: str | None, until: str | 
     last = parse_time(until, zone, now) if until else int(now)
     with accounting_source(app, cluster, first, last) as source:
         return _import(app, [("", source)])
-
-
-def _source(app: App, request: ImportRequest, file: str) -> "JobSource":
-    if request.kind == "swf":
-        from tocsin.sources.swf import SwfFile
-
-        return SwfFile(file, cluster=request.cluster)
-    zone = app.zone(request.cluster, request.tz).key
-    if request.kind == "sacct":
-        from tocsin.sources.sacct_output import sacct_output
-
-        return sacct_output(file, columns=list(request.columns) or None, cluster=request.cluster, zone=zone)
-    from tocsin.sources.table import TableFile
-
-    # without --tz the mapping names the zone
-    return TableFile(file, request.mapping, cluster=request.cluster, zone=zone if request.tz else None)
 
 
 def _import(app: App, sources: "Iterable[tuple[str, JobSource]]") -> dict[str, Any]:

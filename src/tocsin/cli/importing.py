@@ -6,65 +6,45 @@ from typing import Any
 import click
 
 from tocsin.app.app import App
-from tocsin.app.importing import ImportRequest, import_files, import_slurm
+from tocsin.app.importing import import_files, import_slurm
+from tocsin.app.logs import LogRequest
 from tocsin.app.text import count
 from tocsin.cli import options
 from tocsin.cli.output import print_json, print_line
 
 __all__ = ["import_"]
 
-_files = click.argument("files", nargs=-1, required=True, metavar="FILE...")
+
+class _FilesByDefault(click.Group):
+    """`import FILE` is short for `import files FILE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *self.get_help_option_names(ctx)):
+            args = ["files", *args]
+        return super().parse_args(ctx, args)
 
 
-@click.group("import")
+@click.group("import", cls=_FilesByDefault, subcommand_metavar="FILE... | COMMAND [ARGS]...")
 def import_() -> None:
-    """Read jobs into the store.
+    """Read jobs into the store: `tocsin import FILE...`, or `tocsin import slurm`.
 
     A repeated import adds nothing; an import that was killed continues where it stopped.
     """
 
 
 @import_.command()
-@_files
-@options.cluster
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@options.log_format
 @options.strict
 @options.as_json
 @click.pass_obj
-def swf(app: App, files: Sequence[str], cluster: str | None, strict: bool, as_json: bool) -> None:
-    """Read logs in the Standard Workload Format (.swf, .swf.gz).
+def files(app: App, /, files: Sequence[str], strict: bool, as_json: bool, **how: Any) -> None:
+    """Read files ("-" is standard input), plain or gzip; the format is found from the content.
 
-    The cluster is named after the file unless -M names it.
+    Formats: Standard Workload Format; text and JSON of sacct; accounting logs of PBS, LSF (lsb.acct) and Grid Engine;
+    tables (CSV, Parquet) by a mapping of their columns. Name the cluster with -M if the file does not.
     """
-    _finish(import_files(app, ImportRequest(kind="swf", files=files, cluster=cluster)), strict, as_json)
-
-
-@import_.command()
-@_files
-@options.comma_separated(
-    "-o", "--format", "columns", metavar="COLUMNS", help="Columns of a file without a header line."
-)
-@options.cluster
-@options.time_zone
-@options.strict
-@options.as_json
-@click.pass_obj
-def sacct(app: App, /, strict: bool, as_json: bool, **how: Any) -> None:
-    """Read the text of `sacct -P` or `sacct --json` from files ("-" is standard input)."""
-    _finish(import_files(app, ImportRequest(kind="sacct", **how)), strict, as_json)
-
-
-@import_.command()
-@_files
-@click.option("-m", "--mapping", required=True, metavar="NAME|FILE",
-              help="slurm-database, f-data, or a mapping file of your own.")  # fmt: skip
-@options.cluster
-@options.time_zone
-@options.strict
-@options.as_json
-@click.pass_obj
-def table(app: App, /, strict: bool, as_json: bool, **how: Any) -> None:
-    """Read tables (CSV, CSV.gz, Parquet) by a mapping of their columns."""
-    _finish(import_files(app, ImportRequest(kind="table", **how)), strict, as_json)
+    _finish(import_files(app, files, LogRequest(**how)), strict, as_json)
 
 
 @import_.command()

@@ -21,6 +21,7 @@ __all__ = [
     "comma_separated",
     "gathered",
     "listing",
+    "log_format",
     "log_options",
     "member",
     "rule",
@@ -122,27 +123,38 @@ def comma_separated(*names: str, **more: Any) -> Decorator:
     return click.option(*names, callback=words, **more)
 
 
+def log_format(command: Any) -> Any:
+    """How to read a file of jobs, as fields of a LogRequest."""
+    for option in (
+        click.option("--delimiter", metavar="TEXT", help="Delimiter of sacct text [default: found in the header]."),
+        comma_separated("-o", "--format", "columns", metavar="COLUMNS", help="Columns of sacct text without a header."),
+        click.option("-m", "--mapping", metavar="NAME|FILE", help="Mapping of a table's columns: slurm-database, f-data, "
+                     "or a file of your own."),
+        time_zone,
+        cluster,
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
 def log_options(*, store_by_default: bool = False) -> Decorator:
     """`LOG` or `--store`, and how to read the log, as one LogRequest: the options of `tocsin import`."""
 
     def decorate(command: Any) -> Any:
         @click.argument("path", required=False, metavar="[LOG]")
         @click.option("--store", "use_store", is_flag=True, help="Read the store, not a log.")
-        @cluster
-        @time_zone
-        @click.option("-m", "--mapping", metavar="NAME|FILE", help="Mapping of a table's columns.")
-        @comma_separated(
-            "-o", "--format", "columns", metavar="COLUMNS", help="Columns of sacct text without a header."
-        )
+        @log_format
         @gathered(LogRequest, "log")
         @wraps(command)
         def checked(*given: Any, log: LogRequest, use_store: bool, **values: Any) -> Any:
             if (log.path and use_store) or not (log.path or use_store or store_by_default):
                 raise click.UsageError("name either a LOG, or --store for the jobs in the store")
-            if not log.path and (log.columns or log.tz or log.mapping):
-                raise click.UsageError("-m, -o and --tz are for a LOG, not for the store")
-            if log.columns and log.mapping:
-                raise click.UsageError("-m is for tables, -o for sacct text; name one of them")
+            if not log.path and (log.columns or log.delimiter or log.tz or log.mapping):
+                raise click.UsageError("-m, -o, --delimiter and --tz are for a LOG, not for the store")
+            if (log.columns or log.delimiter) and log.mapping:
+                raise click.UsageError(
+                    "-m is for tables, -o and --delimiter for sacct text; name one of them"
+                )
             return command(*given, log=log, **values)
 
         return checked

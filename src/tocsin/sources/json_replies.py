@@ -11,7 +11,7 @@ from tocsin.core.fields import KEY
 from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.intake import Rejects
 from tocsin.sources.json_values import member
-from tocsin.sources.records import BACKWARDS, NO_ID, NO_NUMBER, NO_STATE, NO_SUBMIT, RECORD
+from tocsin.sources.records import BACKWARDS, NO_CLUSTER, NO_ID, NO_NUMBER, NO_STATE, NO_SUBMIT, RECORD
 from tocsin.sources.rest_versions import ADAPTERS, NEWEST, V36, adapter_for
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "warning_texts",
 ]
 
-NO_CLUSTER = "no cluster name"
 NOT_A_RECORD = "not a JSON object"
 INVALID_JOB_ID = 2017
 NO_RESULTS = 9003  # 22.05 reports an empty result as an error

@@ -279,9 +279,9 @@ def line_ends(data: bytes) -> npt.NDArray[np.int64]:
     return np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
 
 
-def stem(path: str | Path) -> str | None:
+def stem(path: str | Path | Pipe) -> str | None:
     """The file's name without suffixes, as a cluster name; None for a pipe."""
-    name = Path(path).name.removesuffix(".gz")
+    name = Path(str(path)).name.removesuffix(".gz")
     for suffix in (".swf", ".csv", ".parquet", ".txt", ".log"):
         name = name.removesuffix(suffix)
     word = "-".join(name.replace(":", " ").split())

@@ -9,11 +9,15 @@ import polars as pl
 from tocsin.core.fields import KEY
 from tocsin.core.frames import conform
 from tocsin.core.intake import Batch, Rejects
+from tocsin.core.units import MAX_INSTANT
 from tocsin.sources.lines import Block
 
 __all__ = [
     "BACKWARDS",
+    "BAD",
+    "EXAMPLE",
     "LINE",
+    "NO_CLUSTER",
     "NO_ID",
     "NO_NUMBER",
     "NO_SUBMIT",
@@ -27,6 +31,7 @@ __all__ = [
 ]
 
 LINE, RECORD = "_line", "_record"
+BAD, EXAMPLE = "_bad", "_example"  # flag of a time that cannot be read, and its text
 ROWS = 50_000
 
 WRONG_COLUMNS = "wrong number of columns"
@@ -38,6 +43,7 @@ BACKWARDS = "times that run backwards"
 REPEATED = "job seen before in this file"
 INCOMPLETE = "not complete in slurmdbd yet"
 NO_STATE = "no state"
+NO_CLUSTER = "no cluster name"
 
 
 def reject_incomplete(jobs: pl.DataFrame, rejects: Rejects) -> pl.DataFrame:
@@ -100,6 +106,21 @@ class Records:
         self.reject(rows.filter(found), reason, example)
         return rows.filter(~found)
 
+    def plausible(self, jobs: pl.DataFrame, unreadable_id: pl.Expr | None = None) -> pl.DataFrame:
+        """Reject jobs without an identity, with times that run backwards, and repeated ones."""
+        jobs = self.reject_where(
+            jobs, pl.col("job_id").is_null() | (pl.col("job_id") < 0), NO_ID, unreadable_id
+        )
+        if BAD in jobs.columns:
+            jobs = self.reject_where(jobs, pl.col(BAD), NO_TIME, pl.col(EXAMPLE).str.slice(0, 120))
+        jobs = self.reject_where(jobs, pl.col("submit").is_null(), NO_SUBMIT)
+        jobs = self.reject_where(jobs, pl.col("cluster").is_null(), NO_CLUSTER)
+        start, end, submit = pl.col("start"), pl.col("end"), pl.col("submit")
+        jobs = self.reject_where(
+            jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS, _times()
+        )
+        return self.latest(jobs)
+
     def latest(self, jobs: pl.DataFrame) -> pl.DataFrame:
         """Reject repeated records and keep one record per job and block: one that has ended, or else the last."""
         jobs = self.without_repeats(jobs, [*KEY, "state", "end"])
@@ -141,3 +162,17 @@ class Records:
     def _batch(self, rows: pl.DataFrame, position: int, done: int) -> Batch:
         read, self._given = position - self._given, position
         return Batch(conform(rows), read=read, position=position, done=done)
+
+
+def _times() -> pl.Expr:
+    """The times of a job in UTC."""
+    times = [
+        pl.concat_str(
+            pl.lit(f"{name.title()} "),
+            pl.from_epoch(pl.when(pl.col(name).is_between(0, MAX_INSTANT)).then(name), "s").dt.strftime(
+                "%Y-%m-%dT%H:%M:%SZ"
+            ),
+        )
+        for name in ("submit", "start", "end")
+    ]
+    return pl.concat_str(times, separator=", ", ignore_nulls=True)

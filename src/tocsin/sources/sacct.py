@@ -11,17 +11,12 @@ import polars as pl
 from tocsin.core.errors import ClusterError, SourceError
 from tocsin.core.frames import conform
 from tocsin.core.intake import Batch, Rejects
-from tocsin.core.units import MAX_INSTANT
 from tocsin.sources.columns import checked_zone
 from tocsin.sources.commands import run, stream
 from tocsin.sources.lines import Block, LineFile, Lines, Pipe
 from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import (
-    BACKWARDS,
     LINE,
-    NO_ID,
-    NO_SUBMIT,
-    NO_TIME,
     RECORD,
     WRONG_COLUMNS,
     Records,
@@ -29,13 +24,12 @@ from tocsin.sources.records import (
     reject_incomplete,
 )
 from tocsin.sources.sacct_fields import closest, unknown_fields
-from tocsin.sources.sacct_jobs import BAD, EXAMPLE, STEP, WANTED, jobs_of, split_ids, steps_of
+from tocsin.sources.sacct_jobs import STEP, WANTED, jobs_of, split_ids, steps_of
 from tocsin.sources.sacct_steps import FOLDED, ID, fold_steps
 from tocsin.sources.sacct_text import SacctTable, column_names, column_words
 
 __all__ = ["LIVE_COLUMNS", "SacctFile", "SacctLive"]
 
-_NO_CLUSTER = "no cluster name"
 _SEPARATOR = "\x1f"  # for live sacct: a character that no job name has
 _HOUR, _DAY = 3600, 86400
 _NO_JOBS = pl.DataFrame(schema={RECORD: pl.Int64, "partition": pl.String})
@@ -133,36 +127,12 @@ class _Reading:
         return _NO_JOBS if jobs is None else self._good(jobs)
 
     def _good(self, jobs: pl.DataFrame) -> pl.DataFrame:
-        records = self.records
-        jobs = records.reject_where(
-            jobs, pl.col("job_id").is_null(), NO_ID, pl.format('JobID "{}"', pl.col(ID).str.slice(0, 80))
-        )
-        jobs = records.reject_where(jobs, pl.col(BAD), NO_TIME, pl.col(EXAMPLE).str.slice(0, 120))
-        jobs = records.reject_where(jobs, pl.col("submit").is_null(), NO_SUBMIT)
-        jobs = records.reject_where(jobs, pl.col("cluster").is_null(), _NO_CLUSTER)
-        jobs = only_cluster(jobs, self.cluster, records)
-        start, end, submit = pl.col("start"), pl.col("end"), pl.col("submit")
-        jobs = records.reject_where(
-            jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS, _times()
-        )
-        return records.latest(jobs).with_columns(
+        jobs = only_cluster(jobs, self.cluster, self.records)
+        jobs = self.records.plausible(jobs, pl.format('JobID "{}"', pl.col(ID).str.slice(0, 80)))
+        return jobs.with_columns(
             pl.max_horizontal(field, f"_{field}") if field == "max_memory" else _own_first(field)
             for field in FOLDED
         )
-
-
-def _times() -> pl.Expr:
-    """The times of a job in UTC."""
-    times = [
-        pl.concat_str(
-            pl.lit(f"{name.title()} "),
-            pl.from_epoch(pl.when(pl.col(name).is_between(0, MAX_INSTANT)).then(name), "s").dt.strftime(
-                "%Y-%m-%dT%H:%M:%SZ"
-            ),
-        )
-        for name in ("submit", "start", "end")
-    ]
-    return pl.concat_str(times, separator=", ", ignore_nulls=True)
 
 
 def _own_first(field: str) -> pl.Expr:
@@ -172,7 +142,10 @@ def _own_first(field: str) -> pl.Expr:
 
 
 class SacctFile:
-    """Text of `sacct -P` with a header line, or with its `columns`; times without a zone are in `zone`."""
+    """Text of `sacct -P` with a header line, or with its `columns`; times without a zone are in `zone`.
+
+    The delimiter is that of `sacct --delimiter`, of any length.
+    """
 
     def __init__(
         self,
@@ -181,8 +154,10 @@ class SacctFile:
         columns: Sequence[str] | str | None = None,
         cluster: str | None = None,
         zone: str = "UTC",
+        delimiter: str = "|",
     ) -> None:
         self.columns = column_names(columns) if columns else None
+        self.delimiter = delimiter
         for name in unknown_fields(column_words(columns or "")):
             meant = closest(name)
             hint = f"did you mean {meant}?" if meant else "sacct --helpformat lists them"
@@ -193,11 +168,13 @@ class SacctFile:
         self.notes: list[str] = []
         self._file = LineFile(path, notes=self.notes)
         self.total = self._file.total
-        self.identity = self._file.identity("sacct", columns=self.columns, cluster=cluster, zone=zone)
+        self.identity = self._file.identity(
+            "sacct", columns=self.columns, cluster=cluster, zone=zone, delimiter=delimiter
+        )
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records = Records(self.rejects, resume=resume)
-        table = SacctTable(self.columns, wanted=WANTED, notes=self.notes)
+        table = SacctTable(self.columns, wanted=WANTED, notes=self.notes, delimiter=self.delimiter)
         warnings = ReadWarnings()
         reading = _Reading(table, records, warnings, cluster=self.cluster, zone=self.zone)
         name, done = self._file.name, 0
@@ -276,7 +253,7 @@ class SacctLive:
             lambda: stream(argv, timeout=self.timeout),
             notes=[],  # an empty span is normal
         )
-        table = SacctTable(columns, wanted=WANTED, notes=self.notes, separator=_SEPARATOR)
+        table = SacctTable(columns, wanted=WANTED, notes=self.notes, delimiter=_SEPARATOR)
         reading = _Reading(table, records, warnings, cluster=self.cluster, zone="UTC")
         for block in output.blocks():
             jobs = reject_incomplete(reading.jobs(block, name=self.command), self.rejects)

@@ -11,7 +11,7 @@ from tocsin.core.units import parse_memory
 from tocsin.sources.ambiguous_times import resolve_ambiguous_times
 from tocsin.sources.columns import Converted, by_value, instants, integers, numbers
 from tocsin.sources.read_warnings import ReadWarnings
-from tocsin.sources.records import LINE, RECORD
+from tocsin.sources.records import BAD, EXAMPLE, LINE, RECORD
 from tocsin.sources.sacct_steps import FOLDED, ID
 from tocsin.sources.sacct_values import (
     EXIT,
@@ -27,9 +27,9 @@ from tocsin.sources.sacct_values import (
     parse_state,
 )
 
-__all__ = ["BAD", "EXAMPLE", "STEP", "WANTED", "jobs_of", "split_ids", "steps_of"]
+__all__ = ["STEP", "WANTED", "jobs_of", "split_ids", "steps_of"]
 
-BAD, EXAMPLE, STEP = "_bad", "_example", "_step"
+STEP = "_step"
 
 # Comments are not read on purpose: tools write outcomes into them.
 WANTED = frozenset(

@@ -85,12 +85,14 @@ class SacctJsonFile:
                 first = records.read + 1
                 records.read += len(block)
                 counted = self.rejects if first > resume else known
+                adapter = reply.adapter(block)
+                queue = isinstance(block[0], dict) and "job_state" in block[0]  # squeue or scontrol --json
                 jobs = jobs_frame(
                     block,
-                    reply.adapter(block).accounting_job,
+                    adapter.queue_job if queue else adapter.accounting_job,
                     first=first,
                     rejects=counted,
-                    source="sacct",
+                    source="squeue" if queue else "sacct",
                     cluster=self.cluster,
                 )
                 jobs = only_cluster(_numbered(jobs), self.cluster, records)

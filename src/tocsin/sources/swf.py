@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from tocsin.core.errors import SourceError
 from tocsin.core.frames import outcome_from_state
 from tocsin.core.intake import Batch, Rejects
 from tocsin.core.outcomes import SWF_STATUSES
-from tocsin.sources.lines import Block, LineFile, line_ends, stem
+from tocsin.sources.lines import Block, LineFile, Pipe, line_ends, stem
 from tocsin.sources.records import (
     BACKWARDS,
     NO_ID,
@@ -52,6 +53,7 @@ _COLUMNS = [
 _PIECE = "piece of a job (status 2–4)"
 _EXACT = 2.0**53  # largest exact integer in a float
 _MOST_HEADER = 10_000
+_LONG = 10 * 365 * 86400  # no log is so long
 _LABEL = re.compile(r";\s*(?P<label>[A-Za-z]\w*)\s*:\s*(?P<value>.*)")
 _NAMED = re.compile(r"(?P<number>\d{1,9})\s+(?P<name>\S+)")
 
@@ -68,7 +70,7 @@ class _Layout:
 class SwfFile:
     """A log as a source of jobs; `header` has its comments once reading has begun."""
 
-    def __init__(self, path: str | Path, *, cluster: str | None = None) -> None:
+    def __init__(self, path: str | Path | Pipe, *, cluster: str | None = None) -> None:
         name = cluster or stem(path)
         if not name:
             raise SourceError("a log from standard input has no name for its cluster; name it with -M")
@@ -76,6 +78,7 @@ class SwfFile:
         self.rejects = Rejects()
         self.notes: list[str] = []
         self.header: list[str] = []
+        self._wide = 0
         self._file = LineFile(path, notes=self.notes)
         self.total = self._file.total
         self.identity = self._file.identity("swf", cluster=self.cluster)
@@ -88,6 +91,7 @@ class SwfFile:
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records = Records(self.rejects, resume=resume)
         self.header.clear()
+        self._wide = 0
         layout: _Layout | None = None
         for block in self._file.blocks():
             rows = self._rows(block, records)
@@ -96,9 +100,12 @@ class SwfFile:
                 layout = self._layout(rows)
             jobs = rows if layout is None else self._jobs(rows, records, layout)
             yield from records.batches(jobs, done=block.done)
+        if self._wide:
+            lines = "1 line has" if self._wide == 1 else f"{self._wide:,} lines have"
+            self.notes.append(f"{lines} more than {len(_COLUMNS)} columns; the surplus was ignored")
 
     def _rows(self, block: Block, records: Records) -> pl.DataFrame:
-        """The lines of 18 numbers; vectorised over the bytes of the block."""
+        """The lines of at least 18 numbers; vectorised over the bytes of the block."""
         text = np.frombuffer(self._without_comments(block.data), np.uint8)
         blank = (text == 32) | (text == 9) | (text == 13)
         edge = np.concatenate(([True], (blank | (text == 10))[:-1]))
@@ -110,13 +117,29 @@ class SwfFile:
         separators = np.diff(np.searchsorted(np.flatnonzero(text == 32), ends), prepend=0)
         filled = lengths > 1
         numbered = records.number(block.first + np.flatnonzero(filled))
-        right = separators == len(_COLUMNS) - 1
+        right = separators >= len(_COLUMNS) - 1
         wrong = ~pl.Series(right[filled])
         records.reject(numbered.filter(wrong), WRONG_COLUMNS)
-        if not right.all():
-            data = text[np.repeat(right, lengths)].tobytes()
+        keep = np.repeat(right, lengths)
+        if (separators >= len(_COLUMNS)).any():
+            keep &= ~self._surplus(text, ends, separators)
+        if not keep.all():
+            data = text[keep].tobytes()
         numbered = numbered.filter(~wrong)
         return pl.concat([_numbers(data, numbered.height), numbered], how="horizontal")
+
+    def _surplus(
+        self, text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], separators: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """The bytes of the columns after the last of the format."""
+        wide = np.flatnonzero(separators >= len(_COLUMNS))
+        self._wide += len(wide)
+        before = np.cumsum(separators) - separators  # separators of the lines before
+        cuts = np.flatnonzero(text == 32)[before[wide] + len(_COLUMNS) - 1]
+        step = np.zeros(len(text) + 1, np.int8)
+        step[cuts] += 1
+        step[ends[wide]] -= 1
+        return np.asarray(np.cumsum(step[:-1]) > 0)
 
     def _without_comments(self, data: bytes) -> bytes:
         """Move comments to the header; an empty line keeps the line numbers right."""
@@ -136,6 +159,12 @@ class SwfFile:
         if not re.fullmatch(r"\d{1,12}", start, re.ASCII):
             self.notes.append("the log has no UnixStartTime; its times count from 1970-01-01")
             start = "0"
+        epoch = int(start)
+        if epoch >= _LONG and rows["submit"].min() >= epoch - _LONG:  # type: ignore[operator]  # a column of floats
+            self.notes.append(
+                "the submit times are not relative to UnixStartTime; they count from 1970-01-01"
+            )
+            epoch = 0
         if not _used(rows, "wait") and _used(rows, "run"):
             self.notes.append("the log has no wait times; start is taken as submit")
         queues, partitions = _names(self.labels("Queue")), _names(self.labels("Partition"))
@@ -144,10 +173,10 @@ class SwfFile:
         # part of the request. If the header names no queues, each job is decided by itself: later jobs must not
         # change earlier ones.
         if queues:
-            return _Layout(int(start), partition=queue, segment=partition)
+            return _Layout(epoch, partition=queue, segment=partition)
         queued = queue.is_not_null()
         return _Layout(
-            int(start), partition=pl.coalesce(queue, partition), segment=pl.when(queued).then(partition)
+            epoch, partition=pl.coalesce(queue, partition), segment=pl.when(queued).then(partition)
         )
 
     def _jobs(self, rows: pl.DataFrame, records: Records, layout: _Layout) -> pl.DataFrame:

@@ -12,26 +12,16 @@ from tocsin.core.errors import SourceError
 from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.columns import checked_zone
 from tocsin.sources.csv_text import cells, csv_words
-from tocsin.sources.lines import LineFile, stem
+from tocsin.sources.lines import LineFile, Pipe, stem
 from tocsin.sources.mapped_columns import MappedTable
 from tocsin.sources.mapping import ColumnRule, read_mapping
 from tocsin.sources.read_warnings import ReadWarnings
-from tocsin.sources.records import (
-    BACKWARDS,
-    LINE,
-    NO_ID,
-    NO_SUBMIT,
-    NO_TIME,
-    RECORD,
-    WRONG_COLUMNS,
-    Records,
-)
+from tocsin.sources.records import BAD, EXAMPLE, LINE, RECORD, WRONG_COLUMNS, Records
 
 __all__ = ["TableFile"]
 
 _MAX_LINE = 128 * 2**10  # of a line; the csv module takes no longer field
 _ROWS = 50_000
-_BAD, _EXAMPLE = "_bad", "_example"
 
 
 class TableFile:
@@ -39,7 +29,7 @@ class TableFile:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Pipe,
         mapping: str | Path,
         *,
         cluster: str | None = None,
@@ -68,7 +58,7 @@ class TableFile:
             yield from self._csv(records)
         self.notes += self._warnings.notes()
 
-    def _named_by_file(self, path: str | Path) -> str:
+    def _named_by_file(self, path: str | Path | Pipe) -> str:
         name = stem(path)
         if name is None:
             raise SourceError("a table from standard input has no name for its cluster; name it with -M")
@@ -143,17 +133,9 @@ class TableFile:
     def _jobs(self, frame: pl.DataFrame, records: Records) -> pl.DataFrame:
         mapped = MappedTable(frame, self.mapping, self._warnings, cluster=self.cluster, zone=self.zone)
         jobs = mapped.jobs().with_columns(
-            frame[LINE], frame[RECORD], mapped.bad.alias(_BAD), mapped.example.alias(_EXAMPLE)
+            frame[LINE], frame[RECORD], mapped.bad.alias(BAD), mapped.example.alias(EXAMPLE)
         )
-        jobs = records.reject_where(jobs, pl.col("job_id").is_null() | (pl.col("job_id") < 0), NO_ID)
-        jobs = records.reject_where(jobs, pl.col(_BAD), NO_TIME, pl.col(_EXAMPLE))
-        jobs = records.reject_where(jobs, pl.col("submit").is_null(), NO_SUBMIT)
-        jobs = records.reject_where(jobs, pl.col("cluster").is_null(), "no cluster name")
-        start, end, submit = pl.col("start"), pl.col("end"), pl.col("submit")
-        jobs = records.reject_where(
-            jobs, (end < start) | (start < submit) | (end < submit) | (submit < 0), BACKWARDS
-        )
-        return records.latest(jobs)
+        return records.plausible(jobs)
 
 
 def _named(rule: ColumnRule) -> tuple[str, ...]:

@@ -1,0 +1,130 @@
+"""Find the format of a file from its first bytes, and open it as a source of jobs."""
+
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from tocsin.core.errors import SourceError
+from tocsin.core.intake import JobSource
+from tocsin.sources import grid_engine_log, lsf_log, pbs_log
+from tocsin.sources.accounting_log import AccountingLog, LineParser
+from tocsin.sources.csv_text import cells
+from tocsin.sources.lines import Pipe, is_regular, open_file
+from tocsin.sources.mapping import read_mapping, shipped_mappings
+from tocsin.sources.sacct import SacctFile
+from tocsin.sources.sacct_json import SacctJsonFile
+from tocsin.sources.sacct_text import header_delimiter
+from tocsin.sources.swf import SwfFile
+from tocsin.sources.table import TableFile
+
+__all__ = ["open_log"]
+
+_HEAD = 1 << 16
+_SWF_COLUMNS = 18
+_LOGS: tuple[tuple[re.Pattern[bytes], Callable[[], LineParser]], ...] = (
+    (pbs_log.PATTERN, pbs_log.PbsParser),
+    (lsf_log.PATTERN, lsf_log.LsfParser),
+    (grid_engine_log.PATTERN, grid_engine_log.GridEngineParser),
+)
+_USE_SACCT = "give the output of sacct --json, or of sacct -P with JobID and Submit among its columns"
+_NOT_JOBS = (
+    (re.compile(rb"(JobId|NodeName|PartitionName)="), "is the text of scontrol show"),
+    (re.compile(rb"\s*JOBID\s+(PARTITION|NAME|USER)\s"), "is the text of squeue"),
+)
+"""Output of Slurm that has no accounting records."""
+
+
+def open_log(
+    path: str,
+    *,
+    cluster: str | None = None,
+    zone: str = "UTC",
+    table_zone: str | None = None,
+    mapping: str | None = None,
+    columns: Sequence[str] = (),
+    delimiter: str | None = None,
+) -> JobSource:
+    """The jobs of a file or pipe; times without a zone are in `zone`, those of a table in `table_zone` or the mapping's.
+
+    A mapping makes it a table, columns or a delimiter make it the text of sacct; otherwise the content decides.
+    """
+    source = path if is_regular(path) else Pipe(path)
+    if mapping:
+        return TableFile(source, mapping, cluster=cluster, zone=table_zone)
+    head = _head(source)
+    lines = [line for line in head.splitlines() if line.strip()]
+    first = next((line for line in lines if not line.startswith(b"#")), b"")
+    if not (columns or delimiter):
+        if first.lstrip().startswith(b"{"):
+            return SacctJsonFile(source, cluster=cluster)
+        if first.startswith(b";") or _numbers(first) >= _SWF_COLUMNS:
+            return SwfFile(source, cluster=cluster)
+        for pattern, parser in _LOGS:
+            if pattern.match(first):
+                return AccountingLog(source, parser(), cluster=cluster)
+        for pattern, what in _NOT_JOBS:
+            if pattern.match(first):
+                raise SourceError(f"{path} {what}, which has no accounting records; {_USE_SACCT}")
+        delimiter = header_delimiter(first.decode("utf-8", "replace"))
+        if first and not delimiter and b"|" not in first and not _ruled(lines):
+            name = _fitting_mapping(path, first)
+            table = TableFile(source, name, cluster=cluster, zone=table_zone)
+            table.notes.append(f"read as a table with the mapping {name}; -m names another")
+            return table
+    return SacctFile(source, columns=columns, cluster=cluster, zone=zone, delimiter=delimiter or "|")
+
+
+def _head(source: str | Pipe) -> bytes:
+    """The beginning of a file, unpacked if it is gzip."""
+    if isinstance(source, Pipe):
+        head = source.ahead(_HEAD)
+    else:
+        with open_file(source) as file:
+            head = file.read(_HEAD)
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
+        except zlib.error as error:
+            raise SourceError(f"{source} is not a valid gzip file: {error}") from None
+    return head.removeprefix(b"\xef\xbb\xbf")
+
+
+def _numbers(line: bytes) -> int:
+    """How many numbers a line has; 0 if it has anything else."""
+    words = line.split()
+    return len(words) if all(word.lstrip(b"-+").replace(b".", b"", 1).isdigit() for word in words) else 0
+
+
+def _ruled(lines: list[bytes]) -> bool:
+    """Whether the second line is the ruler under the header of text of fixed width."""
+    return len(lines) > 1 and not lines[1].strip(b"- ")
+
+
+def _fitting_mapping(path: str, first: bytes) -> str:
+    """The shipped mapping whose columns for id and submit time the table has."""
+    for name in shipped_mappings():
+        mapping = read_mapping(name)
+        if first.startswith(b"PAR1"):
+            there = _parquet_columns(path)
+        else:
+            there = set(cells(first.decode(errors="replace"), mapping.separator))
+        if all(
+            any(column in there for rule in mapping.rules[field] for column in rule.column)
+            for field in ("job_id", "submit")
+        ):
+            return name
+    raise SourceError(
+        f"{path} is not an SWF log, text or JSON of sacct, an accounting log of PBS, LSF or Grid Engine, or a table that "
+        f"{' or '.join(shipped_mappings())} fits; name a mapping with -m, or the columns of sacct's text without a header "
+        "with -o"
+    )
+
+
+def _parquet_columns(path: str) -> set[str]:
+    try:
+        return set(pl.read_parquet_schema(Path(path)))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise SourceError(f"{path} cannot be read as Parquet: {error}") from None
