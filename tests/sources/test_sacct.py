@@ -728,9 +728,7 @@ def test_a_delimiter_can_be_named_for_text_without_a_header(tmp_path: Path) -> N
     assert source.rejects.total == 0
 
 
-ALL = (
-    "Account|AllocCPUS|Comment|Cluster|JobID|JobName|Layout|NCPUS|NNodes|State|Submit|SubmitLine|Suspended|User|WorkDir"
-)
+ALL = "Account|AllocCPUS|Comment|Cluster|JobID|JobName|Layout|NCPUS|NNodes|State|Submit|SubmitLine|Suspended|User|WorkDir"
 
 
 def of_all(job: str, *, name: str, line: str, cpus: str = "4") -> str:
