@@ -26,9 +26,9 @@ class _FilesByDefault(click.Group):
 
 @click.group("import", cls=_FilesByDefault, subcommand_metavar="FILE... | COMMAND [ARGS]...")
 def import_() -> None:
-    """Read jobs into the store: `tocsin import FILE...`, or `tocsin import slurm`.
+    """Read jobs into the store.
 
-    A repeated import adds nothing; an import that was killed continues where it stopped.
+    `tocsin import FILE...` reads files of any format, `tocsin import slurm` a live Slurm. A repeated import adds nothing; an import that was killed continues where it stopped.
     """
 
 
