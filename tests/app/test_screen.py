@@ -7,19 +7,32 @@ import pwd
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.kits.command_line import Tocsin
 from tests.kits.job_frames import SUBMIT, frame
 from tests.kits.sign_screener import by_signs
+from tests.kits.watching import MORNING, rows
+from tocsin.app.app import App
+from tocsin.app.judge import open_judge
+from tocsin.app.screen import _Screening
 from tocsin.app.words import in_words
+from tocsin.core.decision import Decision
+from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Level, Screening, Verdict, Workload
+from tocsin.core.verdict import Finding, Level, Screening, Verdict, Workload
+from tocsin.demo.cluster import START, DemoCluster
+from tocsin.history.ledger import Ledger
 from tocsin.store.database import open_store
+from tocsin.store.decisions import record
 from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
 from tocsin.store.locks import locked
 from tocsin.store.scriptfiles import save_script
+from tocsin.store.verdicts import of_job
+from tocsin.watch.script_reader import ScriptReader
+from tocsin.watch.watcher import Watcher
 
 __all__ = ["by_signs"]
 
@@ -79,7 +92,7 @@ def test_the_verdict_is_stored_and_the_case_is_open(tocsin: Tocsin, home: Home) 
     tocsin("screen")
     shown = json.loads(tocsin("job", "1", "--json").out)
     [verdict] = shown["jobs"][0]["verdicts"]
-    assert (verdict["seq"], verdict["rogue"]["case"]["number"]) == (1, 1)  # a watcher's own verdict has 0
+    assert (verdict["seq"], verdict["rogue"]["case"]["number"]) == (0, 1)
     assert "cryptomining" in tocsin("cases").out
 
 
@@ -173,6 +186,80 @@ def test_explain_shows_the_rule_of_the_verdict_and_that_todays_differs(tocsin: T
     assert said.startswith("CRITICAL")
     assert "rogue: cryptomining is never allowed" in said
     assert "judged today: cryptomining is allowed for everybody" in said
+
+
+def test_explain_never_says_ok_where_a_case_is_confirmed(
+    tocsin: Tocsin, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tocsin("screen")
+    assert tocsin("cases", "confirm", "1").code == 0
+    for stage in ("submit", "start"):  # with and without a verdict at the stage
+        said = tocsin("explain", "1", "--stage", stage).out
+        assert said.startswith("CRITICAL"), said
+        assert "case 1 was confirmed" in said
+    for script in home.scripts.iterdir():
+        script.unlink()
+    monkeypatch.setattr("tests.kits.sign_screener.SignScreener._one", lambda *_: Screening(operations={}))
+    said = tocsin("explain", "1").out
+    assert said.startswith("CRITICAL")
+    assert "not allowed to run" in said
+    assert tocsin("explain", "2").out.startswith(("OK", "UNKNOWN"))
+
+
+def test_a_later_rule_judges_no_earlier_job(tocsin: Tocsin, home: Home) -> None:
+    assert tocsin("allow", "default", "cryptomining", "allowed").code == 0
+    assert tocsin("screen").err == "3 jobs screened, 1 rogue\n"
+
+
+def test_a_verdict_that_a_job_has_is_not_repeated_and_never_contradicted(tocsin: Tocsin, home: Home) -> None:
+    """The watcher judged both without their scripts: the miner's verdict is completed, the other one stands."""
+    problem = Finding(detector="limits", kind="nodes", level=Level.WARNING, text="too many nodes")
+    given = [
+        Verdict(
+            job=f"lab:{job}@{SUBMIT}",
+            stage=Stage.SUBMIT,
+            at=SUBMIT,
+            known_until=SUBMIT,
+            level=Level.WARNING,
+            findings=[problem],
+            models={"limits": "1"},
+            missing={"workload": "no script"},
+        )
+        for job in (1, 2)
+    ]
+    with open_store(home.url) as store:
+        record(store, Decision(verdicts=given))
+        tocsin("screen")
+        assert of_job(store, parse_key(given[1].job)) == [given[1]]
+        first, second = of_job(store, parse_key(given[0].job))
+    assert (first, second.seq, second.level) == (given[0], 1, Level.CRITICAL)
+    assert problem in second.findings
+    assert {"limits", "workload"} <= second.models.keys()
+    assert "workload" not in second.missing
+    assert "too many nodes" in tocsin("explain", "1").out
+
+
+def test_screen_beside_watch_gives_each_job_one_verdict_at_submission(tmp_path: Path) -> None:
+    """Every few minutes of the demo both run; nothing that watch judges is judged by screen as well."""
+    cluster, ledger = DemoCluster(seed=3), Ledger()
+    with App(folder=str(tmp_path / "home"), environ={"HOME": str(tmp_path), "TZ": "UTC"}) as app:
+        folder = app.home.prepare().scripts
+        live = open_judge(app, ledger, ["workload"])
+        plain = save_script(folder, "srun ./a.out\n")
+        reader = ScriptReader(cluster, folder)
+        watch = Watcher(cluster, app.store, live, ledger, scripts=reader, seconds=lambda: 0.0)
+        screening = _Screening(app.store, live, ledger, {})
+        watch.step(START)
+        for now in range(MORNING, MORNING + 3600, 300):
+            cluster.clock.advance_to(now)
+            stored = cluster.queue().with_columns(script=pl.lit(plain))
+            upsert(app.store, stored)  # as if the watcher were slow to judge what it has stored
+            screening.step(now)
+            watch.step(now)
+            screening.step(now + 60)
+        found = rows(app.store, "SELECT job, count(*) FROM verdicts WHERE stage = 'submit' GROUP BY job")
+    assert len(found) > 20
+    assert {count for _, count in found} == {1}
 
 
 def test_words_do_not_contradict_each_other() -> None:

@@ -1,7 +1,7 @@
 """The allow-list: its rules, its file, and what happens when the file is broken."""
 
 from collections.abc import Iterator
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -19,6 +19,7 @@ from tocsin.store.database import Store, open_store
 from tocsin.store.home import Home
 
 NEW_YEAR = 1798761600  # 2027-01-01 in UTC
+NOW = 1_770_000_000  # February 2026
 GOOD = """
 [default]
 ai = "listed"
@@ -136,7 +137,7 @@ def test_the_last_year_of_the_calendar_means_for_ever(until: str) -> None:
 def test_a_mark_before_the_first_letter_is_no_letter(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "marked.toml"
     file.write_text("[default]\nai = 'never'\n", "utf-8-sig")
-    assert AllowBook(lambda: entries(store), file).current().default("ai") is DefaultRule.NEVER
+    assert AllowBook(lambda: entries(store), file).current().rule("ai", NOW).name == DefaultRule.NEVER
 
 
 @pytest.mark.parametrize("text", BROKEN)
@@ -159,7 +160,7 @@ def test_the_last_good_list_stays_in_force(store: Store, file: Path, tmp_path: P
     assert "line 13: operation is 3; it must be text; the last good one stays in force" in sentence
     # A new process knows it, too.
     again = AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml", notify=said.append)
-    assert again.current().default("ai") is DefaultRule.LISTED
+    assert again.current().rule("ai", NOW).name == DefaultRule.LISTED
     file.write_text(GOOD.replace("physics", "biology"))
     assert not book.current().ruling("ai", job()).allowed
 
@@ -174,7 +175,7 @@ def test_without_a_good_one_the_built_in_rules_hold_and_that_is_said_once(
     add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="bob"), at=1)
     for _ in range(3):
         rules = book.current()
-        assert {name: rules.default(name) for name in DEFAULTS} == DEFAULTS
+        assert {name: rules.rule(name, NOW).name for name in DEFAULTS} == DEFAULTS
         assert rules.ruling("cyber", job(user="bob")).allowed
         assert not rules.ruling("cyber", job()).allowed
     [sentence] = said
@@ -182,32 +183,37 @@ def test_without_a_good_one_the_built_in_rules_hold_and_that_is_said_once(
     assert "the built-in rules" in sentence
     assert book.current().problem == sentence
     (tmp_path / "not-there.toml").write_text(GOOD)
-    assert book.current().default("ai") is DefaultRule.LISTED
+    assert book.current().rule("ai", NOW).name == DefaultRule.LISTED
     assert book.current().problem is None
 
 
 def test_an_operation_that_the_site_has_taught_meanwhile_is_known(store: Store, file: Path) -> None:
     file.write_text('[default]\nrendering = "never"\n')
-    names = {"ai"}
+    names: dict[str, int | None] = {"ai": None}
     book = AllowBook(lambda: entries(store), file, operations=lambda: names)
-    assert book.current().default("rendering") is DefaultRule.LISTED
-    names.add("rendering")
-    assert book.current().default("rendering") is DefaultRule.NEVER
+    assert book.current().rule("rendering", NOW).name == DefaultRule.LISTED
+    names["rendering"] = None
+    assert book.current().rule("rendering", NOW).name == DefaultRule.NEVER
 
 
 def test_a_rule_of_an_operation_that_is_gone_stays_in_force(store: Store, file: Path, tmp_path: Path) -> None:
     file.write_text('[default]\nrendering = "never"\ncyber = "never"\n')
     AllowBook(
-        lambda: entries(store), file, kept=tmp_path / "kept.toml", operations=lambda: {"cyber", "rendering"}
+        lambda: entries(store),
+        file,
+        kept=tmp_path / "kept.toml",
+        operations=lambda: {"cyber": None, "rendering": None},
     ).current()
-    later = AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml", operations=lambda: {"cyber"})
-    assert later.current().default("cyber") is DefaultRule.NEVER
+    later = AllowBook(
+        lambda: entries(store), file, kept=tmp_path / "kept.toml", operations=lambda: {"cyber": None}
+    )
+    assert later.current().rule("cyber", NOW).name == DefaultRule.NEVER
 
 
 def test_a_file_that_everybody_may_write_to_is_refused(store: Store, file: Path) -> None:
     file.chmod(0o666)
     book = AllowBook(lambda: entries(store), file)
-    assert book.current().default("ai") is DefaultRule.ALLOWED
+    assert book.current().rule("ai", NOW).name == DefaultRule.ALLOWED
     assert "run: chmod o-w" in str(book.current().problem)
 
 
@@ -218,13 +224,44 @@ def test_a_file_with_bad_bytes_is_refused_with_its_line(store: Store, file: Path
     assert "line 2: not UTF-8" in str(book.current().problem)
 
 
+def test_a_rule_judges_only_jobs_submitted_in_its_time(store: Store) -> None:
+    february, november = NOW, NOW + 280 * 86_400
+    book = AllowBook(lambda: entries(store))
+    set_default(store, "ai", DefaultRule.NEVER, at=november, who="ada")
+    add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann"), at=november)
+    rules = book.current()
+    assert rules.ruling("ai", job(submit=february)).rule == "ai is allowed for everybody"
+    assert not rules.ruling("ai", job(submit=november)).allowed
+    assert not rules.ruling("cyber", job(submit=february)).allowed  # nor does a later permission
+    assert rules.ruling("cyber", job(submit=november)).allowed
+    set_default(store, "ai", DefaultRule.ALLOWED, at=november + 60, who="ada")
+    later = [
+        book.current().ruling("ai", job(submit=at)).allowed for at in (february, november, november + 60)
+    ]
+    assert later == [True, False, True]
+
+
+def test_an_operation_that_the_site_added_is_not_forbidden_before_it_was_known(store: Store) -> None:
+    rules = AllowBook(lambda: [], operations=lambda: {"rendering": NOW}).current()
+    assert rules.ruling("rendering", job(submit=NOW - 1)).allowed
+    assert not rules.ruling("rendering", job(submit=NOW)).allowed
+
+
+def test_a_rule_of_the_file_may_carry_dates() -> None:
+    rules = listed('[default]\nai = { rule = "never", from = 2026-11-01, until = 2026-11-30 }\n')
+    days = [datetime(2026, *day, tzinfo=UTC).timestamp() for day in ((2, 3), (11, 1), (11, 30), (12, 1))]
+    assert [rules.ruling("ai", job(submit=int(day))).allowed for day in days] == [True, False, False, True]
+    with pytest.raises(SettingsError, match=r'line 2: ai is .*write "allowed"'):
+        listed('[default]\nai = { rule = "never", form = 2026-11-01 }\n')
+
+
 def test_the_store_adds_to_the_file_and_the_file_decides_the_rule(store: Store, file: Path) -> None:
     book = AllowBook(lambda: entries(store), file)
     set_default(store, "ai", DefaultRule.NEVER, at=1, who="ada")
     set_default(store, "chess", DefaultRule.ALLOWED, at=1, who="ada")
     add(store, AllowEntry(operation="ai", kind=SubjectKind.USER, name="bob"), at=1)
     current = book.current()
-    assert (current.default("ai"), current.default("chess")) == (DefaultRule.LISTED, DefaultRule.ALLOWED)
+    assert [current.rule(name, NOW).name for name in ("ai", "chess")] == ["listed", "allowed"]
     assert current.ruling("ai", job(user="bob", account="x")).allowed
 
 

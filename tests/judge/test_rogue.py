@@ -130,7 +130,7 @@ def test_what_may_run_is_no_rogue_and_says_by_which_rule(store: Store) -> None:
     assert verdict.rogue is not None
     assert not verdict.rogue.rogue
     assert verdict.rogue.rule == (
-        "cyber is allowed only for listed users, accounts and groups; account chem is listed (entry 1: audit, granted by ada); "
+        "cyber is allowed only for listed users, accounts and groups; account chem is listed from 1970-01-01T00:00:01Z (entry 1: audit, granted by ada); "
         "ai is allowed for everybody"
     )
     assert list_cases(store, None) == []
@@ -344,9 +344,23 @@ def test_an_explanation_tells_the_rule_of_its_time_and_what_is_said_today(store:
     assert (today.level, today.kind) == (Level.OK, "today")
     assert today.text == (
         "judged so at 2026-01-05T12:00:00Z; judged today: cyber is allowed only for listed users, accounts and groups; user ann is listed "
-        "(entry 1: audit)"
+        "from 1970-01-01T00:00:01Z (entry 1: audit)"
     )
     jsonschema.validate(now.to_json(), verdict_schema())
+
+
+def test_an_explanation_is_the_verdict_given_with_what_todays_model_says(store: Store) -> None:
+    then = judged(store, cyber=0.1)
+    jobs = frame({"account": "chem"})
+    newer = judge(store, of(cyber=0.9))
+    newer.detectors = {
+        "workload": DetectorModels(dict.fromkeys(Stage, Model(Explainer(lambda row: of(cyber=0.9)), "8")))
+    }
+    now = newer.explain(jobs, Stage.SUBMIT, known=Ledger(), at=NOON + 999)
+    assert (now.level, now.rogue, now.models, now.at) == (Level.OK, then.rogue, {"workload": "7"}, then.at)
+    texts = [finding.text for finding in now.findings if finding.kind == "today"]
+    assert "a verdict given today would be critical" in texts[0]
+    assert texts[1] == "models have changed: workload 7 then, 8 today"
 
 
 def test_an_explanation_is_as_silent_as_the_verdict_was(store: Store) -> None:

@@ -6,12 +6,15 @@ from tests.kits.job_frames import SUBMIT, frame
 from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
 from tocsin.core.decision import Decision, Screened
 from tocsin.core.errors import NotFound
-from tocsin.store import audit, jobs, screenings
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Level, Verdict
+from tocsin.store import audit, jobs, screenings, watching
 from tocsin.store.allow import add, entries, remove, set_default
 from tocsin.store.database import Store
 from tocsin.store.decisions import record
 from tocsin.store.home import Home
 from tocsin.store.retention import prune
+from tocsin.store.tables import NO_TASK
 
 
 def grant(**more: object) -> AllowEntry:
@@ -68,9 +71,33 @@ def test_jobs_with_a_script_are_unscreened_until_they_are(store: Store) -> None:
     jobs.upsert(
         store, frame({"job_id": 1, "script": "a"}, {"job_id": 2}, {"job_id": 3, "task": 4, "script": "b"})
     )
-    assert [row["job_id"] for row in screenings.unscreened(store, 9)] == [1, 3]
+    assert [row["job_id"] for row in screenings.unscreened(store, 9, now=SUBMIT)] == [1, 3]
     record(store, Decision(screenings=[Screened(f"lab:3_4@{SUBMIT}", "lab", "", SUBMIT, {})]))
-    assert [row["job_id"] for row in screenings.unscreened(store, 9)] == [1]
+    assert [row["job_id"] for row in screenings.unscreened(store, 9, now=SUBMIT)] == [1]
+
+
+def test_tasks_of_a_known_array_and_jobs_of_a_running_watch_are_left_alone(store: Store) -> None:
+    jobs.upsert(
+        store,
+        frame(
+            {"job_id": 1, "array": "1-2", "script": "a"},
+            {"job_id": 1, "task": 1, "script": "a"},
+            {"job_id": 2, "task": 1, "script": "a"},  # imported: no record of its array
+        ),
+    )
+    assert [(row["job_id"], row["task"]) for row in screenings.unscreened(store, 9, now=SUBMIT)] == [
+        (1, NO_TASK),
+        (2, 1),
+    ]
+    watching.begin(store, "lab", SUBMIT)
+    assert screenings.unscreened(store, 9, now=SUBMIT + 60) == []
+    record(store, Decision(verdicts=[verdict_on(f"lab:1@{SUBMIT}")]))
+    assert [row["job_id"] for row in screenings.unscreened(store, 9, now=SUBMIT + 60)] == [1]
+    assert len(screenings.unscreened(store, 9, now=SUBMIT + 3600)) == 2  # the watch has stopped
+
+
+def verdict_on(job: str) -> Verdict:
+    return Verdict(job=job, stage=Stage.SUBMIT, at=SUBMIT, known_until=SUBMIT, level=Level.OK)
 
 
 def test_what_is_pruned_is_forgotten(store: Store, home: Home) -> None:

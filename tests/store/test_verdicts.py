@@ -116,7 +116,6 @@ def test_the_next_number_of_a_verdict_at_a_stage(store: Store) -> None:
     record(store, decision(VERDICT, running, replace(running, seq=1)))
     jobs = [str(KEY), "lab:1@1"]
     assert next_seq(store, jobs, Stage.RUNNING) == [2, 0]
-    assert next_seq(store, jobs, Stage.SUBMIT, least=1) == [1, 1]
 
 
 def opened(store: Store) -> int:

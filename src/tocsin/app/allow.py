@@ -79,19 +79,20 @@ def allow_book(app: App) -> "AllowBook":
     )
 
 
-def operations(app: App) -> set[str]:
-    """Every operation that a model knows: shipped or added by the site, in use or not."""
-    found: set[str] = set()
-    for version in app.registry.versions("workload"):
+def operations(app: App) -> dict[str, int | None]:
+    """Every operation that a model knows, in use or not, and since when; None: it is shipped."""
+    found: dict[str, int | None] = {}
+    for version in app.registry.versions("workload"):  # the shipped one first, then by age
         with suppress(ModelError):  # whoever uses that model reports what is wrong with it
-            found |= _operations(app.registry, version)
+            found = _operations(app.registry, version) | found
     return found
 
 
 @cache
-def _operations(registry: "Registry", version: str) -> frozenset[str]:
+def _operations(registry: "Registry", version: str) -> dict[str, int | None]:
     """Read once: a version never changes, and a site that trains daily has many."""
-    return frozenset(registry.card("workload", version).operations)
+    card = registry.card("workload", version)
+    return dict.fromkeys(card.operations, None if version == "builtin" else card.created)
 
 
 def add_entry(app: App, request: AllowRequest) -> "tuple[int, AllowEntry]":
@@ -114,7 +115,7 @@ def add_entry(app: App, request: AllowRequest) -> "tuple[int, AllowEntry]":
             f"the entry would end ({request.until}) before it begins ({request.since}); change --from or --until"
         )
     number = add(app.store, entry, at=now)
-    rule = str(allow_book(app).current().default(entry.operation))
+    rule = allow_book(app).current().rule(entry.operation, now).name
     if rule != "listed":
         app.notify(
             f"note: the rule for {entry.operation} is {rule}, so this entry has no effect; "
@@ -130,13 +131,13 @@ def set_default(app: App, operation: str, rule: str, reason: str = "") -> int:
     from tocsin.core.allow_list import DefaultRule
     from tocsin.store.allow import set_default as store_default
 
-    operation = _known_operation(app, operation)
+    operation, now = _known_operation(app, operation), int(time.time())
     number = store_default(
-        app.store, operation, DefaultRule(rule), at=int(time.time()), who=getpass.getuser(), reason=reason
+        app.store, operation, DefaultRule(rule), at=now, who=getpass.getuser(), reason=reason
     )
-    now = allow_book(app).current().default(operation)
-    if now != rule:
-        app.notify(f"note: the allow-list file sets {now}, which takes precedence")
+    in_force = allow_book(app).current().rule(operation, now).name
+    if in_force != rule:
+        app.notify(f"note: the allow-list file sets {in_force}, which takes precedence")
     return number
 
 
@@ -150,8 +151,8 @@ def remove_entry(app: App, number: int) -> "AllowEntry":
 def list_entries(app: App, *, everything: bool = False) -> Rules:
     """The rules and entries of the store and the file; with `everything`, expired and future entries as well."""
     now, current = int(time.time()), allow_book(app).current()
-    named = {*operations(app), *current.defaults, *(entry.operation for entry in current.entries)}
-    defaults = {operation: str(current.default(operation)) for operation in sorted(named)}
+    named = {*operations(app), *(entry.operation for entry in (*current.rules, *current.entries))}
+    defaults = {operation: current.rule(operation, now).name for operation in sorted(named)}
     return Rules(defaults, [entry for entry in current.entries if everything or entry.counts(now)])
 
 
@@ -164,8 +165,8 @@ def check_file(app: App, file: str | None) -> tuple[Path, Rules]:
     path = Path(file or named or ALLOW_FILE)
     if not file and not named and not path.exists():
         raise NotFound(f"there is no {path}, and workload.allow_file is not set; name a file to check")
-    defaults, entries = parse(read(path), path, known=operations(app), zone=app.zone())
-    return path, Rules({operation: str(rule) for operation, rule in defaults.items()}, entries)
+    rules, entries = parse(read(path), path, known=operations(app), zone=app.zone())
+    return path, Rules({rule.operation: rule.name for rule in rules}, entries)
 
 
 def entry_json(entry: "AllowEntry") -> dict[str, Any]:

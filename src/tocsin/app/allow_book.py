@@ -2,12 +2,12 @@
 
 import os
 import stat
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, tzinfo
 from pathlib import Path
 
-from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
+from tocsin.core.allow_list import AllowEntry, SubjectKind
 from tocsin.core.errors import SettingsError
 from tocsin.judge.allow import DEFAULTS, AllowList
 from tocsin.judge.allow_file import parse
@@ -32,7 +32,7 @@ class AllowBook:
         *,
         kept: Path | None = None,
         zone: tzinfo = UTC,
-        operations: Callable[[], Collection[str]] = lambda: DEFAULTS,
+        operations: Callable[[], Mapping[str, int | None]] = lambda: dict.fromkeys(DEFAULTS),
         notify: Callable[[str], None] | None = None,
     ) -> None:
         self.stored = stored
@@ -41,7 +41,7 @@ class AllowBook:
         """A copy of the last good file, for the next process."""
         self.zone = zone
         self.operations = operations
-        """The operations that a file may name."""
+        """The operations that a file may name, and since when each is known (None: ever)."""
         self._notify = notify
         self._problem: str | None = None
         self._seen: object = None
@@ -52,13 +52,11 @@ class AllowBook:
         self._reread()
         good = self._good or AllowList()
         stored = self.stored()
-        rules = {
-            entry.operation: DefaultRule(entry.name)
-            for entry in stored
-            if entry.kind is SubjectKind.DEFAULT and entry.until is None
-        }
+        rules = [entry for entry in stored if entry.kind is SubjectKind.DEFAULT]
         listed = [entry for entry in stored if entry.kind is not SubjectKind.DEFAULT]
-        return AllowList({**rules, **good.defaults}, [*good.entries, *listed], self._problem)
+        return AllowList(
+            [*good.rules, *rules], [*good.entries, *listed], self._problem, dict(self.operations())
+        )
 
     def _reread(self) -> None:
         """Read the file again if it has changed, or if other operations are known."""

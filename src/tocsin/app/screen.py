@@ -11,6 +11,7 @@ from tocsin.app.text import count
 from tocsin.core.decision import Screened
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
+from tocsin.core.verdict import Level, Verdict, severity, worst
 
 if TYPE_CHECKING:
     from tocsin.core.detector import Known
@@ -82,6 +83,30 @@ def _scripts_only(app: App) -> "Known":
     return Replay(pl.DataFrame(schema=SCHEMA), scripts=script)
 
 
+def _added(given: Verdict | None, screened: Verdict) -> Verdict | None:
+    """The verdict to give on a screened job, if any.
+
+    The verdict that a job has is never contradicted: one that could not read the script is repeated with what the
+    script adds, and only if that is a finding.
+    """
+    if given is None:
+        return screened
+    news = [finding for finding in screened.findings if finding.level is not Level.OK]
+    if not news or (given.workload and given.workload.submission):
+        return None
+    return replace(
+        given,
+        seq=given.seq + 1,
+        at=screened.at,
+        level=worst([given.level, screened.level]),
+        findings=sorted([*given.findings, *screened.findings], key=lambda finding: -severity(finding.level)),
+        workload=screened.workload,
+        rogue=screened.rogue,
+        models=given.models | screened.models,
+        missing={part: why for part, why in given.missing.items() if part != "workload"},
+    )
+
+
 class _Screening:
     """Takes the oldest jobs that were not screened, a chunk a round."""
 
@@ -96,19 +121,18 @@ class _Screening:
         from tocsin.store import screenings, watching
         from tocsin.store.decisions import record
         from tocsin.store.tables import NO_TASK
-        from tocsin.store.verdicts import next_seq
+        from tocsin.store.verdicts import last_at_stage
         from tocsin.watch.watcher import Round
 
         _require_model(self._judge)
-        keys = screenings.unscreened(self._store, CHUNK)
+        keys = screenings.unscreened(self._store, CHUNK, now=now)
         if not keys:
             return Round(at=now, queued=0, cost=0)
         frame = pl.DataFrame(keys, schema={name: SCHEMA[name] for name in KEY})
         frame = frame.with_columns(pl.col("task").replace(NO_TASK, None))
         jobs = watching.jobs_named(self._store, frame).sort("submit", "job_id", "task", nulls_last=False)
-        # Numbered after the verdicts that a job has: they never take a watcher's place.
-        seq = next_seq(self._store, jobs.select(key_text()).to_series().to_list(), Stage.SUBMIT, least=1)
-        decision = self._judge.decide(jobs, Stage.SUBMIT, known=self._known, at=now, seq=seq)
+        earlier = last_at_stage(self._store, jobs.select(key_text()).to_series().to_list(), Stage.SUBMIT)
+        decision = self._judge.decide(jobs, Stage.SUBMIT, known=self._known, at=now)
         found = {
             verdict.job for verdict in decision.verdicts if verdict.workload and verdict.workload.submission
         }
@@ -118,7 +142,11 @@ class _Screening:
             for job, cluster, user, submit in jobs.select(key_text(), "cluster", "user", "submit").iter_rows()
             if job not in found
         ]
-        verdicts = [verdict for verdict in decision.verdicts if verdict.job in found]
+        verdicts = [
+            added
+            for verdict in decision.verdicts
+            if verdict.job in found and (added := _added(earlier.get(verdict.job), verdict))
+        ]
         decision = replace(decision, verdicts=verdicts, screenings=[*decision.screenings, *unread])
         stored = record(self._store, decision, self._sinks)
         return Round(at=now, queued=jobs.height, cost=0, verdicts=stored, behind=jobs.height == CHUNK)

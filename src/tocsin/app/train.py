@@ -232,10 +232,10 @@ def _note_allow_list(app: App, operations: Sequence[str]) -> None:
     """An operation that a site adds is for listed users only: without an entry, every such job raises an alarm."""
     from tocsin.judge.allow import DEFAULTS
 
-    allowed = allow_book(app).current()
+    allowed, now = allow_book(app).current(), int(time.time())
     for operation in operations:
         listed = any(entry.operation == operation for entry in allowed.entries)
-        if operation not in DEFAULTS and str(allowed.default(operation)) == "listed" and not listed:
+        if operation not in DEFAULTS and allowed.rule(operation, now).name == "listed" and not listed:
             app.notify(
                 f"note: only listed users may run {operation}, and nobody is listed, so every such job is rogue; "
                 f"see: tocsin allow default {operation} allowed"

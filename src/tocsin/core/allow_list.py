@@ -25,7 +25,10 @@ class DefaultRule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowEntry:
-    """One entry of the allow-list, for jobs submitted from `since` on and before `until`."""
+    """One entry of the allow-list, for jobs submitted from `since` on and before `until`.
+
+    One of kind `default` is the rule for everybody who is not listed; its name is a DefaultRule.
+    """
 
     operation: str
     kind: SubjectKind

@@ -53,6 +53,9 @@ class KnownCase:
 
     reference: CaseReference
     script: str | None = None
+    job: str | None = None
+    """The job that opened it."""
+    operations: tuple[str, ...] = ()
 
     @property
     def status(self) -> CaseStatus:

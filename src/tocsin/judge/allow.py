@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tocsin.core.allow_list import AllowEntry, DefaultRule
+from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
 from tocsin.core.units import format_instant
 from tocsin.judge.allow_file import WHO
 
@@ -30,30 +30,44 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """Rules and entries at one instant."""
+    """Rules for everybody, and entries; each for jobs submitted in its time."""
 
-    defaults: Mapping[str, DefaultRule] = field(default_factory=dict)
+    rules: Sequence[AllowEntry] = ()
+    """The first that covers an operation and an instant decides; else the built-in rules do."""
     entries: Sequence[AllowEntry] = ()
     problem: str | None = None
     """Why the file is not in force, if no earlier good one is either."""
+    known_since: Mapping[str, int | None] = field(default_factory=dict)
+    """When each operation that the site added became known; None: ever."""
 
-    def default(self, operation: str) -> DefaultRule:
-        return self.defaults.get(operation) or DEFAULTS.get(operation, DefaultRule.LISTED)
+    def rule(self, operation: str, at: int) -> AllowEntry:
+        """The rule for everybody, for jobs submitted at this instant."""
+        for rule in self.rules:
+            if rule.operation == operation and rule.counts(at):
+                return rule
+        since = self.known_since.get(operation)
+        built_in = DEFAULTS.get(operation, DefaultRule.LISTED)
+        if since is not None and at < since:  # nobody could know that it would be forbidden
+            return AllowEntry(
+                operation=operation, kind=SubjectKind.DEFAULT, name=str(DefaultRule.ALLOWED), until=since
+            )
+        return AllowEntry(operation=operation, kind=SubjectKind.DEFAULT, name=str(built_in))
 
     def ruling(self, operation: str, job: Mapping[str, Any]) -> Ruling:
         """The rule for a job, as of its submission."""
-        default = self.default(operation)
-        if default is DefaultRule.ALLOWED:
-            return Ruling(True, f"{operation} is allowed for everybody")
-        if default is DefaultRule.NEVER:
-            return Ruling(False, f"{operation} is never allowed")
+        rule = self.rule(operation, job["submit"])
+        when = f" ({_times('rule', rule)})" if rule.since is not None or rule.until is not None else ""
+        if rule.name == DefaultRule.ALLOWED:
+            return Ruling(True, f"{operation} is allowed for everybody{when}")
+        if rule.name == DefaultRule.NEVER:
+            return Ruling(False, f"{operation} is never allowed{when}")
         mine = [e for e in self.entries if e.operation == operation and e.name == job.get(str(e.kind))]
         for entry in mine:
             if entry.counts(job["submit"]):
                 return Ruling(True, f"{_LISTED_ONLY.format(operation)}; {_listed(entry)}")
         who = [f"{kind} {job[str(kind)]}" for kind in WHO if job.get(str(kind))]
         nobody = _not_listed(who) if who else "the job's user is unknown"
-        other = f" ({mine[-1].kind} {mine[-1].name} is {_times(mine[-1])})" if mine else ""
+        other = f" ({mine[-1].kind} {mine[-1].name} is {_times('listed', mine[-1])})" if mine else ""
         return Ruling(False, f"{_LISTED_ONLY.format(operation)}; {nobody}{other}")
 
 
@@ -64,11 +78,11 @@ def _not_listed(who: Sequence[str]) -> str:
 def _listed(entry: AllowEntry) -> str:
     why = [part for part in (entry.reason, entry.granted_by and f"granted by {entry.granted_by}") if part]
     reason = f": {', '.join(why)}" if why else ""
-    return f"{entry.kind} {entry.name} is {_times(entry)} ({entry.origin}{reason})"
+    return f"{entry.kind} {entry.name} is {_times('listed', entry)} ({entry.origin}{reason})"
 
 
-def _times(entry: AllowEntry) -> str:
-    words = ["listed"]
+def _times(what: str, entry: AllowEntry) -> str:
+    words = [what]
     if entry.since is not None:
         words.append(f"from {format_instant(entry.since)}")
     if entry.until is not None:

@@ -34,8 +34,8 @@ def why_unknown(operation: str, known: Collection[str]) -> str | None:
 
 def parse(
     text: str, path: Path, *, known: Collection[str] | None, zone: tzinfo = UTC
-) -> tuple[dict[str, DefaultRule], list[AllowEntry]]:
-    """The rules that a file has; anything odd is refused with its line.
+) -> tuple[list[AllowEntry], list[AllowEntry]]:
+    """The rules for everybody and the entries that a file has; anything odd is refused with its line.
 
     `known` are the existing operations; None: do not check. Dates are days of `zone`, the last one included.
     """
@@ -59,20 +59,37 @@ def parse(
         raise places.wrong(None, "default", "default is not a section; write [default]")
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         raise places.wrong(None, "allow", "allow is not a list of sections; write [[allow]] above each")
-    defaults = {}
-    for operation, word in rules.items():
-        if known is not None and (why := why_unknown(operation, known)):
-            raise places.wrong(None, operation, why)
-        if word not in list(DefaultRule):
-            raise places.wrong(
-                None, operation, f'{operation} is {word!r}; write "allowed", "listed" or "never"'
-            )
-        defaults[operation] = DefaultRule(word)
+    defaults = [_rule(operation, value, places, known, zone) for operation, value in rules.items()]
     found = [_grant(entry, number, places, zone) for number, entry in enumerate(listed)]
     for number, grant in enumerate(found):
         if known is not None and (why := why_unknown(grant.operation, known)):
             raise places.wrong(number, "operation", why)
     return defaults, found
+
+
+def _rule(
+    operation: str, value: Any, places: "_Places", known: Collection[str] | None, zone: tzinfo
+) -> AllowEntry:
+    """`"never"`, or `{ rule = "never", from = 2026-11-01 }`."""
+    if known is not None and (why := why_unknown(operation, known)):
+        raise places.wrong(None, operation, why)
+    dated = value if isinstance(value, dict) else {"rule": value}
+    word = dated.get("rule")
+    if word not in list(DefaultRule) or not dated.keys() <= {"rule", "from", "until"}:
+        raise places.wrong(
+            None,
+            operation,
+            f'{operation} is {value!r}; write "allowed", "listed" or "never", '
+            'or { rule = "never", from = 2026-11-01 } for jobs submitted from that day on',
+        )
+    return AllowEntry(
+        operation=operation,
+        kind=SubjectKind.DEFAULT,
+        name=word,
+        since=_instant(dated, "from", None, places, zone),
+        until=_instant(dated, "until", None, places, zone),
+        origin=f"{places.path}, line {places.line(None, operation)}",
+    )
 
 
 def _grant(entry: dict[str, Any], number: int, places: "_Places", zone: tzinfo) -> AllowEntry:
@@ -104,7 +121,9 @@ def _grant(entry: dict[str, Any], number: int, places: "_Places", zone: tzinfo) 
     )
 
 
-def _instant(entry: dict[str, Any], key: str, number: int, places: "_Places", zone: tzinfo) -> int | None:
+def _instant(
+    entry: dict[str, Any], key: str, number: int | None, places: "_Places", zone: tzinfo
+) -> int | None:
     value = entry.get(key)
     if isinstance(value, str):
         with suppress(ValueError):

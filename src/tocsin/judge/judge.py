@@ -27,8 +27,9 @@ from tocsin.core.verdict import (
 from tocsin.judge.allow import AllowList
 from tocsin.judge.answers import Answer, DetectorModels, hear
 from tocsin.judge.cases import Cases
+from tocsin.judge.given import explained
 from tocsin.judge.habits import HABIT, LATELY, Habits
-from tocsin.judge.permission import ROGUE, SUSPECTED, as_given, permission, silenced, with_notes
+from tocsin.judge.permission import ROGUE, SUSPECTED, permission, silenced, with_notes
 from tocsin.judge.policy import NO_CASES, Policy
 
 __all__ = ["Judge", "conclude", "facts_request"]
@@ -79,14 +80,24 @@ class Judge:
     def explain(self, job: pl.DataFrame, stage: Stage, *, known: Known, at: int) -> Verdict:
         """The verdict on one job with contributions, similar jobs and advice. It opens no case.
 
-        A job that has a verdict already is explained by the allow-list decision made then.
+        If the job has a verdict already, that is the one explained, with what has changed since.
         """
         answers = hear(self.detectors, job, known, stage, explain=True)
         facts = self.facts(facts_request(job, answers, verdicts=True))
         allowed = self.allow_list() if self.allow_list else None
-        return conclude(
-            job, answers, stage=stage, at=at, facts=facts, allowed=allowed, policy=self.policy, again=True
-        ).verdicts[0]
+        [today] = conclude(
+            job,
+            answers,
+            stage=stage,
+            at=at,
+            facts=facts,
+            allowed=allowed,
+            policy=self.policy,
+            open_cases=False,
+        ).verdicts
+        row = {**_rows(job, stage)[0], "submit": at}
+        rule_today = (lambda name: allowed.ruling(name, row).rule) if allowed else None
+        return explained(today, facts.verdicts, facts.cases, rule_today)
 
 
 def facts_request(
@@ -102,7 +113,8 @@ def facts_request(
         users=frozenset((cluster, user) for cluster, user, _ in operating if user),
         first=min(submits, default=0) - LATELY,
         last=max(submits, default=0),
-        cases=any(answer.parts.findings or answer.parts.workload for each in answers for answer in each),
+        cases=verdicts
+        or any(answer.parts.findings or answer.parts.workload for each in answers for answer in each),
         jobs=(*keys, *arrays),
     )
 
@@ -124,11 +136,11 @@ def conclude(
     facts: Facts | None = None,
     allowed: AllowList | None = None,
     policy: Policy = NO_CASES,
-    again: bool = False,
+    open_cases: bool = True,
 ) -> Decision:
     """The decision on these jobs from detectors' answers and stored facts alone; nothing is read or written.
 
-    With `again`, a verdict that was given before is explained: no case is opened, and nothing is to be stored.
+    Without `open_cases`, it is not to be stored.
     """
     facts = facts or Facts()
     rows = _rows(jobs, stage)
@@ -140,16 +152,12 @@ def conclude(
         if allowed and (workload := draft.workload) and workload.submission
     ]
     habits = Habits(facts, screenings)
-    cases = Cases(policy, dict(facts.cases), at, open_new=not again)
+    cases = Cases(policy, dict(facts.cases), at, open_new=open_cases)
     for key, row, draft in zip(keys, rows, drafts, strict=True):
         if allowed and draft.workload:
-            draft.check_permission(row, allowed, _verdicts_of(facts, key, stage) if again else (), stage)
+            draft.check_permission(row, allowed)
             if stage is Stage.SUBMIT:
-                draft.findings += (
-                    _hints_given(facts, key)
-                    if again
-                    else habits.findings(row, key, draft.workload, draft.source["workload"])
-                )
+                draft.findings += habits.findings(row, key, draft.workload, draft.source["workload"])
         draft.findings = cases.consider(
             draft.findings, row, key, operations=draft.wrong, by_sign=draft.by_sign
         )
@@ -165,8 +173,6 @@ def conclude(
         )
         for number, draft in enumerate(drafts)
     ]
-    if again:
-        return Decision(verdicts=verdicts)
     return Decision(verdicts=verdicts, screenings=screenings, cases=cases.opened, hints=habits.found)
 
 
@@ -212,12 +218,9 @@ class _Draft:
         rogue: Rogue | None = self.parts.get("rogue")
         return rogue.operations if rogue and rogue.rogue else []
 
-    def check_permission(
-        self, row: Mapping[str, Any], allowed: AllowList, earlier: Sequence[Verdict], stage: Stage
-    ) -> None:
+    def check_permission(self, row: Mapping[str, Any], allowed: AllowList) -> None:
         assert self.workload, "asked for only then"
         found = permission(self.workload, row, allowed, self.source["workload"])
-        found = as_given(found, earlier, stage)
         others, own = with_notes(found, silenced(self.findings, found.permitted))
         warned = {f.operation for f in others if f.level is not Level.OK}
         self.findings = others + [f for f in own if f.kind != SUSPECTED or f.operation not in warned]
@@ -268,23 +271,6 @@ def _rows(jobs: pl.DataFrame, stage: Stage) -> list[dict[str, Any]]:
     shown = [name for name in SCHEMA.names() if stage.knows(FIELDS[name].stage)]
     blank: dict[str, Any] = dict.fromkeys(SCHEMA.names())
     return [blank | row for row in jobs.select(shown).to_dicts()]
-
-
-def _verdicts_of(facts: Facts, key: str, stage: Stage) -> list[Verdict]:
-    """Earlier verdicts on a job; at submission a task without its own has those of its array."""
-    own = [verdict for verdict in facts.verdicts if verdict.job == key]
-    if stage is Stage.SUBMIT and not any(v.stage is stage and v.rogue for v in own):
-        array = str(parse_key(key)._replace(task=None))
-        return [verdict for verdict in facts.verdicts if verdict.job == array]
-    return own
-
-
-def _hints_given(facts: Facts, key: str) -> list[Finding]:
-    """The hints that earlier verdicts on the job have."""
-    found = [
-        f for verdict in facts.verdicts if verdict.job == key for f in verdict.findings if f.kind == HABIT
-    ]
-    return list({finding.text: finding for finding in found}.values())
 
 
 def _one_per_line(advice: list[Advice]) -> list[Advice]:

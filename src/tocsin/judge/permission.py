@@ -4,18 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tocsin.core.stages import Stage
-from tocsin.core.units import format_instant
-from tocsin.core.verdict import SEEN_FROM, Finding, Level, Rogue, Verdict, Workload
+from tocsin.core.verdict import SEEN_FROM, Finding, Level, Rogue, Workload
 from tocsin.judge.allow import AllowList
 
-__all__ = ["ROGUE", "SUSPECTED", "TODAY", "Permission", "as_given", "permission", "silenced"]
+__all__ = ["ROGUE", "SUSPECTED", "Permission", "permission", "silenced", "with_notes"]
 
 ROGUE = "rogue"
 SUSPECTED = "suspected"
 """An operation against the rules that only the execution model sees: a warning, never an accusation."""
-TODAY = "today"
-"""A finding about today's rules, beside a verdict that was given by others."""
 _MOST_LINES = 5
 
 
@@ -77,28 +73,6 @@ def _suspicion(operation: str, workload: Workload, rule: str, detector: str) -> 
         operation=operation,
         evidence=_evidence(workload, [operation]),
     )
-
-
-def as_given(today: Permission, verdicts: Sequence[Verdict], stage: Stage) -> Permission:
-    """The decision of the last verdict at this stage, by the rules of its own time; today's, if there is none.
-
-    If today's rules differ, a finding says so. Cases are considered as they stand today.
-    """
-    given = max((v for v in verdicts if v.stage is stage and v.rogue), key=lambda v: v.seq, default=None)
-    if given is None or given.rogue is None:
-        return today
-    rogue = replace(given.rogue, case=None)
-    findings = [
-        finding if finding.level is Level.OK else replace(finding, case=None)
-        for finding in given.findings
-        if finding.kind in (ROGUE, SUSPECTED)
-    ]
-    if today.rogue.rule != rogue.rule:
-        text = f"judged so at {format_instant(given.at)}; judged today: {today.rogue.rule}"
-        detector = findings[0].detector if findings else next(iter(given.models), ROGUE)
-        findings.append(Finding(detector=detector, kind=TODAY, level=Level.OK, text=text))
-    permitted = {} if rogue.rogue else dict.fromkeys(rogue.operations, rogue.rule)
-    return replace(today, rogue=rogue, findings=findings, permitted=permitted)
 
 
 def with_notes(found: Permission, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:

@@ -65,7 +65,8 @@ def remove(store: Store, number: int, *, at: int, who: str) -> AllowEntry:
 
 
 def entries(store: Store) -> list[AllowEntry]:
-    """All entries; a revoked one ends at its revocation, so that late verdicts equal timely ones."""
+    """All entries. One without a first day begins when it was made, and a revoked one ends at its revocation, so that
+    late verdicts equal timely ones."""
     with store.reading() as connection:
         return [_entry(row) for row in connection.execute(sa.select(allow).order_by(allow.c.id))]
 
@@ -76,7 +77,7 @@ def _entry(row: Any) -> AllowEntry:
         operation=row.operation,
         kind=SubjectKind(row.kind),
         name=row.name,
-        since=row.since,
+        since=row.at if row.since is None else row.since,
         until=min(ends, default=None),
         reason=row.reason,
         granted_by=row.granted_by,

@@ -82,6 +82,8 @@ def known_cases(connection: sa.Connection) -> dict[str, KnownCase]:
                 cause=row.cause, number=row.id, status=CaseStatus(row.status), by=row.who, note=row.note or ""
             ),
             row.document.get("script"),
+            row.job,
+            tuple(row.document.get("operations", ())),
         )
         for row in connection.execute(query)
     }

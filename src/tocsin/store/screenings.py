@@ -6,8 +6,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from tocsin.core.decision import Screened
+from tocsin.core.stages import Stage
 from tocsin.store.database import Store
-from tocsin.store.tables import jobs, key_text, screenings
+from tocsin.store.tables import NO_TASK, imports, jobs, key_text, screenings, verdicts
 
 __all__ = ["operations_by_job", "submissions", "unscreened"]
 
@@ -16,6 +17,8 @@ _MOST_READ = 2000
 _MOST_ROWS = 100_000
 """Screenings among which these are found: each task of an array may have one."""
 _DIGITS = "0123456789"
+_WATCHING = 600
+"""Seconds: a watch that got so far lately is running."""
 
 
 def submissions(connection: sa.Connection, cluster: str, user: str, *, until: int) -> list[Screened]:
@@ -54,12 +57,36 @@ def operations_by_job(store: Store, *, since: int) -> dict[str, dict[str, float]
         return {row.job: row.operations for row in connection.execute(query)}
 
 
-def unscreened(store: Store, limit: int) -> list[dict[str, Any]]:
-    """The keys of the oldest jobs that have a script and were not screened yet."""
+def unscreened(store: Store, limit: int, *, now: int) -> list[dict[str, Any]]:
+    """The keys of the oldest jobs that have a script and were not screened yet.
+
+    Without tasks, which inherit the verdict on their array, and without jobs that a running watch is about to judge.
+    """
     known = sa.exists().where(screenings.c.job == key_text())
+    array = jobs.alias("array_of")
+    inherits = sa.and_(
+        jobs.c.task != NO_TASK,
+        sa.exists().where(
+            array.c.cluster == jobs.c.cluster,
+            array.c.job_id == jobs.c.job_id,
+            array.c.task == NO_TASK,
+            array.c.submit <= jobs.c.submit,
+        ),
+    )
+    judged = sa.exists().where(verdicts.c.job == key_text(), verdicts.c.stage == str(Stage.SUBMIT))
+    watched = sa.exists().where(
+        imports.c.identity == sa.literal("watch:").concat(jobs.c.cluster),
+        imports.c.position >= now - _WATCHING,
+        imports.c.started <= jobs.c.submit,
+    )
     query = (
         sa.select(jobs.c.cluster, jobs.c.job_id, jobs.c.task, jobs.c.submit)
-        .where(jobs.c.script.is_not(None), sa.not_(known))
+        .where(
+            jobs.c.script.is_not(None),
+            sa.not_(known),
+            sa.not_(inherits),
+            sa.or_(judged, sa.not_(watched)),
+        )
         .order_by(jobs.c.submit, jobs.c.job_id, jobs.c.task)
         .limit(limit)
     )

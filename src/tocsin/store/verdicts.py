@@ -12,7 +12,7 @@ from tocsin.store import bulk
 from tocsin.store.database import Store
 from tocsin.store.tables import verdicts
 
-__all__ = ["next_seq", "of_job", "read", "row"]
+__all__ = ["last_at_stage", "next_seq", "of_job", "read", "row"]
 
 
 def row(verdict: Verdict) -> dict[str, Any]:
@@ -38,7 +38,23 @@ def of_job(store: Store, job: JobKey) -> list[Verdict]:
         return read(connection, str(job))
 
 
-def next_seq(store: Store, jobs: list[str], stage: Stage, *, least: int = 0) -> list[int]:
+def last_at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, Verdict]:
+    """By job, the last verdict at a stage, of those that have one."""
+    wanted = pl.DataFrame({"job": jobs}, schema={"job": pl.String}).unique()
+    if wanted.is_empty():
+        return {}
+    with store.reading() as connection:
+        staged = bulk.stage(connection, verdicts, wanted)
+        query = (
+            sa.select(verdicts.c.job, verdicts.c.document)
+            .join_from(staged, verdicts, staged.c.job == verdicts.c.job)
+            .where(verdicts.c.stage == str(stage))
+            .order_by(verdicts.c.seq)
+        )
+        return {row.job: Verdict.from_json(row.document) for row in connection.execute(query)}
+
+
+def next_seq(store: Store, jobs: list[str], stage: Stage) -> list[int]:
     """For each job the number of its next verdict at a stage that may have several."""
     wanted = pl.DataFrame({"job": jobs}, schema={"job": pl.String}).unique()
     if wanted.is_empty():
@@ -52,4 +68,4 @@ def next_seq(store: Store, jobs: list[str], stage: Stage, *, least: int = 0) -> 
             .group_by(verdicts.c.job)
         )
         last = {row.job: row.last for row in connection.execute(query)}
-    return [max(least, last.get(job, -1) + 1) for job in jobs]
+    return [last.get(job, -1) + 1 for job in jobs]
