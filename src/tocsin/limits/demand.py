@@ -24,6 +24,57 @@ _FIELDS = (
     *("req_nodes", "req_cpus", "req_tasks", "cpus_per_task", "tasks_per_node", "req_memory", "req_gpus"),
 )
 
+_SHARED = pl.col("shared") > 0
+# Built once: for one job, building these expressions took as long as computing them.
+_STEPS: tuple[list[pl.Expr], ...] = (
+    [
+        pl.max_horizontal(
+            pl.min_horizontal(
+                pl.coalesce(
+                    pl.col("req_tasks").cast(pl.Float64),
+                    pl.col("req_cpus") // pl.col("cpus"),
+                    "asked_nodes",
+                ),
+                # fewer than tasks if they share CPUs (-O)
+                (pl.col("req_cpus") // pl.col("cpus")).clip(1),
+            ).clip(1),
+            pl.when(pl.col("req_tasks").is_null()).then(pl.col("asked_nodes")),
+        ).alias("tasks")
+    ],
+    [
+        pl.when(_SHARED).then(pl.col("asked_nodes")).otherwise(pl.col("tasks")).alias("tasks"),
+        pl.when(~_SHARED).then(pl.col("block")).alias("block"),
+    ],
+    [
+        # one task cannot span two nodes, and a number of tasks per node sets the number of nodes
+        (
+            (pl.col("per") == "node").fill_null(False)
+            | pl.col("fixed").fill_null(False)
+            | (pl.col("tasks") <= pl.col("asked_nodes"))
+            | (pl.col("tasks") <= pl.col("asked_nodes") * pl.col("block")).fill_null(False)
+        ).alias("exact"),
+        (pl.col("memory") * pl.col("req_nodes").fill_null(1).clip(1) / pl.col("tasks")).alias("task_memory"),
+    ],
+    [
+        pl.max_horizontal(
+            pl.min_horizontal("asked_nodes", "tasks"), (pl.col("tasks") / pl.col("block")).ceil()
+        ).alias("nodes")
+    ],
+)
+_CPUS = (
+    pl.coalesce(
+        pl.col("cpus_per_task"),
+        pl.when(pl.col("req_tasks") > 0).then(pl.col("req_cpus") // pl.col("req_tasks")),
+    )
+    .fill_null(1)
+    .clip(1)
+    .cast(pl.Float64)
+)
+_BLOCK = pl.when(pl.col("tasks_per_node") > 0).then(pl.col("tasks_per_node")).cast(pl.Float64)
+_GPUS = pl.col("req_gpus").fill_null(0).clip(0).cast(pl.Float64)
+_TIME = pl.coalesce("time_min", "time_limit")
+_NODES = pl.col("req_nodes").fill_null(1).clip(1)
+
 
 class _EachNode(NamedTuple):
     """What every node of the job must have; no field of a job record holds these."""
@@ -46,42 +97,13 @@ def demands(
     Slurm puts `-n 64` on as many nodes as needed, but its records name one node and all the memory on it. So a job
     without a fixed number of nodes is compared with the best way to spread it, never with that one node.
     """
-    shared = pl.col("shared") > 0
+    steps = _requested(
+        jobs, submissions, default
+    )  # lazy: for one job, each eager step would cost more than its work
+    for columns in _STEPS:
+        steps = steps.with_columns(columns)
     return (
-        _requested(jobs, submissions, default)
-        .lazy()  # one pass: for a single job, each eager step would cost more than its work
-        .with_columns(
-            tasks=pl.max_horizontal(
-                pl.min_horizontal(
-                    pl.coalesce(
-                        pl.col("req_tasks").cast(pl.Float64),
-                        pl.col("req_cpus") // pl.col("cpus"),
-                        "asked_nodes",
-                    ),
-                    # fewer than tasks if they share CPUs (-O)
-                    (pl.col("req_cpus") // pl.col("cpus")).clip(1),
-                ).clip(1),
-                pl.when(pl.col("req_tasks").is_null()).then(pl.col("asked_nodes")),
-            )
-        )
-        .with_columns(
-            tasks=pl.when(shared).then(pl.col("asked_nodes")).otherwise(pl.col("tasks")),
-            block=pl.when(~shared).then(pl.col("block")),
-        )
-        .with_columns(
-            # one task cannot span two nodes, and a number of tasks per node sets the number of nodes
-            exact=(pl.col("per") == "node").fill_null(False)
-            | pl.col("fixed").fill_null(False)
-            | (pl.col("tasks") <= pl.col("asked_nodes"))
-            | (pl.col("tasks") <= pl.col("asked_nodes") * pl.col("block")).fill_null(False),
-            task_memory=pl.col("memory") * pl.col("req_nodes").fill_null(1).clip(1) / pl.col("tasks"),
-        )
-        .with_columns(
-            nodes=pl.max_horizontal(
-                pl.min_horizontal("asked_nodes", "tasks"), (pl.col("tasks") / pl.col("block")).ceil()
-            )
-        )
-        .explode("partition", empty_as_null=True)
+        steps.explode("partition", empty_as_null=True)
         .with_columns(pl.col("partition").str.strip_chars())
         .collect()
     )
@@ -89,12 +111,8 @@ def demands(
 
 def _requested(
     jobs: pl.DataFrame, submissions: Sequence[Submission | None], default: str | None
-) -> pl.DataFrame:
+) -> pl.LazyFrame:
     """One row for each job: its request in numbers, with defaults filled in and its partitions as a list."""
-    cpus = pl.coalesce(
-        pl.col("cpus_per_task"),
-        pl.when(pl.col("req_tasks") > 0).then(pl.col("req_cpus") // pl.col("req_tasks")),
-    )
     each = {id(s): _each_node(s) for s in {id(s): s for s in submissions}.values()}  # most scripts come again
     needs = pl.DataFrame(
         [each[id(submission)] for submission in submissions],
@@ -103,26 +121,24 @@ def _requested(
         strict=False,
     )
     per = pl.Series([None if s is None else s.memory_per for s in submissions], dtype=pl.String)
-    shared = pl.col("shared") > 0
     return (
         pl.concat([jobs.select(_FIELDS), needs], how="horizontal")
+        .lazy()
         .with_row_index("row")
         .with_columns(
             fixed=pl.Series([None if s is None else s.fixed for s in submissions], dtype=pl.Boolean),
             per=per,
             partition=pl.col("partition").fill_null(pl.lit(default, pl.String)).str.split(","),
-            asked_nodes=pl.max_horizontal(
-                pl.col("req_nodes").fill_null(1).clip(1), _listed(jobs, submissions)
-            ).cast(pl.Float64),
-            cpus=cpus.fill_null(1).clip(1).cast(pl.Float64),
-            block=pl.when(pl.col("tasks_per_node") > 0).then(pl.col("tasks_per_node")).cast(pl.Float64),
-            memory=pl.when((pl.col("req_memory") > 0) & (~shared | (pl.lit(per) == "node")))
+            asked_nodes=pl.max_horizontal(_NODES, _listed(jobs, submissions)).cast(pl.Float64),
+            cpus=_CPUS,
+            block=_BLOCK,
+            memory=pl.when((pl.col("req_memory") > 0) & (~_SHARED | (pl.lit(per) == "node")))
             .then(pl.col("req_memory"))
             .cast(pl.Float64),
-            gpus=pl.col("req_gpus").fill_null(0).clip(0).cast(pl.Float64),
+            gpus=_GPUS,
             gpu_types=_mapped(jobs["req_gres"], {text: gpu_types(text) for text in _texts(jobs["req_gres"])}),
             needs=_mapped(jobs["constraints"], {text: _names(text) for text in _texts(jobs["constraints"])}),
-            time=pl.coalesce("time_min", "time_limit"),
+            time=_TIME,
         )
     )
 

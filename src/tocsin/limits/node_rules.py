@@ -18,22 +18,21 @@ __all__ = ["feature_breaches", "node_breaches", "node_list_breaches"]
 Row = Mapping[str, Any]
 _FEW = 8
 _LISTS = ("req_node_list", "exclude_nodes", "reservation")
+_POSSIBLE = (pl.col("asked_nodes") <= pl.col("most_nodes")) & (
+    (pl.col("tasks") * pl.col("cpus") <= pl.col("most_cpus"))
+    | (pl.col("cpus") * pl.col("block").fill_null(1) > pl.col("largest_cpus"))
+)
+_AT_LEAST = pl.max_horizontal("nodes", pl.col("min_nodes").cast(pl.Float64)).alias("nodes")
+"""Slurm gives a job at least as many nodes as its partition requires."""
 
 
 def node_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
     """`demand` is joined with the limits of its partitions; too many nodes or CPUs are reported there."""
-    known = sorted(capacity.features or ())
-    wide = pl.col("cpus") * pl.col("block").fill_null(1) > pl.col("largest_cpus")
-    possible = demand.filter(
-        (pl.col("asked_nodes") <= pl.col("most_nodes"))
-        & ((pl.col("tasks") * pl.col("cpus") <= pl.col("most_cpus")) | wide)
-        & (
-            (pl.col("needs").list.set_difference(pl.lit(known, pl.List(pl.String))).list.len() == 0)
-            | pl.lit(not known)
-        )
-    )
-    # Slurm gives a job at least as many nodes as its partition requires
-    possible = possible.with_columns(nodes=pl.max_horizontal("nodes", pl.col("min_nodes").cast(pl.Float64)))
+    possible = demand.filter(_POSSIBLE)
+    if capacity.features:
+        known = pl.lit(sorted(capacity.features), pl.List(pl.String))
+        possible = possible.filter(pl.col("needs").list.set_difference(known).list.len() == 0)
+    possible = possible.with_columns(_AT_LEAST)
     if possible.height <= _FEW:  # a frame costs more than a look at each of a few jobs
         unsure = [not _fits_one_node(row, capacity) for row in possible.iter_rows(named=True)]
         possible = possible.filter(pl.Series(unsure, dtype=pl.Boolean)) if any(unsure) else possible.clear()

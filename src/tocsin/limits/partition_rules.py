@@ -109,9 +109,10 @@ _LIMITS = (
 
 def unknown_partitions(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
     known = ", ".join(sorted(capacity.partitions))
-    for row, name in (
-        demand.filter(~pl.col("partition").is_in(list(capacity.partitions))).select("row", "partition").rows()
-    ):
+    rows = zip(demand.get_column("row").to_list(), demand.get_column("partition").to_list(), strict=True)
+    for row, name in rows:
+        if name in capacity.partitions:
+            continue
         yield Breach(
             row=row,
             kind="unknown_partition",

@@ -1,6 +1,7 @@
 """Rules about earlier jobs: a time limit below what all similar jobs needed, memory far below what they used."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import polars as pl
 
@@ -28,29 +29,27 @@ _COMPLETED_HERE = "place.completed"
 READ = (_COMPLETED_HERE, *(f"{key}.{name}" for key in SIMILAR for name in _STATISTICS))
 """The features read from history."""
 
+_SHORT = pl.col("time_limit") < pl.col("elapsed_least")
+
 
 def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Thresholds) -> Iterator[Breach]:
     """`features` are history's, row by row."""
-    known = [key for key in SIMILAR if {f"{key}.{name}" for name in _STATISTICS} <= {*features.columns}]
+    known = tuple(key for key in SIMILAR if f"{key}.completed" in features.columns)
     if not known:
         return
-    enough = {key: pl.col(f"{key}.completed").fill_null(0) >= by.completed for key in known}
     both = pl.concat(
-        [
-            jobs.select("time_limit", "req_memory").with_row_index("row"),
-            features.select(
-                pl.coalesce(pl.when(enough[key]).then(pl.lit(key)) for key in known).alias("key"),
-                *(
-                    pl.coalesce(
-                        pl.when(enough[key]).then(pl.col(f"{key}.{name}").cast(pl.Float64)) for key in known
-                    ).alias(name)
-                    for name in _STATISTICS
-                ),
-            ),
-        ],
+        [jobs.select("time_limit", "req_memory"), features.select(_closest(known, by.completed))],
         how="horizontal",
+    ).with_row_index("row")
+    little = (
+        (pl.col("key") == SAME)
+        & (pl.col("req_memory") > 0)
+        & (pl.col("req_memory") < by.memory_share * pl.col("memory_most"))
     )
-    for row in both.filter(pl.col("time_limit") < pl.col("elapsed_least")).iter_rows(named=True):
+    low = both.filter(_SHORT | little)
+    if low.is_empty():
+        return
+    for row in low.filter(_SHORT).iter_rows(named=True):
         number, limit = int(row["completed"]), format_duration(row["time_limit"])
         least, most = (format_duration(int(row[f"elapsed_{end}"])) for end in ("least", "most"))
         advised = min(
@@ -67,12 +66,7 @@ def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Threshol
             evidence=(f"time limit {limit}", f"shortest of {number} completed: {least}", f"longest: {most}"),
             change=("time_limit", advised),
         )
-    little = (
-        (pl.col("key") == SAME)
-        & (pl.col("req_memory") > 0)
-        & (pl.col("req_memory") < by.memory_share * pl.col("memory_most"))
-    )
-    for row in both.filter(little).iter_rows(named=True):
+    for row in low.filter(little).iter_rows(named=True):
         number, asked = int(row["completed"]), size(row["req_memory"])
         advised = -(-int(row["memory_most"] * by.margin) // MEGABYTE) * MEGABYTE
         yield Breach(
@@ -90,8 +84,23 @@ def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Threshol
         )
 
 
+@cache
+def _closest(known: tuple[str, ...], completed: int) -> list[pl.Expr]:
+    """The statistics of the closest key with enough completed jobs, and that key; built once for all jobs."""
+    enough = {key: pl.col(f"{key}.completed").fill_null(0) >= completed for key in known}
+    return [
+        pl.coalesce(pl.when(enough[key]).then(pl.lit(key)) for key in known).alias("key"),
+        *(
+            pl.coalesce(
+                pl.when(enough[key]).then(pl.col(f"{key}.{name}").cast(pl.Float64)) for key in known
+            ).alias(name)
+            for name in _STATISTICS
+        ),
+    ]
+
+
 def has_run_here(features: pl.DataFrame) -> pl.Series:
     """Whether the user has completed a job in this partition."""
     if _COMPLETED_HERE not in features.columns:
         return pl.repeat(False, features.height, eager=True)
-    return (features[_COMPLETED_HERE] > 0).fill_null(False)
+    return pl.Series([bool(number) for number in features.get_column(_COMPLETED_HERE).to_list()])
