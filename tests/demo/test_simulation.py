@@ -13,8 +13,8 @@ from tocsin.core.nodelist import expand_nodes
 from tocsin.core.outcomes import Outcome
 from tocsin.demo.applications import APPLICATIONS
 from tocsin.demo.cluster import START, DemoCluster
+from tocsin.demo.jobs import Cause
 from tocsin.demo.people import USERS
-from tocsin.demo.truth import Cause
 
 DAY = 86400
 

@@ -54,7 +54,7 @@ def test_a_poison_record_is_rejected_with_a_reason(
 
     with open_store(f"sqlite:///{tmp_path / 'db'}") as store:
         summary = run_import(store, Source())
-        assert summary.rejected == {reason: 1}
+        assert summary.rejects.counts == {reason: 1}
         assert load(store)["job_id"].to_list() == [7]
     adds_up(summary)
 
@@ -133,7 +133,7 @@ def as_json(path: Path, text: str) -> JobSource:
 
 
 def adds_up(summary: ImportSummary) -> None:
-    rejected = sum(summary.rejected.values())
+    rejected = sum(summary.rejects.counts.values())
     assert summary.read == summary.new + summary.updated + summary.unchanged + rejected
 
 

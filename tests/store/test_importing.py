@@ -29,8 +29,8 @@ def test_bad_records_and_notes_are_told(store: Store) -> None:
     log = Log(5, notes=["times are taken as UTC"])
     log.rejects.add("no end", [4, 9])
     summary = run_import(store, log)
-    assert summary.rejected == {"no end": 2}
-    assert summary.first_lines == {"no end": [4, 9]}
+    assert summary.rejects.counts == {"no end": 2}
+    assert summary.rejects.lines == {"no end": [4, 9]}
     assert summary.notes == ["times are taken as UTC"]
 
 

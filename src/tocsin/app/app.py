@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["App"]
 
 
-def _ignore(message: str) -> None:
+def _ignore(*_: object) -> None:
     """For an App that nobody listens to."""
-
-
-def _ignore_progress(label: str, done: int, of: int) -> None:
-    """Likewise."""
 
 
 @dataclass
@@ -37,7 +33,7 @@ class App:
     environ: Mapping[str, str] = field(default_factory=dict)
     notify: Callable[[str], None] = _ignore
     """Receives messages for a person: notes, and what is wrong while work goes on."""
-    progress: Callable[[str, int, int], None] = _ignore_progress
+    progress: Callable[[str, int, int], None] = _ignore
     """Receives what is being done, how much of it is done, and of how much."""
 
     @cached_property

@@ -41,24 +41,18 @@ def _import(app: App, sources: "Iterable[tuple[str, JobSource]]") -> dict[str, A
     from tocsin.store.importing import run_import
 
     total: dict[str, Any] = {"read": 0, "new": 0, "updated": 0, "unchanged": 0}
-    rejects, notes, failed, started = Rejects({}, {}, {}), list[str](), False, time.monotonic()
+    rejects, notes, failed, started = Rejects(), list[str](), False, time.monotonic()
     with _ended_by_sigterm():
         for name, source in sources:
             advance = partial(_advance, app, source.total or 1)
             done = run_import(app.store, source, lag=app.settings.history.lag, progress=advance)
             for number in total:
                 total[number] += getattr(done, number)
-            for reason, bad in done.rejected.items():
-                rejects.counts[reason] = rejects.counts.get(reason, 0) + bad
-                rejects.lines.setdefault(reason, []).extend(done.first_lines.get(reason, []))
-                if reason in done.examples:
-                    rejects.examples.setdefault(reason, done.examples[reason])
+            rejects.include(done.rejects)
             notes += done.notes
-            for line in intake_notes(
-                done.notes, Rejects(done.rejected, done.first_lines, done.examples), name
-            ):
+            for line in intake_notes(done.notes, done.rejects, name):
                 app.notify(line)
-            if done.read and done.rejected and not done.new + done.updated + done.unchanged:
+            if done.read and done.rejects.counts and not done.new + done.updated + done.unchanged:
                 failed = True
                 app.notify(f"error: {name}nothing was stored: all records were rejected")
     seconds = time.monotonic() - started

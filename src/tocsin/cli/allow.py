@@ -1,8 +1,7 @@
 """`tocsin allow`: who may run which operation."""
 
-from collections.abc import Callable
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +17,7 @@ from tocsin.app.allow import (
 from tocsin.app.app import App
 from tocsin.app.text import clock, count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, print_line
+from tocsin.cli.output import Column, Listing, print_json, print_line, text_of
 
 if TYPE_CHECKING:
     from tocsin.core.allow_list import AllowEntry
@@ -147,11 +146,8 @@ def check(app: App, file: str | None, as_json: bool) -> None:
             {"file": str(path), "default": defaults, "allow": [entry_json(entry) for entry in entries]}
         )
     else:
-        print_line(f"{path} is valid: {count(len(defaults), 'rule')}, {len(entries)} {_noun(len(entries))}")
-
-
-def _noun(number: int) -> str:
-    return "entry" if number == 1 else "entries"
+        noun = "entry" if len(entries) == 1 else "entries"
+        print_line(f"{path} is valid: {count(len(defaults), 'rule')}, {len(entries)} {noun}")
 
 
 def _shown(entry: "AllowEntry", zone: tzinfo) -> dict[str, str]:
@@ -170,17 +166,13 @@ def _end(until: int | None, zone: tzinfo) -> tuple[str, str]:
     return "until", clock(until, zone)
 
 
-def _value(key: str) -> Callable[[dict[str, Any]], str]:
-    return lambda row: str(row.get(key, ""))
-
-
 _COLUMNS = [
-    Column("Operation", _value("operation"), -14),
-    Column("Who", _value("who"), -24),
-    Column("Rule", _value("rule"), -8),
-    Column("From", _value("from"), 19),
-    Column("Until", _value("until"), 19),
-    Column("GrantedBy", _value("granted_by"), -10),
-    Column("Where", _value("origin"), -16),
-    Column("Reason", _value("reason"), -40),
+    Column("Operation", text_of("operation"), -14),
+    Column("Who", text_of("who"), -24),
+    Column("Rule", text_of("rule"), -8),
+    Column("From", text_of("from"), 19),
+    Column("Until", text_of("until"), 19),
+    Column("GrantedBy", text_of("granted_by"), -10),
+    Column("Where", text_of("origin"), -16),
+    Column("Reason", text_of("reason"), -40),
 ]

@@ -1,6 +1,6 @@
 """`tocsin classify`: what the job scripts in files and folders are."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from tocsin.app.app import App
 from tocsin.app.classify import classify as classify_scripts
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, say
+from tocsin.cli.output import Column, Listing, print_json, say, text_of
 from tocsin.core.verdict import SEEN_FROM
 
 __all__ = ["classify"]
@@ -77,15 +77,11 @@ def _line(entry: dict[str, Any]) -> str:
     return name if entry["file_line"] is None else f"{name}:{entry['file_line']}"
 
 
-def _text(key: str) -> Callable[[dict[str, Any]], str]:
-    return lambda row: row[key] or ""
-
-
 _COLUMNS = [
-    Column("File", _text("file"), -44),
+    Column("File", text_of("file"), -44),
     Column("Operations", _operations, -22),
-    Column("Application", _text("application"), -14),
-    Column("Domain", _text("domain"), -18),
-    Column("Language", _text("language"), -10),
+    Column("Application", text_of("application"), -14),
+    Column("Domain", text_of("domain"), -18),
+    Column("Language", text_of("language"), -10),
     Column("Lines", _lines, -16),
 ]

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any
 
+from tocsin.app.text import clock
 from tocsin.cli.output import Column
 from tocsin.core.errors import InputError
 from tocsin.core.fields import FIELDS, ValueType
+from tocsin.core.ids import JobKey
 from tocsin.core.units import UNLIMITED, format_duration, format_memory
 
 __all__ = ["DEFAULT", "columns", "needed_fields"]
@@ -62,14 +64,46 @@ _WIDTHS = {
     ValueType.SECONDS: 11,
     ValueType.BYTES: 9,
 }
-_COMBINED = {  # columns of several fields, or in a unit of sacct
-    "ElapsedRaw": (("elapsed",), 10),
-    "TimelimitRaw": (("time_limit",), 12),
-    "JobID": (("job_id", "task", "array", "het_id", "het_offset"), 14),
-    "State": (("state", "cancelled_by"), 13),
-    "ExitCode": (("exit_code", "exit_signal"), 8),
-    "Key": (("cluster", "job_id", "task", "submit"), 32),
+
+
+def _job_id(row: dict[str, Any]) -> str:
+    if row["het_id"] is not None and row["het_offset"] is not None:
+        return f"{row['het_id']}+{row['het_offset']}"
+    if row["task"] is not None:
+        return f"{row['job_id']}_{row['task']}"
+    return f"{row['job_id']}_[{row['array']}]" if row["array"] else str(row["job_id"])
+
+
+def _state(row: dict[str, Any]) -> str:
+    who = row["cancelled_by"]
+    return f"{row['state'] or ''} by {who}" if who is not None else row["state"] or ""
+
+
+def _exit_code(row: dict[str, Any]) -> str:
+    if row["exit_code"] is None and row["exit_signal"] is None:
+        return ""
+    return f"{row['exit_code'] or 0}:{row['exit_signal'] or 0}"
+
+
+def _key(row: dict[str, Any]) -> str:
+    return str(JobKey(row["cluster"], row["job_id"], row["task"], row["submit"]))
+
+
+def _minutes(row: dict[str, Any]) -> str:
+    limit = row["time_limit"]
+    return "" if limit is None else "UNLIMITED" if limit == UNLIMITED else str(limit // 60)
+
+
+_COMBINED: dict[str, tuple[tuple[str, ...], int, Callable[[dict[str, Any]], str]]] = {
+    "ElapsedRaw": (("elapsed",), 10, lambda row: "" if row["elapsed"] is None else str(row["elapsed"])),
+    "TimelimitRaw": (("time_limit",), 12, _minutes),
+    "JobID": (("job_id", "task", "array", "het_id", "het_offset"), 14, _job_id),
+    "State": (("state", "cancelled_by"), 13, _state),
+    "ExitCode": (("exit_code", "exit_signal"), 8, _exit_code),
+    "Key": (("cluster", "job_id", "task", "submit"), 32, _key),
 }
+"""Columns of several fields, or in a unit of sacct: their fields, width and text."""
+
 _BY_NAME = {
     name.lower(): name
     for names in ([f.replace("_", "") for f in FIELDS], FIELDS, _SACCT, _COMBINED)
@@ -120,7 +154,7 @@ def _column(item: str, zone: tzinfo) -> Column:
     if size and not (re.fullmatch(r"-?[1-9]\d{0,3}", size, re.ASCII)):
         raise InputError(f'"{item}" needs a width from 1 to 9999 after the %, such as {text}%20')
     if name in _COMBINED:
-        width, value = _COMBINED[name][1], _FORMATTERS[name]
+        _, width, value = _COMBINED[name]
     else:
         field = _SACCT[name][0] if name in _SACCT else name
         width = _SACCT[name][1] if name in _SACCT else max(len(name), _WIDTHS[FIELDS[field].type])
@@ -132,7 +166,7 @@ def _value(name: str, zone: tzinfo) -> Callable[[dict[str, Any]], str]:
     """How a field is shown: times as in sacct, in the cluster's time zone."""
     value_type = FIELDS[name].type
     shown: dict[ValueType, Callable[[Any], str]] = {
-        ValueType.INSTANT: lambda v: datetime.fromtimestamp(v, zone).strftime("%Y-%m-%dT%H:%M:%S"),
+        ValueType.INSTANT: lambda v: clock(v, zone),
         ValueType.SECONDS: format_duration,
         ValueType.BYTES: _memory,
         ValueType.NUMBER: lambda v: f"{v:g}",
@@ -151,42 +185,3 @@ def _memory(amount: int) -> str:
         if amount >= size:
             return f"{amount / size:.2f}{unit}"
     return f"{amount / 1024:.0f}K"
-
-
-def _job_id(row: dict[str, Any]) -> str:
-    if row["het_id"] is not None and row["het_offset"] is not None:
-        return f"{row['het_id']}+{row['het_offset']}"
-    if row["task"] is not None:
-        return f"{row['job_id']}_{row['task']}"
-    return f"{row['job_id']}_[{row['array']}]" if row["array"] else str(row["job_id"])
-
-
-def _state(row: dict[str, Any]) -> str:
-    who = row["cancelled_by"]
-    return f"{row['state'] or ''} by {who}" if who is not None else row["state"] or ""
-
-
-def _exit_code(row: dict[str, Any]) -> str:
-    if row["exit_code"] is None and row["exit_signal"] is None:
-        return ""
-    return f"{row['exit_code'] or 0}:{row['exit_signal'] or 0}"
-
-
-def _key(row: dict[str, Any]) -> str:
-    task = "" if row["task"] is None else f"_{row['task']}"
-    return f"{row['cluster']}:{row['job_id']}{task}@{row['submit']}"
-
-
-def _minutes(row: dict[str, Any]) -> str:
-    limit = row["time_limit"]
-    return "" if limit is None else "UNLIMITED" if limit == UNLIMITED else str(limit // 60)
-
-
-_FORMATTERS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "ElapsedRaw": lambda row: "" if row["elapsed"] is None else str(row["elapsed"]),
-    "TimelimitRaw": _minutes,
-    "JobID": _job_id,
-    "State": _state,
-    "ExitCode": _exit_code,
-    "Key": _key,
-}

@@ -27,7 +27,8 @@ def show(app: App, as_json: bool) -> None:
         )
         return
     for line in lines:
-        print_line(f"{line.name:<32} {_shown(line.value):<24} {line.origin}")
+        value = '""' if line.value == "" else str(line.value)
+        print_line(f"{line.name:<32} {value:<24} {line.origin}")
         print_line(f"    {line.doc}")
 
 
@@ -39,7 +40,3 @@ def check(app: App) -> None:
     _, lines = app.resolved
     changed = sum(line.origin != "default" for line in lines)
     say(f"the settings are valid: {changed} set, {len(lines) - changed} at their defaults")
-
-
-def _shown(value: object) -> str:
-    return '""' if value == "" else str(value)

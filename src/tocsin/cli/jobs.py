@@ -15,6 +15,11 @@ from tocsin.core.fields import FIELDS, Part
 __all__ = ["job", "jobs"]
 
 
+def _no_effect(*names: str, why: str) -> options.Decorator:
+    """A flag of sacct that changes nothing here."""
+    return click.option(*names, is_flag=True, expose_value=False, help=f"No effect: {why}.")
+
+
 @click.command()
 @click.option("-j", "--jobs", "ids", metavar="IDS", help="Only these: 17, 17_4, comma-separated.")
 @options.comma_separated("-u", "--user", "users", metavar="USERS", help="Only jobs of these users.")
@@ -32,15 +37,9 @@ __all__ = ["job", "jobs"]
 )
 @options.listing
 @click.option("-p", "--parsable", is_flag=True, help="As -P, with a pipe at the end of each line.")
-@click.option(
-    "-X", "--allocations", is_flag=True, expose_value=False, help="No effect: steps are always part of jobs."
-)
-@click.option(
-    "-a", "--allusers", is_flag=True, expose_value=False, help="No effect: jobs of all users are listed."
-)
-@click.option(
-    "-D", "--duplicates", is_flag=True, expose_value=False, help="No effect: each requeue is a job."
-)
+@_no_effect("-X", "--allocations", why="steps are always part of jobs")
+@_no_effect("-a", "--allusers", why="jobs of all users are listed")
+@_no_effect("-D", "--duplicates", why="each requeue is a job")
 @click.option(
     "--limit", type=click.IntRange(0, 10**9), help=f"List the newest N only; 0 is all [default: {NEWEST}]."
 )

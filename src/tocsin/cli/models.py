@@ -10,7 +10,7 @@ from tocsin.app.app import App
 from tocsin.app.models import ModelRequest
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, print_line, say
+from tocsin.cli.output import Column, Listing, print_json, print_line, say, text_of
 from tocsin.core.stages import Stage
 
 __all__ = ["models"]
@@ -143,14 +143,14 @@ def _report(change: dict[str, Any], as_json: bool) -> None:
 
 
 _COLUMNS = [
-    Column("Detector", lambda row: row["detector"], -12),
-    Column("Version", lambda row: row["version"], 7),
+    Column("Detector", text_of("detector"), -12),
+    Column("Version", text_of("version"), 7),
     Column("Alias", lambda row: ",".join(row["aliases"]), -10),
-    Column("Stage", lambda row: row["stage"] or "", -7),
+    Column("Stage", text_of("stage"), -7),
     Column("Target", lambda row: row["target"] or ",".join(row["operations"] or ()), -12),
     Column("Engine", lambda row: row["engine"] or "cannot be read", -14),
     Column("Rows", lambda row: "" if row["rows"] is None else str(row["rows"]), 10),
-    Column("Created", lambda row: row["created"] or "", -20),
+    Column("Created", text_of("created"), -20),
 ]
 
 

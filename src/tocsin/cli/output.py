@@ -22,6 +22,7 @@ __all__ = [
     "print_line",
     "print_table",
     "say",
+    "text_of",
 ]
 
 
@@ -65,6 +66,11 @@ def print_line(text: str = "") -> None:
 def say(message: str) -> None:
     """A message for people: on stderr, never mixed with data."""
     click.echo(escaped(message), err=True)
+
+
+def text_of(name: str) -> Callable[[dict[str, Any]], str]:
+    """For a column: the text of that name in a row; empty if there is none."""
+    return lambda row: row.get(name) or ""
 
 
 def number_of(name: str, digits: int = 0) -> Callable[[dict[str, Any]], str]:

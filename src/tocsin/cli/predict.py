@@ -6,7 +6,7 @@ from tocsin.app.app import App
 from tocsin.app.predict import PredictRequest
 from tocsin.app.predict import predict as predict_jobs
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, say
+from tocsin.cli.output import Column, Listing, print_json, say, text_of
 
 __all__ = ["predict"]
 
@@ -40,11 +40,11 @@ def predict(app: App, request: PredictRequest, listing: Listing) -> None:
 
 
 _COLUMNS = [
-    Column("Job", lambda row: row["job"], -28),
-    Column("User", lambda row: row["user"] or "", -10),
-    Column("JobName", lambda row: row["name"] or "", -14),
+    Column("Job", text_of("job"), -28),
+    Column("User", text_of("user"), -10),
+    Column("JobName", text_of("name"), -14),
     Column("Risk", lambda row: "" if row["probability"] is None else f"{row['probability']:.1%}", 6),
     Column("Alarm", lambda row: {None: "", True: "yes", False: "no"}[row["will_fail"]], -5),
     Column("Cause", lambda row: next(iter(row["causes"]), ""), -14),
-    Column("Outcome", lambda row: row["outcome"] or "", -13),
+    Column("Outcome", text_of("outcome"), -13),
 ]

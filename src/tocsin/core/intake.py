@@ -34,6 +34,13 @@ class Rejects:
             first = self.lines.setdefault(reason, [])
             first.extend(sorted(found)[: FIRST_LINES - len(first)])
 
+    def include(self, other: "Rejects") -> None:
+        """Count those of another source as well."""
+        for reason, number in other.counts.items():
+            self.counts[reason] = self.counts.get(reason, 0) + number
+            self.lines.setdefault(reason, []).extend(other.lines.get(reason, []))
+        self.examples = {**other.examples, **self.examples}
+
     @property
     def total(self) -> int:
         return sum(self.counts.values())

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from tocsin.demo.truth import Need
+from tocsin.demo.jobs import Need
 
 __all__ = ["APPLICATIONS", "Application", "Shape"]
 

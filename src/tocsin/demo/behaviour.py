@@ -6,12 +6,11 @@ from dataclasses import replace
 from random import Random
 
 from tocsin.demo.applications import APPLICATIONS, Application, Shape
-from tocsin.demo.jobs import Record, Request, Submission
+from tocsin.demo.jobs import Cause, Record, Request, Submission
 from tocsin.demo.machine import NODE_TYPES, QUEUES
 from tocsin.demo.mistakes import MISTAKES, Mistake
 from tocsin.demo.people import DAY_WEIGHTS, GROUPS, HABITS, HOUR_WEIGHTS, User
 from tocsin.demo.script import write
-from tocsin.demo.truth import Cause, Need
 
 __all__ = ["again", "compose", "next_attempt_at", "session", "sessions_of_day"]
 
@@ -53,21 +52,11 @@ def session(user: User, rng: Random) -> list[tuple[int, Submission]]:
     requeue = rng.random() < habit.requeue
     at, found = 0, []
     for _ in range(number):
-        found.append(
-            (
-                at,
-                compose(
-                    user,
-                    application,
-                    rng,
-                    shape=shape,
-                    size=size * rng.lognormvariate(0, 0.12),
-                    system=system,
-                    mistake=mistake,
-                    requeue=requeue,
-                ),
-            )
+        own = size * rng.lognormvariate(0, 0.12)
+        submission = compose(
+            user, application, rng, shape=shape, size=own, system=system, mistake=mistake, requeue=requeue
         )
+        found.append((at, submission))
         at += rng.randrange(2, 120)
     return found
 
@@ -170,9 +159,7 @@ def _request(
         partition = user.partition
     expected = application.expected(shape, size if habit.asks == "estimate" else usual)
     if application.tasks[1] and habit.asks == "usual":
-        expected = application.expected(
-            shape, usual * 1.3
-        )  # the user's guess of what is enough for most tasks
+        expected = application.expected(shape, usual * 1.3)  # a guess of what is enough for most tasks
     queue = QUEUES[partition]
     memory = habit.memory_margin * expected.memory * rng.lognormvariate(0, habit.memory_spread)
     minutes = habit.time_margin * expected.seconds * rng.lognormvariate(0, habit.time_spread) / 60
@@ -219,7 +206,7 @@ def _with_memory(request: Request, memory: int) -> Request:
 
 
 def _written(submission: Submission) -> Submission:
-    size = max(submission.needs, key=_size).size
+    size = max(need.size for need in submission.needs)
     script, sha = write(
         submission.request,
         submission.application,
@@ -230,10 +217,6 @@ def _written(submission: Submission) -> Submission:
         short=submission.user.short_options,
     )
     return replace(submission, script=script, sha=sha)
-
-
-def _size(need: Need) -> float:
-    return need.size
 
 
 def _slip(mistakes: tuple[tuple[str, float], ...], rng: Random) -> Mistake | None:

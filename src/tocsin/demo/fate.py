@@ -3,9 +3,8 @@
 from dataclasses import replace
 from random import Random
 
-from tocsin.demo.jobs import Ending, Record
+from tocsin.demo.jobs import Cause, Ending, Record
 from tocsin.demo.machine import Host
-from tocsin.demo.truth import Cause
 
 __all__ = ["fate", "usage"]
 

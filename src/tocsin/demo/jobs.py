@@ -1,17 +1,42 @@
 """A demo job: its request, its actual needs, how it ended and why."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.ids import JobKey
-from tocsin.demo.truth import Cause, Need
 
 if TYPE_CHECKING:
     from tocsin.demo.applications import Application
     from tocsin.demo.mistakes import Mistake
     from tocsin.demo.people import User
 
-__all__ = ["Ending", "Record", "Request", "Submission", "Truth"]
+__all__ = ["Cause", "Ending", "Need", "Record", "Request", "Submission", "Truth"]
+
+
+class Cause(StrEnum):
+    """The hidden cause of a job's end."""
+
+    NONE = "nothing went wrong"
+    TOO_LITTLE_MEMORY = "it needed more memory than it asked for"
+    TOO_LITTLE_TIME = "it needed more time than it asked for"
+    MISSING_FILE = "a path in the script is mistyped"
+    BROKEN_PROGRAM = "the program or its input is broken"
+    WRONG_INPUT = "its user saw that the results are wrong"
+    BAD_NODE = "its node was failing"
+    OUTAGE = "the file system was away"
+    GAVE_UP_WAITING = "its user would not wait longer"
+    CLOSED_BY_HAND = "its user was done with it"
+    PREEMPTED = "it had to give way"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The actual needs of a run: peak bytes per node, and seconds."""
+
+    size: float
+    memory: int
+    seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +154,21 @@ class Record:
     """Tasks of an array that are running."""
     failed: list["Record"] = field(default_factory=list)
     """Tasks of an array that did not complete."""
+
+    def successor(self, **changes: Any) -> "Record":
+        """A record of the same job: one of its tasks, or its next run."""
+        kept = (
+            "job_id",
+            "raw_id",
+            "task",
+            "submit",
+            "eligible",
+            "submission",
+            "request",
+            "priority",
+            "parent",
+        )
+        return Record(**{name: getattr(self, name) for name in kept} | changes)
 
     def key(self, cluster: str) -> JobKey:
         return JobKey(cluster, self.job_id, self.task, self.submit)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tocsin.demo.truth import Cause
+from tocsin.demo.jobs import Cause
 
 __all__ = ["MISTAKES", "Mistake", "garbled"]
 

@@ -8,12 +8,11 @@ from random import Random
 from tocsin.core.errors import ClusterError
 from tocsin.demo.behaviour import DAY, again, next_attempt_at, session, sessions_of_day
 from tocsin.demo.fate import fate, usage
-from tocsin.demo.jobs import Ending, Record, Submission
+from tocsin.demo.jobs import Cause, Ending, Record, Submission
 from tocsin.demo.machine import QUEUES, Host, build
 from tocsin.demo.people import USERS, User
 from tocsin.demo.scheduler import Scheduler
 from tocsin.demo.trouble import BadNode, Outage, bad_nodes, outages
-from tocsin.demo.truth import Cause
 
 __all__ = ["Simulation"]
 
@@ -158,17 +157,7 @@ class Simulation:
         else:
             array.state = "RUNNING"
             self.scheduler.remove(array)
-        task = Record(
-            job_id=array.job_id,
-            raw_id=raw_id,
-            task=number,
-            submit=array.submit,
-            eligible=array.eligible,
-            submission=array.submission,
-            request=array.request,
-            priority=array.priority,
-            parent=array,
-        )
+        task = array.successor(raw_id=raw_id, task=number, parent=array)
         self.records[task.job_id, task.task, task.submit] = task
         return task
 
@@ -222,19 +211,7 @@ class Simulation:
         """The same id again, with a new submit instant."""
         record.requeued = True
         eligible = self.now + REQUEUE_DELAY
-        self._enqueue(
-            Record(
-                job_id=record.job_id,
-                raw_id=record.raw_id,
-                task=record.task,
-                submit=self.now,
-                eligible=eligible,
-                submission=record.submission,
-                request=record.request,
-                priority=record.priority,
-                parent=record.parent,
-            )
-        )
+        self._enqueue(record.successor(submit=self.now, eligible=eligible))
         self._at(eligible, self._soon)
 
     def _give_up(self, record: Record) -> None:

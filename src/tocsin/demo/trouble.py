@@ -39,9 +39,7 @@ def outages(start: int, rng: Random) -> Iterator[Outage]:
     """One outage in the first week, then about one in three weeks, on working days."""
     day = rng.randint(2, 4)
     while True:
-        while (
-            start // DAY + day + 3
-        ) % 7 > 4:  # not on Saturday or Sunday; day 0 of the epoch was a Thursday
+        while (start // DAY + day + 3) % 7 > 4:  # Saturday or Sunday; day 0 of the epoch was a Thursday
             day += 1
         begins = start + day * DAY + rng.randint(9 * HOUR, 15 * HOUR)
         noticed = begins + rng.randint(HOUR // 4, HOUR // 2)

@@ -6,7 +6,7 @@ from tocsin.core.fields import Job
 from tocsin.core.nodelist import fold_nodes
 from tocsin.core.outcomes import outcome_of
 from tocsin.core.units import format_tres
-from tocsin.demo.jobs import Record, Request
+from tocsin.demo.jobs import Record
 from tocsin.demo.machine import CLUSTER, NODE_TYPES, QUEUES
 from tocsin.demo.people import GROUPS
 
@@ -37,7 +37,9 @@ def as_job(record: Record) -> Job:
         partition=request.partition,
         qos="low" if QUEUES[request.partition].tier == 0 else "normal",
         command=f"{request.work_dir}/{request.file}" if request.file else None,
-        submit_line=f"sbatch {request.file}" if request.file else _typed(request),
+        submit_line=f"sbatch {request.file}"
+        if request.file
+        else f"srun -p {request.partition} -c {request.cpus_per_task} --pty bash",
         work_dir=request.work_dir,
         script=record.submission.sha,
         interactive=request.file is None,
@@ -89,7 +91,3 @@ def _tres(cpus: int, memory: int, nodes: int, gpus: int) -> str:
     """As Slurm has it: memory over all nodes."""
     resources = {"billing": cpus, "cpu": cpus, "mem": memory * nodes, "node": nodes}
     return format_tres(resources | ({"gres/gpu": gpus} if gpus else {}))
-
-
-def _typed(request: Request) -> str:
-    return f"srun -p {request.partition} -c {request.cpus_per_task} --pty bash"

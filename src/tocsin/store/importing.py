@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
-from tocsin.core.intake import Batch, JobSource, valid_batches
+from tocsin.core.intake import Batch, JobSource, Rejects, valid_batches
 from tocsin.store import jobs
 from tocsin.store.database import Store
 from tocsin.store.tables import imports
@@ -24,14 +25,9 @@ class ImportSummary:
     new: int
     updated: int
     unchanged: int
-    rejected: dict[str, int]
-    """Rejected records by reason."""
-    first_lines: dict[str, list[int]]
-    """The first line (or record) numbers of each reason."""
+    rejects: Rejects
     seconds: float
     rows_per_second: float
-    examples: dict[str, str] = field(default_factory=dict)
-    """The invalid value in the first record of a reason, if the source shows it."""
     resumed_from: int = 0
     """Position from which an interrupted import was resumed; 0: from the start."""
     notes: list[str] = field(default_factory=list)
@@ -63,11 +59,9 @@ def run_import(
         new=counts.new,
         updated=counts.updated,
         unchanged=counts.unchanged,
-        rejected=dict(source.rejects.counts),
-        first_lines={reason: list(lines) for reason, lines in source.rejects.lines.items()},
+        rejects=deepcopy(source.rejects),
         seconds=seconds,
         rows_per_second=read / seconds if seconds else 0.0,
-        examples=dict(source.rejects.examples),
         resumed_from=resume,
         notes=list(source.notes),
     )
