@@ -1,11 +1,13 @@
 """Cobalt (Argonne): the options of its qsub."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 from tocsin.scripts.dialect import Dialect, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value, clock, clock_text
 from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.words import Word
 
 __all__ = ["COBALT"]
 
@@ -29,34 +31,22 @@ OPTIONS = option_table(
 )
 
 
-def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
-    if directive.word is None or directive.option not in ("--mode", "--attrs"):
-        return (directive,)
-    return _mode(directive, locate) if directive.option == "--mode" else _attributes(directive, locate)
-
-
-def _mode(directive: Directive, locate: Locate) -> Iterator[Directive]:
+def _mode(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
     """--mode c16 runs 16 processes on each node; --mode script runs the script."""
-    word = directive.word
-    if word is not None and word.text[:1] == "c" and word.text[1:].isdigit():
+    if word.text[:1] == "c" and word.text[1:].isdigit():
         yield list_item(directive, locate, "", word.part(1), "tasks_per_node")
     else:
         yield directive
 
 
-def _attributes(directive: Directive, locate: Locate) -> Iterator[Directive]:
+def _attributes(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
     """--attrs location=1-4:mcdram=cache, where locations are nodes."""
-    for item in directive.word.pieces(":"):  # type: ignore[union-attr]  # checked in _parts
+    for item in word.pieces(":"):
         name, value = item.partition("=")
         if value is not None and name.text == "location":
             yield list_item(directive, locate, "location", value, "req_node_list", around=item)
         else:
             yield list_item(directive, locate, "", item, None, around=item)
-
-
-def _time(text: str) -> int | None:
-    """Minutes, or hours:minutes:seconds."""
-    return clock(text, bare=60)
 
 
 def _time_text(value: Value) -> str:
@@ -68,7 +58,7 @@ COBALT = Dialect(
     prefix="#COBALT ",
     commands=("qsub",),
     table=OPTIONS,
-    readers={"time_limit": _time},
+    readers={"time_limit": partial(clock, bare=60)},
     writers={"time_limit": _time_text},
     new_options={
         "time_limit": NewOption("-t {}"),
@@ -78,6 +68,6 @@ COBALT = Dialect(
         "name": NewOption("--jobname {}"),
         "account": NewOption("-A {}"),
     },
-    parts=_parts,
+    parts={"--mode": _mode, "--attrs": _attributes},
     one_cpu_per_task=False,
 )

@@ -9,14 +9,10 @@ from tocsin.scripts.request import Reader, Value
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.words import Place, Splitter, Word, directive_words
 
-__all__ = ["Dialect", "Extension", "NewOption", "backslash_continuation", "list_item", "whole"]
+__all__ = ["Dialect", "Extension", "NewOption", "backslash_continuation", "list_item"]
 
-Parts = Callable[[Directive, Locate], Iterable[Directive]]
-
-
-def whole(directive: Directive, _locate: Locate) -> Iterable[Directive]:
-    """An option that is not a list."""
-    return (directive,)
+Parts = Callable[[Directive, Word, Locate], Iterable[Directive]]
+"""From an option and its value to the options that it stands for."""
 
 
 def _never(_line: str) -> str | None:
@@ -72,13 +68,22 @@ class Dialect:
     """An unreadable value makes it refuse the whole submission."""
     replaced: Mapping[str, str | None] = field(default_factory=dict)
     """Options that set several fields; a later one replaces all fields of an earlier one. The value is their first field."""
-    parts: Parts = field(default=whole)
-    """Splits a list of resources."""
+    parts: Mapping[str, Parts] = field(default_factory=dict)
+    """By option name: splits a value that sets more than one field, such as a list of resources."""
     continuation: Callable[[str], str | None] = field(default=_never)
     """Text between a line and its continuation; None for a complete line."""
     one_cpu_per_task: bool = True
     """A task without a CPU count gets one CPU; False where jobs get whole nodes."""
     words: Splitter = field(default=directive_words)
+
+    def split(self, directive: Directive, locate: Locate) -> Iterable[Directive]:
+        """The options that one option stands for; most stand for themselves."""
+        parts = self.parts.get(directive.option)
+        return (
+            (directive,)
+            if parts is None or directive.word is None
+            else parts(directive, directive.word, locate)
+        )
 
     def write(self, name: str, value: Value) -> str:
         writer = self.writers.get(name)

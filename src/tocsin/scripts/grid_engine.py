@@ -1,7 +1,7 @@
 """Grid Engine (Sun, Son of, Univa, Altair): the options of qsub, parallel environments and resource requests."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from tocsin.core.errors import UnitError
@@ -9,6 +9,7 @@ from tocsin.scripts.dialect import Dialect, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import clock, clock_text, count, memory_text, queue
 from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.words import Word
 
 __all__ = ["GRID_ENGINE"]
 
@@ -56,28 +57,20 @@ _ONE_NODE = re.compile(r"smp|shm|shared|omp|thread|multicore|serial|local|onenod
 _RANK = ("h_vmem", "m_mem_free", "mem_free")
 
 
-def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
-    if directive.word is None or directive.option not in ("-l", "-pe"):
-        return (directive,)
-    return _environment(directive, locate) if directive.option == "-pe" else _resources(directive, locate)
-
-
-def _environment(directive: Directive, locate: Locate) -> Iterator[Directive]:
+def _environment(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
     """-pe name slots[-slots]; a slot is a CPU. Only the name shows whether all slots are on one node."""
-    name, slots = directive.word.partition(" ")  # type: ignore[union-attr]  # checked in _parts
+    name, slots = word.partition(" ")
     if slots is None:
         yield directive
         return
-    yield list_item(
-        directive, locate, name.text, slots.pieces("-")[0], "req_cpus", "job", around=directive.word
-    )
+    yield list_item(directive, locate, name.text, slots.pieces("-")[0], "req_cpus", "job", around=word)
     if _ONE_NODE.search(name.text.lower()):
         yield Directive(directive.line, f"-pe {name.text}", "1", "req_nodes")
 
 
-def _resources(directive: Directive, locate: Locate) -> Iterator[Directive]:
+def _resources(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
     """-l name=value[,...]; memory is per slot, and h_vmem is the enforced limit."""
-    pieces = directive.word.pieces(",")  # type: ignore[union-attr]  # checked in _parts
+    pieces = word.pieces(",")
     keys = [piece.text.partition("=")[0].strip() for piece in pieces]
     enforced = next((key for key in _RANK if key in keys), None)
     for key, piece in zip(keys, pieces, strict=True):
@@ -134,5 +127,5 @@ GRID_ENGINE = Dialect(
         "name": NewOption("-N {}"),
         "account": NewOption("-A {}"),
     },
-    parts=_parts,
+    parts={"-l": _resources, "-pe": _environment},
 )

@@ -1,7 +1,7 @@
 """LSF: the options of bsub, its resource requirements and its array names."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tocsin.core.units import parse_memory
 from tocsin.scripts.dialect import Dialect, Extension, NewOption, backslash_continuation, list_item
@@ -44,21 +44,6 @@ OPTIONS = option_table(
 _ARRAY = re.compile(r"\[([^\]\[]*)\]")
 _SECTION = re.compile(r"(rusage|span|select)\[([^\]\[]*)\]")
 _GPUS = re.compile(r"ngpus(?:_physical|_shared|_excl_p|_excl_t)?")
-
-
-def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
-    word = directive.word
-    if word is None:
-        return (directive,)
-    if directive.option == "-J":
-        return _name(directive, word, locate)
-    if directive.option == "-R":
-        return _requirements(directive, word, locate)
-    if directive.option == "-gpu":
-        return _gpus(directive, word, locate)
-    if directive.option == "-n":
-        return _slots(directive, word, locate)
-    return (directive,)
 
 
 def _slots(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
@@ -169,5 +154,5 @@ LSF = Dialect(
         "account": NewOption("-P {}"),
     },
     extensions={"array": Extension("-J", "[{}]")},
-    parts=_parts,
+    parts={"-J": _name, "-R": _requirements, "-gpu": _gpus, "-n": _slots},
 )

@@ -1,11 +1,11 @@
 """OAR: the options of oarsub -S, one per line, and its resource hierarchy."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tocsin.core.errors import UnitError
 from tocsin.scripts.dialect import Dialect, Extension, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
-from tocsin.scripts.request import Value, clock_text
+from tocsin.scripts.request import clock_text
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.words import Word
 
@@ -54,12 +54,8 @@ def _words(line: str, start: int) -> tuple[list[Word], str | None]:
     return ([*words, Word(line[gap:end], range(gap, end))] if end > gap else words), None
 
 
-def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
-    if directive.word is not None and directive.option == "--resource":
-        return _resources(directive, directive.word, locate)
-    if directive.option == "--type" and directive.value == "idempotent":
-        return (directive._replace(value="yes", field="requeue"),)
-    return (directive,)
+def _type(directive: Directive, word: Word, _locate: Locate) -> Iterator[Directive]:
+    yield directive._replace(value="yes", field="requeue") if word.text == "idempotent" else directive
 
 
 def _resources(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
@@ -142,15 +138,6 @@ def _number(text: str) -> int | None:
     return int(text)
 
 
-def _tasks(text: str) -> str:
-    """--array N numbers its tasks from 1."""
-    return f"1-{_number(text)}"
-
-
-def _tasks_text(value: Value) -> str:
-    return str(value).removeprefix("1-")
-
-
 OAR = Dialect(
     scheduler=Scheduler.OAR,
     prefix="#OAR ",
@@ -162,9 +149,9 @@ OAR = Dialect(
         "req_nodes": _number,
         "req_cpus": _number,
         "req_gpus": _number,
-        "array": _tasks,
+        "array": lambda text: f"1-{_number(text)}",  # --array N numbers its tasks from 1
     },
-    writers={"time_limit": clock_text, "array": _tasks_text},
+    writers={"time_limit": clock_text, "array": lambda value: str(value).removeprefix("1-")},
     new_options={
         "time_limit": NewOption("-l walltime={}", unless=("--resource",)),
         "req_nodes": NewOption("-l /nodes={}", unless=("--resource",)),
@@ -175,5 +162,5 @@ OAR = Dialect(
     },
     # a second -l would be an alternative, not an addition
     extensions={"time_limit": Extension("--resource", ",walltime={}")},
-    parts=_parts,
+    parts={"--resource": _resources, "--type": _type},
 )

@@ -1,6 +1,6 @@
 """PBS Professional, OpenPBS and Torque: the options of qsub and their resource lists."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from tocsin.core.errors import UnitError
@@ -65,14 +65,6 @@ def memory(text: str) -> int | None:
     if text[-1:] in "wW" and text:
         return 8 * (parse_memory(text[:-1]) or 0)
     return parse_memory(text)
-
-
-def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
-    word = directive.word
-    if word is None or directive.option not in ("-l", "-W"):
-        return (directive,)
-    read = _resources if directive.option == "-l" else _attributes
-    return read(directive, word, locate)
 
 
 def _attributes(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
@@ -201,5 +193,5 @@ PBS = Dialect(
         "tasks_per_node": Extension("-l select", ":mpiprocs={}"),
     },
     replaced={"-l nodes": "req_nodes", "-l select": "req_nodes"},
-    parts=_parts,
+    parts={"-l": _resources, "-W": _attributes},
 )

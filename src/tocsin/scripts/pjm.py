@@ -1,7 +1,7 @@
 """PJM (Fujitsu Technical Computing Suite, Fugaku): the options of pjsub."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from math import prod
 
@@ -11,6 +11,7 @@ from tocsin.scripts.dialect import Dialect, NewOption, list_item
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import clock, clock_text, count, memory_text
 from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.words import Word
 
 __all__ = ["PJM"]
 
@@ -47,14 +48,8 @@ _RESOURCES = {
 }
 
 
-def _parts(directive: Directive, locate: Locate) -> Iterable[Directive]:
-    if directive.word is None or directive.option not in ("--rsc-list", "--mpi"):
-        return (directive,)
-    return _resources(directive, locate)
-
-
-def _resources(directive: Directive, locate: Locate) -> Iterator[Directive]:
-    for item in directive.word.pieces(","):  # type: ignore[union-attr]  # checked in _parts
+def _resources(directive: Directive, word: Word, locate: Locate) -> Iterator[Directive]:
+    for item in word.pieces(","):
         name, value = item.partition("=")
         if value is None:
             yield list_item(directive, locate, "", item, None, around=item)
@@ -119,6 +114,6 @@ PJM = Dialect(
         "name": NewOption("-N {}"),
         "account": NewOption("-g {}"),
     },
-    parts=_parts,
+    parts=dict.fromkeys(("--rsc-list", "--mpi"), _resources),
     one_cpu_per_task=False,
 )

@@ -112,7 +112,7 @@ class Script:
         errors: list[str] = []
         given = words if only_options else options_before_script(words, dialect.table)
         found = list(read_options(given, dialect.table, 0, _nowhere, errors))
-        added = tuple(part for directive in found for part in dialect.parts(directive, _nowhere))
+        added = tuple(part for directive in found for part in dialect.split(directive, _nowhere))
         own, earlier = self.directives, self.problems
         if any(directive.option == "--ignore-pbs" for directive in found):
             foreign = {problem.line for problem in earlier if problem.kind is ProblemKind.FOREIGN}
@@ -273,7 +273,7 @@ def _read_line(
         directives.append(Directive(mark.line + 1, words[0].text.lower(), None))
         words = words[1:]
     for directive in read_options(words, dialect.table, mark.line + 1, locate, errors):
-        directives.extend(dialect.parts(directive, locate))
+        directives.extend(dialect.split(directive, locate))
     problems.extend(Problem(mark.line + 1, readable(text), _refusal(dialect)) for text in errors)
     return number
 

@@ -1,6 +1,6 @@
 """Slurm: the options of sbatch 22.05 to 24.11."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from contextlib import suppress
 
 from tocsin.core.errors import UnitError
@@ -19,7 +19,7 @@ from tocsin.scripts.slurm_values import (
     number,
     tres_per_task,
 )
-from tocsin.scripts.words import sbatch_words
+from tocsin.scripts.words import Word, sbatch_words
 
 __all__ = ["SLURM"]
 
@@ -88,24 +88,21 @@ def _priority(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
 
 
-def _parts(directive: Directive, _locate: Locate) -> Iterable[Directive]:
-    """Split GPUs out of --gres (per node), and CPUs and GPUs out of --tres-per-task."""
-    if directive.option not in ("--gres", "--tres-per-task") or not directive.value:
-        return (directive,)
+def _gres(directive: Directive, word: Word, _locate: Locate) -> Iterator[Directive]:
+    """--gres is per node."""
+    yield directive
     with suppress(UnitError):  # CHECKS reports the bad value
-        if directive.option == "--gres" and (gpus := gres_gpus(directive.value)):
-            return (directive, Directive(directive.line, "--gres gpu", str(gpus), "req_gpus", "node"))
-        if directive.option == "--tres-per-task":
-            found = tres_per_task(directive.value)
-            return (directive, *(_of_task(directive, *item) for item in found.items() if item[0] in _OF_TASK))
-    return (directive,)
+        if gpus := gres_gpus(word.text):
+            yield Directive(directive.line, "--gres gpu", str(gpus), "req_gpus", "node")
 
 
-_OF_TASK = {"cpu": ("cpus_per_task", ""), "gpu": ("req_gpus", "task")}
-
-
-def _of_task(directive: Directive, kind: str, number: int) -> Directive:
-    return Directive(directive.line, f"--tres-per-task {kind}", str(number), *_OF_TASK[kind])
+def _per_task(directive: Directive, word: Word, _locate: Locate) -> Iterator[Directive]:
+    yield directive
+    fields = {"cpu": ("cpus_per_task", ""), "gpu": ("req_gpus", "task")}
+    with suppress(UnitError):
+        for kind, number in tres_per_task(word.text).items():
+            if kind in fields:
+                yield Directive(directive.line, f"--tres-per-task {kind}", str(number), *fields[kind])
 
 
 def _megabytes(value: Value) -> str:
@@ -155,5 +152,5 @@ SLURM = Dialect(
         "constraints": NewOption("--constraint={}"),
     },
     replaced={"--gres": "req_gres", "--tres-per-task": None},
-    parts=_parts,
+    parts={"--gres": _gres, "--tres-per-task": _per_task},
 )
