@@ -28,9 +28,6 @@ class Counting:
         self.asked += len(scripts)
         return np.array([[len(script.text)] for script in scripts], dtype=np.float32)
 
-    def line_scores(self, script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-        return np.array([float(len(line)) for line in script.lines]) * weights[0]
-
 
 def test_the_same_commands_are_embedded_once() -> None:
     encoder = Counting()

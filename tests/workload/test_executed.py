@@ -1,11 +1,10 @@
 """What a line does is told from what it only says or looks for; what may still be run is never left out."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.workload.keywords import keyword_features, mentions_misuse
+from tocsin.workload.keywords import find_keywords
 from tocsin.workload.normal import commands
 from tocsin.workload.signs.executed import executed
 
@@ -73,7 +72,7 @@ def test_a_here_document_does_something_unless_people_read_it() -> None:
 
 def test_words_that_are_only_said_are_no_trace_of_misuse() -> None:
     def traced(text: str) -> bool:
-        return mentions_misuse(keyword_features(commands(text), np.zeros(1, dtype=bool)))
+        return find_keywords(commands(text)).mentions_misuse
 
     assert not traced("echo 'no xmrig, no hashcat'\nps aux | grep minerd\n./sim")
     assert not traced("python btc_prices.py --coin BTC\nRscript bitcoin.R")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.workload.keywords import keyword_features, mentions_misuse, names_ai
+from tocsin.workload.keywords import find_keywords
 from tocsin.workload.normal import commands
 from tocsin.workload.signs.digests import digest_lines
 from tocsin.workload.signs.look import signs
@@ -181,14 +181,15 @@ def _misuse(
 
 
 def _names_ai(text: str) -> bool:
-    return names_ai(keyword_features(commands(text), np.zeros(1, dtype=bool)))
+    return find_keywords(commands(text)).names_ai
 
 
 def _mentions_misuse(text: str) -> bool:
     script = commands(text)
-    features = keyword_features(script, np.zeros(1, dtype=bool))
     return (
-        mentions_misuse(features) or bool(digest_lines(script)) or any(sign.operation for sign in signs(text))
+        find_keywords(script).mentions_misuse
+        or bool(digest_lines(script))
+        or any(sign.operation for sign in signs(text))
     )
 
 

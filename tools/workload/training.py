@@ -77,7 +77,9 @@ def scores_left_out(
     for part, encoder, model in left_out_models(training_set, stuff, operation, parts):
         asked = np.flatnonzero(np.isin(stuff.owners[whole], part))
         scripts = [commands(training_set[row].text) for row in whole[asked]]
-        scores[asked] = encoder.scores(scripts, model.weights[:, None], (model.margin,))[:, 0] + model.bias
+        scores[asked] = (
+            encoder.score(scripts, model.weights[:, None], (model.margin,)).scores[:, 0] + model.bias
+        )
     return scores
 
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from tocsin.workload.vocabulary import Known, Vocabulary
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["KEYWORD_VALUE", "PASSAGE", "Cached", "Encoder", "Lexical", "gibberish_lines"]
+__all__ = ["KEYWORD_VALUE", "PASSAGE", "Cached", "Encoder", "Lexical", "Scored", "gibberish_lines"]
 
 Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
 """Of a sparse table: row, column and value of each entry, row by row."""
@@ -27,19 +27,36 @@ PASSAGE = 5
 """Lines of a passage: a program and its setup stand close together."""
 _GIBBERISH = 0.5
 """Known n-grams a character: 1.5 % of real lines have fewer and 99.7 % of random ones (jobspec, 216,181 lines)."""
+_MOST_LINES = 64
+"""First and last lines of a script that are embedded one by one for evidence; each takes milliseconds."""
 _LARGE = 100_000
 """N-grams; the shipped vocabulary has four times as many, a site's own examples have far fewer."""
 
 
+class Scored(Protocol):
+    """Scripts as one encoder and its weights read them."""
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Scripts by operations."""
+        ...
+
+    def line_scores(self, row: int, place: int) -> NDArray[np.float64]:
+        """What each line of a script adds to the score of an operation."""
+        ...
+
+
 class Encoder(Protocol):
-    """`encode` returns one row per script; `line_scores` returns what each line adds to the score with these weights."""
+    """`encode` returns one row per script; the weights of `score` have one column per operation."""
 
     @property
     def name(self) -> str: ...
 
     def encode(self, scripts: Sequence[Commands]) -> Any: ...
 
-    def line_scores(self, script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]: ...
+    def score(
+        self, scripts: Sequence[Commands], weights: NDArray[np.float32], margins: Sequence[float | None] = ()
+    ) -> Scored: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,48 +71,89 @@ class Lexical:
     def encode(self, scripts: Sequence[Commands]) -> "sp.csr_matrix":
         import scipy.sparse as sp
 
-        rows, places, values = self._entries(scripts)
+        rows, places, values = _entries(self._found(scripts), self.rarity)
         starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(scripts)))))
         return sp.csr_matrix(
             (values, places, starts), shape=(len(scripts), len(self.rarity) + keywords.columns())
         )
 
-    def scores(
+    def score(
         self, scripts: Sequence[Commands], weights: NDArray[np.float32], margins: Sequence[float | None] = ()
-    ) -> NDArray[np.float64]:
-        """As `encode(scripts) @ weights`, without scipy: to import it takes longer than to screen a hundred scripts.
+    ) -> "LexicalScored":
+        """Scores as `encode(scripts) @ weights`, without scipy: to import it takes longer than to screen a hundred scripts.
 
         Where an operation has a margin and a passage scores higher than the whole script by more than that, the
         passage's score counts: unrelated lines around it must not hide it.
         """
         found = self._found(scripts)
-        rows, places, values = _entries(*found, self.rarity)
+        rows, places, values = _entries(found, self.rarity)
         size = len(self.rarity)
-        score = np.empty((len(scripts), weights.shape[1]))
+        scored = LexicalScored(np.empty((len(scripts), weights.shape[1])), found, weights, self.rarity)
         for place, column in enumerate(weights.T):
             weighed = values * column[places]
-            score[:, place] = np.bincount(rows, weighed, len(scripts))
+            scored.scores[:, place] = np.bincount(rows, weighed, len(scripts))
             if place < len(margins) and (margin := margins[place]) is not None:
                 grams = np.bincount(rows, np.where(places < size, weighed, 0), len(scripts))
                 foreign = KEYWORD_VALUE * (
                     found.keyword_flags[:, keywords.SCIENCE] @ column[size:][keywords.SCIENCE]
                 )
-                clearest = self._clearest(found, column, len(scripts))
-                score[:, place] += np.maximum(clearest - grams - foreign - margin, 0)
-        return score
+                scored.scores[:, place] += np.maximum(scored.clearest(place) - grams - foreign - margin, 0)
+        return scored
 
-    def _clearest(self, found: "_Found", column: NDArray[np.float32], count: int) -> NDArray[np.float64]:
+    def _found(self, scripts: Sequence[Commands]) -> "_Found":
+        lines = [line for script in scripts for line in script.lines]
+        starts = np.cumsum([0, *(len(script.lines) for script in scripts)])
+        known = self.vocabulary.find(lines)
+        gibberish = gibberish_lines(lines, known, len(self.vocabulary))
+        named = [keywords.find_keywords(script) for script in scripts]
+        keyword_flags = np.zeros((len(scripts), keywords.columns()), dtype=np.float32)
+        for row, each in enumerate(named):
+            keyword_flags[row] = each.features(gibberish[starts[row] : starts[row + 1]])
+        return _Found(known.without(gibberish | keywords.idle_lines(lines)), starts, named, keyword_flags)
+
+
+class _Found(NamedTuple):
+    """What some scripts hold; gibberish and idle lines hold nothing."""
+
+    known: Known
+    starts: NDArray[np.int64]
+    """The first line of each script, counted through all of them, and the number of lines."""
+    keywords: list[keywords.Keywords]
+    keyword_flags: NDArray[np.float32]
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The script of each line."""
+        return np.repeat(np.arange(len(self.keywords)), np.diff(self.starts))
+
+
+@dataclass(slots=True)
+class LexicalScored:
+    """Scripts that were scored, with the scores of their lines."""
+
+    scores: NDArray[np.float64]
+    found: _Found
+    weights: NDArray[np.float32]
+    rarity: NDArray[np.float32]
+    _sums: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    _squares: NDArray[np.float64] | None = None
+
+    def line_scores(self, row: int, place: int) -> NDArray[np.float64]:
+        here = slice(self.found.starts[row], self.found.starts[row + 1])
+        named = self.found.keywords[row].line_values(self.weights[len(self.rarity) :, place])
+        # keywords are weighed against n-grams of unit length; here these are not scaled
+        length = float(np.sqrt(self._line_squares()[here].sum()))
+        return self._line_sums(place)[here] + KEYWORD_VALUE * length * named
+
+    def clearest(self, place: int) -> NDArray[np.float64]:
         """For each script the n-gram score of its highest-scoring passage; gibberish lines are skipped."""
-        known, owners = found.known, found.owners
-        rarity = self.rarity[known.columns]
-        weighed = np.bincount(known.lines, rarity * column[known.columns], len(owners))
-        squares = np.bincount(known.lines, np.square(rarity), len(owners))
+        weighed, squares = self._line_sums(place), self._line_squares()
         kept = np.flatnonzero(squares > 0)
-        best = np.full(count, -np.inf)
+        best = np.full(len(self.scores), -np.inf)
         if len(kept) > PASSAGE:
             weighed = np.concatenate(([0.0], np.cumsum(weighed[kept])))
             squares = np.concatenate(([0.0], np.cumsum(squares[kept])))
-            owner = owners[kept]
+            owner = self.found.owners[kept]
             whole = np.flatnonzero(owner[PASSAGE - 1 :] == owner[: -PASSAGE + 1])
             passage_scores = (weighed[whole + PASSAGE] - weighed[whole]) / np.sqrt(
                 np.maximum(squares[whole + PASSAGE] - squares[whole], 1e-9)
@@ -103,40 +161,21 @@ class Lexical:
             np.maximum.at(best, owner[whole], passage_scores)
         return best
 
-    def _entries(self, scripts: Sequence[Commands]) -> Entries:
-        return _entries(*self._found(scripts), self.rarity)
+    def _line_sums(self, place: int) -> NDArray[np.float64]:
+        """For each line the weight of its n-grams."""
+        if place not in self._sums:
+            columns, lines = self.found.known
+            weighed = self.rarity[columns] * self.weights[columns, place]
+            sums = np.bincount(lines, weighed, int(self.found.starts[-1]))
+            self._sums[place] = sums.astype(np.float64, copy=False)
+        return self._sums[place]
 
-    def _found(self, scripts: Sequence[Commands]) -> "_Found":
-        lines = [line for script in scripts for line in script.lines]
-        owners = np.repeat(np.arange(len(scripts)), [len(script.lines) for script in scripts])
-        known = self.vocabulary.find(lines)
-        gibberish = gibberish_lines(lines, known, len(self.vocabulary))
-        keyword_flags = np.zeros((len(scripts), keywords.columns()), dtype=np.float32)
-        first = 0
-        for row, script in enumerate(scripts):
-            last = first + len(script.lines)
-            keyword_flags[row] = keywords.keyword_features(script, gibberish[first:last])
-            first = last
-        return _Found(known.without(gibberish | keywords.idle_lines(lines)), owners, keyword_flags)
-
-    def line_scores(self, script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-        known = self.vocabulary.find(script.lines)
-        known = known.without(
-            gibberish_lines(script.lines, known, len(self.vocabulary)) | keywords.idle_lines(script.lines)
-        )
-        values = self.rarity[known.columns] * weights[known.columns]
-        scores = np.bincount(known.lines, values, len(script.lines)).astype(np.float64)
-        keyword_flags = keywords.line_values(script, weights[len(self.rarity) :])
-        # keywords are weighed against n-grams of unit length; here these are not scaled
-        scores += KEYWORD_VALUE * np.sqrt(np.square(self.rarity[known.columns]).sum()) * keyword_flags
-        return scores
-
-
-class _Found(NamedTuple):
-    known: Known
-    owners: NDArray[np.int64]
-    """The script of each line."""
-    keyword_flags: NDArray[np.float32]
+    def _line_squares(self) -> NDArray[np.float64]:
+        if self._squares is None:
+            columns, lines = self.found.known
+            squares = np.bincount(lines, np.square(self.rarity[columns]), int(self.found.starts[-1]))
+            self._squares = squares.astype(np.float64, copy=False)
+        return self._squares
 
 
 def gibberish_lines(lines: Sequence[str], known: Known, size: int) -> NDArray[np.bool_]:
@@ -147,13 +186,11 @@ def gibberish_lines(lines: Sequence[str], known: Known, size: int) -> NDArray[np
     return counts < _GIBBERISH * np.fromiter(map(len, lines), np.int64, len(lines))
 
 
-def _entries(
-    known: Known, owners: NDArray[np.int64], keyword_flags: NDArray[np.float32], rarity: NDArray[np.float32]
-) -> Entries:
+def _entries(found: _Found, rarity: NDArray[np.float32]) -> Entries:
     """N-grams, then keywords. Rows are scaled over known n-grams only, so random text weighs nothing."""
-    size, documents = len(rarity), len(keyword_flags)
-    rows, places = np.nonzero(keyword_flags)
-    pairs = np.concatenate((owners[known.lines] << 32 | known.columns, rows << 32 | (places + size)))
+    known, size, documents = found.known, len(rarity), len(found.keyword_flags)
+    rows, places = np.nonzero(found.keyword_flags)
+    pairs = np.concatenate((found.owners[known.lines] << 32 | known.columns, rows << 32 | (places + size)))
     pairs.sort()  # np.unique of numpy 2.4 hashes first, which takes ten times as long here
     pairs = pairs[np.concatenate((pairs[1:] != pairs[:-1], [True]))] if len(pairs) else pairs
     rows, places = pairs >> 32, pairs & 0xFFFFFFFF
@@ -165,10 +202,19 @@ def _entries(
     return rows, places, values
 
 
-class Cached:
-    """An encoder that remembers the embeddings of the last scripts by a hash of their commands."""
+class Embedder(Protocol):
+    """A sentence model."""
 
-    def __init__(self, encoder: Encoder, most: int = 4096) -> None:
+    @property
+    def name(self) -> str: ...
+
+    def encode(self, scripts: Sequence[Commands]) -> NDArray[np.float32]: ...
+
+
+class Cached:
+    """A sentence model that remembers the embeddings of the last scripts by a hash of their commands."""
+
+    def __init__(self, encoder: Embedder, most: int = 4096) -> None:
         self.encoder = encoder
         self.name = encoder.name
         self._most = most
@@ -186,5 +232,30 @@ class Cached:
             self._rows.popitem(last=False)
         return np.stack(rows)
 
-    def line_scores(self, script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-        return self.encoder.line_scores(script, weights)
+    def score(
+        self, scripts: Sequence[Commands], weights: NDArray[np.float32], margins: Sequence[float | None] = ()
+    ) -> "EmbeddedScored":
+        del margins  # an embedding has no passages
+        return EmbeddedScored(
+            (self.encode(scripts) @ weights).astype(np.float64), self.encoder, scripts, weights
+        )
+
+
+class EmbeddedScored(NamedTuple):
+    """Scripts that were scored by their embeddings; a line is embedded only when it is asked for."""
+
+    scores: NDArray[np.float64]
+    encoder: "Embedder"
+    scripts: Sequence[Commands]
+    weights: NDArray[np.float32]
+
+    def line_scores(self, row: int, place: int) -> NDArray[np.float64]:
+        lines = self.scripts[row].lines
+        asked = np.arange(len(lines))
+        if len(lines) > _MOST_LINES:
+            asked = np.concatenate((asked[: _MOST_LINES // 2], asked[-_MOST_LINES // 2 :]))
+        found = np.zeros(len(lines))
+        found[asked] = (
+            self.encoder.encode([Commands((), (lines[number],)) for number in asked]) @ self.weights[:, place]
+        )
+        return found

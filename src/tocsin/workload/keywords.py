@@ -29,14 +29,12 @@ __all__ = [
     "HEADER",
     "KINDS",
     "SCIENCE",
+    "Keywords",
     "MisuseWords",
     "columns",
+    "find_keywords",
     "idle_lines",
-    "keyword_features",
-    "line_values",
-    "mentions_misuse",
     "misuse_words",
-    "names_ai",
 ]
 
 # Distinctive names, from the tools' own pages. The signs detect tools under other names.
@@ -118,7 +116,7 @@ KINDS = slice(_FIRST_DOMAIN, HEADER.stop)
 """Domains, languages and the header."""
 
 
-class _Found(NamedTuple):
+class Keywords(NamedTuple):
     """The keywords of a script."""
 
     lines: NDArray[np.bool_]
@@ -131,13 +129,51 @@ class _Found(NamedTuple):
     """The joined words; in a script that names tools of misuse, only those of executed commands."""
     named: bool
     """Whether a program has a name from AI."""
+    gpus: bool | None
+    """Whether GPUs are requested; None if unknown."""
+
+    @property
+    def names_ai(self) -> bool:
+        """Whether a line of the script runs AI software."""
+        return bool(self.lines[:, 0].any())
+
+    @property
+    def mentions_misuse(self) -> bool:
+        """Whether any line names a tool of misuse."""
+        return bool(self.lines[:, 2:].any())
+
+    def features(self, gibberish: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The feature row of the script; `gibberish` marks its lines with hardly any known n-gram."""
+        lines = np.count_nonzero(self.lines, axis=0)
+        found = np.zeros(columns(), dtype=np.float32)
+        found[:3] = lines[0] > 0, lines[1] > 0, lines[0] >= _SEVERAL
+        found[3:_FIRST_GIBBERISH:2] = lines[2:] > 0
+        found[4:_FIRST_GIBBERISH:2] = lines[2:] >= _SEVERAL
+        share = np.count_nonzero(gibberish) / max(len(gibberish), 1)
+        found[_FIRST_GIBBERISH:_FIRST_NAME] = [share > least for least in GIBBERISH_SHARES]
+        found[_FIRST_NAME : _FIRST_WORD - 2] = [self.names >= least for least in _NAMES]
+        found[_FIRST_WORD - 2] = self.programs
+        found[_FIRST_WORD - 1] = self.named
+        found[_FIRST_WORD:_FIRST_DOMAIN] = [self.learning >= least for least in _WORDS]
+        for domain in domains(self.joined):
+            found[_FIRST_DOMAIN + DOMAINS.index(domain)] = 1
+        if (language := language_of(self.joined)) is not None:
+            found[_FIRST_LANGUAGE + LANGUAGES.index(language)] = 1
+        if self.gpus is not None:
+            found[_FIRST_HEADER + (not self.gpus)] = 1
+        return found
+
+    def line_values(self, weights: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The weight of each line's keywords, given the weights of the columns of `features`."""
+        own = weights[[0, 1, *range(3, _FIRST_GIBBERISH, 2)]].astype(np.float64)
+        return np.asarray(self.lines @ own, dtype=np.float64)
 
 
 def columns() -> int:
     return HEADER.stop
 
 
-def _find(script: Commands) -> _Found:
+def find_keywords(script: Commands) -> Keywords:
     lines = script.lines
     found = np.zeros((len(lines), 2 + len(_MISUSE)), dtype=bool)
     text = "\n".join(lines)
@@ -169,7 +205,7 @@ def _find(script: Commands) -> _Found:
     named = bool(names or not _TRAINS.isdisjoint(words)) and any(
         word.endswith(_FILES) and _is_named_for_ai(word) for word in done
     )
-    return _Found(found, len(names), runs, len(words & _LEARNING), done, named)
+    return Keywords(found, len(names), runs, len(words & _LEARNING), done, named, script.gpus)
 
 
 def _named_tools(words: set[str], tools: frozenset[str]) -> set[str]:
@@ -227,46 +263,6 @@ def _is_idle(line: str) -> bool:
     return all(words.isdisjoint(known) for known in (_LEARNING, *_MISUSE)) and not ai_words(words)
 
 
-def keyword_features(script: Commands, gibberish: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The feature row of a script; `gibberish` marks its lines with hardly any known n-gram."""
-    keywords = _find(script)
-    lines = np.count_nonzero(keywords.lines, axis=0)
-    found = np.zeros(columns(), dtype=np.float32)
-    found[:3] = lines[0] > 0, lines[1] > 0, lines[0] >= _SEVERAL
-    found[3:_FIRST_GIBBERISH:2] = lines[2:] > 0
-    found[4:_FIRST_GIBBERISH:2] = lines[2:] >= _SEVERAL
-    found[_FIRST_GIBBERISH:_FIRST_NAME] = (np.count_nonzero(gibberish) / max(len(gibberish), 1)) > np.array(
-        GIBBERISH_SHARES
-    )
-    found[_FIRST_NAME : _FIRST_WORD - 2] = keywords.names >= np.array(_NAMES)
-    found[_FIRST_WORD - 2] = keywords.programs
-    found[_FIRST_WORD:_FIRST_DOMAIN] = keywords.learning >= np.array(_WORDS)
-    found[_FIRST_WORD - 1] = keywords.named
-    for domain in domains(keywords.joined):
-        found[_FIRST_DOMAIN + DOMAINS.index(domain)] = 1
-    if (language := language_of(keywords.joined)) is not None:
-        found[_FIRST_LANGUAGE + LANGUAGES.index(language)] = 1
-    if script.gpus is not None:
-        found[_FIRST_HEADER + (not script.gpus)] = 1
-    return found
-
-
 def _is_named_for_ai(file: str) -> bool:
     words = plain_words(file)
     return not _TRAINS.isdisjoint(words) or bool(ai_words(words) or ai_phrases(plain_text(file)))
-
-
-def line_values(script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The weight of each line's keywords, given the weights of the columns of `keyword_features`."""
-    own = weights[[0, 1, *range(3, _FIRST_GIBBERISH, 2)]].astype(np.float64)
-    return np.asarray(_find(script).lines @ own, dtype=np.float64)
-
-
-def names_ai(features: NDArray[np.float32]) -> bool:
-    """Whether a line of the script runs AI software."""
-    return bool(features[0])
-
-
-def mentions_misuse(features: NDArray[np.float32]) -> bool:
-    """Whether any line names a tool of misuse."""
-    return bool(features[3:_FIRST_GIBBERISH].any())

@@ -95,7 +95,7 @@ def material(
     presence = _presence(rows, np.concatenate([*map(_ints, where)]), (len(scripts), len(lines))) @ table
     presence.data[:] = 1  # not how often
     keyword_flags = np.stack(
-        [keywords.keyword_features(s, gibberish[_ints(w)]) for s, w in zip(scripts, where, strict=True)]
+        [keywords.find_keywords(s).features(gibberish[_ints(w)]) for s, w in zip(scripts, where, strict=True)]
     )
     member = sp.csr_matrix((np.array(whole, np.float32), (numbers, np.arange(len(numbers)))))
     by_owner = (member @ presence).tocsr()

@@ -56,12 +56,6 @@ class MiniLM:
             rows |= zip(batch, self._embed([texts[row] for row in batch]), strict=True)
         return np.stack([rows[row] for row in range(len(texts))])
 
-    def line_scores(self, script: Commands, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-        each = [
-            Commands((number,), (line,)) for number, line in zip(script.numbers, script.lines, strict=True)
-        ]
-        return (self.encode(each) @ weights).astype(np.float64)
-
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         found = self._tokens.encode_batch(texts)
         ids = np.array([each.ids for each in found], dtype=np.int64)

@@ -11,20 +11,18 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.workload import keywords
-from tocsin.workload.encoders import Cached, Encoder, Lexical
+from tocsin.workload.encoders import Cached, Encoder, Lexical, Scored
 from tocsin.workload.minilm import MiniLM
 from tocsin.workload.normal import Commands
 from tocsin.workload.vocabulary import Vocabulary
 
-__all__ = ["VERSION", "Panel", "load_panel"]
+__all__ = ["VERSION", "Panel", "evidence_lines", "load_panel"]
 
 VERSION = 1
 """Version of the file format."""
 _MOST_LINES = 3
 _SHARE = 0.25
 """Of the highest line score: lines below this share are not evidence."""
-_LONGEST, _LONGEST_EMBEDDED = 2000, 64
-"""Lines, first and last ones, that are scored one by one for evidence; embedding a line takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +37,16 @@ class Panel:
     margins: tuple[float | None, ...] = ()
     """By operation: how much a passage must outscore the whole script to count instead of it; None: never."""
 
-    def probabilities(self, scripts: Sequence[Commands]) -> NDArray[np.float64]:
+    def score(self, scripts: Sequence[Commands]) -> Scored:
+        return self.encoder.score(scripts, self.weights, self.margins)
+
+    def probabilities(self, scripts: Sequence[Commands], scored: Scored | None = None) -> NDArray[np.float64]:
         """Scripts by operations; 0 for a script without commands."""
-        if isinstance(self.encoder, Lexical):
-            score = self.encoder.scores(scripts, self.weights, self.margins)
-        else:
-            score = (self.encoder.encode(scripts) @ self.weights).astype(np.float64)
+        score = (scored or self.score(scripts)).scores
         p: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(score + self.bias, -40, 40)))
         empty = [not script.lines for script in scripts]
         p[empty] = 0
         return p
-
-    def evidence_lines(self, script: Commands, operation: str) -> list[int]:
-        """The lines of the raw script with the highest scores for the operation, in order."""
-        longest = _LONGEST if isinstance(self.encoder, Lexical) else _LONGEST_EMBEDDED
-        if len(script.lines) > longest:
-            half = longest // 2
-            script = script._replace(
-                numbers=script.numbers[:half] + script.numbers[-half:],
-                lines=script.lines[:half] + script.lines[-half:],
-            )
-        weights = self.weights[:, self.operations.index(operation)]
-        scores = self.encoder.line_scores(script, weights)
-        best = np.argsort(-scores, kind="stable")[:_MOST_LINES]
-        least = max(_SHARE * float(scores[best[0]]), 1e-9) if len(best) else 0.0
-        return sorted({script.numbers[place] for place in best if scores[place] >= least})
 
     def save(self, folder: Path, name: str) -> None:
         from safetensors.numpy import save
@@ -85,6 +68,13 @@ class Panel:
         text = json.dumps(document, indent=1, allow_nan=False)
         (folder / f"{name}.json").write_text(text + "\n", "utf-8")
         (folder / f"{name}.safetensors").write_bytes(save(arrays))
+
+
+def evidence_lines(script: Commands, scores: NDArray[np.float64]) -> list[int]:
+    """The lines of the raw script with the highest scores, in order."""
+    best = np.argsort(-scores, kind="stable")[:_MOST_LINES]
+    least = max(_SHARE * float(scores[best[0]]), 1e-9) if len(best) else 0.0
+    return sorted({script.numbers[place] for place in best if scores[place] >= least})
 
 
 def load_panel(folder: Path, name: str) -> Panel:

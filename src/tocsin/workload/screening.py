@@ -13,7 +13,7 @@ from tocsin.models.files import read_document
 from tocsin.workload.applications import applications, language, main_application
 from tocsin.workload.conviction import SIGN_PROBABILITY, convict
 from tocsin.workload.normal import Commands, commands, stretches
-from tocsin.workload.panel import Panel, load_panel
+from tocsin.workload.panel import Panel, evidence_lines, load_panel
 from tocsin.workload.rules import Rule
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed_commands
@@ -69,24 +69,22 @@ class Screener:
         scripts = [_beside(commands(text), request) for text, request in zip(texts, given, strict=True)]
         looks = [_signs(text) for text in texts]
         whole = [_joined(script, look.hidden) for script, look in zip(scripts, looks, strict=True)]
-        tables = [(panel, panel.probabilities(whole)) for panel in self.panels]
-        found = []
-        for row, script in enumerate(whole):
-            p = {
-                name: float(table[row, place])
-                for panel, table in tables
-                for place, name in enumerate(panel.operations)
-            }
-            found.append(self._one(script, p, looks[row]))
-        return found
-
-    def _one(self, script: Commands, p: dict[str, float], found: "_Look") -> Screening:
-        signs = found.signs
-        lines: dict[str, set[int]] = {}
+        p: list[dict[str, float]] = [{} for _ in whole]
+        lines: list[dict[str, set[int]]] = [{} for _ in whole]
         for panel in self.panels:
-            for name in panel.operations:
-                if p[name] >= SEEN_FROM:
-                    lines.setdefault(name, set()).update(panel.evidence_lines(script, name))
+            scored = panel.score(whole)
+            for row, found in enumerate(panel.probabilities(whole, scored).tolist()):
+                for place, name in enumerate(panel.operations):
+                    p[row][name] = found[place]
+                    if found[place] >= SEEN_FROM:
+                        evidence = evidence_lines(whole[row], scored.line_scores(row, place))
+                        lines[row].setdefault(name, set()).update(evidence)
+        return list(map(self._one, whole, p, lines, looks))
+
+    def _one(
+        self, script: Commands, p: dict[str, float], lines: dict[str, set[int]], found: "_Look"
+    ) -> Screening:
+        signs = found.signs
         by_sign: list[str] = []
         unread = [sign for sign in signs if sign.kind in (DECODED, FETCHED)]
         left_open = unread + [sign for sign in signs if sign.operation is None and sign not in unread]

@@ -90,7 +90,7 @@ def train_operation(
 def _shipped_scores(panel: Panel, encoder: Lexical, name: str, examples: Examples) -> NDArray[np.float64]:
     scripts = [commands(text) for text in (*examples.yes, *examples.no)]
     place = panel.operations.index(name)
-    scores: NDArray[np.float64] = encoder.scores(scripts, panel.weights, panel.margins)[:, place]
+    scores: NDArray[np.float64] = encoder.score(scripts, panel.weights, panel.margins).scores[:, place]
     return scores + float(panel.bias[place])
 
 

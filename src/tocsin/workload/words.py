@@ -18,4 +18,4 @@ def plain_words(text: str) -> set[str]:
 
 def joined_words(text: str) -> set[str]:
     """`./gmx_mpi -nb gpu` has gmx_mpi, nb and gpu."""
-    return {word.strip("_.-") for word in text.lower().translate(_JOINED).split()}
+    return {word.strip("_.-") for word in set(text.lower().translate(_JOINED).split())}

@@ -221,8 +221,8 @@ CYBER_SIGNS = (
         "the arguments of a network scanner",
         "--rate --max-rate --min-rate -ss -su -pn --banners --top-ports -p",
         line=(
+            r"-(?<!\S-)(?:-(?:max-|min-)?rate[ =]\d|s[SU]\b|Pn\b|-banners|-top-ports|p ?\d{1,5}[-,]\d)",
             _NETWORK,
-            r"(?:^|\s)(?:--(?:max-|min-)?rate[ =]\d|-s[SU]\b|-Pn\b|--banners|--top-ports|-p ?\d{1,5}[-,]\d)",
         ),
         weak=True,
     ),

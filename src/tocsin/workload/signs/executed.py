@@ -76,6 +76,7 @@ _ITSELF = re.compile(
     r"(?:\b(?:sed|[gm]?awk|[efz]?grep|rg|tail|head|cut|tr|cat|perl|python[\d.]*|dd|base64|openssl|xxd|rev|tac|od|fold|while)\b"
     r"[^;|&]{0,200}\s|<\s?)[\"']?\$(?:0\b|\{0\}|\{?BASH_SOURCE)|\bscontrol\s+write\s+batch_script\b"
 )
+_OWN_NAMES = ("$0", "${0", "BASH_SOURCE", "batch_script")
 _FLOWS = re.compile(r"[|>`<]|\$\(")
 _PATTERN = re.compile(
     r"\b(?:[efzp]|bz|xz)?grep\s+(?:-[\w-]{1,20}(?:=\S{1,60})?\s+){0,6}(?:\"[^\"]{0,400}\"|'[^']{0,400}'|[^\s|;&\"'<>()]{1,200})"
@@ -92,11 +93,14 @@ _MOST_QUOTED = 500
 _CLOSES = {'"': re.compile(r"(?:[^\"\\]|\\.)*+\""), "'": re.compile(r"[^']*+'")}
 
 
-def reads_itself(lines: Sequence[str]) -> bool:
-    """Whether a script reads its own text, other than to show it, so that even its comments may be run."""
-    return any(
-        ("$" in line or "scontrol" in line) and _ITSELF.search(line) and _FLOWS.search(line) for line in lines
-    )
+def reads_itself(lines: Sequence[str], text: str) -> bool:
+    """Whether a script reads its own text, other than to show it, so that even its comments may be run.
+
+    `text` is the lines joined.
+    """
+    if not any(mark in text for mark in _OWN_NAMES):
+        return False
+    return any(_ITSELF.search(line) and _FLOWS.search(line) for line in lines)
 
 
 def executed_commands(script: Commands) -> list[str]:
@@ -161,7 +165,7 @@ def _context(lines: Sequence[str]) -> _Context:
         if name
     }
     names = None if any(_DEFINES_ANY.search(line) for line in lines) else frozenset(defined)
-    if runs_text or reads_itself(lines):
+    if runs_text or reads_itself(lines, "\n".join(lines)):
         return _Context(True, names, frozenset(), any_file=True)
     documents = {
         _base(target["document"])

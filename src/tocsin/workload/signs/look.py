@@ -53,9 +53,10 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     """Every sign in a script, by line; the script may be one that was unpacked from another."""
     effort = effort or Effort()
     lines = command_lines(text)
-    if reads_itself([line for _, line in lines]):  # then its comments may be commands, too
-        lines = command_lines(_COMMENT.sub("", text))
     joined = "\n".join(line for _, line in lines)
+    if reads_itself([line for _, line in lines], joined):  # then its comments may be commands, too
+        lines = command_lines(_COMMENT.sub("", text))
+        joined = "\n".join(line for _, line in lines)
     words = plain_words(joined)
     found: list[Sign] = []
     if any(len(word) >= _LEAST_ADDRESS for word in words):

@@ -193,6 +193,7 @@ MINING_SIGNS = (
         CRYPTOMINING,
         "the protocol of a mining pool",
         "subscribe authorize submit getwork submitwork submitlogin submithashrate submitblock",
+        "mining eth submitblock",
         line=r"\bmining\.(?:subscribe|authorize|submit|extranonce\.subscribe|configure)\b"
         r"|\beth_(?:getWork|submitWork|submitLogin|submitHashrate)\b|[\"']submitblock[\"']",
     ),

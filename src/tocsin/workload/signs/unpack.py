@@ -104,9 +104,10 @@ def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
         [one for one in command_lines(text) if one[1] != lines[one[0] - 1][1].strip()] if "$" in text else []
     )
     filled_text = "\n".join(line for _, line in filled)
+    long = _long_words(text)
     for numbered, whole, pieces in (
-        (lines, text, chain(_blocks(text, lines), _words(text), _turned(text, lines))),
-        (filled, filled_text, _words(filled_text)),
+        (lines, text, chain(_blocks(long, lines), _words(text, long), _turned(text, lines))),
+        (filled, filled_text, _words(filled_text, _long_words(filled_text))),
     ):
         for written, content in pieces:
             plain = _text_of(content, room) if (tried := effort.may_try()) else ""
@@ -117,9 +118,9 @@ def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
     yield from _straightened(text, lines)
 
 
-def _blocks(text: str, lines: list[Line]) -> Iterator[tuple[str, bytes]]:
+def _blocks(long: list[str], lines: list[Line]) -> Iterator[tuple[str, bytes]]:
     """Runs of lines that are base64 as a whole, joined: a here-document, or comments that the script reads itself."""
-    if not any(_BASE64_LINE.fullmatch(word.strip(_AROUND)) for word in _long_words(text)):
+    if not any(_BASE64_LINE.fullmatch(word.strip(_AROUND)) for word in long):
         return
     pieces: list[str] = []
     for _, line in [*lines, (0, "")]:
@@ -134,13 +135,11 @@ def _blocks(text: str, lines: list[Line]) -> Iterator[tuple[str, bytes]]:
         pieces = []
 
 
-def _words(text: str) -> Iterator[tuple[str, bytes]]:
+def _words(text: str, long: list[str]) -> Iterator[tuple[str, bytes]]:
     """The words of a text, with bytes that they may stand for."""
     # Splitting first is ten times as fast as looking for the shapes in the whole text.
-    long = _long_words(text)
-    capital = "\n".join(
-        word for word in long if not word.islower()
-    )  # text in base64 has capitals, paths seldom have
+    # Text in base64 has capitals, paths seldom have.
+    capital = "\n".join(word for word in long if not word.islower())
     for found in _BASE64.findall(capital):
         for content in _decoded64(found):
             yield found, content
@@ -161,6 +160,8 @@ def _long_words(text: str) -> list[str]:
 def _turned(text: str, lines: list[Line]) -> Iterator[tuple[str, bytes]]:
     """Quoted words of lines that are written backwards, or with letters 13 places on."""
     if not any(sign in text for sign in ("rev", "[::-1]", "N-Z", "n-z", "rot13", "rot_13")):
+        return
+    if not (_REVERSED.search(text) or _ROTATED.search(text)):
         return
     for _, line in lines:
         backwards, rotated = _REVERSED.search(line), _ROTATED.search(line)
