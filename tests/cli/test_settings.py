@@ -43,6 +43,11 @@ def test_a_file_named_on_the_line_wins_over_the_others(tocsin: Tocsin, tmp_path:
         ("[cluster.lab]\nrest_url = 'ftp://x'\n", "write http://host:6820"),
         ("[cluster.lab]\nslurm_conf = '/nonexistent'\n", "no such file"),
         ("[cluster.lab]\ntimeout = 0\n", "at least a second"),
+        ("[history]\nlag = " + "[" * 9000, "nested too deeply"),
+        ("[history]\n" + "a." * 300_000 + "b = 1\n", "a key of too many parts"),
+        ("[history]\nx = {" + "'a' . " * 300 + "b = 1}\n", "a key of too many parts"),
+        ("[history]\nlag = " + "9" * 5000, "is not TOML"),
+        ("#" * 2_000_000, "more than 1,048,576"),
         ("[store]\nurl = 'nonsense'\n", "is not a supported URL"),
         ("[store]\nurl = 'postgresql://host:notaport/x'\n", "is not a supported URL"),
     ],
@@ -101,3 +106,43 @@ def test_a_password_in_the_url_is_refused(tocsin: Tocsin, monkeypatch: pytest.Mo
     assert said.code == 1
     assert "password_file" in said.err
     assert "hunter2" not in said.err
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:sw0rdfish@host/jobs",
+        "postgresql://ann:sw0rd@fish/sw0rdfish@host/jobs",
+        "postgresql://ann@host/jobs?password=sw0rdfish",
+        "mysql://ann:sw0rdfish@host/jobs",
+        "nonsense://:sw0rdfish@",
+    ],
+)
+def test_no_command_prints_a_password(tocsin: Tocsin, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("TOCSIN_STORE__URL", url)
+    monkeypatch.setenv("TOCSIN_CLUSTER__lab__REST_URL", url)
+    for command in (
+        ["config", "show"],
+        ["config", "show", "--json"],
+        ["config", "check"],
+        ["jobs"],
+        ["doctor"],
+    ):
+        printed = tocsin(*command)
+        assert "sw0rd" not in printed.out + printed.err, command
+    assert "***" in tocsin("config", "show").out
+
+
+def test_settings_that_others_can_write_are_refused(tocsin: Tocsin, tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "tocsin"
+    folder.mkdir(parents=True)
+    file = folder / "tocsin.toml"
+    file.write_text("[history]\nlag = 30\n")
+    assert tocsin("config", "check").code == 0
+    for place, safe in ((file, 0o644), (folder, 0o755)):
+        place.chmod(0o777)
+        refused = tocsin("config", "show")
+        assert refused.code == 1
+        assert f"chmod o-w {place}" in refused.err
+        place.chmod(safe)
+    assert tocsin("config", "check").code == 0

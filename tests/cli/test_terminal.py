@@ -83,6 +83,7 @@ def commands(tmp_path: Path) -> list[list[str]]:
         ["backtest"],
         ["profiles"],
         ["doctor"],
+        ["traces", "bench", str(examples)],
         ["config", "show"],
         ["schema", "verdict"],
         ["completion", "bash"],

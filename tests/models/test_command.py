@@ -119,7 +119,18 @@ def test_a_challenger_is_promoted_by_that_name_and_only_at_its_stage(registry: R
         tocsin(registry, "promote", "failure", "1", "--stage", "start")
 
 
-def test_verify_checks_all_and_exits_1_with_the_name_of_the_file(registry: Registry) -> None:
+def test_verify_loads_what_has_the_right_hashes(registry: Registry) -> None:
+    done = tocsin(registry, "verify", "--json")
+    assert [row["sound"] for row in json.loads(done.stdout)] == [False, False, False, True]
+    assert "failure/1/failure.json" in done.stderr
+
+
+def test_verify_checks_all_and_exits_1_with_the_name_of_the_file(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "tocsin.judge.plugins.find_detectors", dict
+    )  # the models of this test cannot be loaded
     done = tocsin(registry, "verify")
     assert (done.exit_code, done.stderr) == (0, "4 models checked: every file is as it was written\n")
     (registry.folder / "failure" / "2" / "model.txt").write_text("changed")

@@ -1,4 +1,5 @@
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def test_a_file_that_is_no_model_is_refused(any_engine: Engine, tmp_path: Path) 
     good = path.read_bytes()
     for bad in (b"", b"{}", b"\xff" * 40, b"cos\nsystem\n(S'touch owned'\ntR.", good[: len(good) // 3]):
         path.write_bytes(bad)
-        with pytest.raises(ModelError, match=r"not a (valid )?\w+ model"):
+        with pytest.raises(ModelError, match=r"not an? (valid )?\w+ model"):
             any_engine.load(path)
 
 
@@ -186,3 +187,60 @@ def test_an_engine_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ModelError, match=r"tocsin\[engines\]"):
             engine(name).train(X, Y)
+
+
+@pytest.mark.parametrize(
+    "number", ["1_0", "nan", "0x10", "１", "1e400", "+1", "1.", " 1", "1\t", "-", "1e9999999"]
+)
+@pytest.mark.parametrize(
+    "line", ["left_child", "split_feature", "threshold", "leaf_value", "internal_count", "shrinkage"]
+)
+def test_a_number_that_lightgbm_reads_otherwise_is_refused(tmp_path: Path, line: str, number: str) -> None:
+    """`left_child=1_0` is 10 for Python and 1 for LightGBM: a loop without end in a file that looked valid."""
+    path = tmp_path / "model.txt"
+    engine("lightgbm").train(X, Y, rounds=1).save(path)
+    head, found, rest = path.read_text().partition(f"\n{line}=")
+    first, _, tail = rest.partition(" " if line != "shrinkage" else "\n")
+    path.write_text(head + found + number + rest[len(first) :])
+    assert tail
+    with pytest.raises(ModelError, match=r"not a (valid )?LightGBM model"):
+        engine("lightgbm").load(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("num_class=1", "num_class=2"),
+        ("objective=binary sigmoid:1", "objective=multiclass num_class:9"),
+        ("num_leaves=", "num_leaves=1"),
+        ("\nshrinkage=", "\ncat_boundaries=0 9\nshrinkage="),
+    ],
+)
+def test_a_lightgbm_model_of_another_kind_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "model.txt"
+    engine("lightgbm").train(X, Y, rounds=1).save(path)
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(ModelError, match="not a valid LightGBM model"):
+        engine("lightgbm").load(path)
+
+
+@pytest.mark.parametrize("name", EXTRA)
+def test_damaged_json_never_harms_the_process(tmp_path: Path, name: str) -> None:
+    """The parsers of XGBoost and CatBoost trust indices, too."""
+    found, path = engine(name), tmp_path / "model.json"
+    found.train(X, Y, rounds=4).save(path)
+    good, chance, refused = path.read_text(), random.Random(5), 0
+    numbers = list(re.finditer(r"-?\d+(\.\d+)?", good))
+    for _ in range(200):
+        place = chance.choice(numbers)
+        number = chance.choice(
+            ["-1", "0", "1", "7", "99999", "2147483647", "NaN", "1e400", "1_0", "[]", '"1"']
+        )
+        path.write_text(good[: place.start()] + number + good[place.end() :])
+        try:
+            model = found.load(path)
+            model.predict(X[:20])
+            model.contributions(X[:2])
+        except ModelError:
+            refused += 1
+    assert 20 < refused <= 200

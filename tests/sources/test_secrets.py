@@ -13,8 +13,8 @@ def test_a_secret_is_read_without_the_white_space_around_it(tmp_path: Path) -> N
     assert read_secret(file) == "s3cret"
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o604])
-def test_a_secret_that_everybody_can_read_is_refused_with_the_command_that_mends_it(
+@pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o602])
+def test_a_secret_that_others_can_read_or_write_is_refused_with_the_command_that_mends_it(
     tmp_path: Path, mode: int
 ) -> None:
     file = tmp_path / "token"

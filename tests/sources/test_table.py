@@ -390,3 +390,13 @@ def test_a_value_that_a_newline_tears_apart_is_not_stored_by_halves(tmp_path: Pa
     jobs = pl.concat([batch.jobs for batch in source.batches()])
     assert jobs.select("job_id", "user").rows() == [(2, 'say "hi", ok'), (4, '5" disk'), (6, "f")]
     assert source.rejects.counts == {"wrong number of columns": 6}
+
+
+def test_a_parquet_bomb_is_refused(tmp_path: Path) -> None:
+    """A few bytes that claim to be millions of rows, or gigabytes of text."""
+    many, long = tmp_path / "many.parquet", tmp_path / "long.parquet"
+    pl.select(jid=pl.repeat("jid_1", 30_000_000), adt=pl.repeat(1, 30_000_000)).write_parquet(many)
+    pl.select(jid=pl.repeat("x" * 60_000, 20_000), adt=pl.repeat(1, 20_000)).write_parquet(long)
+    for path, words in ((many, "claims 30,000,000 rows"), (long, "texts of gigabytes")):
+        with pytest.raises(SourceError, match=words):
+            list(TableFile(path, "f-data", cluster="lab").batches())

@@ -1,9 +1,17 @@
+import os
+import pwd
 from pathlib import Path
 
 import pytest
 
+from tests.kits.job_frames import many
 from tocsin.core.errors import StoreError
-from tocsin.store.home import SERVICE_HOME, Home
+from tocsin.sinks.log import VerdictLog
+from tocsin.store.database import open_store
+from tocsin.store.home import SERVICE_HOME, Home, user_name
+from tocsin.store.jobs import upsert
+from tocsin.store.retention import backup
+from tocsin.store.scriptfiles import save_script
 
 
 def test_TOCSIN_HOME_moves_it(tmp_path: Path) -> None:
@@ -34,3 +42,47 @@ def test_a_home_that_cannot_be_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="TOCSIN_HOME"):
         Home(tmp_path / "file" / "home").prepare()
+
+
+def test_a_home_that_others_can_write_is_refused(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").prepare()
+    home.root.chmod(0o777)
+    with pytest.raises(StoreError, match=f"chmod o-w {home.root}"):
+        home.prepare()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_home_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home").prepare()
+    os.chown(home.root, 65534, 65534)
+    with pytest.raises(StoreError, match=f"belongs to {pwd.getpwuid(65534).pw_name}"):
+        home.prepare()
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_database_scripts_log_and_backup_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        (tmp_path / "open").mkdir(mode=0o755)
+        home = Home(tmp_path / "open").prepare()
+        (home.root / "tocsin.db").touch()  # made by hand, for everybody
+        with open_store(home.url) as store:
+            upsert(store, many(3))
+            save_script(home.scripts, "#!/bin/sh\n")
+            VerdictLog(home.root / "log", largest=0, files=1)
+            copy = backup(store, home, tmp_path / "copy")
+            made = [path for root in (home.root, copy) for path in root.rglob("*") if path.is_file()]
+            modes = {str(path): path.stat().st_mode & 0o777 for path in made}
+    finally:
+        os.umask(before)
+    assert any(name.endswith("-wal") for name in modes), (
+        "the write-ahead log is there while the store is open"
+    )
+    assert {name: mode for name, mode in modes.items() if mode & ~0o640} == {}
+
+
+def test_the_user_is_the_one_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "mallory")
+    assert user_name() == pwd.getpwuid(os.geteuid()).pw_name
+    assert user_name(4_000_000_000) == "4000000000"

@@ -19,7 +19,7 @@ from tocsin.store.decisions import record
 from tocsin.store.home import Home
 from tocsin.store.jobs import Filter, load, upsert
 from tocsin.store.outbox import waiting
-from tocsin.store.retention import Pruned, backup, prune
+from tocsin.store.retention import Pruned, _partial, backup, prune
 from tocsin.store.scriptfiles import read_script, save_script
 from tocsin.store.verdicts import of_job
 
@@ -145,3 +145,34 @@ def test_a_script_is_kept_once_whole_and_by_its_content(home: Home) -> None:
 def test_no_other_file_is_read_as_a_script(home: Home, name: str) -> None:
     with pytest.raises(NotFound):
         read_script(home.scripts, name)
+
+
+def test_a_killed_backup_leaves_nothing_behind_once_the_next_is_made(
+    store: Store, home: Home, tmp_path: Path
+) -> None:
+    (tmp_path / ".tocsin-backup-killed" / "scripts").mkdir(parents=True)
+    with _partial(tmp_path) as running:
+        (running / "tocsin.db").touch()
+        assert backup(store, home, tmp_path / "safe").is_dir()
+        assert running.is_dir(), "another backup still writes to it"
+    assert not list(tmp_path.glob(".tocsin-backup-*"))
+
+
+def test_a_failed_backup_is_no_backup(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(home.url) as store:
+        upsert(store, many(2000))
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "copytree", full)
+            with pytest.raises(StoreError, match="No space left"):
+                backup(store, home, tmp_path / "safe")
+        assert not list(tmp_path.glob("*safe*")) + list(tmp_path.glob(".tocsin*"))
+    with home.database.open("r+b") as file:  # a damaged page
+        file.seek(8 * 4096)
+        file.write(b"\xff" * 4096)
+    with open_store(home.url) as store, pytest.raises(StoreError, match=r"damaged|malformed"):
+        backup(store, home, tmp_path / "safe")
+    assert not (tmp_path / "safe").exists()

@@ -1,6 +1,5 @@
 """`allow`: who may run which operation, by the store and by the allow-list file."""
 
-import getpass
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from tocsin.app.app import App
 from tocsin.app.times import LAST, parse_time
 from tocsin.core.errors import InputError, ModelError, NotFound
 from tocsin.core.units import format_instant
+from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     from tocsin.app.allow_book import AllowBook
@@ -108,7 +108,7 @@ def add_entry(app: App, request: AllowRequest) -> "tuple[int, AllowEntry]":
         since=parse_time(request.since, zone, now) if request.since else None,
         until=_end(request.until, zone, now) if request.until else None,
         reason=request.reason,
-        granted_by=getpass.getuser(),
+        granted_by=user_name(),
     )
     if entry.since is not None and entry.until is not None and entry.since >= entry.until:
         raise InputError(
@@ -132,9 +132,7 @@ def set_default(app: App, operation: str, rule: str, reason: str = "") -> int:
     from tocsin.store.allow import set_default as store_default
 
     operation, now = _known_operation(app, operation), int(time.time())
-    number = store_default(
-        app.store, operation, DefaultRule(rule), at=now, who=getpass.getuser(), reason=reason
-    )
+    number = store_default(app.store, operation, DefaultRule(rule), at=now, who=user_name(), reason=reason)
     in_force = allow_book(app).current().rule(operation, now).name
     if in_force != rule:
         app.notify(f"note: the allow-list file sets {in_force}, which takes precedence")
@@ -145,7 +143,7 @@ def remove_entry(app: App, number: int) -> "AllowEntry":
     """Take an entry back; it still counts for jobs that were submitted before."""
     from tocsin.store.allow import remove
 
-    return remove(app.store, number, at=int(time.time()), who=getpass.getuser())
+    return remove(app.store, number, at=int(time.time()), who=user_name())
 
 
 def list_entries(app: App, *, everything: bool = False) -> Rules:

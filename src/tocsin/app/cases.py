@@ -1,11 +1,11 @@
 """`cases`: what people are asked to look into, and their answers."""
 
-import getpass
 import time
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.core.verdict import CaseStatus
+from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     from tocsin.store.cases import Case
@@ -31,5 +31,5 @@ def answer_case(app: App, number: int, status: CaseStatus, note: str) -> "Case":
     """Answer a case as the user of this process."""
     from tocsin.store import cases
 
-    who, now = getpass.getuser(), int(time.time())
+    who, now = user_name(), int(time.time())
     return cases.answer(app.store, number, status, who=who, at=now, note=note)

@@ -1,6 +1,5 @@
 """`check` and `explain`: the verdict on a script before it is submitted, and on one job afterwards."""
 
-import getpass
 import os
 import time
 from contextlib import suppress
@@ -17,6 +16,7 @@ from tocsin.core.errors import ClusterError, NotFound, SettingsError, StoreError
 from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
+from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,7 +55,7 @@ def check(app: App, request: CheckRequest) -> Verdict:
     options = request.submit_options
     text = read(request.script)
     path = None if request.script == "-" else request.script
-    user = request.user or getpass.getuser()
+    user = request.user or user_name()
     _require_home(app)
     name, machine, unread = _machine(app, request.cluster, user)
     script = parse(text, scheduler=Scheduler.SLURM if machine else None)

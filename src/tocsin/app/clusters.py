@@ -1,6 +1,5 @@
 """The clusters of the settings: how each is reached."""
 
-import getpass
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.core.errors import ClusterError, NotFound, SettingsError
-from tocsin.core.settings import ClusterSettings
+from tocsin.core.settings import ClusterSettings, without_password
+from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     from tocsin.core.intake import JobSource
@@ -57,7 +57,7 @@ def rest_client(cluster: ClusterSettings) -> "SlurmRest":
     from tocsin.sources.rest import SlurmRest
     from tocsin.sources.rest_token import ScontrolToken, TokenFile
 
-    user = cluster.rest_user or getpass.getuser()
+    user = cluster.rest_user or user_name()
     token = TokenFile(cluster.rest_token_file) if cluster.rest_token_file else ScontrolToken()
     return SlurmRest(cluster.rest_url, user=user, token=token, timeout=cluster.timeout)
 
@@ -111,7 +111,11 @@ def accounting_source(app: App, name: str | None, since: int | None, until: int)
     if cluster.slurm_conf:
         os.environ["SLURM_CONF"] = cluster.slurm_conf  # Slurm's own commands read it
     if since is None:
-        kind = f"rest:{cluster.rest_url}:{name}:" if cluster.rest_url else f"sacct-live:{name or ''}:"
+        kind = (
+            f"rest:{without_password(cluster.rest_url)}:{name}:"
+            if cluster.rest_url
+            else f"sacct-live:{name or ''}:"
+        )
         last = furthest_position(app.store, kind)
         since = last - OVERLAP if last else until - FIRST_DAYS * 86400
     if cluster.rest_url:

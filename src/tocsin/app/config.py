@@ -5,7 +5,7 @@ from pathlib import Path
 from tocsin.app.allow import allow_file, operations
 from tocsin.app.app import App
 from tocsin.core.errors import SettingsError
-from tocsin.core.settings import ClusterSettings
+from tocsin.core.settings import ClusterSettings, without_password
 
 __all__ = ["check_settings"]
 
@@ -44,7 +44,7 @@ def _check_workload(app: App) -> None:
 def _check_cluster(name: str, cluster: ClusterSettings) -> None:
     if cluster.rest_url and not cluster.rest_url.startswith(("http://", "https://", "unix:/")):
         raise SettingsError(
-            f'cluster.{name}.rest_url is "{cluster.rest_url}"; write http://host:6820 or unix:/path'
+            f'cluster.{name}.rest_url is "{without_password(cluster.rest_url)}"; write http://host:6820 or unix:/path'
         )
     if cluster.slurm_conf and not Path(cluster.slurm_conf).is_file():
         raise SettingsError(f'cluster.{name}.slurm_conf is "{cluster.slurm_conf}", and there is no such file')

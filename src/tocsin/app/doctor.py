@@ -228,4 +228,4 @@ def _rest(name: str, cluster: ClusterSettings, _: App) -> Iterator[Finding]:
     with rest_client(cluster) as rest:
         rest.partitions()  # the cheapest thing that a wrong token is refused for
         version = rest.served("slurm").version
-    yield Finding(f"rest {name}", Status.FINE, f"{cluster.rest_url} serves {version} and accepts our token")
+    yield Finding(f"rest {name}", Status.FINE, f"{rest.url} serves {version} and accepts our token")

@@ -73,8 +73,10 @@ def rollback(app: App, model: ModelRequest, why: str, *, to_none: bool = False) 
 
 
 def verify_models(app: App, detector: str | None, version: str | None) -> list[dict[str, Any]]:
-    """Compare every file of these versions with its hash; the error, if there is one, as `trouble`."""
-    registry = app.registry
+    """Compare every file of these versions with its hash, and load them; the error, if there is one, as `trouble`."""
+    from tocsin.judge.plugins import find_detectors
+
+    registry, detectors = app.registry, find_detectors()
     if detector and version:
         wanted = [(detector, registry.resolve(detector, version))]
     else:
@@ -82,10 +84,14 @@ def verify_models(app: App, detector: str | None, version: str | None) -> list[d
     results = []
     for name, v in wanted:
         try:
-            registry.verify(name, v)
+            folder, _ = registry.open_verified(name, v)
+            if name in detectors:
+                detectors[name].load(folder)
             trouble = None
         except ModelError as error:
             trouble = str(error)
+        except Exception as error:  # a plug-in may fail in any way
+            trouble = f"{name} {v} cannot be loaded ({type(error).__name__}: {error}); train it again"
         results.append({"detector": name, "version": v, "sound": trouble is None, "trouble": trouble})
     return results
 

@@ -1,17 +1,19 @@
 """Where settings come from: the system's file, the user's, one named on the command line, and the environment."""
 
 import os
-import tomllib
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import SettingsError
 from tocsin.core.settings import Layer
+from tocsin.core.toml import parse_toml
 
 __all__ = ["SYSTEM_FILE", "layers"]
 
 SYSTEM_FILE = Path("/etc/tocsin/tocsin.toml")
+_LARGEST = 1 << 20
 _PREFIX = "TOCSIN_"
 _NOT_SETTINGS = frozenset({"TOCSIN_HOME", "TOCSIN_DATA"})
 
@@ -30,14 +32,23 @@ def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Laye
 
 def _file(path: Path) -> Iterator[Layer]:
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            folder = path.absolute().parent.stat().st_mode
+            own = os.fstat(file.fileno()).st_mode
+            text = file.read(_LARGEST + 1).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"the settings file {path} cannot be read: {error}") from error
+    open_to_all = own & stat.S_IWOTH or (folder & stat.S_IWOTH and not folder & stat.S_ISVTX)
+    if open_to_all:
+        place = path if own & stat.S_IWOTH else path.parent
+        raise SettingsError(
+            f"everybody may change the settings file {path}, so it is not read; run: chmod o-w {place}"
+        )
     try:
-        yield Layer(str(path), tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+        yield Layer(str(path), parse_toml(text))
+    except ValueError as error:
         raise SettingsError(f"the settings file {path} is not TOML: {error}") from error
 
 

@@ -114,7 +114,7 @@ def rollback(
 @options.as_json
 @click.pass_obj
 def verify(app: App, detector: str | None, version: str | None, as_json: bool) -> None:
-    """Compare every file with its hash; exit with 1 if a model was changed."""
+    """Compare every file with its hash and load every model; exit with 1 if one was changed or is damaged."""
     results = app_models.verify_models(app, detector, version)
     if as_json:
         print_json(results)

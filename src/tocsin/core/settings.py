@@ -1,6 +1,7 @@
 """Settings, each defined once: type, default and description. The caller finds the files."""
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import UnionType
@@ -18,6 +19,7 @@ __all__ = [
     "WatchSettings",
     "WorkloadSettings",
     "resolve",
+    "without_password",
 ]
 
 
@@ -114,6 +116,18 @@ _PLAIN: Mapping[str, type] = {
 }
 
 
+def without_password(value: Any) -> Any:
+    """The value; a URL in it without its password.
+
+    >>> without_password("postgresql://ann:secret@host/jobs?password=x")
+    'postgresql://ann:***@host/jobs?password=***'
+    """
+    if not isinstance(value, str):
+        return value
+    value = re.sub(r"(://[^:/@]*:).*@", r"\1***@", value)
+    return re.sub(r"(?i)((?:password|token|secret)=)[^&\s]*", r"\1***", value)
+
+
 class Layer(NamedTuple):
     """Values from one place; later layers override earlier ones."""
 
@@ -153,7 +167,7 @@ def resolve(layers: Sequence[Layer]) -> tuple[Settings, list[Line]]:
     lines = [
         Line(
             f"{section}.{f.name}",
-            getattr(value, f.name),
+            without_password(getattr(value, f.name)),
             origins.get(f"{section}.{f.name}", "default"),
             f.metadata["doc"],
             f.metadata["secret"],

@@ -11,6 +11,7 @@ from tocsin.failure.plan import Plan
 from tocsin.failure.similar import SimilarJobs
 from tocsin.failure.unusual_requests import UnusualRequests
 from tocsin.models.engines import Matrix
+from tocsin.models.files import read_json
 from tocsin.profiles.profiles import Profiles
 
 __all__ = ["Explainers"]
@@ -50,7 +51,7 @@ class Explainers:
         return cls(
             unusual=UnusualRequests.load(folder),
             similar=SimilarJobs.load(folder),
-            profiles=Profiles.from_json(json.loads(path.read_text("utf-8"))) if path.exists() else None,
+            profiles=Profiles.from_json(read_json(path)) if path.exists() else None,
         )
 
 

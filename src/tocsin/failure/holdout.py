@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.models.calibration import IDENTITY, Calibrator, calibrate, calibrator_from_json
+from tocsin.models.files import MALFORMED, MOST_BYTES, read_file
 from tocsin.models.thresholds import Threshold, ThresholdRule, choose, table, threshold_from_json
 
 __all__ = ["Calibrated", "Holdout", "calibrated"]
 
 LEVEL = 0.01
+_MOST_ROWS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,16 @@ class Holdout:
     def read(cls, path: Path) -> "Holdout":
         """From the table that `frame` made."""
         try:
-            table = pl.read_parquet(path)
+            content = read_file(path, most=MOST_BYTES)
+            if pl.scan_parquet(content).select(pl.len()).collect().item() > _MOST_ROWS:
+                raise ValueError(f"it has more than {_MOST_ROWS:,} rows")
+            table = pl.read_parquet(content).cast(
+                {"score": pl.Float64, "failed": pl.Float64, "submit": pl.Int64, "hours": pl.Float64}
+            )
             scores, bad, submit, hours = (
                 table[name].to_numpy() for name in ("score", "failed", "submit", "hours")
             )
-        except (OSError, pl.exceptions.PolarsError) as error:
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException, *MALFORMED) as error:
             raise ModelError(f"{path} cannot be read: {str(error)[:100]}; train again") from None
         return cls(scores, bad, submit, hours)
 

@@ -17,6 +17,7 @@ from tocsin.failure.resources import ResourceModel
 from tocsin.failure.shortages import Shortages
 from tocsin.models.cards import Window
 from tocsin.models.engines import Booster, engine
+from tocsin.models.files import MALFORMED, read_json
 
 __all__ = ["FILE", "VERSION", "FailureModel"]
 
@@ -85,8 +86,8 @@ def _read(folder: Path, *, threads: int) -> dict[str, Any]:
     """The fields of a FailureModel; any other file is refused by name."""
     path = folder / FILE
     try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        document = read_json(path)
+    except (OSError, *MALFORMED) as error:
         raise ModelError(
             f"{path} cannot be read: {str(error)[:200]}; train the detector {NAME} again"
         ) from None
@@ -110,7 +111,7 @@ def _read(folder: Path, *, threads: int) -> dict[str, Any]:
             "shortages": Shortages.load(folder),
             "explainers": Explainers.load(folder) if document["explainers"] else None,
         }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except MALFORMED as error:
         raise ModelError(
             f"{path} was changed after it was written ({str(error)[:100]}); restore it from a backup or train again"
         ) from None

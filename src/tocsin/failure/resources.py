@@ -18,6 +18,7 @@ from tocsin.core.verdict import MemoryRange, Resources, RuntimeRange
 from tocsin.failure.conformal import conformal_offset
 from tocsin.history import recipe
 from tocsin.models.engines import Booster, Floats, Matrix, engine
+from tocsin.models.files import MALFORMED, read_json
 
 __all__ = ["FILE", "KINDS", "READ", "Kind", "Need", "ResourceModel"]
 
@@ -147,7 +148,7 @@ class ResourceModel:
     def load(cls, folder: Path, *, threads: int) -> "ResourceModel":
         path, lightgbm = folder / FILE, engine("lightgbm")
         try:
-            document = json.loads(path.read_text("utf-8"))
+            document = read_json(path)
             if document["version"] != VERSION:
                 raise ValueError(f"it is not of version {VERSION}")
             return cls(
@@ -162,7 +163,7 @@ class ResourceModel:
                     if kind.name in document["quantiles"]
                 }
             )
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (OSError, *MALFORMED) as error:
             raise ModelError(f"{path} cannot be read: {str(error)[:200]}; train again") from None
 
     def _ranges(

@@ -11,6 +11,7 @@ import polars as pl
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome
 from tocsin.core.units import UNLIMITED, format_duration, format_memory
+from tocsin.models.files import MALFORMED, read_json
 
 __all__ = ["FILE", "READ", "Shortage", "Shortages", "nice_memory", "nice_time", "shown_memory"]
 
@@ -156,14 +157,14 @@ class Shortages:
     def load(cls, folder: Path) -> "Shortages":
         path = folder / FILE
         try:
-            document = json.loads(path.read_text("utf-8"))
+            document = read_json(path)
             if document["version"] != VERSION:
                 raise ValueError(f"it is not of version {VERSION}")
             saved = document["requests"]
             return cls(
                 {field: {kind: dict(_groups(saved[field][kind])) for kind in _KINDS} for field in _RESOURCES}
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, *MALFORMED) as error:
             raise ModelError(f"{path} cannot be read: {str(error)[:200]}; train again") from None
 
 

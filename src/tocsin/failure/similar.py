@@ -16,6 +16,7 @@ from tocsin.core.frames import key_text
 from tocsin.core.outcomes import Outcome
 from tocsin.core.verdict import Similar
 from tocsin.models.engines import Floats, Matrix
+from tocsin.models.files import MALFORMED, read_json
 
 __all__ = ["FILE", "SimilarJobs"]
 
@@ -108,11 +109,11 @@ class SimilarJobs:
     def load(cls, folder: Path) -> "SimilarJobs":
         path = folder / FILE
         try:
-            document = json.loads(path.read_text("utf-8"))
+            document = read_json(path)
             if document["version"] != VERSION:
                 raise ValueError(f"it is not of version {VERSION}")
             return _read(document)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, *MALFORMED) as error:
             raise ModelError(f"{path} cannot be read: {str(error)[:200]}; train again") from None
 
 

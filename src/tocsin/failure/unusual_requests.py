@@ -12,6 +12,7 @@ import polars as pl
 from tocsin.core.errors import ModelError
 from tocsin.core.units import UNLIMITED, format_duration
 from tocsin.failure.shortages import shown_memory
+from tocsin.models.files import MALFORMED, read_json
 
 __all__ = ["FILE", "Unusual", "UnusualRequests"]
 
@@ -104,11 +105,11 @@ class UnusualRequests:
     def load(cls, folder: Path) -> "UnusualRequests":
         path = folder / FILE
         try:
-            document = json.loads(path.read_text("utf-8"))
+            document = read_json(path)
             if document["version"] != VERSION:
                 raise ValueError(f"it is not of version {VERSION}")
             return cls({kind: dict(_groups(document["summaries"][kind])) for kind in _KINDS})
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, *MALFORMED) as error:
             raise ModelError(f"{path} cannot be read: {str(error)[:200]}; train again") from None
 
 

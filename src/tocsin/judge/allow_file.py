@@ -11,6 +11,7 @@ from typing import Any
 
 from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
 from tocsin.core.errors import SettingsError
+from tocsin.core.toml import parse_toml
 
 __all__ = ["WHO", "parse", "why_unknown"]
 
@@ -40,7 +41,7 @@ def parse(
     `known` are the existing operations; None: do not check. Dates are days of `zone`, the last one included.
     """
     try:
-        document = tomllib.loads(text)
+        document = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         where = re.search(r"\(at line (\d+).*?\)|at end of document", str(error))
         line = where[1] if where and where[1] else str(text.count("\n") + 1)
@@ -48,8 +49,8 @@ def parse(
         wrong = text.split("\n")[int(line) - 1].strip()[:_SHOWN]
         quotes = "; put text in quotes" if reason == "Invalid value" else ""
         raise SettingsError(f"the allow-list {path}, line {line}: {reason}{quotes}: {wrong}") from None
-    except RecursionError:
-        raise SettingsError(f"the allow-list {path}, line 1: it is nested too deeply") from None
+    except ValueError as error:
+        raise SettingsError(f"the allow-list {path}, line 1: {error}") from None
     places = _Places(text, path)
     for section in document:
         if section not in ("default", "allow"):

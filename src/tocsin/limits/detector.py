@@ -23,6 +23,7 @@ from tocsin.limits.node_rules import feature_breaches, node_breaches, node_list_
 from tocsin.limits.partition_rules import array_breaches, partition_breaches, unknown_partitions
 from tocsin.limits.past_usage import READ, has_run_here, past_usage_breaches
 from tocsin.limits.script_checks import contradictions, misread_lines, missing_folders
+from tocsin.models.files import read_document
 from tocsin.scripts.submission import Submission, components, read_submissions
 
 __all__ = ["DETECTOR", "FittedLimits", "Limits"]
@@ -120,12 +121,7 @@ class Limits:
 
     def load(self, folder: Path) -> FittedLimits:
         path = folder / _FILE
-        try:
-            document = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{path} cannot be read: {error}; fit the detector {NAME} again") from None
-        if not isinstance(document, dict) or document.get("version") != VERSION:
-            raise ModelError(f"{path} is not of version {VERSION}; fit the detector {NAME} again")
+        document = read_document(path, version=VERSION, next_step=f"fit the detector {NAME} again")
         return FittedLimits(_thresholds(document.get("thresholds"), path))
 
 

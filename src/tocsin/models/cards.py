@@ -5,13 +5,14 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from tocsin import __version__
 from tocsin.core.errors import ModelError
 from tocsin.core.fields import Instant
 from tocsin.core.json_form import from_json, to_json
 from tocsin.core.stages import Stage
+from tocsin.models.files import parse_json
 
 __all__ = ["SCHEMA_VERSION", "Card", "Figure", "Promotion", "Window", "read_card"]
 
@@ -113,7 +114,7 @@ def read_card(content: bytes, place: str) -> Card:
 
 def _parse(content: bytes) -> Card:
     try:
-        document = json.loads(content, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+        document = parse_json(content)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it is not JSON as tocsin writes it ({error})") from None
     if not isinstance(document, dict):
@@ -132,14 +133,3 @@ def _parse(content: bytes) -> Card:
 
 def _canonical(document: Mapping[str, Any]) -> bytes:
     return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a JSON number")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return document

@@ -1,6 +1,5 @@
 """The curves of a set of predictions, as data of bounded size and as charts."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from tocsin.charts.curves import curve_charts
 from tocsin.charts.render import write_charts
 from tocsin.core.errors import ModelError
 from tocsin.models.cards import Card
+from tocsin.models.files import MALFORMED, read_json
 from tocsin.models.metrics import BINS, METRICS, Sorted, calibration_error, measure
 
 __all__ = ["FILE", "MOST_POINTS", "curves", "draw_curves"]
@@ -52,14 +52,15 @@ def curves(y: NDArray[Any], p: NDArray[Any], *, threshold: float) -> dict[str, A
 
 def draw_curves(model: Path, card: Card, folder: Path) -> list[Path]:
     """Draw the curves that a model keeps in `curves.json`, as SVG files in `folder`."""
+    if not (model / FILE).exists():
+        raise ModelError(f"{card.detector} {card.version} keeps no {FILE}, so there is nothing to draw")
     try:
-        found = json.loads((model / FILE).read_text("utf-8"))
-    except FileNotFoundError:
-        raise ModelError(
-            f"{card.detector} {card.version} keeps no {FILE}, so there is nothing to draw"
-        ) from None
-    split = f"; {card.figures[0].split}" if card.figures else ""
-    return write_charts(folder, curve_charts(found, f"{card.target} at {card.stage}{split}"))
+        found = read_json(model / FILE)
+        split = f"; {card.figures[0].split}" if card.figures else ""
+        charts = curve_charts(found, f"{card.target} at {card.stage}{split}")
+    except MALFORMED as error:
+        raise ModelError(f"{model / FILE} cannot be drawn ({str(error)[:100]}); train again") from None
+    return write_charts(folder, charts)
 
 
 def _pr(rows: Sorted, hits: Floats, alarms: Floats, failing: float) -> dict[str, Any]:

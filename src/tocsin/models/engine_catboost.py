@@ -9,7 +9,9 @@ import numpy as np
 
 from tocsin.core.errors import ModelError
 from tocsin.models.engines import PATIENCE, Engine, Floats, Matrix, Task, import_extra
+from tocsin.models.files import MALFORMED, read_json
 from tocsin.models.space import Real, Space, Whole
+from tocsin.models.tree_json import checked_catboost
 
 __all__ = ["CATBOOST"]
 
@@ -89,12 +91,16 @@ def _train(task: Task) -> _CatBoost:
 def _load(path: Path, threads: int) -> _CatBoost:
     catboost = import_extra("catboost")
     try:
-        booster = catboost.CatBoost().load_model(str(path), format="json")
-        model = _CatBoost(booster, threads, path.read_bytes())
+        text = checked_catboost(read_json(path))
+        with TemporaryDirectory(prefix="tocsin-") as folder:  # it reads JSON from files only
+            checked = Path(folder) / "model.json"
+            checked.write_bytes(text)
+            booster = catboost.CatBoost().load_model(str(checked), format="json")
+        model = _CatBoost(booster, threads, text)
         if not model.rounds:
             raise ValueError("it has no tree")
         return model
-    except (catboost.CatBoostError, ValueError, TypeError) as error:
+    except (catboost.CatBoostError, *MALFORMED) as error:
         raise ModelError(f"{path} is not a CatBoost model: {str(error)[:200]}") from None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tocsin.core.errors import ModelError
 from tocsin.models.engines import PATIENCE, Engine, Floats, Matrix, Task
+from tocsin.models.files import MOST_BYTES, read_file
 from tocsin.models.lightgbm_library import LightGBMError, Predictor, limit_spinning
 from tocsin.models.lightgbm_text import checked_text
 from tocsin.models.space import Real, Space, Whole
@@ -121,7 +122,7 @@ def _train(task: Task, fixed: Mapping[str, Any]) -> _LightGBM:
 
 def _load(path: Path, threads: int) -> _LightGBM:
     try:
-        text = path.read_bytes().decode("ascii")
+        text = read_file(path, most=MOST_BYTES).decode("ascii")
         return _loaded(text, threads, checked_text(text, str(path)))
     except (LightGBMError, ValueError) as error:
         raise ModelError(f"{path} is not a LightGBM model: {str(error)[:200]}") from None

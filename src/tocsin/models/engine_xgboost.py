@@ -8,7 +8,9 @@ import numpy as np
 
 from tocsin.core.errors import ModelError
 from tocsin.models.engines import PATIENCE, Engine, Floats, Matrix, Task, import_extra
+from tocsin.models.files import MALFORMED, read_json
 from tocsin.models.space import Real, Space, Whole
+from tocsin.models.tree_json import checked_xgboost
 
 __all__ = ["XGBOOST"]
 
@@ -38,15 +40,19 @@ class _XGBoost:
         return self._predict(X, pred_contribs=True)
 
     def save(self, path: Path) -> None:
-        self.booster.save_model(path)
+        path.write_bytes(self.booster.save_raw("json"))
 
     def _predict(self, X: Matrix, **how: Any) -> Floats:
         if X.ndim != 2 or X.shape[1] != self.booster.num_features():
             raise ModelError(f"the model has {self.booster.num_features()} features; the rows are {X.shape}")
         if not len(X):
             return np.empty((0, X.shape[1] + 1) if how else 0)
-        matrix = import_extra("xgboost").DMatrix(X, nthread=1)
-        return np.asarray(self.booster.predict(matrix, **how), dtype=np.float64)
+        xgboost = import_extra("xgboost")
+        matrix = xgboost.DMatrix(X, nthread=1)
+        try:
+            return np.asarray(self.booster.predict(matrix, **how), dtype=np.float64)
+        except xgboost.core.XGBoostError as error:
+            raise ModelError(f"XGBoost cannot predict with this model: {str(error)[:200]}") from None
 
 
 def _train(task: Task) -> _XGBoost:
@@ -78,9 +84,10 @@ def _train(task: Task) -> _XGBoost:
 def _load(path: Path, threads: int) -> _XGBoost:
     xgboost = import_extra("xgboost")
     try:
-        return _XGBoost(xgboost.Booster({"nthread": threads}, model_file=path))
-    except (xgboost.core.XGBoostError, ValueError, TypeError) as error:
-        raise ModelError(f"{path} is not a XGBoost model: {str(error)[:200]}") from None
+        text = checked_xgboost(read_json(path))
+        return _XGBoost(xgboost.Booster({"nthread": threads}, model_file=bytearray(text)))
+    except (xgboost.core.XGBoostError, *MALFORMED) as error:
+        raise ModelError(f"{path} is not an XGBoost model: {str(error)[:200]}") from None
 
 
 XGBOOST = Engine("xgboost", ".json", _SPACE, _train, _load)

@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import math
 import os
 import secrets
 import shutil
@@ -10,15 +11,39 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NoReturn
 
 from tocsin.core.errors import ModelError
 
-__all__ = ["hashes", "locked", "read_document", "read_file", "replace_file", "scratch", "settle"]
+__all__ = [
+    "MALFORMED",
+    "MOST_BYTES",
+    "hashes",
+    "locked",
+    "parse_json",
+    "read_document",
+    "read_file",
+    "read_json",
+    "replace_file",
+    "scratch",
+    "settle",
+]
 
 _NEW = ".new-"
 _CHUNK = 1 << 20
 _MOST_FILES = 10_000  # a folder with more is not a model
+MOST_BYTES: Final = 256 << 20
+"""Of a model's file."""
+MALFORMED: Final = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+"""What a document of another form raises where it is read."""
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -47,14 +72,53 @@ def read_file(path: Path, *, most: int) -> bytes:
     return content
 
 
+def read_json(path: Path) -> Any:
+    """The value in a JSON file of bounded size."""
+    return parse_json(read_file(path, most=MOST_BYTES))
+
+
+def parse_json(content: bytes) -> Any:
+    """The value as JSON defines it: without NaN, infinities and keys that occur twice."""
+    return json.loads(
+        content,
+        parse_constant=_refuse_constant,
+        parse_float=_finite,
+        parse_int=_bounded,
+        object_pairs_hook=_unique_keys,
+    )
+
+
 def read_document(path: Path, *, version: int, next_step: str) -> dict[str, Any]:
     """A JSON object of this format version; errors end with the next step, `next_step`."""
     try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        document = read_json(path)
+    except (OSError, *MALFORMED) as error:
         raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {next_step}") from None
     if not isinstance(document, dict) or document.get("version") != version:
         raise ModelError(f"{path} does not have format version {version}; {next_step}")
+    return document
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
+
+
+def _bounded(text: str) -> int:
+    if len(text) > 20:
+        raise ValueError(f"{text[:40]} is too large a number")
+    return int(text)
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise ValueError("a key occurs twice")
     return document
 
 

@@ -1,12 +1,12 @@
 """Validate LightGBM's model text before its parser reads it: the parser trusts offsets and indices.
 
 A truncated file makes LightGBM 4.7 read beyond its buffer and abort the process; a child index
-that points upwards makes a prediction loop forever. Hashes are verified first, so this catches damage from before
-the card was written, such as a truncated copy.
+that points upwards makes a prediction loop forever. LightGBM reads `1_0` as 1 and Python as 10, so only numbers in the
+form that LightGBM writes are accepted. Hashes are verified first, but whoever can write a model can write its hash.
 """
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,27 @@ from tocsin.core.errors import ModelError
 
 __all__ = ["checked_text"]
 
+_WHOLE = r"-?(?:0|[1-9]\d{0,9})"
+_NUMBER = r"-?(?:0|[1-9]\d{0,19})(?:\.\d{1,25})?(?:e[-+]\d{2,3})?"
 _LINES = re.compile(
-    r"""tree | version=v4 | average_output | num_class=\d+ | num_tree_per_iteration=\d+ | label_index=0
-      | max_feature_idx=\d+ | objective=[a-z0-9_]+(\ [a-z_]+(:[-+.e0-9]+)?)* | feature_names=.* | feature_infos=.*
-      | monotone_constraints=(-?[01]\ )*-?[01] | tree_sizes=.* | """,
+    rf"""tree | version=v4 | average_output | num_class=1 | num_tree_per_iteration=1 | label_index=0
+      | max_feature_idx=\d+ | objective=(binary\ sigmoid:1 | quantile\ alpha:{_NUMBER} | regression)
+      | feature_names=[!-~]+(\ [!-~]+)* | feature_infos=[!-~]+(\ [!-~]+)*
+      | monotone_constraints=(-?[01]\ )*-?[01] | tree_sizes=[\d\ ]* | """,
     re.VERBOSE | re.ASCII,
 )
-_HEAD = ("num_class", "num_tree_per_iteration", "max_feature_idx")
-_MOST = 100_000  # classes, features and leaves of a tree
+_TREE: Final = frozenset(
+    """num_leaves num_cat split_feature split_gain threshold decision_type left_child right_child leaf_value leaf_weight
+    leaf_count internal_value internal_weight internal_count is_linear shrinkage""".split()  # noqa: SIM905  # a list of words reads best so
+)
+_LISTS: Final[dict[type, re.Pattern[str]]] = {
+    kind: re.compile(rf"{number}(?: {number})*", re.ASCII)
+    for kind, number in ((np.int64, _WHOLE), (np.float64, _NUMBER))
+}
+_MOST_FEATURES = 100_000
+_MOST_LEAVES = 4096  # of a tree, which bounds its depth, too: contributions are computed by recursion
+_MOST_TREES = 10_000
+_KINDS = (0, 2, 4, 6, 8, 10)
 
 
 def checked_text(text: str, place: str) -> str:
@@ -47,9 +60,11 @@ def _checked(text: str) -> str:
     if lines[:2] != ["tree", "version=v4"] or not all(map(_LINES.fullmatch, lines)):
         raise ValueError("it does not begin as tocsin writes it")
     keys = _keys(head)
-    classes, per_round, last_feature = (_number(keys, name) for name in _HEAD)
-    if not 1 <= per_round <= classes or not trees or len(trees) % per_round:
-        raise ValueError(f"{len(trees)} trees cannot form rounds of {per_round}")
+    last_feature = _number(keys, "max_feature_idx", _MOST_FEATURES)
+    if not {"num_class", "num_tree_per_iteration", "objective"} <= keys.keys():
+        raise ValueError("it does not begin as tocsin writes it")
+    if not 1 <= len(trees) <= _MOST_TREES:
+        raise ValueError(f"it has {len(trees):,} trees")
     for name in ("feature_names", "feature_infos", "monotone_constraints"):
         if name in keys and len(keys[name].split(" ")) != last_feature + 1:
             raise ValueError(f"{name} and features differ in number")
@@ -57,27 +72,33 @@ def _checked(text: str) -> str:
         first, _, rest = tree.partition("\n")
         if first != str(number):
             raise ValueError(f'tree {number} is numbered "{first[:20]}"')
-        _check_tree(_keys(rest), number, last_feature)
+        found = _keys(rest)
+        if not found.keys() <= _TREE:
+            raise ValueError(f"tree {number} has lines that tocsin never writes")
+        _check_tree(found, number, last_feature)
     kept = [line for line in lines if not line.startswith("tree_sizes=")]
     return "\nTree=".join(["\n".join(kept), *trees]) + end
 
 
 def _check_tree(keys: dict[str, str], number: int, last_feature: int) -> None:
-    leaves = _number(keys, "num_leaves")
-    if leaves < 1 or _number(keys, "num_cat") or _number(keys, "is_linear"):
+    leaves = _number(keys, "num_leaves", _MOST_LEAVES)
+    if leaves < 1 or _number(keys, "num_cat", 1) or _number(keys, "is_linear", 1):
         raise ValueError(
             f"tree {number} has no leaf, or categories or linear leaves, which tocsin never writes"
         )
     splits = leaves - 1
-    if not np.isfinite(_numbers(keys, "leaf_value", leaves, np.float64)).all():
-        raise ValueError(f"tree {number} has a leaf whose value is not a finite number")
+    _numbers(keys, "leaf_value", leaves, np.float64)
+    _numbers(keys, "shrinkage", 1, np.float64)
     for name in ("threshold", "split_gain", "internal_value", "internal_weight"):
         _numbers(keys, name, splits, np.float64)
-    for name, size in (("leaf_weight", leaves), ("leaf_count", leaves), ("internal_count", splits)):
-        _numbers(keys, name, size if splits else len(keys.get(name, "").split()), np.float64)
+    _numbers(keys, "leaf_weight", leaves if splits or keys.get("leaf_weight") else 0, np.float64)
+    _numbers(keys, "leaf_count", leaves if splits or keys.get("leaf_count") else 0, np.int64)
+    if splits and _numbers(keys, "internal_count", splits, np.int64).min() < 1:
+        raise ValueError(f"tree {number} has a split without rows")
     feature = _numbers(keys, "split_feature", splits, np.int64)
     kind = _numbers(keys, "decision_type", splits, np.int64)
-    if splits and (feature.min() < 0 or feature.max() > last_feature or (kind & 1).any()):
+    # Its bits: a category, which side is the default, and two for what counts as missing.
+    if splits and (feature.min() < 0 or feature.max() > last_feature or not np.isin(kind, _KINDS).all()):
         raise ValueError(f"tree {number} splits on an unknown feature")
     children = np.concatenate(
         [_numbers(keys, side, splits, np.int64) for side in ("left_child", "right_child")]
@@ -92,23 +113,31 @@ def _check_tree(keys: dict[str, str], number: int, last_feature: int) -> None:
 
 
 def _keys(lines: str) -> dict[str, str]:
-    pairs = [line.split("=", 1) for line in lines.split("\n") if "=" in line]
+    pairs = [line.partition("=")[::2] for line in lines.split("\n") if line]
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key occurs twice")
     return found
 
 
-def _number(keys: dict[str, str], name: str) -> int:
+def _number(keys: dict[str, str], name: str, most: int) -> int:
     text = keys[name]
-    if not re.fullmatch(r"[0-9]{1,6}", text, re.ASCII) or int(text) > _MOST:
+    if not re.fullmatch(r"[0-9]{1,6}", text, re.ASCII) or int(text) > most:
         raise ValueError(f'its {name} is "{text[:20]}"')
     return int(text)
 
 
 def _numbers(keys: dict[str, str], name: str, size: int, kind: type) -> NDArray[Any]:
-    words = keys.get(name, "").split()
+    text = keys.get(name, "")
+    words = text.split(" ") if text else []
     if len(words) != size:
         raise ValueError(f"there are {len(words)} numbers in {name}, not {size}")
+    # a threshold between numbers and what is missing is infinite
+    infinite = name == "threshold" and "inf" in words
+    if words and not _LISTS[kind].fullmatch(text.replace("inf", "0") if infinite else text):
+        raise ValueError(f"{name} has a number in another form than LightGBM writes it")
     read = int if kind is np.int64 else float  # twice as fast as numpy on words
-    return np.fromiter(map(read, words), dtype=kind, count=size)
+    found: NDArray[Any] = np.fromiter(map(read, words), dtype=kind, count=size)
+    if not infinite and not np.isfinite(found).all():
+        raise ValueError(f"{name} has a number that is not finite")
+    return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from tocsin.core.errors import SinkError, StoreError
 from tocsin.core.ports import Message
 from tocsin.sinks.deliver import BATCH
+from tocsin.store.home import open_private
 
 __all__ = ["VerdictLog"]
 
@@ -72,8 +73,7 @@ class VerdictLog:
         return self._path.with_name(f"{self._path.name}.{number}")
 
     def _open(self) -> int:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.open(self._path, flags, 0o600)
+        return open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, 0o600)
 
     def _state(self) -> object:
         file = self._open()  # it may have been removed

@@ -1,6 +1,5 @@
 """Mapping files: which table column is which job field, in which unit, and which values mean null."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib.resources import files
@@ -11,6 +10,7 @@ from typing import Any
 from tocsin.core.errors import SourceError
 from tocsin.core.fields import FIELDS, Part
 from tocsin.core.outcomes import DATABASE_STATES
+from tocsin.core.toml import parse_toml
 
 __all__ = ["UNITS", "ColumnRule", "TableMapping", "read_mapping", "shipped_mappings"]
 
@@ -97,7 +97,7 @@ def read_mapping(source: str | Path) -> TableMapping:
             text = (files("tocsin.sources") / "mappings" / f"{source}.toml").read_text("utf-8")
         else:
             text = Path(source).read_text("utf-8")
-        table = tomllib.loads(text)
+        table = parse_toml(text)
     except (OSError, ValueError) as error:
         known = ", ".join(shipped_mappings())
         raise SourceError(

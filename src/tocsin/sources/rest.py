@@ -10,6 +10,7 @@ import polars as pl
 from tocsin.core.errors import ClusterError
 from tocsin.core.intake import Rejects
 from tocsin.core.machine import Node, Partition
+from tocsin.core.settings import without_password
 from tocsin.sources.json_replies import error_in, jobs_frame, latest, notes_on_version, warning_texts
 from tocsin.sources.json_stream import JsonObject
 from tocsin.sources.records import RECORD
@@ -39,7 +40,7 @@ class SlurmRest:
     """
 
     def __init__(self, url: str, *, user: str, token: Callable[[], str], **options: Any) -> None:
-        self.url = url
+        self.url = without_password(url)
         self.notes: list[str] = []
         self._http = RestHttp(url, user=user, token=token, **options)
         self._one_dump = threading.Lock()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from tocsin.core.errors import ClusterError, NotFound, SettingsError, TocsinError
+from tocsin.core.settings import without_password
 from tocsin.sources.json_replies import INVALID_JOB_ID, error_in, error_numbers
 from tocsin.sources.rest_deadline import Deadline
 
@@ -51,7 +52,7 @@ class RestHttp:
         jitter: Callable[[], float] = random.random,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self.url, self.user = url, user
+        self.url, self.user = without_password(url), user
         self._token, self._tries, self._retry_seconds = token, tries, retry_seconds
         self._sleep, self._now, self._jitter = sleep, now, jitter
         self._timeout, self._total = timeout, max(deadline, timeout)
@@ -160,14 +161,14 @@ def _client(
         base = "http://slurmrestd"
     elif not re.match(r"https?://[^/\s]+", url):
         raise SettingsError(
-            f'"{url}" is not an address of slurmrestd; write http://host:6820 or unix:/path/to/socket'
+            f'"{without_password(url)}" is not an address of slurmrestd; write http://host:6820 or unix:/path/to/socket'
         )
     try:
         # No proxy of the environment: a token must not go anywhere else.
         transport = transport or deadline.transport(socket)
         return httpx2.Client(base_url=base, timeout=timeout, transport=transport, trust_env=False)
     except (httpx2.InvalidURL, ValueError) as error:
-        raise SettingsError(f'"{url}" is not an address of slurmrestd: {error}') from None
+        raise SettingsError(f'"{without_password(url)}" is not an address of slurmrestd: {error}') from None
 
 
 def _head(chunks: Iterator[bytes]) -> bytes:

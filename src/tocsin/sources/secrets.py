@@ -1,4 +1,4 @@
-"""Read secrets from files that are not world-readable."""
+"""Read secrets from files that strangers can neither read nor write."""
 
 import stat
 from pathlib import Path
@@ -11,7 +11,7 @@ _MOST = 65_536
 
 
 def read_secret(path: str | Path) -> str:
-    """The stripped text of a secret file; a world-readable or empty file is refused."""
+    """The stripped text of a secret file; an empty file is refused, and one that others can read or write."""
     try:
         with Path(path).open("rb") as file:
             mode = Path(path).stat().st_mode
@@ -23,6 +23,8 @@ def read_secret(path: str | Path) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SettingsError(f"the secret in {path} cannot be read: {reason}") from None
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise SettingsError(f"others may write to the secret in {path}; run: chmod 600 {path}")
     if mode & stat.S_IROTH:
         raise SettingsError(f"the secret in {path} is world-readable; run: chmod 600 {path}")
     if len(data) > _MOST:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import polars.selectors as cs
 
 from tocsin.core.errors import SourceError
 from tocsin.core.intake import Batch, Rejects
@@ -22,6 +23,9 @@ __all__ = ["TableFile"]
 
 _MAX_LINE = 128 * 2**10  # of a line; the csv module takes no longer field
 _ROWS = 50_000
+_FEW_ROWS = 1_000_000
+_ROWS_PER_BYTE = 50  # of a Parquet file: job ids and submit times alone take more than a sixth of a bit
+_MOST_TEXT = 1 << 30  # of 50,000 rows
 
 
 class TableFile:
@@ -117,7 +121,18 @@ class TableFile:
             table = pl.scan_parquet(self._file.path)
             wanted = self._wanted(table.collect_schema().names())
             rows = int(table.select(pl.len()).collect().item())
+            if rows > max(_FEW_ROWS, _ROWS_PER_BYTE * (self.total or 0)):
+                raise SourceError(
+                    f"{self._file.name} claims {rows:,} rows in {self.total or 0:,} bytes; it is not read"
+                )
             for frame in table.select(wanted).collect_batches(chunk_size=_ROWS, maintain_order=True):
+                if (
+                    frame.select(cs.string().str.len_bytes().cast(pl.Int64).sum()).sum_horizontal().sum()
+                    > _MOST_TEXT
+                ):
+                    raise SourceError(
+                        f"{self._file.name} has texts of gigabytes, as no log has; it is not read"
+                    )
                 numbered = records.number(np.arange(records.read + 1, records.read + frame.height + 1))
                 done = (self.total or 0) * records.read // max(rows, 1)
                 jobs = self._jobs(numbered.hstack(frame), records)

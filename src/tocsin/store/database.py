@@ -1,10 +1,11 @@
 """Open the database, SQLite or PostgreSQL, and migrate it to the current schema."""
 
 import importlib.util
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
 from tocsin.core.errors import SettingsError, StoreError
+from tocsin.core.settings import without_password
+from tocsin.store.home import open_private
 from tocsin.store.migrations import HEAD, VERSION_TABLE
 
 __all__ = ["Store", "checked_address", "open_store", "readable_errors"]
@@ -110,7 +113,7 @@ def _address(url: str, password: str | None) -> URL:
     try:
         address = make_url(url)
     except (sa.exc.ArgumentError, ValueError):
-        raise SettingsError(_NO_URL.format(url=url[:80])) from None
+        raise SettingsError(_NO_URL.format(url=without_password(url)[:80])) from None
     if address.password is not None or "password" in address.query:
         raise SettingsError(
             f"the store's URL {address.difference_update_query(['password']).render_as_string()} contains a password, "
@@ -119,11 +122,11 @@ def _address(url: str, password: str | None) -> URL:
     match address.drivername:
         case "sqlite" | "sqlite+pysqlite":
             if not address.database or address.database == ":memory:":
-                raise SettingsError(_NO_URL.format(url=url[:80]))
+                raise SettingsError(_NO_URL.format(url=without_password(url)[:80]))
             return address
         case "postgresql" | "postgres" | "postgresql+psycopg":
             return address.set(drivername="postgresql+psycopg", password=password)
-    raise SettingsError(_NO_URL.format(url=url[:80]))
+    raise SettingsError(_NO_URL.format(url=without_password(url)[:80]))
 
 
 _NO_URL = (
@@ -133,6 +136,8 @@ _NO_URL = (
 
 
 def _sqlite(address: URL, timeout: float) -> sa.Engine:
+    with suppress(OSError):  # which SQLite reports better
+        os.close(open_private(Path(address.database or ""), os.O_RDWR))
     engine = sa.create_engine(address, connect_args={"timeout": timeout})
 
     @sa.event.listens_for(engine, "connect")

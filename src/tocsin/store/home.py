@@ -2,16 +2,19 @@
 
 import os
 import pwd
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tocsin.core.errors import StoreError
 
-__all__ = ["SERVICE_HOME", "SERVICE_USER", "Home", "user_name"]
+__all__ = ["SERVICE_HOME", "SERVICE_USER", "Home", "open_private", "user_name"]
 
 SERVICE_USER = "tocsin"
 SERVICE_HOME = Path("/var/lib/tocsin")
+_PRIVATE = 0o640
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class Home:
         try:
             if not self.root.is_dir():
                 self.root.mkdir(mode=mode, parents=True, exist_ok=True)
+            self._check()
             for folder in (self.models, self.windows, self.scripts, self.spool, self.cache):
                 folder.mkdir(mode=mode, exist_ok=True)
         except OSError as error:
@@ -80,10 +84,35 @@ class Home:
             ) from None
         return self
 
+    def _check(self) -> None:
+        """Whoever can write here can replace the models and the database."""
+        found = self.root.stat()
+        owner = user_name(found.st_uid)
+        if found.st_uid not in (0, os.geteuid()) and owner != SERVICE_USER:
+            raise StoreError(
+                f"the home folder {self.root} belongs to {owner}; run tocsin as {owner}, or set TOCSIN_HOME to a "
+                "folder of your own"
+            )
+        if found.st_mode & stat.S_IWOTH:
+            raise StoreError(
+                f"everybody may write to the home folder {self.root}, so it is not used; run: chmod o-w {self.root}"
+            )
 
-def user_name() -> str:
-    """The name of the user whose rights this process has."""
+
+def open_private(path: Path, flags: int, mode: int = _PRIVATE) -> int:
+    """Open or create a file that at most its owner may write and its group read, whatever the umask."""
+    descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, mode)
+    found = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    if found & ~_PRIVATE:
+        with suppress(PermissionError):  # of another owner
+            os.fchmod(descriptor, found & _PRIVATE)
+    return descriptor
+
+
+def user_name(uid: int | None = None) -> str:
+    """The user who runs this process, or of another uid; unlike LOGNAME, nobody can choose it."""
+    uid = os.geteuid() if uid is None else uid
     try:
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return pwd.getpwuid(uid).pw_name
     except KeyError:  # a uid without a name, as in containers
-        return str(os.geteuid())
+        return str(uid)

@@ -1,12 +1,14 @@
 """Prune old jobs, and back the store up."""
 
+import fcntl
 import os
 import shutil
 import sqlite3
 import subprocess
 import tempfile
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +16,14 @@ import sqlalchemy as sa
 
 from tocsin.core.errors import StoreError
 from tocsin.store.database import Store
-from tocsin.store.home import Home
+from tocsin.store.home import Home, open_private
 from tocsin.store.jobs import superseded
 from tocsin.store.scriptfiles import saved_scripts
 from tocsin.store.tables import NO_TASK, habit_hints, jobs, key_text, screenings, verdicts
 
 __all__ = ["Pruned", "backup", "prune"]
 
+_PARTIAL = ".tocsin-backup-"
 _YOUNG = 86_400  # seconds: a script is kept before its job is, so a young file without a job may yet get one
 
 
@@ -94,28 +97,74 @@ def backup(store: Store, home: Home, target: Path) -> Path:
         raise StoreError(f"{target} is there already; name a new folder for the backup")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
-            partial = Home(Path(folder) / "backup")
-            partial.root.mkdir(mode=0o700)
+        with _partial(target.parent) as folder:
+            partial = Home(folder)
             if store.embedded:
                 _copy_sqlite(store, partial.database)
             else:
                 _dump_postgres(store, partial.root / "tocsin.dump")
             for kept in (home.scripts, home.models):
                 if kept.is_dir():
-                    shutil.copytree(kept, partial.root / kept.name)
+                    shutil.copytree(kept, partial.root / kept.name, ignore=_unfinished)
+            _sync(partial.root)
             partial.root.rename(target)
     except OSError as error:
         raise StoreError(f"cannot back {store.place} up to {target}: {error}; is there room?") from error
     return target
 
 
+_unfinished = shutil.ignore_patterns(".new-*", ".lock")
+
+
+@contextmanager
+def _partial(beside: Path) -> Iterator[Path]:
+    """A new folder, removed at the end unless it was renamed. Those of killed backups are removed first.
+
+    A backup locks its folder; the kernel drops the lock when the process dies.
+    """
+    for left in beside.glob(f"{_PARTIAL}*"):
+        with suppress(OSError), _locked(left):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=beside))
+    with ExitStack() as stack:
+        with suppress(OSError):  # some network file systems lock no folders
+            stack.enter_context(_locked(folder))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sync(folder: Path) -> None:
+    """Write all of it to disk."""
+    for path in (folder, *folder.rglob("*")):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def _copy_sqlite(store: Store, target: Path) -> None:
+    os.close(open_private(target, os.O_RDWR))
     with store.reading() as connection, closing(sqlite3.connect(target)) as copy:
         source = connection.connection.driver_connection
         assert isinstance(source, sqlite3.Connection), "an embedded store is SQLite's"
         try:
             source.backup(copy)
+            [found] = copy.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise StoreError(f"the store {store.place} is damaged, so there is no backup of it: {found}")
         except sqlite3.Error as error:  # the target's trouble, not the store's
             raise StoreError(
                 f"cannot write the backup to {target.parents[1]}: {error}; is there room?"

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 from tocsin.core.errors import NotFound, StoreError
+from tocsin.store.home import open_private
 
 __all__ = ["read_script", "save_script", "saved_scripts"]
 
@@ -23,7 +24,8 @@ def save_script(folder: Path, text: str) -> str:
         if path.exists():
             os.utime(path)  # in use again: `prune` keeps recent files
         else:
-            partial.write_bytes(content)
+            with os.fdopen(open_private(partial, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+                file.write(content)
             partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
+from tocsin.models.files import MALFORMED, MOST_BYTES, read_document, read_file
 from tocsin.workload import keywords
 from tocsin.workload.encoders import Cached, Encoder, Lexical, Scored
+from tocsin.workload.lexical import BITS
 from tocsin.workload.minilm import MiniLM
 from tocsin.workload.normal import Commands
 from tocsin.workload.vocabulary import Vocabulary
@@ -80,17 +82,15 @@ def evidence_lines(script: Commands, scores: NDArray[np.float64]) -> list[int]:
 def load_panel(folder: Path, name: str) -> Panel:
     """Load a saved panel; with a sentence model, that model's folder must still be in place."""
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load
 
     path = folder / f"{name}.json"
     again = "restore it from a backup or train again"
     try:
-        document = json.loads(path.read_text("utf-8"))
-        arrays = load_file(folder / f"{name}.safetensors")
-    except (OSError, ValueError, RecursionError, SafetensorError) as error:
+        arrays = load(read_file(folder / f"{name}.safetensors", most=MOST_BYTES))
+    except (SafetensorError, *MALFORMED) as error:
         raise ModelError(f"{path} cannot be read: {str(error)[:200]}; {again}") from None
-    if not isinstance(document, dict) or document.get("version") != VERSION:
-        raise ModelError(f"{path} does not have format version {VERSION}; {again}")
+    document = read_document(path, version=VERSION, next_step=again)
     try:
         operations = tuple(str(operation) for operation in document["operations"])
         weights = np.asfortranarray(arrays["weights"], dtype=np.float32)
@@ -101,12 +101,13 @@ def load_panel(folder: Path, name: str) -> Panel:
             len(arrays["keys"]) + document["hints"] if document["encoder"] == "lexical" else len(weights)
         )
         if (
-            weights.shape != (expected, len(operations))
+            not np.isfinite(weights).all()
+            or weights.shape != (expected, len(operations))
             or bias.shape != (len(operations),)
             or len(margins) not in (0, len(operations))
         ):
             raise ValueError("the weights do not fit")
-    except (KeyError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         raise ModelError(f"{path} is damaged ({str(error)[:100]}); {again}") from None
     return Panel(encoder, operations, weights, bias, margins)
 
@@ -115,7 +116,12 @@ def _encoder(document: dict[str, Any], arrays: dict[str, Any], path: Path) -> En
     if document["encoder"] == "lexical":
         if document["hints"] != keywords.columns():
             raise ModelError(f"{path} was written by a version of tocsin with other keywords; train again")
-        return Lexical(Vocabulary(arrays["keys"]), arrays["rarity"].astype(np.float32))
+        keys, rarity = arrays["keys"], arrays["rarity"].astype(np.float32)
+        if keys.dtype != np.uint64 or keys.ndim != 1 or keys.shape != rarity.shape:
+            raise ValueError("the n-grams do not fit")
+        if len(keys) and (int(keys.max()) >> BITS or not np.isfinite(rarity).all()):
+            raise ValueError("an n-gram is out of range")
+        return Lexical(Vocabulary(keys), rarity)
     if document["encoder"] != "minilm":
         raise ModelError(f'{path} names the encoder "{document["encoder"]}"; there are lexical and minilm')
     encoder = MiniLM(Path(document["model"]))

@@ -1,13 +1,13 @@
 """A site's own operations by rule: words and phrases in a TOML file, matched plainly, so that no rule can be slow."""
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import InputError
+from tocsin.core.toml import parse_toml
 from tocsin.workload.normal import Commands
 from tocsin.workload.words import joined_words, plain_words
 
@@ -45,10 +45,10 @@ def read_rules(path: Path) -> list[Rule]:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise ValueError(f"it has more than {_LARGEST:,} bytes")
-        document = tomllib.loads(content.decode("utf-8-sig"))
+        document = parse_toml(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"the rules {path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"the rules {path} cannot be read: {str(error)[:200]}") from None
     if not document:
         raise InputError(f"the rules {path} name no operation; write a table [NAME] with words or phrases")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tocsin.core.errors import ModelError
 from tocsin.core.verdict import SEEN_FROM, Evidence, Screening
-from tocsin.models.files import read_document
+from tocsin.models.files import MALFORMED, read_document
 from tocsin.workload.applications import applications, language, main_application
 from tocsin.workload.conviction import SIGN_PROBABILITY, convict
 from tocsin.workload.normal import Commands, commands, stretches
@@ -165,7 +165,7 @@ def load_screener(folder: Path) -> Screener:
         ]
         if any(Path(name).name != name for name in names):
             raise ValueError("a panel is not a file name")
-    except (KeyError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         raise ModelError(f"{path} is damaged ({str(error)[:100]}); {again}") from None
     return Screener([load_panel(folder, name) for name in names], rules, site_trained=site_trained)
 

@@ -16,7 +16,7 @@ from tocsin.core.verdict import Screening
 from tocsin.models.calibration import Calibrator, calibrator_from_json
 from tocsin.models.cards import Card, Window
 from tocsin.models.engines import Booster, Floats, engine
-from tocsin.models.files import read_document
+from tocsin.models.files import MALFORMED, read_document
 from tocsin.models.metrics import Metric
 from tocsin.workload.execution.features import RATIOS, candidates, matrix
 from tocsin.workload.execution.gate import Gate
@@ -225,7 +225,7 @@ def load_execution(folder: Path, *, threads: int = 1) -> FittedExecution:
             window=Window(**document["window"]),
             shortest=int(document["shortest"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except MALFORMED as error:
         raise ModelError(f"{path} is damaged ({str(error)[:100]}); {again}") from None
 
 
