@@ -13,6 +13,9 @@ RELEASES = {
     "v0.0.40": "24.11",
     "v0.0.41": "24.11",
     "v0.0.42": "24.11",
+    "v0.0.43": "26.05",
+    "v0.0.44": "26.05",
+    "v0.0.45": "26.05",
 }
 VERSIONS = list(RELEASES)
 
@@ -32,6 +35,13 @@ def reply(family: str, version: str, what: str) -> dict[str, Any]:
     return found
 
 
-def text(name: str) -> str:
-    """What a command of 22.05 printed."""
-    return (FOLDER / "22.05" / name).read_text()
+def errors(release: str) -> dict[str, dict[str, tuple[int, Any]]]:
+    """Refusals by version and cause: HTTP status and reply."""
+    with gzip.open(FOLDER / release / "errors.json.gz") as file:
+        found: dict[str, dict[str, tuple[int, Any]]] = json.load(file)
+        return found
+
+
+def text(name: str, release: str = "22.05") -> str:
+    """What a command printed."""
+    return (FOLDER / release / name).read_text()

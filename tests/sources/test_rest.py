@@ -15,6 +15,7 @@ from tocsin.core.intake import Rejects
 from tocsin.sources.rest import SlurmRest
 from tocsin.sources.rest_accounting import RestAccounting
 from tocsin.sources.rest_token import ScontrolToken, TokenFile, expiry
+from tocsin.sources.rest_versions import NEWEST
 
 TOKEN = "s3cret.t0ken.x"
 Answer = tuple[int, bytes]
@@ -67,14 +68,27 @@ def rest_to(server: Handler, **options: Any) -> SlurmRest:
 
 def test_the_newest_version_that_both_sides_know_is_used() -> None:
     assert rest_to(Server("v0.0.36", "v0.0.37", "v0.0.38")).served("slurm").version == "v0.0.38"
-    assert rest_to(Server("v0.0.40", "v0.0.42", "v0.0.44")).served("slurmdb").version == "v0.0.42"
+    assert rest_to(Server("v0.0.42", "v0.0.44", "v0.0.50")).served("slurmdb").version == "v0.0.44"
 
 
 def test_only_newer_versions_are_read_by_the_newest_adapter_with_a_warning() -> None:
-    rest = rest_to(Server("v0.0.46", "v0.0.44", "v0.0.45"))
+    rest = rest_to(Server("v0.0.52", "v0.0.50", "v0.0.51"))
     served = rest.served("slurm")
-    assert (served.version, served.adapter.version) == ("v0.0.44", "v0.0.42")
-    assert "v0.0.44" in rest.notes[0]
+    assert (served.version, served.adapter.version) == ("v0.0.50", NEWEST)
+    assert "v0.0.50" in rest.notes[0]
+
+
+def test_slashes_of_the_specification_may_be_escaped() -> None:
+    answers: dict[str, list[Any]] = {"/openapi/v3": [(200, spec("v0.0.45").replace(b"/", rb"\/"))]}
+    assert rest_to(Server(answers=answers)).served("slurm").version == "v0.0.45"
+
+
+def test_26_05_tells_whole_nodes_in_v44_and_the_default_partition_in_v45() -> None:
+    rest = rest_to(Server("v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"))
+    assert rest.queue().filter(name="excl")["exclusive"].to_list() == [True]
+    assert [partition.name for partition in rest.partitions() if partition.default] == ["main"]
+    alone = rest_to(Server("v0.0.45"))
+    assert alone.queue()["exclusive"].null_count() == alone.queue().height
 
 
 def test_without_a_specification_versions_are_tried() -> None:
@@ -112,7 +126,27 @@ def test_nodes_of_each_version_are_read(version: str) -> None:
     nodes = rest_to(Server(version)).nodes()
     assert nodes[0].name == "n1"
     assert (nodes[0].cpus, nodes[0].memory) == (2, 4000 * 2**20)
-    assert nodes[0].state == "IDLE"
+    assert nodes[1].state == "IDLE"
+
+
+RECORDED_ERRORS = [
+    (version, name, status, body)
+    for version, replies in recordings.errors("26.05").items()
+    for name, (status, body) in replies.items()
+]
+
+
+@pytest.mark.parametrize(("version", "name", "status", "body"), RECORDED_ERRORS)
+def test_refusals_of_26_05_name_the_remedy(version: str, name: str, status: int, body: Any) -> None:
+    where = "slurmdb" if "accounting" in name else "slurm"
+    path = f"/{where}/{version}/" + ("job/1" if name == "unknown job" else "jobs")
+    rest = rest_to(Server(version, answers={path: [(status, json.dumps(body).encode())]}))
+    if name == "unknown job":
+        with pytest.raises(NotFound, match="no job 1"):
+            rest.queue(1)
+    else:
+        with pytest.raises(ClusterError, match="scontrol token"):
+            rest.queue() if where == "slurm" else rest.accounting(0, 10, rejects=Rejects())
 
 
 def test_warnings_become_notes_and_errors_sentences() -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,6 +101,15 @@ def test_older_versions_tell_less_and_nothing_wrong(machine: Machine) -> None:
             ours.gpus,
         )
         assert theirs.partitions == ()
+
+
+@pytest.mark.parametrize("version", ["v0.0.43", "v0.0.44", "v0.0.45"])
+def test_rest_of_26_05_tells_the_same_machine_as_scontrol(version: str) -> None:
+    assert told(version, "nodes") == read_nodes(recordings.text("scontrol_node.txt", "26.05"))
+    by_command = read_partitions(recordings.text("scontrol_partition.txt", "26.05"))
+    if "default partition" in ADAPTERS[version].missing:
+        by_command = tuple(replace(partition, default=False) for partition in by_command)
+    assert told(version, "partitions") == by_command
 
 
 def number(value: int | None, *, infinite: bool = False) -> dict[str, Any]:

@@ -88,6 +88,8 @@ class Machine:
     """Everything about a cluster that a request is compared with. What is None is unknown or not enforced."""
 
     cluster: str
+    release: tuple[int, int] | None = None
+    """Of Slurm: (26, 5) for 26.05."""
     nodes: tuple[Node, ...] = ()
     partitions: tuple[Partition, ...] = ()
     max_array_size: int | None = None

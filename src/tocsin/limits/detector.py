@@ -61,7 +61,8 @@ class FittedLimits:
             return [_parts(breaches, None, {}) for breaches in by_row]
         submissions = read_submissions(known, jobs.select("script", "submit_line").rows())
         missing: list[dict[str, str]] = [{} for _ in submissions]
-        by_row = _by_row(self._of_request(jobs, features, submissions), jobs.height)
+        release = known.machine.release if known.machine else None
+        by_row = _by_row(self._of_request(jobs, features, submissions, release), jobs.height)
         if known.machine is None or not known.machine.partitions:
             missing = [{NAME: _NO_MACHINE} for _ in submissions]
         else:
@@ -85,14 +86,18 @@ class FittedLimits:
         (folder / _FILE).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
 
     def _of_request(
-        self, jobs: pl.DataFrame, features: pl.DataFrame, submissions: Sequence[Submission | None]
+        self,
+        jobs: pl.DataFrame,
+        features: pl.DataFrame,
+        submissions: Sequence[Submission | None],
+        release: tuple[int, int] | None,
     ) -> Iterator[Breach]:
-        """Rules that need no machine."""
+        """Rules that need no machine, only the release of Slurm."""
         yield from past_usage_breaches(jobs, features, self.thresholds)
         jobs = jobs.select("job_id", "work_dir")
         for row, (submission, (number, work_dir)) in enumerate(zip(submissions, jobs.rows(), strict=True)):
             if submission is not None:
-                yield from contradictions(submission, row)
+                yield from contradictions(submission, row, release)
                 yield from misread_lines(submission, row, accepted=bool(number))
                 if not number:  # not submitted yet, so it is checked where it will be
                     yield from missing_folders(submission, row, work_dir)
@@ -186,7 +191,7 @@ def _of_components(
             if name in job.schema
         )
         found = [*_of_one_job(asked, component, features=features, capacity=capacity)]
-        for breach in (*found, *contradictions(component, row)):
+        for breach in (*found, *contradictions(component, row, capacity.machine.release)):
             yield replace(breach, row=row, change=None, text=f"component {index}: {breach.text}")
 
 

@@ -24,11 +24,16 @@ _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 864
 _MEMORY_OPTIONS = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 
 
-def contradictions(submission: Submission, row: int) -> Iterator[Breach]:
-    """Options that sbatch 22.05 refuses together (critical), or that are seldom intended (warning)."""
+def contradictions(
+    submission: Submission, row: int, release: tuple[int, int] | None = None
+) -> Iterator[Breach]:
+    """Options that sbatch of this release refuses together (critical), or that are seldom intended (warning)."""
     if submission.script.scheduler is not Scheduler.SLURM or len(submission.script.components) > 1:
         return
     for check in _CHECKS:
+        # Since 26.05 a job gets as many of the listed nodes as it requests.
+        if check.kind == "more_nodes_listed" and release and release > (22, 5):
+            continue
         if text := check.find(submission):
             yield _breach(submission, row, check.kind, text, *check.options, level=check.level)
 

@@ -42,6 +42,8 @@ class JobReader:
     """Whether accounting gives true exit codes."""
     start_reliable = False
     """Whether accounting gives the true start."""
+    reports_exclusive = True
+    """Whether the queue tells which jobs want whole nodes."""
 
     def accounting_job(self, record: Record) -> Fields:
         time, array, het = member(record, "time"), member(record, "array"), member(record, "het")
@@ -186,7 +188,7 @@ class JobReader:
     def _queue_exit(self, value: Any) -> tuple[int | None, int | None]:
         return exit_status(number(value))
 
-    def _exclusive(self, record: Record) -> bool:
+    def _exclusive(self, record: Record) -> bool | None:
         return "none" in words(record.get("shared"))
 
 

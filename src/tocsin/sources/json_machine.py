@@ -100,6 +100,7 @@ def nested_partition(record: Record) -> Partition:
         nodes=number(nodes.get("total")),
         cpus=number(member(record, "cpus").get("total")),
         state="+".join(words(member(record, "partition").get("state"))) or None,
+        default="DEFAULT" in words(record.get("flags")),
         max_time=limit(most.get("time")),
         default_time=limit(default.get("time")) or None,
         min_nodes=positive(member(record, "minimums").get("nodes")),

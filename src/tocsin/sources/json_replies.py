@@ -52,10 +52,12 @@ def adapter_of(version: str | None) -> V36:
 
 
 def adapter_of_record(record: Any) -> V36:
-    """By the shape of a job, for files of 24.11, where the version follows the jobs."""
+    """By the shape of a job, for replies since 24.11, where the version follows the jobs."""
     found = record if isinstance(record, dict) else {}
     state = found.get("job_state") or member(found, "state").get("current")
-    return ADAPTERS["v0.0.38"] if isinstance(state, str) else ADAPTERS[NEWEST]
+    if isinstance(state, str):
+        return ADAPTERS["v0.0.38"]
+    return ADAPTERS["v0.0.45" if found.keys() & {"sluid", "container_type"} else "v0.0.44"]
 
 
 def notes_on_version(version: str | None) -> list[str]:

@@ -30,6 +30,7 @@ __all__ = [
     "member",
     "number",
     "positive",
+    "read_release",
     "state_of",
     "tasks_in",
     "text",
@@ -125,6 +126,12 @@ def words(value: Any) -> list[str]:
     """The items of a list, or of text with commas."""
     items = value.split(",") if type(value) is str else value if type(value) is list else []
     return [found for item in items if (found := text(item))]
+
+
+def read_release(value: Any) -> tuple[int, int] | None:
+    """The release in a version of Slurm: (26, 5) of `26.05.5`."""
+    found = re.match(r"(\d{2})\.(\d{2})\b", value, re.ASCII) if type(value) is str else None
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def state_of(value: Any, *, requeued: bool) -> str | None:

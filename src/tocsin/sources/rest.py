@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import polars as pl
 
@@ -13,6 +13,7 @@ from tocsin.core.machine import Node, Partition
 from tocsin.core.settings import without_password
 from tocsin.sources.json_replies import error_in, jobs_frame, latest, notes_on_version, warning_texts
 from tocsin.sources.json_stream import JsonObject
+from tocsin.sources.json_values import member, read_release
 from tocsin.sources.records import RECORD
 from tocsin.sources.rest_http import RestHttp, json_object
 from tocsin.sources.rest_versions import ADAPTERS, NEWEST, V36, adapter_for
@@ -20,9 +21,9 @@ from tocsin.sources.sacct_json import JobsReply
 
 __all__ = ["Served", "SlurmRest"]
 
-_PATH = re.compile(rb'"/(slurm|slurmdb)/(v\d{1,3}\.\d{1,3}\.\d{1,5})/jobs/?"\s*:')
+# Slurm 26.05 writes each slash of a path as "\\/".
+_PATH = re.compile(rb'"\\?/(slurm|slurmdb)\\?/(v\d{1,3}\.\d{1,3}\.\d{1,5})\\?/jobs(?:\\?/)?"\s*:')
 
-Family = Literal["slurm", "slurmdb"]
 T = TypeVar("T")
 
 
@@ -42,9 +43,10 @@ class SlurmRest:
     def __init__(self, url: str, *, user: str, token: Callable[[], str], **options: Any) -> None:
         self.url = without_password(url)
         self.notes: list[str] = []
+        self.release: tuple[int, int] | None = None  # of Slurm, known after nodes or partitions were read
         self._http = RestHttp(url, user=user, token=token, **options)
         self._one_dump = threading.Lock()
-        self._served: dict[str, Served] = {}
+        self._offers: dict[str, set[str]] = {}
 
     def close(self) -> None:
         self._http.close()
@@ -57,17 +59,22 @@ class SlurmRest:
 
     # --- what it serves --------------------------------------------------------------------------
 
-    def served(self, family: Family) -> Served:
-        """The newest version known to both sides; else the oldest of the newer ones, with a note."""
-        if not self._served:
-            self._served = {name: _choose(offered) for name, offered in self._offered().items()}
-            for version in dict.fromkeys(found.version for found in self._served.values()):
-                self._note(notes_on_version(version))
-        if family not in self._served:
+    def served(self, family: str, *, queue: bool = False) -> Served:
+        """The newest version known to both sides; else the oldest of the newer ones, with a note.
+
+        For the queue, the newest that tells which jobs want whole nodes, if there is one.
+        """
+        if not self._offers:
+            self._offers = self._offered()
+            for name in self._offers:
+                self._note(notes_on_version(self.served(name).version))
+        offered = self._offers.get(family)
+        if not offered:
             raise ClusterError(
                 f"slurmrestd at {self.url} serves no {family} API; start it with the plug-in openapi/{family}"
             )
-        return self._served[family]
+        whole = {version for version in offered if adapter_for(version).reports_exclusive} if queue else None
+        return _choose(whole or offered)
 
     def _offered(self) -> dict[str, set[str]]:
         status, body = self._http.request("GET", "/openapi/v3")
@@ -93,10 +100,10 @@ class SlurmRest:
 
     def queue(self, job_id: int | None = None, *, cluster: str | None = None) -> pl.DataFrame:
         """The jobs in slurmctld, or those with one id (with an array's tasks)."""
-        served = self.served("slurm")
-        path = f"/job/{job_id}" if job_id is not None else f"/jobs{served.adapter.slash}"
+        version, adapter = self.served("slurm", queue=True)
+        path = f"/slurm/{version}/" + (f"jobs{adapter.slash}" if job_id is None else f"job/{job_id}")
         rejects = Rejects()
-        jobs = self._jobs("slurm", path, {}, served.adapter.queue_job, rejects, cluster=cluster, final=False)
+        jobs = self._jobs(path, {}, adapter.queue_job, rejects, cluster=cluster, final=False)
         if rejects.total:
             self._note([f"{rejects.total} jobs of the queue could not be read: {', '.join(rejects.counts)}"])
         return latest(jobs).drop(RECORD)
@@ -105,12 +112,12 @@ class SlurmRest:
         self, since: int, until: int, *, rejects: Rejects, first: int = 1, cluster: str | None = None
     ) -> pl.DataFrame:
         """The jobs of slurmdbd that were alive in [since, until), numbered from `first`."""
-        served = self.served("slurmdb")
-        path, query = f"/jobs{served.adapter.slash}", served.adapter.window(since, until)
+        version, adapter = self.served("slurmdb")
+        path, query = f"/slurmdb/{version}/jobs{adapter.slash}", adapter.window(since, until)
         if cluster:
             query["cluster"] = cluster
-        read = served.adapter.accounting_job
-        return self._jobs("slurmdb", path, query, read, rejects, first=first, cluster=cluster, final=True)
+        read = adapter.accounting_job
+        return self._jobs(path, query, read, rejects, first=first, cluster=cluster, final=True)
 
     def nodes(self) -> tuple[Node, ...]:
         adapter = self.served("slurm").adapter
@@ -141,7 +148,6 @@ class SlurmRest:
 
     def _jobs(
         self,
-        family: Family,
         path: str,
         query: Mapping[str, str],
         read: Callable[[Mapping[str, Any]], dict[str, Any]],
@@ -164,8 +170,7 @@ class SlurmRest:
             return reply, frames, bad
 
         with self._one_dump:
-            version = self.served(family).version
-            reply, frames, bad = self._http.stream_ok(f"/{family}/{version}{path}", parse, query=query)
+            reply, frames, bad = self._http.stream_ok(path, parse, query=query)
         for reason, numbers in bad.lines.items():
             rejects.add(reason, numbers, number=bad.counts[reason])
         if reply.broken:
@@ -192,6 +197,9 @@ class SlurmRest:
                     errors.append(value)
                 elif key == "warnings" and value:
                     self._note(warning_texts([value]))
+                elif key == "meta" and isinstance(value, dict):
+                    about = member(value, "slurm") or member(value, "Slurm")
+                    self.release = read_release(about.get("release"))
             return found, errors
 
         found, errors = self._http.stream_ok(f"/slurm/{version}/{name}{adapter.slash}", parse)

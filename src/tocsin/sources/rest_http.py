@@ -146,7 +146,11 @@ class RestHttp:
         reason = error_in(reply.get("errors")) or "no reason given"
         hint = ""
         if numbers & _TRANSIENT_ERRORS or not reply:
-            hint = f"; is slurmctld up (scontrol ping), and the token one of {self.user}?"
+            # slurmdbd's own refusal of a token looks like a slurmdbd that is down.
+            daemon, ask = (
+                ("slurmdbd", "sacctmgr ping") if "slurmdb/" in path else ("slurmctld", "scontrol ping")
+            )
+            hint = f"; is {daemon} up ({ask}), and the token of {self.user} valid (scontrol token makes a new one)?"
         return ClusterError(f"slurmrestd at {self.url} answers {path} with HTTP {status}: {reason}{hint}")
 
 

@@ -13,7 +13,7 @@ from tocsin.sources.json_jobs import JobReader
 from tocsin.sources.json_machine import MachineReader, MemoryLimits, nested_partition, per_node_and_cpu
 from tocsin.sources.json_values import member, number, words
 
-__all__ = ["ADAPTERS", "NEWEST", "V36", "V37", "V38", "V40", "V41", "V42", "adapter_for"]
+__all__ = ["ADAPTERS", "NEWEST", "V36", "adapter_for"]
 
 Record = Mapping[str, Any]
 
@@ -107,7 +107,9 @@ class V40(V38):
     slash = "/"
     accepts_comment = True
     exit_codes_reliable = True
-    missing: Mapping[str, str] = {"default partition": "slurmrestd does not report it since v0.0.40"}
+    missing: Mapping[str, str] = {
+        "default partition": "slurmrestd reports it before v0.0.40 and since v0.0.45"
+    }
 
     def window(self, since: int, until: int) -> dict[str, str]:
         return {
@@ -127,7 +129,7 @@ class V40(V38):
         code = number(value.get("return_code"))
         return (0, signal) if signal and code is None else (code, None if code is None else signal or 0)
 
-    def _exclusive(self, record: Record) -> bool:
+    def _exclusive(self, record: Record) -> bool | None:
         return "none" in words(record.get("shared")) or "true" in words(record.get("exclusive"))
 
     def _node_state(self, record: Record) -> list[str]:
@@ -158,10 +160,62 @@ class V42(V41):
     version = "v0.0.42"
 
 
+class V43(V42):
+    """v0.0.43 (Slurm 25.05 on; recorded from 26.05), against v0.0.42:
+
+    - accounting: `reservation.requested`, `segment_size`, and for steps time limits and paths of the standard streams;
+      none is read.
+    - queue: `licenses_allocated`, `segment_size`, expanded paths of the standard streams; not read.
+    - nodes and partitions: `topology`; nodes: the state of TLS certificates; not read.
+    """
+
+    version = "v0.0.43"
+
+
+class V44(V43):
+    """v0.0.44 (Slurm 25.11 on; recorded from 26.05), against v0.0.43:
+
+    - queue: `step_id` with the job's own identifier, and `submit_line`, which sbatch's directives are not part of;
+      neither is read. Accounting, nodes and partitions have the same shape.
+    """
+
+    version = "v0.0.44"
+
+
+class V45(V44):
+    """v0.0.45 (Slurm 26.05 on, and `squeue --json` of it), against v0.0.44:
+
+    - accounting: `exclusive` and `oversubscribe` (not read; `sacct` has them for no older job), `sluid`; steps have no `pid`.
+    - queue: `shared` is always empty, and the fields that replace it are not there, so whole nodes are not reported:
+      the queue is read in v0.0.44 where that is served too.
+    - nodes: `external_sensors`, `power` and `tres_weighted` are gone; none was read.
+    - partitions: `flags` mark the default one; `preempt_mode`, `exclusive` and `oversubscribe` are not read.
+    """
+
+    version = "v0.0.45"
+    reports_exclusive = False
+    missing: Mapping[str, str] = {}
+
+    def _exclusive(self, record: Record) -> bool | None:
+        value = record.get("exclusive")
+        return value == "NODE" if type(value) is str else None
+
+
+class V46(V45):
+    """v0.0.46 (Slurm 26.11 on), untested: no slurmrestd with it could be run.
+
+    Slurm keeps the shape of a version and adds to the next one, and 26.05 announces that `exclusive` and
+    `oversubscribe` replace `shared` in the queue: they are read if they are there, in the form that accounting has.
+    """
+
+    version = "v0.0.46"
+
+
 ADAPTERS: Mapping[str, V36] = {
-    adapter.version: adapter for adapter in (V36(), V37(), V38(), V40(), V41(), V42())
+    adapter.version: adapter
+    for adapter in (V36(), V37(), V38(), V40(), V41(), V42(), V43(), V44(), V45(), V46())
 }
-NEWEST = V42.version
+NEWEST = V46.version
 
 
 def adapter_for(version: str) -> V36:

@@ -142,8 +142,14 @@ class SlurmCluster:
 
     def _order(self, job: str, *, hold: bool, reason: str) -> None:
         if self.rest:
-            self.rest.change(job, hold=hold, reason=reason)
-            return
+            try:
+                self.rest.change(job, hold=hold, reason=reason)
+            except ClusterError:
+                if "_" not in job:
+                    raise
+                # slurmrestd of 26.05 changes whole arrays only; scontrol changes one task.
+            else:
+                return
         self._run(["scontrol", "hold" if hold else "release", job])
         if reason:
             with suppress(ClusterError):  # on 22.05 only administrators may set it; the hold works without
@@ -190,4 +196,6 @@ def _script_in(output: str, job_id: int) -> str | None:
         return None
     end = titles[1].start() if titles[0][1] and len(titles) > 1 else len(output)
     script = output[titles[0].end() : end].removesuffix("\n")
-    return None if script.strip() in ("", "NONE") else script
+    if script.strip() in ("", "NONE"):
+        return None
+    return script if script.endswith("\n") else script + "\n"  # 26.05 prints no empty line

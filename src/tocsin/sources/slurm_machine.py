@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tocsin.core.errors import UnitError
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.units import parse_duration
-from tocsin.sources.json_values import ABSENT, MEGABYTE, gpus_in
+from tocsin.sources.json_values import ABSENT, MEGABYTE, gpus_in, read_release
 from tocsin.sources.slurm_access import with_access
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def machine_from_scontrol(
     config = read_config(run(["scontrol", "show", "config"]).decode("utf-8", "replace"))
     machine = Machine(
         cluster=cluster,
+        release=read_release(config.get("SLURM_VERSION")),
         nodes=read_nodes(nodes),
         partitions=read_partitions(partitions),
         max_array_size=_count(config.get("MaxArraySize")),
@@ -42,7 +43,7 @@ def machine_from_rest(cluster: str, rest: "SlurmRest") -> Machine:
     nodes, partitions = rest.nodes(), rest.partitions()
     missing = dict(rest.served("slurm").adapter.missing)
     missing["max_array_size"] = "slurmrestd does not report it; scontrol show config does"
-    return Machine(cluster=cluster, nodes=nodes, partitions=partitions, missing=missing)
+    return Machine(cluster=cluster, release=rest.release, nodes=nodes, partitions=partitions, missing=missing)
 
 
 def read_config(text: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Read the queue from squeue's text: few fields, and separators that no field can contain."""
 
+import re
 import secrets
 from typing import Any
 
@@ -152,7 +153,9 @@ def _resources(text: str) -> dict[str, Any]:
 
 
 def _exit(text: str) -> dict[str, int | None]:
-    code, signal = exit_status(int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None)
+    """What wait(2) gave, as a number; since 26.05 `code:signal`."""
+    numbers = [int(part) for part in text.split(":") if re.fullmatch(r"\d{1,9}", part, re.ASCII)]
+    code, signal = numbers if len(numbers) == 2 else exit_status(numbers[0] if numbers else None)
     return {"code": code, "signal": signal}
 
 

@@ -1,8 +1,9 @@
 """What each job in the queue requested, from `squeue --json`.
 
 squeue's text gives the request of pending jobs only: after the start its columns show the allocation, and it never
-shows excluded nodes. The JSON has both, from the same request to slurmctld, but is ten times as long: it is read only
-when the queue has a job whose request is not known yet.
+shows excluded nodes. Since 26.05 it says of every job that it shares no node, whole nodes wanted or not. The JSON has
+all three, from the same request to slurmctld, but is ten times as long: it is read only when the queue has a job whose
+request is not known yet.
 """
 
 from collections.abc import Callable
@@ -29,9 +30,11 @@ _COLUMNS = (
     "req_gpus",
     "req_tres",
     "exclude_nodes",
+    "exclusive",
 )
 _FOUND = "_found"  # whether the JSON has the job
-_COMMAND = ["squeue", "--json", "-a", "-t", "all"]
+_OPTIONS = ["-a", "-t", "all"]
+_WITH_EXCLUSIVE = "--json=v0.0.44"  # its successor does not report whole nodes
 
 
 class SqueueRequests:
@@ -39,6 +42,7 @@ class SqueueRequests:
 
     def __init__(self, run: Callable[[list[str]], bytes]) -> None:
         self._run = run
+        self._json = "--json"
         schema = {name: SCHEMA[name] for name in (*KEY, *_COLUMNS)}
         self._known = pl.DataFrame(schema={**schema, _FOUND: pl.Boolean()})
 
@@ -59,10 +63,15 @@ class SqueueRequests:
         ).select(jobs.columns)
 
     def _read(self, cluster: str) -> pl.DataFrame:
-        reply = JobsReply(iter([self._run(_COMMAND)]))
+        reply = JobsReply(iter([self._run(["squeue", self._json, *_OPTIONS])]))
         frames = [pl.DataFrame(schema=self._known.schema)]
         for block in reply.blocks():
-            read = reply.adapter(block).queue_job
-            jobs = jobs_frame(block, read, first=1, rejects=Rejects(), source="squeue", cluster=cluster)
+            adapter = reply.adapter(block)
+            if not adapter.reports_exclusive and self._json != _WITH_EXCLUSIVE:
+                self._json = _WITH_EXCLUSIVE
+                return self._read(cluster)
+            jobs = jobs_frame(
+                block, adapter.queue_job, first=1, rejects=Rejects(), source="squeue", cluster=cluster
+            )
             frames.append(latest(jobs).select(*KEY, *_COLUMNS, pl.lit(True).alias(_FOUND)))
         return pl.concat(frames).unique(KEY, keep="last")

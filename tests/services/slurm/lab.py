@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import Template
@@ -69,13 +69,19 @@ class SlurmLab(Commands):
         memory_mb: int = 4000,
         hardware: Mapping[str, str] | None = None,
         more_settings: str = "",
+        accounting: Sequence[str] = (),
     ) -> None:
-        """`hardware` replaces the options of a node's line in slurm.conf; `more_settings` end that file."""
+        """`hardware` replaces the options of a node's line in slurm.conf; `more_settings` end that file.
+
+        `accounting` are commands for sacctmgr, run before slurmctld reads that file: 26.05 refuses a partition for a QOS
+        that does not exist.
+        """
         self.nodes = [f"n{i}" for i in range(1, nodes + 1)]
         self.cpus = cpus
         self.memory_mb = memory_mb
         self.hardware = hardware or {}
         self.more_settings = more_settings
+        self.accounting = accounting
         self.cgroups = cgroups_usable()  # without them a job over its memory ends FAILED, not OUT_OF_MEMORY
 
     # --- where things are ------------------------------------------------------------------------
@@ -224,6 +230,8 @@ class SlurmLab(Commands):
         self.run("sacctmgr", "-i", "add", "cluster", self.cluster)
         self.run("sacctmgr", "-i", "add", "account", self.account, f"cluster={self.cluster}")
         self.run("sacctmgr", "-i", "add", "user", "root," + ",".join(USERS), f"account={self.account}")
+        for command in self.accounting:
+            self.run("sacctmgr", "-i", *command.split())
         self._start("slurmctld", "-D", "-i", user="slurm")
         self._await("slurmctld", lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, 60)
         for node in self.nodes:
