@@ -4,13 +4,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check install $(if $(wildcard constraints.txt),-c constraints.txt)
 PINS := pyproject.toml $(wildcard constraints.txt)
+HAS_LIBGOMP := env -u LD_LIBRARY_PATH $(BIN)/python -c 'import ctypes; ctypes.CDLL("libgomp.so.1")' 2>/dev/null
+LIBGOMP := $(HAS_LIBGOMP) || { mkdir -p .venv/libgomp && \
+	ln -sf "$(CURDIR)"/.venv/lib/python*/site-packages/scikit_learn.libs/libgomp-*.so* .venv/libgomp/libgomp.so.1; }
 
 # What lies in the caller's own Python must not leak into .venv.
 unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 export PIP_ROOT_USER_ACTION := ignore
+# LightGBM needs the system's libgomp. Without it, what make starts uses the copy that scikit-learn brings along.
+export LD_LIBRARY_PATH := $(CURDIR)/.venv/libgomp$(if $(LD_LIBRARY_PATH),:$(LD_LIBRARY_PATH))
 
-.PHONY: help run test check bench clean services
+.PHONY: help run test check bench fresh clean services
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -18,6 +23,7 @@ help: ## this list
 
 run: .venv/.installed ## install into .venv and run the demonstration (no root, no cluster)
 	@$(BIN)/tocsin --home .demo demo
+	@$(HAS_LIBGOMP) || echo "Missing: libgomp, which LightGBM needs to train. As root: apt-get install libgomp1"
 
 test: .venv/.installed-dev ## install what the tests need and run all of them
 	@bash tests/services/install.sh $(BIN)/python
@@ -32,6 +38,9 @@ check: .venv/.installed-dev ## lint, format, types, direction of imports
 
 bench: .venv/.installed-dev ## accuracy and speed, minutes to hours; writes bench/results
 	$(BIN)/python -m bench $(ARGS)
+
+fresh: ## make run and make test in new Debian systems (12 and forky), as user and root (needs root, debootstrap)
+	@bash tests/services/fresh.sh $(ARGS)
 
 services: ## install the services that the tests use (Debian, root)
 	@bash tests/services/install.sh $(PYTHON)
@@ -51,9 +60,11 @@ clean: ## remove .venv and caches
 .venv/.installed: .venv/.made $(PINS)
 	@echo "installing tocsin into .venv"
 	@$(PIP) -e .
+	@$(LIBGOMP)
 	@touch $@
 
 .venv/.installed-dev: .venv/.made $(PINS)
 	@echo "installing tocsin and its tests' tools into .venv"
 	@$(PIP) -e '.[dev,charts,engines,minilm,postgres]'
+	@$(LIBGOMP)
 	@touch .venv/.installed $@

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from ctypes.util import find_library
+from ctypes import CDLL
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,7 +47,7 @@ SERVICES = {
         programs={"initdb": "postgresql", "postgres": "postgresql", "psql": "postgresql"},
         plugins={},
     ),
-    "lightgbm": Service(title="LightGBM", programs={}, plugins={}, libraries={"gomp": "libgomp1"}),
+    "lightgbm": Service(title="LightGBM", programs={}, plugins={}, libraries={"libgomp.so.1": "libgomp1"}),
 }
 
 
@@ -69,13 +69,18 @@ def _has_plugin(name: str) -> bool:
     return any(Path("/usr").glob(f"lib*/*/slurm*/{name}")) or any(Path("/usr").glob(f"lib*/slurm*/{name}"))
 
 
+def _has_library(name: str) -> bool:
+    try:
+        return bool(CDLL(name))
+    except OSError:
+        return False
+
+
 def _lacking(service: str) -> dict[str, str]:
     known = SERVICES[service]
     lacking = {p: package for p, package in known.programs.items() if not _has_program(p)}
     lacking |= {p: package for p, package in known.plugins.items() if not _has_plugin(p)}
-    return lacking | {
-        f"lib{name}": package for name, package in known.libraries.items() if not find_library(name)
-    }
+    return lacking | {name: package for name, package in known.libraries.items() if not _has_library(name)}
 
 
 def missing_packages() -> list[str]:

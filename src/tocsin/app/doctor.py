@@ -132,11 +132,12 @@ def _watch(app: App) -> Iterator[Finding]:
 
 
 def _libraries(_: App) -> Iterator[Finding]:
-    from ctypes.util import find_library
+    from ctypes import CDLL
 
-    if find_library("gomp"):
+    try:
+        CDLL("libgomp.so.1")
         yield Finding("libgomp", Status.FINE, "found; LightGBM can train")
-    else:
+    except OSError:
         yield Finding("libgomp", Status.BROKEN, "not found; LightGBM cannot load", "apt-get install libgomp1")
     yield Finding("sqlite", Status.FINE, sqlite3.sqlite_version)
 

@@ -70,9 +70,13 @@ class _LightGBM:
 def _package() -> Any:
     """LightGBM's Python package, which only training needs."""
     limit_spinning()
-    with _absent("sklearn", "pandas"):
-        import lightgbm
-
+    try:
+        with _absent("sklearn", "pandas"):
+            import lightgbm
+    except OSError as error:  # a library that it needs is missing
+        raise ModelError(
+            f"LightGBM cannot be loaded ({error}); where libgomp is missing: apt-get install libgomp1"
+        ) from None
     return lightgbm
 
 
