@@ -55,7 +55,7 @@ def test_new_jobs_are_screened_once(tocsin: Tocsin, home: Home) -> None:
     said = tocsin("screen")
     assert said.code == 0
     [line] = said.out.splitlines()
-    assert line.startswith("CRITICAL: classified as cryptomining (99%); cryptomining is never allowed")
+    assert " CRITICAL: classified as cryptomining (99%); cryptomining is never allowed" in line
     assert said.err == "3 jobs screened, 1 rogue\n"
     again = tocsin("screen", "--all")
     assert (again.out, again.err) == ("", "0 jobs screened, 0 rogue\n")
@@ -75,7 +75,7 @@ def test_a_screening_killed_before_its_verdict_is_repeated(
         patch.setattr("tocsin.store.decisions.insert_new", killed)
         assert tocsin("screen").code != 0
     said = tocsin("screen")
-    assert said.out.startswith("CRITICAL: classified as cryptomining")
+    assert " CRITICAL: classified as cryptomining" in said.out
     assert said.err == "3 jobs screened, 1 rogue\n", "all of it, or nothing, is stored"
     assert tocsin("screen").err == "0 jobs screened, 0 rogue\n"
 
@@ -283,9 +283,9 @@ def test_the_tasks_of_an_array_are_one_line_and_each_keeps_its_verdict(tocsin: T
         upsert(store, frame(*jobs, {"job_id": 8, "user": "ann", "script": script}))
     said = tocsin("screen")
     array, job = said.out.splitlines()
-    assert array.startswith("CRITICAL: classified as cryptomining")
-    assert array.endswith(f"(lab:7_0@{SUBMIT}, submit, and 599 more tasks of the array)")
-    assert job.endswith(f"(lab:8@{SUBMIT}, submit)")
+    assert " CRITICAL: classified as cryptomining" in array
+    assert array.endswith(f"(lab:7_0@{SUBMIT}, submit, user ann, and 599 more)")
+    assert job.endswith(f"(lab:8@{SUBMIT}, submit, user ann)")
     assert said.err == "601 jobs screened, 601 rogue\n"
     last = json.loads(tocsin("job", f"7_{tasks - 1}", "--json").out)
     assert last["jobs"][0]["verdicts"][0]["rogue"]["rogue"] is True
@@ -304,5 +304,5 @@ def test_a_hint_of_stolen_credentials_is_in_the_line_of_a_miner(tocsin: Tocsin, 
     assert (
         "eve had never run cryptomining in 20 screened submissions, then ran it 5 times within a day" in array
     )
-    assert "and 7 more tasks of the array" in array
+    assert "and 7 more" in array
     assert "eve had never run cryptomining" in tocsin("explain", "300_0").out

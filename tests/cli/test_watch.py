@@ -4,6 +4,7 @@ import json
 import re
 import time
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.kits.watching import NOON
 from tocsin.app.app import App
 from tocsin.app.doctor import Status, doctor
 from tocsin.app.heartbeat import Heartbeat, watch_lock
+from tocsin.app.text import clock
 from tocsin.app.words import in_a_line
 from tocsin.cli.output import say
 from tocsin.cli.watch import watch
@@ -39,6 +41,8 @@ def test_the_demo_is_watched_and_every_verdict_is_a_document(tmp_path: Path) -> 
     for document in documents:
         validate(document, verdict_schema())
         assert document["job"].startswith("demo:")
+        assert {"at", "user", "account", "name"} <= set(document)
+    assert all(document["user"] and document["name"] for document in documents)
     assert "no job is held or changed" in first.stderr
     assert len(list((tmp_path / "scripts").iterdir())) > 1
     again = call(tmp_path, "--demo", "--once", "--all", "--json")
@@ -108,9 +112,9 @@ def test_the_words_come_first() -> None:
 
     big = Finding(detector="limits", kind="memory", level=Level.CRITICAL, text="no node has 9 TB")
     odd = Finding(detector="limits", kind="time", level=Level.WARNING, text="it is short")
-    assert in_a_line(verdict(Level.CRITICAL, odd, big)) == (
-        f"CRITICAL: no node has 9 TB (lab:1@{NOON}, submit, late)"
+    assert in_a_line(verdict(Level.CRITICAL, odd, big), UTC) == (
+        f"{clock(NOON, UTC)} CRITICAL: no node has 9 TB (lab:1@{NOON}, submit, late)"
     )
-    assert in_a_line(verdict(Level.UNKNOWN, missing={"limits": "it failed"})) == (
-        f"UNKNOWN: limits: it failed (lab:1@{NOON}, submit)"
+    assert in_a_line(verdict(Level.UNKNOWN, missing={"limits": "it failed"}), UTC) == (
+        f"{clock(NOON, UTC)} UNKNOWN: limits: it failed (lab:1@{NOON}, submit)"
     )

@@ -1,12 +1,14 @@
-"""Verdicts as lines: one each, and one for all tasks of an array that have the same problem."""
+"""Verdicts as lines: one alarm for all jobs of a user with the same name and problem, and once for each job."""
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from datetime import tzinfo
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.app.words import in_a_line, one_time
-from tocsin.core.ids import JobKey, parse_key
-from tocsin.core.verdict import Level, Verdict
+from tocsin.core.ids import parse_key
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import ALARMS, Finding, Level, Verdict, severity
 
 if TYPE_CHECKING:
     from tocsin.store.database import Store
@@ -14,70 +16,102 @@ if TYPE_CHECKING:
 __all__ = ["VerdictLines"]
 
 _MOST_GROUPS = 10_000
-"""Arrays whose printed problems are remembered: older ones may be printed again, and memory stays small."""
+"""Groups that are remembered: older ones may be printed again, and memory stays small."""
+_QUIET = 3600
+"""Seconds after which a group is printed again, however few jobs joined it."""
 
-_Group = tuple[JobKey, object]
-"""Tasks of one array with the same problem."""
+_Group = tuple[object, ...]
+"""Jobs of one user with the same name and problem."""
+
+
+class _Printed(NamedTuple):
+    jobs: int
+    at: int
 
 
 class VerdictLines:
-    """Prints verdicts as they come, those on an array's tasks together.
+    """Prints verdicts as they come, those of one group together.
 
-    The tasks of an array start and end over many rounds: a problem is printed again when ten times as many tasks have
-    it. As JSON, every verdict is a line.
+    The jobs of a group start and end over many rounds: it is printed again when ten times as many jobs belong to it, or
+    after an hour. A job that raised an alarm before is printed again only if it got worse or has another problem. As
+    JSON, every verdict is a line.
     """
 
     def __init__(
-        self, store: "Store", print_line: Callable[[str], None], *, everything: bool, as_json: bool
+        self,
+        store: "Store",
+        print_line: Callable[[str], None],
+        zone: Callable[[str], tzinfo],
+        *,
+        everything: bool,
+        as_json: bool,
     ) -> None:
+        """`zone`: the time zone of a cluster."""
         self._store = store
         self._print = print_line
+        self._zone = zone
         self._everything = everything
         self._as_json = as_json
-        self._pending: dict[_Group, tuple[Verdict, int]] = {}
-        """The latest array: its first verdict and the number of tasks for each problem; more tasks may follow."""
-        self._tasks: dict[_Group, int] = {}
-        """Tasks with a problem so far."""
+        self._pending: dict[_Group, tuple[Verdict, bool, int]] = {}
+        """The first verdict of each group, whether it is an update, and the number of jobs; more may follow."""
+        self._printed: dict[_Group, _Printed] = {}
         self._reasons: set[object] = set()
 
     def add(self, verdicts: Sequence[Verdict]) -> None:
-        """Verdicts on the tasks of one array at one stage must follow each other."""
         shown = [verdict for verdict in verdicts if self._everything or verdict.level is not Level.OK]
         if self._as_json:
             for verdict in shown:
                 self._print(json.dumps(verdict.to_json()))
             return
-        sizes = self._sizes(shown)
+        alarms = self._alarms_before(shown)
         for verdict in shown:
-            key = parse_key(verdict.job)
             if self._is_repeated(verdict):
                 continue
-            if key.task is None:
-                self.end()
-                self._print(in_a_line(verdict, size=sizes.get(verdict.job)))
+            before = alarms.get(verdict.job, [])
+            if any(_covers(earlier, verdict) for earlier in before) and not one_time(verdict):
                 continue
-            group = (key._replace(task=None), _problem(verdict))
-            if self._pending and next(iter(self._pending))[0] != group[0]:
-                self.end()
+            group = _group(verdict)
             if group in self._pending and one_time(verdict):
-                group = (group[0], verdict.job)
-            first, tasks = self._pending.get(group, (verdict, 0))
-            self._pending[group] = first, tasks + 1
+                group = (*group, verdict.job)
+            first, update, jobs = self._pending.get(group, (verdict, bool(before), 0))
+            self._pending[group] = first, update, jobs + 1
+        if len(self._pending) > _MOST_GROUPS:
+            self.end()
 
     def end(self) -> None:
-        """Print the lines of the latest array."""
-        for group, (first, tasks) in self._pending.items():
-            before = self._tasks.pop(group, 0)
-            self._tasks[group] = now = before + tasks
-            if not before or len(str(now)) > len(str(before)) or one_time(first):
-                self._print(in_a_line(first, tasks=now))
+        """Print the lines of all groups."""
+        sizes = self._sizes([first for first, _, _ in self._pending.values()])
+        for group, (first, update, jobs) in self._pending.items():
+            last = self._printed.pop(group, None)
+            if last and first.at - last.at >= _QUIET:
+                last = None
+            now = jobs + (last.jobs if last else 0)
+            again = last is None or len(str(now)) > len(str(last.jobs)) or bool(one_time(first))
+            self._printed[group] = _Printed(now, last.at if last and not again else first.at)
+            if again:
+                zone, size = self._zone(parse_key(first.job).cluster), sizes.get(first.job)
+                self._print(in_a_line(first, zone, more=now - 1, size=size, update=update))
         self._pending = {}
-        while len(self._tasks) > _MOST_GROUPS:
-            del self._tasks[next(iter(self._tasks))]
+        while len(self._printed) > _MOST_GROUPS:
+            del self._printed[next(iter(self._printed))]
+
+    def _alarms_before(self, verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+        """The alarms that these jobs, or their arrays, have raised before."""
+        from tocsin.store.verdicts import alarms
+
+        later = [each for each in verdicts if each.level in ALARMS and _place(each) > (Stage.SUBMIT.order, 0)]
+        keys = {each.job: {each.job, str(parse_key(each.job)._replace(task=None))} for each in later}
+        found = alarms(self._store, set().union(*keys.values()))
+        return {
+            each.job: [
+                one for key in keys[each.job] for one in found.get(key, ()) if _place(one) < _place(each)
+            ]
+            for each in later
+        }
 
     def _is_repeated(self, verdict: Verdict) -> bool:
         """Whether it only repeats why nothing could be checked, such as a detector without a model."""
-        if verdict.level is not Level.UNKNOWN or verdict.findings or self._everything:
+        if verdict.level is not Level.UNKNOWN or self._everything:
             return False
         reason = (verdict.stage, *verdict.missing.items())
         known = reason in self._reasons
@@ -98,7 +132,25 @@ class VerdictLines:
         return dict(arrays.select(key_text(), "array_tasks").iter_rows())
 
 
-def _problem(verdict: Verdict) -> object:
-    """What makes the verdicts on two tasks one line: stage, level, and kinds of the worst findings."""
-    kinds = {(found.detector, found.kind) for found in verdict.findings if found.level is verdict.level}
-    return (verdict.stage, verdict.level, *sorted(kinds))
+def _group(verdict: Verdict) -> _Group:
+    key = parse_key(verdict.job)
+    named = verdict.user is not None and verdict.name is not None
+    whose = (key.cluster, verdict.user, verdict.name) if named else (key._replace(task=None),)
+    kinds = {_kind(found) for found in verdict.findings if found.level is verdict.level}
+    return (*whose, verdict.level, *sorted(kinds))
+
+
+def _covers(earlier: Verdict, later: Verdict) -> bool:
+    """Whether an alarm says all that is wrong by a later one: it was as grave, and of the same kinds."""
+    kinds = {_kind(found) for found in later.findings if found.level is later.level}
+    known = {_kind(found) for found in earlier.findings}
+    return severity(earlier.level) >= severity(later.level) and kinds <= known
+
+
+def _place(verdict: Verdict) -> tuple[int, int]:
+    """Its place in the life of its job."""
+    return verdict.stage.order, verdict.seq
+
+
+def _kind(finding: Finding) -> tuple[str, str]:
+    return finding.detector, finding.kind

@@ -56,7 +56,11 @@ class Loop:
             retraining = stack.enter_context(Retraining(app)) if retrain else None
             discard_others(app.store, subscriptions(self.log))
             lines = VerdictLines(
-                app.store, output.print_line, everything=output.everything, as_json=output.as_json
+                app.store,
+                output.print_line,
+                app.zone,
+                everything=output.everything,
+                as_json=output.as_json,
             )
             stack.callback(lines.end)
 

@@ -1,8 +1,9 @@
 """A verdict in words: on one screen, and in one line."""
 
 from collections.abc import Iterator, Mapping
+from datetime import tzinfo
 
-from tocsin.app.text import count
+from tocsin.app.text import clock, count
 from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import SEEN_FROM, CaseStatus, Finding, Level, Screening, Verdict
 
@@ -138,19 +139,27 @@ def one_time(verdict: Verdict) -> list[Finding]:
     return [finding for finding in verdict.findings if finding.kind in _ONE_TIME]
 
 
-def in_a_line(verdict: Verdict, *, tasks: int = 1, size: int | None = None) -> str:
-    """What is wrong, then the job and stage.
+def in_a_line(
+    verdict: Verdict, zone: tzinfo, *, more: int = 0, size: int | None = None, update: bool = False
+) -> str:
+    """When, what is wrong, then the job, its stage and whose it is.
 
-    `tasks`: how many tasks of its array the line is about; `size`: how many tasks a pending array has.
+    `more`: how many other jobs the line is about; `size`: how many tasks a pending array has; `update`: the job has
+    raised another alarm before.
     """
     shown = [finding.text for finding in verdict.findings if finding.level is verdict.level]
     shown += [finding.text for finding in one_time(verdict) if finding.text not in shown]
     shown = shown or [f"{part}: {reason}" for part, reason in verdict.missing.items()] or ["nothing found"]
     where = [verdict.job, str(verdict.stage)]
+    whose = {"user": verdict.user, "account": verdict.account, "name": verdict.name}
+    where += [f"{label} {value}" for label, value in whose.items() if value]
     if verdict.late:
         where.append("late")
+    if update:
+        where.append("after an earlier alarm")
     if size is not None:
         where.append(f"an array of {count(size, 'task')}")
-    if tasks > 1:
-        where.append(f"and {count(tasks - 1, 'more task')} of the array")
-    return f"{verdict.level.upper()}: {'; '.join(shown)} ({', '.join(where)})"
+    if more:
+        where.append(f"and {more:,} more")
+    level, text = verdict.level.upper(), "; ".join(shown)
+    return f"{clock(verdict.at, zone)} {level}: {text} ({', '.join(where)})"

@@ -34,7 +34,7 @@ _everything = click.option("-a", "--all", "everything", is_flag=True, help="Prin
 def watch(app: App, request: WatchRequest, everything: bool, as_json: bool) -> None:
     """Follow a cluster and give verdicts on its jobs.
 
-    Prints one line for each verdict that is not ok, and one for all tasks of an array; every verdict is stored once.
+    Prints verdicts that are not ok, one line for all jobs of a user with the same name and problem; stores every verdict.
     No job is held or changed. It may be stopped or killed at any time: the next start catches up.
     """
     follow_cluster(app, request, Output(print_line, everything, as_json))
@@ -48,8 +48,8 @@ def watch(app: App, request: WatchRequest, everything: bool, as_json: bool) -> N
 def screen(app: App, every: float | None, everything: bool, as_json: bool) -> None:
     """Classify new jobs and check them against the allow-list.
 
-    Screens each job of the store once that has a script and was not screened by `tocsin watch`. Prints one line for each
-    verdict that is not ok, and one for all tasks of an array. The model for ended jobs is retrained once a day
+    Screens each job of the store once that has a script and was not screened by `tocsin watch`. Prints
+    verdicts that are not ok, one line for all jobs of a user with the same name and problem. The model for ended jobs is retrained once a day
     (workload.beta_days). Exits with 0 when all new jobs are screened.
     """
     screen_jobs(app, Output(print_line, everything, as_json), every=every)

@@ -13,6 +13,7 @@ from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
 
 __all__ = [
+    "ALARMS",
     "SCHEMA_VERSION",
     "SEEN_FROM",
     "Advice",
@@ -54,6 +55,7 @@ class Level(StrEnum):
     UNKNOWN = "unknown"
 
 
+ALARMS = (Level.WARNING, Level.CRITICAL)
 _SEVERITY = (Level.OK, Level.UNKNOWN, Level.WARNING, Level.CRITICAL)
 
 
@@ -268,6 +270,10 @@ class Verdict:
     level: Level
     seq: int = 0
     late: bool = False
+    user: str | None = None
+    account: str | None = None
+    name: str | None = None
+    """Of the job."""
     findings: list[Finding] = field(default_factory=list)
     failure: Failure | None = None
     workload: Workload | None = None

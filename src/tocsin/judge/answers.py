@@ -11,11 +11,10 @@ from tocsin.core.detector import Fitted, Known, Parts
 from tocsin.core.fields import FIELDS
 from tocsin.core.frames import SCHEMA
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Finding, Level
+from tocsin.core.verdict import ALARMS, Finding, Level
 
 __all__ = ["Answer", "DetectorModels", "Model", "as_known", "error_text", "hear"]
 
-ALARMS = (Level.WARNING, Level.CRITICAL)
 _MOST_FAILURES = 100  # rows that a detector may fail on before it is not asked about the rest of the frame
 _NOTHING = Parts()
 

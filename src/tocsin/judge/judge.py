@@ -35,6 +35,8 @@ from tocsin.judge.policy import NO_CASES, Policy
 __all__ = ["Judge", "conclude", "facts_request"]
 
 _SINGLE = ("failure", "workload", "resources", "nodes")  # a verdict has one of each
+_WHOSE = ("user", "account", "name")
+"""Fields of a job that its verdicts repeat, so that an alarm can be read by itself."""
 
 
 @dataclass(slots=True)
@@ -170,6 +172,7 @@ def conclude(
             at=at,
             known_until=known_until[number] if known_until else _moment(rows[number], stage, at),
             late=late[number] if late else False,
+            **{name: rows[number][name] for name in _WHOSE},
         )
         for number, draft in enumerate(drafts)
     ]

@@ -1,5 +1,6 @@
 """Verdicts, each stored once."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -7,12 +8,12 @@ import sqlalchemy as sa
 
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Verdict
+from tocsin.core.verdict import ALARMS, Verdict
 from tocsin.store import bulk
 from tocsin.store.database import Store
 from tocsin.store.tables import verdicts
 
-__all__ = ["last_at_stage", "next_seq", "of_job", "read", "row"]
+__all__ = ["alarms", "last_at_stage", "next_seq", "of_job", "read", "row"]
 
 
 def row(verdict: Verdict) -> dict[str, Any]:
@@ -52,6 +53,23 @@ def last_at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, Verd
             .order_by(verdicts.c.seq)
         )
         return {row.job: Verdict.from_json(row.document) for row in connection.execute(query)}
+
+
+def alarms(store: Store, jobs: Iterable[str]) -> dict[str, list[Verdict]]:
+    """The alarms that these jobs have raised, by job."""
+    wanted = pl.DataFrame({"job": list(jobs)}, schema={"job": pl.String}).unique()
+    found: dict[str, list[Verdict]] = {}
+    if wanted.height:
+        with store.reading() as connection:
+            staged = bulk.stage(connection, verdicts, wanted)
+            query = (
+                sa.select(verdicts.c.document)
+                .join_from(staged, verdicts, staged.c.job == verdicts.c.job)
+                .where(verdicts.c.level.in_([str(level) for level in ALARMS]))
+            )
+            for document in connection.execute(query).scalars():
+                found.setdefault(document["job"], []).append(Verdict.from_json(document))
+    return found
 
 
 def next_seq(store: Store, jobs: list[str], stage: Stage) -> list[int]:
