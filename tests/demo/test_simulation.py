@@ -13,7 +13,7 @@ from tocsin.core.nodelist import expand_nodes
 from tocsin.core.outcomes import Outcome
 from tocsin.demo.applications import APPLICATIONS
 from tocsin.demo.cluster import START, DemoCluster
-from tocsin.demo.jobs import Cause
+from tocsin.demo.mistakes import Cause
 from tocsin.demo.people import USERS
 
 DAY = 86400
@@ -161,7 +161,7 @@ def test_a_mistyped_path_stands_in_the_script(cluster: DemoCluster, jobs: pl.Dat
         cause, text = cluster.truth(key).cause, cluster.script(key)
         assert text is not None
         counted[cause] += 1
-        right = APPLICATIONS[application].input.format(system) in text
+        right = APPLICATIONS[application].program.input.format(system) in text
         assert right == (cause is not Cause.MISSING_FILE)
     assert counted[Cause.MISSING_FILE] > 20
 

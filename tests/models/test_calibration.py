@@ -1,3 +1,5 @@
+"""Calibrators: probabilities that match observed shares."""
+
 import json
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Model cards: written, read back, and refused if damaged."""
+
 import json
 import subprocess
 import sys

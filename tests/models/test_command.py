@@ -1,3 +1,5 @@
+"""`tocsin models`: list, show, promote, roll back and verify."""
+
 import json
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Engines: the same bits after saving, deterministic training, and what they refuse."""
+
 import random
 import re
 import sys

@@ -1,3 +1,5 @@
+"""Metrics: equal to scikit-learn, with intervals or the reason why there is none."""
+
 import time
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""The registry: versions, champions, roll-back and damaged files."""
+
 import json
 import os
 import signal

@@ -1,3 +1,5 @@
+"""The parameter search: repeatable, bounded, and never worse than its start."""
+
 import time
 from typing import Any
 

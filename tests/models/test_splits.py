@@ -1,3 +1,5 @@
+"""Splits by time: training never sees what was not known yet."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

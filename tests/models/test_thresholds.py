@@ -1,3 +1,5 @@
+"""Threshold rules: precision, recall, alarms per day and cost."""
+
 import json
 
 import numpy as np

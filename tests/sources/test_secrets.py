@@ -1,3 +1,5 @@
+"""Secrets are read only from files that nobody else can read."""
+
 from pathlib import Path
 
 import pytest

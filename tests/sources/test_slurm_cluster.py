@@ -1,3 +1,5 @@
+"""A Slurm cluster through its commands: the queue, holds and releases."""
+
 import json
 from typing import TYPE_CHECKING, Any
 

@@ -1,3 +1,5 @@
+"""The database: schema, migration, locking and errors."""
+
 import sqlite3
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""The home folder: where it is and who may enter."""
+
 import os
 import pwd
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Imports: repeated, interrupted and resumed."""
+
 import signal
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""Pruning old jobs and backing the store up."""
+
 import os
 import shutil
 import threading

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from tocsin.demo.jobs import Need
-
-__all__ = ["APPLICATIONS", "Application", "Shape"]
+__all__ = ["APPLICATIONS", "Application", "Need", "Shape"]
 
 GIB = 1024**3
 
@@ -20,33 +18,52 @@ class Shape(NamedTuple):
     gpus: int = 0
 
 
+class Need(NamedTuple):
+    """The actual needs of a run: peak bytes per node, and seconds."""
+
+    size: float
+    memory: int
+    seconds: int
+
+
+class Program(NamedTuple):
+    module: str
+    input: str
+    """Input file; `{}` is the name of the system studied."""
+    script: str | None
+    """File in the folder `scripts`; None for interactive use."""
+    options: tuple[str, str]
+    """A correct option and its common misspelling."""
+
+
+class Memory(NamedTuple):
+    fixed: float
+    """GiB per node, independent of the input."""
+    scaled: float
+    """GiB over all nodes at size 1; grows with size to the power `power`."""
+    power: float = 1.0
+    at_start: float = 0.8
+    """Share of the peak allocated at the start; the rest grows linearly."""
+
+
+class Time(NamedTuple):
+    core_hours: float
+    power: float = 1.0
+    scaling: float = 0.9
+    """Run time falls with CPUs to this power."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
     """Size 1 is the usual input. Needs vary log-normally with sigma `noise`."""
 
     name: str
-    executable: str
-    module: str
-    input: str
-    """Input file; `{}` is the name of the system studied."""
+    program: Program
     systems: tuple[str, ...]
     shapes: tuple[Shape, ...]
     partition: str = "main"
-    script: str | None
-    """File in the folder `scripts`; None for interactive use."""
-    options: tuple[str, str]
-    """A correct option and its common misspelling."""
-    fixed_memory: float
-    """GiB per node, independent of the input."""
-    memory: float
-    """GiB over all nodes at size 1; grows with size to the power `memory_power`."""
-    memory_power: float = 1.0
-    memory_at_start: float = 0.8
-    """Share of its peak memory allocated at the start; the rest grows linearly."""
-    core_hours: float
-    time_power: float = 1.0
-    scaling: float = 0.9
-    """Run time falls with CPUs to this power."""
+    memory: Memory
+    time: Time
     noise: float = 0.12
     busy: float = 0.9
     """Share of its CPUs' time that it computes."""
@@ -70,12 +87,11 @@ class Application:
 
     def expected(self, shape: Shape, size: float) -> Need:
         """The expected needs of a run, as an experienced user would estimate them."""
-        memory = self.fixed_memory + self.memory * size**self.memory_power / shape.nodes
-        cpus = shape.nodes * shape.tasks * shape.cpus
-        seconds = 20 + self.core_hours * 3600 * size**self.time_power / cpus**self.scaling / max(
-            1, shape.gpus
-        )
-        return Need(size, round(memory * GIB), round(seconds))
+        memory, time = self.memory, self.time
+        gib = memory.fixed + memory.scaled * size**memory.power / shape.nodes
+        cpus, gpus = shape.nodes * shape.tasks * shape.cpus, max(1, shape.gpus)
+        seconds = 20 + time.core_hours * 3600 * size**time.power / cpus**time.scaling / gpus
+        return Need(size, round(gib * GIB), round(seconds))
 
     def need(self, shape: Shape, size: float, rng: Random) -> Need:
         """The actual needs of this run."""
@@ -92,17 +108,11 @@ APPLICATIONS = {
     for application in (
         Application(
             name="mdrun",
-            executable="gmx_mpi",
-            module="gromacs/2024.3",
-            input="{}.gro",
+            program=Program("gromacs/2024.3", "{}.gro", "mdrun.sh", ("-noappend", "-noapend")),
             systems=("lysozyme", "membrane", "ubiquitin", "micelle", "villin"),
             shapes=(Shape(1, 16, 1), Shape(1, 32, 1), Shape(2, 32, 1)),
-            script="mdrun.sh",
-            options=("-noappend", "-noapend"),
-            fixed_memory=1.0,
-            memory=6,
-            memory_at_start=0.95,
-            core_hours=160,
+            memory=Memory(1.0, 6, at_start=0.95),
+            time=Time(160),
             busy=0.96,
             checkpoint=3600,
             steps=2,
@@ -111,19 +121,11 @@ APPLICATIONS = {
         ),
         Application(
             name="relax",
-            executable="vasp_std",
-            module="vasp/6.4.2",
-            input="structures/{}.vasp",
+            program=Program("vasp/6.4.2", "structures/{}.vasp", "relax.sh", ("", "--parallel")),
             systems=("perovskite", "zeolite", "graphene", "spinel", "rutile", "garnet"),
             shapes=(Shape(1, 16, 1), Shape(1, 32, 1), Shape(2, 32, 1)),
-            script="relax.sh",
-            options=("", "--parallel"),
-            fixed_memory=4,
-            memory=26,
-            memory_power=1.5,
-            memory_at_start=0.7,
-            core_hours=110,
-            time_power=1.6,
+            memory=Memory(4, 26, power=1.5, at_start=0.7),
+            time=Time(110, power=1.6),
             noise=0.18,
             busy=0.92,
             checkpoint=600,
@@ -132,17 +134,11 @@ APPLICATIONS = {
         ),
         Application(
             name="lammps",
-            executable="lmp",
-            module="lammps/2023.08",
-            input="in.{}",
+            program=Program("lammps/2023.08", "in.{}", "lammps.sh", ("-sf omp", "-sfomp")),
             systems=("copper", "glass", "polymer", "water"),
             shapes=(Shape(1, 8, 1), Shape(1, 16, 1)),
-            script="lammps.sh",
-            options=("-sf omp", "-sfomp"),
-            fixed_memory=0.5,
-            memory=5,
-            memory_at_start=0.9,
-            core_hours=50,
+            memory=Memory(0.5, 5, at_start=0.9),
+            time=Time(50),
             busy=0.95,
             checkpoint=3600,
             burst=4,
@@ -150,20 +146,14 @@ APPLICATIONS = {
         ),
         Application(
             name="foam",
-            executable="simpleFoam",
-            module="openfoam/2312",
-            input="constant/polyMesh/{}.msh",
+            program=Program(
+                "openfoam/2312", "constant/polyMesh/{}.msh", "foam.sh", ("-noFunctionObjects", "-noFunctions")
+            ),
             systems=("cavity", "nozzle", "wing", "manifold"),
             shapes=(Shape(1, 32, 1), Shape(2, 32, 1), Shape(4, 32, 1)),
-            script="foam.sh",
+            memory=Memory(2, 90, at_start=0.75),
+            time=Time(260, power=1.3, scaling=0.85),
             missing_exit=2,
-            options=("-noFunctionObjects", "-noFunctions"),
-            fixed_memory=2,
-            memory=90,
-            memory_at_start=0.75,
-            core_hours=260,
-            time_power=1.3,
-            scaling=0.85,
             noise=0.16,
             busy=0.85,
             checkpoint=300,
@@ -174,18 +164,13 @@ APPLICATIONS = {
         ),
         Application(
             name="reduce",
-            executable="python",
-            module="python/3.11",
-            input="tables/{}.csv",
+            program=Program(
+                "python/3.11", "tables/{}.csv", "reduce.sh", ("--format parquet", "--fromat parquet")
+            ),
             systems=("sensors", "surveys", "spectra", "stations", "events"),
             shapes=(Shape(1, 1, 1), Shape(1, 1, 4)),
-            script="reduce.sh",
-            options=("--format parquet", "--fromat parquet"),
-            fixed_memory=0.4,
-            memory=7,
-            memory_power=1.2,
-            memory_at_start=0.15,
-            core_hours=0.5,
+            memory=Memory(0.4, 7, power=1.2, at_start=0.15),
+            time=Time(0.5),
             noise=0.2,
             busy=0.45,
             checkpoint=60,
@@ -196,19 +181,12 @@ APPLICATIONS = {
         ),
         Application(
             name="train",
-            executable="python",
-            module="pytorch/2.4-cuda12",
-            input="configs/{}.yaml",
+            program=Program("pytorch/2.4-cuda12", "configs/{}.yaml", "train.sh", ("--amp", "--ampp")),
             systems=("unet", "resnet", "transformer", "gnn"),
             shapes=(Shape(1, 1, 8, 1), Shape(1, 1, 8, 2), Shape(1, 1, 32, 4)),
             partition="gpu",
-            script="train.sh",
-            options=("--amp", "--ampp"),
-            fixed_memory=4,
-            memory=22,
-            memory_at_start=0.6,
-            core_hours=36,
-            scaling=0.3,
+            memory=Memory(4, 22, at_start=0.6),
+            time=Time(36, scaling=0.3),
             noise=0.2,
             busy=0.5,
             checkpoint=7200,
@@ -219,19 +197,12 @@ APPLICATIONS = {
         ),
         Application(
             name="sweep",
-            executable="sweep",
-            module="gcc/13.2",
-            input="points/{}.txt",
+            program=Program("gcc/13.2", "points/{}.txt", "sweep.sh", ("--quiet", "--quite")),
             systems=("lattice", "epidemic", "queueing", "orbit"),
             shapes=(Shape(1, 1, 1), Shape(1, 1, 2)),
-            script="sweep.sh",
+            memory=Memory(0.3, 2.2, power=1.4, at_start=0.4),
+            time=Time(0.8),
             missing_exit=2,
-            options=("--quiet", "--quite"),
-            fixed_memory=0.3,
-            memory=2.2,
-            memory_power=1.4,
-            memory_at_start=0.4,
-            core_hours=0.8,
             noise=0.25,
             busy=0.97,
             checkpoint=120,
@@ -240,16 +211,11 @@ APPLICATIONS = {
         ),
         Application(
             name="bench",
-            executable="xhpl",
-            module="hpl/2.3",
-            input="{}.dat",
+            program=Program("hpl/2.3", "{}.dat", "bench.sh", ("-i 200", "-itr 200")),
             systems=("alltoall", "linpack", "halo"),
             shapes=(Shape(1, 32, 1), Shape(2, 32, 1), Shape(4, 32, 1)),
-            script="bench.sh",
-            options=("-i 200", "-itr 200"),
-            fixed_memory=3,
-            memory=60,
-            core_hours=6,
+            memory=Memory(3, 60),
+            time=Time(6),
             noise=0.05,
             busy=0.98,
             read=0.01,
@@ -258,19 +224,12 @@ APPLICATIONS = {
         ),
         Application(
             name="assemble",
-            executable="spades.py",
-            module="spades/4.0",
-            input="reads/{}_1.fastq.gz",
+            program=Program("spades/4.0", "reads/{}_1.fastq.gz", "assemble.sh", ("--careful", "--carefull")),
             systems=("moss", "beetle", "yeast", "lichen"),
             shapes=(Shape(1, 1, 16),),
             partition="bigmem",
-            script="assemble.sh",
-            options=("--careful", "--carefull"),
-            fixed_memory=8,
-            memory=190,
-            memory_power=1.1,
-            memory_at_start=0.1,
-            core_hours=60,
+            memory=Memory(8, 190, power=1.1, at_start=0.1),
+            time=Time(60),
             noise=0.3,
             busy=0.7,
             checkpoint=120,
@@ -281,19 +240,12 @@ APPLICATIONS = {
         ),
         Application(
             name="notebook",
-            executable="jupyter",
-            module="python/3.11",
-            input="~/venvs/{}/bin/activate",
+            program=Program("python/3.11", "~/venvs/{}/bin/activate", "notebook.sh", ("", "--no-brower")),
             systems=("analysis", "plots", "course"),
             shapes=(Shape(1, 1, 2), Shape(1, 1, 4)),
-            script="notebook.sh",
+            memory=Memory(0.8, 3, power=1.3, at_start=0.1),
+            time=Time(6),
             missing_exit=2,
-            options=("", "--no-brower"),
-            fixed_memory=0.8,
-            memory=3,
-            memory_power=1.3,
-            memory_at_start=0.1,
-            core_hours=6,
             noise=0.35,
             busy=0.06,
             checkpoint=300,
@@ -302,17 +254,12 @@ APPLICATIONS = {
         ),
         Application(
             name="shell",
-            executable="bash",
-            module="",
-            input="{}",
+            program=Program("", "{}", None, ("", "")),
             systems=("debug",),
             shapes=(Shape(1, 1, 1), Shape(1, 1, 4)),
             partition="short",
-            script=None,
-            options=("", ""),
-            fixed_memory=0.2,
-            memory=0.8,
-            core_hours=0.6,
+            memory=Memory(0.2, 0.8),
+            time=Time(0.6),
             noise=0.5,
             busy=0.05,
             read=0.1,

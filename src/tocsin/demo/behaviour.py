@@ -6,9 +6,9 @@ from dataclasses import replace
 from random import Random
 
 from tocsin.demo.applications import APPLICATIONS, Application, Shape
-from tocsin.demo.jobs import Cause, Record, Request, Submission
+from tocsin.demo.jobs import Record, Request, Submission
 from tocsin.demo.machine import NODE_TYPES, QUEUES
-from tocsin.demo.mistakes import MISTAKES, Mistake
+from tocsin.demo.mistakes import MISTAKES, Cause, Mistake
 from tocsin.demo.people import DAY_WEIGHTS, GROUPS, HABITS, HOUR_WEIGHTS, User
 from tocsin.demo.script import write
 
@@ -91,7 +91,7 @@ def compose(
         memory_given=request.memory_given or memory is not None,
         time_limit=time_limit or request.time_limit,
         time_given=request.time_given or time_limit is not None,
-        requeue=requeue and application.script is not None,
+        requeue=requeue and application.program.script is not None,
         tasks=tuple(range(1, len(sizes) + 1)) if application.tasks[1] else (),
         throttle=rng.choice((0, 5, 10, 20)) if application.tasks[1] else 0,
     )
@@ -167,7 +167,7 @@ def _request(
     if habit.asks == "estimate" and partition == "main" and limit <= QUEUES["short"].max_time:
         partition = "short"
     cpus = shape.tasks * shape.cpus
-    file = application.script
+    file = application.program.script
     request = Request(
         name=f"{application.name}-{system}" if file else "interactive",
         account=rng.choices(accounts := GROUPS[user.group][1], range(len(accounts), 0, -1))[0],

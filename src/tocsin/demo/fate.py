@@ -3,8 +3,9 @@
 from dataclasses import replace
 from random import Random
 
-from tocsin.demo.jobs import Cause, Ending, Record
+from tocsin.demo.jobs import Ending, Record
 from tocsin.demo.machine import Host
+from tocsin.demo.mistakes import Cause
 
 __all__ = ["fate", "usage"]
 
@@ -23,7 +24,7 @@ def fate(record: Record, host: Host, rng: Random) -> Ending:
     endings = [done, Ending(request.time_limit + overtime, "TIMEOUT", Cause.TOO_LITTLE_TIME)]
     memory = host.node_type.share(request)[1]
     if need.memory > memory:
-        at_once = application.memory_at_start
+        at_once = application.memory.at_start
         share = max(0.0, (memory / need.memory - at_once) / (1 - at_once))
         seconds = max(rng.randrange(3, STARTUP), round(share * need.seconds))
         endings.append(Ending(seconds, "OUT_OF_MEMORY", Cause.TOO_LITTLE_MEMORY, exit_signal=125))
@@ -52,7 +53,7 @@ def usage(record: Record, hosts: list[Host], elapsed: int, rng: Random) -> dict[
     computed = round(elapsed * cpus * nodes * busy * (0.2 + 0.8 * warm))
     system = round(computed * rng.uniform(0.01, 0.06))
 
-    growth = application.memory_at_start + (1 - application.memory_at_start) * progress
+    growth = application.memory.at_start + (1 - application.memory.at_start) * progress
     peak = need.memory * growth * (0.02 + 0.98 * warm)
     if record.state == "OUT_OF_MEMORY":
         peak = memory * rng.uniform(0.96, 1.0)

@@ -1,42 +1,14 @@
 """A demo job: its request, its actual needs, how it ended and why."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.core.ids import JobKey
+from tocsin.demo.applications import Application, Need
+from tocsin.demo.mistakes import Cause, Mistake
+from tocsin.demo.people import User
 
-if TYPE_CHECKING:
-    from tocsin.demo.applications import Application
-    from tocsin.demo.mistakes import Mistake
-    from tocsin.demo.people import User
-
-__all__ = ["Cause", "Ending", "Need", "Record", "Request", "Submission", "Truth"]
-
-
-class Cause(StrEnum):
-    """The hidden cause of a job's end."""
-
-    NONE = "nothing went wrong"
-    TOO_LITTLE_MEMORY = "it needed more memory than it asked for"
-    TOO_LITTLE_TIME = "it needed more time than it asked for"
-    MISSING_FILE = "a path in the script is mistyped"
-    BROKEN_PROGRAM = "the program or its input is broken"
-    WRONG_INPUT = "its user saw that the results are wrong"
-    BAD_NODE = "its node was failing"
-    OUTAGE = "the file system was away"
-    GAVE_UP_WAITING = "its user would not wait longer"
-    CLOSED_BY_HAND = "its user was done with it"
-    PREEMPTED = "it had to give way"
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """The actual needs of a run: peak bytes per node, and seconds."""
-
-    size: float
-    memory: int
-    seconds: int
+__all__ = ["Ending", "Record", "Request", "Submission", "Truth"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +55,13 @@ class Request:
 class Submission:
     """A request with its user, its application and its hidden truth."""
 
-    user: "User"
-    application: "Application"
+    user: User
+    application: Application
     request: Request
     system: str
     needs: tuple[Need, ...]
     """One per array task; one for a plain job."""
-    mistake: "Mistake | None"
+    mistake: Mistake | None
     garble: int
     """Selects one of the ways to mistype a word."""
     patience: int

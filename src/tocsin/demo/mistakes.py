@@ -1,11 +1,26 @@
-"""Mistakes that users make, how they appear in the script and how they end the job."""
+"""Why jobs end badly: the causes, and the mistakes of users with how they show in a script."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
-from tocsin.demo.jobs import Cause
+__all__ = ["MISTAKES", "Cause", "Mistake", "garbled"]
 
-__all__ = ["MISTAKES", "Mistake", "garbled"]
+
+class Cause(StrEnum):
+    """The hidden cause of a job's end."""
+
+    NONE = "nothing went wrong"
+    TOO_LITTLE_MEMORY = "it needed more memory than it asked for"
+    TOO_LITTLE_TIME = "it needed more time than it asked for"
+    MISSING_FILE = "a path in the script is mistyped"
+    BROKEN_PROGRAM = "the program or its input is broken"
+    WRONG_INPUT = "its user saw that the results are wrong"
+    BAD_NODE = "its node was failing"
+    OUTAGE = "the file system was away"
+    GAVE_UP_WAITING = "its user would not wait longer"
+    CLOSED_BY_HAND = "its user was done with it"
+    PREEMPTED = "it had to give way"
 
 
 @dataclass(frozen=True, slots=True)

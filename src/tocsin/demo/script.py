@@ -33,17 +33,18 @@ def write(
     short: bool,
 ) -> tuple[str, str] | tuple[None, None]:
     """The script and its SHA-256; None for an interactive job."""
-    if application.script is None:
+    program = application.program
+    if program.script is None:
         return None, None
-    right, wrong = application.options
+    right, wrong = program.options
     words = {
-        "module": application.module,
-        "input": application.input.format(system),
+        "module": program.module,
+        "input": program.input.format(system),
         "option": right,
     }
     if mistake and mistake.word:
         words[mistake.word] = wrong if mistake.word == "option" else garbled(words[mistake.word], garble)
-    text = _template(application.script).substitute(
+    text = _template(program.script).substitute(
         words,
         directives="\n".join(_directives(request, short=short)),
         system=system,

@@ -8,8 +8,9 @@ from random import Random
 from tocsin.core.errors import ClusterError
 from tocsin.demo.behaviour import DAY, again, next_attempt_at, session, sessions_of_day
 from tocsin.demo.fate import fate, usage
-from tocsin.demo.jobs import Cause, Ending, Record, Submission
+from tocsin.demo.jobs import Ending, Record, Submission
 from tocsin.demo.machine import QUEUES, Host, build
+from tocsin.demo.mistakes import Cause
 from tocsin.demo.people import USERS, User
 from tocsin.demo.scheduler import Scheduler
 from tocsin.demo.trouble import BadNode, Outage, bad_nodes, outages
