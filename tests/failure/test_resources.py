@@ -113,6 +113,25 @@ def test_memory_is_foreseen_where_it_is_recorded() -> None:
     assert GIB < resources.memory_bytes.p50 < resources.memory_bytes.p95 < 4 * GIB
 
 
+def test_jobs_that_ran_out_of_memory_needed_at_least_what_they_had() -> None:
+    """The last sample of such a job may be far below its limit: a real one that died at 100M showed 53M."""
+    rng = np.random.default_rng(SEED)
+    died = str(Outcome.OUT_OF_MEMORY)
+    log = jobs(
+        job(n, name="fine", req_memory=64 * GIB, max_memory=int(rng.normal(2, 0.1) * GIB))
+        if n % 2
+        else job(n, name="greedy", req_memory=8 * GIB, max_memory=GIB // 2, outcome=died)
+        for n in range(300)
+    )
+    X = np.arange(log.height, dtype=np.float32).reshape(-1, 1) % 2
+    found = ResourceModel.fit(X, log, seed=SEED, threads=1).resources(X, log, unseen(log))
+    memory = [resources.memory_bytes for resources in found[:2]]
+    assert memory[0] is not None
+    assert memory[1] is not None
+    assert memory[0].p50 > 7.9 * GIB
+    assert memory[1].p95 < 4 * GIB
+
+
 def test_a_log_of_too_few_jobs_tells_nothing() -> None:
     log = two_habits(20)
     model = ResourceModel.fit(table(log), log, seed=SEED, threads=1)

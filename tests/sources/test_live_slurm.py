@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tocsin.core.intake import JobSource
 
 KEY = ["cluster", "job_id", "task", "submit"]
+HUNGRY = "python3 -c 'import time; x = bytearray(60_000_000); time.sleep(4)'"
 SCRIPT = "#!/bin/bash\n#SBATCH --job-name={name}\n\n{body}\n"
 
 
@@ -62,6 +63,7 @@ def submitted(slurm: SlurmLab, environment: None) -> dict[str, int]:
         "failed": sbatch("failed", "exit 3"),
         "greedy": sbatch("greedy", "python3 -c 'x = bytearray(300_000_000); print(len(x))'", "--mem=50"),
         "array": sbatch("array", "exit $((SLURM_ARRAY_TASK_ID - 1))", "--array=1-3"),
+        "parallel": sbatch("parallel", f"srun {HUNGRY}", "--nodes=1", "--ntasks=2", "--mem=300"),
         "odd": sbatch("odd", "true", "--job-name=a b,c|d"),
     }
     slurm.wait_state(jobs["requeued"], "RUNNING")
@@ -116,12 +118,20 @@ def test_the_jobs_ended_as_they_were_made_to(
             "done": "completed",
             "failed": "failed",
             "greedy": "out_of_memory" if slurm.cgroups else "failed",
+            "parallel": "completed",
             "odd": "completed",
             "cancelled": "cancelled",
         }, name
         tasks = jobs.filter(pl.col("job_id") == submitted["array"]).sort("task")
         assert tasks["task"].to_list() == [1, 2, 3]
         assert tasks["outcome"].to_list() == ["completed", "failed", "failed"]
+
+
+def test_the_memory_of_a_job_is_that_of_all_its_tasks_on_the_node(
+    told: dict[str, pl.DataFrame], submitted: dict[str, int]
+) -> None:
+    for jobs in told.values():
+        assert 120_000_000 < one(jobs, submitted, "parallel")["max_memory"] < 300 * 2**20
 
 
 def test_a_job_that_was_cancelled_before_it_ran_never_started(
@@ -144,7 +154,7 @@ def test_a_requeue_is_two_jobs_of_one_id(told: dict[str, pl.DataFrame], submitte
 def test_every_way_tells_the_same_keys_times_and_outcomes(told: dict[str, pl.DataFrame], name: str) -> None:
     columns = [*KEY, "raw_id", "eligible", "start", "end", "elapsed", "state", "outcome", "name", "user", "account",
                "partition", "node_list", "req_cpus", "req_nodes", "req_memory", "req_tres", "alloc_tres",
-               "time_limit", "work_dir", "steps"]  # fmt: skip
+               "time_limit", "work_dir", "steps", "max_memory"]  # fmt: skip
     for column in columns:
         assert told[name][column].to_list() == told["text"][column].to_list(), column
 

@@ -27,6 +27,7 @@ from tocsin.sources.formats import open_log
 from tocsin.sources.sacct import LIVE_COLUMNS, SacctFile, SacctLive
 from tocsin.sources.sacct_fields import unknown_fields
 from tocsin.sources.sacct_jobs import WANTED
+from tocsin.sources.step_memory import memory_on_node, memory_on_node_of
 
 RECORDED = Path(__file__).parent / "fixtures" / "sacct-22.05.txt"
 PUBLIC = (
@@ -762,3 +763,40 @@ def test_a_separator_that_may_belong_to_two_columns_rejects_one_record(tmp_path:
     jobs, source = read(write(tmp_path, text))
     assert jobs["job_id"].to_list() == [2]
     assert source.rejects.counts == {"wrong number of columns": 1}
+
+
+def test_memory_is_that_of_all_tasks_on_a_node(tmp_path: Path) -> None:
+    head = "JobID|Cluster|Submit|State|NNodes|NTasks|MaxRSS|AveRSS|TRESUsageInTot\n"
+    steps = [
+        "1|lab|100|OUT_OF_MEMORY|1||||\n1.0|lab|||1|8|619M|600M|cpu=1,fs/disk=5,mem=4800M",  # all on one node
+        "2|lab|100|COMPLETED|2||||\n2.0|lab|||2|8|10G|2G|mem=17G",  # the largest task and three others
+        "3|lab|100|COMPLETED|2||||\n3.0|lab|||2|2|3G|2G|mem=4G",  # one task on each node
+        "4|lab|100|COMPLETED|1||||\n4.batch|lab|||1|1|7M|7M|mem=7M\n4.0|lab|||1|4|2M|2M|",  # by the average
+        "5|lab|100|COMPLETED|2||||\n5.0|lab|||2|8|1G||",  # by the largest task alone
+        "6|lab|100|COMPLETED|1||||\n6.0|lab|||1|4|0|0|mem=0",
+    ]
+    jobs, _ = read(write(tmp_path, head + "\n".join(steps) + "\n"))
+    gib, mib = 2**30, 2**20
+    assert jobs["max_memory"].to_list() == [4800 * mib, 13 * gib, 3 * gib, 8 * mib, 4 * gib, None]
+    assert jobs["read_bytes"].to_list()[0] == 5
+
+
+amounts = st.none() | st.integers(0, 2**55)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    rows=st.lists(
+        st.tuples(amounts, amounts, st.none() | st.integers(0, 5000), st.none() | st.integers(0, 5000)),
+        min_size=1,
+    )
+)
+def test_text_and_json_compute_the_same_memory(rows: list[tuple[int | None, ...]]) -> None:
+    names = ["largest", "total", "tasks", "nodes"]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Int64), orient="row")
+    found = frame.select(memory_on_node_of(*(pl.col(name) for name in names)).alias("memory"))["memory"]
+    assert found.to_list() == [memory_on_node(*row) for row in rows]
+    for row, memory in zip(rows, found, strict=True):
+        assert (memory or 0) >= (row[0] or 0)
+        if row[0] and row[1] and row[0] <= row[1] < 2**52 and row[3] == 1 and (row[2] or 0) < 1000:
+            assert memory == row[1]

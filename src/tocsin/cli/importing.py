@@ -28,7 +28,8 @@ class _FilesByDefault(click.Group):
 def import_() -> None:
     """Read jobs into the store.
 
-    `tocsin import FILE...` reads files of any format, `tocsin import slurm` a live Slurm. A repeated import adds nothing; an import that was killed continues where it stopped.
+    `tocsin import FILE...` reads files of any format, `tocsin import slurm` a live Slurm. A repeated import adds nothing;
+    an import that was killed continues where it stopped.
     """
 
 

@@ -171,7 +171,7 @@ class Job:
     user_cpu_seconds: Seconds | None = _usage("CPU time used in user mode")
     system_cpu_seconds: Seconds | None = _usage("CPU time used in the kernel")
     max_memory: Bytes | None = _usage(
-        "peak resident memory of its largest task, or the nearest that a log has"
+        "peak resident memory per node, of its largest step, or the nearest that a log has"
     )
     read_bytes: Bytes | None = _usage("bytes read from disk")
     written_bytes: Bytes | None = _usage("bytes written to disk")

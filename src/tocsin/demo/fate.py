@@ -57,7 +57,7 @@ def usage(record: Record, hosts: list[Host], elapsed: int, rng: Random) -> dict[
     peak = need.memory * growth * (0.02 + 0.98 * warm)
     if record.state == "OUT_OF_MEMORY":
         peak = memory * rng.uniform(0.96, 1.0)
-    per_task = min(peak, memory) / request.tasks_per_node * rng.uniform(0.94, 1.0)
+    peak = min(peak, memory) * rng.uniform(0.94, 1.0)
 
     watts = node_type.idle_watts + (node_type.busy_watts - node_type.idle_watts) * busy
     power = nodes * (watts * cpus / node_type.cpus + gpus * node_type.gpu_watts * rng.uniform(0.5, 0.95))
@@ -66,7 +66,7 @@ def usage(record: Record, hosts: list[Host], elapsed: int, rng: Random) -> dict[
         "cpu_seconds": computed,
         "user_cpu_seconds": computed - system,
         "system_cpu_seconds": system,
-        "max_memory": int(per_task),
+        "max_memory": int(peak),
         "read_bytes": round(application.read * GIB * need.size * min(1.0, 4 * progress)),
         "written_bytes": round(application.write_rate * MIB * elapsed * rng.uniform(0.7, 1.2)),
         "energy": round(power * elapsed, 1),

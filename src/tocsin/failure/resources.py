@@ -1,6 +1,7 @@
 """The run time and peak memory a job needs: a median, and a bound for 95 % of jobs.
 
-Only completed jobs train: one that was stopped at its limit shows what was too little, not what it needed. The
+Completed jobs train: one that was stopped at its limit shows what was too little, not what it needed. Jobs that ran out
+of memory count as having used at least their request, because the last sample before the end is often far below it. The
 bound is of the need, so it may lie above the request.
 """
 
@@ -220,7 +221,11 @@ def _leaf(rows: int) -> int:
 def _use(kind: Kind, jobs: pl.DataFrame) -> Floats:
     """In logarithms; NaN for a job that did not complete or whose use is not known."""
     good = (pl.col("outcome") == str(Outcome.COMPLETED)) & (pl.col(kind.used) >= kind.least)
-    amount = pl.when(good).then(pl.col(kind.used)).cast(pl.Float64).fill_null(float("nan"))
+    full = (pl.col("outcome") == str(Outcome.OUT_OF_MEMORY)) & (pl.col(kind.requested) > 0)
+    amount: pl.Expr = pl.when(good).then(pl.col(kind.used))
+    if kind.requested == "req_memory":
+        amount = pl.when(full).then(pl.max_horizontal(kind.used, kind.requested)).otherwise(amount)
+    amount = amount.cast(pl.Float64).fill_null(float("nan"))
     return np.asarray(np.log1p(jobs.select(amount).to_series().to_numpy()), dtype=np.float64)
 
 

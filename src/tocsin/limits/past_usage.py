@@ -73,7 +73,7 @@ def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Threshol
             row=row["row"],
             kind="memory_below_past_peak",
             level=Level.WARNING,
-            text=f"requests {asked} on each node, but one task of {number} completed jobs {SIMILAR[row['key']]} "
+            text=f"requests {asked} on each node, but the largest of {number} completed jobs {SIMILAR[row['key']]} "
             f"used {size(row['memory_most'])}",
             remedy=f"request {size(advised)}",
             evidence=(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tocsin.sources.json_values import member, number
+from tocsin.sources.step_memory import memory_on_node
 
 __all__ = ["usage_of"]
 
@@ -28,14 +29,20 @@ def usage_of(steps: Any) -> dict[str, Any]:
         used[name] = micro // _MICRO
     tres = [member(step, "tres") for step in known]
     read_in, written = [member(t, "requested") for t in tres], [member(t, "consumed") for t in tres]
-    # A step that ended before the first sample has 0.
-    used["max_memory"] = max((m for t in read_in if (m := _count(t.get("max"), "mem", ""))), default=None)
+    peaks = [_memory_on_node(step, used_in) for step, used_in in zip(known, read_in, strict=True)]
+    used["max_memory"] = max((peak for peak in peaks if peak), default=None)
     used["read_bytes"] = _sum(_count(t.get("total"), "fs", "disk") for t in read_in)
     used["written_bytes"] = _sum(_count(t.get("total"), "fs", "disk") for t in written)
     energy = [number(member(member(s, "statistics"), "energy").get("consumed")) for s in known]
     # Energy is measured per node, so steps on one node share it; 0 means that no plug-in measures it.
     used["energy"] = float(max((e for e in energy if e), default=0)) or None
     return used
+
+
+def _memory_on_node(step: dict[str, Any], used_in: Any) -> int | None:
+    tasks, nodes = (number(member(step, name).get("count")) for name in ("tasks", "nodes"))
+    largest, total = (_count(used_in.get(part), "mem", "") for part in ("max", "total"))
+    return memory_on_node(largest, total, tasks, nodes)
 
 
 def _sum(amounts: Any) -> int | None:

@@ -72,6 +72,7 @@ LIVE_COLUMNS = (
     "UserCPU",
     "SystemCPU",
     "MaxRSS",
+    "NTasks",
     "MaxDiskRead",
     "MaxDiskWrite",
     "TRESUsageInTot",

@@ -18,14 +18,16 @@ from tocsin.sources.sacct_values import (
     MEMORY,
     STATE,
     TRES,
+    USED,
     cached_duration,
     parse_array_size,
-    parse_disk_bytes,
     parse_exit_code,
     parse_requested_memory,
     parse_resources,
     parse_state,
+    parse_used,
 )
+from tocsin.sources.step_memory import memory_on_node_of
 
 __all__ = ["STEP", "WANTED", "jobs_of", "split_ids", "steps_of"]
 
@@ -38,6 +40,7 @@ WANTED = frozenset(
         "alloccpus",
         "allocnodes",
         "alloctres",
+        "averss",
         "cluster",
         "constraints",
         "consumedenergyraw",
@@ -58,6 +61,7 @@ WANTED = frozenset(
         "ncpus",
         "nnodes",
         "nodelist",
+        "ntasks",
         "partition",
         "priority",
         "qos",
@@ -258,17 +262,19 @@ def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: Rea
 
 def _usage(words: _Columns) -> dict[str, Any]:
     """Usage in a row; a job's own value takes precedence over the sum of its steps."""
-    read = words.parse("tresusageintot", parse_disk_bytes)
-    written = words.parse("tresusageouttot", parse_disk_bytes)
+    used = words.parse("tresusageintot", parse_used, USED).struct.unnest()
+    written = words.parse("tresusageouttot", parse_used, USED).struct.field("disk")
     energy = pl.lit(words.take("consumedenergyraw", numbers))
-    peak = pl.lit(words.parse("maxrss", parse_memory))
+    tasks, nodes = words.count("ntasks"), words.count("nnodes")
+    total = pl.coalesce(used["mem"], words.parse("averss", parse_memory) * tasks)
     return {
-        # A job that ended before the first sample has a peak of 0, which means unknown.
-        "max_memory": pl.when(peak > 0).then(peak),
+        "max_memory": memory_on_node_of(
+            pl.lit(words.parse("maxrss", parse_memory)), total, pl.lit(tasks), pl.lit(nodes)
+        ),
         "cpu_seconds": words.parse("totalcpu", cached_duration),
         "user_cpu_seconds": words.parse("usercpu", cached_duration),
         "system_cpu_seconds": words.parse("systemcpu", cached_duration),
-        "read_bytes": pl.coalesce(read, words.parse("maxdiskread", parse_memory)),
+        "read_bytes": pl.coalesce(used["disk"], words.parse("maxdiskread", parse_memory)),
         "written_bytes": pl.coalesce(written, words.parse("maxdiskwrite", parse_memory)),
         # Without a gatherer sacct prints 0; NO_VAL of 32 and 64 bits means the same.
         "energy": pl.when(energy.is_between(1, 2**32 - 3)).then(energy),

@@ -16,19 +16,22 @@ __all__ = [
     "MEMORY",
     "STATE",
     "TRES",
+    "USED",
     "cached_duration",
     "parse_array_size",
-    "parse_disk_bytes",
     "parse_exit_code",
     "parse_requested_memory",
     "parse_resources",
     "parse_state",
+    "parse_used",
 ]
 
 STATE = pl.Struct({"state": pl.String, "by": pl.Int64})
 EXIT = pl.Struct({"code": pl.Int64, "signal": pl.Int64})
 MEMORY = pl.Struct({"amount": pl.Int64, "per": pl.String})
 TRES = pl.Struct({"cpu": pl.Int64, "mem": pl.Int64, "node": pl.Int64, "gpu": pl.Int64, "text": pl.String})
+
+USED = pl.Struct({"disk": pl.Int64, "mem": pl.Int64})
 
 _EXIT_CODE = re.compile(r"\d{1,9}(:\d{1,9})?", re.ASCII)
 _MOST = 2**62  # amounts below it can be added and rounded without overflow
@@ -78,10 +81,11 @@ def parse_resources(text: str) -> dict[str, Any]:
     }
 
 
-def parse_disk_bytes(text: str) -> int | None:
-    """Bytes of `fs/disk`."""
-    part = next((item for item in text.split(",") if item.startswith("fs/disk=")), None)
-    return None if part is None else parse_memory(part.removeprefix("fs/disk="))
+def parse_used(text: str) -> dict[str, int | None]:
+    """Bytes of `fs/disk` and `mem`."""
+    parts = dict(item.split("=", 1) for item in text.split(",") if item.startswith(("fs/disk=", "mem=")))
+    disk, memory = (parse_memory(parts.get(name, "")) for name in ("fs/disk", "mem"))
+    return {"disk": disk if (disk or 0) < _MOST else None, "mem": memory if (memory or 0) < _MOST else None}
 
 
 def parse_array_size(spec: str) -> int | None:
