@@ -13,6 +13,7 @@ from tocsin.charts import profiles
 from tocsin.charts.curves import curve_charts
 from tocsin.charts.render import to_svg, write_charts
 from tocsin.charts.spec import Spec
+from tocsin.charts.waterfall import waterfall
 from tocsin.core.errors import TocsinError
 from tocsin.models.curves import curves
 
@@ -32,6 +33,9 @@ def every_chart() -> dict[str, Spec]:
         "distortion": profiles.distortion(numbers, [1.0, 0.4, 0.3, 0.25], 2),
         "bic": profiles.bic(numbers, [900.0, 500.0, 450.0, 440.0], 3),
         "outcomes": profiles.outcomes({"1: short jobs": {"completed": 30, "out_of_memory": 10}}),
+        "waterfall": waterfall(
+            "Risk", 0.6, [("short of memory", 0.5), ("a careful user", -0.2)], threshold=0.5
+        ),
         "correlations": profiles.correlations(["CPUs", "wait"], [[1.0, -0.25], [-0.25, 1.0]]),
     }
 

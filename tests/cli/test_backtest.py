@@ -97,6 +97,15 @@ def test_training_days_and_retraining_interval_are_options(tocsin: Tocsin, log: 
     assert document["trainings"] + document["without_model"] == 5
 
 
+def test_the_engine_and_the_shortest_jobs_are_options(tocsin: Tocsin, log: Path) -> None:
+    said = tocsin("backtest", log, *QUICK, "--engine", "bagged", "--shortest", 60, "--audit", "--json")
+    document = json.loads(said.out)
+    assert document["engine"] == "bagged"
+    assert document["too_short"] > 0
+    assert document["predicted"] < 640
+    assert document["audit"]["clean"]
+
+
 def test_an_audit_is_part_of_the_document(tocsin: Tocsin, log: Path) -> None:
     found = json.loads(tocsin("backtest", log, *QUICK, "--audit", "--json").out)["audit"]
     assert found["clean"]

@@ -165,6 +165,39 @@ def test_the_risk_of_jobs_is_predicted(home: Path, tocsin: Tocsin) -> None:
     assert "yes" in text.out
 
 
+def test_many_jobs_are_predicted_at_once_as_one_by_one(home: Path, tocsin: Tocsin) -> None:
+    numbers = [500, 3, 499, 3, 120]
+    rows = json.loads(tocsin("predict", *numbers, "--json").out)
+    assert rows == [json.loads(tocsin("predict", number, "--json").out)[0] for number in numbers]
+
+
+def test_an_answer_is_a_label_of_the_next_training(home: Path, tocsin: Tocsin) -> None:
+    from tocsin.app.answers import with_answers
+    from tocsin.app.app import App
+    from tocsin.app.logs import LogRequest, read_jobs
+
+    completed = 500
+    assert tocsin("answer", completed, "completed").code == 0
+    assert tocsin("answer", completed, "failed", "--note", "its results are wrong").code == 0
+    assert tocsin("answer", 99999, "failed").code == 1
+    with App(folder=str(home)) as app:
+        jobs = read_jobs(app, LogRequest())
+        labelled = with_answers(app, jobs)
+    changed = labelled.filter(labelled["outcome"].ne_missing(jobs["outcome"]))
+    assert changed.select("job_id", "outcome").rows() == [(completed, "failed")]
+    assert labelled.columns == jobs.columns
+
+
+def test_the_risk_is_drawn_as_a_waterfall(home: Path, tocsin: Tocsin, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    said = tocsin("explain", 499, "--out", tmp_path / "charts", "--json")
+    failure = json.loads(said.out)["failure"]
+    drawn = (tmp_path / "charts" / "risk.svg").read_text()
+    assert f">{failure['probability']:.0%}<" in drawn
+    points = f"{failure['contributions'][0]['effect'] * 100:.0f} percentage points"
+    assert f"raises the risk by {points}" in tocsin("explain", 499).out
+
+
 def test_the_first_job_of_a_user_says_so(home: Path, tocsin: Tocsin) -> None:
     said = tocsin("predict", 1)
     assert said.code == 0

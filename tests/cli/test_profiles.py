@@ -86,6 +86,12 @@ def test_the_store_gives_the_same_profiles_as_the_log(tocsin: Tocsin, log: Path)
     assert stored == read
 
 
+def test_the_number_of_profiles_can_be_given(tocsin: Tocsin, log: Path) -> None:
+    found = json.loads(tocsin("profiles", log, "--method", "kmeans", "--k", 3, "--json").out)
+    assert len(found["profiles"]) == 3
+    assert "ask for fewer" in tocsin("profiles", log, "--k", 100_000).err
+
+
 def test_impossible_requests_are_refused(tocsin: Tocsin, tmp_path: Path) -> None:
     (tmp_path / "few.swf").write_text(swf(20))
     (tmp_path / "junk.txt").write_text("hello\nworld\n")

@@ -64,6 +64,8 @@ def test_an_explanation_names_what_its_user_can_check(check_data: CheckData, mod
     effects = [abs(reason.effect) for reason in failure.contributions]
     assert effects == sorted(effects, reverse=True)
     assert effects[0] > 0
+    rest = failure.probability - sum(reason.effect for reason in failure.contributions)
+    assert 0 <= rest <= 1, "the steps lead from another probability to this one"
     assert any(" jobs " in reason.text for reason in failure.contributions)
     families = [FEATURES[reason.feature].family for reason in failure.contributions]
     assert len(set(families)) == len(families)

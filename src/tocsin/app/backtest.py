@@ -11,15 +11,13 @@ from typing import IO, TYPE_CHECKING, Any
 from tocsin.app.app import App
 from tocsin.app.logs import LogRequest, one_cluster, read_jobs
 from tocsin.app.threshold import parse_rule
-from tocsin.app.train import threads
+from tocsin.app.train import long_enough, threads
 from tocsin.core.errors import InputError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tocsin.learn.walk import StepResult, Walk
 
 __all__ = ["BacktestRequest", "backtest"]
@@ -30,6 +28,9 @@ class BacktestRequest:
     log: LogRequest
     stage: Stage
     target: Target | None
+    engine: str
+    shortest: int
+    """Jobs that ran for fewer seconds are left out; they still count in history."""
     train_days: float | None
     every_days: float
     trials: int
@@ -43,7 +44,10 @@ class BacktestRequest:
 def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
     """Walk through the jobs as time went by: train on what was known, predict the next days, move on."""
     jobs = read_jobs(app, request.log)
+    import polars as pl
+
     from tocsin.core.detector import Budget
+    from tocsin.core.fields import KEY
     from tocsin.failure.detector import FailureDetector
     from tocsin.failure.labels import default_target
     from tocsin.history.replay import Replay
@@ -55,7 +59,7 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
     cluster = one_cluster(jobs)
     zone = app.zone(request.log.cluster or cluster, request.log.tz).key
     target, rule = request.target or default_target(jobs), parse_rule(request.rule)
-    detector = FailureDetector(target=target, rule=rule, zone=zone, threads=threads())
+    detector = FailureDetector(target=target, rule=rule, zone=zone, engine=request.engine, threads=threads())
     options = WalkRequest(
         stage=request.stage,
         every_days=request.every_days,
@@ -64,13 +68,18 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
     )
     rules = {name: each for name, each in find_detectors().items() if not each.learns}
 
-    def walk(jobs: "pl.DataFrame", start: int | None = None) -> Walk:
-        return Walk(jobs, Replay(jobs), detector, options, rules=rules, start=start)
+    used = long_enough(jobs, request.shortest).select(KEY)
+
+    def walk(jobs: pl.DataFrame, start: int | None = None) -> Walk:
+        kept = jobs.join(used, on=KEY, how="semi", nulls_equal=True)
+        return Walk(kept, Replay(jobs), detector, options, rules=rules, start=start)
 
     steps = _walk(app, walk(jobs), request.predictions)
     found = {
         "stage": str(request.stage),
         "split": _split(request),
+        "engine": request.engine,
+        "too_short": jobs.height - used.height,
         **report(steps, target).to_json(),
         "rule": asdict(rule),
         "first": format_instant(steps[0].step.cut),

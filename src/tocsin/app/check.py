@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tocsin.core.detector import Known
     from tocsin.core.machine import Machine
 
-__all__ = ["CheckRequest", "Explained", "check", "explain"]
+__all__ = ["CheckRequest", "Explained", "check", "draw_risk", "explain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +97,21 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     judge = open_judge(app, known, cluster=name)
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
     return Explained(replace(verdict, missing=verdict.missing | unread), jobs["outcome"][0])
+
+
+def draw_risk(verdict: Verdict, folder: Path) -> list[Path]:
+    """Write the contributions to the risk as a waterfall chart."""
+    from tocsin.charts.render import write_charts
+    from tocsin.charts.waterfall import waterfall
+
+    failure = verdict.failure
+    if failure is None:
+        reason = verdict.missing.get("failure", "no failure model has looked at it")
+        raise NotFound(f"there is no risk of {verdict.job} to draw: {reason}")
+    reasons = [(reason.text, reason.effect) for reason in failure.contributions]
+    title = f"Risk of failure of {verdict.job} at {verdict.stage}"
+    drawn = waterfall(title, failure.probability, reasons, threshold=failure.threshold)
+    return write_charts(folder, {"risk": drawn})
 
 
 def _working_folder() -> str | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tocsin.core.verdict import Verdict
 
-__all__ = ["NEWEST", "JobWithVerdicts", "JobsRequest", "find_jobs", "list_jobs", "show_job"]
+__all__ = ["NEWEST", "JobWithVerdicts", "JobsRequest", "find_jobs", "find_many", "list_jobs", "show_job"]
 
 MOST_TASKS = 1000
 NEWEST = 100
@@ -122,6 +122,35 @@ def find_jobs(app: App, which: str, cluster: str | None) -> "pl.DataFrame":
             f"{len(clusters)} clusters know job {which}: {', '.join(clusters)}; name one with -M"
         )
     return frame
+
+
+def find_many(app: App, names: Sequence[str], cluster: str | None) -> "tuple[pl.DataFrame, list[str]]":
+    """The jobs that ids or keys name, read at once in their order, and the names that `find_jobs` must look into."""
+    from tocsin.core.fields import KEY
+    from tocsin.store.jobs import Filter, load
+
+    asked = [(name, *_which(name)) for name in names]
+    wanted = Filter(
+        clusters=[cluster] if cluster else [], ids=list({found: None for _, _, found in asked}), arrays=True
+    )
+    stored = load(app.store, wanted)
+    by_id: dict[int, list[tuple[int, JobKey]]] = {}
+    for row, values in enumerate(stored.select(KEY).rows()):
+        stored_key = JobKey(**dict(zip(KEY, values, strict=True)))
+        by_id.setdefault(stored_key.job_id, []).append((row, stored_key))
+    rows: list[int] = []
+    unclear = []
+    for name, key, (job_id, task) in asked:
+        same = [
+            (row, each)
+            for row, each in by_id.get(job_id, ())
+            if (each == key if key else task is None or each.task == task)
+        ]
+        if len({each.cluster for _, each in same}) == 1:
+            rows += [row for row, _ in same]
+        else:
+            unclear.append(name)
+    return stored[rows], unclear
 
 
 def _state(word: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster
-from tocsin.app.jobs import find_jobs
+from tocsin.app.jobs import find_jobs, find_many
 from tocsin.app.logs import one_cluster
 from tocsin.app.threshold import failure_model
 from tocsin.core.errors import ClusterError, NotFound
@@ -44,7 +44,8 @@ def predict(app: App, request: PredictRequest) -> list[dict[str, Any]]:
 
     stage = request.stage
     if request.ask is None:
-        jobs = pl.concat([_find(app, job, request.cluster) for job in request.jobs])
+        stored, others = find_many(app, request.jobs, request.cluster)
+        jobs = pl.concat([stored, *(_find(app, job, request.cluster) for job in others)])
     else:
         jobs = _open_jobs(app, request.cluster, stage)
     cluster = one_cluster(jobs)

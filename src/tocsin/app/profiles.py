@@ -14,9 +14,9 @@ __all__ = ["profiles"]
 
 
 def profiles(
-    app: App, log: LogRequest, kind: "Kind", method: "Method", out: Path | None = None
+    app: App, log: LogRequest, kind: "Kind", method: "Method", k: int | None = None, out: Path | None = None
 ) -> tuple[dict[str, Any], list[Path]]:
-    """The report, and the files that were written to the folder `out`."""
+    """The report on `k` profiles (by default at the knee), and the files that were written to the folder `out`."""
     from tocsin.charts.render import require_renderer
 
     if out:
@@ -26,6 +26,6 @@ def profiles(
     from tocsin.profiles.profiles import Profiles
     from tocsin.profiles.report import report, write_report
 
-    found = Profiles.fit(jobs, kind, method=method)
+    found = Profiles.fit(jobs, kind, method=method, number=k)
     document = report(jobs, found, default_target(jobs), app.zone(log.cluster, log.tz).key)
     return document, write_report(out, document) if out else []

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.allow import allow_book
+from tocsin.app.answers import with_answers
 from tocsin.app.app import App
 from tocsin.app.judge import open_screener
 from tocsin.app.logs import LogRequest, one_cluster, read_jobs
@@ -19,6 +20,8 @@ from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from tocsin.models.cards import Card
     from tocsin.workload.screening import Screener
 
@@ -26,12 +29,20 @@ __all__ = [
     "ExecutionRequest",
     "FailureRequest",
     "WorkloadRequest",
+    "long_enough",
     "threads",
     "train_execution",
     "train_failure",
     "train_rules",
     "train_workload",
 ]
+
+
+def long_enough(jobs: "pl.DataFrame", shortest: int) -> "pl.DataFrame":
+    """The jobs without those that ran for fewer seconds."""
+    import polars as pl
+
+    return jobs.filter((pl.col("elapsed") >= shortest).fill_null(True)) if shortest else jobs
 
 
 def threads() -> int:
@@ -56,15 +67,15 @@ class FailureRequest:
 def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
     """Train the failure model on the jobs of a log or of the store, and store it with its card and curves."""
     jobs = read_jobs(app, request.log)
-    import polars as pl
-
     from tocsin.core.detector import Budget
     from tocsin.failure.detector import FailureDetector
     from tocsin.history.replay import Replay
     from tocsin.learn.train_failure import train_failure as train
 
     cluster, trials = one_cluster(jobs), request.trials
-    used = jobs.filter((pl.col("elapsed") >= request.shortest).fill_null(True)) if request.shortest else jobs
+    used = long_enough(jobs, request.shortest)
+    if request.log.path is None:
+        used = with_answers(app, used)
     app.notify(
         f"training on {count(used.height, 'job')} with {count(trials, 'trial')}; this may take minutes"
     )

@@ -47,10 +47,13 @@ def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
     """One screen: what is wrong, what to change, what could not be checked."""
     yield f"{verdict.level.upper()}: {headline}"
     texts = [finding.text for finding in verdict.findings]
+    reasons = {reason.text for reason in verdict.failure.contributions} if verdict.failure else set()
     for finding in verdict.findings:
         yield ""
         yield f"  {finding.level}: {finding.text}"
-        yield from (f"    {line}" for line in finding.evidence if line not in finding.text)
+        yield from (
+            f"    {line}" for line in finding.evidence if line not in finding.text and line not in reasons
+        )
         if finding.case:
             yield f"    {finding.case.text}"
     yield from _prediction(verdict, texts)
@@ -80,10 +83,10 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
         group = f"; profile: {failure.profile}" if failure.profile else ""
         yield ""
         yield f"  risk of failure {failure.probability:.0%} (alarm at {failure.threshold:.0%} or more){group}"
-        shown = {line for finding in verdict.findings for line in finding.evidence}
         for reason in failure.contributions:
-            if reason.text not in shown:
-                yield f"    {'raises' if reason.effect > 0 else 'lowers'} the risk: {reason.text}"
+            points = f"{abs(reason.effect) * 100:.0f}" if abs(reason.effect) >= 0.005 else "less than 1"
+            verb = "raises" if reason.effect > 0 else "lowers"
+            yield f"    {verb} the risk by {points} percentage points: {reason.text}"
         if failure.similar:
             yield f"    similar jobs: {', '.join(f'{s.job} {s.outcome}' for s in failure.similar[:3])}"
     yield from (f"    unusual: {anomaly.text}" for anomaly in verdict.anomalies)

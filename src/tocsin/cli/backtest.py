@@ -26,6 +26,8 @@ def _days(context: click.Context, parameter: click.Parameter, value: float | Non
 @options.log_options()
 @options.stage
 @options.target
+@options.engine
+@options.shortest
 @click.option("--train-days", type=click.FloatRange(min=0, min_open=True), metavar="N", callback=_days,
               help="Train on the jobs of the last N days [default: all that is known].")  # fmt: skip
 @click.option("--every-days", type=click.FloatRange(min=0.01), default=7.0, show_default=True, metavar="N", callback=_days,
@@ -67,6 +69,8 @@ def _print(found: dict[str, Any]) -> None:
         f"{count(found['trainings'], 'training')}, {found['searches']} with a parameter search; "
         f"threshold rule {rule['kind']}={rule['value']:g}"
     )
+    if found["too_short"]:
+        say(f"left out: {count(found['too_short'], 'job')} that ran for less than --shortest")
     if found["refused"]:
         steps = count(found["without_model"], "step")
         say(f"note: {steps} had no model and predicted the share of failures so far: {found['refused']}")

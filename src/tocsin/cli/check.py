@@ -1,17 +1,18 @@
 """`tocsin check` and `tocsin explain`: a verdict in words, before a job is submitted or after."""
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tocsin.app.app import App
-from tocsin.app.check import CheckRequest
+from tocsin.app.check import CheckRequest, draw_risk
 from tocsin.app.check import check as check_script
 from tocsin.app.check import explain as explain_job
 from tocsin.app.words import check_headline, explain_headline, in_words
 from tocsin.cli import options
-from tocsin.cli.output import print_json, print_line
+from tocsin.cli.output import print_json, print_line, say
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
 
@@ -80,15 +81,23 @@ def check(app: App, request: CheckRequest, as_json: bool) -> None:
     callback=options.member(Stage),
     help="Use what was known at this stage.",
 )
+@click.option(
+    "--out",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Write a waterfall chart of the risk (SVG) to FOLDER.",
+)
 @options.as_json
 @click.pass_obj
-def explain(app: App, job: str, cluster: str | None, stage: Stage, as_json: bool) -> None:
+def explain(app: App, job: str, cluster: str | None, stage: Stage, out: Path | None, as_json: bool) -> None:
     """Explain the verdict on one job.
 
     Uses what was known at that stage of its life and shows all evidence. Shows the allow-list decision made at the
     time; if today's models or rules differ, that is noted.
     """
     explained = explain_job(app, job, cluster=cluster, stage=stage)
+    for path in draw_risk(explained.verdict, out) if out else ():
+        say(f"wrote {path}")
     _print(explained.verdict, explain_headline(explained.verdict, explained.outcome), as_json)
 
 

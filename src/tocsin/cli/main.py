@@ -20,8 +20,9 @@ __all__ = ["cli", "run"]
 
 _COMMANDS = {  # name: (where it is, the first line of its help; a test compares them)
     "allow": ("allow:allow", "Manage the allow-list: who may run which operation."),
+    "answer": ("predict:answer", "Record how a job ends, for the next training."),
     "backtest": ("backtest:backtest", "Back-test failure prediction on a LOG, or on the store."),
-    "backup": ("prune:backup", "Copy the store, even while it is in use."),
+    "backup": ("prune:backup", "Copy store, scripts and models into a new folder."),
     "cases": ("cases:cases", "List and answer cases."),
     "check": ("check:check", "Give a verdict on a job script before it is submitted."),
     "classify": ("classify:classify", "Classify job scripts."),

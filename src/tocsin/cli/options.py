@@ -98,6 +98,20 @@ target = click.option(
     callback=member(Target),
     help="What counts as failure [default: unsuccessful for SWF, failed for Slurm].",
 )
+engine = click.option(
+    "--engine",
+    type=click.Choice(["lightgbm", "xgboost", "catboost", "bagged"]),
+    default="lightgbm",
+    show_default=True,
+    help="Library that trains the trees; xgboost and catboost need the extra `engines`.",
+)
+shortest = click.option(
+    "--shortest",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="SECONDS",
+    help="Leave out jobs that ran for less (HPE: 120).",
+)
 rule = click.option(
     "--rule",
     metavar="KIND=VALUE",

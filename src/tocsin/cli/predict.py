@@ -1,14 +1,16 @@
-"""`tocsin predict`: how likely jobs are to fail, and which are worth asking about."""
+"""`tocsin predict` and `tocsin answer`: how likely jobs are to fail, which are worth asking about, and the answers."""
 
 import click
 
+from tocsin.app.answers import record_answer
 from tocsin.app.app import App
 from tocsin.app.predict import PredictRequest
 from tocsin.app.predict import predict as predict_jobs
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, say, text_of
+from tocsin.core.outcomes import Outcome
 
-__all__ = ["predict"]
+__all__ = ["answer", "predict"]
 
 
 @click.command()
@@ -25,7 +27,7 @@ def predict(app: App, request: PredictRequest, listing: Listing) -> None:
 
     JOB is an id or a key of a job in the store or in the live queue. Only what was known at the stage is used. --ask
     chooses among jobs that have not ended (or else the latest ones) those with the least certain prediction that
-    resemble most others.
+    resemble most others; `tocsin answer` records what their users say.
     """
     if bool(request.jobs) == (request.ask is not None):
         raise click.UsageError("give one or more JOBs, or --ask N")
@@ -37,6 +39,22 @@ def predict(app: App, request: PredictRequest, listing: Listing) -> None:
     for row in rows:
         for reason in row["missing"].values():
             say(f"note: {row['job']}: {reason}")
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@click.argument("outcome", type=click.Choice([str(Outcome.COMPLETED), str(Outcome.FAILED)]))
+@options.cluster
+@click.option("--note", default="", metavar="TEXT", help="The reason, kept with the answer.")
+@click.pass_obj
+def answer(app: App, job: str, outcome: str, cluster: str | None, note: str) -> None:
+    """Record how a job ends, for the next training.
+
+    For jobs that `tocsin predict --ask` chose: `tocsin train failure` uses the answer instead of the recorded outcome.
+    The last answer for a job counts.
+    """
+    key = record_answer(app, job, cluster, Outcome(outcome), note)
+    say(f"{key} counts as {outcome} from the next training on; `tocsin train failure` trains now")
 
 
 _COLUMNS = [

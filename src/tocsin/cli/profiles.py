@@ -30,6 +30,9 @@ _METHODS = {"mixture": "a Gaussian mixture", "kmeans": "K-means"}
 )
 @click.option("--method", type=click.Choice(list(_METHODS)), default="mixture", show_default=True)
 @click.option(
+    "--k", type=click.IntRange(min=1), metavar="N", help="Make N profiles [default: chosen at the knee]."
+)
+@click.option(
     "--out",
     metavar="FOLDER",
     type=click.Path(path_type=Path),
@@ -37,13 +40,15 @@ _METHODS = {"mixture": "a Gaussian mixture", "kmeans": "K-means"}
 )
 @options.as_json
 @click.pass_obj
-def profiles(app: App, log: LogRequest, kind: Any, method: Any, out: Path | None, as_json: bool) -> None:
+def profiles(
+    app: App, log: LogRequest, kind: Any, method: Any, k: int | None, out: Path | None, as_json: bool
+) -> None:
     """Group the jobs of a LOG, or of the store, into profiles.
 
-    The number of profiles is chosen at the knee of K-means' distortion or of the mixture's BIC. Tables show the jobs of
+    Without --k, the number of profiles is chosen at the knee of K-means' distortion or of the mixture's BIC. Tables show the jobs of
     each profile, who runs them and how they end.
     """
-    report, files = run(app, log, kind, method, out)
+    report, files = run(app, log, kind, method, k, out)
     for path in files:
         say(f"wrote {path}")
     if as_json:

@@ -42,10 +42,13 @@ def prune(app: App, days: int | None, dry_run: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("target", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.pass_obj
 def backup(app: App, target: Path) -> None:
-    """Copy the store, even while it is in use."""
+    """Copy store, scripts and models into a new folder.
+
+    FOLDER must not exist yet. tocsin may be running; the copy is consistent.
+    """
     from tocsin.store.retention import backup as copy
 
     made = copy(app.store, app.home, target)

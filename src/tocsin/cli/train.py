@@ -23,7 +23,6 @@ from tocsin.core.stages import Stage
 
 __all__ = ["threshold", "train"]
 
-_ENGINES = ("lightgbm", "xgboost", "catboost", "bagged")
 _LINES = 25
 
 _promote = click.option("--promote/--no-promote", default=True, show_default=True,
@@ -40,12 +39,11 @@ def train() -> None:
 @options.log_options(store_by_default=True)
 @options.stage
 @options.target
-@click.option("--engine", type=click.Choice(_ENGINES), default="lightgbm", show_default=True)
+@options.engine
 @options.rule
 @click.option("--trials", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
               help="Trials of the parameter search.")  # fmt: skip
-@click.option("--shortest", type=click.IntRange(min=0), default=0, metavar="SECONDS",
-              help="Leave out jobs that ran for less (HPE: 120).")  # fmt: skip
+@options.shortest
 @_seed
 @_promote
 @options.as_json

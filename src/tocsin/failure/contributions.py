@@ -25,29 +25,27 @@ def top_contributions(
 ) -> list[Contribution]:
     """The families that moved the probability most; each is shown by its strongest feature.
 
-    `effects` are of log-odds, one a feature with the base behind them; `at` gives the probabilities at log-odds.
+    `effects` are of log-odds, one a feature with the base behind them; `at` gives the probabilities at log-odds. Each
+    contribution is the step that its family adds to the probability of all that is weaker, so their sum and that of
+    the rest is the probability.
     """
-    total = float(effects.sum())
     families: dict[str, list[tuple[float, str, float]]] = {}
     for name, value, effect in zip(names, values, effects.tolist(), strict=False):
         families.setdefault(FEATURES[name].family, []).append((effect, name, value))
     sums = {family: sum(effect for effect, _, _ in members) for family, members in families.items()}
-    without = at(total - np.array(list(sums.values())))
-    moves = dict(zip(sums, (at(np.array(total)) - without).tolist(), strict=True))
+    strongest = sorted((f for f in sums if sums[f]), key=lambda f: (-abs(sums[f]), f))[:_MOST]
+    left = float(effects.sum()) - np.cumsum([0.0, *(sums[family] for family in strongest)])
     found = []
-    for family, members in families.items():
-        together = sums[family]
-        agreeing = [member for member in members if member[0] * together > 0]
-        if not agreeing:
-            continue
+    for family, effect in zip(strongest, (-np.diff(at(left))).tolist(), strict=True):
+        agreeing = [member for member in families[family] if member[0] * sums[family] > 0]
         known = [member for member in agreeing if not isnan(member[2])] or agreeing
         _, name, value = max(known, key=lambda member: (abs(member[0]), member[1]))
         found.append(
             Contribution(
                 feature=name,
                 value=shown(name, value),
-                effect=moves[family],
+                effect=effect,
                 text=sentence(name, value, history),
             )
         )
-    return sorted(found, key=lambda reason: (-abs(reason.effect), reason.feature))[:_MOST]
+    return sorted(found, key=lambda reason: (-abs(reason.effect), reason.feature))

@@ -51,11 +51,17 @@ class Profiles:
 
     @classmethod
     def fit(
-        cls, jobs: pl.DataFrame, kind: Kind = "request", *, method: Method = "mixture", seed: int = 0
+        cls,
+        jobs: pl.DataFrame,
+        kind: Kind = "request",
+        *,
+        method: Method = "mixture",
+        number: int | None = None,
+        seed: int = 0,
     ) -> "Profiles":
         """Find the profiles of these jobs; usage profiles need finished jobs.
 
-        The number of profiles is the larger of the two knees, of K-means' distortion and of the mixture's BIC. Neither
+        Without a `number` of profiles, it is the larger of the two knees, of K-means' distortion and of the mixture's BIC. Neither
         has a minimum: both keep falling with every further cluster, because jobs ask for round numbers.
         """
         known = jobs.filter(_ended) if kind == "usage" else jobs
@@ -75,7 +81,9 @@ class Profiles:
         points = (full - centre) / scale
         sample = points[np.linspace(0, len(points) - 1, min(MOST_ROWS, len(points))).astype(np.int64)]
         curves = count_clusters(sample, seed) if used else Curves([1], [1.0], [0.0], 1, 1)
-        number = max(curves.elbow, curves.bic_knee)
+        if number is not None and not 1 <= number <= (most := len(np.unique(sample, axis=0))):
+            raise ModelError(f"{number} profiles of {most:,} different jobs cannot be made; ask for fewer")
+        number = number or max(curves.elbow, curves.bic_knee)
         clusters = (
             fit_clusters(sample, number, method, seed) if used else Clusters("kmeans", np.zeros((1, 0)))
         )
