@@ -147,3 +147,18 @@ def test_a_file_that_is_no_python_is_read_as_far_as_it_goes(folder: Path, source
     write(folder / "a.py", source)
     found = called("python a.py", folder=str(folder), who=ME)
     assert [c.text for c in found] == (["import torch"] if "\0" not in source else [])
+
+
+@pytest.mark.parametrize(
+    "name", ["$HOME/x.sh", "${HOME}/x.sh", "~/x.sh", '"$HOME/x.sh"', "$SLURM_SUBMIT_DIR/x.sh"]
+)
+@pytest.mark.parametrize("call", ["bash", "source", "."])
+def test_files_below_the_home_folder_are_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, call: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "x.sh").write_text("./solver\n")
+    me = Submitter(os.geteuid(), frozenset({os.getegid()}))
+    found = called(f"#!/bin/sh\n{call} {name}\n", folder=str(tmp_path), who=me)
+    assert [(one.path, one.line) for one in found] == [(str(tmp_path / "x.sh"), 2)]
+    assert called(f"#!/bin/sh\n{call} $HOMER/x.sh a~/x.sh\n", folder=str(tmp_path), who=me) == []

@@ -22,11 +22,19 @@ _MOST_ERRORS = 5
 @click.argument("files", nargs=-1, required=True, metavar="FILES|FOLDERS")
 @click.option("--jsonl", is_flag=True, help="Print one line of JSON for each script as it is classified.")
 @click.option("--follow", is_flag=True, help="Also read files that the scripts call and you may read.")
+@click.option("--domain", metavar="NAME",
+              help="Only scripts of this domain, such as chemistry; interactive and idle jobs only hold their nodes.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Exit with 1 if a file could not be read.")
 @options.listing
 @click.pass_obj
 def classify(
-    app: App, files: tuple[str, ...], jsonl: bool, follow: bool, strict: bool, listing: Listing
+    app: App,
+    files: tuple[str, ...],
+    jsonl: bool,
+    follow: bool,
+    domain: str | None,
+    strict: bool,
+    listing: Listing,
 ) -> None:
     """Classify job scripts.
 
@@ -43,6 +51,8 @@ def classify(
                 errors.append(row["error"])
             else:
                 classified += 1
+                if domain and row["domain"] != domain:
+                    continue
             yield row
 
     if jsonl:

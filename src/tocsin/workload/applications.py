@@ -1,5 +1,6 @@
 """Which application a script runs, with its domain and language, by a catalogue of names."""
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -72,6 +73,23 @@ _LANGUAGES = (
     ("c", "gcc icc mpicc clang fcc fccpx mpifcc mpifccpx", "", "c"),
     ("mpi", "mpirun mpiexec aprun ibrun jsrun orterun", "", ""),
 )  # the last: a program that runs in parallel and whose language is unknown
+_PARALLEL = "mpi"
+_LAUNCHERS = {
+    "srun",
+    "mpirun",
+    "mpiexec",
+    "aprun",
+    "ibrun",
+    "jsrun",
+    "numactl",
+    "singularity",
+    "apptainer",
+    "exec",
+    "run",
+}
+_BUILD = re.compile(r"[_.\d-]|hpc")
+"""Where the name of a program ends and its variant begins."""
+_SCRIPTS = (".sh", ".py", ".r", ".jl", ".pl", ".m", ".bash", ".sif", ".log", ".out", ".txt")
 LANGUAGES = tuple(name for name, *_ in _LANGUAGES)
 _SPEAKING = tuple(
     (name, frozenset(words.split()), beginning, frozenset(endings.split()))
@@ -88,7 +106,7 @@ def _document() -> dict[str, dict[str, str]]:
 def _catalogue() -> dict[str, Application]:
     found: dict[str, Application] = {}
     for domain, entry in _document().items():
-        for item in f"{entry['words']} {entry.get('alone', '')}".split():
+        for item in f"{entry['words']} {entry.get('alone', '')} {entry.get('data', '')}".split():
             name, _, words = item.partition("=")
             kind = Application(name, domain.replace("-", " "), entry.get("language"), entry.get("operation"))
             for word in (words or name).split(","):
@@ -96,19 +114,37 @@ def _catalogue() -> dict[str, Application]:
     return found
 
 
-def applications(lines: Sequence[str]) -> list[Application | None]:
-    """For each line the application that it names, if any."""
-    catalogue = _catalogue()
-    known = catalogue.keys() & joined_words("\n".join(lines))
+@cache
+def _programs() -> dict[str, Application]:
+    """The catalogue without what is no program: data sets and formats of files."""
+    data = {word for entry in _document().values() for word in entry.get("data", "").split()}
+    return {word: kind for word, kind in _catalogue().items() if word not in data}
+
+
+def applications(commands: Sequence[str]) -> list[Application | None]:
+    """For each command the application that it names, if any."""
+    catalogue = _programs()
+    known = catalogue.keys() & joined_words("\n".join(commands))
     if not known:
-        return [None] * len(lines)
+        return [catalogue.get(_program_name(command.lower())) for command in commands]
     found: list[Application | None] = []
-    for line in lines:
-        low = line.lower()
-        here = known & joined_words(line) if any(name in low for name in known) else set()
+    for command in commands:
+        low = command.lower()
+        here = known & joined_words(command) if any(name in low for name in known) else set()
         first = min(sorted(here), key=low.find) if here else None  # an option stands behind its program
         found.append(catalogue[first] if first else None)
     return found
+
+
+def _program_name(command: str) -> str:
+    """Of a build of a program, its name: castep for `mpirun -np 4 castep.mpi`, ansys for `ansys232`; else empty."""
+    for word in command.split(None, 12):
+        name = word.rpartition("/")[2]
+        if word[0] == "-" or not name[:1].isalpha() or name in _LAUNCHERS:
+            continue
+        stem = _BUILD.split(name, maxsplit=1)[0]
+        return stem if len(stem) >= 4 and not name.endswith(_SCRIPTS) else ""
+    return ""
 
 
 def domains(words: set[str]) -> set[str]:
@@ -178,17 +214,26 @@ def main_application(named: Iterable[Application | None]) -> Application | None:
     return max(reversed(counted), key=lambda one: counted[one], default=None)
 
 
-def language(lines: Sequence[str]) -> str | None:
-    """The language of the program that is run, if the commands show it."""
-    return language_of(joined_words("\n".join(lines)))
+def language(commands: Sequence[str]) -> str | None:
+    """The language of the programs that are run, if the commands show it: that of most of them, of equals the last."""
+    every = _languages(joined_words("\n".join(commands)))
+    if len(every) < 2:
+        return next(iter(every), None)
+    found = [names[0] for command in commands if (names := _languages(joined_words(command)))]
+    spoken = Counter([name for name in found if name != _PARALLEL] or found)
+    return max(reversed(spoken), key=lambda name: spoken[name], default=None)
 
 
 def language_of(words: set[str]) -> str | None:
-    """The same by the joined words of all lines."""
+    """The first language of the table that these joined words name."""
+    return next(iter(_languages(words)), None)
+
+
+def _languages(words: set[str]) -> list[str]:
     endings = {word.rpartition(".")[2] for word in words if "." in word}
-    for name, own, beginning, files in _SPEAKING:
-        if not (own.isdisjoint(words) and files.isdisjoint(endings)):
-            return name
-        if beginning and any(word.startswith(beginning) for word in words):
-            return name
-    return None
+    return [
+        name
+        for name, own, beginning, files in _SPEAKING
+        if not (own.isdisjoint(words) and files.isdisjoint(endings))
+        or (beginning and any(word.startswith(beginning) for word in words))
+    ]

@@ -19,6 +19,7 @@ from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed_commands
 from tocsin.workload.signs.look import Sign, look
 from tocsin.workload.signs.unread import DECODED, FETCHED
+from tocsin.workload.what_runs import holder, run_commands
 
 __all__ = ["BUILTIN", "Screener", "builtin", "load_screener"]
 
@@ -102,17 +103,21 @@ class Screener:
                 by_sign.append(rule.operation)
             p[rule.operation] = max(p.get(rule.operation, 0.0), SIGN_PROBABILITY if matched else 0.0)
             lines.setdefault(rule.operation, set()).update(matched)
-        one = main_application(applications(script.lines))
+        run = run_commands(
+            [line for line, number in zip(script.lines, script.numbers, strict=True) if number]
+        )
+        one = main_application(applications(run))
         if one and one.domain in _HARMFUL:  # it may only be mentioned
-            one = main_application(applications(executed_commands(script)))
+            one = main_application(applications(run_commands(executed_commands(script))))
             if one and p.get(_HARMFUL.get(one.domain, ""), 1.0) < SEEN_FROM:
                 one = None
-        domain = one.domain if one else "machine learning" if p.get("ai", 0.0) >= SEEN_FROM else None
+        one = holder(script.lines, run) or one
+        domain = one.domain if one else _domain(script, p)
         return Screening(
             operations={name: round(value, 6) for name, value in p.items()},
             application=one.name if one else None,
             domain=domain,
-            language=language(script.lines) or (one.language if one else None),
+            language=language(run) or (one.language if one else None),
             evidence=[
                 Evidence(line=line, operation=name)
                 for name in p
@@ -173,6 +178,14 @@ def load_screener(folder: Path) -> Screener:
 def builtin() -> Screener:
     """The weights that come with tocsin."""
     return load_screener(BUILTIN)
+
+
+def _domain(script: Commands, p: Mapping[str, float]) -> str | None:
+    """Of a script whose commands name no application: by what it loads and mentions, or by its operation."""
+    loaded = main_application(applications(script.lines))
+    if loaded and p.get(_HARMFUL.get(loaded.domain, ""), 1.0) >= SEEN_FROM:
+        return loaded.domain
+    return "machine learning" if p.get("ai", 0.0) >= SEEN_FROM else None
 
 
 class _Look(NamedTuple):

@@ -1,11 +1,14 @@
 """What a script calls: files that it sources, runs or hands to Python, and the names of containers. Never run."""
 
 import ast
+import os
 import os.path
+import pwd
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -48,13 +51,16 @@ class Bounds:
 
 
 _BOUNDS = Bounds()
-_SOURCED = re.compile(r"(?:^|[;&|(]\s{0,9})(?:source|\.)\s+([^\s;&|<>()`'\"]{1,4096})")
+_SOURCED = re.compile(r"(?:^|[;&|(]\s{0,9})(?:source|\.)\s+[\"']?([^\s;&|<>()`'\"]{1,4096})")
 _WORD = re.compile(r"[^\s;&|<>()`'\"=,]{1,4096}")
 _MODULE = re.compile(r"\bpython[\d.]{0,6}\s+(?:-[uOBsE]{1,4}\s+){0,4}-m\s+([A-Za-z_][\w.]{0,200})")
 _IMAGE = re.compile(
     r"\b(?:docker|oras|library|shub)://([\w./:@-]{1,200})|([\w./~-]{1,200}\.(?:sif|simg))\b"
     r"|--(?:container-)?image[ =]([\w./:@+-]{1,200})"
     r"|\b(?:docker|podman)\s+run\s+(?:-{1,2}[\w-]{1,40}(?:=\S{1,200})?\s+){0,20}([\w./-]{1,200}(?::[\w.-]{1,100})?)"
+)
+_PLACE = re.compile(
+    r"(?<![^\s=:\"'])~(?=/)|\$(?:(HOME|PWD|SLURM_SUBMIT_DIR)(?!\w)|\{(HOME|PWD|SLURM_SUBMIT_DIR)\})"
 )
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]{0,200})", re.MULTILINE)
 
@@ -72,13 +78,14 @@ def called(
     What cannot be read, is not the submitter's to read or is beyond the bounds is left out.
     """
     ends = clock() + bounds.seconds
+    places = {"HOME": _home(who), "PWD": folder, "SLURM_SUBMIT_DIR": folder}
     found: list[Called] = []
     seen: set[str] = set()
     room = bounds.whole
     waiting = deque([(0, 0, text)])
     while waiting:
         depth, origin, content = waiting.popleft()
-        for line, kind, name in _named(content):
+        for line, kind, name in _named(content, places):
             if len(seen) >= bounds.files or room <= 0 or clock() > ends:
                 return found
             line = origin or line
@@ -105,9 +112,27 @@ def called(
     return found
 
 
-def _named(text: str) -> Iterator[tuple[int, Kind, str]]:
-    """What the lines of a script name, in order; words with anything unknown in them are left out."""
+def _home(who: Submitter) -> str | None:
+    """Where the submitter's shell would find ~."""
+    if who.uid == os.geteuid() and os.environ.get("HOME", "").startswith("/"):
+        return os.environ["HOME"]
+    with suppress(KeyError):
+        return pwd.getpwuid(who.uid).pw_dir
+    return None
+
+
+def _named(text: str, places: Mapping[str, str | None]) -> Iterator[tuple[int, Kind, str]]:
+    """What the lines of a script name, in order; words with anything unknown in them are left out.
+
+    `places`: the folders that variables of the job stand for.
+    """
+
+    def place(found: re.Match[str]) -> str:
+        return places["HOME" if found[0] == "~" else found[1] or found[2]] or found[0]
+
     for number, line in command_lines(text):
+        if "$" in line or "~" in line:
+            line = _PLACE.sub(place, line)
         for name in _SOURCED.findall(line):
             if _known(name):
                 yield number, Kind.SOURCED, name

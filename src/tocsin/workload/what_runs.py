@@ -1,0 +1,79 @@
+"""What a script runs: its commands without those that only prepare for them, and whether it only holds its nodes."""
+
+import re
+from collections.abc import Sequence
+
+from tocsin.workload.applications import Application
+from tocsin.workload.commands import command_lines
+
+__all__ = ["IDLE", "INTERACTIVE", "holder", "run_commands"]
+
+INTERACTIVE, IDLE = "interactive", "idle"
+"""Domains of jobs that keep their nodes for a person, or for nothing."""
+
+_SEPARATOR = re.compile(r"[;&|]+|\b(?:then|do|else)\b")
+_BEFORE = re.compile(
+    r"(?:[({!\s]|(?:time|nohup|exec|env|command|if|while|until|elif|setsid)\s"
+    r"|\w{1,64}=(?:\"[^\"]{0,512}\"|'[^']{0,512}'|[^\s\"'`$(]{0,512})\s+(?=\S)){1,32}"
+)
+_HAS_BEFORE = re.compile(r"[({!]|(?:time|nohup|exec|env|command|if|while|until|elif|setsid)\s|\w{1,64}=")
+_ASSIGNS = re.compile(r"(?:export|declare|local|readonly|setenv|set|typeset|unset)\b|\w{1,64}\+?=\S*$")
+_PREPARES = frozenset(
+    """module ml modulecmd source . cd pushd popd mkdir echo printf ulimit umask cp mv rm ls ln cat rsync tar gzip unzip git
+    wget curl which type chmod chgrp touch date hostname pwd trap wait exit return true false fi done esac shift test [ [[ :
+    pip pip3 apt apt-get deactivate activate head wc sort printenv df du free uname whoami squeue scontrol sacct sinfo
+    nvidia-smi lscpu uptime find basename dirname read eval grep egrep fgrep zgrep sed""".split()  # noqa: SIM905  # a list of words reads best so
+)
+_MANAGERS = frozenset("conda mamba micromamba spack poetry uv pixi virtualenv venv".split())  # noqa: SIM905  # likewise
+"""They prepare, unless they are asked to run something: `conda run -n env python x.py`."""
+
+_MANAGED = re.compile(rf"(?:{'|'.join(_MANAGERS)})\s+run\b")
+_MODULE = re.compile(r"(?<=\s-m\s)([A-Za-z_]\w{0,99})(?=\.)")
+"""`python -m vllm.entrypoints.api_server` runs vllm."""
+_HOLDERS = (
+    ("jupyter", r"\bjupyter(?:hub-singleuser|[- ](?:lab|notebook|server|hub|nbclassic)|lab)\b|\bbatchspawner-singleuser\b"),
+    ("vscode", r"\bcode(?:-insiders|-cli)?\s+(?:tunnel|serve-web)\b|\b(?:code|openvscode|vscode)-server\b(?![.\w])"),
+    ("rstudio", r"\brserver\b(?![.\w])|\brstudio(?:-server)?(?![.\w/-])"),
+    ("desktop", r"\b(?:vncserver|x0vncserver|xvnc|startxfce4|websockify)\b|\bxpra\s+start|\bdcv\s+create-session"),
+    ("ssh", r"\bsshd\b[^;|]{0,80}\s-D\b|\bdropbear\b|\btmate\b"),
+)  # fmt: skip
+_HOLDS = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _HOLDERS), re.IGNORECASE)
+_SLEEP = re.compile(r"\bsleep\b|\btail\s+-[fF]\s+/dev/null")
+_LONG_SLEEP = re.compile(
+    r"\bsleep\s+[\"']?(?:inf|\d{4,}|\d+(?:\.\d+)?[hd]\b|\d{2,}m\b|\$)|\btail\s+-[fF]\s+/dev/null"
+)
+"""From a quarter of an hour on, or for a time that a variable holds."""
+_ENDLESS = re.compile(r"\bwhile\s+(?:true|:|\[\[?\s*1\s*\]\]?|\(\(\s*1\s*\)\))")
+
+
+def run_commands(lines: Sequence[str]) -> list[str]:
+    """The commands of these lines that run something, variables filled in, without what stands before their programs."""
+    found = []
+    for _, line in command_lines("\n".join(lines)):
+        for piece in _SEPARATOR.split(line):
+            command = piece.strip()
+            if _HAS_BEFORE.match(command) and (before := _BEFORE.match(f"{command} ")):
+                command = command[before.end() :]
+            if command and not _prepares(command):
+                found.append(_MODULE.sub(r"\1 \1", _MANAGED.sub("", command)))
+    return found
+
+
+def _prepares(command: str) -> bool:
+    words = command.split(None, 3)
+    head = words[0].rpartition("/")[2]
+    if head in _MANAGERS:
+        return words[1:2] != ["run"]
+    if head.startswith("python") and words[1:3] in (["-m", "pip"], ["-m", "venv"]):
+        return True
+    return head in _PREPARES or _ASSIGNS.match(command) is not None
+
+
+def holder(lines: Sequence[str], run: Sequence[str]) -> Application | None:
+    """What keeps the nodes of a job that computes nothing by itself; `run` are the commands of these lines."""
+    for command in run:
+        if found := _HOLDS.search(command):
+            return Application(str(found.lastgroup), INTERACTIVE)
+    sleeps = [command for command in run if _SLEEP.search(command)]
+    endless = any(map(_LONG_SLEEP.search, sleeps)) or any(map(_ENDLESS.search, lines))
+    return Application("sleep", IDLE) if sleeps and endless and len(sleeps) == len(run) else None
