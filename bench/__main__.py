@@ -17,7 +17,7 @@ from bench.pictures import draw
 from bench.tables import sections
 
 NAMES = (
-    *("startup", "intake", "store", "scripts", "history", "watch", "refusals", "agent", "series"),
+    *("startup", "intake", "store", "scripts", "history", "watch", "refusals", "live", "agent", "series"),
     *("verdict", "failure", "walk", "imbalance", "workload", "execution"),
 )
 RESULTS = Path(__file__).parent / "results"

@@ -56,6 +56,8 @@ GOALS = (
     Goal("scheduler of a script recognized", "scripts", ("accuracy_with_header",), at_least=0.99),
     Goal("requests that Slurm refuses found by `check`", "refusals", ("share_found",), at_least=0.98),
     Goal("requests that Slurm accepts called impossible", "refusals", ("false",), at_most=0),
+    Goal("the same on Slurm 26.05: refusals found", "live", ("refusals", "share_found"), at_least=0.98),
+    Goal("the same on Slurm 26.05: called impossible", "live", ("refusals", "false"), at_most=0),
     Goal(
         "node agent, 128 CPUs and 256 threads at 1 Hz",
         "agent",

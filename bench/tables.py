@@ -18,10 +18,32 @@ def sections(results: Results) -> list[str]:
         ("verdict", _verdict),
         ("workload", _workload),
         ("execution", _execution),
+        ("live", _live),
     ):
         if name in results:
             found += section(results[name])
     return found
+
+
+def _live(result: Results) -> Iterator[str]:
+    if "missing" in result:
+        return
+    yield f"## One burst on Slurm {result['slurm']}, read by commands and by slurmrestd"
+    yield ""
+    yield (
+        f"{result['jobs']} jobs submitted at once. By itself tocsin reads the queue in {result['queue_read_in']}: v0.0.45 does "
+        "not report which jobs want whole nodes."
+    )
+    yield ""
+    yield "| API | records | started | fields that differ | verdicts that differ | array and task held | unknown job | expired token |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for version, row in result["versions"].items():
+        yield (
+            f"| {version} | {row['records']} | {row['running_or_ended']} | {', '.join(row['fields_that_differ']) or 'none'} "
+            f"| {row['verdicts_that_differ']} | {'yes' if row['array_held_and_released'] else 'no'} | {row['unknown_job']} "
+            f"| {row['expired_token']} |"
+        )
+    yield ""
 
 
 def _failure(result: Results) -> Iterator[str]:

@@ -126,6 +126,7 @@ def test_postgres_trusts_its_socket_alone(postgres: Postgres) -> None:
 
 def test_a_missing_service_is_named_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "_has_program", lambda name: name not in {"munged", "slurmd"})
+    monkeypatch.setattr(services, "_has_plugin", lambda name: True)
 
     sentence = services.missing("slurm")
 

@@ -58,7 +58,8 @@ enter() {
     done
     git -c safe.directory='*' clone -q --no-hardlinks "$repository" "$root$home/tocsin"
     chroot "$root" chown -R "$user:" "$home/tocsin"
-    exec chroot "$root" /usr/bin/env -i HOME="$home" USER="$user" LOGNAME="$user" LANG=C.UTF-8 \
+    # Not by exec: this shell is the init of its namespace and reaps what others leave behind.
+    chroot "$root" /usr/bin/env -i HOME="$home" USER="$user" LOGNAME="$user" LANG=C.UTF-8 \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin ${CI:+CI="$CI"} \
         setpriv --reuid "$user" --regid "$user" --init-groups bash -c "cd ~/tocsin && $command"
 }

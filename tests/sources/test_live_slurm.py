@@ -1,8 +1,10 @@
 """A real Slurm: the same jobs through sacct's text, sacct --json, and slurmrestd over TCP and over its socket."""
 
 import os
+import pwd
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -266,6 +268,28 @@ def test_a_bad_token_is_told_in_words(slurm: SlurmLab) -> None:
         pytest.raises(ClusterError, match="token"),
     ):
         rest.queue()
+
+
+def test_a_local_socket_needs_no_token(slurm: SlurmLab) -> None:
+    def no_token() -> str:
+        raise AssertionError("it was asked for a token")
+
+    with (
+        slurm.local_rest("alice") as socket,
+        acting_as("alice"),
+        SlurmRest(f"unix:{socket}", user="alice", token=no_token) as rest,
+    ):
+        assert [node.name for node in rest.nodes()] == slurm.nodes
+
+
+@contextmanager
+def acting_as(user: str) -> Iterator[None]:
+    """A slurmrestd without tokens serves the user that it runs as, known by the socket."""
+    os.seteuid(pwd.getpwnam(user).pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 def test_environments_of_jobs_stay_where_they_are(told: dict[str, pl.DataFrame]) -> None:

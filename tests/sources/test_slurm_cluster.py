@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.kits import recordings
 from tests.sources.test_rest import Server, rest_to
 from tocsin.core.errors import ClusterError, NotFound
 from tocsin.core.frames import SCHEMA
@@ -77,8 +78,10 @@ def test_squeue_tells_ended_and_running_jobs_arrays_and_het_jobs() -> None:
         {"ArrayTaskID": "1-400:3%2"},
         {"JobID": "16", "ArrayJobID": "16", "HetJobID": "15", "HetJobOffset": "1"},
         {"State": "REQUEUED"},
+        {"State": "FAILED", "exit_code": "3:0", "NodeList": "n1"},  # as 26.05 prints it
     )
-    failed, oom, runs, cancelled, task, array, het, again = jobs.iter_rows(named=True)
+    failed, oom, runs, cancelled, task, array, het, again, newer = jobs.iter_rows(named=True)
+    assert (newer["exit_code"], newer["exit_signal"]) == (3, 0)
     assert (failed["outcome"], failed["exit_code"], failed["end"]) == ("failed", 3, 1794799550)
     assert (oom["outcome"], oom["exit_signal"]) == ("out_of_memory", 125)
     assert (runs["start"], runs["end"], runs["time_limit"]) == (1794789550, None, UNLIMITED)
@@ -197,6 +200,8 @@ def test_scripts_come_from_slurmctld_then_from_slurmdbd_and_may_be_missing() -> 
     script = "#!/bin/bash\n#SBATCH -n 1\n\nsrun x\n"
     assert SlurmCluster("lab", run=Commands(scripts={"17": script})).script(KEY) == script
     assert SlurmCluster("lab", run=Commands(scripts={"kept": script})).script(KEY) == script
+    # 26.05 prints no empty line after it.
+    assert SlurmCluster("lab", run=Commands(scripts={"kept": script[:-1]})).script(KEY) == script
     assert SlurmCluster("lab", run=Commands(scripts={"kept": "NONE"})).script(KEY) is None
     # A script cannot hide what follows by looking like the next one.
     sly = f"{script}Batch Script for 17\n{'-' * 80}\n./miner\n"
@@ -223,6 +228,59 @@ def test_rest_holds_only_what_waits() -> None:
     server = Server("v0.0.42")
     with pytest.raises(NotFound, match="no longer in the queue"):
         SlurmCluster("lab", rest=rest_to(nothing), run=Commands()).hold(KEY, "x")
+
+
+def test_a_task_that_slurmrestd_does_not_change_is_changed_by_command() -> None:
+    """slurmrestd of 26.05 changes whole arrays only."""
+    commands = Commands()
+    waiting = {"job_id": 17, "job_state": ["PENDING"], "submit_time": KEY.submit, "array_job_id": 17}
+    waiting |= {"array_task_string": "1-4", "cluster": "lab"}
+
+    def server(request: httpx2.Request) -> httpx2.Response:
+        if request.method == "POST":
+            refusal = {"errors": [{"error_number": 9000, "error": "Query empty or not RFC7320 compliant"}]}
+            return httpx2.Response(422, content=json.dumps(refusal).encode())
+        if "job/" in request.url.path:
+            jobs = [{**waiting, "priority": {"set": True, "number": 0 if commands.held else 1}}]
+            return httpx2.Response(200, content=json.dumps({"jobs": jobs, "errors": []}).encode())
+        return Server("v0.0.44")(request)
+
+    cluster = SlurmCluster("lab", rest=rest_to(server), run=commands)
+    cluster.hold(KEY._replace(task=3), "x")
+    assert ["scontrol", "hold", "17_3"] in commands.called
+    with pytest.raises(ClusterError, match="422"):
+        cluster.release(KEY)
+
+
+def test_whole_nodes_are_read_in_v44_where_squeue_prefers_v45() -> None:
+    asked: list[str] = []
+
+    def run(argv: list[str], **_: Any) -> bytes:
+        if argv[1].startswith("--json"):
+            asked.append(argv[1])
+            version = "v0.0.44" if "=" in argv[1] else "v0.0.45"
+            return recordings.body("slurm", version, "jobs")
+        form = argv[argv.index("-O") + 1]
+        between, after = form.split("JobID:0")[1].split(",")[0], form.rsplit("WorkDir:0")[1]
+        return b"".join(
+            printed(
+                {
+                    "JobID": str(job["job_id"]),
+                    "ArrayJobID": str(job["job_id"]),
+                    "SubmitTime": str(job["submit_time"]["number"]),
+                    "Name": job["name"],
+                    "OverSubscribe": "NO",
+                },
+                between=between,
+                after=after,
+            )
+            for job in recordings.reply("slurm", "v0.0.44", "jobs")["jobs"]
+            if job["name"] in ("excl", "held")
+        )
+
+    jobs = SlurmCluster("lab", run=run).queue()
+    assert dict(jobs.select("name", "exclusive").rows()) == {"excl": True, "held": False}
+    assert asked == ["--json", "--json=v0.0.44"]
 
 
 def test_the_request_of_a_running_job_is_read_once_from_json() -> None:

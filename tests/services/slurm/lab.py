@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import Template
@@ -252,6 +252,19 @@ class SlurmLab(Commands):
         both = (self._rest_address, self.rest_socket)
         self._await("slurmrestd", lambda: all(connects(address) for address in both), 20)
         self.daemons.record(self._record, self._owner)
+
+    @contextlib.contextmanager
+    def local_rest(self, user: str) -> Iterator[Path]:
+        """A second slurmrestd, without tokens, which serves one user at the socket that is returned."""
+        socket_file = self.folder / f"home-{user}" / "rest.sock"
+        name = f"slurmrestd-{user}"
+        self._start("slurmrestd", "-a", "rest_auth/local", f"unix:{socket_file}", user=user, name=name)
+        try:
+            self._await(name, lambda: connects(socket_file), 20)
+            self.daemons.record(self._record, self._owner)
+            yield socket_file
+        finally:
+            self.daemons.stop([name])
 
     def stop_rest(self) -> None:
         """End slurmrestd, as when an operator restarts it."""
