@@ -16,7 +16,8 @@ from tests.kits.sign_screener import by_signs
 from tests.kits.watching import MORNING, rows
 from tocsin.app.app import App
 from tocsin.app.judge import open_judge
-from tocsin.app.screen import _Screening
+from tocsin.app.loop import Output
+from tocsin.app.screen import _Screening, screen
 from tocsin.app.words import in_words
 from tocsin.core.decision import Decision
 from tocsin.core.ids import parse_key
@@ -94,6 +95,32 @@ def test_the_verdict_is_stored_and_the_case_is_open(tocsin: Tocsin, home: Home) 
     [verdict] = shown["jobs"][0]["verdicts"]
     assert (verdict["seq"], verdict["rogue"]["case"]["number"]) == (0, 1)
     assert "cryptomining" in tocsin("cases").out
+
+
+def test_a_case_shows_the_lines_of_its_script_and_all_of_its_jobs(tocsin: Tocsin, home: Home) -> None:
+    miner = {"user": "ann", "account": "physics", "name": "train", "script": save_script(home.scripts, MINER)}
+    with open_store(home.url) as store:
+        upsert(store, frame(*({**miner, "job_id": n} for n in range(20, 24))))
+    tocsin("screen")
+    shown = json.loads(tocsin("cases", "show", "1", "--json").out)
+    assert shown["lines"] == [{"line": 2, "text": MINER.splitlines()[1]}]
+    assert len(shown["jobs"]) == 5
+    assert {job["job"] for job in shown["jobs"]} > {f"lab:{n}@{SUBMIT}" for n in range(20, 24)}
+    said = tocsin("cases", "show", "1").out
+    assert MINER.splitlines()[1] in said
+    assert f"lab:23@{SUBMIT}" in said
+    assert "name train" in said
+    for path in home.scripts.iterdir():
+        path.unlink()
+    assert "was it pruned?" in tocsin("cases", "show", "1").out
+
+
+def test_progress_counts_all_jobs_that_wait(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tocsin.app.screen.CHUNK", 2)
+    shown: list[tuple[str, int, int]] = []
+    with App(folder=str(home.root), progress=lambda *step: shown.append(step)) as app:
+        screen(app, Output(print))
+    assert shown == [("screening", 2, 3), ("screening", 3, 3)]
 
 
 def test_a_line_for_each_verdict_is_logged(

@@ -28,6 +28,7 @@ CHUNK = 500
 def screen(app: App, output: Output, *, every: float | None = None) -> None:
     """Screen new jobs; with `every`, again after that many seconds, until stopped by a signal."""
     from tocsin.store.locks import locked
+    from tocsin.store.screenings import number_unscreened
 
     with locked(app.store, "screen") as alone:
         if not alone:
@@ -37,16 +38,19 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
         live = LiveJudge(app, known, ["workload"])
         _require_model(live.judge)
         log = open_log(app)
-        done = rogue = 0
+        done = rogue = total = 0
 
         def summarize(last: "Round") -> None:
-            nonlocal done, rogue
+            nonlocal done, rogue, total
             done += last.queued
+            if last.behind and not total:
+                total = done + number_unscreened(app.store, now=last.at)
+            app.progress("screening", done, max(total, done))
             rogue += sum(bool(verdict.rogue and verdict.rogue.rogue) for verdict in last.verdicts)
             if not last.behind:
                 if done or every is None:
                     app.notify(f"{count(done, 'job')} screened, {rogue:,} rogue")
-                done = rogue = 0
+                done = rogue = total = 0
 
         loop = Loop(
             app=app,

@@ -1,20 +1,18 @@
 """`tocsin cases`: what people are asked to look into, and their answers."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from tocsin.app.app import App
-from tocsin.app.cases import answer_case, list_cases, show_case
+from tocsin.app.cases import CaseDetails, answer_case, list_cases, show_case
 from tocsin.app.text import clock
 from tocsin.cli import options
 from tocsin.cli.output import Column, Listing, print_json, print_line, say
 from tocsin.core.verdict import CaseStatus
 
-if TYPE_CHECKING:
-    from tocsin.store.cases import Case
-
 __all__ = ["cases"]
+
+_WIDEST = 200
+_MOST_JOBS = 50
 
 
 @click.group(invoke_without_command=True)
@@ -53,7 +51,7 @@ def list_(app: App, everything: bool, listing: Listing) -> None:
 @options.as_json
 @click.pass_obj
 def show(app: App, number: int, as_json: bool) -> None:
-    """Show one case with all answers."""
+    """Show one case: the lines of its script, its jobs and all answers."""
     _print(app, show_case(app, number), as_json)
 
 
@@ -87,19 +85,32 @@ _COLUMNS = [
 ]
 
 
-def _print(app: App, case: "Case", as_json: bool) -> None:
+def _print(app: App, details: CaseDetails, as_json: bool) -> None:
     if as_json:
-        print_json(case.to_json())
+        print_json(details.to_json())
         return
+    case = details.case
     zone = app.zone(case.job.cluster)
     finding = case.document.get("finding", {})
     print_line(f"case {case.id} is {case.status}: {finding.get('text', case.cause)}")
     for line in finding.get("evidence", []):
         print_line(f"  {line}")
-    print_line(f"  job      {case.job}")
+    for number, text in details.lines.items():
+        print_line(f"  {number:>6}  {text[:_WIDEST]}{'…' if len(text) > _WIDEST else ''}")
+    if details.no_lines:
+        print_line(f"  script   {details.no_lines}")
     print_line(f"  user     {case.document.get('user') or ''}")
-    print_line(f"  opened   {clock(case.opened, zone)}")
+    print_line(f"  account  {case.document.get('account') or ''}")
+    print_line(f"  opened   {clock(case.opened, zone)} for {case.job}")
     print_line(f"  cause    {case.cause}")
+    print_line(f"  jobs     {len(details.jobs):,}")
+    for verdict in details.jobs[:_MOST_JOBS]:
+        name = f", name {verdict.name}" if verdict.name else ""
+        print_line(
+            f"    {verdict.job} at {clock(verdict.at, zone)}: {verdict.level} at {verdict.stage}{name}"
+        )
+    if len(details.jobs) > _MOST_JOBS:
+        print_line(f"    and {len(details.jobs) - _MOST_JOBS:,} more; --json lists them all")
     for answer in case.answers:
         note = f": {answer.note}" if answer.note else ""
         print_line(f"  {answer.answer} by {answer.who} at {clock(answer.at, zone)}{note}")

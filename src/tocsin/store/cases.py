@@ -9,13 +9,13 @@ from tocsin.core.decision import KnownCase, NewCase
 from tocsin.core.errors import NotFound
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.units import format_instant
-from tocsin.core.verdict import CaseReference, CaseStatus
+from tocsin.core.verdict import CaseReference, CaseStatus, Verdict
 from tocsin.store import audit
 from tocsin.store.bulk import insert_new
 from tocsin.store.database import Store
-from tocsin.store.tables import cases, feedback
+from tocsin.store.tables import cases, feedback, verdicts
 
-__all__ = ["Answer", "Case", "answer", "known_cases", "list_cases", "open_case", "show"]
+__all__ = ["Answer", "Case", "answer", "known_cases", "list_cases", "open_case", "show", "verdicts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,15 @@ def show(store: Store, number: int) -> Case:
     """One case with all of its answers."""
     with store.reading() as connection:
         return _found(connection, number)
+
+
+def verdicts_of(store: Store, case: Case) -> list[Verdict]:
+    """The verdicts that belong to a case, the oldest first."""
+    number = verdicts.c.document["rogue"]["case"]["number"].as_integer()
+    query = sa.select(verdicts.c.document).where(verdicts.c.at >= case.opened, number == case.id)
+    with store.reading() as connection:
+        found = connection.execute(query.order_by(verdicts.c.at, verdicts.c.id)).scalars()
+        return [Verdict.from_json(document) for document in found]
 
 
 def answer(store: Store, number: int, status: CaseStatus, *, who: str, at: int, note: str = "") -> Case:

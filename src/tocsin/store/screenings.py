@@ -6,11 +6,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from tocsin.core.decision import Screened
+from tocsin.core.fields import KEY
 from tocsin.core.stages import Stage
 from tocsin.store.database import Store
 from tocsin.store.tables import NO_TASK, imports, jobs, key_text, screenings, verdicts
 
-__all__ = ["operations_by_job", "submissions", "unscreened"]
+__all__ = ["number_unscreened", "operations_by_job", "submissions", "unscreened"]
 
 _MOST_READ = 2000
 """Newest submissions of a user; habits need no more."""
@@ -58,10 +59,22 @@ def operations_by_job(store: Store, *, since: int) -> dict[str, dict[str, float]
 
 
 def unscreened(store: Store, limit: int, *, now: int) -> list[dict[str, Any]]:
-    """The keys of the oldest jobs that have a script and were not screened yet.
+    """The keys of the oldest jobs that have a script and were not screened yet."""
+    columns = (jobs.c[name] for name in KEY)
+    query = sa.select(*columns).where(_is_new(now)).order_by(jobs.c.submit, jobs.c.job_id, jobs.c.task)
+    with store.reading() as connection:
+        return [dict(row) for row in connection.execute(query.limit(limit)).mappings()]
 
-    Without tasks, which inherit the verdict on their array, and without jobs that a running watch is about to judge.
-    """
+
+def number_unscreened(store: Store, *, now: int) -> int:
+    """How many there are."""
+    with store.reading() as connection:
+        query = sa.select(sa.func.count()).select_from(jobs).where(_is_new(now))
+        return connection.execute(query).scalar_one()
+
+
+def _is_new(now: int) -> sa.ColumnElement[bool]:
+    """Without tasks, which inherit the verdict on their array, and jobs that a running watch is about to judge."""
     known = sa.exists().where(screenings.c.job == key_text())
     array = jobs.alias("array_of")
     inherits = sa.and_(
@@ -79,16 +92,6 @@ def unscreened(store: Store, limit: int, *, now: int) -> list[dict[str, Any]]:
         imports.c.position >= now - _WATCHING,
         imports.c.started <= jobs.c.submit,
     )
-    query = (
-        sa.select(jobs.c.cluster, jobs.c.job_id, jobs.c.task, jobs.c.submit)
-        .where(
-            jobs.c.script.is_not(None),
-            sa.not_(known),
-            sa.not_(inherits),
-            sa.or_(judged, sa.not_(watched)),
-        )
-        .order_by(jobs.c.submit, jobs.c.job_id, jobs.c.task)
-        .limit(limit)
+    return sa.and_(
+        jobs.c.script.is_not(None), sa.not_(known), sa.not_(inherits), sa.or_(judged, sa.not_(watched))
     )
-    with store.reading() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
