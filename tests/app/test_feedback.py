@@ -1,6 +1,7 @@
 """A site trains an operation of its own, people answer cases, and the next training uses the answers."""
 
 import json
+import time
 from pathlib import Path
 
 import polars as pl
@@ -37,11 +38,12 @@ def test_a_confirmed_and_a_dismissed_case_change_the_model(tocsin: Tocsin, tmp_p
     before = probability(tocsin, script, FILM), probability(tocsin, script, GAMES)
     assert min(before) >= SEEN_FROM
     home = Home(tmp_path / "home")
+    now = {"submit": int(time.time())}  # a rule judges no job that was submitted before it
     with open_store(home.url) as store:
         kept = [save_script(home.scripts, text) for text in (FILM, GAMES)]
         upsert(
             store,
-            frame(*({"job_id": n, "user": f"u{n}", "script": digest} for n, digest in enumerate(kept, 1))),
+            frame(*({"job_id": n, "user": f"u{n}", "script": each, **now} for n, each in enumerate(kept, 1))),
         )
     assert tocsin("screen").err == "2 jobs screened, 2 rogue\n"  # an operation of a site is for listed ones
     tocsin("cases", "confirm", 1)

@@ -60,7 +60,7 @@ class SignDetector:
 @pytest.fixture
 def by_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make commands use these instead of trained models."""
-    for module in ("judge", "classify"):
+    for module in ("classify", "judge"):  # the first imports from the second
         monkeypatch.setattr(f"tocsin.app.{module}.open_screener", lambda app: SignScreener())
     monkeypatch.setattr(
         "tocsin.judge.plugins.find_detectors", lambda broken=None: {"workload": SignDetector()}
