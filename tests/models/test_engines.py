@@ -246,3 +246,10 @@ def test_damaged_json_never_harms_the_process(tmp_path: Path, name: str) -> None
         except ModelError:
             refused += 1
     assert 20 < refused <= 200
+
+
+@pytest.mark.parametrize("objective", ["binary", "quantile"])
+def test_what_tocsin_trains_can_be_loaded(tmp_path: Path, objective: str) -> None:
+    model = engine("lightgbm").train(X, Y, rounds=5, parameters={"objective": objective, "alpha": 0.95})
+    model.save(tmp_path / "model.txt")
+    assert np.array_equal(engine("lightgbm").load(tmp_path / "model.txt").predict(X), model.predict(X))

@@ -18,8 +18,8 @@ __all__ = ["checked_text"]
 _WHOLE = r"-?(?:0|[1-9]\d{0,9})"
 _NUMBER = r"-?(?:0|[1-9]\d{0,19})(?:\.\d{1,25})?(?:e[-+]\d{2,3})?"
 _LINES = re.compile(
-    rf"""tree | version=v4 | average_output | num_class=1 | num_tree_per_iteration=1 | label_index=0
-      | max_feature_idx=\d+ | objective=(binary\ sigmoid:1 | quantile\ alpha:{_NUMBER} | regression)
+    r"""tree | version=v4 | average_output | num_class=1 | num_tree_per_iteration=1 | label_index=0
+      | max_feature_idx=\d+ | objective=(binary\ sigmoid:1 | quantile | regression)
       | feature_names=[!-~]+(\ [!-~]+)* | feature_infos=[!-~]+(\ [!-~]+)*
       | monotone_constraints=(-?[01]\ )*-?[01] | tree_sizes=[\d\ ]* | """,
     re.VERBOSE | re.ASCII,
