@@ -113,6 +113,8 @@ def test_a_reason_why_nothing_could_be_checked_is_printed_once(told: Rounds) -> 
     assert told(*(on(f"7_{n}", level=Level.UNKNOWN, missing="no model") for n in range(30))) == []
     [line] = told(*(on(f"8_{n}", level=Level.UNKNOWN, missing="it failed") for n in range(30)))
     assert "it failed" in line
+    named = [on("40", level=Level.UNKNOWN, missing=why, **ANN) for why in ("no script", "no nodes")]
+    assert len(told(*named)) == 2
 
 
 def test_a_line_names_time_user_account_and_job(told: Rounds) -> None:

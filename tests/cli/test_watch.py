@@ -18,7 +18,7 @@ from tocsin.app.text import clock
 from tocsin.app.words import in_a_line
 from tocsin.cli.output import say
 from tocsin.cli.watch import watch
-from tocsin.core.errors import InputError, StoreError
+from tocsin.core.errors import InputError, NotFound, StoreError
 from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level, Verdict
@@ -95,6 +95,14 @@ def test_the_doctor_reads_when_the_watch_last_looked(tmp_path: Path) -> None:
 def test_the_demo_has_one_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="lab"):
         call(tmp_path, "--demo", "-M", "lab")
+
+
+def test_a_mistyped_cluster_is_an_error_with_a_suggestion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(NotFound, match='did you mean "demo"'):
+        call(tmp_path, "-M", "dmeo", "--once")
 
 
 def test_the_words_come_first() -> None:

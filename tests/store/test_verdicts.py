@@ -16,7 +16,7 @@ from tocsin.store.database import Store
 from tocsin.store.decisions import load_facts, record
 from tocsin.store.outbox import acknowledge, discard_others, waiting
 from tocsin.store.tables import METADATA
-from tocsin.store.verdicts import next_seq, of_job
+from tocsin.store.verdicts import alarms, next_seq, of_job
 
 KEY = JobKey("lab", 17, 4, 1_794_775_393)
 CAUSE = "a:rogue:lab:ann:cyber"
@@ -158,3 +158,24 @@ def test_the_audit_trail_is_read_from_its_end(store: Store) -> None:
     assert audit.read(store) == [asked, held]
     assert audit.read(store, job=KEY) == [held]
     assert audit.read(store, limit=1) == [asked]
+
+
+def test_the_verdicts_of_a_case_and_the_alarms_of_a_job_are_found(store: Store) -> None:
+    def given(number: int, level: Level, *, case: str | None = None) -> Verdict:
+        reference = CaseReference(cause=case) if case else None
+        rogue = Rogue(rogue=True, operations=["cyber"], rule="never", action="alarm", case=reference)
+        return Verdict(
+            job=f"lab:{number}@7", stage=Stage.SUBMIT, at=9, known_until=7, level=level, rogue=rogue
+        )
+
+    verdicts = [
+        given(1, Level.CRITICAL, case="a"),
+        given(2, Level.CRITICAL, case="b"),
+        given(3, Level.OK, case="a"),
+        given(4, Level.WARNING),
+    ]
+    opened = [NewCase(cause, f"lab:{n}@7", 9, {}) for n, cause in enumerate("ab", 1)]
+    record(store, Decision(verdicts=verdicts, cases=opened))
+    [first, _] = cases.list_cases(store)
+    assert [each.job for each in cases.verdicts_of(store, first)] == ["lab:1@7", "lab:3@7"]
+    assert sorted(alarms(store, [each.job for each in verdicts])) == ["lab:1@7", "lab:2@7", "lab:4@7"]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
@@ -49,7 +50,9 @@ def require_cluster(app: App, name: str) -> None:
 
     known = sorted({*app.settings.cluster, *cluster_names(app.store)})
     if name not in known and name != host_cluster(ClusterSettings().timeout):
-        raise NotFound(f'no cluster "{name}"; known clusters: {", ".join(known) or "none"}')
+        close = get_close_matches(name, {*known, "demo"}, n=1)
+        suggestion = f' did you mean "{close[0]}"?' if close else ""
+        raise NotFound(f'no cluster "{name}";{suggestion} known clusters: {", ".join(known) or "none"}')
 
 
 def rest_client(cluster: ClusterSettings) -> "SlurmRest":

@@ -137,7 +137,8 @@ def _group(verdict: Verdict) -> _Group:
     named = verdict.user is not None and verdict.name is not None
     whose = (key.cluster, verdict.user, verdict.name) if named else (key._replace(task=None),)
     kinds = {_kind(found) for found in verdict.findings if found.level is verdict.level}
-    return (*whose, verdict.level, *sorted(kinds))
+    unchecked = sorted(verdict.missing.items()) if verdict.level is Level.UNKNOWN else ()
+    return (*whose, verdict.level, *sorted(kinds), *unchecked)
 
 
 def _covers(earlier: Verdict, later: Verdict) -> bool:
