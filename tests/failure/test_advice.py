@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tests.kits.ended_jobs import DAY, GIB, MIB, job, jobs, row
+from tocsin.core.detector import Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.outcomes import Outcome
@@ -17,6 +18,7 @@ from tocsin.core.verdict import Advice, Avoid, MemoryRange, Resources, RuntimeRa
 from tocsin.failure.advice import advise, moved
 from tocsin.failure.changes import Evidence
 from tocsin.failure.features import monotone
+from tocsin.failure.findings import with_shortages
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.shortages import Shortages, nice_memory, nice_time
 from tocsin.judge.check_data import CheckData
@@ -191,6 +193,23 @@ def test_a_bound_above_the_request_is_advised_only_with_evidence() -> None:
         asked(req_memory=GIB), Evidence(history=lost, resources=memory, machine=MACHINE), level
     )
     assert advice.change == "--mem=2560M"
+
+
+def test_an_expected_need_far_above_the_request_is_a_finding_with_advice() -> None:
+    need = Resources(
+        runtime_seconds=RuntimeRange(p50=51 * 60, p95=80 * 60, requested=120),
+        memory_bytes=MemoryRange(p50=512 * MIB, p95=GIB, requested=100 * MIB),
+    )
+    found = with_shortages(Parts(resources=need), {})
+    assert [finding.kind for finding in found.findings] == ["short_of_time", "short_of_memory"]
+    request = asked(time_limit=120, req_memory=100 * MIB)
+    given = advise(request, Evidence(history={}, resources=need, machine=MACHINE), lambda _: 0.1)
+    assert [(each.field, each.why) for each in given] == [
+        ("time_limit", found.findings[0].text),
+        ("req_memory", found.findings[1].text),
+    ]
+    usual = Resources(runtime_seconds=RuntimeRange(p50=110, p95=900, requested=120), memory_bytes=None)
+    assert not with_shortages(Parts(resources=usual), {}).findings
 
 
 def test_a_request_far_above_the_bound_is_lowered() -> None:

@@ -298,3 +298,26 @@ def test_of_two_edits_of_one_line_that_with_a_known_effect_is_told() -> None:
     judge = Judge({name: seat(lambda row, name=name: Parts(advice=told[name])) for name in told})
     [verdict] = assess(judge, frame({}))
     assert sorted(each.change for each in verdict.advice) == ["1 node", "4 h"]
+
+
+def test_of_two_numbers_for_one_field_the_one_that_lets_the_job_run_is_given() -> None:
+    """Neither has an edit: the job has no script."""
+    wanted = Parts(
+        advice=[Advice(change="--mem=8G", why="it will need it", field="req_memory", risk_after=0.1)]
+    )
+    allowed = Parts(
+        findings=[Finding(detector="b", kind="too_much", level=Level.CRITICAL, text="only 4G are allowed")],
+        advice=[Advice(change="--mem=4G", why="no more is allowed", field="req_memory")],
+    )
+
+    class Adviser(Speaker):
+        def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
+            return self.assess(job, known, stage=stage)[0]
+
+    for told in ({"a": wanted, "b": allowed}, {"b": allowed, "a": wanted}):
+        speakers = {name: Adviser(lambda row, parts=parts: parts) for name, parts in told.items()}
+        judge = Judge(
+            {name: DetectorModels({Stage.SUBMIT: Model(each, "7")}) for name, each in speakers.items()}
+        )
+        [verdict] = assess(judge, frame({}))
+        assert [each.change for each in verdict.advice] == ["--mem=4G"]

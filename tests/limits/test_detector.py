@@ -39,5 +39,5 @@ def test_a_word_for_a_number_is_refused(tmp_path: Path) -> None:
     (tmp_path / "limits.json").write_text(json.dumps(document))
     with pytest.raises(ModelError, match="thresholds"):
         DETECTOR.load(tmp_path)
-    with pytest.raises(ModelError, match="cannot be read"):
+    with pytest.raises(ModelError, match="is missing"):
         DETECTOR.load(tmp_path / "nowhere")

@@ -243,6 +243,8 @@ class Advice:
     change: str
     why: str
     edit: Edit | None = None
+    field: str | None = None
+    """The field of the request that it changes."""
     risk_before: float | None = None
     risk_after: float | None = None
 

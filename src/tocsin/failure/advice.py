@@ -59,6 +59,7 @@ def _written(
         change=change_text(submission, change.field, change.value),
         why=why,
         edit=change_edit(submission, change.field, change.value),
+        field=change.field,
         risk_before=before,
         risk_after=after,
     )

@@ -11,6 +11,7 @@ from tocsin.core.nodelist import expand_nodes, fold_nodes
 from tocsin.core.units import UNLIMITED, format_duration
 from tocsin.core.verdict import Avoid, Resources
 from tocsin.failure.bad_nodes import partition_nodes
+from tocsin.failure.findings import above_request
 from tocsin.failure.shortages import Shortage, nice_memory, nice_time, shown_memory
 from tocsin.history import recipe
 from tocsin.scripts.submission import Submission
@@ -59,7 +60,8 @@ class Change:
     value: int | str
     why: str
     asks_model: bool = True
-    """Whether the model can rate it; it has no features of excluded nodes or parts of an array."""
+    """Whether the model rates it: it has no features of excluded nodes or parts of an array, and what it expects itself
+    needs no second opinion."""
     less: bool = False
     """Whether it requests less, which lowers no risk."""
 
@@ -81,6 +83,8 @@ def _time(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
     if need.p95 > asked and (lost := _lost(evidence.history, "timeout")):
         why = f"requests {format_duration(asked)}, but {lost} ran out of time, and {shown}"
         yield from _more("time_limit", asked, nice_time(need.p95 * TIME_MORE), most, why)
+    elif text := above_request(evidence.resources).get("time_limit"):
+        yield from _more("time_limit", asked, nice_time(need.p95 * TIME_MORE), most, text, asks_model=False)
     elif asked >= max(FAR_BELOW * need.p95, SHORT_TIME) and _idle(evidence.history, "time_used"):
         longest = _most(evidence.history, "elapsed_most")
         why = f"requests {format_duration(asked)}, but {shown}; a shorter limit lets the job start sooner"
@@ -100,6 +104,10 @@ def _memory(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
     if need.p95 > asked and (lost := _lost(evidence.history, "out_of_memory")):
         why = f"requests {shown_memory(asked)} per node, but {lost} ran out of memory, and {shown}"
         yield from _more("req_memory", asked, nice_memory(need.p95 * MEMORY_MORE), most, why)
+    elif text := above_request(evidence.resources).get("req_memory"):
+        yield from _more(
+            "req_memory", asked, nice_memory(need.p95 * MEMORY_MORE), most, text, asks_model=False
+        )
     elif (
         asked >= max(FAR_BELOW * need.p95, LITTLE_MEMORY)
         and (row["req_tasks"] or 1) == 1  # the peak is that of one task
@@ -111,7 +119,9 @@ def _memory(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
         yield from _less("req_memory", asked, nice_memory(max(need.p95 * LEFT, peak * MEMORY_MORE)), why)
 
 
-def _more(field: str, asked: int | None, wanted: int, most: int, why: str) -> Iterator[Change]:
+def _more(
+    field: str, asked: int | None, wanted: int, most: int, why: str, *, asks_model: bool = True
+) -> Iterator[Change]:
     """Never beyond what the partition allows."""
     value = min(wanted, most)
     if value > (asked or 0):
@@ -120,7 +130,7 @@ def _more(field: str, asked: int | None, wanted: int, most: int, why: str) -> It
             if most < wanted
             else ""
         )
-        yield Change(field=field, value=value, why=why + limited)
+        yield Change(field=field, value=value, why=why + limited, asks_model=asks_model)
 
 
 def _less(field: str, asked: int, enough: int, why: str) -> Iterator[Change]:

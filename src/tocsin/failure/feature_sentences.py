@@ -24,6 +24,45 @@ _OF_COMPLETED = {
     "memory_most": "largest peak memory of completed jobs",
 }
 
+_FLAGS = {
+    "interactive": ("it is a batch job", "it is interactive"),
+    "exclusive": ("it may share its nodes", "it requests its nodes for itself"),
+    "requeue": ("it may not be requeued", "it may be requeued"),
+    "all_memory": ("it does not request all memory of its nodes", "it requests all memory of its nodes"),
+    "no_time_limit": ("it has a time limit", "it has no time limit"),
+    "has_dependency": ("it depends on no other job", "it depends on other jobs"),
+    "has_constraints": ("it requires no node features", "it requires node features"),
+    "has_licenses": ("it requests no licences", "it requests licences"),
+    "has_reservation": ("it uses no reservation", "it uses a reservation"),
+    "has_req_node_list": ("it does not choose its nodes by name", "it chooses its nodes by name"),
+    "has_exclude_nodes": ("it excludes no nodes", "it excludes nodes"),
+    "never_ran": ("it got its nodes", "it never got its nodes"),
+}
+_COUNTS = {
+    "req_nodes": ("requests", "node"),
+    "req_cpus": ("requests", "CPU"),
+    "req_tasks": ("requests", "task"),
+    "req_gpus": ("requests", "GPU"),
+    "array_tasks": ("is an array of", "task"),
+    "alloc_nodes": ("got", "node"),
+    "alloc_cpus": ("got", "CPU"),
+}
+_OWN = {
+    "cpus_per_task": "it requests {} CPUs for each task",
+    "tasks_per_node": "it requests {} tasks on each node",
+    "task": "it is task {} of its array",
+    "req_memory": "it requests {} of memory per node",
+    "memory_per_cpu": "it requests {} of memory for each CPU",
+    "time_limit": "its time limit is {}",
+    "time_min": "it accepts {} of time",
+    "limit_odd": "its time limit is {} beyond whole hours",
+    "cpu_time": "it requests {} of CPU time",
+    "delay": "it may start {} after its submission",
+    "hour": "it was submitted at {}",
+    "weekday": "it was submitted on a {}",
+    "wait": "it waited for {}",
+}
+
 
 def shown(name: str, value: float) -> str | None:
     """A value as people write it."""
@@ -64,6 +103,15 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
             "this user runs few jobs",
             "this user runs many jobs",
         )[int(value)]
+    if name in _FLAGS:
+        return _FLAGS[name][value > 0]
+    if name in _OWN:
+        return _OWN[name].format(shown(name, value))
+    if name in _COUNTS:
+        verb, noun = _COUNTS[name]
+        return f"it {verb} {value:,.0f} {noun}{'s' * (value != 1)}"
+    if name.startswith("common_"):
+        return f"{value:.0%} of the training's jobs have its {feature.words.removeprefix('how common its ').partition(' ')[0]}"
     return f"{feature.words}: {shown(name, value)}"
 
 

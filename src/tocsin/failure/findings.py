@@ -5,16 +5,21 @@ from dataclasses import replace
 
 from tocsin.core.detector import Parts
 from tocsin.core.outcomes import Outcome, Target
-from tocsin.core.verdict import Contribution, Failure, Finding, Level
-from tocsin.failure.shortages import Shortage
+from tocsin.core.units import format_duration
+from tocsin.core.verdict import Contribution, Failure, Finding, Level, Resources
+from tocsin.failure.shortages import Shortage, shown_memory
 
-__all__ = ["NAME", "SHORT_OF", "WILL_FAIL", "failure_finding", "with_shortages"]
+__all__ = ["NAME", "SHORT_OF", "WILL_FAIL", "above_request", "failure_finding", "with_shortages"]
 
 NAME = "failure"
 WILL_FAIL = "will_fail"
 """The kind of a finding by the model's probability."""
 SHORT_OF: Mapping[str, str] = {"req_memory": "short_of_memory", "time_limit": "short_of_time"}
 """The kinds of findings by earlier jobs that ran out, by the field of the request."""
+
+FAR_ABOVE = 1.5
+"""An expected need of this many times the request is a finding. (Of the 6,997 last jobs of KTH-SP2 none has it; of those
+whose expected run time only exceeds the request, 48 of 59 completed.)"""
 
 
 def failure_finding(failure: Failure) -> Finding:
@@ -33,13 +38,34 @@ def failure_finding(failure: Failure) -> Finding:
     )
 
 
+def above_request(resources: Resources | None) -> dict[str, str]:
+    """The fields of a request far below the expected need, with a sentence each."""
+    if resources is None:
+        return {}
+    time, memory = resources.runtime_seconds, resources.memory_bytes
+    found = {}
+    if time and time.requested and time.p50 >= FAR_ABOVE * time.requested:
+        asked, need = format_duration(time.requested), format_duration(time.p50)
+        found["time_limit"] = f"requests {asked}, but the expected run time is {need}"
+    if memory and memory.requested and memory.p50 >= FAR_ABOVE * memory.requested:
+        asked, need = shown_memory(memory.requested), shown_memory(memory.p50)
+        found["req_memory"] = f"requests {asked} of memory per node, but is expected to use {need}"
+    return found
+
+
 def with_shortages(parts: Parts, shortages: Mapping[str, Shortage]) -> Parts:
-    """Add a finding for each certain shortage: it alarms however low the model's probability is."""
+    """Add a finding for each certain shortage and for each expected need far above the request.
+
+    They alarm however low the model's probability is.
+    """
+    texts = {**above_request(parts.resources), **{field: short.text for field, short in shortages.items()}}
     findings = [
-        Finding(detector=NAME, kind=SHORT_OF[field], level=Level.WARNING, text=short.text)
-        for field, short in shortages.items()
-        if short.certain
+        Finding(detector=NAME, kind=SHORT_OF[field], level=Level.WARNING, text=text)
+        for field, text in texts.items()
+        if field not in shortages or shortages[field].certain
     ]
+    if not texts:
+        return parts
     resources, missing = parts.resources, parts.missing
     if "req_memory" in shortages and resources is not None and resources.memory_bytes is not None:
         # No similar job completed with so little memory, so none shows what it would need.

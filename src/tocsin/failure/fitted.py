@@ -202,6 +202,4 @@ class FittedFailure(FailureModel):
         # Column by column: for a single job a select costs more than all that is read by it.
         values = zip(*(jobs.get_column(name).to_list() for name in SHORTAGES_READ), strict=True)
         found = (self.shortages.of(dict(zip(SHORTAGES_READ, row, strict=True))) for row in values)
-        return [
-            with_shortages(part, short) if short else part for part, short in zip(parts, found, strict=True)
-        ]
+        return [with_shortages(part, short) for part, short in zip(parts, found, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tocsin.core.decision import Decision, Facts, FactsRequest, Screened
-from tocsin.core.detector import Known
+from tocsin.core.detector import Known, Parts
 from tocsin.core.fields import FIELDS
 from tocsin.core.frames import SCHEMA, key_text
 from tocsin.core.ids import parse_key
@@ -184,7 +184,10 @@ class _Draft:
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self.findings: list[Finding] = []
-        self.parts: dict[str, Any] = {"anomalies": [], "advice": []}
+        self.parts: dict[str, Any] = {
+            "anomalies": [],
+            "advice": _without_conflicts([answer.parts for answer in answers]),
+        }
         self.source: dict[str, str] = {}
         """The detector of each single part."""
         self.models: dict[str, str] = {}
@@ -200,7 +203,6 @@ class _Draft:
             self.models[answer.detector] = answer.version
         self.findings += parts.findings
         self.parts["anomalies"] += parts.anomalies
-        self.parts["advice"] = _one_per_line([*self.parts["advice"], *parts.advice])
         self.missing |= parts.missing
         for part in _SINGLE:
             value = getattr(parts, part)
@@ -276,14 +278,33 @@ def _rows(jobs: pl.DataFrame, stage: Stage) -> list[dict[str, Any]]:
     return [blank | row for row in jobs.select(shown).to_dicts()]
 
 
-def _one_per_line(advice: list[Advice]) -> list[Advice]:
-    """Of two changes to one line of the script, the one whose effect is known: a person can make only one."""
-    kept: dict[object, Advice] = {}
-    for each in advice:
-        place: object = each.edit.line if each.edit and each.edit.old is not None else id(each)
-        if place not in kept or kept[place].risk_after is None:
-            kept[place] = each
-    return list(kept.values())
+def _without_conflicts(parts: Sequence[Parts]) -> list[Advice]:
+    """One number for each field, one edit for each line: a person can follow only one.
+
+    What a detector advises that calls the job critical comes first, for the job cannot run otherwise; then a change
+    whose effect is known.
+    """
+    all_advice = [
+        (
+            2 if any(f.level is Level.CRITICAL for f in each.findings) else advice.risk_after is not None,
+            advice,
+        )
+        for each in parts
+        for advice in each.advice
+    ]
+    kept: list[Advice] = []
+    for _, advice in sorted(all_advice, key=lambda pair: -pair[0]):
+        if not any(_conflict(advice, other) for other in kept):
+            kept.append(advice)
+    chosen = {id(advice) for advice in kept}
+    return [advice for _, advice in all_advice if id(advice) in chosen]
+
+
+def _conflict(one: Advice, other: Advice) -> bool:
+    if one.field is not None and one.field == other.field:
+        return True
+    lines = [advice.edit.line for advice in (one, other) if advice.edit and advice.edit.old is not None]
+    return len(lines) == 2 and lines[0] == lines[1]
 
 
 def _moment(row: dict[str, Any], stage: Stage, at: int) -> int:

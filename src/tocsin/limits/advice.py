@@ -77,6 +77,7 @@ def advice(breaches: Sequence[Breach], submission: Submission | None) -> list[Ad
             change=change_text(submission, *breach.change),
             why=breach.sentence,
             edit=change_edit(submission, *breach.change),
+            field=breach.change[0],
         )
         for breach in fitting.values()
         if breach.change
