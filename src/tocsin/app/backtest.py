@@ -87,13 +87,7 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
     }
     if request.audit:
         proof = audit(jobs, steps, walk, progress=partial(app.progress, "auditing"))
-        found["audit"] = {
-            "until": format_instant(proof.until),
-            "compared": proof.compared,
-            "differing": proof.differing,
-            "example": proof.example,
-            "clean": proof.clean,
-        }
+        found["audit"] = {**asdict(proof), "until": format_instant(proof.until), "clean": proof.clean}
     return found
 
 

@@ -1,8 +1,8 @@
 """Faults of the demo's machine: file system outages, and nodes that fail for days."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 __all__ = ["BadNode", "Outage", "bad_nodes", "outages"]
 
@@ -10,8 +10,7 @@ HOUR = 3600
 DAY = 24 * HOUR
 
 
-@dataclass(frozen=True, slots=True)
-class Outage:
+class Outage(NamedTuple):
     """The file system is unavailable; once noticed, operators stop new starts and requeue jobs that allow it."""
 
     begins: int
@@ -19,16 +18,14 @@ class Outage:
     ends: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """The node is down for 0 seconds if only its disk gave errors."""
 
     at: int
     down: int
 
 
-@dataclass(frozen=True, slots=True)
-class BadNode:
+class BadNode(NamedTuple):
     """A bad node that is still in use; between its faults it works normally."""
 
     node: str

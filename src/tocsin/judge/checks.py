@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 
@@ -70,14 +70,7 @@ class _Run:
             at=0,
             known_until=0,
             level=worst([finding.level for finding in parts.findings]),
-            findings=list(parts.findings),
-            failure=parts.failure,
-            workload=parts.workload,
-            resources=parts.resources,
-            nodes=parts.nodes,
-            anomalies=list(parts.anomalies),
-            advice=list(parts.advice),
-            missing=dict(parts.missing),
+            **{part.name: getattr(parts, part.name) for part in fields(parts)},
         )
         with _sentence(f"{self.where} gives an answer that is not JSON"):
             return json.dumps(verdict.to_json(), sort_keys=True, allow_nan=False)

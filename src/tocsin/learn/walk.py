@@ -143,7 +143,7 @@ class Walk:
             jobs=jobs,
             probability=np.array([each.probability for each in failures]),
             alarms=failure_alarms(parts) | self._rules.alarms(visible, self.known, stage),
-            missing=self._missing(),
+            missing=dict(self._rules.missing),
             bound=np.array([np.nan if each is None else each.p95 for each in runtimes]),
             searched=searched,
             met=fitted.calibrated.threshold.met,
@@ -160,13 +160,10 @@ class Walk:
             jobs=jobs,
             probability=np.full(count, float(failed(train).mean()) if train.height else 0.5),
             alarms=silent | self._rules.alarms(visible, self.known, self.request.stage),
-            missing=self._missing(),
+            missing=dict(self._rules.missing),
             bound=np.full(count, np.nan),
             refused=why,
         )
-
-    def _missing(self) -> dict[str, str]:
-        return dict(self._rules.missing)
 
 
 def counted(jobs: pl.DataFrame, target: Target) -> NDArray[np.bool_]:

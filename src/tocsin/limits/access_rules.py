@@ -36,15 +36,8 @@ def access_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach
     if machine.associations is None and machine.licenses is None and machine.reservations is None:
         return
     for row in demand.iter_rows(named=True):
-        for kind, text, remedy, change in _problems(row, capacity):
-            yield Breach(
-                row=row["row"],
-                kind=kind,
-                text=text,
-                remedy=remedy,
-                partition=row["partition"],
-                change=change,
-            )
+        for problem in _problems(row, capacity):
+            yield Breach.here(row, *problem)
 
 
 def _problems(row: Row, capacity: Capacity) -> Iterator[Problem]:

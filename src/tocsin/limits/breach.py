@@ -1,7 +1,8 @@
 """A breach: one rule that one job breaks, before it becomes a finding and advice."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tocsin.core.units import format_memory
 from tocsin.core.verdict import Level
@@ -27,6 +28,20 @@ class Breach:
     partition: str | None = None
     """The partition that cannot take the job; None if it does not depend on the partition."""
     change: Change | None = None
+
+    @classmethod
+    def here(
+        cls,
+        row: Mapping[str, Any],
+        kind: str,
+        text: str,
+        remedy: str,
+        change: Change | None = None,
+        **more: Any,
+    ) -> "Breach":
+        """Of a job in one of its partitions: a row of `demands`."""
+        place = {"row": row["row"], "partition": row["partition"]}
+        return cls(kind=kind, text=text, remedy=remedy, change=change, **place, **more)
 
     @property
     def sentence(self) -> str:

@@ -44,15 +44,14 @@ def node_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
     placed += [_placed_on_some(row, chosen, capacity) for row in chosen.iter_rows(named=True)]
     for row in pl.concat(placed).filter(~pl.col("fits") | ~pl.col("fits_now")).iter_rows(named=True):
         if row["fits"]:
-            yield Breach(
-                row=row["row"],
-                kind="nodes_out_of_service",
+            such = f"too few such nodes of partition {row['partition']} are available now"
+            yield Breach.here(
+                row,
+                "nodes_out_of_service",
+                f"requests {_request_text(row)}, but {such}",
+                "use another partition, or wait until they are back",
                 level=Level.WARNING,
-                text=f"requests {_request_text(row)}, but too few such nodes of partition {row['partition']} "
-                "are available now",
-                remedy="use another partition, or wait until they are back",
                 evidence=tuple(capacity.unavailable(row["partition"])),
-                partition=row["partition"],
             )
         else:
             yield _reason(row, capacity)
@@ -191,7 +190,7 @@ def _enough(count: str, name: str) -> pl.Expr:
 
 def _reason(row: Row, capacity: Capacity) -> Breach:
     """The simplest reason that is enough by itself, else that no node has everything at once."""
-    kind, text, remedy, change = (
+    reason = (
         _too_wide(row, capacity)
         or _too_much_memory(row, capacity)
         or _too_many_gpus(row, capacity)
@@ -202,15 +201,7 @@ def _reason(row: Row, capacity: Capacity) -> Breach:
             None,
         )
     )
-    return Breach(
-        row=row["row"],
-        kind=kind,
-        text=text,
-        remedy=remedy,
-        evidence=capacity.described[row["partition"]],
-        partition=row["partition"],
-        change=change,
-    )
+    return Breach.here(row, *reason, evidence=capacity.described[row["partition"]])
 
 
 Reason = tuple[str, str, str, Change | None]
@@ -337,16 +328,9 @@ def node_list_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Bre
         except NodeListError:
             continue  # sbatch refuses the list itself
         if there and (found := _list_problem(row, wanted, excluded, there)):
-            kind, text, remedy = found
             given = {"--nodelist": row["req_node_list"], "--exclude": row["exclude_nodes"]}
-            yield Breach(
-                row=row["row"],
-                kind=kind,
-                text=text,
-                remedy=remedy,
-                evidence=tuple(f"{option}={value[:200]}" for option, value in given.items() if value),
-                partition=row["partition"],
-            )
+            evidence = tuple(f"{option}={value[:200]}" for option, value in given.items() if value)
+            yield Breach.here(row, *found, evidence=evidence)
 
 
 def _list_problem(

@@ -130,16 +130,9 @@ def partition_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Bre
             continue
         for row in demand.filter(rows).iter_rows(named=True):
             partition = capacity.partitions[row["partition"]]
+            change = limit.change(row, partition, capacity)
             text, remedy = limit.explain(row, partition, capacity)
-            yield Breach(
-                row=row["row"],
-                kind=limit.kind,
-                level=limit.level,
-                text=text,
-                remedy=remedy,
-                partition=partition.name,
-                change=limit.change(row, partition, capacity),
-            )
+            yield Breach.here(row, limit.kind, text, remedy, change, level=limit.level)
     for name in demand["partition"].unique():
         partition, here = capacity.partitions[name], pl.col("partition") == name
         if (partition.state or "UP").upper() != "UP":

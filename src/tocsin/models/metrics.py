@@ -3,7 +3,7 @@
 Jobs of one day fail together (a broken node, one user's array), so resampling rows would give intervals far too narrow.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -45,16 +45,7 @@ class Metric:
 
     def figure(self, *, stage: Stage, split: str, data: str) -> Figure:
         """The figure of a card."""
-        return Figure(
-            name=self.name,
-            value=self.value,
-            low=self.low,
-            high=self.high,
-            stage=stage,
-            split=split,
-            data=data,
-            reason=self.reason,
-        )
+        return Figure(**asdict(self), stage=stage, split=split, data=data)
 
 
 def evaluate(

@@ -108,13 +108,7 @@ COLUMNS: Mapping[Kind, tuple[Column, ...]] = {
             _share,
             logarithmic=False,
         ),
-        Column(
-            "time_used",
-            "used share of the time limit",
-            (run_time / _limit).clip(0, 1),
-            _share,
-            False,
-        ),
+        Column("time_used", "used share of the time limit", (run_time / _limit).clip(0, 1), _share, False),
     ),
 }
 """HPE's columns (section VI: CPUs, memory, run time, wait) and the others that are known for each kind."""
