@@ -155,8 +155,11 @@ def test_promotion_and_the_way_back(registry: Registry) -> None:
     assert registry.champion("failure") is None
     with pytest.raises(ModelError, match="nothing to roll back"):
         registry.rollback("failure")
+    assert not registry.promote("failure", "2", unless_held=True)
+    assert registry.champion("failure") is None
     registry.promote("failure", "1")
     assert not registry.held("failure", Stage.SUBMIT)
+    assert registry.promote("failure", "2", unless_held=True)
 
 
 def test_all_champions_are_rolled_back_to_none_at_once(registry: Registry) -> None:

@@ -6,9 +6,13 @@ import polars as pl
 import pytest
 
 from tests.kits.job_frames import SUBMIT, frame, many
+from tocsin.core.decision import Decision
 from tocsin.core.errors import InputError
 from tocsin.core.frames import SCHEMA
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Level, Screening, Verdict, Workload
 from tocsin.store.database import Store
+from tocsin.store.decisions import record
 from tocsin.store.jobs import Filter, load, scan, upsert
 
 
@@ -133,3 +137,30 @@ def test_tasks_of_another_cluster_or_an_earlier_array_do_not_hide_it(store: Stor
     ]
     upsert(store, frame(array, *others, {"job_id": 10, "array": "1-...", "array_tasks": None}))
     assert load(store, Filter(clusters=["lab"]))["array"].to_list() == [None, "1", "1-..."]
+
+
+def test_jobs_are_found_by_the_domain_of_their_verdict_and_tasks_by_that_of_their_array(store: Store) -> None:
+    upsert(
+        store,
+        frame(
+            {"job_id": 1},
+            {"job_id": 2},
+            {"job_id": 3, "array": "1-2"},
+            {"job_id": 3, "task": 1},
+            {"job_id": 4},
+        ),
+    )
+    given = [
+        Verdict(
+            job=f"lab:{job}@{SUBMIT}",
+            stage=Stage.SUBMIT,
+            at=SUBMIT,
+            known_until=SUBMIT,
+            level=Level.OK,
+            workload=Workload(submission=Screening(operations={}, domain=domain)) if domain else None,
+        )
+        for job, domain in ((1, "interactive"), (2, "chemistry"), (3, "idle"), (4, None))
+    ]
+    record(store, Decision(verdicts=given))
+    found = load(store, Filter(domains=["interactive", "idle"]))
+    assert found.sort("job_id", "task").select("job_id", "task").rows() == [(1, None), (3, None), (3, 1)]

@@ -36,6 +36,7 @@ class JobsRequest:
     partitions: Sequence[str] = ()
     states: Sequence[str] = ()
     names: Sequence[str] = ()
+    domains: Sequence[str] = ()
     starttime: str | None = None
     endtime: str | None = None
     limit: int | None = None
@@ -73,6 +74,7 @@ def list_jobs(app: App, request: JobsRequest, fields: Sequence[str] | None = Non
         partitions=list(request.partitions),
         states=[_state(state) for state in request.states],
         names=list(request.names),
+        domains=list(request.domains),
         since=parse_time(request.starttime, zone, now) if request.starttime else None,
         until=parse_time(request.endtime, zone, now) if request.endtime else None,
         order="-submit" if most else "submit",

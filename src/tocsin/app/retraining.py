@@ -108,13 +108,14 @@ def _train(app: App, now: int, pipe: "Connection[Any, Any]") -> None:
                 now=now,
                 alpha_days=app.settings.workload.alpha_days,
                 why="retrained (workload.beta_days)",
+                unless_held=True,
             )
         names = ", ".join(kept.model.in_use)
         refused = "; ".join(f"{name}: {why}" for name, why in kept.refused.items())
         pipe.send(
             f"retrained the model for ended jobs ({names}): workload {kept.version} is now in use"
             if kept.promoted
-            else f"retrained the model for ended jobs: workload {kept.version} is stored but not in use ({refused})"
+            else f"retrained the model for ended jobs: workload {kept.version} is stored but not in use ({refused or 'it was rolled back'})"
         )
     except TocsinError as error:
         overdue = app.registry.champion("workload", Stage.END) is not None

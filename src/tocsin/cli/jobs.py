@@ -31,6 +31,8 @@ def _no_effect(*names: str, why: str) -> options.Decorator:
 @options.comma_separated("-s", "--state", "states", metavar="STATES",
                          help="Only jobs in these states: F,TO,OOM or full names.")  # fmt: skip
 @options.comma_separated("--name", "names", metavar="NAMES", help="Only jobs with these names.")
+@options.comma_separated("--domain", "domains", metavar="NAMES",
+                         help="Only jobs of these domains, such as chemistry, interactive or idle, by their verdicts.")  # fmt: skip
 @options.window
 @click.option(
     "-o", "--format", "spec", default=DEFAULT, metavar="COLUMNS", help="Columns; NAME%N sets a width."

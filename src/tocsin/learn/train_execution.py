@@ -45,6 +45,7 @@ def train_on_store(
     seed: int = 0,
     promote: bool = True,
     why: str = "trained by hand",
+    unless_held: bool = False,
 ) -> TrainedExecution:
     """Train on jobs that ended in the last α days, labelled by the screenings of their scripts and by answered cases.
 
@@ -74,9 +75,11 @@ def train_on_store(
         fitted.card(created=now, data="the jobs in the store"), clusters=sorted(jobs["cluster"].unique())
     )
     version = registry.add(_DETECTOR, fitted.save, card)
-    promoted = promote and bool(fitted.in_use)
-    if promoted:
-        registry.promote(_DETECTOR, version, cluster=cluster, why=why, at=now)
+    promoted = (
+        promote
+        and bool(fitted.in_use)
+        and registry.promote(_DETECTOR, version, cluster=cluster, why=why, at=now, unless_held=unless_held)
+    )
     return TrainedExecution(version, fitted, promoted)
 
 

@@ -175,8 +175,12 @@ class Registry:
         cluster: str | None = None,
         why: str = "by hand",
         at: int | None = None,
-    ) -> None:
-        """Make a sound version champion of its stage, for one cluster or all; `rollback` undoes it."""
+        unless_held: bool = False,
+    ) -> bool:
+        """Make a sound version champion of its stage, for one cluster or all; `rollback` undoes it.
+
+        With `unless_held`, not where a person rolled back. Whether the version is champion now is returned.
+        """
         card = self.verify(detector, version)
         place = (card.stage, cluster)
         with self._changing(detector) as aliases:
@@ -188,7 +192,9 @@ class Registry:
                 if before.held:
                     aliases[place] = replace(before, held=False)
                     self._write_aliases(detector, aliases)
-                return
+                return True
+            if unless_held and before.held:
+                return False
             aliases[place] = Aliases(
                 champion=version,
                 challenger=None if before.challenger == version else before.challenger,
@@ -196,6 +202,7 @@ class Registry:
             )
             self._write_aliases(detector, aliases)
             self._note(detector, version, cluster, in_use, why, at)
+            return True
 
     def challenge(
         self, detector: str, version: str | None, stage: Stage, *, cluster: str | None = None

@@ -1,5 +1,6 @@
 """Jobs in the store: merge by key, list by attributes and time."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,11 @@ import sqlalchemy as sa
 from tocsin.core.errors import InputError
 from tocsin.core.fields import FIELDS, KEY
 from tocsin.core.frames import SCHEMA
+from tocsin.core.stages import Stage
 from tocsin.store import bulk
 from tocsin.store.database import Store
 from tocsin.store.merge import NEEDED, merge
-from tocsin.store.tables import NO_TASK, jobs
+from tocsin.store.tables import NO_TASK, jobs, key_text, verdicts
 
 __all__ = [
     "LAG",
@@ -108,6 +110,8 @@ class Filter:
     partitions: Sequence[str] = ()
     states: Sequence[str] = ()
     names: Sequence[str] = ()
+    domains: Sequence[str] = ()
+    """As the verdict at submission has it; tasks have that of their array."""
     since: int | None = None
     """Only jobs that were alive at this instant or later..."""
     until: int | None = None
@@ -208,6 +212,16 @@ def _conditions(which: Filter) -> list[sa.ColumnElement[bool]]:
     ]
     if which.ids:
         found.append(sa.or_(*_by_id(which.ids)))
+    if which.domains:
+        array = jobs.c.cluster + ":" + sa.cast(jobs.c.job_id, sa.Text) + "@" + sa.cast(jobs.c.submit, sa.Text)
+        text = sa.cast(
+            verdicts.c.document, sa.Text
+        )  # a path into JSON would be written differently for each database
+        named = [text.contains(f'"domain": {json.dumps(name)}', autoescape=True) for name in which.domains]
+        at_submission = verdicts.c.stage == str(Stage.SUBMIT)
+        found.append(
+            sa.exists().where(verdicts.c.job.in_((key_text(), array)), at_submission, sa.or_(*named))
+        )
     if which.since is not None:
         found.append(sa.or_(jobs.c.end.is_(None), jobs.c.end >= which.since))
     if which.until is not None:
