@@ -108,7 +108,7 @@ def test_the_owners_bits_count_for_the_owner_and_the_groups_for_members(folder: 
     path = str(file)
     owner = Submitter(os.geteuid(), frozenset({os.getegid()}))
     member = Submitter(61234, frozenset({file.stat().st_gid}))
-    with pytest.raises(Refused, match="may not read|Permission denied"):
+    with pytest.raises(Refused, match=r"may not read|Permission denied"):
         read_as(owner, path, 10)
     if os.geteuid() == 0:  # only root can open what its mode forbids
         assert read_as(member, path, 10) == b"text"
