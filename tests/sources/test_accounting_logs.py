@@ -254,6 +254,9 @@ def test_older_records_of_lsf_end_earlier_and_new_ones_of_grid_engine_count_mill
     tmp_path: Path,
 ) -> None:
     jobs, _ = jobs_of(tmp_path, lsf(tail='""', task="4"))
+    oldest = lsf().partition(' "" "" "" "" 0 ""')[0].replace('"10.1"', '"5.1"') + ' "" "" ""\n'
+    assert jobs_of(tmp_path, oldest)[0]["outcome"].to_list() == ["completed"]
+    assert jobs_of(tmp_path, lsf() + lsf()[:250] + "\n")[1].rejects.counts == {"wrong number of columns": 1}
     assert jobs.select("task", "time_limit", "max_memory", "req_memory").row(0) == (
         *(4, None, 10 * 2**30, 16000 * 2**20),
     )

@@ -2,9 +2,11 @@
 
 import os
 import pwd
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,7 +18,7 @@ from tocsin.core.ids import JobKey
 from tocsin.sources.rest import SlurmRest
 from tocsin.sources.rest_accounting import RestAccounting
 from tocsin.sources.rest_token import ScontrolToken, TokenFile
-from tocsin.sources.sacct import SacctLive
+from tocsin.sources.sacct import SacctFile, SacctLive
 from tocsin.sources.sacct_json import SacctJsonFile
 from tocsin.sources.slurm_cluster import SlurmCluster
 
@@ -66,7 +68,7 @@ def submitted(slurm: SlurmLab, environment: None) -> dict[str, int]:
         "greedy": sbatch("greedy", "python3 -c 'x = bytearray(300_000_000); print(len(x))'", "--mem=50"),
         "array": sbatch("array", "exit $((SLURM_ARRAY_TASK_ID - 1))", "--array=1-3"),
         "parallel": sbatch("parallel", f"srun {HUNGRY}", "--nodes=1", "--ntasks=2", "--mem=300"),
-        "odd": sbatch("odd", "true", "--job-name=a b,c|d"),
+        "odd": sbatch("odd", "true", "--job-name=a b,c|d", "--comment=a|b\nc"),
     }
     slurm.wait_state(jobs["requeued"], "RUNNING")
     # It needs all nodes, and one is taken: it can only wait.
@@ -134,6 +136,24 @@ def test_the_memory_of_a_job_is_that_of_all_its_tasks_on_the_node(
 ) -> None:
     for jobs in told.values():
         assert 120_000_000 < one(jobs, submitted, "parallel")["max_memory"] < 300 * 2**20
+
+
+def test_the_command_of_the_readme_loses_no_job_and_no_field(
+    told: dict[str, pl.DataFrame], slurm: SlurmLab, tmp_path: Path
+) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    command = next(line for line in readme.splitlines() if line.startswith("sacct "))
+    words = shlex.split(command.partition(">" + " jobs.txt")[0])
+    words[words.index("-S") + 1] = "now-2hours"
+    printed = tmp_path / "jobs.txt"
+    printed.write_text(slurm.run(*words, "-D").stdout)
+    source = SacctFile(printed, delimiter="<|>", zone=slurm.env.get("TZ", "UTC"))
+    ids = told["text"]["job_id"].to_list()
+    jobs = pl.concat([batch.jobs for batch in source.batches()]).filter(pl.col("job_id").is_in(ids))
+    jobs = jobs.unique(KEY, keep="last").sort(KEY)
+    assert source.rejects.total == 0
+    for column in (*KEY, "name", "submit_line", "state", "elapsed", "max_memory", "req_memory", "node_list"):
+        assert jobs[column].to_list() == told["text"][column].to_list(), column
 
 
 def test_a_job_that_was_cancelled_before_it_ran_never_started(

@@ -800,3 +800,16 @@ def test_text_and_json_compute_the_same_memory(rows: list[tuple[int | None, ...]
         assert (memory or 0) >= (row[0] or 0)
         if row[0] and row[1] and row[0] <= row[1] < 2**52 and row[3] == 1 and (row[2] or 0) < 1000:
             assert memory == row[1]
+
+
+def test_a_newline_before_the_id_is_recovered_if_enough_columns_come_first(tmp_path: Path) -> None:
+    head = (
+        "Account<|>AllocCPUS<|>AllocNodes<|>AllocTRES<|>AveRSS<|>Comment<|>Cluster<|>JobID<|>State<|>Submit\n"
+    )
+    rows = [
+        f"acc<|>4<|>1<|>cpu=4<|><|>{note}<|>lab<|>{n}<|>FAILED<|>100\n"
+        for n, note in enumerate(["", "a|b\nc", "x"])
+    ]
+    source = open_log(str(write(tmp_path, head + "".join(rows))))
+    assert pl.concat([batch.jobs for batch in source.batches()])["job_id"].to_list() == [0, 1, 2]
+    assert source.rejects.total == 0

@@ -14,6 +14,9 @@ from tests.kits.job_frames import SUBMIT, frame
 from tocsin.core.frames import invalid_reason, to_json
 from tocsin.core.ids import parse_key
 from tocsin.core.intake import Batch, JobSource, Rejects, valid_batches
+from tocsin.sources.accounting_log import AccountingLog
+from tocsin.sources.formats import open_log
+from tocsin.sources.pbs_log import PbsParser
 from tocsin.sources.sacct import SacctFile
 from tocsin.sources.sacct_json import SacctJsonFile
 from tocsin.sources.swf import SwfFile
@@ -132,12 +135,26 @@ def as_json(path: Path, text: str) -> JobSource:
     return SacctJsonFile(path, cluster="lab")
 
 
+def pbs(path: Path, text: str) -> JobSource:
+    kinds = ("E", "D", "E", "S")
+    rows = [line.split("|") for line in text.splitlines()]
+    path.write_text(
+        "".join(
+            f"01/01/2026 10:00:00;{kinds[n % 4]};{cells[0]}.lab;ctime={cells[1]} start={cells[2]} end={cells[-1]}\n"
+            if len(cells) > 2
+            else cells[0] + "\n"
+            for n, cells in enumerate(rows)
+        )
+    )
+    return AccountingLog(str(path), PbsParser())
+
+
 def adds_up(summary: ImportSummary) -> None:
     rejected = sum(summary.rejects.counts.values())
     assert summary.read == summary.new + summary.updated + summary.unchanged + rejected
 
 
-@pytest.mark.parametrize("make", [swf, sacct, cut_gzip, table, as_json])
+@pytest.mark.parametrize("make", [swf, sacct, cut_gzip, table, as_json, pbs])
 @settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_totals_add_up_also_after_an_interruption(
@@ -158,3 +175,31 @@ def test_totals_add_up_also_after_an_interruption(
 def test_an_infinite_number_is_not_nan() -> None:
     jobs = frame({"energy": float("nan")}, {"energy": float("inf")})
     assert invalid_reason(jobs).to_list() == [None, "energy out of range"]
+
+
+FAR = 10**14
+SGE = "q:h:g:u:n:7:a:0:100:110:{}:0:0:1" + ":0" * 21 + ":0:1:1:1:NONE:0:NONE:0:0:0"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            f"; UnixStartTime: 1000000\n1 {FAR} 5 100 4 -1 -1 4 -1 -1 1 1 1 1 1 -1 -1 -1\n",
+            "submit out of range",
+        ),
+        (f"JobID|Cluster|Submit|End|State\n1|lab|100|{FAR}|COMPLETED\n", "end out of range"),
+        (f"id_job,time_submit,time_end,state\n1,100,{FAR},3\n", "end out of range"),
+        (f"01/01/2026 10:00:00;E;7.lab;ctime=100 start=110 end={FAR} Exit_status=0\n", "end out of range"),
+        (SGE.format(FAR * 1000) + "\n", "end out of range"),
+    ],
+)
+def test_an_instant_beyond_the_year_9999_is_rejected_in_every_format(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    (tmp_path / "log").write_text(text)
+    with open_store(f"sqlite:///{tmp_path / 'db'}") as store:
+        summary = run_import(store, open_log(str(tmp_path / "log"), cluster="lab"))
+        assert summary.rejects.counts == {reason: 1}
+        assert load(store).is_empty()
+    adds_up(summary)

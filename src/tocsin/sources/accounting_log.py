@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from tocsin.core.errors import SourceError
+from tocsin.core.fields import KEY
 from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.lines import Block, LineFile, Pipe, stem
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 _TYPES = {**SCHEMA, LINE: pl.Int64()}
+_NEEDED = (*KEY, "start", "end", "state", LINE)
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{0,9})?)([A-Za-z]{0,2})")
 _SUFFIXES = " kmgtp"
 _MOST = 2**62
@@ -91,8 +93,10 @@ class AccountingLog:
         numbered = records.number(np.sort(np.array(lines, np.int64)))
         for reason, found in bad.items():
             records.reject(numbered.filter(pl.col(LINE).is_in(found)), reason)
-        columns = {name: [row.get(name) for row in rows] for name in _TYPES}
-        jobs = pl.DataFrame(columns, schema=_TYPES).join(numbered, on=LINE, how="left", maintain_order="left")
+        used = {*_NEEDED, *(name for row in rows for name in row)}
+        types = {name: dtype for name, dtype in _TYPES.items() if name in used}
+        columns = {name: [row.get(name) for row in rows] for name in types}
+        jobs = pl.DataFrame(columns, schema=types).join(numbered, on=LINE, how="left", maintain_order="left")
         return jobs.with_columns(
             outcome_from_state(pl.col("state")).alias("outcome"),
             pl.lit(self._parser.name).alias("source"),

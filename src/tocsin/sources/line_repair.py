@@ -27,6 +27,7 @@ FREE_TEXT = frozenset(
 )
 """Columns that may contain newlines or the separator."""
 _MESSAGE = b"sacct:"  # starts a message of sacct itself
+_FEWEST_KNOWN = 4  # columns whose shape shows that a line starts a record
 _MOST_LINES = 50  # per record
 _MOST_SEPARATORS = 200  # inside the names of one record
 _ID = re.compile(rb"\d+(?:[_+.].*)?", re.DOTALL)
@@ -108,11 +109,11 @@ class LineRepair:
         return self.data[start : int(self.ends[number])]
 
     def _starts(self, line: bytes) -> bool:
-        """Whether the line has an id where a record has one, and before it what a record has there."""
+        """Whether the line has what a record has up to its id; if a newline comes earlier, enough of it."""
         parts = line.split(self.separator, self.id_place + 1)[: self.id_place + 1]
-        return len(parts) > self.id_place and all(
-            shape is None or shape.fullmatch(part) for part, shape in zip(parts, self.shapes, strict=False)
-        )
+        known = [(part, shape) for part, shape in zip(parts, self.shapes, strict=False) if shape]
+        enough = len(parts) > self.id_place or len(known) >= _FEWEST_KNOWN
+        return enough and all(shape.fullmatch(part) for part, shape in known)
 
     def _continues(self, number: int, line: bytes) -> bool:
         """Whether the line may continue a name in the last column of the record before it; messages of sacct do not."""
@@ -142,21 +143,33 @@ class LineRepair:
         if not extra:
             return self.separator.join(parts)
         clear = sum(self.free) == 1
-        # By the number of extra separators so far: in how many ways, and how many each column has in one of them.
-        ways: dict[int, tuple[int, tuple[int, ...]]] = {0: (1, ())}
+        # By the number of extra separators so far: in how many ways (at most 2), and how many came before the column.
+        ways, trail = [1] + [0] * extra, list[list[int]]()
         for column, (free, shape) in enumerate(zip(self.free, self.shapes, strict=True)):
-            found: dict[int, tuple[int, tuple[int, ...]]] = {}
-            for used, (number, inside) in ways.items():
-                for more in range(extra - used + 1) if free else (0,):
-                    if clear or shape is None or shape.fullmatch(parts[column + used]):
-                        before = found.get(used + more, (0, ()))[0]
-                        found[used + more] = (before + number, (*inside, more))
-            ways = found
-        number, inside = ways.get(extra, (0, ()))
-        if number != 1:
+            if free:
+                total = before = 0
+                found, behind = [], []
+                for used, number in enumerate(ways):
+                    total, before = min(total + number, 2), used if number else before
+                    found.append(total)
+                    behind.append(before)
+                ways = found
+                trail.append(behind)
+            else:
+                if not clear and shape is not None:
+                    ways = [
+                        n and int(bool(shape.fullmatch(parts[column + used]))) * n
+                        for used, n in enumerate(ways)
+                    ]
+                trail.append(list(range(extra + 1)))
+        if ways[extra] != 1:
             return None
+        inside, used = [], extra
+        for behind in reversed(trail):
+            inside.append(used - behind[used])
+            used = behind[used]
         place, cells = 0, []
-        for more in inside:
+        for more in reversed(inside):
             cells.append(self.joint.join(parts[place : place + more + 1]))
             place += more + 1
         return self.separator.join(cells)

@@ -3,8 +3,8 @@
 Field order: IBM Spectrum LSF, "lsb.acct", JOB_FINISH. Memory is in KiB (`maxRMem`, for the whole job), per host in MiB.
 """
 
+import csv
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from tocsin.sources.accounting_log import Unreadable, bytes_of, node_names, on_each, whole
@@ -13,11 +13,12 @@ from tocsin.sources.records import NO_NUMBER, WRONG_COLUMNS
 __all__ = ["PATTERN", "LsfParser"]
 
 PATTERN = re.compile(rb'"[A-Z_0-9]+" "[\d.]+" \d+ ')
-_FIELD = re.compile(r'"((?:[^"]|"")*)"(?= |$)|([^\s"]\S*)')
+_NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,9})?", re.ASCII)
 _MEMORY = re.compile(r"\bmem=(\d{1,15}(?:\.\d{1,6})?)([KMGTkmgt]?)[Bb]?")
 _GPUS = re.compile(r"\bngpus_physical=(\d{1,6})")
 _DONE, _EXITED = "64", "32"
 _USAGE_FIELDS = 19
+_WITH_REASON = 6  # the first version that writes the reason of termination
 
 _REASONS = {
     1: "PREEMPTED",
@@ -62,35 +63,42 @@ class LsfParser:
 
 
 class _Fields:
+    """The fields of a line, one after another; a line that ends too early is unreadable."""
+
     def __init__(self, line: str) -> None:
-        self._all: Iterator[re.Match[str]] = _FIELD.finditer(line)
+        try:
+            self._all = next(csv.reader([line], delimiter=" "), [])
+        except csv.Error:
+            raise Unreadable(WRONG_COLUMNS) from None
+        self._place = 0
+
+    def skip(self, number: int) -> None:
+        self._place += number
 
     def text(self) -> str:
-        found = next(self._all, None)
-        if found is None:
+        if self._place >= len(self._all):
             raise Unreadable(WRONG_COLUMNS)
-        return found[2] if found[1] is None else found[1].replace('""', '"')
+        self._place += 1
+        return self._all[self._place - 1]
 
     def number(self) -> int | None:
         """None for -1, which means unknown."""
         text = self.text()
-        if not re.fullmatch(r"-?\d{1,18}(\.\d{1,9})?", text):
+        if text.isdigit():
+            return whole(text)
+        if not _NUMBER.fullmatch(text):
             raise Unreadable(NO_NUMBER)
         return whole(text.partition(".")[0])
 
     def texts(self, number: int | None) -> list[str]:
-        if number is None or number > 10**6:
+        if number is None or number > len(self._all):
             raise Unreadable(NO_NUMBER)
         return [self.text() for _ in range(number)]
-
-    def skip(self, number: int) -> None:
-        for _ in range(number):
-            self.text()
 
 
 def _job(fields: _Fields) -> dict[str, Any]:
     text, number = fields.text, fields.number
-    text()  # version
+    version = whole(text().partition(".")[0]) or 0
     end, job, uid, _, cpus, submit, begin, _, start = (number() for _ in range(9))
     user, queue, request, depend = (text() for _ in range(4))
     fields.skip(2)  # pre-execution command, submission host
@@ -106,9 +114,13 @@ def _job(fields: _Fields) -> dict[str, Any]:
     account, exit_status = text(), number()
     fields.skip(3)  # most processors, login shell, time event
     task, peak = number(), number()
-    fields.skip(7)  # swap, spooled files, reservation, service class, exception mask, additional information
-    reason = number()
-    rest = _after_reason(fields)
+    reason, rest = None, dict[str, Any]()
+    if version >= _WITH_REASON:
+        fields.skip(
+            7
+        )  # swap, spooled files, reservation, service class, exception mask, additional information
+        reason = number()
+        rest = _after_reason(fields)
     nodes = len(slots) or None
     needs = rest.get("needs") or request
     gpus = _GPUS.search(needs)

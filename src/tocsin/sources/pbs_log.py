@@ -15,7 +15,7 @@ __all__ = ["PATTERN", "PbsParser"]
 PATTERN = re.compile(rb"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z]{1,2};")
 _LINE = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;([A-Za-z]{1,2});([^;]*);(.*)")
 _ID = re.compile(r"(\d{1,18})(?:\[(\d{0,10})\]|-(\d{1,10}))?(?:\.([^.]*).*)?")
-_VALUE = re.compile(r'([\w.]+)=("[^"]*"|\S*)')
+_VALUE = re.compile(r'(?<!\S)([\w.]+)=("[^"]*"|\S*)')
 _CHUNK = re.compile(r"^(?P<n>\d{1,9})(?=:|$)|:ppn=(?P<ppn>\d{1,9})|:gpus=(?P<gpus>\d{1,9})")
 _WHOLE_ARRAY = "summary of an array, whose tasks have records of their own"
 _SIGNALS = 256  # a larger exit status is this plus a signal
