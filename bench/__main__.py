@@ -18,7 +18,7 @@ from bench.tables import sections
 
 NAMES = (
     *("startup", "intake", "store", "scripts", "history", "watch", "refusals", "live", "agent", "series"),
-    *("verdict", "failure", "walk", "imbalance", "workload", "execution"),
+    *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution"),
 )
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"

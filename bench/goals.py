@@ -199,6 +199,13 @@ GOALS = (
         )
     ),
     Goal(
+        "false misuse on innocent scripts that look like it",
+        "misuse",
+        ("innocent", "false_misuse_rate"),
+        at_most=0.001,
+    ),
+    Goal("disguised miners that pass as fine", "misuse", ("disguises", "fine"), at_most=0),
+    Goal(
         "one script, speed-up over sentence-transformers",
         "workload",
         ("speed", "times_faster"),

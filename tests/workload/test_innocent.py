@@ -1,6 +1,7 @@
 """Innocent scripts that speak of misuse, search for it, or have its ordinary options are never called misuse."""
 
 import pytest
+from tools.workload.innocent_jobs import innocent_jobs
 
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.workload.screening import Screener, builtin
@@ -87,3 +88,12 @@ def test_no_innocent_script_is_called_misuse(name: str, shipped: Screener) -> No
         [found] = shipped.screen([script])
         assert max(found.operations["cryptomining"], found.operations["cyber"]) < SEEN_FROM
         assert found.domain not in ("cryptomining", "security")
+
+
+def test_generated_innocent_scripts_are_hardly_ever_called_misuse(shipped: Screener) -> None:
+    """Quick: 1,000; `bench misuse` screens 10,000."""
+    found = shipped.screen(innocent_jobs(1000, seed=7))
+    assert (
+        sum(max(each.operations["cryptomining"], each.operations["cyber"]) >= SEEN_FROM for each in found)
+        <= 1
+    )

@@ -18,7 +18,7 @@ _MOST_FILLED = 256 * 1024
 
 _ASSIGNED = re.compile(
     r"\s*(?:(?:export|local|readonly|declare(?: -\w+)?|set|env)[ \t]+)?([A-Za-z_]\w{0,63})(\+?)="
-    r"(?:\"([^\"]{0,4096})\"|'([^']{0,4096})'|([^\s;&|<>()`\"'#]{1,4096}))"
+    r"(?:\"([^\"]{0,4096})\"|'([^']{0,4096})'|([^\s;&|<>()`\"'#]{1,4096}+(?![(`])))"
 )
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?[-=]([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
 
@@ -53,22 +53,25 @@ def command_lines(text: str) -> tuple[Line, ...]:
 def _joined(text: str) -> list[Line]:
     """Lines that end in a backslash with those that follow; comments and empty lines are left out."""
     found: list[Line] = []
-    pieces: list[str] = []
-    first = 0
+    begun = ""
+    first = joined = 0
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
-        if not pieces:
+        if not joined:
             if not line or line[0] == "#":
                 continue
             first = number
-        if line.endswith("\\") and len(pieces) < _MOST_JOINED:
-            pieces.append(line[:-1].rstrip())
+        elif raw[:1].isspace() or begun[-1:].isspace():  # otherwise it goes on in the middle of a word
+            line = f"{begun.rstrip()} {line}"
+        else:
+            line = begun + line
+        if line.endswith("\\") and joined < _MOST_JOINED:
+            begun, joined = line[:-1], joined + 1
             continue
-        pieces.append(line)
-        found.append((first, " ".join(pieces) if len(pieces) > 1 else line))
-        pieces = []
-    if pieces:
-        found.append((first, " ".join(pieces)))
+        found.append((first, line))
+        joined = 0
+    if joined:
+        found.append((first, begun))
     return found
 
 

@@ -8,10 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tocsin.core.verdict import SEEN_FROM
-from tocsin.workload.keywords import MisuseWords, misuse_words
+from tocsin.workload.keywords import MisuseWords, misuse_words, words_beside
 from tocsin.workload.normal import Commands
 from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.signs.look import Sign
+from tocsin.workload.signs.mining import HOST_AND_USER
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER
 
 __all__ = ["MISUSE", "SIGN_PROBABILITY", "Conviction", "convict"]
@@ -21,11 +22,12 @@ SIGN_PROBABILITY = 0.98
 """Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
 _WORDS_ALONE = 0.9
 """Upper limit for words without a sign: geologists write of a stratum, economists of coins."""
-_ORDINARY = frozenset("hive pool pools rig rigs".split())  # noqa: SIM905  # a list of words reads best so
-"""Words that stand beside misuse and beside databases."""
+_CHECKSUMS = frozenset({"md5", "sha1"})
+_ORDINARY = frozenset("hive pool pools rig rigs".split()) | _CHECKSUMS  # noqa: SIM905  # a list of words reads best so
+"""Words that stand beside misuse, beside databases and beside data."""
 _ONE_TRAIT = 0.45
 """At most, with one trait: below what counts as seen."""
-_SILENT = MisuseWords(frozenset(), False, frozenset())
+_SILENT = MisuseWords(frozenset(), clear=False, repeated=False, beside=frozenset())
 
 
 class Conviction(NamedTuple):
@@ -49,8 +51,7 @@ def convict(
 
     `hidden` are the lines whose commands were packed. Operations that a site trained on its own examples need no known words.
     """
-    asked = signs or any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE)
-    words = misuse_words(script) if asked else {}
+    words = misuse_words(script) if any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE) else {}
     found: dict[str, Conviction] = {}
     for name in MISUSE:
         own = [sign for sign in signs if sign.operation == name]
@@ -59,8 +60,7 @@ def convict(
         if own and (
             any(not sign.weak for sign in own)
             or len({sign.kind for sign in own}) > 1
-            or value >= SEEN_FROM
-            or speaks.beside - _ORDINARY
+            or any(_is_supported(script, sign, value) for sign in own)
         ):
             found[name] = Conviction(max(value, SIGN_PROBABILITY), [sign.line for sign in own], True, [])
             continue
@@ -71,11 +71,25 @@ def convict(
     return found
 
 
+def _is_supported(script: Commands, sign: Sign, probability: float) -> bool:
+    """Whether a weak sign has a second trait: the model, or in its own command a wallet or two ordinary words."""
+    if (
+        probability >= SEEN_FROM and sign.kind != HOST_AND_USER
+    ):  # whose options are all that the model may have seen
+        return True
+    command: list[str] = []
+    for number, line in zip(script.numbers, script.lines, strict=True):
+        if number == sign.line or (command and command[-1].endswith("\\")):
+            command.append(line)
+    beside = words_beside(sign.operation or "", command)
+    return len(beside) > 1 or bool(beside - _ORDINARY)
+
+
 def _is_enough(speaks: MisuseWords) -> bool:
     """Whether words alone are a second trait beside the model's: `&NMAP` is a namelist of Fortran, `time_miner.py` reads clocks."""
     return (
-        len(speaks.names) > 1
-        or speaks.repeated
-        or bool(speaks.names and speaks.beside)
+        speaks.repeated
+        or (speaks.clear and len(speaks.names) + len(speaks.beside) > 1)
+        or bool(speaks.names and speaks.beside - _CHECKSUMS)
         or (len(speaks.beside) > 1 and bool(speaks.beside - _ORDINARY))
     )

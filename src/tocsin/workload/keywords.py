@@ -35,6 +35,7 @@ __all__ = [
     "find_keywords",
     "idle_lines",
     "misuse_words",
+    "words_beside",
 ]
 
 # Distinctive names, from the tools' own pages. The signs detect tools under other names.
@@ -63,6 +64,8 @@ _AMBIGUOUS = frozenset("miner nmap nuclei exploit passwords thc reaver btc eth".
 """Names with other meanings: a Fortran namelist, cells in an image, text mining."""
 _BESIDE_MINING = frozenset("wallet wallets hashrate khs rig rigs hive stratum pool pools".split())  # noqa: SIM905
 _BESIDE_CYBER = frozenset("hydra md5 sha1 ntlm".split())  # noqa: SIM905
+_WORDS_OF = {"cryptomining": (_MINING, _BESIDE_MINING), "cyber": (_CYBER, _BESIDE_CYBER)}
+"""By operation: names of tools, and words that support them."""
 _ANY_MISUSE = _MINING | _CYBER | _COINS | _BESIDE_MINING | _BESIDE_CYBER
 _LEARNING = frozenset(
     """train training trainer epoch epochs lr minibatch batchsize cudnn nccl wandb dataset datasets dataloader checkpoint
@@ -221,8 +224,10 @@ class MisuseWords(NamedTuple):
 
     names: frozenset[str]
     """Names of tools and of their inputs."""
+    clear: bool
+    """A name that has no other meaning is among them."""
     repeated: bool
-    """A distinctive name occurs in several lines."""
+    """Such a name occurs in several lines."""
     beside: frozenset[str]
     """Words that support the names but mean nothing alone."""
 
@@ -234,15 +239,17 @@ def misuse_words(script: Commands) -> dict[str, MisuseWords]:
     lines = [_unnumbered(plain_words(_OTHER_MINER.sub(" ", line))) for line in executed_commands(script)]
     words = set[str]().union(*lines)
     found: dict[str, MisuseWords] = {}
-    for operation, tools, beside in (
-        ("cryptomining", _MINING, _BESIDE_MINING),
-        ("cyber", _CYBER, _BESIDE_CYBER),
-    ):
+    for operation, (tools, beside) in _WORDS_OF.items():
         names = frozenset(_named_tools(words, tools))
         rare = names - _AMBIGUOUS
         repeated = sum(not rare.isdisjoint(line) for line in lines) > 1
-        found[operation] = MisuseWords(names, repeated, frozenset(words & beside))
+        found[operation] = MisuseWords(names, bool(rare), repeated, frozenset(words & beside))
     return found
+
+
+def words_beside(operation: str, lines: Sequence[str]) -> set[str]:
+    """The words in these lines that support names of this misuse."""
+    return _unnumbered(plain_words("\n".join(lines))) & _WORDS_OF[operation][1]
 
 
 def _unnumbered(words: set[str]) -> set[str]:

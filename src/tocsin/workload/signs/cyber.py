@@ -5,7 +5,7 @@ Measured over the 20,230 innocent scripts of the jobspec database: none of those
 
 from tocsin.workload.signs.rule import COMMAND, CYBER, rule
 
-__all__ = ["CYBER_SIGNS", "OPEN_SIGNS"]
+__all__ = ["CYBER_SIGNS", "FETCHED_AT_ONCE", "OPEN_SIGNS"]
 
 # It begins with a digit, and nothing before it is asked first, since a search is fastest so.
 _NETWORK = r"\d\d{0,2}\.\d{1,3}\.\d{1,3}\.(?:\d{1,3}/(?:[0-9]|[12][0-9]|3[01])\b|\d{1,3}-\d{1,3}\b|\*)"
@@ -269,15 +269,28 @@ CYBER_SIGNS = (
     ),
 )
 
+FETCHED_AT_ONCE = rule(
+    None,
+    "fetched and run at once",
+    "curl wget",
+    "sh bash zsh dash ksh python python2 python3 perl ruby eval source",
+    line=r"\b(?:curl|wget)\s[^|;&\n]{1,300}\|\s{0,9}(?:sudo\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|z|da|k)?sh|(?:python|perl|ruby)\d?)\b"
+    r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s{0,9}(?:curl|wget)\b"
+    r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\(|^\.\s+<\()\s{0,9}(?:curl|wget)\b",
+)
+
 OPEN_SIGNS = (
+    FETCHED_AT_ONCE,
     rule(
         None,
-        "fetched and run at once",
-        "curl wget",
-        "sh bash zsh dash ksh python python2 python3 perl ruby eval source",
-        line=r"\b(?:curl|wget)\s[^|;&\n]{1,300}\|\s{0,9}(?:sudo\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|z|da|k)?sh|(?:python|perl|ruby)\d?)\b"
-        r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s{0,9}(?:curl|wget)\b"
-        r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\(|^\.\s+<\()\s{0,9}(?:curl|wget)\b",
+        "a host that the script puts together, and the user there",
+        "-o --url",
+        "-u --user",
+        line=(
+            r"\s-(?:(?-i:o)|-url)[ =]+[\"']?[\w+:/.-]{0,60}(?:\$\(|`|\$\{!|\$\{?\w{1,40}\}?[\"']?(?=\s|$))",
+            r"\s-(?:(?-i:u)|-user)[ =]+[\"']?[a-z$]",
+        ),
+        unless=(r"\bsudo\s",),
     ),
     rule(
         None,

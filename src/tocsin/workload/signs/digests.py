@@ -12,21 +12,27 @@ DIGEST_PROBABILITY = 0.6
 """Of cracking. No innocent script of jobspec has both."""
 _HASHING = frozenset("md5 sha1 sha256 sha512 ntlm hash hashes crack cracker brute bruteforce".split())  # noqa: SIM905  # a list of words reads best so
 _DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
+_BUILDS = re.compile(r"(?:make|cmake|cargo|go|cc|gcc|g\+\+|clang|nvcc|hipcc|icc|mpicc|mpicxx|mpic\+\+)\s")
 _MOST_WORDS = 40
 
 
 def digest_lines(script: Commands, hidden: Collection[int] = ()) -> list[int]:
-    """The lines that hand an MD5, SHA-1 or SHA-256 to `./program`, where words of hashing stand beside it or it is hidden.
+    """The lines that hand an MD5, SHA-1 or SHA-256 to `./program`, where the job or the program is named for hashes, or hidden.
 
-    Otherwise it is the name of a run or of a commit.
+    Otherwise it is the name of a run or of a commit, and hashes elsewhere are checksums.
     """
     found = [
-        number
+        (number, line)
         for number, line in zip(script.numbers, script.lines, strict=True)
         if "./" in line and _handed(line)
     ]
-    words = plain_words("\n".join((*script.lines, script.name))) if found else set()
-    return found if not words.isdisjoint(_HASHING) else [line for line in found if line in hidden]
+    if not found:
+        return []
+    naming = [script.name, *(line for _, line in found), *filter(_BUILDS.match, script.lines)]
+    # the job's name stands on no line
+    naming += [line for number, line in zip(script.numbers, script.lines, strict=True) if not number]
+    named = not plain_words("\n".join(naming)).isdisjoint(_HASHING)
+    return [number for number, _ in found if named or number in hidden]
 
 
 def _handed(line: str) -> bool:

@@ -52,7 +52,7 @@ _TARGET = re.compile(
 )
 _RUNS_TEXT = re.compile(
     r"\|\s*(?:sudo\s+)?(?:\S{0,40}/)?(?:(?:ba|da|z|k|c|tc)?sh|python[\d.]*|perl|ruby|ssh|at|batch|crontab|parallel)\b"
-    r"|\beval\b|<\(|(?:^|[;\s])(?:[)}]|done|fi)\s*(?:\||\d?>)|\bexec\s*\d?>|\bxargs\b.{0,200}\b(?:ba|da|z|k)?sh\b"
+    r"|(?<!-)\beval\b|<\(|(?:^|[;\s])(?:[)}]|done|fi)\s*(?:\||\d?>)|\bexec\s*\d?>|\bxargs\b.{0,200}\b(?:ba|da|z|k)?sh\b"
     r"|\b(?:ba|da|z|k)?sh\s+-?\w*\s*<<<"
 )
 """A script with any of these may run what it prints, so that nothing in it is only printed."""
@@ -266,7 +266,7 @@ def _only_shows(line: str, context: _Context) -> bool:
     if context.runs_text or head not in _SHOWS or context.redefines(head):
         return False
     safe = context.safe(rest)
-    return safe is not None and not any(mark in safe for mark in "|<>&;`$(")
+    return safe is not None and not any(mark in safe for mark in ("|", "<", ">", "&", ";", "`", "$("))
 
 
 class _Command(NamedTuple):

@@ -42,6 +42,8 @@ _LONGEST_SHOWN = 80
 _LEAST_ADDRESS = 26
 
 _COMMENT = re.compile(r"^[ \t]*#+!?[ \t]?", re.MULTILINE)
+_GLUED = ("-o", "-u")
+"""Options that a miner takes with their value glued to them."""
 _NEAR = 8
 """Lines before and after: a loop and what it does stand together."""
 
@@ -61,7 +63,8 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     found: list[Sign] = []
     if any(len(word) >= _LEAST_ADDRESS for word in words):
         found += _addresses(lines)
-    words.update(word for word in joined.lower().translate(_OPTIONS).split() if word[0] == "-")
+    options = {word for word in joined.lower().translate(_OPTIONS).split() if word[0] == "-"}
+    words |= options | {word[:2] for word in options if word[:2] in _GLUED}
     rules = _asked(words)
     if len(joined) <= LONGEST:
         rules = [rule for rule in rules if rule.patterns[0].search(joined)]

@@ -7,13 +7,16 @@ import re
 
 from tocsin.workload.signs.rule import COMMAND, CRYPTOMINING, rule
 
-__all__ = ["MINING_SIGNS"]
+__all__ = ["HOST_AND_USER", "MINING_SIGNS"]
+
+HOST_AND_USER = "a host to work for and the user there"
 
 _HOST = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:[a-z0-9][\w-]{0,62}\.){1,6}[a-z]{2,24}:(?:\d{3,5}|80)\b"
 _NUMBER = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:\d{1,3}\.){3}\d{1,3}:\d{3,5}\b"
 # What may stand before an option is asked after its dash: a search for a dash is fast.
 _OPTION = r"-(?<!\S-)"
 _TO_SERVER = _OPTION + r"(?:(?-i:[oF])|-?url|-?pool|-?server|-?proxy)[ =]+[\"']?"
+_TO_ANY_HOST = _OPTION + r"(?-i:o)[ =]{0,9}[\"']?[\w.-]{1,80}:\d{3,5}\b"
 _AS_USER = r"(?:^|\s)-(?:(?-i:[uO])|-?user|-?wal|-?wallet|-userpass)[ =]+[\"']?"
 _SERVER = "-o -f --url --pool --server -server -pool -url --proxy"
 _USER = "-u -o --user -user --wal -wal --wallet -wallet --userpass"
@@ -99,7 +102,7 @@ MINING_SIGNS = (
             _OPTION
             + r"(?:a|-?algo|-algorithm|-?coin)[ =]+[\"']?(?:x1[1367]r?\w{0,4}|octopus|scrypt|groestl|blake2s|skunk|phi2?|allium"
             r"|xhash|panthera|flex|mike|qubic|etc|kaspa|alph|zano|dero|xel|kls|ergo|beam|spr|iron|qtc|cfx|nexa|rxd|vtc|zeph|sal|xna|pearl|prl)(?![\w/.-])",
-            r"(?:^|\s)-(?:[ou]|-?pool|-url|-user|-?wallet|-server)[ =]",
+            r"(?:^|\s)-(?:(?:o|-?pool|-url|-server)[ =]+\S{0,80}(?::\d{2,5}\b|\$)|(?:u|-user|-?wallet)[ =])",
         ),
         weak=True,
     ),
@@ -118,10 +121,10 @@ MINING_SIGNS = (
     ),
     rule(
         CRYPTOMINING,
-        "a host to work for and the user there",
+        HOST_AND_USER,
         _SERVER,
         _USER,
-        line=(_TO_SERVER + f"(?:{_HOST}|{_NUMBER})", _AS_USER),
+        line=(rf"{_TO_SERVER}(?:{_HOST}|{_NUMBER})|{_TO_ANY_HOST}", rf"{_AS_USER}|\s(?-i:-u)\w"),
         weak=True,
     ),
     rule(
@@ -143,7 +146,7 @@ MINING_SIGNS = (
         "pools",
         "url",
         "user",
-        line=r"\"url\"\s{0,9}:\s{0,9}\"(?:(?:stratum\+)?(?:tcp|ssl|tls)://|daemon\+https?://)?[\w.${}-]{1,120}:(?:\d{2,5}|\$)",
+        line=r"\"url\"\s{0,9}:\s{0,9}\"(?:(?:stratum\+)?(?:tcp|ssl|tls)://|daemon\+https?://)?[\w.${}\\-]{1,120}:(?:\d{2,5}|\$)",
         near=(
             r"\"pools\"\s{0,9}:\s{0,9}\[",
             r"\"user\"\s{0,9}:",

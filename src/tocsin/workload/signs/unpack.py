@@ -7,6 +7,7 @@ import codecs
 import lzma
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
@@ -46,16 +47,20 @@ _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{24,}={0,6}")
 _HEX = re.compile(r"(?<![A-Za-z0-9])(?:0x)?(?:[0-9a-fA-F]{2}){12,}+")
 _SPACED_HEX = re.compile(r"(?:\b[0-9a-fA-F]{2} ){12,}+")
 _LEAST_WORD = 16
+_SEVERAL = 3
+"""Times that a line must do the same to hide something: once is a slip or a habit."""
 _AROUND = " \t\r#\"'\\;"
 """What may stand around a line of base64."""
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|0?([0-3][0-7]{2}))")
+_ESCAPE = re.compile(r"\\(?:(?:x|u00|U000000)([0-9a-fA-F]{2})|0?([0-3][0-7]{2}))")
 _QUOTED = re.compile(r"\"([^\"\n]{8,})\"|'([^'\n]{8,})'|(?<=echo )([^\s'\"|;]{8,})")
 _REVERSED = re.compile(r"\|\s*rev\b|\[::-1\]")
 _ROTATED = re.compile(r"\btr\b.{0,40}n-z|rot_?13", re.IGNORECASE)
-_BROKEN = re.compile(r"(?<=\w)(?:''|\"\")(?=\w)|\$\{?IFS\b\}?(?:\$9)?")
+_BROKEN = re.compile(r"(?<=\w)(?:''|\"\"|\$[@*]|\$\((?::|true)?\)|``)(?=\w)|\$\{?IFS\b\}?(?:\$9)?")
+_QUOTED_LETTERS = re.compile(r"(?<=\w)([\"'])(\w{1,3})\1(?=\w)")
+_UNSET = re.compile(r"(?<=\w)\$\{(\w{1,40})\}(?=\w)")
 _SLASHED = re.compile(r"(?:^|[;&|(]\s*|\bsudo )[\w./]*(?:\\[a-zA-Z]\w{0,2}){2,}")
 _SLASHED_WORD = re.compile(r"(?<![^\s;&|])(?:[\w:/+.-]*+\\[a-zA-Z]){3,}[\w:/+.\\-]*")
-_BENT = re.compile(r"\\\S|''|\"\"|[$]\{?IFS")
+_BENT = re.compile(r"\\\S|''|\"\"|[$](?:\{?IFS|[@*]|\(\)|\(:|\(t|\{\w{1,40}\}\w)|``|\w[\"']\w{1,3}[\"']\w")
 """A script without any of these has no line to straighten."""
 _RUN = re.compile(r"\b(?:sh|bash|eval|base64|python\d?|perl)\b")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x7f]")
@@ -231,14 +236,19 @@ def _straightened(text: str, lines: list[Line]) -> Iterator[Line]:
     if not _BENT.search(text):
         return
     for number, line in lines:
-        if not ("\\" in line or "''" in line or '""' in line or "IFS" in line) or len(line) > _LONGEST:
+        if len(line) > _LONGEST or not _BENT.search(line):
             continue
         letters = sum(_character(found).isalnum() for found in _ESCAPE.finditer(line)) if "\\" in line else 0
-        plain = _ESCAPE.sub(_character, line) if letters >= 3 else line
+        plain = _ESCAPE.sub(_character, line) if letters >= _SEVERAL else line
         plain = _SLASHED.sub(lambda found: found[0].replace("\\", ""), plain)
         if "'" not in plain and '"' not in plain:
             plain = _SLASHED_WORD.sub(lambda found: found[0].replace("\\", ""), plain)
         plain = _BROKEN.sub(lambda found: " " if "IFS" in found[0] else "", plain)
+        if len(_QUOTED_LETTERS.findall(plain)) >= _SEVERAL:
+            plain = _QUOTED_LETTERS.sub(r"\2", plain)
+        unset = Counter(_UNSET.findall(plain))
+        for name in [name for name, count in unset.items() if count >= _SEVERAL and f"{name}=" not in text]:
+            plain = plain.replace(f"${{{name}}}", "")
         if plain != line:
             yield number, plain
 

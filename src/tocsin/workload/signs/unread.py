@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from tocsin.workload.commands import Line
+from tocsin.workload.signs.cyber import FETCHED_AT_ONCE
 from tocsin.workload.signs.effort import Effort
 
 __all__ = ["DECODED", "FETCHED", "unread_commands"]
@@ -16,9 +17,12 @@ DECODED = "runs what it decodes"
 FETCHED = "runs what it fetches"
 _MOST_NAMES = 100
 
-_SHELL = (
-    r"(?:sudo\s+)?(?:env\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|da|z|k)?sh\b(?!\s+[\w./-]{1,200}\.\w)"
-    r"|(?:python[\d.]{0,5}|perl|ruby|node|php)\s{0,9}(?:-\s{0,9})?(?:$|[;&)]))"
+_SHELL = r"(?:[\w./]{0,40}/)?(?:ba|da|z|k)?sh\b(?!\s+[\w./-]{1,200}\.\w)|\$\{?(?:SHELL|BASH)\b"
+_INTERPRETER = r"(?:python[\d.]{0,5}|perl|ruby|node|php)\s{0,9}(?:-\s{0,9})?(?:$|[;&)])"
+_WRAPPER = r"(?:sudo|env|timeout|nohup|nice|exec|srun|mpirun|setsid|command|xargs)\s"
+_TO_SHELL = (
+    rf"(?<!\|)\|&?\s{{0,9}}(?:[({{]\s{{0,9}}(?:cd\s[^;|]{{0,80}};\s{{0,9}})?)?(?:{_WRAPPER}(?:[^|;&]{{0,80}}?\s)?)?(?:{_SHELL})"
+    r"|(?<!\|)\|\s{0,9}while\s[^;|]{0,60}\bread\b[^;|]{0,40};\s{0,9}do\s+eval\b|>\(\s{0,9}(?:ba|da|z|k)?sh\b"
 )
 _DECODE = (
     r"\b(?:base(?:64|32)\b|basenc\b|openssl\s|xxd\s+(?:-\w+\s+){0,4}-\w*r|uudecode\b|rev\b|tac\b|gpg\s|(?:gun|bun)zip2?\b|[bx]?zcat\b"
@@ -26,23 +30,32 @@ _DECODE = (
     r"|echo\s+-\w*e\s[^|;]{0,40}\\|perl\s[^|]{0,80}\b(?:pack|unpack|chr|tr|y)\b|python[\d.]{0,5}\s[^|]{0,80}(?:chr|decode|fromhex|\^)"
     r"|awk\s[^|]{0,80}(?:%c|strtonum)|od\s+-|fold\s+-)"
 )
-_ANY_OUTPUT = r"\b(?:printf|awk|perl|python[\d.]{0,5}|ruby|node|php|dd|jq|tr|od|fold|paste|sed)\s"
-_PIPED = re.compile(rf"(?:{_DECODE}|{_ANY_OUTPUT}).{{0,400}}\|\s{{0,9}}{_SHELL}")
+_ANY_OUTPUT = r"\b(?:printf|awk|perl|python[\d.]{0,5}|ruby|node|php|dd|jq|tr|od|fold|paste|sed|cut|grep)\s"
+_INTO_SHELL = re.compile(_TO_SHELL)
+_INTO_INTERPRETER = re.compile(rf"(?:{_DECODE}|{_ANY_OUTPUT}).{{0,400}}(?<!\|)\|\s{{0,9}}{_INTERPRETER}")
 _EVALUATED = re.compile(
-    r"(?:\beval|\b(?:ba|da|z|k)?sh\s+-\w*c|\bsource|\b(?:ba|da|z|k)?sh|<<<|(?:^|[;&|]\s{0,9})\.?)\s{0,9}[\"']?(?:\$\(|`|<\()"
-    rf"[^;]{{0,300}}{_DECODE}"
+    r"(?:\beval|\b(?:ba|da|z|k)?sh\s+-\w*c|\bpython[\d.]{0,5}\s+-c|\b(?:perl|ruby)\s+-e|\bsource|\b(?:ba|da|z|k)?sh|<<<"
+    rf"|(?:^|[;&|]\s{{0,9}})\.?)\s{{0,9}}[\"']?(?:(?:\$\(|`)[^;]{{0,300}}{_DECODE}|<\([^;]{{0,300}}(?:{_DECODE}|{_ANY_OUTPUT}))"
 )
-_VARIABLE = re.compile(rf"\b([A-Za-z_]\w{{0,40}})=[\"']?(?:\$\(|`)[^;]{{0,300}}{_DECODE}")
+_CHANGED = re.compile(
+    r"(?:^|[;&|]\s{0,9}|\b(?:eval|trap|do|then|exec|nohup|sh\s+-\w*c)\s+)[\"']?\$\{\w{1,40}(?:[/,^~]|:\d)[^}]{0,80}\}"
+    r"[\"']?\s{0,9}(?:$|[;&|]|EXIT)"
+)
+"""A command that is nothing but a variable with its letters changed."""
+_LOCKED = re.compile(r"\bunzip\s(?:-\w+\s+){0,3}-\w*P|\b(?:7z\w?|unrar)\s+[xe]\s(?:[^|;&]{0,200}\s)?-p\S")
+"""An archive with a password."""
+_VARIABLE = re.compile(rf"\b([A-Za-z_]\w{{0,40}})\+?=[\"']?(?:\$\(|`)[^;]{{0,300}}{_DECODE}")
 _USED = re.compile(
-    r"(?:\beval\s|\bsh\s+-\w*c\s|<<<|^|;\s{0,9}|\b(?:do|then|nohup|exec)\s)\s{0,9}[\"']?\$\{?([A-Za-z_]\w{0,40})"
-    rf"|\b(?:echo|printf)\b[^|;]{{0,200}}\$\{{?([A-Za-z_]\w{{0,40}})[^|;]{{0,200}}\|\s{{0,9}}{_SHELL}"
+    r"(?:\beval\s|\bsh\s+-\w*c\s|<<<|^|;\s{0,9}|\b(?:do|then|trap|nohup|exec|srun|mpirun|sudo|env|nice|timeout|setsid|command)\s"
+    r"(?:--?[\w=-]{1,20}\s+(?:\d{1,9}\w?\s+)?){0,4})\s{0,9}[\"']?\$\{?([A-Za-z_]\w{0,40})"
 )
 _CALLS_DECODER = re.compile(
     r"b(?:64|32|16|85)decode|a85decode|unhexlify|\bfromhex\(|marshal\.loads|decode_base64|rot_?13|(?:zlib|lzma|bz2)\.decompress"
-    r"|pack\s?\(?\s?[\"'](?:H\*|u|C\*)|\bchr\(|\batob\(|Buffer\.from\(|str\.maketrans|\bbytes\(\["
+    r"|pack\s?\(?\s?[\"'](?:H\*|u|C\*)|\bchr\(|\batob\(|Buffer\.from\(|str\.maketrans|\bbytes\(\[|rawToChar\(|intToUtf8\("
+    r"|\bunquote\w{0,9}\(|:reverse\(|string\.char\(|[\"'](?:\.(?:replace|translate)\(|\[::)|\b(?:y|tr)/[^/\n]{2,60}/[^/\n]{2,60}/|\]\s?\^="
 )
 _CALLS_RUNNER = re.compile(
-    r"\bexec\(|\beval\s?[({]|os\.(?:system|popen|exec\w{1,4})\(|\bsubprocess\.\w|\bPopen\(|\bsystem[\s(]|execSync|pty\.spawn"
+    r"\bexec\(|\beval\s?[({]|os\.(?:system|popen|exec\w{0,4})\(|\bsubprocess\.\w|\bPopen\(|\bsystem[\s(]|execSync|pty\.spawn"
 )
 _FETCHED_CODE = re.compile(r"\b(?:exec|eval)\(.{0,200}\b(?:urlopen|requests\.get)\(")
 _DECODED_FILE = re.compile(
@@ -52,25 +65,29 @@ _FETCHED_FILE = re.compile(
     r"\b(?:curl|wget|aria2c)\s[^|;&]{0,400}?(?:(?<!\S)-\w{0,9}[oO]|--output|--output-document|>)[ =]?\s{0,9}[\"']?([\w./~${}-]{1,200})"
     r"|\b(?:curl|wget|aria2c)\s[^|;&]{0,400}?(?:https?|ftp)://[^\s\"';|&]{0,300}/([\w.%+-]{1,100})"
     r"|\burlretrieve\([^)]{0,300},\s{0,9}[\"']([\w./-]{1,200})"
+    r"|(?:(?<![.\w])(?:nc|ncat|socat|lynx|w3m|https?)\s[^|;&>]{0,300}|<&\d{1,2}\s{0,9})>\s{0,9}[\"']?([\w./~${}-]{1,200})"
 )
 _COPIED = re.compile(
     r"\b(?:mv|cp|ln|install)\s(?:-\w{1,9}\s+){0,3}[\"']?([\w./~${}-]{1,200})[\"']?\s+[\"']?([\w./~${}-]{1,200})"
 )
 _RUN = re.compile(
     r"(?:(?:^|[;&|(\s])(?:(?:ba|da|z|k)?sh|source|\.|exec|nohup|srun|mpirun|sudo|setsid|python[\d.]{0,5}|perl)\s+"
-    r"(?:-[\w=]{1,20}\s+(?:\d{1,9}\s+)?){0,4}|\bchmod\s+(?:\+x|[ugoa]{1,4}\+\w*x|[0-7]*[1357][0-7]{0,2})\s+|(?<![.\w])\./"
+    r"(?:-[\w=]{1,20}\s+(?:\d{1,9}\s+)?){0,4}(?:<\s{0,9})?|\bchmod\s+(?:\+x|[ugoa]{1,4}\+\w*x|[0-7]*[1357][0-7]{0,2})\s+|(?<![.\w])\./"
     r"|(?:^|[;&|]\s{0,9})(?=[~/$]))[\"']?([\w./~${}-]{1,200})"
 )
-_DECODES, _INTO_SHELL = re.compile(_DECODE), re.compile(rf"\|\s{{0,9}}{_SHELL}")
+_DECODES = re.compile(_DECODE)
+_CHANGED_ANYWHERE = re.compile(r"\$\{\w{1,40}(?:[/,^~]|:\d)")
 _DECODE_WORDS = frozenset(
     """base64 base32 basenc openssl xxd uudecode rev tac gpg gunzip bunzip bunzip2 zcat bzcat xzcat gzip xz unxz zstd zstdcat tr
-    printf echo perl python python2 python3 awk od fold""".split()  # noqa: SIM905  # a list of words reads best so
+    printf echo perl python python2 python3 awk od fold unzip 7z 7za unrar""".split()  # noqa: SIM905  # a list of words reads best so
 )
-_FETCH_WORDS = frozenset("curl wget aria2c urlretrieve urlopen requests".split())  # noqa: SIM905
+_FETCH_WORDS = frozenset("curl wget aria2c urlretrieve urlopen requests ncat socat lynx w3m".split())  # noqa: SIM905
+_FETCH_MARKS = ("nc ", "http -", "https -", "/dev/tcp/")
 _DECODER_WORDS = frozenset(
     """b64decode b32decode b16decode b85decode a85decode unhexlify fromhex marshal decode rot13 rot zlib lzma bz2 pack unpack chr
-    atob buffer maketrans bytes""".split()  # noqa: SIM905
+    atob buffer maketrans bytes rawtochar inttoutf8 unquote reverse char replace translate y tr""".split()  # noqa: SIM905
 )
+_DECODER_MARKS = ("[::", "^=")
 _RUNNER_WORDS = frozenset("exec eval os subprocess popen system execsync pty".split())  # noqa: SIM905
 """The patterns can match only in a script that has one of these words; a look at its words is fast."""
 _ENDS = re.compile(r"&&|;|\|\|")
@@ -96,7 +113,9 @@ def unread_commands(
 
 def _calls(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[tuple[int, str]]:
     """The line of a call that decodes, in Python, Perl and their like, where another call runs something."""
-    if words.isdisjoint(_DECODER_WORDS) or words.isdisjoint(_RUNNER_WORDS):
+    if words.isdisjoint(_RUNNER_WORDS) or (
+        words.isdisjoint(_DECODER_WORDS) and not any(mark in text for mark in _DECODER_MARKS)
+    ):
         return
     decoder = _CALLS_DECODER.search(text)
     if decoder and _CALLS_RUNNER.search(text):
@@ -104,31 +123,52 @@ def _calls(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[tuple[
 
 
 def _commands(lines: Sequence[Line], text: str, words: set[str], effort: Effort) -> Iterator[tuple[int, str]]:
-    decodes = not words.isdisjoint(_DECODE_WORDS) and _DECODES.search(text)
-    if not (decodes or not words.isdisjoint(_FETCH_WORDS) or ("|" in text and _INTO_SHELL.search(text))):
+    if not (
+        not words.isdisjoint(_FETCH_WORDS)
+        or any(mark in text for mark in _FETCH_MARKS)
+        or (not words.isdisjoint(_DECODE_WORDS) and (_DECODES.search(text) or _LOCKED.search(text)))
+        or (("|" in text or ">(" in text) and _INTO_SHELL.search(text))
+        or ("${" in text and _CHANGED_ANYWHERE.search(text))
+        or "<(" in text
+    ):
         return
     files: dict[str, str] = {}
+    ran: set[str] = set()
     variables: set[str] = set()
     for number, line in lines:
         if effort.over():
             return
-        substituted = "$(" in line or "`" in line or "<(" in line
-        if ("|" in line and _PIPED.search(line)) or (substituted and _EVALUATED.search(line)):
+        if _decodes_here(line):
             yield number, DECODED
         if "exec(" in line or "eval(" in line:
             yield from ((number, FETCHED) for _ in _FETCHED_CODE.finditer(line))
-        if substituted and "=" in line and len(variables) < _MOST_NAMES:
+        if ("$(" in line or "`" in line) and "=" in line and len(variables) < _MOST_NAMES:
             variables.update(_VARIABLE.findall(line))
-        if variables and "$" in line:
-            used = {name for names in _USED.findall(line) for name in names if name}
-            if not used.isdisjoint(variables):
-                yield number, DECODED
+        if variables and "$" in line and not variables.isdisjoint(_USED.findall(line)):
+            yield number, DECODED
         for command in map(str.strip, _ENDS.split(line)):
-            for name in _RUN.findall(command) if files else ():
-                if _base(name) in files:
-                    yield number, files[_base(name)]
+            runs = {_base(name) for name in _RUN.findall(command)}
+            yield from ((number, files[name]) for name in runs & files.keys())
+            ran.update(runs if len(ran) < _MOST_NAMES else ())
             if len(files) < _MOST_NAMES:
-                files |= _made(command, files)
+                made = _made(command, files)
+                yield from ((number, made[name]) for name in ran & made.keys() - runs)
+                files |= made
+
+
+def _decodes_here(line: str) -> bool:
+    """Whether one line both decodes and runs; what it only fetches and runs is a sign of its own."""
+    if ("|" in line or ">(" in line) and (
+        (_INTO_SHELL.search(line) and not FETCHED_AT_ONCE.patterns[0].search(line))
+        or _INTO_INTERPRETER.search(line)
+    ):
+        return True
+    substituted = "$(" in line or "`" in line or "<(" in line
+    return bool(
+        (substituted and _EVALUATED.search(line))
+        or ("${" in line and _CHANGED.search(line))
+        or ("-" in line and _LOCKED.search(line))
+    )
 
 
 def _made(line: str, files: dict[str, str]) -> dict[str, str]:
@@ -136,7 +176,7 @@ def _made(line: str, files: dict[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     if ">" in line or " -o" in line:
         found |= dict.fromkeys(map(_base, _DECODED_FILE.findall(line)), DECODED)
-    if "curl" in line or "wget" in line or "aria2c" in line or "urlretrieve" in line:
+    if ">" in line or any(name in line for name in ("curl", "wget", "aria2c", "urlretrieve")):
         names = [name for names in _FETCHED_FILE.findall(line) for name in names if name]
         found |= dict.fromkeys(map(_base, names), FETCHED)
     for old, new in _COPIED.findall(line) if files else ():

@@ -1,0 +1,61 @@
+"""False misuse on innocent scripts that look or read like it, and disguised miners that pass as fine.
+
+Half of the innocent scripts are jobspec's, which the shipped weights learned from (`bench workload` leaves owners out);
+the others are generated around jobspec's: they speak of misuse, search for it, and use proxies, tokens and hashes.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tools.workload.corpus import corpus
+from tools.workload.innocent_jobs import innocent_jobs
+from tools.workload.miner_disguises import DISGUISES, script
+
+from tocsin.core.verdict import SEEN_FROM
+from tocsin.workload.conviction import MISUSE
+from tocsin.workload.screening import Screener, builtin
+
+__all__ = ["run"]
+
+INNOCENT = 5000
+"""Of each kind."""
+
+
+def run(folder: Path | None = None) -> dict[str, Any]:
+    folder = folder or Path(os.environ.get("TOCSIN_DATA", "../shared/data"))
+    texts = [example.text for example in corpus(folder) if example.origin == "jobspec"]
+    public = texts[:: len(texts) // INNOCENT][:INNOCENT]
+    screener = builtin()
+    innocent = {
+        "jobspec": _figures(screener, public),
+        "generated": _figures(screener, innocent_jobs(INNOCENT, bodies=public)),
+    }
+    count = sum(each["scripts"] for each in innocent.values())
+    false = sum(each["false_misuse"] for each in innocent.values())
+    return {
+        "innocent": {**innocent, "scripts": count, "false_misuse": false, "false_misuse_rate": false / count},
+        "disguises": _disguised(screener),
+    }
+
+
+def _figures(screener: Screener, texts: list[str]) -> dict[str, int]:
+    found = screener.screen(texts)
+    return {
+        "scripts": len(texts),
+        "false_misuse": sum(max(each.operations[name] for name in MISUSE) >= SEEN_FROM for each in found),
+        "with_open_sign": sum(bool(each.open) for each in found),
+    }
+
+
+def _disguised(screener: Screener) -> dict[str, Any]:
+    found = dict(zip(DISGUISES, screener.screen([script(text) for text in DISGUISES.values()]), strict=True))
+    seen = [name for name, each in found.items() if each.operations["cryptomining"] >= SEEN_FROM]
+    fine = [name for name, each in found.items() if name not in seen and not each.open]
+    return {
+        "scripts": len(found),
+        "cryptomining": len(seen),
+        "only_open_sign": len(found) - len(seen) - len(fine),
+        "fine": len(fine),
+        "names_of_fine": fine,
+    }
