@@ -17,6 +17,7 @@ def sections(results: Results) -> list[str]:
         ("imbalance", _imbalance),
         ("verdict", _verdict),
         ("workload", _workload),
+        ("misuse", _innocent),
         ("execution", _execution),
         ("live", _live),
     ):
@@ -206,6 +207,25 @@ def _workload(result: Results) -> Iterator[str]:
             f"{kind.capitalize()}: given for {row['told']:,} of the {row['labelled']:,} scripts that SCRIPT-AI labels, "
             f"correct for {row['right']:,}."
         )
+    yield ""
+
+
+def _innocent(result: Results) -> Iterator[str]:
+    yield "### Innocent scripts and disguised miners"
+    yield ""
+    yield (
+        "Innocent scripts with the shipped weights, half of them generated around those of jobspec: they speak of misuse, "
+        "search for it, and use proxies, tokens and hashes. An open sign is shown to people and accuses nobody."
+    )
+    yield ""
+    yield "| scripts | number | called misuse | only an open sign | neither |"
+    yield "|---|---|---|---|---|"
+    for name in ("jobspec", "generated"):
+        each = result["innocent"][name]
+        seen, left_open = each["false_misuse"], each["only_open_sign"]
+        yield f"| innocent, {name} | {each['scripts']:,} | {seen} | {left_open} | {each['scripts'] - seen - left_open:,} |"
+    each = result["disguises"]
+    yield f"| disguised miners | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"
     yield ""
 
 

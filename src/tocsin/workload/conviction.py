@@ -22,9 +22,10 @@ SIGN_PROBABILITY = 0.98
 """Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
 _WORDS_ALONE = 0.9
 """Upper limit for words without a sign: geologists write of a stratum, economists of coins."""
-_CHECKSUMS = frozenset({"md5", "sha1"})
-_ORDINARY = frozenset("hive pool pools rig rigs".split()) | _CHECKSUMS  # noqa: SIM905  # a list of words reads best so
-"""Words that stand beside misuse, beside databases and beside data."""
+_EVERYWHERE = frozenset({"md5", "sha1", "pool", "pools"})
+"""Words of checksums and databases: no support for a name that has other meanings."""
+_ORDINARY = _EVERYWHERE | {"hive", "rig", "rigs"}
+"""Words that stand beside misuse and beside data."""
 _ONE_TRAIT = 0.45
 """At most, with one trait: below what counts as seen."""
 _SILENT = MisuseWords(frozenset(), clear=False, repeated=False, beside=frozenset())
@@ -90,6 +91,6 @@ def _is_enough(speaks: MisuseWords) -> bool:
     return (
         speaks.repeated
         or (speaks.clear and len(speaks.names) + len(speaks.beside) > 1)
-        or bool(speaks.names and speaks.beside - _CHECKSUMS)
+        or bool(speaks.names and speaks.beside - _EVERYWHERE)
         or (len(speaks.beside) > 1 and bool(speaks.beside - _ORDINARY))
     )

@@ -52,17 +52,18 @@ _TARGET = re.compile(
 )
 _RUNS_TEXT = re.compile(
     r"\|\s*(?:sudo\s+)?(?:\S{0,40}/)?(?:(?:ba|da|z|k|c|tc)?sh|python[\d.]*|perl|ruby|ssh|at|batch|crontab|parallel)\b"
-    r"|(?<!-)\beval\b|<\(|(?:^|[;\s])(?:[)}]|done|fi)\s*(?:\||\d?>)|\bexec\s*\d?>|\bxargs\b.{0,200}\b(?:ba|da|z|k)?sh\b"
+    r"|\b(?:(?:ba|da|z|k)?sh|source|python[\d.]*|perl|ruby)\s+(?:-\w{1,9}\s+){0,3}<\(|(?:^|[;&|]\s*)\.\s+<\(|<\s*<\(|(?:^|[;\s])(?:[)}]|done|fi)\s*(?:\||\d?>)|\bexec\s*\d?>|\bxargs\b.{0,200}\b(?:ba|da|z|k)?sh\b"
     r"|\b(?:ba|da|z|k)?sh\s+-?\w*\s*<<<"
 )
 """A script with any of these may run what it prints, so that nothing in it is only printed."""
+_EVAL = re.compile(r"(?<!-)\beval\b")
 _HOOK = re.compile(
     r"\beval\s+[\"']?(?:\$\(|`)\s*(?:[\w./${}~-]{0,200}/)?(?:conda|mamba|micromamba|ssh-agent|spack|brew|pyenv|direnv|dircolors)\b"
 )
 """An eval that sets up a shell, by tools that print nothing of the script's own."""
 _RUNS_ANY_FILE = re.compile(
     r"(?:^|[;&|(]\s*|\b(?:do|then|else|exec|sudo|srun|nohup|time|-exec)\s+)(?:(?:ba|da|z|k)?sh|source|\.|python[\d.]*|perl|ruby)"
-    r"\s+(?:-\w{1,9}\s+){0,4}[\"']?[^\s;|&]{0,200}[$*?\[{]"
+    r"\s+(?:-\w{1,9}\s+){0,4}[\"']?[^\s;|&]{0,200}[$*?\[{][^\s;|&/]{0,99}(?![^\s;|&])"
 )
 """It runs a file whose name is not known here, so that any file may be it."""
 _DEFINED = re.compile(
@@ -155,7 +156,6 @@ class _Context:
 
 
 def _context(lines: Sequence[str]) -> _Context:
-    runs_text = any(_RUNS_TEXT.search(_HOOK.sub("", line)) for line in lines)
     defined = {
         name
         for line in lines
@@ -165,6 +165,10 @@ def _context(lines: Sequence[str]) -> _Context:
         if name
     }
     names = None if any(_DEFINES_ANY.search(line) for line in lines) else frozenset(defined)
+    evals = [line for line in (_HOOK.sub("", line) for line in lines if "eval" in line) if _EVAL.search(line)]
+    runs_text = any("$(" in line or "`" in line or (defined and "$" in line) for line in evals) or any(
+        map(_RUNS_TEXT.search, lines)
+    )  # a variable may hold what a function printed
     if runs_text or reads_itself(lines, "\n".join(lines)):
         return _Context(True, names, frozenset(), any_file=True)
     documents = {
