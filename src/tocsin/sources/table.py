@@ -126,10 +126,8 @@ class TableFile:
                     f"{self._file.name} claims {rows:,} rows in {self.total or 0:,} bytes; it is not read"
                 )
             for frame in table.select(wanted).collect_batches(chunk_size=_ROWS, maintain_order=True):
-                if (
-                    frame.select(cs.string().str.len_bytes().cast(pl.Int64).sum()).sum_horizontal().sum()
-                    > _MOST_TEXT
-                ):
+                texts = frame.select(cs.string())
+                if sum(int(text.str.len_bytes().cast(pl.Int64).sum()) for text in texts) > _MOST_TEXT:
                     raise SourceError(
                         f"{self._file.name} has texts of gigabytes, as no log has; it is not read"
                     )
