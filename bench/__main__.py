@@ -18,6 +18,7 @@ from bench.tables import sections
 
 NAMES = (
     *("startup", "intake", "store", "scripts", "history", "watch", "refusals", "live", "agent", "series"),
+    *("mutations", "kills"),
     *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution"),
 )
 RESULTS = Path(__file__).parent / "results"

@@ -56,6 +56,11 @@ GOALS = (
     Goal("scheduler of a script recognized", "scripts", ("accuracy_with_header",), at_least=0.99),
     Goal("requests that Slurm refuses found by `check`", "refusals", ("share_found",), at_least=0.98),
     Goal("requests that Slurm accepts called impossible", "refusals", ("false",), at_most=0),
+    Goal("mutated scripts, models and logs read", "mutations", ("cases",), at_least=30_000),
+    Goal("mutated files that end in an exception", "mutations", ("exceptions",), at_most=0),
+    Goal("mutated files that end in a crash", "mutations", ("crashes",), at_most=0),
+    Goal("mutated files over 1 s of CPU time", "mutations", ("over_a_second",), at_most=0),
+    Goal("kills of a writing command that lost, doubled or left something", "kills", ("wrong",), at_most=0),
     Goal("the same on Slurm 26.05: refusals found", "live", ("refusals", "share_found"), at_least=0.98),
     Goal("the same on Slurm 26.05: called impossible", "live", ("refusals", "false"), at_most=0),
     Goal(

@@ -56,8 +56,8 @@ def commands(tmp_path: Path) -> list[list[str]]:
     (examples / script.name).write_text(MINER)
     return [
         ["screen", "--all"],
-        ["allow", "add", "--user", HOSTILE, "--operation", "ai"],
-        ["allow", "add", "--user", "ann", "--operation", HOSTILE],
+        ["allow", "add", "ai", "--user", HOSTILE],
+        ["allow", "add", HOSTILE, "--user", "ann"],
         ["cases", "confirm", "1", "--note", HOSTILE],
         ["cases", "show", "1"],
         *LISTS,

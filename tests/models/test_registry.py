@@ -393,3 +393,25 @@ def test_a_reader_beside_a_promotion_always_finds_it_sound(registry: Registry) -
         while not busy.done():
             registry.verify("failure", "1")
     assert len(registry.card("failure", "1").promotions) == 15
+
+
+def test_a_promotion_that_was_killed_is_noted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = Registry(tmp_path)
+    for _ in range(2):
+        registry.add("failure", write, card())
+    registry.promote("failure", "1")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Registry, "_write_aliases", killed)
+        with pytest.raises(KeyboardInterrupt):
+            registry.promote("failure", "2")
+    assert registry.champion("failure") == "1"
+    registry.promote("failure", "2")
+    assert registry.champion("failure") == "2"
+    assert len(registry.card("failure", "2").promotions) == 1
+    registry.promote("failure", "1")
+    registry.promote("failure", "2")
+    assert len(registry.card("failure", "2").promotions) == 2

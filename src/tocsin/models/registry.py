@@ -200,8 +200,8 @@ class Registry:
                 challenger=None if before.challenger == version else before.challenger,
                 previous=before.previous + ((before.champion,) if before.champion else ()),
             )
-            self._write_aliases(detector, aliases)
             self._note(detector, version, cluster, in_use, why, at)
+            self._write_aliases(detector, aliases)
             return True
 
     def challenge(
@@ -245,9 +245,9 @@ class Registry:
             version = own or self._for_all(detector, aliases, stage).champion
             if version is not None:
                 self.verify(detector, version)
-            self._write_aliases(detector, aliases)
             if version is not None:
                 self._note(detector, version, cluster, now.champion, why, at)
+            self._write_aliases(detector, aliases)
             return version
 
     def held(self, detector: str, stage: Stage) -> bool:
@@ -285,16 +285,23 @@ class Registry:
     def _note(
         self, detector: str, version: str, cluster: str | None, before: str | None, why: str, at: int | None
     ) -> None:
-        """Write a promotion on the card, after the fact; the shipped card is never written to."""
+        """Write a promotion on the card, before it counts; the shipped card is never written to.
+
+        A card newer than the aliases has the note already, of a process that was killed before it wrote them.
+        """
         if version == BUILTIN:
             return
         promotion = Promotion(
             at=int(time.time()) if at is None else at, cluster=cluster, replaced=before, why=why
         )
         card = self.card(detector, version)
-        card = replace(card, promotions=[*card.promotions, promotion])
         home = self._home(detector)
-        replace_file(home / version / CARD, card.render(), beside=home)
+        known = card.promotions and replace(card.promotions[-1], at=promotion.at) == promotion
+        path = home / version / CARD
+        if known and path.stat().st_mtime_ns > (home / _ALIASES).stat().st_mtime_ns:
+            return
+        card = replace(card, promotions=[*card.promotions, promotion])
+        replace_file(path, card.render(), beside=home)
 
     @contextmanager
     def _changing(self, detector: str) -> Iterator[dict[Place, Aliases]]:
