@@ -38,7 +38,7 @@ def test_a_request_that_fits_is_fine_once_there_is_a_model(
 def test_without_a_model_an_ordinary_user_reads_whom_to_ask(
     tocsin: Tocsin, script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tocsin.store.home.user_name", lambda: "ada")
+    monkeypatch.setattr("tocsin.store.home.user_name", lambda *_: "ada")
     said = tocsin("check", script, "-M", "demo", "--json")
     assert said.code == 3
     assert "administrator" in json.loads(said.out)["missing"]["failure"]

@@ -62,6 +62,7 @@ def commands(tmp_path: Path) -> list[list[str]]:
         ["cases", "show", "1"],
         *LISTS,
         *([*listing, "-P"] for listing in LISTS),
+        ["answer", HOSTILE, "failed"],
         ["jobs", "-o", "ALL"],
         ["jobs", "-u", HOSTILE],
         ["job", "1"],

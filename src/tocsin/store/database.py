@@ -116,8 +116,7 @@ def _address(url: str, password: str | None) -> URL:
         raise SettingsError(_NO_URL.format(url=without_password(url)[:80])) from None
     if address.password is not None or "password" in address.query:
         raise SettingsError(
-            f"the store's URL {address.difference_update_query(['password']).render_as_string()} contains a password, "
-            "which process lists would show; put it into a file and set store.password_file"
+            f"the store's URL {without_password(url)[:80]} contains a password, which process lists would show; put it into a file and set store.password_file"
         )
     match address.drivername:
         case "sqlite" | "sqlite+pysqlite":
