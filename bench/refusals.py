@@ -204,6 +204,8 @@ def _reasons(slurm: SlurmLab, jobs: Iterable[str]) -> dict[str, str]:
 
     with suppress(ServiceError):  # what still waits for resources was accepted
         await_true("slurmctld has not looked at all jobs", looked_at, 60)
+    if unseen := [job for job in jobs if found.get(job, "None") == "None"]:
+        raise ServiceError(f"slurmctld has not looked at jobs {', '.join(unseen[:9])}")
     return found
 
 

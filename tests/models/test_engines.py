@@ -216,6 +216,7 @@ def test_a_number_that_lightgbm_reads_otherwise_is_refused(tmp_path: Path, line:
         ("objective=binary sigmoid:1", "objective=multiclass num_class:9"),
         ("num_leaves=", "num_leaves=1"),
         ("\nshrinkage=", "\ncat_boundaries=0 9\nshrinkage="),
+        ("\nleaf_value=", "\n\nleaf_value="),
     ],
 )
 def test_a_lightgbm_model_of_another_kind_is_refused(tmp_path: Path, old: str, new: str) -> None:

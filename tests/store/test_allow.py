@@ -35,6 +35,15 @@ def test_an_entry_is_stored_with_who_granted_it(store: Store) -> None:
     assert (entry.who, entry.what, entry.detail["name"]) == ("ada", "allow added", "sec")
 
 
+def test_an_equal_entry_in_force_is_not_added_again(store: Store) -> None:
+    number = add(store, grant(), at=5)
+    assert add(store, grant(reason="again"), at=6) == number
+    assert add(store, grant(until=50), at=7) != number
+    remove(store, number, at=8, who="bob")
+    assert add(store, grant(), at=9) != number
+    assert len(entries(store)) == len([row for row in audit.read(store) if row.what == "allow added"]) == 3
+
+
 def test_a_revoked_entry_applies_until_its_revocation(store: Store) -> None:
     number = add(store, grant(), at=5)
     remove(store, number, at=100, who="bob")

@@ -113,7 +113,10 @@ def _check_tree(keys: dict[str, str], number: int, last_feature: int) -> None:
 
 
 def _keys(lines: str) -> dict[str, str]:
-    pairs = [line.partition("=")[::2] for line in lines.split("\n") if line]
+    kept = lines.strip("\n").split("\n")
+    if "" in kept:  # LightGBM would stop there
+        raise ValueError("it has an empty line between others")
+    pairs = [line.partition("=")[::2] for line in kept]
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key occurs twice")

@@ -14,28 +14,25 @@ __all__ = ["add", "entries", "remove", "set_default"]
 
 
 def add(store: Store, entry: AllowEntry, *, at: int) -> int:
-    """Add an entry; returns its number."""
-    row = {
-        "operation": entry.operation,
-        "kind": str(entry.kind),
-        "name": entry.name,
-        "since": entry.since,
-        "until": entry.until,
-        "reason": entry.reason,
-        "granted_by": entry.granted_by,
-        "at": at,
-    }
+    """Add an entry; returns its number. If an equal one is in force, that is its number: nothing is doubled."""
     with store.writing() as connection:
-        number = connection.execute(sa.insert(allow).values(row).returning(allow.c.id)).scalar_one()
-    detail = {"number": number, **row}
-    audit.append(store, audit.Entry(at=at, who=entry.granted_by, what="allow added", detail=detail))
-    return int(number)
+        same = (
+            sa.select(allow.c.id)
+            .where(*(allow.c[name].is_not_distinct_from(value) for name, value in _what(entry).items()))
+            .where(allow.c.removed.is_(None), sa.or_(allow.c.until.is_(None), allow.c.until > at))
+            .order_by(allow.c.id)
+        )
+        found = connection.execute(same).scalar()
+        return int(found) if found is not None else _insert(connection, entry, at)
 
 
 def set_default(
     store: Store, operation: str, default: DefaultRule, *, at: int, who: str, reason: str = ""
 ) -> int:
     """Set the rule for everyone not listed, replacing the previous one."""
+    entry = AllowEntry(
+        operation=operation, kind=SubjectKind.DEFAULT, name=str(default), reason=reason, granted_by=who
+    )
     with store.writing() as connection:
         connection.execute(
             sa.update(allow)
@@ -46,10 +43,7 @@ def set_default(
             )
             .values(removed=at, removed_by=who)
         )
-    entry = AllowEntry(
-        operation=operation, kind=SubjectKind.DEFAULT, name=str(default), reason=reason, granted_by=who
-    )
-    return add(store, entry, at=at)
+        return _insert(connection, entry, at)
 
 
 def remove(store: Store, number: int, *, at: int, who: str) -> AllowEntry:
@@ -60,8 +54,26 @@ def remove(store: Store, number: int, *, at: int, who: str) -> AllowEntry:
             state = "is already revoked" if row else "does not exist"
             raise NotFound(f"allow-list entry {number} {state}; see: tocsin allow list")
         connection.execute(sa.update(allow).where(allow.c.id == number).values(removed=at, removed_by=who))
-    audit.append(store, audit.Entry(at=at, who=who, what="allow removed", detail={"number": number}))
+        audit.write(connection, audit.Entry(at=at, who=who, what="allow removed", detail={"number": number}))
     return _entry(row)
+
+
+def _what(entry: AllowEntry) -> dict[str, Any]:
+    return {
+        "operation": entry.operation,
+        "kind": str(entry.kind),
+        "name": entry.name,
+        "since": entry.since,
+        "until": entry.until,
+    }
+
+
+def _insert(connection: sa.Connection, entry: AllowEntry, at: int) -> int:
+    row = _what(entry) | {"reason": entry.reason, "granted_by": entry.granted_by, "at": at}
+    number = int(connection.execute(sa.insert(allow).values(row).returning(allow.c.id)).scalar_one())
+    detail = {"number": number, **row}
+    audit.write(connection, audit.Entry(at=at, who=entry.granted_by, what="allow added", detail=detail))
+    return number
 
 
 def entries(store: Store) -> list[AllowEntry]:
