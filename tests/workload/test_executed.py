@@ -70,6 +70,65 @@ def test_a_here_document_does_something_unless_people_read_it() -> None:
     assert acts(["f() {", "cat <<E", *text, "}", "f | bash"])[2] == "./xmrig"
 
 
+SAID = "echo './xmrig -o pool'"
+CAPTURED = {
+    "a group into a shell": f"{{\n{SAID}\n}} | bash",
+    "a group without blanks": f"{{\n{SAID}\n}}|bash",
+    "a group, errors aside": f"{{\n{SAID}\n}} 2>/dev/null | bash",
+    "a group on one line": f"( {SAID}; date ) | bash",
+    "a group into a file": f"{{\n{SAID}\n}} &> run\nbash run",
+    "a here-document in a group": "{\ncat <<E\n./xmrig\nE\n} | bash",
+    "a loop": f"for i in 1; do\n{SAID}\ndone > run\nbash run",
+    "a loop's condition": f"until {SAID}; do\n:\ndone | bash",
+    "a branch": f"if true; then\n{SAID}\nfi | sh",
+    "a case": f"case a in\na) {SAID} ;;\nesac | bash",
+    "a function": f"f() {{\n{SAID}\n}}\nf | bash",
+    "a function by keyword": f"function f\n{{\n{SAID}\n}}\nf | bash",
+    "a function in a substitution": f"f() {{\n{SAID}\n}}\nx=$(f)\n$x",
+    "a substitution on several lines": f"x=$(\n{SAID}\n)\n$x",
+    "a quoted substitution": f'x="$(\n{SAID}\n)"\neval "$x"',
+    "a substitution of two commands": f"x=$(cd /tmp; {SAID})\n$x",
+    "backticks": f"x=`\n{SAID}\n`\n$x",
+    "a process substitution": f"mapfile -t a < <(\n{SAID}\n)\n${{a[0]}}",
+    "all that follows": f"exec > run\n{SAID}\nexec >&2\nbash run",
+    "all that follows a branch": f"if true; then exec > run; fi\n{SAID}\nbash run",
+    "a coprocess": f"coproc {{ {SAID}; }}\nbash <&${{COPROC[0]}}",
+    "a continued line": f"{SAID} \\\n| bash",
+    "a brace that is an argument": f"{{ {SAID}\necho \\\n}}\n}} | bash",
+    "a brace in quotes": f"{{ x='\n}}\n'\n{SAID}\n}} | bash",
+    "a brace in a here-document": f"{{ cat <<E\n}}\nE\n{SAID}\n}} | bash",
+    "a variable": "printf -v x %s './xmrig -o pool'\n$x",
+    "a page by its name in two parts": "cat > rules.md <<E\n./xmrig\nE\nname=rules\n{ :; } | cat\nsource $name.md",
+    "a page by a pattern": 'cat > docs/rules.md <<E\n./xmrig\nE\neval "$(cat docs/*)"',
+    "a redefined echo": f'eval "ec"\'ho() {{ bash -c "$*"; }}\'\n{SAID}',
+}
+SPOKEN_BESIDE = {
+    "eval": "eval `scramv1 runtime -sh`",
+    "a function with eval": 'run() {\neval "$1"\n}\nrun ./sim',
+    "a loop into a file": "for i in 1 2; do\n./sim $i\ndone > out.txt",
+    "a group into a shell": "{\necho ./sim\n} | bash",
+    "nested blocks": 'if a; then\nfor i in "${list[${n}]}"; do\n( ./sim "$(basename "$i")" )\ndone | sort\nfi',
+    "a pipe into a shell": "make_commands | bash",
+    "a commented pipe": "# ./list | bash",
+    "arithmetic": "n=$((1<<2))\nfor ((i=0; i<n; i++)); do echo $i; done | xargs -n1 sh -c ./sim",
+    "a file by a variable": "script=run.py\npython $script\nsource $PREAMBLE",
+    "a log": 'exec > "$HOME/$SLURM_JOB_ID.log" 2>&1',
+}
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_what_a_script_prints_and_runs_is_kept(name: str) -> None:
+    assert "./xmrig" in "\n".join(acts(CAPTURED[name].split("\n")))
+
+
+@pytest.mark.parametrize("name", SPOKEN_BESIDE)
+def test_text_outside_the_block_that_is_run_is_only_printed(name: str) -> None:
+    lines = [*SPOKEN_BESIDE[name].split("\n"), SAID, "cat <<E", "./xmrig", "E"]
+    if name not in ("a pipe into a shell", "a group into a shell", "arithmetic"):  # which may be of any file
+        lines += ["cat > docs/rules.md <<E", "./xmrig", "E"]
+    assert "./xmrig" not in "\n".join(acts(lines))
+
+
 def test_words_that_are_only_said_are_no_trace_of_misuse() -> None:
     def traced(text: str) -> bool:
         return find_keywords(commands(text)).mentions_misuse

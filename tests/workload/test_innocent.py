@@ -74,6 +74,20 @@ ORDINARY = {
     "a stratum of rock": "python layers.py --stratum 3 --pool sandstone --user geology",
 }
 
+BODIES = (
+    "cd $CMSSW_BASE/src\neval `scramv1 runtime -sh`\ncmsRun step_cfg.py",
+    'run() {\n  echo "$1"\n  eval "$1"\n}\nrun "python train.py --epochs 10"',
+    "for i in $(eval echo {1..$N}); do\n  ./solver case_$i.dat\ndone > results.txt",
+    '{\n  echo "Job $SLURM_JOB_ID"\n  date\n} |& tee "$RESULTS/details.log"\nsrun ./simulate',
+    'if [ -n "$DEBUG" ]; then\n  (\n    module list\n    env\n  ) 2>&1 | sort > env.txt\nfi\nmpirun ./model',
+    "sacct -j $ID -o MaxRSS | perl -pe 's/K$//' > memory.txt\npython $SCRIPT.py < input.txt",
+    "ls runs/*.pdb | xargs -n 1 -P 8 ./relax\n./list | python3 dbtool.py insert results.db &\nwait",
+    'while read -r pid parent; do\n  children[$parent]+=" $pid"\ndone < <(ps -e -o pid= -o ppid=)\n( launch ) >$out 2>$err &\nwait',
+    'case "$1" in\n  -h|--help) cat <<E\nusage: don\'t panic\nE\n    ;;\n  *) n=$(( ${#list[@]} - 1 )) ;;\nesac | more\nsrun ./sim "$n"',
+    "#cat prof.* | perl -w merge.pl\nsource config_${SYSTEM}.sh\n./forecast",
+)
+"""As in jobspec: each may run some of its own output, and none of what is printed elsewhere in it."""
+
 
 @pytest.fixture(scope="module")
 def shipped() -> Screener:
@@ -91,9 +105,9 @@ def test_no_innocent_script_is_called_misuse(name: str, shipped: Screener) -> No
 
 
 def test_generated_innocent_scripts_are_hardly_ever_called_misuse(shipped: Screener) -> None:
-    """Quick: 1,000; `bench misuse` screens 10,000."""
-    found = shipped.screen(innocent_jobs(1000, seed=7))
+    """Quick: 2,000; `bench misuse` screens 10,000."""
+    found = shipped.screen([*innocent_jobs(1000, seed=7), *innocent_jobs(1000, seed=8, bodies=BODIES)])
     assert (
         sum(max(each.operations["cryptomining"], each.operations["cyber"]) >= SEEN_FROM for each in found)
-        <= 1
+        <= 2
     )

@@ -52,7 +52,8 @@ _COINS = frozenset(
 _DIGGING = frozenset("miner miners mining hashrate nonce".split())  # noqa: SIM905  # a list of words reads best so
 """Coins alone may be economics, and data are mined, too: only both together indicate mining."""
 _OTHER_MINER = re.compile(
-    r"(?:--|data|text|coal|gold|ore|process|opinion|pattern|rule|gene|path|literature|log|event|graph|tool|sequence)[-_ ]?miner|miner[-_ ]?(?:detect|watch|scan|check)"
+    r"(?:--|data|text|coal|gold|ore|process|opinion|pattern|rule|gene|path|literature|log|event|graph|tool|sequence)[-_ ]?miner"
+    r"|(?:data|text|process|opinion|pattern|rule|literature)[-_ ]?mining|miner[-_ ]?(?:detect|watch|scan|check)"
 )
 _CYBER = frozenset(
     """hashcat jtr ncrack masscan nmap zmap rustscan aircrack airodump aireplay airmon reaver rockyou bruteforce hping3 hping

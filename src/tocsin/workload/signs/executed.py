@@ -6,12 +6,14 @@ again, by a command that the script has not redefined.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from tocsin.workload.normal import Commands
+from tocsin.workload.signs.captured import captured_lines
 
 __all__ = ["executed", "executed_commands", "reads_itself"]
 
@@ -50,12 +52,19 @@ _TARGET = re.compile(
     r"\d?>>?\s*(?:&\s*[12]\b|/dev/(?:null|stderr|stdout|tty)|/etc/hosts"
     r"|(?P<document>[^\s;|&<>$`*?\"']{1,200}\.(?:md|rst|html?|tex|log)))(?=\s|$|[;|&])"
 )
-_RUNS_TEXT = re.compile(
-    r"\|\s*(?:sudo\s+)?(?:\S{0,40}/)?(?:(?:ba|da|z|k|c|tc)?sh|python[\d.]*|perl|ruby|ssh|at|batch|crontab|parallel)\b"
-    r"|\b(?:(?:ba|da|z|k)?sh|source|python[\d.]*|perl|ruby)\s+(?:-\w{1,9}\s+){0,3}<\(|(?:^|[;&|]\s*)\.\s+<\(|<\s*<\(|(?:^|[;\s])(?:[)}]|done|fi)\s*(?:\||\d?>)|\bexec\s*\d?>|\bxargs\b.{0,200}\b(?:ba|da|z|k)?sh\b"
-    r"|\b(?:ba|da|z|k)?sh\s+-?\w*\s*<<<"
+_RUNS_INPUT = re.compile(
+    r"\|\s*(?:sudo\s+)?(?:\S{0,40}/)?(?:(?:(?:ba|da|z|k|c|tc)?sh|ssh|at|batch|crontab|parallel)\b"
+    r"|(?:python[\d.]*|perl|ruby)\b(?!\s+(?:-[\w=]{1,20}\s+){0,3}(?:[\w./${}~-]{1,200}\.(?:py|pl|rb)\b|-\w{0,3}e\s+'s/[^'/]{0,99}/[^'/]{0,99}/g?'(?=\s|$))))"
+    r"|\b(?:(?:ba|da|z|k)?sh|source|python[\d.]*|perl|ruby)\s+(?:-\w{1,9}\s+){0,3}<\(|(?:^|[;&|]\s*)\.\s+<\("
+    r"|\bxargs\b.{0,200}\b(?:ba|da|z|k)?sh\b|\b(?:ba|da|z|k)?sh\s+-?\w*\s*(?:<<<|<\s*<\()"
 )
-"""A script with any of these may run what it prints, so that nothing in it is only printed."""
+"""A script with any of these may run what it prints: in the same command, in a block that goes into it, or in a file."""
+_GOES_ON = re.compile(r"(?:^|[;\s])(?:[)}]|done|fi|esac)\s*(?:\||[\d&]?>)|\bexec\s*\d?>|^\||\bcoproc\b")
+"""The output of a block, or of all that follows, goes elsewhere."""
+_SUBSTITUTION = re.compile(r"(?:\$\(|`|<\()\s*([\w.:+-]{0,60})(?:[^()`;&]{0,200}([;&]))?")
+_READS_FILES = re.compile(
+    r"(?:\beval\b.{0,200}(?:\$\(|`)|<\s*<\()\s*(?:<|(?:cat|head|tail|tac|rev|sed|[gm]?awk|[ef]?grep|cut|tr|dd|base64)\b)[^)`]{0,200}[*?\[$]"
+)
 _EVAL = re.compile(r"(?<!-)\beval\b")
 _HOOK = re.compile(
     r"\beval\s+[\"']?(?:\$\(|`)\s*(?:[\w./${}~-]{0,200}/)?(?:conda|mamba|micromamba|ssh-agent|spack|brew|pyenv|direnv|dircolors)\b"
@@ -63,9 +72,11 @@ _HOOK = re.compile(
 """An eval that sets up a shell, by tools that print nothing of the script's own."""
 _RUNS_ANY_FILE = re.compile(
     r"(?:^|[;&|(]\s*|\b(?:do|then|else|exec|sudo|srun|nohup|time|-exec)\s+)(?:(?:ba|da|z|k)?sh|source|\.|python[\d.]*|perl|ruby)"
-    r"\s+(?:-\w{1,9}\s+){0,4}[\"']?[^\s;|&]{0,200}[$*?\[{][^\s;|&/]{0,99}(?![^\s;|&])"
+    r"\s+(?:-\w{1,9}\s+){0,4}(?P<name>[\"']?[^\s;|&]{0,200}[$*?\[{][^\s;|&/]{0,99})(?![^\s;|&])"
 )
-"""It runs a file whose name is not known here, so that any file may be it."""
+"""It runs a file whose name is not known here, so that any file may be it, unless its name ends otherwise."""
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))$")
+_KNOWN_END = re.compile(r"(?:\$\w+|\$\{\w+\})[\w./-]{0,200}$|^[\w./-]{1,200}$")
 _DEFINED = re.compile(
     r"(?:^|[;&|{(\s])([\w.+:\[-]{1,60})\s*\(\s*\)|\bfunction\s+([\w.+:\[-]{1,60})"
     r"|\balias\s+(?:-\w\s+)?([\w.+:-]{1,60})(?:=|\s)[\"']?+(?!\3\b)|\bhash\s+-p\s+\S{1,200}\s+([\w.+:-]{1,60})"
@@ -73,6 +84,8 @@ _DEFINED = re.compile(
 _DEFINES_ANY = re.compile(
     r"\balias\s+(?:-\w\s+)?[\"']?[^\s=]{0,60}\$|\bBASH_ALIASES\b|\bcommand_not_found_handle\b"
 )
+_QUOTED_DEFINITION = re.compile(r"[\"'][^\"']{0,200}(?:\(\s*\)\s*[{(]|\balias\s+\w|\bfunction\s+\w)")
+"""What an eval may define, in a text."""
 _ITSELF = re.compile(
     r"(?:\b(?:sed|[gm]?awk|[efz]?grep|rg|tail|head|cut|tr|cat|perl|python[\d.]*|dd|base64|openssl|xxd|rev|tac|od|fold|while)\b"
     r"[^;|&]{0,200}\s|<\s?)[\"']?\$(?:0\b|\{0\}|\{?BASH_SOURCE)|\bscontrol\s+write\s+batch_script\b"
@@ -89,6 +102,7 @@ _PATTERN = re.compile(
 )
 _HERE = re.compile(r"(?<!<)<<(?!<)-?\s*(?:\\?([\w.!-]{1,60})|\"([^\"]{1,60})\"|'([^']{1,60})')")
 _MOST_DOCUMENTS = 200
+_MOST_RUN = 20
 _MOST_QUOTED = 500
 """Lines that are read for quoted texts, beside a multiple of all lines."""
 _CLOSES = {'"': re.compile(r"(?:[^\"\\]|\\.)*+\""), "'": re.compile(r"[^']*+'")}
@@ -125,10 +139,10 @@ def executed(lines: tuple[str, ...]) -> tuple[str, ...]:
         if body:  # a here-document that people read
             found[first:after] = [""] * (after - first)
         elif after - first > 1:  # one command with a quoted text of several lines
-            if not _act("\n".join(lines[first:after]), context):
+            if not _act("\n".join(lines[first:after]), context, captured=context.captures(first, after)):
                 found[first:after] = [""] * (after - first)
         elif _INERT_IN.search(lines[first]):
-            found[first] = _act(lines[first], context)
+            found[first] = _act(lines[first], context, captured=context.captures(first, after))
     return tuple(found)
 
 
@@ -136,13 +150,17 @@ def executed(lines: tuple[str, ...]) -> tuple[str, ...]:
 class _Context:
     """Facts about the whole script that its commands need."""
 
-    runs_text: bool
+    captured: frozenset[int] | None
+    """Places of the lines that print into something that may be run; None if any line may."""
     defined: frozenset[str] | None
     """Names that it gives a meaning of its own; None if any name may be one."""
     used: frozenset[str]
     """Documents that it writes and that some command may run or copy."""
     any_file: bool
     """It runs files whose names are not known."""
+
+    def captures(self, first: int, after: int) -> bool:
+        return self.captured is None or not self.captured.isdisjoint(range(first, after))
 
     def redefines(self, *names: str) -> bool:
         return self.defined is None or not self.defined.isdisjoint(names)
@@ -165,38 +183,88 @@ def _context(lines: Sequence[str]) -> _Context:
         if name
     }
     names = None if any(_DEFINES_ANY.search(line) for line in lines) else frozenset(defined)
-    evals = [line for line in (_HOOK.sub("", line) for line in lines if "eval" in line) if _EVAL.search(line)]
-    runs_text = any("$(" in line or "`" in line or (defined and "$" in line) for line in evals) or any(
-        map(_RUNS_TEXT.search, lines)
+    if reads_itself(lines, "\n".join(lines)):
+        return _Context(None, names, frozenset(), any_file=True)
+    live = [line for before, line in pairwise(("", *lines)) if line[:1] != "#" or before.endswith("\\")]
+    evals = [line for line in (_HOOK.sub("", line) for line in live if "eval" in line) if _EVAL.search(line)]
+    if evals and any(map(_QUOTED_DEFINITION.search, live)):
+        names = None
+    runs_input = any(map(_RUNS_INPUT.search, live))
+    runs_text = (
+        runs_input
+        or any("$(" in line or "`" in line or (defined and "$" in line) for line in evals)
+        or any(map(_GOES_ON.search, live))
     )  # a variable may hold what a function printed
-    if runs_text or reads_itself(lines, "\n".join(lines)):
-        return _Context(True, names, frozenset(), any_file=True)
+    captured: frozenset[int] | None = frozenset()
+    if runs_text or any(_substitutes(line, defined) for line in live):
+        captured = captured_lines(lines)
+        if captured is None and not runs_text:
+            captured = frozenset()
     documents = {
         _base(target["document"])
-        for line in lines
+        for line in live
         if ">" in line
         for target in _TARGET.finditer(line)
         if target["document"]
     }
-    any_file = len(documents) > _MOST_DOCUMENTS or any(_RUNS_ANY_FILE.search(line) for line in lines)
-    used = _used(lines, documents) if documents and not any_file else set()
-    return _Context(False, names, frozenset(used), any_file)
+    any_file = (
+        captured is None
+        or runs_input
+        or len(documents) > _MOST_DOCUMENTS
+        or (bool(documents) and _runs_any_of(documents, live))
+        or (bool(evals) and any(map(_READS_FILES.search, live)))
+    )
+    used = _used(lines, documents, captured or frozenset()) if documents and not any_file else set()
+    return _Context(captured, names, frozenset(used), any_file)
+
+
+def _runs_any_of(documents: set[str], lines: Sequence[str]) -> bool:
+    """Whether a file of a name that is not known whole is run, and may be one of the documents."""
+    names = {run["name"].strip("\"'") for line in lines for run in _RUNS_ANY_FILE.finditer(line)}
+    ends = {name[at:] for name in documents for at in range(len(name))}
+    text = "\n".join(lines) if names else ""
+    for name in sorted(names)[:_MOST_RUN]:
+        values = [name]
+        if variable := _VARIABLE.search(name):
+            word = variable[1] or variable[2]
+            values = [value.strip("\"'") for value in re.findall(rf"^{word}=(\S+)$", text, re.MULTILINE)]
+            if len(values) + len(re.findall(rf"\$(?:{word}\b|{{{word}}})", text)) < len(
+                re.findall(rf"\b{word}\b", text)
+            ):
+                return True  # it gets its value in another way
+        for value in values:
+            end = re.split(r"\$\{?\w+\}?", value)[-1]
+            if not end or not _KNOWN_END.search(value) or end in ends or end.endswith(tuple(documents)):
+                return True
+    return len(names) > _MOST_RUN
+
+
+def _substitutes(line: str, functions: Container[str]) -> bool:
+    """Whether a substitution holds a function of the script, or commands that may be on other lines or behind a `;`."""
+    if line.count("`") % 2:
+        return True
+    if not ("$(" in line or "`" in line or "<(" in line):
+        return False
+    if line.count("(") > line.count(")"):
+        return True
+    return any(found[1] in functions or found[2] for found in _SUBSTITUTION.finditer(line))
 
 
 def _base(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _used(lines: Sequence[str], documents: set[str]) -> set[str]:
+def _used(lines: Sequence[str], documents: set[str], captured: frozenset[int]) -> set[str]:
     """The documents that some command does more with than to write or to show them."""
     mentioned = re.compile("|".join(map(re.escape, sorted(documents))))
     found: set[str] = set()
-    for line in lines:
+    for place, line in enumerate(lines):
         if not mentioned.search(line):
             continue
         for command in _commands(line):
             rest = _TARGET.sub(" ", command.text)
-            shown = command.head in _READS and not (">" in rest or command.text.endswith("|"))
+            goes_on = place in captured or ">" in rest or command.text.endswith("|")
+            shown = command.head in _READS and not goes_on
             found.update(() if shown else mentioned.findall(rest))
     return found
 
@@ -216,7 +284,7 @@ def _statements(lines: Sequence[str], context: _Context) -> Iterator[tuple[int, 
         yield place, place + 1, False
         end = ends.get(place)
         if end is not None:
-            if _only_shows(lines[place], context):
+            if not context.captures(place, place + 1) and _only_shows(lines[place], context):
                 yield place + 1, end, True
             else:  # what is handed to another program is its commands
                 yield from ((inside, inside + 1, False) for inside in range(place + 1, end))
@@ -267,7 +335,7 @@ def _only_shows(line: str, context: _Context) -> bool:
     """Whether a here-document that begins in this line goes to people, or to a document that they read."""
     rest = _HERE.sub(" ", line, count=1)
     head = next((word for word in rest.split() if word not in _PREFIXES and not word.endswith("()")), "")
-    if context.runs_text or head not in _SHOWS or context.redefines(head):
+    if head not in _SHOWS or context.redefines(head):
         return False
     safe = context.safe(rest)
     return safe is not None and not any(mark in safe for mark in ("|", "<", ">", "&", ";", "`", "$("))
@@ -306,19 +374,19 @@ def _command(text: str) -> _Command:
     return _Command(text, head.removeprefix("/usr").removeprefix("/bin/"))
 
 
-def _act(line: str, context: _Context) -> str:
+def _act(line: str, context: _Context, *, captured: bool) -> str:
     """The commands of a line that do something."""
     commands = _commands(line)
     heads = [*(command.head for command in commands[1:]), ""]
     kept = [
         command.text
         for command, following in zip(commands, heads, strict=True)
-        if not _is_idle(command, following, context)
+        if not _is_idle(command, following, context, captured=captured)
     ]
     return _PATTERN.sub(" ", "".join(kept)).strip()
 
 
-def _is_idle(command: _Command, following: str, context: _Context) -> bool:
+def _is_idle(command: _Command, following: str, context: _Context, *, captured: bool) -> bool:
     """Whether a command only prints, searches or compares."""
     text, head = command.text, command.head
     if "$(" in text or "`" in text or context.redefines(head, following):
@@ -327,7 +395,7 @@ def _is_idle(command: _Command, following: str, context: _Context) -> bool:
         return not _ASSIGNS.match(text)  # in Python, a name
     calls = "(" in text and _CALL.match(_unquoted(text)) is not None and not _FILLED_IN.search(text)
     prints = head in _PRINTS or head in _SEARCHES or calls
-    if not prints or context.runs_text or "<<" in text:
+    if not prints or captured or "<<" in text or (head == "printf" and " -v" in text):
         return False
     if head in _SEARCHES and ("system" in text or "getline" in text):
         return False
