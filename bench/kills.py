@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, list[str]] = {
     "models rollback": ["models", "rollback", "failure", "-M", "demo"],
     "allow add": ["allow", "add", "ai", "--user", "ann"],
     "cases confirm": ["cases", "confirm", "1"],
-    "profiles": ["profiles", "-M", "demo", "--out", f"{_HOME}/charts"],
+    "profiles": ["profiles", "--store", "-M", "demo", "--out", f"{_HOME}/charts"],
     "prune": ["prune", "--days", "1"],
     "backup": ["backup", f"{_WORK}/backup"],
 }
@@ -66,7 +66,7 @@ def _command(work: Path, name: str, kills: int) -> dict[str, Any]:
         died += _run(home, arguments, kill_after=seconds * (number + 0.5) / kills) is None
         _run(home, arguments)
         found = _state(work)
-        trouble = _trouble(work, found)
+        trouble = _trouble(work, found, pruned=name == "prune")
         if name not in _FREE and found not in allowed:
             trouble.append(f"neither one run nor two: {_difference(found, once)}")
         wrong += [f"kill {number + 1}: {each}" for each in trouble]
@@ -227,7 +227,7 @@ def _log(home: Path) -> list[str]:
     return [json.loads(line)["id"] for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def _trouble(work: Path, found: dict[str, Any]) -> list[str]:
+def _trouble(work: Path, found: dict[str, Any], *, pruned: bool) -> list[str]:
     home, trouble = work / "home", []
     left = [
         *home.rglob(".new-*"),
@@ -244,7 +244,10 @@ def _trouble(work: Path, found: dict[str, Any]) -> list[str]:
             trouble.append("the database is damaged")
         documents = [json.loads(text) for (text,) in store.execute("SELECT document FROM verdicts")]
         waiting = store.execute("SELECT count(*) FROM outbox").fetchone()[0]
-    missing = {document["id"] for document in documents} ^ set(found["log"])
+    stored = {document["id"] for document in documents}
+    missing = (
+        stored - set(found["log"]) if pruned else stored ^ set(found["log"])
+    )  # the log keeps what is pruned
     if missing or waiting:
         trouble.append(f"log and store differ by {len(missing)} verdicts; {waiting} wait in the outbox")
     return trouble

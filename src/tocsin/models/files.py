@@ -138,10 +138,12 @@ def replace_file(path: Path, content: bytes, *, beside: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Exclusive access to the folder, among processes and threads that use this lock."""
+    """Exclusive access to the folder, among processes and threads that use this lock; killed writers' leftovers go."""
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o660)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        for left in folder.glob(f"{_NEW}*"):
+            _clear(left)
         yield
     finally:
         os.close(descriptor)
@@ -149,13 +151,11 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def scratch(beside: Path) -> Iterator[Path]:
-    """An empty folder in `beside`, removed at the end unless it was renamed. Leftovers of killed writers are removed.
+    """An empty folder in `beside`, removed at the end unless it was renamed.
 
     A writer locks its folder; the kernel drops the lock when the writer dies.
     """
     with locked(beside):
-        for left in beside.glob(f"{_NEW}*"):
-            _clear(left)
         folder = beside / f"{_NEW}{secrets.token_hex(8)}"
         folder.mkdir()
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,9 +1,11 @@
 """Job scripts as files named by their SHA-256, so that equal scripts are stored once."""
 
+import errno
 import hashlib
 import os
 import re
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from tocsin.core.errors import NotFound, StoreError
@@ -19,20 +21,43 @@ def save_script(folder: Path, text: str) -> str:
     content = text.encode("utf-8", "surrogateescape")
     name = hashlib.sha256(content).hexdigest()
     path = folder / name
-    partial = folder / f".new-{name}-{os.getpid()}-{threading.get_ident()}"
     try:
         if path.exists():
             os.utime(path)  # in use again: `prune` keeps recent files
-        else:
-            with os.fdopen(open_private(partial, os.O_WRONLY | os.O_TRUNC), "wb") as file:
-                file.write(content)
-            partial.replace(path)
+        elif not _write_unnamed(path, content):
+            _write_renamed(path, content)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise StoreError(
             f"cannot store a script in {folder} ({error.strerror}); check free space and permissions"
         ) from None
     return name
+
+
+def _write_unnamed(path: Path, content: bytes) -> bool:
+    """Write a file that has no name until it is whole, so that a kill leaves nothing; False where that is impossible."""
+    try:
+        descriptor = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o640)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):  # network file systems
+            return False
+        raise
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        with suppress(FileExistsError):  # another process has stored the same script
+            # a folder to start from makes Python call linkat(2), which can follow this link
+            os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor, follow_symlinks=True)
+    return True
+
+
+def _write_renamed(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".new-{path.name}-{os.getpid()}-{threading.get_ident()}")
+    try:
+        with os.fdopen(open_private(partial, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+            file.write(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_script(folder: Path, name: str) -> str:
