@@ -3,8 +3,8 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,11 +121,20 @@ def _programs() -> dict[str, Application]:
     return {word: kind for word, kind in _catalogue().items() if word not in data}
 
 
+@cache
+def _heads() -> frozenset[str]:
+    """The first four letters of all programs, for a quick look."""
+    return frozenset(word[:4] for word in _programs())
+
+
 def applications(commands: Sequence[str]) -> list[Application | None]:
     """For each command the application that it names, if any."""
     catalogue = _programs()
-    known = catalogue.keys() & joined_words("\n".join(commands))
+    words = _words("\n".join(commands))
+    known = catalogue.keys() & words
     if not known:
+        if catalogue.keys().isdisjoint(_stem(word) for word in words if word[:4] in _heads()):
+            return [None] * len(commands)
         return [catalogue.get(_program_name(command.lower())) for command in commands]
     found: list[Application | None] = []
     for command in commands:
@@ -142,9 +151,13 @@ def _program_name(command: str) -> str:
         name = word.rpartition("/")[2]
         if word[0] == "-" or not name[:1].isalpha() or name in _LAUNCHERS:
             continue
-        stem = _BUILD.split(name, maxsplit=1)[0]
+        stem = _stem(name)
         return stem if len(stem) >= 4 and not name.endswith(_SCRIPTS) else ""
     return ""
+
+
+def _stem(name: str) -> str:
+    return _BUILD.split(name, maxsplit=1)[0]
 
 
 def domains(words: set[str]) -> set[str]:
@@ -216,7 +229,7 @@ def main_application(named: Iterable[Application | None]) -> Application | None:
 
 def language(commands: Sequence[str]) -> str | None:
     """The language of the programs that are run, if the commands show it: that of most of them, of equals the last."""
-    every = _languages(joined_words("\n".join(commands)))
+    every = _languages(_words("\n".join(commands)))
     if len(every) < 2:
         return next(iter(every), None)
     found = [names[0] for command in commands if (names := _languages(joined_words(command)))]
@@ -229,11 +242,17 @@ def language_of(words: set[str]) -> str | None:
     return next(iter(_languages(words)), None)
 
 
-def _languages(words: set[str]) -> list[str]:
+@lru_cache(maxsize=2)  # the same commands are read for their application and for their language
+def _words(text: str) -> frozenset[str]:
+    return frozenset(joined_words(text))
+
+
+def _languages(words: Collection[str]) -> list[str]:
     endings = {word.rpartition(".")[2] for word in words if "." in word}
+    together = f" {' '.join(words)}"
     return [
         name
         for name, own, beginning, files in _SPEAKING
         if not (own.isdisjoint(words) and files.isdisjoint(endings))
-        or (beginning and any(word.startswith(beginning) for word in words))
+        or (beginning and f" {beginning}" in together)
     ]

@@ -30,7 +30,7 @@ def command_lines(text: str) -> tuple[Line, ...]:
     lines: list[Line] = []
     room = _MOST_FILLED
     for number, line in _joined(text):
-        if "$" in line and room > 0:
+        if "$" in line and room > 0 and (variables or "${" in line):
             filled = _filled(line, variables, room)
             room -= max(0, len(filled) - len(line))
             line = filled

@@ -41,6 +41,7 @@ _SPELLING = _table()
 _VALUES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (
     np.arange(1, 257, dtype=np.uint64) * _P >> np.uint64(17)
 )
+_KINDS = np.arange(103, dtype=np.uint64) * _P
 _POWERS = np.cumprod(np.full(64, _P, dtype=np.uint64))
 _IN_WORD = _word_bytes()
 
@@ -57,7 +58,9 @@ def grams(lines: Sequence[str]) -> Grams:
     raw = np.frombuffer(("\n".join(lines) + "\n").encode("utf-8", "replace"), dtype=np.uint8)
     text = _SPELLING[raw]
     ends = np.flatnonzero(text == _NEWLINE)
-    line_of = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=-1))
+    lengths = ends + 1
+    lengths[1:] -= lengths[:-1].copy()
+    line_of = np.repeat(np.arange(len(ends), dtype=np.int32), lengths)
     left = ends[line_of] - np.arange(
         len(text)
     )  # bytes up to the end of the line, whose newline counts as one
@@ -84,9 +87,10 @@ def _words(
     at = np.flatnonzero(inside)
     if not len(at):
         return
-    starts = np.flatnonzero(np.diff(at, prepend=-2) > 1)  # in `at`
+    bounds = np.concatenate(([0], np.flatnonzero(at[1:] - at[:-1] > 1) + 1, [len(at)]))  # in `at`
+    starts = bounds[:-1]
     begins = at[starts]
-    offset = at - np.repeat(begins, np.diff(starts, append=len(at)))
+    offset = at - np.repeat(begins, bounds[1:] - starts)
     words = np.add.reduceat(values[at] * _POWERS[np.minimum(offset, len(_POWERS) - 1)], starts)
     yield _bucket(words, 101), begins
     pairs = np.flatnonzero(line_of[begins[1:]] == line_of[begins[:-1]])
@@ -98,7 +102,7 @@ def _words(
 
 def _bucket(hashes: NDArray[np.uint64], kind: int) -> NDArray[np.uint64]:
     """The last mixing of splitmix64, then its highest bits."""
-    mixed = (hashes + np.array([kind], np.uint64) * _P) * _MIX
+    mixed = (hashes + _KINDS[kind]) * _MIX
     mixed ^= mixed >> np.uint64(32)
     mixed *= _MIX
     return mixed >> _SHIFT

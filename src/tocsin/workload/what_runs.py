@@ -17,13 +17,16 @@ _BEFORE = re.compile(
     r"|\w{1,64}=(?:\"[^\"]{0,512}\"|'[^']{0,512}'|[^\s\"'`$(]{0,512})\s+(?=\S)){1,32}"
 )
 _HAS_BEFORE = re.compile(r"[({!]|(?:time|nohup|exec|env|command|if|while|until|elif|setsid)\s|\w{1,64}=")
-_ASSIGNS = re.compile(r"(?:export|declare|local|readonly|setenv|set|typeset|unset)\b|\w{1,64}\+?=\S*$")
+_ASSIGNERS = ("export", "declare", "local", "readonly", "setenv", "set", "typeset", "unset")
+_ASSIGNS = re.compile(rf"(?:{'|'.join(_ASSIGNERS)})\b|\w{{1,64}}\+?=\S*$")
 _PREPARES = frozenset(
     """module ml modulecmd source . cd pushd popd mkdir echo printf ulimit umask cp mv rm ls ln cat rsync tar gzip unzip git
     wget curl which type chmod chgrp touch date hostname pwd trap wait exit return true false fi done esac shift test [ [[ :
     pip pip3 apt apt-get deactivate activate head wc sort printenv df du free uname whoami squeue scontrol sacct sinfo
     nvidia-smi lscpu uptime find basename dirname read eval grep egrep fgrep zgrep sed""".split()  # noqa: SIM905  # a list of words reads best so
 )
+_PREPARES_AT_ONCE = _PREPARES.union(_ASSIGNERS)
+"""First words that need no further look; most commands have one."""
 _MANAGERS = frozenset("conda mamba micromamba spack poetry uv pixi virtualenv venv".split())  # noqa: SIM905  # likewise
 """They prepare, unless they are asked to run something: `conda run -n env python x.py`."""
 
@@ -37,6 +40,11 @@ _HOLDERS = (
     ("desktop", r"\b(?:vncserver|x0vncserver|xvnc|startxfce4|websockify)\b|\bxpra\s+start|\bdcv\s+create-session"),
     ("ssh", r"\bsshd\b[^;|]{0,80}\s-D\b|\bdropbear\b|\btmate\b"),
 )  # fmt: skip
+_HOLDER_MARKS = (
+    "jupyter", "batchspawner", "tunnel", "serve-web", "code-server", "rserver", "rstudio", "vnc", "xfce4", "websockify",
+    "xpra", "dcv", "sshd", "dropbear", "tmate",
+)  # fmt: skip
+"""Commands without any of these hold nothing; a look at all of them at once is fast."""
 _HOLDS = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _HOLDERS), re.IGNORECASE)
 _SLEEP = re.compile(r"\bsleep\b|\btail\s+-[fF]\s+/dev/null")
 _LONG_SLEEP = re.compile(
@@ -50,13 +58,20 @@ def run_commands(lines: Sequence[str]) -> list[str]:
     """The commands of these lines that run something, variables filled in, without what stands before their programs."""
     found = []
     for _, line in command_lines("\n".join(lines)):
-        for piece in _SEPARATOR.split(line):
+        for piece in _SEPARATOR.split(line) if _may_be_several(line) else (line,):
             command = piece.strip()
+            if command.partition(" ")[0] in _PREPARES_AT_ONCE:
+                continue
             if _HAS_BEFORE.match(command) and (before := _BEFORE.match(f"{command} ")):
                 command = command[before.end() :]
             if command and not _prepares(command):
-                found.append(_MODULE.sub(r"\1 \1", _MANAGED.sub("", command)))
+                command = _MANAGED.sub("", command) if "run" in command else command
+                found.append(_MODULE.sub(r"\1 \1", command) if "-m" in command else command)
     return found
+
+
+def _may_be_several(line: str) -> bool:
+    return ";" in line or "&" in line or "|" in line or "then" in line or "do" in line or "else" in line
 
 
 def _prepares(command: str) -> bool:
@@ -71,9 +86,11 @@ def _prepares(command: str) -> bool:
 
 def holder(lines: Sequence[str], run: Sequence[str]) -> Application | None:
     """What keeps the nodes of a job that computes nothing by itself; `run` are the commands of these lines."""
-    for command in run:
+    text = "\n".join(run).lower()
+    for command in run if any(mark in text for mark in _HOLDER_MARKS) else ():
         if found := _HOLDS.search(command):
             return Application(str(found.lastgroup), INTERACTIVE)
-    sleeps = [command for command in run if _SLEEP.search(command)]
-    endless = any(map(_LONG_SLEEP.search, sleeps)) or any(map(_ENDLESS.search, lines))
-    return Application("sleep", IDLE) if sleeps and endless and len(sleeps) == len(run) else None
+    if not run or not all(map(_SLEEP.search, run)):
+        return None
+    endless = any(map(_LONG_SLEEP.search, run)) or any(map(_ENDLESS.search, lines))
+    return Application("sleep", IDLE) if endless else None

@@ -115,7 +115,8 @@ def reads_itself(lines: Sequence[str], text: str) -> bool:
     """
     if not any(mark in text for mark in _OWN_NAMES):
         return False
-    return any(_ITSELF.search(line) and _FLOWS.search(line) for line in lines)
+    naming = [line for line in lines if any(mark in line for mark in _OWN_NAMES)]
+    return any(_ITSELF.search(line) and _FLOWS.search(line) for line in naming)
 
 
 def executed_commands(script: Commands) -> list[str]:

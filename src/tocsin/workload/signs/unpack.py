@@ -46,7 +46,7 @@ _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]{4,}={0,2}")
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{24,}={0,6}")
 _HEX = re.compile(r"(?<![A-Za-z0-9])(?:0x)?(?:[0-9a-fA-F]{2}){12,}+")
 _SPACED_HEX = re.compile(r"(?:\b[0-9a-fA-F]{2} ){12,}+")
-_LEAST_WORD = 16
+_LEAST_WORD, _LEAST_HEX = 16, 24
 _SEVERAL = 3
 """Times that a line must do the same to hide something: once is a slip or a habit."""
 _AROUND = " \t\r#\"'\\;"
@@ -60,8 +60,10 @@ _QUOTED_LETTERS = re.compile(r"(?<=\w)([\"'])(\w{1,3})\1(?=\w)")
 _UNSET = re.compile(r"(?<=\w)\$\{(\w{1,40})\}(?=\w)")
 _SLASHED = re.compile(r"(?:^|[;&|(]\s*|\bsudo )[\w./]*(?:\\[a-zA-Z]\w{0,2}){2,}")
 _SLASHED_WORD = re.compile(r"(?<![^\s;&|])(?:[\w:/+.-]*+\\[a-zA-Z]){3,}[\w:/+.\\-]*")
-_BENT = re.compile(r"\\\S|''|\"\"|[$](?:\{?IFS|[@*]|\(\)|\(:|\(t|\{\w{1,40}\}\w)|``|\w[\"']\w{1,3}[\"']\w")
-"""A script without any of these has no line to straighten."""
+_BENT = re.compile(
+    r"\\\S|''|\"\"|``|\$(?:\{?IFS|[@*]|\(\)|\(:|\(t|\{\w{1,40}\}\w)|'(?<=\w')\w{1,3}[\"']\w|\"(?<=\w\")\w{1,3}[\"']\w"
+)
+"""A line without any of these is straight. Each begins with one plain character, so that the search is fast."""
 _RUN = re.compile(r"\b(?:sh|bash|eval|base64|python\d?|perl)\b")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x7f]")
 _MARKS = re.compile(rb"[\s;|&/$=.:-]")
@@ -111,7 +113,7 @@ def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
     filled_text = "\n".join(line for _, line in filled)
     long = _long_words(text)
     for numbered, whole, pieces in (
-        (lines, text, chain(_blocks(long, lines), _words(text, long), _turned(text, lines))),
+        (lines, text, chain(_blocks(lines), _words(text, long), _turned(text, lines))),
         (filled, filled_text, _words(filled_text, _long_words(filled_text))),
     ):
         for written, content in pieces:
@@ -123,15 +125,13 @@ def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
     yield from _straightened(text, lines)
 
 
-def _blocks(long: list[str], lines: list[Line]) -> Iterator[tuple[str, bytes]]:
+def _blocks(lines: list[Line]) -> Iterator[tuple[str, bytes]]:
     """Runs of lines that are base64 as a whole, joined: a here-document, or comments that the script reads itself."""
-    if not any(_BASE64_LINE.fullmatch(word.strip(_AROUND)) for word in long):
-        return
     pieces: list[str] = []
     for _, line in [*lines, (0, "")]:
         if pieces or len(line) >= _LEAST_WORD:
             word = line.strip(_AROUND)
-            if _BASE64_LINE.fullmatch(word) and (pieces or len(word) >= _LEAST_WORD):
+            if " " not in word and _BASE64_LINE.fullmatch(word) and (pieces or len(word) >= _LEAST_WORD):
                 pieces.append(word)
                 continue
         if len(pieces) > 1:
@@ -152,7 +152,7 @@ def _words(text: str, long: list[str]) -> Iterator[tuple[str, bytes]]:
         stripped = found.rstrip("=")
         with suppress(binascii.Error):
             yield found, base64.b32decode(stripped + "=" * (-len(stripped) % 8))
-    for found in _HEX.findall("\n".join(long)):
+    for found in _HEX.findall("\n".join(word for word in long if len(word) >= _LEAST_HEX)):
         yield found, bytes.fromhex(found.removeprefix("0x"))
     for found in _SPACED_HEX.findall(text) if "xxd" in text or "hex" in text else ():
         yield found, bytes.fromhex(found)
@@ -207,11 +207,13 @@ def _text_of(content: bytes, room: int) -> str | None:
 
 def _is_foreign(head: bytes) -> bool:
     """Whether bytes are text in another script than the Latin one; a letter may be cut at their end."""
+    if _CONTROL.search(head):
+        return False
     try:
         codecs.utf_8_decode(head, "strict", False)
     except UnicodeDecodeError:
         return False
-    return not _CONTROL.search(head)
+    return True
 
 
 def _inflated(content: bytes, room: int) -> bytes:
@@ -233,24 +235,37 @@ def _inflated(content: bytes, room: int) -> bytes:
 
 def _straightened(text: str, lines: list[Line]) -> Iterator[Line]:
     r"""Lines with their escapes written out, or with broken words joined: `\x78mrig`, `x''mrig`, `curl${IFS}-s`."""
-    if not _BENT.search(text):
-        return
-    for number, line in lines:
-        if len(line) > _LONGEST or not _BENT.search(line):
+    for number, line in _bent(text, lines):
+        if len(line) > _LONGEST:
             continue
         letters = sum(_character(found).isalnum() for found in _ESCAPE.finditer(line)) if "\\" in line else 0
         plain = _ESCAPE.sub(_character, line) if letters >= _SEVERAL else line
-        plain = _SLASHED.sub(lambda found: found[0].replace("\\", ""), plain)
-        if "'" not in plain and '"' not in plain:
-            plain = _SLASHED_WORD.sub(lambda found: found[0].replace("\\", ""), plain)
+        if "\\" in plain:
+            plain = _SLASHED.sub(lambda found: found[0].replace("\\", ""), plain)
+            if "'" not in plain and '"' not in plain:
+                plain = _SLASHED_WORD.sub(lambda found: found[0].replace("\\", ""), plain)
         plain = _BROKEN.sub(lambda found: " " if "IFS" in found[0] else "", plain)
-        if len(_QUOTED_LETTERS.findall(plain)) >= _SEVERAL:
+        quotes = plain.count("'") + plain.count('"')
+        if quotes >= 2 * _SEVERAL and len(_QUOTED_LETTERS.findall(plain)) >= _SEVERAL:
             plain = _QUOTED_LETTERS.sub(r"\2", plain)
-        unset = Counter(_UNSET.findall(plain))
-        for name in [name for name, count in unset.items() if count >= _SEVERAL and f"{name}=" not in text]:
-            plain = plain.replace(f"${{{name}}}", "")
+        if plain.count("${") >= _SEVERAL:
+            unset = Counter(_UNSET.findall(plain))
+            for name in [one for one, count in unset.items() if count >= _SEVERAL and f"{one}=" not in text]:
+                plain = plain.replace(f"${{{name}}}", "")
         if plain != line:
             yield number, plain
+
+
+def _bent(text: str, lines: list[Line]) -> Iterator[Line]:
+    """The lines that may have something to straighten."""
+    place = begins = 0
+    while found := _BENT.search(text, begins):
+        place += text.count("\n", begins, found.start())
+        yield lines[place]
+        begins = text.find("\n", found.end()) + 1
+        place += 1
+        if not begins:
+            return
 
 
 def _character(found: re.Match[str]) -> str:
