@@ -165,7 +165,7 @@ class LexicalScored:
         """For each line the weight of its n-grams."""
         if place not in self._sums:
             columns, lines = self.found.known
-            weighed = self.rarity[columns] * self.weights[columns, place]
+            weighed = self.rarity[columns] * self.weights[:, place][columns]
             sums = np.bincount(lines, weighed, int(self.found.starts[-1]))
             self._sums[place] = sums.astype(np.float64, copy=False)
         return self._sums[place]

@@ -102,7 +102,7 @@ def _words(
 
 def _bucket(hashes: NDArray[np.uint64], kind: int) -> NDArray[np.uint64]:
     """The last mixing of splitmix64, then its highest bits."""
-    mixed = (hashes + _KINDS[kind]) * _MIX
+    mixed: NDArray[np.uint64] = (hashes + _KINDS[kind]) * _MIX
     mixed ^= mixed >> np.uint64(32)
     mixed *= _MIX
     return mixed >> _SHIFT
