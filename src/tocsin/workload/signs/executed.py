@@ -6,6 +6,7 @@ again, by a command that the script has not redefined.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -99,6 +100,9 @@ _PATTERN = re.compile(
     r"|-i?name\s+(?:\"[^\"]{0,200}\"|'[^']{0,200}'|[^\s;|&]{1,200})"
     r"|\b[gm]?awk\s+(?:-\S{1,20}\s+){0,3}'[^'/]{0,80}/[^/']{0,200}/"
     r"|\bsed\s+(?:-\w{1,9}\s+){0,3}(?:\"/[^\"]{0,200}/[dp]\"|'/[^']{0,200}/[dp]')"
+)
+_QUOTED_OR_HERE = re.compile(
+    r"\\.|(?<![^\s;&|()])#.*|\$'(?:[^'\\]|\\.)*'|'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?P<here>(?<!<)<<(?!<))|(?P<open>['\"])"
 )
 _HERE = re.compile(r"(?<!<)<<(?!<)-?\s*(?:\\?([\w.!-]{1,60})|\"([^\"]{1,60})\"|'([^']{1,60})')")
 _MOST_DOCUMENTS = 200
@@ -294,15 +298,28 @@ def _statements(lines: Sequence[str], context: _Context) -> Iterator[tuple[int, 
 
 
 def _ends(lines: Sequence[str]) -> dict[int, int]:
-    """Where the here-document ends that begins in a line."""
+    """Where the here-document ends that begins in a line. `<<` in a quoted text, of several lines too, begins none."""
+    if not any("<<" in line for line in lines):
+        return {}
+    last, places = dict.fromkeys(_CLOSES, -1), dict[str, list[int]]()
+    for place, line in enumerate(lines):
+        places.setdefault(line, []).append(place)
+        last.update({mark: place for mark in _CLOSES if mark in line})
     ends: dict[int, int] = {}
-    after: dict[str, int] = {}
-    for place in range(len(lines) - 1, -1, -1):
-        if "<<" in lines[place] and (here := _HERE.search(lines[place])):
-            word = here[1] or here[2] or here[3]
-            if word in after:
-                ends[place] = after[word]
-        after[lines[place]] = place
+    mark, place = None, -1
+    while (place := place + 1) < len(lines):
+        line, word, at = lines[place], "", 0
+        if mark and (closed := _CLOSES[mark].match(line)):
+            mark, at = None, closed.end()
+        while not mark and (token := _QUOTED_OR_HERE.search(line, at)):
+            at = token.end()
+            if token["open"] and last[token["open"]] > place:  # without an end it is an ordinary character
+                mark = token["open"]
+            elif not word and token["here"] and (here := _HERE.match(line, token.start())):
+                word = here[1] or here[2] or here[3]
+        where = places.get(word, []) if word else []
+        if (after := bisect_right(where, place)) < len(where):
+            ends[place] = place = where[after]
     return ends
 
 
