@@ -90,28 +90,9 @@ def train_execution(
     where none can, the training is refused. Without `rehearse` there are no figures and no calibration.
     With `answers`, the labels among these that people gave, each operation must pass the gate to be used.
     """
-    if not alpha_days > 0:
-        raise ModelError(f"a training window of {alpha_days:g} days holds no job; name a positive number")
-    for name, flags in labels.items():
-        if len(flags) != jobs.height:
-            raise ModelError(f'{len(flags):,} labels of "{name}" were given for {jobs.height:,} jobs')
-    given = {_label(name): flags for name, flags in labels.items()}
-    given |= {_answer(name): flags for name, flags in (answers or {}).items() if name in labels}
-    rows = (
-        jobs.with_columns(pl.Series(name, flags, dtype=pl.Boolean) for name, flags in given.items())
-        .filter(in_window(now=now, alpha_days=alpha_days), (pl.col("elapsed") >= shortest).fill_null(True))
-        .sort("end", "submit", "job_id", "task", maintain_order=True)
+    rows, known, people = _window(
+        jobs, labels, answers or {}, now=now, alpha_days=alpha_days, shortest=shortest
     )
-    if not rows.height:
-        raise ModelError(_no_jobs(jobs, now, alpha_days))
-    known = {name: rows[_label(name)] for name in sorted(labels)}
-    people = {
-        name: rows[_answer(name)]
-        if _answer(name) in given
-        else pl.Series([None] * rows.height, dtype=pl.Boolean)
-        for name in known
-    }
-    rows = rows.drop(given)
     values = candidates(rows)
     found: dict[str, Classifier] = {}
     untrained: dict[str, str] = {}
@@ -142,6 +123,39 @@ def train_execution(
         rows=rows.height,
         window=Window(first=int(submit.min()), last=int(submit.max())),  # type: ignore[arg-type]  # instants
         shortest=shortest,
+    )
+
+
+def _window(
+    jobs: pl.DataFrame,
+    labels: Mapping[str, pl.Series],
+    answers: Mapping[str, pl.Series],
+    *,
+    now: int,
+    alpha_days: float,
+    shortest: int,
+) -> tuple[pl.DataFrame, dict[str, pl.Series], dict[str, pl.Series]]:
+    """The jobs to learn from in the order of their ends, with all labels of each operation, and those of people."""
+    if not alpha_days > 0:
+        raise ModelError(f"a training window of {alpha_days:g} days holds no job; name a positive number")
+    for name, flags in labels.items():
+        if len(flags) != jobs.height:
+            raise ModelError(f'{len(flags):,} labels of "{name}" were given for {jobs.height:,} jobs')
+    unknown = pl.Series([None] * jobs.height, dtype=pl.Boolean)
+    given = {_label(name): flags for name, flags in labels.items()}
+    given |= {_answer(name): answers.get(name, unknown) for name in labels}
+    rows = (
+        jobs.with_columns(pl.Series(name, flags, dtype=pl.Boolean) for name, flags in given.items())
+        .filter(in_window(now=now, alpha_days=alpha_days), (pl.col("elapsed") >= shortest).fill_null(True))
+        .sort("end", "submit", "job_id", "task", maintain_order=True)
+    )
+    if not rows.height:
+        raise ModelError(_no_jobs(jobs, now, alpha_days))
+    names = sorted(labels)
+    return (
+        rows.drop(given),
+        {name: rows[_label(name)] for name in names},
+        {name: rows[_answer(name)] for name in names},
     )
 
 
