@@ -5,6 +5,7 @@ What is valid is written anew from the values checked, so that no other parser c
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,17 @@ __all__ = ["checked_catboost", "checked_xgboost"]
 _MOST_TREES = 10_000
 _MOST_NODES = 100_000
 _DEEPEST = 16  # CatBoost's own limit
+_CATBOOST_FEATURE = {
+    "borders",
+    "feature_id",
+    "feature_index",
+    "flat_feature_index",
+    "has_nans",
+    "nan_value_treatment",
+}
+_CATBOOST_TREE = {"leaf_values", "leaf_weights", "splits"}
+_CATBOOST_SPLIT = {"border", "float_feature_index", "split_index", "split_type"}
+_MISSING = ("AsIs", "AsFalse", "AsTrue")
 _NONE = 2**31 - 1  # in XGBoost: the parent of the root
 
 
@@ -35,6 +47,11 @@ def checked_xgboost(document: Any) -> bytes:
     )
     if not plain:
         raise ValueError("it is not a model of one output, as tocsin writes it")
+    base = re.fullmatch(
+        r"\[?([0-9.]{1,20}(?:E-?[0-9]{1,3})?)\]?", learner["learner_model_param"]["base_score"]
+    )
+    if not base or not 0 < float(base[1]) < 1:
+        raise ValueError("its base score is no probability")
     for number, tree in enumerate(trees):
         _check_xgboost_tree(tree, number, features)
     return json.dumps(document, allow_nan=False).encode()
@@ -87,25 +104,41 @@ def checked_catboost(document: Any) -> bytes:
     found = _list(document["features_info"]["float_features"], most=_MOST_NODES)
     if len(document["features_info"]) != 1:
         raise ValueError("it has features that are no numbers, which tocsin never trains on")
+    first: list[int] = []  # CatBoost numbers the borders of all features in sequence, and trusts that number
+    borders = 0
     for place, feature in enumerate(found):
         _whole([feature["feature_index"], feature["flat_feature_index"]], 2)
-        borders = _finite(feature["borders"], len(_list(feature["borders"], most=_MOST_NODES)))
+        own = _finite(feature["borders"], len(_list(feature["borders"], most=_MOST_NODES)))
         if (feature["feature_index"], feature["flat_feature_index"]) != (place, place) or (
-            np.diff(borders) <= 0
+            np.diff(own) <= 0
         ).any():
             raise ValueError(f"feature {place} is numbered otherwise, or its borders are in no order")
+        if (
+            feature.keys() != _CATBOOST_FEATURE
+            or feature["nan_value_treatment"] not in _MISSING
+            or type(feature["has_nans"]) is not bool
+            or type(feature["feature_id"]) is not str
+        ):
+            raise ValueError(f"feature {place} has another form than tocsin writes")
+        first.append(borders)
+        borders += len(own)
     trees = _list(document["oblivious_trees"], most=_MOST_TREES)
     for number, tree in enumerate(trees):
         splits = _list(tree["splits"] or [], most=_DEEPEST)
+        if tree.keys() != _CATBOOST_TREE or any(split.keys() != _CATBOOST_SPLIT for split in splits):
+            raise ValueError(f"tree {number} has another form than tocsin writes")
         for name in ("leaf_values", "leaf_weights"):
             _finite(tree[name], 2 ** len(splits))
         for split in splits:
-            index = _whole([split["float_feature_index"]], 1)[0]
+            index, place = _whole([split["float_feature_index"], split["split_index"]], 2)
             known = split["split_type"] == "FloatFeature" and 0 <= index < len(found)
             if not known or split["border"] not in found[index]["borders"]:
                 raise ValueError(f"tree {number} splits on an unknown feature or border")
+            if place != first[index] + found[index]["borders"].index(split["border"]):
+                raise ValueError(f"a split of tree {number} has another number than its border")
     scale, [bias] = document["scale_and_bias"]
-    _finite([scale, bias], 2)
+    if _finite([scale, bias], 2)[0] != 1:
+        raise ValueError(f"its values are scaled by {scale}, which tocsin never writes")
     kept = ("features_info", "oblivious_trees", "scale_and_bias")
     return json.dumps({name: document[name] for name in kept}, allow_nan=False).encode()
 
