@@ -198,8 +198,9 @@ def _reasons(slurm: SlurmLab, jobs: Iterable[str]) -> dict[str, str]:
         )
         for row in rows.stdout.splitlines():
             job, state, reason = row[:20].strip(), row[20:40].strip(), row[40:].strip()
-            if not NEVER.match(found.get(job, "")):  # 26.05 may show a lesser reason later
-                found[job] = reason if state == "PENDING" else "started"
+            found[job] = (
+                reason if state == "PENDING" else "started"
+            )  # the last one: a second partition may take it
         return found.keys() >= set(jobs) and _UNDECIDED.isdisjoint(found.values())
 
     with suppress(ServiceError):  # what still waits for resources was accepted
