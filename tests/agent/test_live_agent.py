@@ -2,15 +2,14 @@
 
 import time
 
-import pytest
-
+from tests.conftest import unavailable
 from tests.services.slurm import SlurmLab
 from tocsin.agent.sampler import Sample, Sampler
 
 
 def test_a_running_job_is_found_on_its_cpu(slurm: SlurmLab) -> None:
     if not slurm.cgroups:
-        pytest.skip("control groups of version 1 are not ours to write here")
+        unavailable("control groups of version 1 are not ours to write here")
     job = str(slurm.sbatch("#!/bin/bash\nwhile :; do :; done\n", "--mem=50"))
     sampler = Sampler(interval=0.2)
     found: Sample | None = None

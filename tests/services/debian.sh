@@ -18,11 +18,12 @@ make_system() {
     local mirror script=sid
     mirror=$(grep -rhoE '^(URIs:|deb( \[[^]]*\])?) *https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null |
         grep -oE 'https?://[^ ]+' | head -n 1 || true)
+    [ -n "$mirror" ] || { echo "no Debian mirror in /etc/apt; add one to sources.list" >&2; exit 1; }
     [ -e "/usr/share/debootstrap/scripts/$suite" ] && script=$suite  # a suite may be newer than debootstrap
     echo "making a minimal Debian $suite in $system" >&2
     rm -rf "$system.part"
     debootstrap --variant=minbase --include=python3,python3-venv,make,git,ca-certificates \
-        "$suite" "$system.part" "${mirror:-http://deb.debian.org/debian}" "/usr/share/debootstrap/scripts/$script" \
+        "$suite" "$system.part" "$mirror" "/usr/share/debootstrap/scripts/$script" \
         >"$base/$suite.log" 2>&1 || { tail -n 20 "$base/$suite.log" >&2; exit 1; }
     cp /etc/apt/apt.conf.d/* "$system.part/etc/apt/apt.conf.d/"
     useradd --root "$system.part" --create-home --shell /bin/bash newcomer

@@ -1,6 +1,5 @@
 """`answer`: how a job ends by someone who was asked about it, and the labels that training makes of such answers."""
 
-import getpass
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +8,7 @@ from tocsin.app.jobs import find_jobs
 from tocsin.core.errors import InputError
 from tocsin.core.ids import JobKey
 from tocsin.core.outcomes import Outcome
+from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +25,7 @@ def record_answer(app: App, job: str, cluster: str | None, outcome: Outcome, not
     if jobs.height > 1:
         raise InputError(f"{jobs.height} jobs have the id {job}; name one by its key (tocsin job {job})")
     key = JobKey(**jobs.select(KEY).row(0, named=True))
-    record(app.store, key, outcome, who=getpass.getuser(), at=int(time.time()), note=note)
+    record(app.store, key, outcome, who=user_name(), at=int(time.time()), note=note)
     return key
 
 
