@@ -8,6 +8,9 @@ HAS_LIBGOMP := env -u LD_LIBRARY_PATH $(BIN)/python -c 'import ctypes; ctypes.CD
 LIBGOMP := $(HAS_LIBGOMP) || { mkdir -p .venv/libgomp && \
 	ln -sf "$(CURDIR)"/.venv/lib/python*/site-packages/scikit_learn.libs/libgomp-*.so* .venv/libgomp/libgomp.so.1; }
 
+# The CPU build, by name: the same version without the suffix brings gigabytes of CUDA.
+TORCH := torch==2.13.0+cpu
+
 # What lies in the caller's own Python must not leak into .venv.
 unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
@@ -66,5 +69,6 @@ clean: ## remove .venv and caches
 .venv/.installed-dev: .venv/.made $(PINS)
 	@echo "installing tocsin and its tests' tools into .venv"
 	@$(PIP) -e '.[dev,charts,engines,minilm,postgres]'
+	@$(PIP) $(TORCH) onnx onnxscript 2>/dev/null || echo "no CPU build of PyTorch for $$($(BIN)/python -V) here: tests that train on traces are skipped"
 	@$(LIBGOMP)
 	@touch .venv/.installed $@

@@ -2,9 +2,7 @@
 
 from typing import NamedTuple
 
-__all__ = ["MODES", "CpuRates", "Rates", "Ticks", "ticks"]
-
-MODES = ("user", "system", "iowait", "other")
+__all__ = ["CpuRates", "Rates", "Ticks", "ticks"]
 
 
 class Ticks(NamedTuple):

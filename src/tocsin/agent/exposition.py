@@ -3,8 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from tocsin.agent.cpus import MODES
 from tocsin.agent.sampler import Sample, Sampler
+from tocsin.core.channels import MODES
 
 __all__ = ["metrics", "window"]
 

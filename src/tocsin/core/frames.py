@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from tocsin.core.channels import CPU_CHANNELS, JOB_CHANNELS
 from tocsin.core.fields import FIELDS, Field, Job, ValueType
 from tocsin.core.ids import JobKey
 from tocsin.core.outcomes import STATES, SWF_STATUSES, Outcome
@@ -15,6 +16,8 @@ from tocsin.core.stages import CLOCK, Stage
 from tocsin.core.units import MAX_INSTANT, UNLIMITED, format_instant
 
 __all__ = [
+    "CPU_SAMPLES",
+    "JOB_SAMPLES",
     "SCHEMA",
     "WINDOWS",
     "conform",
@@ -39,10 +42,42 @@ _TYPES: dict[ValueType, type[pl.DataType]] = {
 
 SCHEMA = pl.Schema({name: _TYPES[field.type]() for name, field in FIELDS.items()})
 
-WINDOWS = pl.Schema(
-    {"job": pl.String, "node": pl.String, "at": pl.Int64, "metric": pl.String, "value": pl.Float64}
+CPU_SAMPLES = pl.Schema(
+    {
+        "node": pl.String(),
+        "cpu": pl.Int32(),
+        "at": pl.Int64(),
+        "job": pl.String(),
+        **dict.fromkeys(CPU_CHANNELS, pl.Float32()),
+    }
 )
-"""Traces of running jobs: one value of one metric at one instant."""
+"""What each CPU did in the second that ended at `at`, and the raw id of the job on it (null: none)."""
+
+JOB_SAMPLES = pl.Schema(
+    {
+        "node": pl.String(),
+        "job": pl.String(),
+        "at": pl.Int64(),
+        **dict.fromkeys(JOB_CHANNELS, pl.Float64()),
+    }
+)
+"""What each job used on a node in the second that ended at `at`; null where the source does not tell."""
+
+WINDOWS = pl.Schema(
+    {
+        "job": pl.String(),
+        "node": pl.String(),
+        "cpu": pl.Int32(),
+        "at": pl.Int64(),
+        "gaps": pl.Int32(),
+        "values": pl.List(pl.Float32()),
+    }
+)
+"""Windows of traces that end at `at`, one row each: `values` has all channels of the first second, then of the next.
+
+A row with a CPU has `CPU_CHANNELS` of that CPU, and the key of the job that had it for most of the window (null: none).
+A row without has `JOB_CHANNELS` of the job on that node. `gaps` counts the seconds without a sample of their own.
+"""
 
 
 def conform(frame: pl.DataFrame) -> pl.DataFrame:
