@@ -81,8 +81,19 @@ class Known(Protocol):
         """The text of a script by its SHA-256; None if it was not kept."""
         ...
 
+    @property
+    def now(self) -> int | None:
+        """At the stage `running`, the instant of the question: a running job is asked about again and again.
+
+        None if no running job is asked about. Windows that end later must not be used.
+        """
+        ...
+
     def windows(self, jobs: "pl.DataFrame", until: int) -> "pl.DataFrame":
-        """CPU traces of running jobs up to an instant; columns as in `core.frames.WINDOWS`."""
+        """CPU traces of these jobs up to an instant; columns as in `core.frames.WINDOWS`.
+
+        For a task of an array, the windows of its siblings are there, too.
+        """
         ...
 
 

@@ -108,6 +108,8 @@ class Finding:
     evidence: list[str] = field(default_factory=list)
     operation: str | None = None
     """The operation that it is about."""
+    group: str | None = None
+    """Findings on several jobs with one cause share it."""
     case: CaseReference | None = None
 
 

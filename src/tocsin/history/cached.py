@@ -16,6 +16,7 @@ class CachedKnown:
 
     def __init__(self, known: Known, jobs: pl.DataFrame, *, stage: Stage) -> None:
         self.machine = known.machine
+        self.now = known.now
         self._known = known
         self._stage = stage
         self._features = known.features(jobs, stage=stage)

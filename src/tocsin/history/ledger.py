@@ -46,10 +46,18 @@ class Ledger:
     the last one is answered from what is known by now. `peek` answers without moving it.
     """
 
+    now: int | None = None
+    """Set by whoever asks about running jobs."""
+
     def __init__(
-        self, *, machine: Machine | None = None, scripts: Callable[[str], str | None] | None = None
+        self,
+        *,
+        machine: Machine | None = None,
+        scripts: Callable[[str], str | None] | None = None,
+        windows: Callable[[pl.DataFrame, int], pl.DataFrame] | None = None,
     ) -> None:
         self.machine = machine
+        self._windows = windows
         self.known_until = 0
         """The instant up to which everything has been counted."""
         self._scripts = scripts
@@ -66,8 +74,8 @@ class Ledger:
     def script(self, digest: str) -> str | None:
         return self._scripts(digest) if self._scripts else None
 
-    def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:  # noqa: ARG002  # no source of traces yet
-        return WINDOWS.to_frame()
+    def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
+        return self._windows(jobs, until) if self._windows else WINDOWS.to_frame()
 
     def learn(self, jobs: pl.DataFrame) -> None:
         """Take note of jobs as they now stand; no event of a job counts twice."""
@@ -205,7 +213,8 @@ class _Peek(Ledger):
     """It counts ahead in copies of the groups and nodes of the ledger beneath."""
 
     def __init__(self, beneath: Ledger) -> None:
-        super().__init__(machine=beneath.machine, scripts=beneath._scripts)
+        super().__init__(machine=beneath.machine, scripts=beneath._scripts, windows=beneath._windows)
+        self.now = beneath.now
         self.known_until = beneath.known_until
         self.nodes = beneath.nodes.branch()
         self._beneath = beneath.groups

@@ -44,10 +44,14 @@ class Replay:
         *,
         machine: Machine | None = None,
         scripts: Callable[[str], str | None] | None = None,
+        windows: Callable[[pl.DataFrame, int], pl.DataFrame] | None = None,
+        now: int | None = None,
         keys: tuple[recipe.Key, ...] = tuple(recipe.KEYS),
     ) -> None:
         self.machine = machine
+        self.now = now
         self._scripts = scripts
+        self._windows = windows
         self._keys = keys
         self._log = log.sort("submit", "job_id", "task", nulls_last=False)
         self._columns = _Columns(self._log)
@@ -56,8 +60,8 @@ class Replay:
     def script(self, digest: str) -> str | None:
         return self._scripts(digest) if self._scripts else None
 
-    def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:  # noqa: ARG002  # no source of traces yet
-        return WINDOWS.to_frame()
+    def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
+        return self._windows(jobs, until) if self._windows else WINDOWS.to_frame()
 
     def features(
         self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str] | None = None

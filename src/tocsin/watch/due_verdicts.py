@@ -98,6 +98,7 @@ class DueVerdicts:
             return []
         seq = next_seq(self.store, jobs.select(key_text()).to_series().to_list(), Stage.RUNNING)
         self._known.prepare({})
+        self.ledger.now = now
         until = [now] * jobs.height
         return self._record(
             self.judge.decide(jobs, Stage.RUNNING, known=self._known, at=now, seq=seq, known_until=until)

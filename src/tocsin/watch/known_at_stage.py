@@ -33,6 +33,10 @@ class KnownAtStage:
     def machine(self) -> Machine | None:
         return self.ledger.machine
 
+    @property
+    def now(self) -> int | None:
+        return self.ledger.now
+
     def prepare(self, due: Mapping[Stage, pl.DataFrame]) -> dict[Stage, list[int]]:
         """Announce the jobs of each stage; returns for each job the instant up to which history is counted."""
         self._due, self._found = due, None
