@@ -1,4 +1,4 @@
-"""The home folder: database, models, windows, scripts, spool and cache."""
+"""The home folder: database, models, windows, confirmed regions, scripts, spool and cache."""
 
 import os
 import pwd
@@ -45,6 +45,11 @@ class Home:
         return self.root / "scripts"
 
     @property
+    def regions(self) -> Path:
+        """Windows of jobs that were confirmed as bad, kept beyond the retention of traces."""
+        return self.root / "regions"
+
+    @property
     def spool(self) -> Path:
         return self.root / "spool"
 
@@ -75,7 +80,7 @@ class Home:
             if not self.root.is_dir():
                 self.root.mkdir(mode=mode, parents=True, exist_ok=True)
             self._check()
-            for folder in (self.models, self.windows, self.scripts, self.spool, self.cache):
+            for folder in (self.models, self.windows, self.scripts, self.regions, self.spool, self.cache):
                 folder.mkdir(mode=mode, exist_ok=True)
         except OSError as error:
             raise StoreError(

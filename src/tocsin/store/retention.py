@@ -88,7 +88,7 @@ def _array_of_old(before: int) -> sa.ColumnElement[bool]:
 
 
 def backup(store: Store, home: Home, target: Path) -> Path:
-    """Copy the store, scripts and models into a new folder, consistent while others write.
+    """Copy the store, scripts, models and confirmed regions into a new folder, consistent while others write.
 
     With SQLite that folder is a home itself: `TOCSIN_HOME` may name it. With PostgreSQL it holds `tocsin.dump`, for
     pg_restore. The windows of traces are not in it: they are large, and a day of them is its own file already.
@@ -103,7 +103,7 @@ def backup(store: Store, home: Home, target: Path) -> Path:
                 _copy_sqlite(store, partial.database)
             else:
                 _dump_postgres(store, partial.root / "tocsin.dump")
-            for kept in (home.scripts, home.models):
+            for kept in (home.scripts, home.models, home.regions):
                 if kept.is_dir():
                     shutil.copytree(kept, partial.root / kept.name, ignore=_unfinished)
             _sync(partial.root)

@@ -1,4 +1,4 @@
-"""Job scripts as files named by their SHA-256, so that equal scripts are stored once."""
+"""Files named by their SHA-256, so that equal ones are stored once: job scripts, windows of confirmed jobs."""
 
 import errno
 import hashlib
@@ -11,14 +11,18 @@ from pathlib import Path
 from tocsin.core.errors import NotFound, StoreError
 from tocsin.store.home import open_private
 
-__all__ = ["read_script", "save_script", "saved_scripts"]
+__all__ = ["read_script", "save_file", "save_script", "saved_scripts"]
 
 _NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 def save_script(folder: Path, text: str) -> str:
     """Store a script atomically; returns the reference for the job's field `script`."""
-    content = text.encode("utf-8", "surrogateescape")
+    return save_file(folder, text.encode("utf-8", "surrogateescape"))
+
+
+def save_file(folder: Path, content: bytes) -> str:
+    """Store a file atomically under its SHA-256, which is returned."""
     name = hashlib.sha256(content).hexdigest()
     path = folder / name
     try:
@@ -28,7 +32,7 @@ def save_script(folder: Path, text: str) -> str:
             _write_renamed(path, content)
     except OSError as error:
         raise StoreError(
-            f"cannot store a script in {folder} ({error.strerror}); check free space and permissions"
+            f"cannot store a file in {folder} ({error.strerror}); check free space and permissions"
         ) from None
     return name
 
