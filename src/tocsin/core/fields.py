@@ -53,6 +53,7 @@ class Part(StrEnum):
     IDENTITY = "identity"  # the key: never changes
     REQUEST = "request"  # what was requested: frozen as first seen
     ALLOCATION = "allocation"  # what was allocated
+    FIRST_METRICS = "first_metrics"  # what it used in its first two minutes: as first measured
     OUTCOME = "outcome"  # its state, and how it ended
     USAGE = "usage"  # what it used
     RECORD = "record"  # facts about the record itself
@@ -78,6 +79,7 @@ _STAGES = {
     Part.IDENTITY: Stage.SUBMIT,
     Part.REQUEST: Stage.SUBMIT,
     Part.ALLOCATION: Stage.START,
+    Part.FIRST_METRICS: Stage.EARLY,
     Part.OUTCOME: Stage.END,
     Part.USAGE: Stage.END,
     Part.RECORD: Stage.END,
@@ -94,6 +96,7 @@ def _known(part: Part, doc: str) -> Any:
 _identity = partial(_known, Part.IDENTITY)
 _request = partial(_known, Part.REQUEST)
 _allocation = partial(_known, Part.ALLOCATION)
+_first = partial(_known, Part.FIRST_METRICS)
 _outcome = partial(_known, Part.OUTCOME)
 _usage = partial(_known, Part.USAGE)
 _record = partial(_known, Part.RECORD)
@@ -158,6 +161,16 @@ class Job:
     alloc_gpus: int | None = _allocation("GPUs allocated")
     alloc_tres: str | None = _allocation("trackable resources allocated")
     segment: str | None = _allocation("part of the machine that it ran on, if the source names one")
+
+    first_cpu_user: float | None = _first("share of its CPUs' time spent in user mode in the first 120 s")
+    first_cpu_system: float | None = _first("share of its CPUs' time spent in the kernel in the first 120 s")
+    first_memory: Bytes | None = _first("memory in use after 120 s, on the node that uses most")
+    first_memory_peak: Bytes | None = _first(
+        "most memory in use in the first 120 s, on the node that uses most"
+    )
+    first_read_bytes: Bytes | None = _first("bytes read from disk in the first 120 s, over all nodes")
+    first_written_bytes: Bytes | None = _first("bytes written to disk in the first 120 s, over all nodes")
+    first_page_faults: int | None = _first("page faults in the first 120 s, over all nodes")
 
     state: str | None = _outcome("state as Slurm names it")
     outcome: Outcome | None = _outcome("how it ended, by its state; absent until then")

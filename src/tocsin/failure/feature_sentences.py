@@ -13,7 +13,15 @@ __all__ = ["sentence", "shown"]
 
 _WORDS = {key.name: key.words for key in recipe.KEYS}
 _DURATIONS = ("time_limit", "time_min", "limit_odd", "delay", "wait", "elapsed", "cpu_time", "cpu_seconds")
-_MEMORIES = ("req_memory", "memory_per_cpu", "max_memory")
+_MEMORIES = (
+    "req_memory",
+    "memory_per_cpu",
+    "max_memory",
+    "first_memory",
+    "first_memory_peak",
+    "first_read_bytes",
+    "first_written_bytes",
+)
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _OUTCOMES = tuple(Outcome)
 _ASKS = {"limit": "its time limit", "memory": "the requested memory"}
@@ -61,6 +69,14 @@ _OWN = {
     "hour": "it was submitted at {}",
     "weekday": "it was submitted on a {}",
     "wait": "it waited for {}",
+    "first_cpu_user": "its CPUs spent {} of the first two minutes in user mode",
+    "first_cpu_system": "its CPUs spent {} of the first two minutes in the kernel",
+    "first_memory": "it used {} of memory after two minutes",
+    "first_memory_peak": "it used up to {} of memory in the first two minutes",
+    "first_memory_share": "it used up to {} of its memory in the first two minutes",
+    "first_read_bytes": "it read {} in the first two minutes",
+    "first_written_bytes": "it wrote {} in the first two minutes",
+    "first_page_faults": "it had {} page faults in the first two minutes",
 }
 
 
@@ -72,6 +88,8 @@ def shown(name: str, value: float) -> str | None:
         return "no limit"
     if name.startswith(("limit/", "memory/")) or name in ("granted", "time_used", "cpu_used", "memory_used"):
         return f"{value:.3g}"
+    if name in ("first_cpu_user", "first_cpu_system", "first_memory_share"):
+        return f"{value:.0%}"
     last = name.rpartition(".")[2]
     if last in _DURATIONS or last.startswith(("since", "elapsed_")):
         return format_duration(int(value))

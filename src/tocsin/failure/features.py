@@ -80,7 +80,7 @@ class Feature:
     name: str
     stage: Stage
     family: str
-    """What it is folded into when it is explained: request, time, a key of history, or use."""
+    """What it is folded into when it is explained: request, time, a key of history, first metrics, or use."""
     words: str
     make: pl.Expr | LocalTime | Share | FromHistory
     """An expression is of the fields of a job."""
@@ -184,6 +184,24 @@ def _allocation() -> Iterator[Feature]:
         yield Feature(name, Stage.START, "nodes", words, FromHistory(name))
 
 
+def _first_metrics() -> Iterator[Feature]:
+    """What it did in its first two minutes; null where no samples of its nodes are kept."""
+    for name, words in (
+        ("first_cpu_user", "share of its CPUs' time in user mode in the first two minutes"),
+        ("first_cpu_system", "share of its CPUs' time in the kernel in the first two minutes"),
+        ("first_memory", "memory in use after two minutes"),
+        ("first_memory_peak", "most memory in use in the first two minutes"),
+        ("first_read_bytes", "bytes read in the first two minutes"),
+        ("first_written_bytes", "bytes written in the first two minutes"),
+        ("first_page_faults", "page faults in the first two minutes"),
+    ):
+        yield Feature(name, Stage.EARLY, "first", words, pl.col(name))
+    granted = pl.coalesce("alloc_memory", pl.when(pl.col("req_memory") > 0).then("req_memory"))
+    share = pl.col("first_memory_peak") / (granted + 1)
+    words = "most memory in use in the first two minutes over the memory it may use"
+    yield Feature("first_memory_share", Stage.EARLY, "first", words, share)
+
+
 def _use() -> Iterator[Feature]:
     """Known only after the end: for the figures that papers print, and for nothing that warns."""
     for name in ("elapsed", "cpu_seconds", "max_memory", "read_bytes", "written_bytes", "steps"):
@@ -199,7 +217,8 @@ def _use() -> Iterator[Feature]:
 
 
 FEATURES: dict[str, Feature] = {
-    feature.name: feature for feature in (*_request(), *_time(), *_history(), *_allocation(), *_use())
+    feature.name: feature
+    for feature in (*_request(), *_time(), *_history(), *_allocation(), *_first_metrics(), *_use())
 }
 
 

@@ -11,7 +11,7 @@ from tocsin.core.fields import FIELDS, Part, ValueType, fields_of
 from tocsin.core.frames import SCHEMA, reached_at
 from tocsin.core.machine import Machine
 from tocsin.core.outcomes import Outcome
-from tocsin.core.stages import Stage
+from tocsin.core.stages import EARLY_SECONDS, Stage
 from tocsin.history.replay import Replay
 
 __all__ = ["BUDGET", "SEED", "CheckData", "demo_check_data", "other_value", "scrambled"]
@@ -20,7 +20,7 @@ SEED = 11
 BUDGET = Budget(trials=2)
 _LAG = 60  # seconds from a job's end until its outcome counts as known (history.lag)
 _ROWS = 12
-_LATER = (Part.ALLOCATION, Part.OUTCOME, Part.USAGE)
+_LATER = (Part.ALLOCATION, Part.FIRST_METRICS, Part.OUTCOME, Part.USAGE)
 
 
 @dataclass(slots=True, eq=False)
@@ -92,9 +92,13 @@ def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
     seed = random.Random(until)  # noqa: S311  # no secret
     unknown = (pl.col("known_at") > until).fill_null(True)
     waiting = pl.col("_waiting")  # as it was before anything is changed
+    since = {
+        Part.ALLOCATION: waiting,
+        Part.FIRST_METRICS: unknown & (pl.col("start") + EARLY_SECONDS > until).fill_null(True),
+    }
     # an end that lies before `until` but was not known then may be any; those that are known later stay later
     other = [
-        pl.when(waiting if FIELDS[name].part is Part.ALLOCATION else unknown)
+        pl.when(since.get(FIELDS[name].part, unknown))
         .then(other_value(name, seed))
         .otherwise(name)
         .alias(name)

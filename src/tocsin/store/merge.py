@@ -4,6 +4,7 @@
 |---|---|
 | identity | never changes |
 | request | frozen as first seen: a value stays, a null is filled |
+| first_metrics | as first measured: what the verdict at `early` was made from |
 | allocation, usage, outcome | the latest value counts; a missing value changes nothing |
 | known_at, source, request_final | as first set |
 | intervened | once true, always true |

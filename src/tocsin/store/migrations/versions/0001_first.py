@@ -1,6 +1,7 @@
 """The first form of the store: the tables as they are now.
 
-Until 1.0 a store is made anew when the tables change. The first release freezes this step, and later ones add theirs.
+Until 1.0 this step makes the tables as they are now, and later steps add what an older store lacks. The first release
+freezes it.
 """
 
 from alembic import op
