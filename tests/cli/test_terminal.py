@@ -85,6 +85,8 @@ def commands(tmp_path: Path) -> list[list[str]]:
         ["profiles"],
         ["doctor"],
         ["traces", "bench", str(examples)],
+        ["campaign", "simulate", str(tmp_path / "campaign"), "--types", HOSTILE],
+        ["campaign", "show", str(tmp_path / HOSTILE.replace("/", ""))],
         ["config", "show"],
         ["schema", "verdict"],
         ["completion", "bash"],

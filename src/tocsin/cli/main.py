@@ -23,6 +23,7 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
     "answer": ("predict:answer", "Record how a job ends, for the next training."),
     "backtest": ("backtest:backtest", "Back-test failure prediction on a LOG, or on the store."),
     "backup": ("prune:backup", "Copy store, scripts and models into a new folder."),
+    "campaign": ("campaign:campaign", "Record or simulate labelled jobs, to train and test trace models."),
     "cases": ("cases:cases", "List and answer cases."),
     "check": ("check:check", "Give a verdict on a job script before it is submitted."),
     "classify": ("classify:classify", "Classify job scripts."),

@@ -1,0 +1,80 @@
+"""`campaign`: record or simulate labelled jobs, and describe a campaign."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tocsin.app.app import App
+from tocsin.core.errors import InputError
+
+if TYPE_CHECKING:
+    from tocsin.traces.campaigns import Card
+
+__all__ = ["SPLITS", "SimulateRequest", "show_campaign", "simulate_campaign"]
+
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateRequest:
+    """What `tocsin campaign simulate` was asked for."""
+
+    folder: Path
+    split: str
+    nodes: int
+    cpus: int
+    seconds: int
+    seed: int
+    types: list[str]
+    """Empty: all."""
+
+
+def simulate_campaign(app: App, request: SimulateRequest) -> dict[str, Any]:
+    """Write a simulated campaign to a new folder; its summary."""
+    from tocsin.traces.campaigns import Split
+    from tocsin.traces.job_types import JOB_TYPES
+    from tocsin.traces.simulation import SimulationPlan, simulate
+
+    if request.folder.exists():
+        raise InputError(f"{request.folder} exists already; name a new folder")
+    plan = SimulationPlan(
+        split=Split(request.split),
+        nodes=request.nodes,
+        cpus=request.cpus,
+        seconds=request.seconds,
+        seed=request.seed,
+        types=request.types or tuple(JOB_TYPES),
+    )
+    card = simulate(request.folder, plan, lambda done: app.progress("simulating nodes", done, request.nodes))
+    return {"folder": str(request.folder), **_summary(card)}
+
+
+def show_campaign(folder: Path) -> dict[str, Any]:
+    """What ran in a campaign, and the mean and spread of each channel by label."""
+    from tocsin.traces.campaigns import read_card
+    from tocsin.traces.channel_summary import channel_summary
+
+    card = read_card(folder)
+    return {"folder": str(folder), **_summary(card), "channels": channel_summary(folder, card)}
+
+
+def _summary(card: "Card") -> dict[str, Any]:
+    from tocsin.core.units import format_instant
+
+    jobs: dict[str, int] = {}
+    for each in card.jobs:
+        jobs[each.label] = jobs.get(each.label, 0) + 1
+    return {
+        "split": str(card.split),
+        "origin": card.origin,
+        "cluster": card.cluster,
+        "nodes": len(card.nodes),
+        "first": format_instant(card.first),
+        "last": format_instant(card.last),
+        "seconds": card.last - card.first,
+        "kernel": card.kernel,
+        "processor": card.processor,
+        "slurm": card.slurm,
+        "jobs": dict(sorted(jobs.items())),
+        "notes": list(card.notes),
+    }
