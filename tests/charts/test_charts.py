@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tocsin.charts import profiles
+from tocsin.charts import profiles, traces
 from tocsin.charts.curves import curve_charts
 from tocsin.charts.render import to_svg, write_charts
 from tocsin.charts.spec import Spec
@@ -26,6 +26,31 @@ def predictions(rows: int = 2000) -> dict[str, Any]:
     return curves((random.random(rows) < p).astype(np.int64), p, threshold=0.4)
 
 
+SAMPLING: dict[str, Any] = {
+    "kinds": [
+        {
+            "kind": kind,
+            "segment": 64,
+            "frequency": frequency,
+            "period": frequency and 1 / frequency,
+            "spectrum": {"frequency": [0.01, 0.1, 0.5], "power": [0.0, 0.1, 0.01]},
+        }
+        for kind, frequency in (("fit", 0.1), ("idle", None))
+    ],
+    "separation": {
+        "length": 100,
+        "draws": 30,
+        "explained": [0.8, 0.1],
+        "points": [{"kind": f"kind {n}", "x": n * 1.0, "y": 0.5} for n in range(10)],
+        "silhouette": [
+            {"interval": seconds, "way": way, "mean": 0.5, "deviation": 0.1}
+            for seconds in (1, 30)
+            for way in ("pick", "mean")
+        ],
+    },
+}
+
+
 def every_chart() -> dict[str, Spec]:
     numbers = [1, 2, 3, 4]
     return {
@@ -37,6 +62,7 @@ def every_chart() -> dict[str, Spec]:
             "Risk", 0.6, [("short of memory", 0.5), ("a careful user", -0.2)], threshold=0.5
         ),
         "correlations": profiles.correlations(["CPUs", "wait"], [[1.0, -0.25], [-0.25, 1.0]]),
+        **traces.sampling_charts(SAMPLING),
     }
 
 
@@ -108,3 +134,12 @@ def test_nothing_is_written_without_the_renderer(tmp_path: Path, monkeypatch: py
     with pytest.raises(TocsinError, match=r"pip install 'tocsin\[charts\]'"):
         write_charts(tmp_path / "out", every_chart())
     assert not (tmp_path / "out").exists()
+
+
+def test_a_spectrum_is_headed_by_its_period_and_more_kinds_than_colours_have_shapes() -> None:
+    drawn = {name: to_svg(spec) for name, spec in traces.sampling_charts(SAMPLING).items()}
+    assert {"fit: 10 s", "idle: no peak"} <= words(drawn["spectra"])
+    assert "30" in words(drawn["silhouette"])
+    scale = traces.sampling_charts(SAMPLING)["waveforms"]["encoding"]
+    pairs = list(zip(scale["color"]["scale"]["range"], scale["shape"]["scale"]["range"], strict=True))
+    assert len(set(pairs)) == 10

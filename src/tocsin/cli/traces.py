@@ -6,7 +6,7 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.traces import bench as run_bench
-from tocsin.cli import options
+from tocsin.cli import options, traces_analyse
 from tocsin.cli.output import Column, print_json, print_table, say
 
 __all__ = ["traces"]
@@ -56,3 +56,6 @@ def bench(app: App, folder: Path, scores: Path | None, as_json: bool) -> None:
 
 def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+traces.add_command(traces_analyse.analyse)
