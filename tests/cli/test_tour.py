@@ -152,7 +152,7 @@ def test_a_backup_is_a_home_that_works(tocsin: Tocsin, tmp_path: Path) -> None:
 
 def test_prune_removes_what_is_old_and_says_so_before(tocsin: Tocsin) -> None:
     tocsin("demo", "--days", "1")
-    assert "everything is kept" in tocsin("prune").err
+    assert "jobs are kept" in tocsin("prune").err
     dry = json.loads(tocsin("prune", "--days", "30", "--dry-run", "--json").out)
     assert json.loads(tocsin("prune", "--days", "30", "--json").out)["jobs"] == dry["jobs"] > 0
     assert json.loads(tocsin("prune", "--days", "30", "--json").out)["jobs"] == 0

@@ -13,6 +13,7 @@ from tests.kits.job_frames import SUBMIT, frame, many
 from tests.services.postgres import Postgres
 from tocsin.core.decision import Decision
 from tocsin.core.errors import NotFound, StoreError
+from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, Samples
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
@@ -24,6 +25,7 @@ from tocsin.store.outbox import waiting
 from tocsin.store.retention import Pruned, _partial, backup, prune
 from tocsin.store.scriptfiles import read_script, save_script
 from tocsin.store.verdicts import of_job
+from tocsin.store.windows import WindowStore
 
 OLD = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 10}
 NEW = {"outcome": "completed", "state": "COMPLETED", "end": SUBMIT + 1000}
@@ -54,7 +56,7 @@ def test_old_jobs_go_with_their_verdicts_and_scripts(store: Store, home: Home) -
     )
     record(store, Decision(verdicts=[verdict(1), verdict(2, 3), verdict(3)]), {"mail": ("verdict",)})
     said = prune(store, home, before=SUBMIT + 500, dry_run=True)
-    assert said == Pruned(jobs=2, verdicts=2, scripts=1)
+    assert said == Pruned(jobs=2, verdicts=2, scripts=1, trace_days=0)
     assert load(store).height == 4
     assert read_script(home.scripts, gone)
     assert prune(store, home, before=SUBMIT + 500) == said
@@ -65,7 +67,7 @@ def test_old_jobs_go_with_their_verdicts_and_scripts(store: Store, home: Home) -
         read_script(home.scripts, gone)
     assert read_script(home.scripts, shared)
     assert read_script(home.scripts, young)
-    assert prune(store, home, before=SUBMIT + 500) == Pruned(0, 0, 0)
+    assert prune(store, home, before=SUBMIT + 500) == Pruned(0, 0, 0, 0)
 
 
 def test_an_array_does_not_come_back_as_pending_when_its_tasks_go(store: Store, home: Home) -> None:
@@ -178,3 +180,13 @@ def test_a_failed_backup_is_no_backup(home: Home, tmp_path: Path, monkeypatch: p
     with open_store(home.url) as store, pytest.raises(StoreError, match=r"damaged|malformed"):
         backup(store, home, tmp_path / "safe")
     assert not (tmp_path / "safe").exists()
+
+
+def test_old_traces_go_by_their_own_age(store: Store, home: Home) -> None:
+    rows = [("n1", 0, at, None, 0.5, 0.0, 0.0) for at in (0, SUBMIT)]
+    cpus = pl.DataFrame(rows, schema=CPU_SAMPLES, orient="row")
+    traces = WindowStore(home.windows)
+    traces.append("lab", Samples(cpus, JOB_SAMPLES.to_frame()))
+    assert prune(store, home, before=0).trace_days == 0
+    assert prune(store, home, before=0, traces_before=SUBMIT).trace_days == 1
+    assert traces.samples("lab", 0, SUBMIT).cpus["at"].to_list() == [SUBMIT]

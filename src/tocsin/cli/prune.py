@@ -17,28 +17,48 @@ __all__ = ["backup", "prune"]
 
 @click.command()
 @click.option(
-    "--days", type=click.IntRange(min=1), metavar="N", help="Keep jobs that ended in the last N days."
+    "--days",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Keep jobs that ended in the last N days, and traces of the last N days.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @options.as_json
 @click.pass_obj
 def prune(app: App, days: int | None, dry_run: bool, as_json: bool) -> None:
-    """Remove jobs that ended long ago.
+    """Remove jobs that ended long ago, and old traces.
 
-    Their verdicts and scripts are removed, too.
+    The verdicts and scripts of these jobs are removed, too. Without --days, jobs are kept for store.keep_days and traces
+    for traces.keep_days.
     """
     from tocsin.store.retention import prune as remove
 
-    keep = days or app.settings.store.keep_days
+    keep, keep_traces = (
+        days or kept for kept in (app.settings.store.keep_days, app.settings.traces.keep_days)
+    )
+    if not keep and not keep_traces:
+        raise SettingsError(
+            "store.keep_days and traces.keep_days are 0, so everything is kept; use --days N to prune"
+        )
     if not keep:
-        raise SettingsError("store.keep_days is 0, so everything is kept; use --days N to prune")
-    before = int(time.time()) - keep * 86400
-    removed = asdict(remove(app.store, app.home, before=before, dry_run=dry_run))
+        say("store.keep_days is 0, so jobs are kept; use --days N to prune them")
+    now = int(time.time())
+    removed = asdict(
+        remove(
+            app.store,
+            app.home,
+            before=now - keep * 86400 if keep else 0,
+            traces_before=now - keep_traces * 86400 if keep_traces else 0,
+            dry_run=dry_run,
+        )
+    )
     if as_json:
         print_json({"dry_run": dry_run, **removed})
         return
     for what, number in removed.items():
-        print_line(f"{count(number, what.rstrip('s'))} {'would be removed' if dry_run else 'removed'}")
+        print_line(
+            f"{count(number, what.rstrip('s').replace('_', ' '))} {'would be removed' if dry_run else 'removed'}"
+        )
 
 
 @click.command()

@@ -4,7 +4,7 @@ Only rooms that use frames import it, so the agent and `--help` never load polar
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -20,6 +20,7 @@ __all__ = [
     "JOB_SAMPLES",
     "SCHEMA",
     "WINDOWS",
+    "Samples",
     "conform",
     "from_jobs",
     "invalid_reason",
@@ -62,6 +63,14 @@ JOB_SAMPLES = pl.Schema(
     }
 )
 """What each job used on a node in the second that ended at `at`; null where the source does not tell."""
+
+
+class Samples(NamedTuple):
+    """Samples of some nodes: CPU_SAMPLES and JOB_SAMPLES."""
+
+    cpus: pl.DataFrame
+    jobs: pl.DataFrame
+
 
 WINDOWS = pl.Schema(
     {

@@ -16,6 +16,7 @@ __all__ = [
     "Line",
     "Settings",
     "StoreSettings",
+    "TracesSettings",
     "WatchSettings",
     "WorkloadSettings",
     "resolve",
@@ -97,6 +98,23 @@ class WorkloadSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TracesSettings:
+    """CPU traces of running jobs: where they come from, and the windows that are cut from them."""
+
+    prometheus_url: str = _setting("", "Prometheus that scrapes the nodes: http://host:9090; empty: none")
+    mapping: str = _setting(
+        "tocsin",
+        "how its metrics become samples: tocsin, node_exporter, cgroup_exporter, slurm-job-exporter, ceems, dcgm, several "
+        "of them with commas, or the path of a TOML file",
+    )
+    agents: str = _setting("", "addresses of tocsin-agent to read directly, with commas: http://n1:9814")
+    keep_days: int = _setting(30, "days for which `tocsin prune` keeps traces; 0: forever")
+    window: int = _setting(100, "points in a window")
+    stride: int = _setting(10, "points from one window to the next")
+    interval: int = _setting(1, "seconds between two points; 1 needs a scrape interval of 1 s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All sections; `cluster` has one for each name."""
 
@@ -105,6 +123,7 @@ class Settings:
     history: HistorySettings = field(default_factory=HistorySettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
     workload: WorkloadSettings = field(default_factory=WorkloadSettings)
+    traces: TracesSettings = field(default_factory=TracesSettings)
 
 
 _NAMED: Mapping[str, type] = {"cluster": ClusterSettings}
@@ -113,6 +132,7 @@ _PLAIN: Mapping[str, type] = {
     "history": HistorySettings,
     "watch": WatchSettings,
     "workload": WorkloadSettings,
+    "traces": TracesSettings,
 }
 
 

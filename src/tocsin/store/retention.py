@@ -20,6 +20,7 @@ from tocsin.store.home import Home, open_private
 from tocsin.store.jobs import superseded
 from tocsin.store.scriptfiles import saved_scripts
 from tocsin.store.tables import NO_TASK, habit_hints, jobs, key_text, screenings, verdicts
+from tocsin.store.windows import WindowStore
 
 __all__ = ["Pruned", "backup", "prune"]
 
@@ -32,10 +33,16 @@ class Pruned:
     jobs: int
     verdicts: int
     scripts: int
+    trace_days: int
+    """Days of nodes."""
 
 
-def prune(store: Store, home: Home, *, before: int, dry_run: bool = False) -> Pruned:
+def prune(
+    store: Store, home: Home, *, before: int, traces_before: int | None = None, dry_run: bool = False
+) -> Pruned:
     """Delete the jobs that ended before an instant, their verdicts, and the scripts that no job has any more.
+
+    Traces of days before `traces_before` (default: `before`) go, too.
 
     Messages that wait in the outbox are kept. A SQLite file does not shrink; its free space is used again.
     """
@@ -59,7 +66,9 @@ def prune(store: Store, home: Home, *, before: int, dry_run: bool = False) -> Pr
     if not dry_run:
         for path in orphans:
             path.unlink(missing_ok=True)
-    return Pruned(job_count, verdict_count, len(orphans))
+    old_traces = before if traces_before is None else traces_before
+    trace_days = WindowStore(home.windows).prune(before=old_traces, dry_run=dry_run)
+    return Pruned(job_count, verdict_count, len(orphans), trace_days)
 
 
 def _count(connection: sa.Connection, table: sa.Table, where: sa.ColumnElement[bool]) -> int:
