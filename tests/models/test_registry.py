@@ -7,7 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from tests.kits.model_cards import FILES, card, write
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
+from tocsin.models.cards import Figure
 from tocsin.models.registry import BUILTIN, Registry
 
 
@@ -415,3 +418,36 @@ def test_a_promotion_that_was_killed_is_noted_once(tmp_path: Path, monkeypatch: 
     registry.promote("failure", "1")
     registry.promote("failure", "2")
     assert len(registry.card("failure", "2").promotions) == 2
+
+
+def test_what_is_stored_and_not_in_use_is_not_stored_twice(registry: Registry) -> None:
+    def again(**fields: Any) -> str:
+        return registry.add("failure", write, replace(card(), **fields), unless_stored=True)
+
+    assert (again(), again(), again(created=99)) == ("1", "1", "1")
+    assert again(parent="1") == "2", "it has another origin"
+    assert again(stage=Stage.START) == "3"
+    registry.promote("failure", "1")
+    assert again() == "4", "1 is in use"
+    registry.challenge("failure", "4", Stage.SUBMIT)
+    assert again() == "5", "4 is in a contest"
+    registry.rollback("failure", to_none=True)
+    assert again() == "5"
+
+
+def test_a_promotion_killed_before_the_first_aliases_were_written_is_noted_once(registry: Registry) -> None:
+    add(registry)
+    registry.promote("failure", "1", why="trained", at=5)
+    (registry.folder / "failure" / "aliases.json").unlink()
+    registry.promote("failure", "1", why="trained", at=9)
+    assert [each.at for each in registry.card("failure", "1").promotions] == [5]
+    assert registry.champion("failure") == "1"
+
+
+def test_further_figures_are_written_on_the_card(registry: Registry) -> None:
+    add(registry)
+    one = Figure(name="f1", value=0.5, low=None, high=None, stage=Stage.SUBMIT, split="contest", data="d")
+    registry.add_figures("failure", "1", [one])
+    registry.add_figures("failure", "1", [replace(one, value=0.6), replace(one, data="e")])
+    found = [(each.value, each.data) for each in registry.verify("failure", "1").figures if each.name == "f1"]
+    assert found == [(0.6, "d"), (0.5, "e")]

@@ -221,7 +221,7 @@ def train_rules(app: App, path: Path, *, promote: bool) -> dict[str, Any]:
 
 def _add(app: App, screener: "Screener", card: "Card", promoted_because: str | None) -> str:
     app.home.prepare()
-    version = app.registry.add("workload", screener.save, card)
+    version = app.registry.add("workload", screener.save, card, unless_stored=True)
     if promoted_because:
         app.registry.promote("workload", version, why=promoted_because, at=card.created)
     return version

@@ -74,7 +74,7 @@ def train_on_store(
     card = replace(
         fitted.card(created=now, data="the jobs in the store"), clusters=sorted(jobs["cluster"].unique())
     )
-    version = registry.add(_DETECTOR, fitted.save, card)
+    version = registry.add(_DETECTOR, fitted.save, card, unless_stored=True)
     promoted = (
         promote
         and bool(fitted.in_use)

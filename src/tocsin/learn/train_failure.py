@@ -63,7 +63,7 @@ def _store(
 ) -> TrainedFailure:
     now = int(time.time())
     card = model_card(fitted, created=now, parent=parent)
-    version = registry.add(NAME, fitted.save, card)
+    version = registry.add(NAME, fitted.save, card, unless_stored=True)
     if promote:
         registry.promote(NAME, version, cluster=cluster, why=why, at=now)
     return TrainedFailure(version, fitted, card)

@@ -3,15 +3,15 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
-from tocsin.models.cards import Card, Promotion, read_card
+from tocsin.models.cards import Card, Figure, Promotion, read_card
 from tocsin.models.files import hashes, locked, read_file, replace_file, scratch, settle
 
 __all__ = ["BUILTIN", "CARD", "Aliases", "Place", "Registry"]
@@ -69,8 +69,14 @@ class Registry:
         shipped = self.builtin is not None and (self.builtin / detector / CARD).exists()
         return [BUILTIN] * shipped + sorted(found, key=int)
 
-    def add(self, detector: str, write: Callable[[Path], None], card: Card) -> str:
-        """Store a model as a new version: `write` fills an empty folder, which appears whole or not at all."""
+    def add(
+        self, detector: str, write: Callable[[Path], None], card: Card, *, unless_stored: bool = False
+    ) -> str:
+        """Store a model as a new version: `write` fills an empty folder, which appears whole or not at all.
+
+        With `unless_stored`, a version with the same files that is not in use is returned instead: a training that was
+        killed before it promoted its model, and is run again, goes on with what it had stored.
+        """
         home = self._home(detector)
         if card.detector != detector:
             raise ModelError(f'the card is for the detector "{card.detector}", not for "{detector}"')
@@ -85,12 +91,38 @@ class Registry:
                         f'the detector "{detector}" wrote {what}; it must write its model and no card'
                     )
                 with locked(home):
+                    if unless_stored and (known := self._stored(detector, card, files)):
+                        return known
                     last = max((int(v) for v in self.versions(detector) if v != BUILTIN), default=0)
                     version = str(last + 1)
                     card = replace(card, version=version, files=files, promotions=[])
                     (folder / CARD).write_bytes(card.render())
                     settle(folder, version)
         return version
+
+    def _stored(self, detector: str, card: Card, files: Mapping[str, str]) -> str | None:
+        """The newest version with these files, for the same stage and of the same parent, that no alias names."""
+        in_use = {
+            version
+            for entry in self.aliases(detector).values()
+            for version in (entry.champion, entry.challenger, *entry.previous)
+        }
+        for version in reversed(self.versions(detector)):
+            if version == BUILTIN or version in in_use:
+                continue
+            with suppress(ModelError):  # a damaged card is nothing to go on with
+                found = self.card(detector, version)
+                if (found.files, found.stage, found.parent) == (files, card.stage, card.parent):
+                    return version
+        return None
+
+    def add_figures(self, detector: str, version: str, figures: Sequence[Figure]) -> None:
+        """Write further figures on the card of a version; those measured the same way before are replaced."""
+        with self._changing(detector):
+            card = self.card(detector, version)
+            again = {(figure.name, figure.split, figure.data) for figure in figures}
+            kept = [each for each in card.figures if (each.name, each.split, each.data) not in again]
+            self._write_card(replace(card, figures=[*kept, *figures]))
 
     def card(self, detector: str, version: str) -> Card:
         """The card of a version; the files beside it are not read."""
@@ -295,13 +327,16 @@ class Registry:
             at=int(time.time()) if at is None else at, cluster=cluster, replaced=before, why=why
         )
         card = self.card(detector, version)
-        home = self._home(detector)
+        aliases = self._home(detector) / _ALIASES
         known = card.promotions and replace(card.promotions[-1], at=promotion.at) == promotion
-        path = home / version / CARD
-        if known and path.stat().st_mtime_ns > (home / _ALIASES).stat().st_mtime_ns:
+        written = (self._home(detector) / version / CARD).stat().st_mtime_ns
+        if known and (not aliases.exists() or written > aliases.stat().st_mtime_ns):
             return
-        card = replace(card, promotions=[*card.promotions, promotion])
-        replace_file(path, card.render(), beside=home)
+        self._write_card(replace(card, promotions=[*card.promotions, promotion]))
+
+    def _write_card(self, card: Card) -> None:
+        home = self._home(card.detector)
+        replace_file(home / card.version / CARD, card.render(), beside=home)
 
     @contextmanager
     def _changing(self, detector: str) -> Iterator[dict[Place, Aliases]]:

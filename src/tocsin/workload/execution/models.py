@@ -67,7 +67,6 @@ class FittedExecution:
     untrained: Mapping[str, str]
     """Operations that could not, and why."""
     alpha_days: float
-    trained: int
     rows: int
     window: Window
     shortest: int = 0
@@ -141,7 +140,6 @@ class FittedExecution:
             },
             "untrained": dict(self.untrained),
             "alpha_days": self.alpha_days,
-            "trained": self.trained,
             "rows": self.rows,
             "window": asdict(self.window),
             "shortest": self.shortest,
@@ -220,7 +218,6 @@ def load_execution(folder: Path, *, threads: int = 1) -> FittedExecution:
             },
             untrained={str(name): str(why) for name, why in document["untrained"].items()},
             alpha_days=float(document["alpha_days"]),
-            trained=int(document["trained"]),
             rows=int(document["rows"]),
             window=Window(**document["window"]),
             shortest=int(document["shortest"]),

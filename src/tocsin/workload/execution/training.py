@@ -119,7 +119,6 @@ def train_execution(
         operations=found,
         untrained=untrained,
         alpha_days=float(alpha_days),
-        trained=now,
         rows=rows.height,
         window=Window(first=int(submit.min()), last=int(submit.max())),  # type: ignore[arg-type]  # instants
         shortest=shortest,
