@@ -172,9 +172,9 @@ def test_many_jobs_are_predicted_at_once_as_one_by_one(home: Path, tocsin: Tocsi
 
 
 def test_an_answer_is_a_label_of_the_next_training(home: Path, tocsin: Tocsin) -> None:
-    from tocsin.app.answers import with_answers
     from tocsin.app.app import App
     from tocsin.app.logs import LogRequest, read_jobs
+    from tocsin.learn.feedback import with_answers
 
     completed = 500
     assert tocsin("answer", completed, "completed").code == 0
@@ -182,7 +182,7 @@ def test_an_answer_is_a_label_of_the_next_training(home: Path, tocsin: Tocsin) -
     assert tocsin("answer", 99999, "failed").code == 1
     with App(folder=str(home)) as app:
         jobs = read_jobs(app, LogRequest())
-        labelled = with_answers(app, jobs)
+        labelled = with_answers(app.store, jobs)
     changed = labelled.filter(labelled["outcome"].ne_missing(jobs["outcome"]))
     assert changed.select("job_id", "outcome").rows() == [(completed, "failed")]
     assert labelled.columns == jobs.columns

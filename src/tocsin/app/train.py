@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.allow import allow_book
-from tocsin.app.answers import with_answers
 from tocsin.app.app import App
 from tocsin.app.judge import open_screener
 from tocsin.app.logs import LogRequest, one_cluster, read_jobs
@@ -70,12 +69,13 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
     from tocsin.core.detector import Budget
     from tocsin.failure.detector import FailureDetector
     from tocsin.history.replay import Replay
+    from tocsin.learn.feedback import with_answers
     from tocsin.learn.train_failure import train_failure as train
 
     cluster, trials = one_cluster(jobs), request.trials
     used = long_enough(jobs, request.shortest)
     if request.log.path is None:
-        used = with_answers(app, used)
+        used = with_answers(app.store, used)
     app.notify(
         f"training on {count(used.height, 'job')} with {count(trials, 'trial')}; this may take minutes"
     )
@@ -96,6 +96,7 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
         seed=request.seed,
         promote=request.promote,
         cluster=request.log.cluster,
+        shortest=request.shortest,
     )
     model = trained.model
     figures = [figure for figure in trained.card.figures if figure.value is not None]

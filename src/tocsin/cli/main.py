@@ -37,6 +37,7 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
     "jobs": ("jobs:jobs", "List jobs, with the filters of sacct."),
     "manual": ("manual:manual", "Write the man pages to a folder."),
     "models": ("models:models", "List, show, verify and promote models."),
+    "nightly": ("nightly:nightly", "Retrain models, compare them with those in use, and promote the better."),
     "predict": ("predict:predict", "Predict how likely jobs are to fail."),
     "profiles": ("profiles:profiles", "Group the jobs of a LOG, or of the store, into profiles."),
     "prune": ("prune:prune", "Remove jobs that ended long ago, and old traces."),

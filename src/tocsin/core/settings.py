@@ -13,6 +13,7 @@ __all__ = [
     "ClusterSettings",
     "HistorySettings",
     "Layer",
+    "LearnSettings",
     "Line",
     "Settings",
     "StoreSettings",
@@ -115,6 +116,15 @@ class TracesSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LearnSettings:
+    """How `tocsin nightly` retrains."""
+
+    holdback_days: int = _setting(
+        3, "last days that a new model is not trained on, but compared on with the model in use"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All sections; `cluster` has one for each name."""
 
@@ -124,6 +134,7 @@ class Settings:
     watch: WatchSettings = field(default_factory=WatchSettings)
     workload: WorkloadSettings = field(default_factory=WorkloadSettings)
     traces: TracesSettings = field(default_factory=TracesSettings)
+    learn: LearnSettings = field(default_factory=LearnSettings)
 
 
 _NAMED: Mapping[str, type] = {"cluster": ClusterSettings}
@@ -133,6 +144,7 @@ _PLAIN: Mapping[str, type] = {
     "watch": WatchSettings,
     "workload": WorkloadSettings,
     "traces": TracesSettings,
+    "learn": LearnSettings,
 }
 
 

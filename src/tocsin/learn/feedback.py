@@ -1,18 +1,19 @@
-"""Answers to cases of rogue jobs, as training examples."""
+"""What people answered, as labels for training: how jobs end, and which jobs are which operation."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from tocsin.core.errors import NotFound
-from tocsin.core.frames import key_text
+from tocsin.core.frames import SCHEMA, key_text
 from tocsin.core.verdict import CaseStatus
+from tocsin.store.answers import answers
 from tocsin.store.cases import Case, list_cases
 from tocsin.store.database import Store
 from tocsin.store.scriptfiles import read_script
 
-__all__ = ["Example", "answered", "examples"]
+__all__ = ["Example", "answered", "examples", "with_answers"]
 
 
 class Example(NamedTuple):
@@ -54,6 +55,21 @@ def answered(store: Store, jobs: pl.DataFrame) -> dict[str, dict[str, bool]]:
         for key in (str(case.job), *keys.get(whose, ())):
             found.setdefault(key, {}).update(flags)
     return found
+
+
+def with_answers(store: Store, jobs: pl.DataFrame) -> pl.DataFrame:
+    """The jobs with the answered outcomes as theirs, known since the answer."""
+    given = [(job, str(outcome), at) for job, (outcome, at) in answers(store).items()]
+    if not given:
+        return jobs
+    schema: dict[str, Any] = {"job": pl.String, "answer": SCHEMA["outcome"], "answered": SCHEMA["known_at"]}
+    found = pl.DataFrame(given, schema=schema, orient="row")
+    return (
+        jobs.with_columns(key_text())
+        .join(found, on="job", how="left", maintain_order="left")
+        .with_columns(outcome=pl.coalesce("answer", "outcome"), known_at=pl.coalesce("answered", "known_at"))
+        .select(jobs.columns)
+    )
 
 
 def _answered(store: Store) -> list[Case]:

@@ -7,6 +7,7 @@ import polars as pl
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
 from tocsin.learn.feedback import answered
+from tocsin.models.cards import Card
 from tocsin.models.registry import BUILTIN, Registry
 from tocsin.models.splits import DAY
 from tocsin.store import screenings
@@ -16,7 +17,7 @@ from tocsin.workload.execution.gate import LEAST_SECONDS
 from tocsin.workload.execution.models import FittedExecution
 from tocsin.workload.execution.training import ALPHA_DAYS, due, execution_labels, train_execution
 
-__all__ = ["TrainedExecution", "execution_is_due", "train_on_store"]
+__all__ = ["TrainedExecution", "execution_is_due", "fit_on_store", "train_on_store"]
 
 _DETECTOR = "workload"
 
@@ -51,6 +52,21 @@ def train_on_store(
 
     The model goes into use only if at least one operation passes the gate, and then for those operations only.
     """
+    fitted, card = fit_on_store(store, now=now, alpha_days=alpha_days, cluster=cluster, seed=seed)
+    # Each training of a service is stored: when the last one was tells when the next is due.
+    version = registry.add(_DETECTOR, fitted.save, card, unless_stored=not unless_held)
+    promoted = (
+        promote
+        and bool(fitted.in_use)
+        and registry.promote(_DETECTOR, version, cluster=cluster, why=why, at=now, unless_held=unless_held)
+    )
+    return TrainedExecution(version, fitted, promoted)
+
+
+def fit_on_store(
+    store: Store, *, now: int, alpha_days: float = ALPHA_DAYS, cluster: str | None = None, seed: int = 0
+) -> tuple[FittedExecution, Card]:
+    """Train on the jobs that ended in the α days before `now`, without storing the model."""
     since = now - round(alpha_days * DAY)
     jobs = load(store, Filter(clusters=[cluster] if cluster else [], since=since))
     jobs = jobs.filter(pl.col("end") >= since, pl.col("outcome").is_not_null())
@@ -74,13 +90,7 @@ def train_on_store(
     card = replace(
         fitted.card(created=now, data="the jobs in the store"), clusters=sorted(jobs["cluster"].unique())
     )
-    version = registry.add(_DETECTOR, fitted.save, card, unless_stored=True)
-    promoted = (
-        promote
-        and bool(fitted.in_use)
-        and registry.promote(_DETECTOR, version, cluster=cluster, why=why, at=now, unless_held=unless_held)
-    )
-    return TrainedExecution(version, fitted, promoted)
+    return fitted, card
 
 
 def execution_is_due(registry: Registry, *, now: int, beta_days: float) -> bool:

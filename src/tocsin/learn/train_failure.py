@@ -1,7 +1,8 @@
 """Train a failure model, or set its threshold, and store it in the registry with its card."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -15,7 +16,10 @@ from tocsin.models.cards import Card
 from tocsin.models.registry import Registry
 from tocsin.models.thresholds import ThresholdRule
 
-__all__ = ["TrainedFailure", "set_rule", "train_failure"]
+__all__ = ["SHORTEST", "TrainedFailure", "set_rule", "train_failure"]
+
+SHORTEST = "shortest_seconds"
+"""On the card, among the parameters: jobs that ran for less were left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,17 @@ def train_failure(
     seed: int = 0,
     promote: bool = True,
     cluster: str | None = None,
+    shortest: int = 0,
 ) -> TrainedFailure:
-    """Train on these jobs and store the model; `promote` uses it from now on, for one cluster or all."""
+    """Train on these jobs and store the model; `promote` uses it from now on, for one cluster or all.
+
+    `shortest` goes on the card: jobs that ran for fewer seconds were left out.
+    """
     fitted = detector.fit(jobs, known, stage=stage, seed=seed, budget=budget)
-    return _store(registry, fitted, promote=promote, why="trained", parent=None, cluster=cluster)
+    more = {SHORTEST: shortest} if shortest else {}
+    return _store(
+        registry, fitted, promote=promote, why="trained", parent=None, cluster=cluster, parameters=more
+    )
 
 
 def set_rule(
@@ -49,7 +60,16 @@ def set_rule(
 ) -> TrainedFailure:
     """The champion with another threshold, as a new version: a version never changes."""
     ruled = model.with_rule(rule)
-    return _store(registry, ruled, promote=True, why=f"threshold: {rule}", parent=parent, cluster=cluster)
+    known = registry.card(NAME, parent).parameters
+    return _store(
+        registry,
+        ruled,
+        promote=True,
+        why=f"threshold: {rule}",
+        parent=parent,
+        cluster=cluster,
+        parameters={SHORTEST: known[SHORTEST]} if SHORTEST in known else {},
+    )
 
 
 def _store(
@@ -60,9 +80,11 @@ def _store(
     why: str,
     parent: str | None,
     cluster: str | None,
+    parameters: Mapping[str, int],
 ) -> TrainedFailure:
     now = int(time.time())
     card = model_card(fitted, created=now, parent=parent)
+    card = replace(card, parameters={**card.parameters, **parameters})
     version = registry.add(NAME, fitted.save, card, unless_stored=True)
     if promote:
         registry.promote(NAME, version, cluster=cluster, why=why, at=now)

@@ -14,7 +14,16 @@ from tocsin.core.stages import Stage
 from tocsin.models.cards import Figure
 from tocsin.models.splits import DAY
 
-__all__ = ["BINS", "METRICS", "Metric", "Sorted", "calibration_error", "evaluate", "measure"]
+__all__ = [
+    "BINS",
+    "METRICS",
+    "Metric",
+    "Sorted",
+    "calibration_error",
+    "evaluate",
+    "measure",
+    "measure_weighted",
+]
 
 BINS = 15
 Floats = NDArray[np.float64]
@@ -96,6 +105,11 @@ def measure(name: str, y: NDArray[Any], p: NDArray[Any], *, threshold: float = 0
         raise ModelError(f'"{name}" is not a metric; the metrics are {", ".join(METRICS)}')
     rows = Sorted(y, p)
     return _figures(rows, rows.positive, rows.total, threshold)[list(METRICS).index(name)]
+
+
+def measure_weighted(name: str, rows: "Sorted", weight: Floats, *, threshold: float = 0.5) -> float:
+    """One metric where each row, in the order in which it was given, counts with a weight; NaN if it is undefined."""
+    return _figures(rows, *rows.sums(weight[rows.order]), threshold)[list(METRICS).index(name)]
 
 
 class Sorted:

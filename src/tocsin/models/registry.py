@@ -208,10 +208,12 @@ class Registry:
         why: str = "by hand",
         at: int | None = None,
         unless_held: bool = False,
+        instead_of: str | None = None,
     ) -> bool:
         """Make a sound version champion of its stage, for one cluster or all; `rollback` undoes it.
 
-        With `unless_held`, not where a person rolled back. Whether the version is champion now is returned.
+        With `unless_held`, not where a person rolled back; with `instead_of`, only if that version is in use. Whether
+        the version is champion now is returned.
         """
         card = self.verify(detector, version)
         place = (card.stage, cluster)
@@ -221,11 +223,11 @@ class Registry:
                 aliases.get(place, Aliases()) if cluster else self._for_all(detector, aliases, card.stage)
             )
             if before.champion == version:
-                if before.held:
+                if before.held and not unless_held:
                     aliases[place] = replace(before, held=False)
                     self._write_aliases(detector, aliases)
                 return True
-            if unless_held and before.held:
+            if (unless_held and before.held) or (instead_of is not None and in_use != instead_of):
                 return False
             aliases[place] = Aliases(
                 champion=version,

@@ -1,0 +1,94 @@
+"""`nightly`: retrain the models in use, and promote those that are better on held-back data."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tocsin.app.app import App
+from tocsin.app.train import threads
+from tocsin.core.errors import NotFound, StoreError
+
+if TYPE_CHECKING:
+    from tocsin.learn.contest import Contest
+    from tocsin.learn.nightly import Outcome
+
+__all__ = ["NightlyRequest", "contests", "nightly"]
+
+JOURNAL = "nightly.json"
+LOCK = "nightly"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightlyRequest:
+    detectors: Sequence[str] = ()
+    """By default all with a trained model."""
+    cluster: str | None = None
+    dry_run: bool = False
+
+
+def nightly(
+    app: App,
+    request: NightlyRequest,
+    *,
+    now: int | None = None,
+    reached: Callable[[str], None] = lambda _: None,
+) -> "list[Outcome]":
+    """The outcome of each model in use; `reached` is called between any two steps."""
+    from tocsin.learn.contest import Night
+    from tocsin.learn.journal import Journal
+    from tocsin.learn.nightly import Nightly
+    from tocsin.store.locks import locked
+
+    now = int(time.time()) if now is None else now
+    wanted, known = _wanted(app, request.detectors), contests()
+    found: list[Outcome] = []
+    app.home.prepare()
+    with locked(app.store, LOCK) as held:
+        if not held:
+            raise StoreError("another `tocsin nightly` is running with this store; this one stops")
+        for name in wanted:
+            run = Nightly(
+                registry=app.registry,
+                contests=known,
+                journal=Journal(app.home.models / JOURNAL),
+                night=Night(
+                    store=app.store,
+                    now=now,
+                    holdback_days=app.settings.learn.holdback_days,
+                    threads=threads(),
+                    progress=partial(app.progress, f"retraining {name}"),
+                ),
+                day=datetime.fromtimestamp(now, app.zone()).date().isoformat(),
+                dry_run=request.dry_run,
+                notify=app.notify,
+                reached=reached,
+            )
+            found += run.run(name, request.cluster)
+    return found
+
+
+def contests() -> "Mapping[str, Contest]":
+    """How each detector takes part; a plug-in has its contest as the attribute `contest` of its detector."""
+    from tocsin.judge.plugins import find_detectors
+    from tocsin.learn.contest import Contest
+    from tocsin.learn.contest_execution import ExecutionContest
+    from tocsin.learn.contest_failure import FailureContest
+
+    own = {
+        name: contest
+        for name, detector in find_detectors().items()
+        if isinstance(contest := getattr(detector, "contest", None), Contest)
+    }
+    return {**own, "failure": FailureContest(), "workload": ExecutionContest()}
+
+
+def _wanted(app: App, names: Sequence[str]) -> list[str]:
+    known = app.registry.detectors()
+    if unknown := [name for name in names if name not in known]:
+        raise NotFound(
+            f'there is no detector "{unknown[0]}" with models; detectors with models: {", ".join(known)}'
+        )
+    return [name for name in known if not names or name in names]

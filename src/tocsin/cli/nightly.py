@@ -1,0 +1,70 @@
+"""`tocsin nightly`: keep the models in use fresh."""
+
+from typing import Any
+
+import click
+
+from tocsin.app.app import App
+from tocsin.app.nightly import NightlyRequest
+from tocsin.app.nightly import nightly as run
+from tocsin.cli import options
+from tocsin.cli.output import print_json, print_line, say
+
+__all__ = ["nightly"]
+
+
+@click.command()
+@click.argument("detectors", nargs=-1, metavar="[DETECTOR]...")
+@click.option("-M", "--cluster", metavar="NAME", help="Only models that learned from this cluster.")
+@click.option("--dry-run", is_flag=True, help="Show drift and what would be done; train and change nothing.")
+@options.as_json
+@click.pass_obj
+@options.gathered(NightlyRequest, "request")
+def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
+    """Retrain models, compare them with those in use, and promote the better.
+
+    Meant for a timer. The last days (learn.holdback_days) are held back from training. A new model goes into use if it is
+    better on them beyond noise, or not worse; otherwise it is stored. A second run on the same day does nothing, and a
+    killed run is continued by the next one. Undo a promotion with `tocsin models rollback`.
+    """
+    found = [outcome.to_json() for outcome in run(app, request)]
+    if as_json:
+        print_json(found)
+    else:
+        for outcome in found:
+            _print(outcome)
+        if not found:
+            say("no trained model is in use, so there is nothing to retrain; see: tocsin train --help")
+    if any(outcome["state"] == "failed" for outcome in found):
+        raise SystemExit(1)
+
+
+_STATES = {
+    "promoted": "{challenger} replaces {champion}: {why}",
+    "kept": "{champion} stays in use; {challenger} is stored: {why}",
+    "done": "already done today ({why})",
+    "skipped": "{champion} stays in use, not retrained: {why}",
+    "failed": "{champion} stays in use: {why}",
+    "planned": "{champion} {why}",
+}
+
+
+def _print(outcome: dict[str, Any]) -> None:
+    place = f"{outcome['detector']} at {outcome['stage']}" + (
+        f" on {outcome['cluster']}" if outcome["cluster"] else ""
+    )
+    print_line(f"{place}: {_STATES[outcome['state']].format(**outcome)}")
+    if outcome["state"] == "done":
+        return
+    for drift in outcome["drift"]:
+        print_line(f"  {_drift(drift)}")
+    if outcome["state"] == "promoted":
+        where = f" -M {outcome['cluster']}" if outcome["cluster"] else ""
+        say(f"undo: tocsin models rollback {outcome['detector']} --stage {outcome['stage']}{where}")
+
+
+def _drift(drift: dict[str, Any]) -> str:
+    if drift["stability"] is not None:
+        return f"drift of {drift['name']}: {drift['strength']} (stability index {drift['stability']:.3f})"
+    then, now = ("unknown" if value is None else f"{value:.4f}" for value in (drift["then"], drift["now"]))
+    return f"{drift['name']}: {then} when it was trained, {now} now"

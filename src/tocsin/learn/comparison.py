@@ -1,0 +1,101 @@
+"""The decision of a contest: by how much the challenger is better, with an interval from a paired bootstrap."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tocsin.core.errors import ModelError
+from tocsin.core.json_form import to_json
+from tocsin.learn.contest import Paired
+
+__all__ = ["LEVEL", "MARGIN", "RESAMPLES", "Result", "decide"]
+
+RESAMPLES = 1000
+LEVEL = 0.95
+MARGIN = 0.02
+"""Of the champion's figure: a challenger that is at most this much worse, with 97.5 % confidence, is not worse."""
+FEWEST_BLOCKS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What the contest found; `gain` is how much better the challenger is, whichever way better is."""
+
+    figure: str
+    held_back: str
+    rows: int
+    champion: float
+    challenger: float
+    gain: float
+    low: float
+    high: float
+
+    @property
+    def better(self) -> bool:
+        """Better beyond noise: the whole interval of the gain lies above zero."""
+        return self.low > 0
+
+    @property
+    def not_worse(self) -> bool:
+        """Not worse by more than the margin: then the fresher model is preferred."""
+        return self.low >= -MARGIN * abs(self.champion)
+
+    @property
+    def promotes(self) -> bool:
+        return self.better or self.not_worse
+
+    @property
+    def why(self) -> str:
+        """A sentence for the card."""
+        found = (
+            "better beyond noise"
+            if self.better
+            else f"not worse (at most {MARGIN:.0%} with confidence)"
+            if self.not_worse
+            else "not shown to be as good"
+        )
+        return (
+            f"{found}: {self.figure} {self.challenger:.4f} against {self.champion:.4f} of the champion on "
+            f"{self.held_back}; gain {self.gain:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **to_json(self),
+            "better": self.better,
+            "not_worse": self.not_worse,
+            "promotes": self.promotes,
+        }
+
+
+def decide(paired: Paired, *, figure: str, higher_is_better: bool, held_back: str, seed: int = 0) -> Result:
+    """Compare both models on all rows, and on blocks drawn with replacement, the same for both."""
+    numbers = np.unique(paired.blocks, return_inverse=True)[1]
+    count = int(numbers.max()) + 1 if len(numbers) else 0
+    if count < FEWEST_BLOCKS:
+        raise ModelError(
+            f"the held-back data ({held_back}) fall into {count} independent blocks; the contest needs {FEWEST_BLOCKS}"
+        )
+    sign = 1.0 if higher_is_better else -1.0
+    champion, challenger = paired.measure(np.ones(len(numbers)))
+    random = np.random.default_rng(seed)
+    gains = np.empty(RESAMPLES)
+    for resample in range(RESAMPLES):
+        times = np.bincount(random.integers(count, size=count), minlength=count)
+        one, other = paired.measure(times[numbers].astype(np.float64))
+        gains[resample] = sign * (other - one)
+    known = gains[np.isfinite(gains)]
+    if not np.isfinite([champion, challenger]).all() or len(known) < RESAMPLES / 2:
+        raise ModelError(f"{figure} is not defined on the held-back data ({held_back})")
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Result(
+        figure=figure,
+        held_back=held_back,
+        rows=len(numbers),
+        champion=float(champion),
+        challenger=float(challenger),
+        gain=float(sign * (challenger - champion)),
+        low=float(low),
+        high=float(high),
+    )

@@ -1,0 +1,169 @@
+"""The contest of the failure model: average precision on the last days, which neither model was trained on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tocsin.core.detector import Budget, Known
+from tocsin.core.errors import ModelError
+from tocsin.core.frames import reached_at
+from tocsin.core.stages import Stage
+from tocsin.core.units import format_instant
+from tocsin.failure.detector import FailureDetector
+from tocsin.failure.fitted import FittedFailure
+from tocsin.failure.history_features import history_features
+from tocsin.failure.labels import FEWEST, FEWEST_OF_EACH, failed, mature
+from tocsin.failure.model_card import model_card
+from tocsin.history.replay import Replay
+from tocsin.judge.answers import as_known
+from tocsin.learn.contest import Champion, Night, Paired, Trained
+from tocsin.learn.feedback import with_answers
+from tocsin.learn.train_failure import SHORTEST
+from tocsin.learn.walk import counted
+from tocsin.models.drift import Drift, stability
+from tocsin.models.metrics import Sorted, measure_weighted
+from tocsin.models.splits import DAY
+from tocsin.store.jobs import Filter, load
+
+__all__ = ["FailureContest"]
+
+FIGURE = "average_precision"
+_FEATURES = 5
+"""The champion's most important ones, watched for drift."""
+_MOST_THEN = 20_000
+"""The latest jobs of the champion's training are enough to see drift."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureContest:
+    stages: Sequence[Stage] = (Stage.SUBMIT, Stage.START, Stage.EARLY)
+    figure: str = FIGURE
+    higher_is_better: bool = True
+
+    def prepare(self, champion: Champion, night: Night) -> "FailureMatch":
+        """The jobs of the champion's clusters; held back are those submitted in the last days."""
+        jobs = load(night.store, Filter(clusters=list(champion.card.clusters)))
+        model = FailureDetector(threads=night.threads).load(champion.folder)
+        labelled = with_answers(night.store, jobs).filter(
+            pl.col("known_at") <= night.now,
+            pl.col("submit") <= night.now,
+            (pl.col("elapsed") >= champion.card.parameters.get(SHORTEST, 0)).fill_null(True),
+        )
+        labelled = labelled.filter(
+            counted(labelled, model.target), reached_at(champion.stage).is_not_null()
+        ).sort("submit", "job_id", "task", nulls_last=False)
+        if labelled.is_empty():
+            raise ModelError("no job has a known outcome; run `tocsin watch`, or import newer jobs")
+        until = int(labelled["known_at"].max())  # type: ignore[arg-type]  # an instant
+        cut = until - round(night.holdback_days * DAY)
+        if cut <= model.window.last:
+            raise ModelError(
+                f"it was trained on jobs up to {format_instant(model.window.last)}, and what came after "
+                f"{format_instant(cut)} is held back, so there is nothing new to train on yet"
+            )
+        held = mature(labelled.filter(pl.col("submit") > cut))
+        bad = int(failed(held).sum())
+        if held.height < FEWEST or min(bad, held.height - bad) < FEWEST_OF_EACH:
+            raise ModelError(
+                f"{held.height:,} jobs submitted since {format_instant(cut)} have a known outcome, {bad:,} of them "
+                f"{model.target}; a contest needs {FEWEST}, and {FEWEST_OF_EACH} of each kind"
+            )
+        past = labelled.filter(pl.col("known_at") <= cut, pl.col("submit") < cut)
+        return FailureMatch(champion, night, model, Replay(jobs), past, held, cut)
+
+
+@dataclass
+class FailureMatch:
+    champion: Champion
+    night: Night
+    model: FittedFailure
+    """The champion."""
+    known: Known
+    past: pl.DataFrame
+    """What the challenger is trained on."""
+    held: pl.DataFrame
+    cut: int
+
+    @property
+    def held_back(self) -> str:
+        return f"{self.held.height:,} jobs submitted since {format_instant(self.cut)}"
+
+    def retrain(self) -> Trained:
+        """With the champion's target, engine, threshold rule, time zone, seed and number of trials."""
+        plan, rule, shown = (
+            self.model.plan,
+            self.model.calibrated.threshold.rule,
+            self.champion.card.parameters,
+        )
+        detector = FailureDetector(
+            rule=rule or FailureDetector().rule,
+            target=self.model.target,
+            engine=self.model.engine,
+            zone=self.model.columns.zone,
+            threads=self.night.threads,
+        )
+        fitted = detector.fit(
+            self.past,
+            self.known,
+            stage=self.champion.stage,
+            seed=int(plan.search["seed"]),
+            budget=Budget(trials=len(plan.search["trials"]), progress=self.night.progress),
+        )
+        card = model_card(fitted, created=self.night.now, parent=self.champion.version)
+        more = {SHORTEST: shown[SHORTEST]} if SHORTEST in shown else {}
+        return Trained(fitted.save, replace(card, parameters={**card.parameters, **more}))
+
+    def refused(self, challenger: Path) -> str | None:  # noqa: ARG002  # no rule beside the contest
+        return None
+
+    def compare(self, champion: Path, challenger: Path) -> Paired:
+        loaded = [
+            FailureDetector(threads=self.night.threads).load(folder) for folder in (champion, challenger)
+        ]
+        y = failed(self.held)
+        one, other = (Sorted(y, self._probabilities(model)) for model in loaded)
+
+        def measure(weight: NDArray[np.float64]) -> tuple[float, float]:
+            return measure_weighted(FIGURE, one, weight), measure_weighted(FIGURE, other, weight)
+
+        # The jobs of one user on one day fail together.
+        blocks = self.held.select(
+            pl.concat_str(pl.col("user").fill_null(""), pl.col("submit") // DAY, separator="/")
+        )
+        return Paired(measure, blocks.to_series().to_numpy())
+
+    def drift(self) -> list[Drift]:
+        then = self.past.filter(pl.col("submit").is_between(self.model.window.first, self.model.window.last))
+        then = then.tail(_MOST_THEN)
+        rates = [float(failed(jobs).mean()) if jobs.height else None for jobs in (then, self.held)]
+        weights = self.model.plan.importances
+        names = sorted(self.model.columns.names, key=lambda name: -weights.get(name, 0.0))[:_FEATURES]
+        columns = self.model.columns.only(tuple(names))
+        stage = self.champion.stage
+        before, after = (
+            columns.matrix(
+                as_known(jobs, stage), history_features(as_known(jobs, stage), self.known, stage=stage)
+            )
+            for jobs in (then, self.held)
+        )
+        moved = [
+            Drift(name=name, stability=stability(before[:, place], after[:, place]))
+            for place, name in enumerate(names)
+        ]
+        return [Drift(name=f"share {self.model.target}", then=rates[0], now=rates[1]), *moved]
+
+    @cached_property
+    def _history(self) -> pl.DataFrame:
+        return history_features(self._visible, self.known, stage=self.champion.stage)
+
+    @cached_property
+    def _visible(self) -> pl.DataFrame:
+        return as_known(self.held, self.champion.stage)
+
+    def _probabilities(self, model: FittedFailure) -> NDArray[np.float64]:
+        return model.probabilities(self._visible, self._history)
