@@ -7,6 +7,8 @@ from typing import NoReturn
 
 import hypothesis
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from tests.services import missing
 from tests.services.postgres import Postgres
@@ -26,6 +28,30 @@ def unavailable(sentence: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(sentence, pytrace=False)
     pytest.skip(sentence)
+
+
+class LiveTestsTogether(LoadFileScheduling):
+    """One process gets all tests of the real Slurm, so that one is started, and begins with them: they take
+    longest (`--no-loadscope-reorder` keeps that order)."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "live" if _is_live(file) else file
+
+
+def _is_live(file: str) -> bool:
+    return Path(file).name.startswith("test_live")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LiveTestsTogether | None:
+    return LiveTestsTogether(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not _is_live(item.path.name))
+    for item in items:
+        if "slurm" in getattr(item, "fixturenames", ()) and not _is_live(item.path.name):
+            raise pytest.UsageError(f"{item.nodeid} uses the real Slurm; move it to a file test_live_….py")
 
 
 @pytest.fixture(scope="session")

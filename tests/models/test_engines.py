@@ -13,7 +13,7 @@ from tocsin.core.errors import ModelError
 from tocsin.models.engines import ENGINES, Engine, engine
 
 X, Y = table()
-EXTRA = {"xgboost", "catboost"}
+EXTRA = ("catboost", "xgboost")
 
 
 @pytest.fixture(params=list(ENGINES))
