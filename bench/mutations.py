@@ -5,6 +5,8 @@ Cases are seeded by their number: a reported one can be repeated alone.
 """
 
 import gzip
+import json
+import os
 import random
 import re
 import select
@@ -22,6 +24,8 @@ __all__ = ["KINDS", "mutated", "run", "survey"]
 CASES = 10_000
 SECONDS = 1.0
 _PATIENCE = 60.0  # wall-clock seconds for one case, on a machine that others use, too
+_PREPARATION = 900.0  # the same for what a child does before its first case
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}  # cases are small
 _LARGEST = 200_000
 _FIXTURES = Path(__file__).parents[1] / "tests" / "sources" / "fixtures"
 _WORDS = (
@@ -113,7 +117,12 @@ def _scripts() -> Callable[[int], None]:
 
 
 def _sources() -> Callable[[int], None]:
-    """Read a file as `import` does, whatever its format is."""
+    """Read a file as `import` does, whatever its format is, or what slurmrestd and scontrol answer, as `watch` does."""
+    readers = (_files(), _replies(), _machines())
+    return lambda number: readers[number % len(readers)](number // len(readers))
+
+
+def _files() -> Callable[[int], None]:
     import polars as pl
 
     from tocsin.core.frames import to_json
@@ -124,7 +133,7 @@ def _sources() -> Callable[[int], None]:
         b"%d %d 5 100 4 90 1000 4 200 2000 1 7 1 3 1 1 -1 -1" % (number, number * 60)
         for number in range(1, 30)
     )
-    seeds = [swf, *(_unpacked(path) for path in sorted(_FIXTURES.rglob("*")) if path.is_file())]
+    seeds = [swf, *(_short(_unpacked(path)) for path in sorted(_FIXTURES.rglob("*")) if path.is_file())]
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "table"
         jobs = pl.DataFrame(
@@ -134,7 +143,6 @@ def _sources() -> Callable[[int], None]:
         seeds += [table.read_bytes()] * 8
         jobs.write_csv(table)
         seeds += [table.read_bytes()] * 4
-    seeds = [seed[:20_000] for seed in seeds if seed]
     path = Path(tempfile.mkdtemp()) / "log"
 
     def read(number: int) -> None:
@@ -144,6 +152,92 @@ def _sources() -> Callable[[int], None]:
                 to_json(row)
 
     return read
+
+
+def _replies() -> Callable[[int], None]:
+    """One reply of slurmrestd is changed, the others are as recorded."""
+    import httpx2
+    from tests.kits import recordings
+
+    from tocsin.core.frames import to_json
+    from tocsin.core.intake import Rejects, valid_batches
+    from tocsin.sources.rest import SlurmRest
+    from tocsin.sources.rest_accounting import RestAccounting
+    from tocsin.sources.slurm_cluster import SlurmCluster
+    from tocsin.sources.slurm_machine import machine_from_rest
+
+    bodies = {
+        "/" + path.name.removesuffix(".json.gz").replace("_", "/"): _short(_unpacked(path))
+        for version in recordings.VERSIONS
+        for path in (recordings.FOLDER / recordings.RELEASES[version]).glob(f"slurm*_{version}_*.json.gz")
+    }
+
+    def read(number: int) -> None:
+        version = recordings.VERSIONS[number % len(recordings.VERSIONS)]
+        paths = {f"/{family}/{version}/jobs": {} for family in ("slurm", "slurmdb")}
+        own = {path: body for path, body in bodies.items() if f"/{version}/" in path}
+        own["/openapi/v3"] = json.dumps({"paths": paths}).encode()
+        changed = random.Random(~number).choice(sorted(own))
+        own[changed] = mutated([own[changed]], number)
+
+        def serve(request: httpx2.Request) -> httpx2.Response:
+            body = own.get(request.url.path.rstrip("/"))
+            return httpx2.Response(404) if body is None else httpx2.Response(200, content=body)
+
+        with SlurmRest(
+            "http://lab",
+            user="root",
+            token=lambda: "token",
+            sleep=lambda _: None,
+            transport=httpx2.MockTransport(serve),
+        ) as rest:
+            asked = (
+                lambda: SlurmCluster("lab", rest=rest).queue(),
+                lambda: rest.accounting(0, 100, rejects=Rejects()),
+                lambda: [
+                    to_json(row)
+                    for batch in valid_batches(RestAccounting(rest, 0, 100, cluster="lab"))
+                    for row in batch.jobs.head(3).iter_rows(named=True)
+                ],
+                lambda: machine_from_rest("lab", rest),
+            )
+            _all_of(asked)
+
+    return read
+
+
+def _machines() -> Callable[[int], None]:
+    """One text of scontrol is changed, and a job is checked against the machine that it describes."""
+    from tests.kits import recordings
+    from tests.limits.examples import submitted
+
+    from tocsin.sources.slurm_machine import machine_from_scontrol
+
+    texts = {
+        what: recordings.text(f"scontrol_{what}.txt").encode() for what in ("node", "partition", "config")
+    }
+
+    def read(number: int) -> None:
+        changed = random.Random(~number).choice(sorted(texts))
+        own = {**texts, changed: mutated([texts[changed]], number)}
+        machine = machine_from_scontrol("lab", lambda argv: own.get(argv[-1], b""))
+        submitted("-n 4 -N 2 --mem=9G --gres=gpu:1 -t 60", machine=machine)
+
+    return read
+
+
+def _all_of(questions: Sequence[Callable[[], object]]) -> None:
+    """Ask all; an error that tocsin words itself is no reason to leave the others out."""
+    from tocsin.core.errors import TocsinError
+
+    refused = None
+    for ask in questions:
+        try:
+            ask()
+        except TocsinError as error:
+            refused = error
+    if refused:
+        raise refused
 
 
 def _models() -> Callable[[int], None]:
@@ -265,17 +359,30 @@ def _unpacked(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
+def _short(seed: bytes) -> bytes:
+    """JSON with a few jobs, still whole; anything else cut."""
+    try:
+        document = json.loads(seed)
+    except ValueError:
+        return seed[:20_000]
+    if isinstance(document, dict):
+        document = {name: value[:3] if isinstance(value, list) else value for name, value in document.items()}
+    return json.dumps(document).encode()[:_LARGEST]
+
+
 KINDS = {"scripts": _scripts, "models": _models, "sources": _sources}
 
 
 def _child(kind: str, first: int, count: int) -> None:
-    """Write a line before and after each case."""
+    """Write a line when all is prepared, and one after each case."""
     from tocsin.core.errors import TocsinError
 
     warnings.simplefilter("ignore")
+    reports = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print is no report
     read = KINDS[kind]()
+    print("ready", file=reports)
     for number in range(first, first + count):
-        print(f"begin {number}", flush=True)
         start, trouble = time.process_time(), ""
         try:
             read(number)
@@ -283,7 +390,7 @@ def _child(kind: str, first: int, count: int) -> None:
             trouble = "refused"
         except BaseException as error:  # a panic of polars is no Exception
             trouble = f"{type(error).__name__}: {str(error)[:200]!r}"
-        print(f"end {number} {time.process_time() - start:.4f} {trouble}", flush=True)
+        print(f"{time.process_time() - start:.4f} {trouble}", file=reports)
 
 
 def survey(kind: str, first: int, count: int) -> dict[str, Any]:
@@ -321,23 +428,33 @@ def survey(kind: str, first: int, count: int) -> dict[str, Any]:
 def _lines(kind: str, first: int, count: int) -> Iterator[tuple[int, str | None]]:
     """What one child reports for each case; None for the case in which it died or was killed."""
     command = [sys.executable, "-m", "bench.mutations", kind, str(first), str(count)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
+    child = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        bufsize=0,  # a line in a buffer is not seen by select
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, **_ONE_THREAD},
+    )
     assert child.stdout is not None
-    number = first
-    begun = False
     try:
-        while select.select([child.stdout], [], [], _PATIENCE)[0] and (line := child.stdout.readline()):
-            word, _, rest = line.rstrip("\n").partition(" ")
-            text, _, rest = rest.partition(" ")
-            number, begun = int(text), word == "begin"
-            if word == "end":
-                yield number, rest
-        if begun or number < first + count - 1:
-            yield number, None
+        if not _next_line(child, _PREPARATION):
+            raise RuntimeError(f"could not prepare mutated {kind}; see the messages above")
+        for number in range(first, first + count):
+            line = _next_line(child, _PATIENCE)
+            yield number, line or None
+            if not line:
+                return
     finally:
         child.kill()
         child.wait()
         child.stdout.close()
+
+
+def _next_line(child: "subprocess.Popen[bytes]", patience: float) -> str:
+    """Empty where the child ended or was silent for too long."""
+    assert child.stdout is not None
+    ready = select.select([child.stdout], [], [], patience)[0]
+    return child.stdout.readline().decode().rstrip("\n") if ready else ""
 
 
 def run(count: int = CASES) -> dict[str, Any]:
