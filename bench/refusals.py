@@ -60,7 +60,9 @@ NEVER = re.compile(
 
 _AWAITED = re.compile(r"(?<!\S)(--begin=\S+|--deadline=\S+|-d \S+)")
 """Options that hide for how long a job has to wait for other reasons."""
-_UNDECIDED = frozenset({"None", "Priority", "Resources"})
+_SEVERAL = re.compile(r"-p \S+,")
+_RESERVED = "Nodes required for job are DOWN, DRAINED or reserved"
+_UNDECIDED = frozenset({"None", "Priority", "Resources", "Reserved"})
 
 
 @contextmanager
@@ -168,19 +170,15 @@ def answers(slurm: SlurmLab, wanted: Iterable[str]) -> dict[str, str]:
         done = _sbatch(slurm, "--test-only", *request.split())
         found[request] = done.stderr.strip().splitlines()[-1] if done.returncode else ""
     taken = [request for request, why in found.items() if not why]
+    reasons: dict[str, str] = {}
     for start in range(0, len(taken), 25):
-        jobs = {}
-        for request in taken[start : start + 25]:
-            done = _sbatch(slurm, "--parsable", *_AWAITED.sub("", request).split())
-            if done.returncode:
-                found[request] = done.stderr.strip().splitlines()[-1]
-            else:
-                jobs[done.stdout.strip().partition(";")[0]] = request
-        for job, reason in _reasons(slurm, jobs).items():
-            if NEVER.match(reason):
-                found[jobs[job]] = reason
-        slurm.run("scancel", *jobs)
-    return found
+        reasons |= _reasons(slurm, taken[start : start + 25], found, seconds=20)
+    # A job that never starts can hide the reasons of those behind it: these are looked at one by one.
+    for request in [request for request, reason in reasons.items() if reason in _UNDECIDED]:
+        reasons |= _reasons(slurm, [request], found, seconds=10)
+    if unseen := [request for request, reason in reasons.items() if reason == "None"]:
+        raise ServiceError(f"slurmctld has not looked at {', '.join(unseen[:9])}")
+    return found | {request: reason for request, reason in reasons.items() if NEVER.match(reason)}
 
 
 def _sbatch(slurm: SlurmLab, *options: str) -> Any:
@@ -188,25 +186,37 @@ def _sbatch(slurm: SlurmLab, *options: str) -> Any:
     return slurm.run("sbatch", *account, *options, user=USER, stdin="#!/bin/bash\ntrue\n", check=False)
 
 
-def _reasons(slurm: SlurmLab, jobs: Iterable[str]) -> dict[str, str]:
-    """Why each of these jobs waits, once slurmctld has looked at all of them."""
-    found: dict[str, str] = {}
+def _reasons(
+    slurm: SlurmLab, requests: Iterable[str], refused: dict[str, str], seconds: float
+) -> dict[str, str]:
+    """Submit these requests: why each waits, once slurmctld has looked at all of them or time is over.
+
+    What sbatch does not take is added to `refused`.
+    """
+    jobs, found = {}, {}
+    for request in requests:
+        done = _sbatch(slurm, "--parsable", *_AWAITED.sub("", request).split())
+        if done.returncode:
+            refused[request] = done.stderr.strip().splitlines()[-1]
+        else:
+            jobs[done.stdout.strip().partition(";")[0]] = request
 
     def looked_at() -> bool:
         rows = slurm.run(
             "squeue", "-h", "-t", "all", "-j", ",".join(jobs), "-O", "ArrayJobID:20,State:20,Reason:80"
         )
         for row in rows.stdout.splitlines():
-            job, state, reason = row[:20].strip(), row[20:40].strip(), row[40:].strip()
-            found[job] = (
-                reason if state == "PENDING" else "started"
-            )  # the last one: a second partition may take it
-        return found.keys() >= set(jobs) and _UNDECIDED.isdisjoint(found.values())
+            request, state, reason = jobs[row[:20].strip()], row[20:40].strip(), row[40:].strip()
+            reason = "Reserved" if reason.startswith(_RESERVED) else reason
+            # The scheduler may hide a lasting reason behind a passing one; but a second partition may take the job.
+            if _SEVERAL.search(request) or not NEVER.match(found.get(request, "")):
+                found[request] = reason if state == "PENDING" else "started"
+        return found.keys() >= set(jobs.values()) and _UNDECIDED.isdisjoint(found.values())
 
-    with suppress(ServiceError):  # what still waits for resources was accepted
-        await_true("slurmctld has not looked at all jobs", looked_at, 60)
-    if unseen := [job for job in jobs if found.get(job, "None") == "None"]:
-        raise ServiceError(f"slurmctld has not looked at jobs {', '.join(unseen[:9])}")
+    if jobs:
+        with suppress(ServiceError):  # what still waits for resources was accepted
+            await_true("slurmctld has not looked at all jobs", looked_at, seconds)
+        slurm.run("scancel", *jobs)
     return found
 
 

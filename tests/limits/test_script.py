@@ -38,6 +38,35 @@ def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, l
 
 
 @pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("-n 1 --ntasks-per-node=2", "one_task_of_several"),
+        ("--gpus-per-task=1 --ntasks-per-node=1 -p gpu", "gpus_per_unknown_task"),
+        ("--gpus-per-task=1 -N 1-2 -p gpu", "gpus_per_unknown_task"),
+        ("-d afterok:12:999999999", "after_impossible_job"),
+    ],
+)
+def test_what_a_newer_slurm_refuses_is_critical_there_alone(line: str, kind: str) -> None:
+    assert found(submitted(line, machine=replace(MACHINE, release=(26, 5)))).get(kind) == "critical"
+    assert kind not in found(submitted(line, machine=replace(MACHINE, release=(22, 5))))
+    assert kind not in found(submitted(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-n 3 --ntasks-per-node=4",
+        "--gpus-per-task=1 -N 1 -p gpu",
+        "--gpus=1 --gpus-per-task=1 -p gpu",
+        "-d afterany:999999999",
+        "-d afterok:12345",
+    ],
+)
+def test_what_a_newer_slurm_takes_is_fine(line: str) -> None:
+    assert "critical" not in found(submitted(line, machine=replace(MACHINE, release=(26, 5)))).values()
+
+
+@pytest.mark.parametrize(
     "lines",
     [
         ("--mem=1G",),

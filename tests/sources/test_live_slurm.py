@@ -207,7 +207,8 @@ def test_scontrol_and_rest_tell_the_same_machine(clusters: dict[str, SlurmCluste
     assert settled(by_command.nodes) == settled(by_rest.nodes)
     assert by_command.partitions == by_rest.partitions
     assert by_command.max_array_size is not None
-    assert "max_array_size" in by_rest.missing
+    assert by_rest.max_array_size == by_command.max_array_size
+    assert not by_rest.missing
 
 
 def test_a_script_is_read_back(

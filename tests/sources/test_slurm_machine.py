@@ -6,13 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kits import recordings
+from tests.sources.test_rest import Server, rest_to
 from tocsin.core.errors import ClusterError
 from tocsin.core.machine import JobLimits, Machine, Node, Partition, Reservation
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.json_machine import MachineReader
 from tocsin.sources.rest_versions import ADAPTERS
 from tocsin.sources.slurm_access import with_access
-from tocsin.sources.slurm_machine import machine_from_scontrol, read_config, read_nodes, read_partitions
+from tocsin.sources.slurm_machine import (
+    machine_from_rest,
+    machine_from_scontrol,
+    read_config,
+    read_nodes,
+    read_partitions,
+)
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +222,26 @@ def test_a_command_that_fails_is_named_in_missing() -> None:
 
     found = with_access(Machine(cluster="lab"), run, "alice", {"AccountingStorageEnforce": "associations"})
     assert set(found.missing) == {"licenses", "reservations", "associations", "qos"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "size", "reason"),
+    [
+        (recordings.text("scontrol_config.txt"), 1001, None),
+        ("ClusterName = other\nMaxArraySize = 5\n", None, "another cluster"),
+        (ClusterError("slurmctld is down"), None, "slurmctld is down"),
+        (None, None, "scontrol show config does"),
+    ],
+)
+def test_what_slurmrestd_does_not_report_comes_from_scontrol(
+    answer: str | Exception | None, size: int | None, reason: str | None
+) -> None:
+    def run(argv: list[str]) -> bytes:
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer).encode()
+
+    machine = machine_from_rest("lab", rest_to(Server("v0.0.38")), run=run if answer else None)
+    assert machine.max_array_size == size
+    assert (reason is None) == ("max_array_size" not in machine.missing)
+    assert (reason or "") in machine.missing.get("max_array_size", "")

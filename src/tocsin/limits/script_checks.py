@@ -20,6 +20,8 @@ __all__ = ["contradictions", "misread_lines", "missing_folders"]
 _MOST_SHOWN = 10
 _LITTLE = 2**30
 """Every node has more memory than this."""
+_LARGEST_JOB_ID = 0x03FF0000
+"""The most that MaxJobId can be."""
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 _MEMORY_OPTIONS = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 
@@ -31,10 +33,7 @@ def contradictions(
     if submission.script.scheduler is not Scheduler.SLURM or len(submission.script.components) > 1:
         return
     for check in _CHECKS:
-        # Since 26.05 a job gets as many of the listed nodes as it requests.
-        if check.kind == "more_nodes_listed" and release and release > (22, 5):
-            continue
-        if text := check.find(submission):
+        if check.holds_for(release) and (text := check.find(submission)):
             yield _breach(submission, row, check.kind, text, *check.options, level=check.level)
 
 
@@ -185,6 +184,29 @@ def _gpus_of_no_tasks(submission: Submission) -> str | None:
     return "has --gpus-per-task but no number of tasks; add --ntasks"
 
 
+def _gpus_of_unclear_tasks(submission: Submission) -> str | None:
+    """--ntasks-per-node and a range of nodes do not say how many tasks there are."""
+    if submission.last("--gpus-per-task") is None or _gpus_of_no_tasks(submission):
+        return None
+    if submission.fixed or any(map(submission.last, ("--ntasks", "--ntasks-per-gpu", "--gpus"))):
+        return None
+    return "has --gpus-per-task but no fixed number of tasks; add --ntasks"
+
+
+def _one_task_of_several(submission: Submission) -> str | None:
+    each = _number(submission, "tasks_per_node")
+    if submission.value("--ntasks") != "1" or each < 2:
+        return None
+    return f"requests one task but {each} tasks per node; remove --ntasks-per-node"
+
+
+def _after_impossible_job(submission: Submission) -> str | None:
+    wanted = re.findall(r"(?<!\w)afterok((?::\d+)+)", submission.value("--dependency")[:10_000], re.ASCII)
+    ids = [number for numbers in wanted for number in numbers.split(":") if number]
+    beyond = [number for number in ids if len(number) > 9 or int(number) > _LARGEST_JOB_ID]
+    return f"depends on job {beyond[0][:20]}, but no job has such an id; correct it" if beyond else None
+
+
 def _fewer_gpus_than_nodes(submission: Submission) -> str | None:
     listed, gpus = _listed(submission), _number(submission, "req_gpus")
     if listed is None or submission.last("--gpus") is None:
@@ -203,6 +225,15 @@ class _Check(NamedTuple):
     """What is wrong and what to do about it, if anything."""
     options: tuple[str, ...]
     level: Level = Level.CRITICAL
+    since: tuple[int, int] | None = None
+    """The first release that refuses it; unknown ones are taken for older."""
+    until: tuple[int, int] | None = None
+    """The first release that takes it; unknown ones are taken for older."""
+
+    def holds_for(self, release: tuple[int, int] | None) -> bool:
+        if self.since:
+            return release is not None and release >= self.since
+        return not (self.until and release and release >= self.until)
 
 
 _CHECKS = (
@@ -212,11 +243,15 @@ _CHECKS = (
     _Check("nodes_backwards", _nodes_backwards, ("--nodes",)),
     _Check("time_min_above_limit", _time_min_above, ("--time-min", "--time")),
     _Check("begin_after_deadline", _begin_after_deadline, ("--begin", "--deadline")),
-    _Check("more_nodes_listed", _more_nodes_listed, ("--nodelist", "--nodes")),
+    # Newer releases give a job as many of the listed nodes as it requests.
+    _Check("more_nodes_listed", _more_nodes_listed, ("--nodelist", "--nodes"), until=(22, 6)),
     _Check(
         "exclusive_with_little_memory", _little_memory_of_whole_nodes, ("--exclusive", "--mem"), Level.WARNING
     ),
     _Check("gpus_per_unknown_task", _gpus_of_no_tasks, ("--gpus-per-task",)),
+    _Check("gpus_per_unknown_task", _gpus_of_unclear_tasks, ("--gpus-per-task",), since=(26, 5)),
+    _Check("one_task_of_several", _one_task_of_several, ("--ntasks", "--ntasks-per-node"), since=(26, 5)),
+    _Check("after_impossible_job", _after_impossible_job, ("--dependency",), since=(26, 5)),
     _Check("fewer_gpus_than_nodes", _fewer_gpus_than_nodes, ("--gpus", "--nodes", "--nodelist")),
 )
 

@@ -79,14 +79,13 @@ class SlurmCluster:
         return (batch.jobs for batch in valid_batches(self.history(since, until)) if batch.jobs.height)
 
     def machine(self, *, user: str | None = None) -> Machine:
-        """Nodes, partitions and limits; with a user, by commands, also what that user may request."""
+        """Nodes, partitions and limits; with a user and Slurm's commands, also what that user may request."""
         from tocsin.sources.slurm_machine import machine_from_rest, machine_from_scontrol
 
-        return (
-            machine_from_rest(self.name, self.rest)
-            if self.rest
-            else machine_from_scontrol(self.name, self._run, user=user)
-        )
+        if not self.rest:
+            return machine_from_scontrol(self.name, self._run, user=user)
+        at_hand = self._run if shutil.which("scontrol") else None
+        return machine_from_rest(self.name, self.rest, run=at_hand, user=user)
 
     def script(self, key: JobKey) -> str | None:
         """From slurmctld while it has the job; afterwards from slurmdbd, if it stores scripts (job_script)."""

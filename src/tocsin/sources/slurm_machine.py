@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tocsin.core.errors import UnitError
+from tocsin.core.errors import ClusterError, UnitError
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.units import parse_duration
 from tocsin.sources.json_values import ABSENT, MEGABYTE, gpus_in, read_release
@@ -39,11 +40,35 @@ def machine_from_scontrol(
     return machine if user is None else with_access(machine, run, user, config)
 
 
-def machine_from_rest(cluster: str, rest: "SlurmRest") -> Machine:
+def machine_from_rest(
+    cluster: str,
+    rest: "SlurmRest",
+    *,
+    run: Callable[[list[str]], bytes] | None = None,
+    user: str | None = None,
+) -> Machine:
+    """With `run`, settings that slurmrestd does not report come from scontrol, if that is about the same cluster."""
     nodes, partitions = rest.nodes(), rest.partitions()
     missing = dict(rest.served("slurm").adapter.missing)
-    missing["max_array_size"] = "slurmrestd does not report it; scontrol show config does"
-    return Machine(cluster=cluster, release=rest.release, nodes=nodes, partitions=partitions, missing=missing)
+    machine = Machine(
+        cluster=cluster, release=rest.release, nodes=nodes, partitions=partitions, missing=missing
+    )
+    reason = "slurmrestd does not report it; scontrol show config does"
+    if run is not None:
+        try:
+            config = read_config(run(["scontrol", "show", "config"]).decode("utf-8", "replace"))
+        except ClusterError as error:
+            reason = f"slurmrestd does not report it, and scontrol failed: {error}"
+        else:
+            if config.get("ClusterName") == cluster:
+                machine = replace(
+                    machine,
+                    max_array_size=_count(config.get("MaxArraySize")),
+                    gres_types=_list(config.get("GresTypes")),
+                )
+                return machine if user is None else with_access(machine, run, user, config)
+            reason = "slurmrestd does not report it, and scontrol here is of another cluster"
+    return replace(machine, missing={**missing, "max_array_size": reason})
 
 
 def read_config(text: str) -> dict[str, str]:
