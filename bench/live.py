@@ -139,7 +139,7 @@ def one_version(slurm: SlurmLab, jobs: list[int], version: str) -> dict[str, Any
         }
 
 
-def _held(slurm: SlurmLab, cluster: SlurmCluster) -> bool:
+def _held(slurm: SlurmLab, cluster: SlurmCluster) -> str:
     array = slurm.sbatch("true", "--array=1-3", "--begin=now+1hour")
     try:
         row = cluster.queue().filter(pl.col("job_id") == array).row(0, named=True)
@@ -147,9 +147,11 @@ def _held(slurm: SlurmLab, cluster: SlurmCluster) -> bool:
             key = JobKey(row["cluster"], array, task, row["submit"])
             cluster.hold(key, "a reason")  # both verify that it was done
             cluster.release(key)
+    except ClusterError as error:
+        return str(error)
     finally:
         slurm.run("scancel", str(array))
-    return True
+    return "yes"
 
 
 def _expired(slurm: SlurmLab) -> str:
@@ -182,7 +184,7 @@ def here(number: int = JOBS) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """In the newest Slurm that Debian has; where that cannot be made, the reason."""
+    """On this machine's Slurm and in the newest that Debian has; where that cannot be made, the reason."""
     if os.geteuid() != 0:
         return {"missing": "a Debian with the newest Slurm is made by root only"}
     command = (
@@ -190,8 +192,9 @@ def run() -> dict[str, Any]:
         "&& .venv/bin/python -m bench.live"
     )
     done = subprocess.run([SCRIPT, SUITE, "root", command], stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    newest: dict[str, Any] = json.loads(done.stdout)
+    refused = newest.pop("refusals")
+    return {"releases": [here(), newest], "refusals": refused}
 
 
 if __name__ == "__main__":

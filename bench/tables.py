@@ -29,21 +29,31 @@ def sections(results: Results) -> list[str]:
 def _live(result: Results) -> Iterator[str]:
     if "missing" in result:
         return
-    yield f"## One burst on Slurm {result['slurm']}, read by commands and by slurmrestd"
+    yield "## One burst of jobs, read by commands and by slurmrestd"
     yield ""
     yield (
-        f"{result['jobs']} jobs submitted at once. By itself tocsin reads the queue in {result['queue_read_in']}: v0.0.45 does "
-        "not report which jobs want whole nodes."
+        "Jobs submitted at once, most of which start at once. By itself tocsin reads the queue in the newest API that reports "
+        "which jobs want whole nodes: v0.0.45 does not."
     )
     yield ""
-    yield "| API | records | started | fields that differ | verdicts that differ | array and task held | unknown job | expired token |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for version, row in result["versions"].items():
-        yield (
-            f"| {version} | {row['records']} | {row['running_or_ended']} | {', '.join(row['fields_that_differ']) or 'none'} "
-            f"| {row['verdicts_that_differ']} | {'yes' if row['array_held_and_released'] else 'no'} | {row['unknown_job']} "
-            f"| {row['expired_token']} |"
-        )
+    yield "| Slurm | jobs | API | records | started | fields that differ | verdicts that differ | array and task held | unknown job | expired token |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for release in result["releases"]:
+        for version, row in release["versions"].items():
+            used = " (used)" if version == release["queue_read_in"] else ""
+            yield (
+                f"| {release['slurm']} | {release['jobs']} | {version}{used} | {row['records']} | {row['running_or_ended']} "
+                f"| {', '.join(row['fields_that_differ']) or 'none'} | {row['verdicts_that_differ']} "
+                f"| {row['array_held_and_released']} | {row['unknown_job']} | {row['expired_token']} |"
+            )
+    yield ""
+    refusals = result["refusals"]
+    yield (
+        f"On the newest of these, {refusals['requests']} generated requests: {refusals['found']} of {refusals['refused']} refusals "
+        f"found, {refusals['false']} false. Missed:"
+    )
+    yield ""
+    yield from (f"- `{miss}`" for miss in refusals["missed"])
     yield ""
 
 
