@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
+from tocsin.app.first_metrics import measure_stored
 from tocsin.app.train import threads
 from tocsin.core.errors import NotFound, StoreError
 
@@ -49,6 +50,8 @@ def nightly(
     with locked(app.store, LOCK) as held:
         if not held:
             raise StoreError("another `tocsin nightly` is running with this store; this one stops")
+        if not request.dry_run:
+            measure_stored(app)
         for name in wanted:
             run = Nightly(
                 registry=app.registry,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.app.allow import allow_book
 from tocsin.app.app import App
+from tocsin.app.first_metrics import measure_stored
 from tocsin.app.judge import open_screener
 from tocsin.app.logs import LogRequest, one_cluster, read_jobs
 from tocsin.app.text import count
@@ -65,6 +66,8 @@ class FailureRequest:
 
 def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
     """Train the failure model on the jobs of a log or of the store, and store it with its card and curves."""
+    if request.stage is Stage.EARLY and request.log.path is None:
+        measure_stored(app)
     jobs = read_jobs(app, request.log)
     from tocsin.core.detector import Budget
     from tocsin.failure.detector import FailureDetector

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster, require_cluster
+from tocsin.app.first_metrics import measure_due
 from tocsin.app.heartbeat import Heartbeat, watch_lock
 from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
@@ -66,7 +67,13 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
         loop = Loop(
             app=app,
             rounds=Watcher(
-                followed, app.store, live.judge, ledger, scripts=scripts, sinks=subscriptions(log)
+                followed,
+                app.store,
+                live.judge,
+                ledger,
+                scripts=scripts,
+                sinks=subscriptions(log),
+                measure=measure_due(app, followed.name),
             ),
             live=live,
             output=output,

@@ -12,7 +12,7 @@ from tocsin.store.tables import NO_TASK, jobs
 __all__ = ["fill", "unmeasured"]
 
 _FIELDS = fields_of(Part.FIRST_METRICS)
-_READ = (*KEY, "raw_id", "start", "end", "alloc_nodes", "alloc_cpus", "req_cpus")
+_READ = (*KEY, "raw_id", "start", "end", "node_list", "alloc_nodes", "alloc_cpus", "req_cpus")
 
 
 def unmeasured(store: Store, cluster: str, since: int, until: int) -> pl.DataFrame:

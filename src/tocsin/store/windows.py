@@ -75,6 +75,12 @@ class WindowStore:
         wanted = None if nodes is None else sorted(set(nodes))
         return Samples(*(self._read(kind, cluster, since, until, wanted) for kind in _KINDS))
 
+    def job_samples(
+        self, cluster: str, since: int, until: int, nodes: Iterable[str] | None = None
+    ) -> pl.DataFrame:
+        """As `samples`, but only those of jobs, which are far fewer than those of CPUs."""
+        return self._read("jobs", cluster, since, until, None if nodes is None else sorted(set(nodes)))
+
     def nodes(self, cluster: str, since: int = 0, until: int = MAX_INSTANT) -> list[str]:
         """The nodes with samples on the days from `since` to `until`."""
         days = self._days(self._of(cluster), since, until)

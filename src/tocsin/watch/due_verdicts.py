@@ -35,11 +35,14 @@ class DueVerdicts:
         *,
         script: Callable[[str], str | None],
         sinks: Subscriptions | None = None,
+        measure: Callable[[pl.DataFrame], None] | None = None,
     ) -> None:
+        """`measure` stores the first metrics of jobs that reach `early`, named by their keys."""
         self.store = store
         self.judge = judge
         self.ledger = ledger
         self.sinks = sinks
+        self._measure = measure
         self._known = KnownAtStage(ledger, script)
         self._given: dict[str, int] = {}
 
@@ -65,6 +68,9 @@ class DueVerdicts:
         """
         if due.is_empty() and not fresh:
             return []
+        early = due.filter(stages.with_stage(Stage.EARLY))
+        if self._measure and early.height:
+            self._measure(early.select(KEY))
         jobs = watching.jobs_named(self.store, pl.concat([due.select(KEY), *fresh]))
         # A pending array does not count as a job: its tasks do, as they start.
         waiting = pl.col("array").is_not_null() & pl.col("outcome").is_null()

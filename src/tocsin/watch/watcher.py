@@ -74,6 +74,7 @@ class Watcher:
         *,
         scripts: ScriptReader | None = None,
         sinks: Subscriptions | None = None,
+        measure: Callable[[pl.DataFrame], None] | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self.cluster = cluster
@@ -81,7 +82,7 @@ class Watcher:
         self.ledger = ledger
         self.scripts = scripts
         read = scripts.read if scripts else ledger.script
-        self._due_verdicts = DueVerdicts(store, judge, ledger, script=read, sinks=sinks)
+        self._due_verdicts = DueVerdicts(store, judge, ledger, script=read, sinks=sinks, measure=measure)
         self._seconds = seconds
         self._progress: watching.Progress | None = None
         self._looked: int | None = None
