@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
-from tocsin.learn.contest import Champion, Night, Paired, Trained
+from tocsin.learn.contest import Champion, Measure, Night, Trained
 from tocsin.learn.journal import Journal
 from tocsin.learn.nightly import Nightly, Outcome
 from tocsin.models.cards import Card, Figure
@@ -67,12 +68,16 @@ class SirenMatch:
         assert number(challenger)
         return self.contest.refusal
 
-    def compare(self, champion: Path, challenger: Path) -> Paired:
+    @property
+    def blocks(self) -> NDArray[Any]:
+        return np.arange(100)
+
+    def compare(self, champion: Path, challenger: Path) -> Measure:
         noise = np.random.default_rng(1).normal(0, 0.05, 100)
         one, other = (number(folder) + noise for folder in (champion, challenger))
-        return Paired(
-            lambda weight: (float(np.average(one, weights=weight)), float(np.average(other, weights=weight))),
-            np.arange(100),
+        return lambda weight: (
+            float(np.average(one, weights=weight)),
+            float(np.average(other, weights=weight)),
         )
 
 

@@ -12,12 +12,13 @@ from tests.conftest import REPOSITORY
 from tests.learn.siren_contest import DAY, NOW, SIREN, SirenContest, card, night, prepared, save, state
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
-from tocsin.learn.comparison import decide
-from tocsin.learn.contest import Paired
+from tocsin.learn.comparison import decide, require_blocks
+from tocsin.learn.contest import Measure
 from tocsin.learn.journal import Journal, Step
 from tocsin.models.drift import Drift, stability
 from tocsin.models.registry import Registry
 
+BLOCKS = np.arange(500) // 5
 LATER = {"now": NOW + 86400, "day": "2027-01-16"}
 
 
@@ -171,10 +172,10 @@ def test_a_damaged_journal_is_refused_by_name(registry: Registry) -> None:
         Journal(path)
 
 
-def paired(one: np.ndarray, other: np.ndarray) -> Paired:  # type: ignore[type-arg]
-    return Paired(
-        lambda weight: (float(np.average(one, weights=weight)), float(np.average(other, weights=weight))),
-        np.arange(len(one)) // 5,
+def means(one: np.ndarray, other: np.ndarray) -> Measure:  # type: ignore[type-arg]
+    return lambda weight: (
+        float(np.average(one, weights=weight)),
+        float(np.average(other, weights=weight)),
     )
 
 
@@ -185,7 +186,7 @@ def test_the_rule_of_a_contest() -> None:
     def gain(shift: float, spread: float, **more: bool) -> tuple[bool, bool]:
         other = one + shift + noise.normal(0, spread, 500)
         result = decide(
-            paired(one, other), figure="f", held_back="rows", **{"higher_is_better": True, **more}
+            means(one, other), BLOCKS, figure="f", held_back="rows", **{"higher_is_better": True, **more}
         )
         return result.better, result.promotes
 
@@ -198,7 +199,7 @@ def test_the_rule_of_a_contest() -> None:
 
 def test_too_few_blocks_decide_nothing() -> None:
     with pytest.raises(ModelError, match="9 independent blocks"):
-        decide(paired(np.ones(45), np.ones(45)), figure="f", held_back="rows", higher_is_better=True)
+        require_blocks(BLOCKS[:45], "rows")
 
 
 def test_stability_is_small_for_the_same_population_and_large_for_another() -> None:

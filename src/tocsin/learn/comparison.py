@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.core.json_form import to_json
-from tocsin.learn.contest import Paired
+from tocsin.learn.contest import Measure
 
-__all__ = ["LEVEL", "MARGIN", "RESAMPLES", "Result", "decide"]
+__all__ = ["LEVEL", "MARGIN", "RESAMPLES", "Result", "decide", "require_blocks"]
 
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -69,21 +70,35 @@ class Result:
         }
 
 
-def decide(paired: Paired, *, figure: str, higher_is_better: bool, held_back: str, seed: int = 0) -> Result:
-    """Compare both models on all rows, and on blocks drawn with replacement, the same for both."""
-    numbers = np.unique(paired.blocks, return_inverse=True)[1]
-    count = int(numbers.max()) + 1 if len(numbers) else 0
+def require_blocks(blocks: NDArray[Any], held_back: str) -> int:
+    """The number of blocks; with too few, an interval would mean nothing."""
+    count = len(np.unique(blocks))
     if count < FEWEST_BLOCKS:
         raise ModelError(
             f"the held-back data ({held_back}) fall into {count} independent blocks; the contest needs {FEWEST_BLOCKS}"
         )
+    return count
+
+
+def decide(
+    measure: Measure,
+    blocks: NDArray[Any],
+    *,
+    figure: str,
+    higher_is_better: bool,
+    held_back: str,
+    seed: int = 0,
+) -> Result:
+    """Compare both models on all rows, and on blocks drawn with replacement, the same for both."""
+    count = require_blocks(blocks, held_back)
+    numbers = np.unique(blocks, return_inverse=True)[1]
     sign = 1.0 if higher_is_better else -1.0
-    champion, challenger = paired.measure(np.ones(len(numbers)))
+    champion, challenger = measure(np.ones(len(numbers)))
     random = np.random.default_rng(seed)
     gains = np.empty(RESAMPLES)
     for resample in range(RESAMPLES):
         times = np.bincount(random.integers(count, size=count), minlength=count)
-        one, other = paired.measure(times[numbers].astype(np.float64))
+        one, other = measure(times[numbers].astype(np.float64))
         gains[resample] = sign * (other - one)
     known = gains[np.isfinite(gains)]
     if not np.isfinite([champion, challenger]).all() or len(known) < RESAMPLES / 2:

@@ -19,7 +19,7 @@ from tocsin.models.drift import Drift
 if TYPE_CHECKING:
     from tocsin.store.database import Store
 
-__all__ = ["Champion", "Contest", "Match", "Night", "Paired", "Trained"]
+__all__ = ["Champion", "Contest", "Match", "Measure", "Night", "Trained"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +57,8 @@ class Trained(NamedTuple):
     card: Card
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """Both models on the same held-back rows."""
-
-    measure: Callable[[NDArray[np.float64]], tuple[float, float]]
-    """The figures of champion and challenger, where each row counts with this weight."""
-    blocks: NDArray[Any]
-    """Rows that hang together, such as the jobs of one user on one day: they are resampled together."""
+Measure = Callable[[NDArray[np.float64]], tuple[float, float]]
+"""The figures of champion and challenger on the held-back rows, where each row counts with a weight."""
 
 
 class Match(Protocol):
@@ -73,6 +67,11 @@ class Match(Protocol):
     @property
     def held_back(self) -> str:
         """In words, such as `812 jobs submitted since 2026-11-14T02:00:00Z`."""
+        ...
+
+    @property
+    def blocks(self) -> NDArray[Any]:
+        """For each held-back row what it hangs together with, such as its user and day: blocks are resampled whole."""
         ...
 
     def drift(self) -> Sequence[Drift]:
@@ -87,7 +86,9 @@ class Match(Protocol):
         """Why the detector's own rules forbid to use the challenger, whatever the contest says."""
         ...
 
-    def compare(self, champion: Path, challenger: Path) -> Paired: ...
+    def compare(self, champion: Path, challenger: Path) -> Measure:
+        """Both models, loaded from their folders, on the held-back rows."""
+        ...
 
 
 @runtime_checkable

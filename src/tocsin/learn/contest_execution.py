@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from tocsin.core.frames import key_text
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import SEEN_FROM
-from tocsin.learn.contest import Champion, Night, Paired, Trained
+from tocsin.learn.contest import Champion, Measure, Night, Trained
 from tocsin.learn.feedback import answered
 from tocsin.learn.train_execution import fit_on_store
 from tocsin.models.drift import Drift, stability
@@ -100,20 +101,18 @@ class ExecutionMatch:
         reasons = (f"{name}: {each.refused}" for name, each in model.operations.items())
         return f"no operation passes the gate ({'; '.join(reasons)})"
 
-    def compare(self, champion: Path, challenger: Path) -> Paired:
+    @property
+    def blocks(self) -> NDArray[Any]:
+        """One answer covers the user's jobs with the same script."""
+        same = pl.concat_str(pl.col("user").fill_null(""), pl.coalesce("script", "job"), separator="/")
+        return self.held.select(same).to_series().to_numpy()
+
+    def compare(self, champion: Path, challenger: Path) -> Measure:
         operations = sorted({name for flags in self.people.values() for name in flags})
         labels = [self.people[job] for job in self.held["job"].to_list()]
         truth = {name: np.array([flags.get(name, np.nan) for flags in labels], float) for name in operations}
         one, other = (self._seen(load_execution(folder), operations) for folder in (champion, challenger))
-
-        def measure(weight: Floats) -> tuple[float, float]:
-            return macro_f1(truth, one, weight), macro_f1(truth, other, weight)
-
-        # One answer covers the user's jobs with the same script.
-        blocks = self.held.select(
-            pl.concat_str(pl.col("user").fill_null(""), pl.coalesce("script", "job"), separator="/")
-        )
-        return Paired(measure, blocks.to_series().to_numpy())
+        return lambda weight: (macro_f1(truth, one, weight), macro_f1(truth, other, weight))
 
     def drift(self) -> list[Drift]:
         window, names = self.model.window, self.model.features[:_FEATURES]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,7 @@ from tocsin.failure.labels import FEWEST, FEWEST_OF_EACH, failed, mature
 from tocsin.failure.model_card import model_card
 from tocsin.history.replay import Replay
 from tocsin.judge.answers import as_known
-from tocsin.learn.contest import Champion, Night, Paired, Trained
+from tocsin.learn.contest import Champion, Measure, Night, Trained
 from tocsin.learn.feedback import with_answers
 from tocsin.learn.train_failure import SHORTEST
 from tocsin.learn.walk import counted
@@ -121,21 +122,23 @@ class FailureMatch:
     def refused(self, challenger: Path) -> str | None:  # noqa: ARG002  # no rule beside the contest
         return None
 
-    def compare(self, champion: Path, challenger: Path) -> Paired:
-        loaded = [
-            FailureDetector(threads=self.night.threads).load(folder) for folder in (champion, challenger)
-        ]
-        y = failed(self.held)
-        one, other = (Sorted(y, self._probabilities(model)) for model in loaded)
-
-        def measure(weight: NDArray[np.float64]) -> tuple[float, float]:
-            return measure_weighted(FIGURE, one, weight), measure_weighted(FIGURE, other, weight)
-
-        # The jobs of one user on one day fail together.
-        blocks = self.held.select(
-            pl.concat_str(pl.col("user").fill_null(""), pl.col("submit") // DAY, separator="/")
+    @property
+    def blocks(self) -> NDArray[Any]:
+        """The jobs of one user on one day: they fail together."""
+        return (
+            self.held.select(
+                pl.concat_str(pl.col("user").fill_null(""), pl.col("submit") // DAY, separator="/")
+            )
+            .to_series()
+            .to_numpy()
         )
-        return Paired(measure, blocks.to_series().to_numpy())
+
+    def compare(self, champion: Path, challenger: Path) -> Measure:
+        detector, y = FailureDetector(threads=self.night.threads), failed(self.held)
+        one, other = (
+            Sorted(y, self._probabilities(detector.load(folder))) for folder in (champion, challenger)
+        )
+        return lambda weight: (measure_weighted(FIGURE, one, weight), measure_weighted(FIGURE, other, weight))
 
     def drift(self) -> list[Drift]:
         then = self.past.filter(pl.col("submit").is_between(self.model.window.first, self.model.window.last))

@@ -11,7 +11,7 @@ from typing import Any
 
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
-from tocsin.learn.comparison import LEVEL, Result, decide
+from tocsin.learn.comparison import LEVEL, Result, decide, require_blocks
 from tocsin.learn.contest import Champion, Contest, Match, Night
 from tocsin.learn.journal import Entry, Journal, Step
 from tocsin.models.cards import Figure
@@ -114,6 +114,7 @@ class Nightly:
                 "it was rolled back by hand; nothing is retrained until a version is promoted by hand"
             )
         match = contest.prepare(self._champion(here.detector, place, here.champion), self.night)
+        require_blocks(match.blocks, match.held_back)
         if self.dry_run:
             why = f"would be retrained and compared on {match.held_back}"
             return replace(here, state="planned", why=why, drift=list(match.drift()))
@@ -183,6 +184,7 @@ class Nightly:
         challenger, _ = self.registry.open_verified(entry.detector, entry.challenger)
         result = decide(
             match.compare(champion, challenger),
+            match.blocks,
             figure=contest.figure,
             higher_is_better=contest.higher_is_better,
             held_back=match.held_back,
