@@ -1,0 +1,61 @@
+"""Labelled windows: the windows of a campaign, with the job type of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tocsin.core.channels import CPU_CHANNELS, JOB_CHANNELS
+from tocsin.traces.campaigns import Campaign
+from tocsin.traces.cutting import cut
+from tocsin.traces.job_types import IDLE
+from tocsin.traces.windows import Windows
+
+__all__ = ["LabelledWindows", "labelled_windows"]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledWindows:
+    """Windows, the label of each, and whether it is of a normal job. CPUs without a job are `idle`."""
+
+    windows: Windows
+    label: NDArray[np.str_]
+    normal: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def __getitem__(self, rows: "slice | NDArray[Any]") -> Self:
+        """Some of them, by a slice, a mask or numbers."""
+        return type(self)(self.windows[rows], self.label[rows], self.normal[rows])
+
+
+def labelled_windows(
+    campaign: Campaign, *, length: int = 100, stride: int = 10, channels: Sequence[str] = CPU_CHANNELS
+) -> LabelledWindows:
+    """The windows of CPUs, or with JOB_CHANNELS those of jobs; what ran outside the campaign's jobs is left out."""
+    of_jobs = channels == JOB_CHANNELS
+    frame = cut(
+        campaign.cpus.clear() if of_jobs else campaign.cpus,
+        campaign.jobs if of_jobs else None,
+        length=length,
+        stride=stride,
+    )
+    labels = campaign.labels.with_columns(
+        raw=pl.Series([each.job for each in campaign.card.jobs], dtype=pl.String)
+    )
+    known = frame.join(
+        labels.rename({"job": "key"}), left_on="job", right_on="raw", how="left", maintain_order="left"
+    ).with_columns(
+        label=pl.when(pl.col("job").is_null()).then(pl.lit(IDLE)).otherwise("label"),
+        normal=pl.col("job").is_null() | pl.col("normal"),
+    )
+    known = known.drop_nulls("label").with_columns(job=pl.col("key"))
+    return LabelledWindows(
+        Windows.from_frame(known.select(frame.columns), channels),
+        known["label"].to_numpy().astype(np.str_),
+        known["normal"].to_numpy(),
+    )
