@@ -1,0 +1,86 @@
+"""The convolutional autoencoder in PyTorch, for training; imported only when a model is trained."""
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tocsin.traces.architecture import HIDDEN, KERNEL, WIDTHS, Architecture
+from tocsin.traces.graph import Messages
+
+__all__ = ["Autoencoder"]
+
+
+class Block(nn.Module):
+    """A convolution over time with an additive residual connection."""
+
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.convolution = nn.Conv1d(before, after, KERNEL, padding=KERNEL // 2)
+        self.shortcut = nn.Conv1d(before, after, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept: Tensor = self.shortcut(x)
+        return functional.relu(self.convolution(x)) + kept
+
+
+class Encoder(nn.Module):
+    """Blocks with max-pooling, then a perceptron: windows × channels × seconds become embeddings."""
+
+    def __init__(self, architecture: Architecture) -> None:
+        super().__init__()
+        widths = (len(architecture.channels), *WIDTHS)
+        self.padding = architecture.padded - architecture.length
+        self.blocks = nn.ModuleList(Block(*pair) for pair in pairwise(widths))
+        self.hidden = nn.Linear(WIDTHS[-1] * architecture.steps, HIDDEN)
+        self.embedding = nn.Linear(HIDDEN, architecture.embedding)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = functional.pad(x, (0, self.padding), mode="replicate")
+        for block in self.blocks:
+            x = functional.max_pool1d(block(x), 2)
+        embedding: Tensor = self.embedding(functional.relu(self.hidden(x.flatten(1))))
+        return embedding
+
+
+class Decoder(nn.Module):
+    """The mirror of the encoder, with up-sampling; rates of a CPU leave it through a softmax over the channels."""
+
+    def __init__(self, architecture: Architecture) -> None:
+        super().__init__()
+        widths = (*WIDTHS[::-1], WIDTHS[0])
+        self.length, self.shares = architecture.length, architecture.shares
+        self.start = (WIDTHS[-1], architecture.steps)
+        self.hidden = nn.Linear(architecture.embedding, HIDDEN)
+        self.flat = nn.Linear(HIDDEN, WIDTHS[-1] * architecture.steps)
+        self.blocks = nn.ModuleList(Block(*pair) for pair in pairwise(widths))
+        self.out = nn.Conv1d(WIDTHS[0], len(architecture.outputs), 1)
+
+    def forward(self, z: Tensor) -> Tensor:
+        x = functional.relu(self.flat(functional.relu(self.hidden(z)))).view(-1, *self.start)
+        for block in self.blocks:
+            x = block(functional.interpolate(x, scale_factor=2, mode="nearest"))
+        x = self.out(x)[..., : self.length]
+        return functional.softmax(x, dim=1) if self.shares else x
+
+
+class Autoencoder(nn.Module):
+    """All three architectures: the encoder, for graphs one message pass, and the decoder."""
+
+    def __init__(self, architecture: Architecture) -> None:
+        super().__init__()
+        self.shares = architecture.shares
+        self.encoder = Encoder(architecture)
+        self.messages = Messages(architecture.embedding) if architecture.graph else None
+        self.decoder = Decoder(architecture)
+
+    def forward(self, windows: Tensor, *graphs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Errors (windows × outputs), embeddings and reconstructions (windows × outputs × seconds)."""
+        x = windows.transpose(1, 2)
+        z = self.encoder(x)
+        if self.messages is not None:
+            z = self.messages(z, *graphs)
+        reconstruction = self.decoder(z)
+        target = torch.cat([x, 1 - x.sum(dim=1, keepdim=True)], dim=1) if self.shares else x
+        return (reconstruction - target).square().mean(dim=2), z, reconstruction
