@@ -6,7 +6,7 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.traces import bench as run_bench
-from tocsin.cli import options, traces_analyse
+from tocsin.cli import options, traces_analyse, traces_import
 from tocsin.cli.output import Column, print_json, print_table, say
 
 __all__ = ["traces"]
@@ -59,3 +59,4 @@ def _figure(value: float | None) -> str:
 
 
 traces.add_command(traces_analyse.analyse)
+traces.add_command(traces_import.import_traces)
