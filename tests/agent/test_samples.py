@@ -209,3 +209,11 @@ def test_ten_minutes_are_kept(tmp_path: Path) -> None:
     kept = sampler.since(0)
     assert len(kept) == 600
     assert [sample.at for sample in sampler.since(kept[-3].at)] == [kept[-2].at, kept[-1].at]
+
+
+@given(at=st.floats(1e9, 2e9), interval=st.sampled_from([0.2, 1.0, 5.0]))
+def test_samples_are_taken_at_whole_intervals_of_the_clock(at: float, interval: float) -> None:
+    wait = Sampler(interval=interval, clock=lambda: at).until_next()
+    assert interval / 10 <= wait <= 1.1 * interval
+    nearest = round((at + wait) / interval) * interval
+    assert at + wait == pytest.approx(nearest, abs=1e-5)

@@ -47,6 +47,7 @@ SERVICES = {
         programs={"initdb": "postgresql", "postgres": "postgresql", "psql": "postgresql"},
         plugins={},
     ),
+    "prometheus": Service(title="Prometheus", programs={"prometheus": "prometheus"}, plugins={}),
     "lightgbm": Service(title="LightGBM", programs={}, plugins={}, libraries={"libgomp.so.1": "libgomp1"}),
 }
 

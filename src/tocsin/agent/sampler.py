@@ -95,8 +95,15 @@ class Sampler:
         return taken
 
     def run(self, stop: threading.Event) -> None:
-        """Take samples until stopped, in step with the clock; intervals that were missed are not made up for."""
-        due = time.monotonic()
-        while not stop.wait(max(0.0, due - time.monotonic())):
+        """Take samples until stopped, at whole intervals of the clock, so that each second has one of its own.
+
+        Intervals that were missed are not made up for.
+        """
+        while not stop.wait(self.until_next()):
             self.sample()
-            due = max(due + self.interval, time.monotonic())
+
+    def until_next(self) -> float:
+        """Seconds until the next whole interval of the clock."""
+        left = self.interval - self._clock() % self.interval
+        # A wait may end a little early: that must not give two samples of one interval.
+        return left if left > self.interval / 10 else left + self.interval
