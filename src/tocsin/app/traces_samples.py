@@ -1,18 +1,24 @@
 """Samples of traces with the kind of each job: those of a campaign's folder, or those in the store."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.core.errors import InputError
+from tocsin.app.times import parse_time
+from tocsin.core.errors import InputError, NotFound
+from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from tocsin.traces.campaigns import Campaign
     from tocsin.traces.windows import Windows
 
-__all__ = ["KindedSamples", "TraceRequest", "read_kinded"]
+__all__ = ["KindedSamples", "TraceRequest", "campaign_samples", "read_kinded"]
+
+_MOST_SAMPLES = 5_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +45,7 @@ class KindedSamples:
         """The samples with the column `kind`: null for unknown jobs, `idle` for CPUs without a job."""
         import polars as pl
 
-        from tocsin.traces.series import IDLE
+        from tocsin.traces.job_types import IDLE
 
         during = pl.col("at").is_between("start", pl.col("end").fill_null(2**53))
         here = pl.col("only").is_null() | (pl.col("only") == pl.col("node"))
@@ -58,18 +64,24 @@ class KindedSamples:
         idle = self.cpus.lazy().filter(pl.col("job").is_null()).with_columns(kind=pl.lit(IDLE))
         return pl.concat([known, idle]).collect()
 
-    def windows(self, length: int, stride: int = 10) -> "tuple[Windows, pl.DataFrame]":
-        """Windows of CPUs, and for each of them `kind` and `normal`; windows of unknown jobs are left out."""
+    def windows(self, length: int, stride: int = 10, interval: int = 1) -> "tuple[Windows, pl.DataFrame]":
+        """Windows of CPUs, and for each of them `kind` and `normal`; windows of unknown jobs are left out.
+
+        `length` and `stride` are points of `interval` seconds.
+        """
         import polars as pl
 
         from tocsin.traces.cutting import cut
-        from tocsin.traces.series import IDLE
+        from tocsin.traces.job_types import IDLE
         from tocsin.traces.windows import Windows
 
         idle = pl.col("raw").is_null()
-        raw = cut(self.cpus, length=length, stride=stride).with_columns(raw="job")
-        named = cut(self.cpus, length=length, stride=stride, keys=self.jobs.drop("kind", "normal"))
-        frame = named.with_columns(raw=raw["raw"]).filter(idle | pl.col("job").is_not_null())
+        keys = self.jobs.drop("kind", "normal")
+        raw, named = (
+            cut(self.cpus, length=length, stride=stride, interval=interval, keys=given)
+            for given in (None, keys)
+        )
+        frame = named.with_columns(raw=raw["job"]).filter(idle | pl.col("job").is_not_null())
         kinds = self.jobs.select("kind", "normal", job="key").unique("job")
         about = frame.select("job", "raw").join(kinds, on="job", how="left", maintain_order="left")
         about = about.select(
@@ -82,16 +94,102 @@ class KindedSamples:
 def read_kinded(app: App, request: TraceRequest) -> KindedSamples:
     """The samples of a campaign with its labels, or stored samples with the kinds of their jobs."""
     if request.folder is None:
-        raise InputError(f"there are no traces in {app.home.windows}; name the folder of a campaign")
-    return _of_campaign(request.folder)
-
-
-def _of_campaign(folder: Path) -> KindedSamples:
-    import polars as pl
-
+        return _of_store(app, request)
     from tocsin.traces.campaigns import read_campaign
 
-    campaign = read_campaign(folder)
+    return campaign_samples(read_campaign(request.folder))
+
+
+def _of_store(app: App, request: TraceRequest) -> KindedSamples:
+    """At most so many samples: of large clusters, those of some nodes."""
+    import polars as pl
+
+    from tocsin.app.traces_windows import window_store, with_exclusive_jobs
+    from tocsin.core.frames import CPU_SAMPLES
+
+    kept = window_store(app)
+    cluster = _cluster(app, kept.clusters(), request.cluster)
+    since, until = _span(app, request, cluster)
+    nodes = kept.nodes(cluster, since, until)
+    parts, read = [CPU_SAMPLES.to_frame()], 0
+    for number, node in enumerate(_spread(nodes)):
+        if read > _MOST_SAMPLES:
+            app.notify(f"note: read {number} of {len(nodes)} nodes; choose a shorter time for more (-S, -E)")
+            break
+        app.progress("reading nodes", number, len(nodes))
+        parts.append(kept.samples(cluster, since, until, [node]).cpus)
+        read += parts[-1].height
+    if not read:
+        raise NotFound(
+            f"there are no traces of {cluster} from {format_instant(since)} to {format_instant(until)}; "
+            "choose another time with -S and -E"
+        )
+    jobs = _kinds_of_jobs(app, cluster, since, until)
+    return KindedSamples(cluster, with_exclusive_jobs(pl.concat(parts), jobs), _keys(jobs))
+
+
+def _kinds_of_jobs(app: App, cluster: str, since: int, until: int) -> "pl.DataFrame":
+    """The jobs that may have run then; a kind is a user's jobs of one name, and jobs confirmed as bad are not normal."""
+    import polars as pl
+
+    from tocsin.core.fields import KEY
+    from tocsin.core.frames import key_text
+    from tocsin.store.jobs import Filter, load
+    from tocsin.store.trace_regions import list_confirmed
+
+    wanted = [*KEY, "raw_id", "start", "end", "node_list", "exclusive", "user", "name"]
+    jobs = load(app.store, Filter(clusters=[cluster], since=since, until=until), wanted)
+    bad = {each.job: False for each in list_confirmed(app.store)}
+    return jobs.drop_nulls("start").with_columns(
+        key_text().alias("key"),
+        pl.format("{}/{}", pl.col("user").fill_null("?"), pl.col("name").fill_null("?")).alias("kind"),
+        key_text().replace_strict(bad, default=None, return_dtype=pl.Boolean).alias("normal"),
+    )
+
+
+def _keys(jobs: "pl.DataFrame") -> "pl.DataFrame":
+    import polars as pl
+
+    raw = pl.coalesce("raw_id", "job_id").cast(pl.String)
+    return jobs.select(
+        raw.alias("raw"), pl.lit(None, pl.String).alias("node"), "start", "end", "key", "kind", "normal"
+    )
+
+
+def _cluster(app: App, known: list[str], name: str | None) -> str:
+    if not known:
+        raise NotFound(f"there are no traces in {app.home.windows}; name the folder of a campaign")
+    if name is None and len(known) > 1:
+        raise InputError(f"there are traces of {len(known)} clusters: {', '.join(known)}; name one with -M")
+    if name and name not in known:
+        raise NotFound(f'there are no traces of cluster "{name}"; there are some of {", ".join(known)}')
+    return name or known[0]
+
+
+def _span(app: App, request: TraceRequest, cluster: str) -> tuple[int, int]:
+    """By default the last day."""
+    zone, now = app.zone(cluster), time.time()
+    until = parse_time(request.endtime, zone, now) if request.endtime else int(now)
+    since = parse_time(request.starttime, zone, now) if request.starttime else until - 86_400
+    if since >= until:
+        raise InputError(f"the time from {format_instant(since)} to {format_instant(until)} is empty")
+    return since, until
+
+
+def _spread(nodes: list[str]) -> list[str]:
+    """In an order in which the first few come from all over the list."""
+    order: list[str] = []
+    step = 1 << max(0, len(nodes) - 1).bit_length()
+    while step:
+        order += [node for node in nodes[::step] if node not in set(order)]
+        step //= 2
+    return order
+
+
+def campaign_samples(campaign: "Campaign") -> KindedSamples:
+    """The samples of a campaign; the kind of a job is its label."""
+    import polars as pl
+
     keys = campaign.keys
     rows = [
         (each.job, each.node, each.start, each.end, keys[each.job], each.label, each.normal)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tocsin.store.database import Store
     from tocsin.store.windows import WindowStore
 
-__all__ = ["StoredWindows", "stored_windows", "window_store"]
+__all__ = ["StoredWindows", "stored_windows", "window_store", "with_exclusive_jobs"]
 
 _READ = [*KEY, "raw_id", "start", "end", "node_list", "exclusive"]
 
@@ -77,7 +77,7 @@ class StoredWindows:
         ).match_to_schema(KEYS)
         how = self._settings
         return cut(
-            _with_exclusive_jobs(samples.cpus, jobs),
+            with_exclusive_jobs(samples.cpus, jobs),
             samples.jobs,
             length=how.window,
             stride=how.stride,
@@ -137,7 +137,7 @@ def _spans(jobs: pl.DataFrame, since: int, until: int) -> Iterator[tuple[int, in
         yield first, last, nodes
 
 
-def _with_exclusive_jobs(cpus: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
+def with_exclusive_jobs(cpus: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     """Where a source knows no jobs (node_exporter), a job that has whole nodes has all CPUs of these."""
     labelled = cpus.drop_nulls("job")["node"].unique()
     unknown = set(cpus["node"].unique()) - set(labelled)

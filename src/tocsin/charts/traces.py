@@ -3,13 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tocsin.charts.spec import ACCENT, COLOURS, INK, Spec, amount, chart
+from tocsin.charts.spec import ACCENT, COLOURS, INK, SOFT, Spec, amount, chart, share
 
-__all__ = ["sampling_charts", "scatter", "silhouette", "spectra"]
+__all__ = [
+    "diagnosis_charts",
+    "errors",
+    "iowait_by_distance",
+    "reconstructions",
+    "sampling_charts",
+    "scatter",
+    "silhouette",
+    "spectra",
+]
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 _WAYS = {"pick": "one second of each interval", "mean": "mean of each interval"}
-_COLUMNS = 3
+_CLASSES = {False: "normal", True: "bad"}
 
 
 def sampling_charts(report: Mapping[str, Any]) -> dict[str, Spec]:
@@ -21,6 +30,112 @@ def sampling_charts(report: Mapping[str, Any]) -> dict[str, Spec]:
         charts["silhouette"] = silhouette(separation)
         charts["waveforms"] = scatter(title, separation["points"], separation["explained"])
     return charts
+
+
+def diagnosis_charts(report: Mapping[str, Any]) -> dict[str, Spec]:
+    """All charts of a report of `tocsin traces diagnose`, by name."""
+    charts = {"errors": errors(report["kinds"], report["threshold"])}
+    if plane := report.get("plane"):
+        subtitle = "the components were fitted without the bad kinds"
+        charts["embeddings"] = scatter("Embeddings of windows", plane["points"], plane["explained"], subtitle)
+    if decay := report.get("shown_decay"):
+        charts["iowait"] = iowait_by_distance(decay)
+    if report["reconstructions"]:
+        charts["reconstructions"] = reconstructions(report["reconstructions"])
+    return charts
+
+
+def errors(kinds: Sequence[Mapping[str, Any]], threshold: float | None) -> Spec:
+    """The spread of reconstruction errors of each kind, bad kinds in another colour."""
+    tiny = 1e-7  # an error of zero has no place on a scale of logarithms
+    names = ("low", "lower", "median", "upper", "high")
+    values = [
+        {
+            "kind": kind["kind"],
+            "class": _CLASSES[kind["bad"]],
+            **{name: max(kind[name], tiny) for name in names},
+        }
+        for kind in kinds
+    ]
+    axis = {"labelColor": INK, "labelLimit": 240, "ticks": False}
+    y = {"field": "kind", "type": "nominal", "sort": None, "title": None, "axis": axis}
+    x = {**amount("low", "reconstruction error", zero=False), "scale": {"type": "log"}}
+    x["axis"] = {"format": "~g", "tickCount": 5}
+    colour = {
+        "field": "class",
+        "type": "nominal",
+        "scale": {"domain": list(_CLASSES.values()), "range": [COLOURS[0], ACCENT]},
+    }
+
+    def span(first: str, last: str, width: float) -> Spec:
+        ends = {"x": {**x, "field": first}, "x2": {"field": last}}
+        return {"mark": {"type": "rule", "strokeWidth": width}, "encoding": {"y": y, **ends, "color": colour}}
+
+    middle = {
+        "mark": {"type": "tick", "color": "white", "thickness": 2, "size": 10},
+        "encoding": {"y": y, "x": {**x, "field": "median"}},
+    }
+    layers = [span("low", "high", 2), span("lower", "upper", 10), middle]
+    if threshold:
+        rule = {"type": "rule", "color": SOFT, "strokeDash": [4, 4]}
+        layers.append({"data": {"values": [{"low": threshold}]}, "mark": rule, "encoding": {"x": x}})
+    return chart(
+        "Reconstruction error of each kind of job",
+        "thin: 5 to 95 % of the windows, thick: the middle half"
+        + (", dashed: threshold" if threshold else ""),
+        height=34 * max(1, len(values)),
+        data={"values": values},
+        layer=layers,
+    )
+
+
+def iowait_by_distance(decay: Mapping[str, Any]) -> Spec:
+    """Each window of a normal kind: the worst wait for I/O against the distance from a bad kind."""
+    correlation = decay["correlation"]
+    said = "unknown" if correlation is None else f"{correlation:.2f}"
+    return chart(
+        f"Windows of {decay['kind']}: worst wait for I/O, by distance from {decay['bad']}",
+        f"rank correlation {said}; below zero: the nearer to {decay['bad']}, the longer they wait",
+        data={"values": list(decay["points"])},
+        mark={"type": "point", "filled": True, "size": 26, "opacity": 0.55},
+        encoding={
+            "x": amount(
+                "distance", f"distance of the embedding from the centroid of {decay['bad']}", zero=False
+            ),
+            "y": share("iowait", "largest share of a second waiting for I/O"),
+        },
+    )
+
+
+def reconstructions(shown: Sequence[Mapping[str, Any]]) -> Spec:
+    """Windows as recorded and as rebuilt, one small chart each."""
+    values = [
+        {
+            "window": f"{each['kind']}: {each['channel']} of {each['node']} CPU {each['cpu']} (error {each['error']:.2g})",
+            "second": second,
+            "share": round(float(value), 4),
+            "line": line,
+        }
+        for each in shown
+        for line in ("original", "reconstruction")
+        for second, value in enumerate(each[line], start=1)
+    ]
+    layer = {
+        "mark": {"type": "line", "strokeWidth": 1.4},
+        "encoding": {
+            "x": amount("second", "second of the window", tickCount=5),
+            "y": share("share", "share of the CPU"),
+            "color": {
+                "field": "line",
+                "type": "nominal",
+                "scale": {"domain": ["original", "reconstruction"], "range": [COLOURS[0], ACCENT]},
+            },
+        },
+    }
+    title = "Windows as recorded, and as the model rebuilds them"
+    return _faceted(
+        title, "in the channel that differs most", values, [layer], "window", columns=2, width=300
+    )
 
 
 def spectra(kinds: Sequence[Mapping[str, Any]]) -> Spec:
@@ -131,7 +246,16 @@ def _shape(names: Sequence[str]) -> Spec:
     return {"field": "kind", "type": "nominal", "scale": {"domain": list(names), "range": shapes}}
 
 
-def _faceted(title: str, subtitle: str, values: Sequence[Spec], layers: Sequence[Spec], by: str) -> Spec:
+def _faceted(
+    title: str,
+    subtitle: str,
+    values: Sequence[Spec],
+    layers: Sequence[Spec],
+    by: str,
+    *,
+    columns: int = 3,
+    width: int = 200,
+) -> Spec:
     """Small charts side by side, one for each value of a field."""
     whole = chart(title, subtitle, data={"values": list(values)})
     header = {
@@ -141,7 +265,7 @@ def _faceted(title: str, subtitle: str, values: Sequence[Spec], layers: Sequence
         "labelAnchor": "start",
         "labelPadding": 4,
     }
-    small = {"width": 200, "height": 120, "layer": list(layers)}
+    small = {"width": width, "height": 120, "layer": list(layers)}
     facet = {"field": by, "type": "nominal", "header": header, "sort": None}
     del whole["width"], whole["height"]
-    return {**whole, "facet": facet, "columns": _COLUMNS, "spec": small}
+    return {**whole, "facet": facet, "columns": columns, "spec": small}

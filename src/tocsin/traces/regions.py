@@ -13,7 +13,7 @@ __all__ = ["MOST_OTHERS", "QUANTILE", "Entered", "Region", "Shape", "fit_shape",
 
 QUANTILE = 0.95
 """Share of the confirmed windows that lie inside their region."""
-MOST_OTHERS = 0.01
+MOST_OTHERS = 0.001
 """Share of the windows of other jobs that may lie inside; the radius shrinks until it is kept."""
 _FEWEST = 10  # windows: the spread of fewer says nothing about the next job
 _LEAST_KEPT = 0.5
@@ -62,8 +62,9 @@ class Entered:
 def fit_shape(embeddings: NDArray[Any], others: NDArray[Any] | None = None) -> Shape:
     """The centroid of confirmed windows, and the radius that holds QUANTILE of them.
 
-    `others` are windows of other jobs. If more than MOST_OTHERS of them would lie inside, the radius shrinks; if fewer
-    than half of the confirmed windows are then left, the model cannot tell them apart and nothing is returned.
+    `others` are normal windows of other jobs. The next job of the same kind differs more than the windows of one job do, so the
+    radius grows to half of the distance at which they begin. If more than MOST_OTHERS of them would lie inside, it
+    shrinks; if fewer than half of the confirmed windows are then left, the model cannot tell them apart: an InputError.
     """
     if len(embeddings) < _FEWEST:
         raise InputError(
@@ -75,7 +76,7 @@ def fit_shape(embeddings: NDArray[Any], others: NDArray[Any] | None = None) -> S
     if others is not None and len(others):
         nearest = np.sort(np.linalg.norm(others - centroid, axis=1))
         first_outside = nearest[int(MOST_OTHERS * len(nearest))]
-        radius = min(radius, float(np.nextafter(first_outside, 0)))
+        radius = min(max(radius, float(first_outside) / 2), float(np.nextafter(first_outside, 0)))
     kept = float((own <= radius).mean())
     if kept < _LEAST_KEPT:
         raise InputError(

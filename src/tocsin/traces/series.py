@@ -8,11 +8,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tocsin.core.channels import CPU_CHANNELS
+from tocsin.traces.job_types import IDLE
 
-__all__ = ["IDLE", "Series", "series_of"]
+__all__ = ["Series", "series_of"]
 
-IDLE = "idle"
-"""The kind of a CPU without a job."""
 _LONGEST_GAP = 5  # seconds without a sample; after more, a new series begins
 
 
