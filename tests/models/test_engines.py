@@ -1,5 +1,6 @@
 """Engines: the same bits after saving, deterministic training, and what they refuse."""
 
+import json
 import random
 import re
 import sys
@@ -247,6 +248,22 @@ def test_damaged_json_never_harms_the_process(tmp_path: Path, name: str) -> None
         except ModelError:
             refused += 1
     assert 20 < refused <= 200
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [("left_children", -1, -11), ("right_children", -1, -2), ("default_left", 0, 9)],
+)
+def test_an_xgboost_model_with_another_mark_of_a_leaf_is_refused(
+    tmp_path: Path, name: str, place: int, value: int
+) -> None:
+    path = tmp_path / "model.json"
+    engine("xgboost").train(X, Y, rounds=2).save(path)
+    model = json.loads(path.read_text())
+    model["learner"]["gradient_booster"]["model"]["trees"][0][name][place] = value
+    path.write_text(json.dumps(model))
+    with pytest.raises(ModelError, match="do not make a tree"):
+        engine("xgboost").load(path)
 
 
 @pytest.mark.parametrize("objective", ["binary", "quantile"])

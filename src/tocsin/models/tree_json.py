@@ -73,7 +73,7 @@ def _check_xgboost_tree(tree: Any, number: int, features: int) -> None:
         _finite(tree[name], nodes)
     if min(tree["sum_hessian"]) <= 0:
         raise ValueError(f"tree {number} has a node without rows")
-    left, right, parents, feature, _, _ = (
+    left, right, parents, feature, default_left, _ = (
         _whole(tree[name], nodes)
         for name in (
             "left_children",
@@ -90,6 +90,8 @@ def _check_xgboost_tree(tree: Any, number: int, features: int) -> None:
     if (
         (feature < 0).any()
         or (feature >= features).any()
+        or not np.isin(default_left, (0, 1)).all()
+        or min(left.min(), right.min()) < -1  # XGBoost takes -1 alone for a leaf, and others for places
         or not np.array_equal(left < 0, right < 0)
         or (children <= np.tile(inner, 2)).any()
         or not np.array_equal(np.sort(children), np.arange(1, nodes))
