@@ -302,7 +302,7 @@ def _models() -> Callable[[int], None]:
 
     assert set(boosters) <= set(ENGINES)
     shares = [of_engine] * 5 + [of_failure] * 2 + [of_panel] * 2 + [of_registry]
-    return lambda number: shares[number % len(shares)](number // len(shares))
+    return lambda number: shares[number % len(shares)](number)
 
 
 _CARD = b'{"schema": 2, "detector": "failure", "stage": "submit", "engine": "lightgbm", "created": "2026-01-01T00:00:00Z", "files": {"a": "b"}}'

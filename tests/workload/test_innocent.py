@@ -74,6 +74,66 @@ ORDINARY = {
     "a stratum of rock": "python layers.py --stratum 3 --pool sandstone --user geology",
 }
 
+MORE_SPOKEN = {
+    "concat quotes": f'echo "never run "\'{MINER}\'" here" ',
+    "here-document by tee": f"tee rules.txt <<EOF >/dev/null\n{MINER}\nEOF",
+    "here-document and tee": f"cat <<EOF | tee -a README\n{MINER}\nEOF",
+    "here-document at the end of a file": f"cat << 'EOF' >> notes.txt\n{MINER}\nEOF",
+    "here-document in a variable": f"read -r -d '' USAGE <<'EOF'\nnever: {MINER}\nEOF\necho \"$USAGE\"",
+    "here-document in a variable by cat": f'USAGE=$(cat <<EOF\nnever: {MINER}\nEOF\n)\necho "$USAGE"',
+    "usage": f"usage() {{\n  cat <<EOF\nnever {MINER}\nEOF\n  exit 1\n}}\n[ $# -gt 0 ] || usage",
+    "logger": f"logger -t policy 'no {MINER}'",
+    "wall": f"wall <<EOF\n{MINER}\nEOF",
+    "write": f"write alice <<< 'no {MINER}'",
+    "ag and ack": "ag xmrig /scratch; ack 'stratum\\+tcp' --type=sh",
+    "fgrep in a here-string": "fgrep -f patterns <<< 'xmrig -o stratum+tcp://pool.supportxmr.com:3333'",
+    "strings": "strings ./binary | grep -c 'xmrig -o stratum+tcp'",
+    "jq": 'jq \'.[] | select(.name=="xmrig" or .cmd=="stratum+tcp://pool.supportxmr.com:3333")\' jobs.json',
+    "mlr": "mlr --csv filter '$name==\"xmrig -o stratum+tcp://\"' jobs.csv",
+    "sqlite": "sqlite3 jobs.db \"select * from jobs where line like '%xmrig -o stratum+tcp://%'\"",
+    "psql": "psql -c \"select id from jobs where script ~ 'xmrig -o stratum\\+tcp://pool.supportxmr.com:3333'\"",
+    "ausearch": "ausearch -c xmrig; journalctl -g 'xmrig|minerd'",
+    "locate": "locate xmrig; which xmrig minerd; command -v hashcat; whereis xmrig; type xmrig",
+    "pkill": "pkill -9 -f 'xmrig -o stratum+tcp'; killall xmrig; scancel --name=xmrig",
+    "sacct": "sacct --name xmrig -X; squeue --name=xmrig,hashcat",
+    "iptables": "iptables -A OUTPUT -d pool.supportxmr.com -p tcp --dport 3333 -j DROP",
+    "nslookup": "nslookup pool.minexmr.com; dig +short pool.supportxmr.com; host xmr.pool.com",
+    "py list": "python - <<EOF\nBANNED = ['xmrig', 'hashcat', 'stratum+tcp://pool.supportxmr.com:3333']\nfor l in open('log'):\n    if any(b in l for b in BANNED): print(l)\nEOF",
+    "git commit": f"git commit -am 'Block {MINER}'",
+    "sbatch comment": f"sbatch --comment='no {MINER}' job.sh",
+    "banned array": 'BANNED=(xmrig minerd hashcat john)\nfor b in "${BANNED[@]}"; do pgrep -x "$b" && echo "$b"; done',
+    "case": "case \"$cmd\" in *xmrig*|*'stratum+tcp://'*) echo banned;; esac",
+    "trap echo": f"trap 'echo \"no {MINER}\"' EXIT",
+    "sed -i": "sed -i '/xmrig -o stratum+tcp/d' scripts/*.sh",
+    "perl -ne": "perl -ne 'print if /stratum\\+tcp|xmrig -o/' log",
+    "diff": "diff <(grep 'xmrig -o stratum+tcp' a) <(grep 'xmrig -o stratum+tcp' b)",
+    "parallel grep": "parallel grep -l 'xmrig -o stratum+tcp://' ::: *.log",
+    "xargs grep": "find . -type f -print0 | xargs -0 grep -l 'xmrig -o stratum+tcp://pool.supportxmr.com:3333'",
+    "timeout grep": "timeout 60 grep -r 'xmrig -o stratum+tcp://pool.supportxmr.com:3333' .",
+    "srun grep": "srun -n 4 grep -r 'xmrig -o stratum+tcp://pool.supportxmr.com:3333' .",
+    "nice rg": "nice -n 10 ionice -c3 rg 'xmrig -o stratum+tcp://pool.supportxmr.com:3333' /scratch",
+    "time rg": "time rg -c 'xmrig -o stratum+tcp://pool.supportxmr.com:3333' /scratch",
+    "sudo grep": "sudo -u root grep 'xmrig -o stratum+tcp://pool.supportxmr.com:3333' /var/log/audit.log",
+    "Rscript": "Rscript -e 'cat(\"never run xmrig -o stratum+tcp://pool.supportxmr.com:3333\")'",
+    "awk -v": "awk -v pat='xmrig -o stratum+tcp://pool.supportxmr.com:3333' '$0 ~ pat' log",
+    "yes": f"yes 'no {MINER}' | head -3",
+    "figlet": f"cowsay 'no {MINER}'; figlet xmrig",
+    "var echo": f"MSG='never run {MINER}'\necho \"$MSG\"",
+    "var mail": f"MSG='never run {MINER}'\nmail -s policy all <<< \"$MSG\"",
+    "slack": f'curl -X POST -d \'{{"text": "found {MINER}"}}\' https://hooks.slack.example.org/x',
+    "echo append md": f"echo '- {MINER}' >> BLOCKED.md",
+    "latex": f"cat > paper.tex <<EOF\n\\section{{Mining}}\n\\verb|{MINER}|\nEOF\npdflatex paper.tex",
+    "html": f"cat > index.html <<EOF\n<pre>{MINER}</pre>\nEOF\npython -m http.server",
+    "echo in func": f"warn() {{ echo \"$@\" >&2; }}\nwarn 'never run {MINER}'",
+    "log func": f"log() {{ printf '%s %s\\n' \"$(date)\" \"$*\" | tee -a run.log; }}\nlog 'no {MINER}'",
+    "die": f"die() {{ echo \"$1\"; exit 1; }}\n[ -f x ] || die 'no {MINER}'",
+    "snort": 'cat > local.rules <<EOF\nalert tcp any any -> any 3333 (msg:"xmrig"; content:"mining.subscribe"; sid:1;)\nEOF\nsnort -c local.rules -r capture.pcap',
+    "suricata": "suricata -r a.pcap -S rules/mining.rules\ngrep -c 'mining.subscribe' fast.log",
+    "tshark": "tshark -r a.pcap -Y 'tcp contains \"mining.authorize\"' -T fields -e ip.src",
+    "wallet analysis": "python cluster_wallets.py --wallet 44AFFq5kSiGBoZ4NMDwYtN18obc8AemS33DBLWs3H7otXft --graph out.gml",
+}
+"""Further quoting forms, search tools, messages and functions that print."""
+
 BODIES = (
     "cd $CMSSW_BASE/src\neval `scramv1 runtime -sh`\ncmsRun step_cfg.py",
     'run() {\n  echo "$1"\n  eval "$1"\n}\nrun "python train.py --epochs 10"',
@@ -94,9 +154,9 @@ def shipped() -> Screener:
     return builtin()
 
 
-@pytest.mark.parametrize("name", [*SPOKEN, *ORDINARY])
+@pytest.mark.parametrize("name", [*SPOKEN, *MORE_SPOKEN, *ORDINARY])
 def test_no_innocent_script_is_called_misuse(name: str, shipped: Screener) -> None:
-    text = (SPOKEN | ORDINARY)[name]
+    text = (SPOKEN | MORE_SPOKEN | ORDINARY)[name]
     header = "#!/bin/bash\n#SBATCH -n 4\n#SBATCH -t 1:00:00\nmodule load python\n"
     for script in (header + text + "\nsrun ./simulate input.nml\n", text):
         [found] = shipped.screen([script])

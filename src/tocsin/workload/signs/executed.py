@@ -8,34 +8,89 @@ again, by a command that the script has not redefined.
 import re
 from bisect import bisect_right
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from tocsin.workload.normal import Commands
 from tocsin.workload.signs.captured import captured_lines
+from tocsin.workload.signs.shown import harmless_python, printers, shown_variables, variable_of
 
 __all__ = ["executed", "executed_commands", "reads_itself"]
 
-_PRINTS = frozenset("echo printf logger wall :".split())  # noqa: SIM905  # a list of words reads best so
-_SEARCHES = frozenset("grep egrep fgrep zgrep bzgrep xzgrep rg ag ack awk gawk mawk".split())  # noqa: SIM905
+_PRINTS = frozenset(
+    "echo printf logger wall : yes cowsay figlet toilet banner notify-send dialog whiptail zenity".split()  # noqa: SIM905
+)
+_SEARCHES = frozenset(
+    """grep egrep fgrep zgrep bzgrep xzgrep rg ag ack awk gawk mawk jq yq mlr xsv csvgrep xmllint strings look ngrep tshark
+    journalctl ausearch zcat""".split()  # noqa: SIM905
+)
 """Their output may be run like printed text; without that, they only read."""
 _INERT = frozenset(
     """pgrep pkill killall pidof which whereis type man whatis apropos rm unlink apt apt-get yum dnf zypper apk
-    iptables ip6tables nft ufw firewall-cmd [ [[ test ls stat file du wc squeue scancel sacct""".split()  # noqa: SIM905
+    iptables ip6tables nft ufw firewall-cmd [ [[ test ls stat file du wc squeue scancel sacct locate nslookup dig host whois""".split()  # noqa: SIM905
 )
 """Commands that look for a program or a file, compare, end or remove it, shut its way out or install it; none runs it."""
-_VIEWERS = frozenset("wall mail mailx sendmail logger more less".split())  # noqa: SIM905
+_VIEWERS = frozenset("wall write mail mailx mutt sendmail logger more less".split())  # noqa: SIM905
+_FILTERS = frozenset("head tail wc column nl fold fmt cut tr cat grep egrep fgrep tac".split())  # noqa: SIM905
+"""Commands between a printing one and people; none of them can write a file by itself, as `sort -o` can."""
+_DATABASES = frozenset("sqlite3 psql mysql mariadb duckdb".split())  # noqa: SIM905
+_DATABASE_ACTS = re.compile(
+    r"[\"'\n]\s*\.[a-z]|\\[a-z!]|\bsystem\b|\bprogram\b|file\b|\s-(?:f|cmd|init)\b", re.IGNORECASE
+)
+_GIT_TELLS = re.compile(
+    r"\s*git\s+(?:-C\s+\S{1,100}\s+)?(?:commit|tag|log|grep|blame|show|notes)\s(?!.*(?:-O|--open|--exec))"
+)
+_PERL_PRINTS = re.compile(
+    r"\s*perl\s+-[lan]*n[lan]*e\s+'\s*print\s+(?:if|unless)\s+/(?!.*(?:system|exec|qx|`|eval|\?\{|readpipe))[^']*/[a-z]*\s*;?\s*'"
+)
+_R_PRINTS = re.compile(r"\s*Rscript\s+(?:--\w+\s+)?-e\s+(?:'(?P<a>[^']*)'|\"(?P<b>[^\"]*)\")\s*;?$")
+_TRAP = re.compile(r"\s*trap\s+(?:'(?P<a>[^']*)'|\"(?P<b>[^\"$`]*)\")\s+[A-Z0-9 ]{1,60};?\s*$")
+_TEE = re.compile(r"(?<![\w-])tee\s+(?:(-a|--append)\s+)?(?=[\w./~-]+\s*(?:$|[|;&<>]))")
+_CASE = re.compile(
+    r"\bcase\s.{1,200}?\sin\s+[^()`$;&]{1,400}\)|^\(?(?:\"[^\"$`]*\"|'[^']*'|[^\s()'\"`$;&<>])+\)(?=\s|$)"
+)
+"""The patterns of a `case`, with the line that begins it or alone."""
 _SHOWS = _VIEWERS | {"cat", ":"}
 """Commands that show people what comes through a pipe, and those that only show a here-document."""
-_READS = _SHOWS | _PRINTS | _INERT | _SEARCHES | {"head", "tail", "touch"}
+_READS = (
+    _SHOWS
+    | _PRINTS
+    | _INERT
+    | _SEARCHES
+    | _FILTERS
+    | {
+        *(
+            "touch",
+            "pdflatex",
+            "xelatex",
+            "latex",
+            "bibtex",
+            "biber",
+            "pandoc",
+            "snort",
+            "suricata",
+            "zeek",
+            "yara",
+            "clamscan",
+        )
+    }
+)
 """Commands that may name a document without running what is written in it."""
 _PREFIXES = frozenset("if then else elif do while until ! { ( time sudo command exec builtin && ||".split())  # noqa: SIM905
+_NAMES = (
+    _PRINTS
+    | _SEARCHES
+    | _INERT
+    | _VIEWERS
+    | _DATABASES
+    | {"cat", "git", "perl", "Rscript", "trap", "for", "find", "sed"}
+)
 _INERT_IN = re.compile(
-    r"<<|#|[\"']|\b(?:echo|printf|logger|wall|grep|[efbx]?z?grep|rg|ag|ack|[gm]?awk|pgrep|pkill|killall|pidof|which|whereis|type|man"
-    r"|whatis|apropos|rm|unlink|apt|yum|dnf|zypper|apk|ip6?tables|nft|ufw|firewall-cmd|find|sed|test|ls|stat|file|du|wc"
-    r"|squeue|scancel|sacct|print|cat|message)\b|^:|\["
+    r"<<|#|[\"'=]|\b(?:print|message|tee|curl|"
+    + "|".join(sorted(map(re.escape, _NAMES - {":", "[", "[["})))
+    + r")\b|^:|\[|\)"
 )
 """A line without any of these is what it executes."""
 _TOKEN = re.compile(
@@ -47,11 +102,15 @@ _CALL = re.compile(
     r"\s*(?:print|cat|message|console\.log|puts|log(?:ger|ging)\.\w{1,20})\s?\([^()]*\)\s*;?\s*$"
 )
 """Printing in Python, R, JavaScript and Ruby, of nothing that is called first."""
+_INTO_FILE = re.compile(r"\b(?:file|con)\s*=")
 _FILLED_IN = re.compile(r"\bf[\"'][^\"']*\{[^}]*\(")
 _ASSIGNS = re.compile(r"\s*\S+\s*=")
+_SETS = re.compile(r"\s*(?:(?:local|readonly|typeset|declare)\s+(?:-[ar]\s+)?)?(?:(\w+)=|for\s+(\w+)\s+in\s)")
+_SETS_BESIDE = re.compile(r"\$\{\w+:?=")
+_PASSED_ON = ("|", "<", ">", "&", ";", "`", "$(")
 _TARGET = re.compile(
     r"\d?>>?\s*(?:&\s*[12]\b|/dev/(?:null|stderr|stdout|tty)|/etc/hosts"
-    r"|(?P<document>[^\s;|&<>$`*?\"']{1,200}\.(?:md|rst|html?|tex|log)))(?=\s|$|[;|&])"
+    r"|(?P<document>[^\s;|&<>$`*?\"']{1,200}\.(?:md|rst|html?|tex|log|txt|csv|tsv|bib|adoc|rules)|README|NOTES))(?=\s|$|[;|&])"
 )
 _RUNS_INPUT = re.compile(
     r"\|\s*(?:sudo\s+)?(?:\S{0,40}/)?(?:(?:(?:ba|da|z|k|c|tc)?sh|ssh|at|batch|crontab|parallel)\b"
@@ -83,7 +142,7 @@ _DEFINED = re.compile(
     r"|\balias\s+(?:-\w\s+)?([\w.+:-]{1,60})(?:=|\s)[\"']?+(?!\3\b)|\bhash\s+-p\s+\S{1,200}\s+([\w.+:-]{1,60})"
 )
 _DEFINES_ANY = re.compile(
-    r"\balias\s+(?:-\w\s+)?[\"']?[^\s=]{0,60}\$|\bBASH_ALIASES\b|\bcommand_not_found_handle\b"
+    r"\$_(?!\w)|\$\{_[}:%#/]|\bBASH_COMMAND\b|(?:^|[;&|]\s*)fc\s+-|\balias\s+(?:-\w\s+)?[\"']?[^\s=]{0,60}\$|\bBASH_ALIASES\b|\bcommand_not_found_handle\b"
 )
 _QUOTED_DEFINITION = re.compile(r"[\"'][^\"']{0,200}(?:\(\s*\)\s*[{(]|\balias\s+\w|\bfunction\s+\w)")
 """What an eval may define, in a text."""
@@ -99,6 +158,8 @@ _PATTERN = re.compile(
     r"|\b(?:pgrep|pkill|killall|pidof)\s+(?:-[\w-]{1,20}\s+){0,6}[\w.*-]{1,100}"
     r"|-i?name\s+(?:\"[^\"]{0,200}\"|'[^']{0,200}'|[^\s;|&]{1,200})"
     r"|\b[gm]?awk\s+(?:-\S{1,20}\s+){0,3}'[^'/]{0,80}/[^/']{0,200}/"
+    r"|--comment(?:=|\s+)(?:\"[^\"$`]{0,400}\"|'[^']{0,400}')"
+    r"|\bcurl\s[^;|&\"'`$]{0,400}\s(?:-d|--data(?:-raw|-binary)?|--json)[ =](?:\"(?![^\"]*method)[^\"$`]{0,2000}\"|'(?![^']*method)[^']{0,2000}')"
     r"|\bsed\s+(?:-\w{1,9}\s+){0,3}(?:\"/[^\"]{0,200}/[dp]\"|'/[^']{0,200}/[dp]')"
 )
 _QUOTED_OR_HERE = re.compile(
@@ -138,7 +199,7 @@ def executed_commands(script: Commands) -> list[str]:
 @lru_cache(maxsize=4)  # several steps ask for the same lines, one after the other
 def executed(lines: tuple[str, ...]) -> tuple[str, ...]:
     """The lines in their order, each with what it executes; one that executes nothing is empty."""
-    context = _context(lines)
+    context = _with_names(_context(lines), lines)
     found = list(lines)
     for first, after, body in _statements(lines, context):
         if body:  # a here-document that people read
@@ -163,12 +224,21 @@ class _Context:
     """Documents that it writes and that some command may run or copy."""
     any_file: bool
     """It runs files whose names are not known."""
+    cases: bool = False
+    """It compares words in a `case`."""
+    printers: frozenset[str] = frozenset()
+    """Functions of its own that only print."""
+    shown: frozenset[str] = frozenset()
+    """Variables whose text is only shown."""
 
     def captures(self, first: int, after: int) -> bool:
         return self.captured is None or not self.captured.isdisjoint(range(first, after))
 
     def redefines(self, *names: str) -> bool:
-        return self.defined is None or not self.defined.isdisjoint(names)
+        return self.defined is None or not (self.defined - self.printers).isdisjoint(names)
+
+    def prints(self, name: str) -> bool:
+        return name in _PRINTS or (name in self.printers and self.defined is not None)
 
     def safe(self, command: str) -> str | None:
         """The command without its harmless output; None if a document that it writes may be run."""
@@ -176,6 +246,30 @@ class _Context:
             if (name := target["document"]) and (self.any_file or _base(name) in self.used):
                 return None
         return _TARGET.sub(" ", command)
+
+
+def _with_names(context: _Context, lines: Sequence[str]) -> _Context:
+    """Add the functions and variables that only show text; where it is unclear what runs, there are none."""
+    if context.captured is None or context.defined is None:
+        return context
+    passed = frozenset(
+        place
+        for first, end in _ends(lines).items()
+        if _passes_on(_HERE.sub(" ", lines[first], count=1), context)
+        for place in range(first + 1, end)
+    )
+    context = replace(context, captured=context.captured | passed)
+    cases = any("case" in line and " in" in line for line in lines)
+    logged = not (context.any_file or context.used)  # otherwise a log may be run
+    context = replace(context, printers=printers(lines, logged=logged), cases=cases)
+
+    def only_shows(place: int, name: str, shown: frozenset[str]) -> bool:
+        line, guess = lines[place], replace(context, shown=shown)
+        if _only_fills(line, guess):
+            return True
+        return not re.search(rf"\b{name}\b", _act(line, guess, captured=context.captures(place, place + 1)))
+
+    return replace(context, shown=shown_variables(lines, only_shows))
 
 
 def _context(lines: Sequence[str]) -> _Context:
@@ -208,8 +302,8 @@ def _context(lines: Sequence[str]) -> _Context:
     documents = {
         _base(target["document"])
         for line in live
-        if ">" in line
-        for target in _TARGET.finditer(line)
+        if ">" in line or "tee" in line
+        for target in _TARGET.finditer(_as_redirection(line))
         if target["document"]
     }
     any_file = (
@@ -266,9 +360,9 @@ def _used(lines: Sequence[str], documents: set[str], captured: frozenset[int]) -
     for place, line in enumerate(lines):
         if not mentioned.search(line):
             continue
-        for command in _commands(line):
+        for command in _commands(_as_redirection(line)):
             rest = _TARGET.sub(" ", command.text)
-            goes_on = place in captured or ">" in rest or command.text.endswith("|")
+            goes_on = place in captured or ">" in rest or command.text.endswith("|") or "shell" in rest
             shown = command.head in _READS and not goes_on
             found.update(() if shown else mentioned.findall(rest))
     return found
@@ -289,7 +383,10 @@ def _statements(lines: Sequence[str], context: _Context) -> Iterator[tuple[int, 
         yield place, place + 1, False
         end = ends.get(place)
         if end is not None:
-            if not context.captures(place, place + 1) and _only_shows(lines[place], context):
+            if (
+                not context.captures(place, place + 1)
+                and _only_shows(lines[place], lines[place + 1 : end], context)
+            ) or _only_fills(lines[place], context):
                 yield place + 1, end, True
             else:  # what is handed to another program is its commands
                 yield from ((inside, inside + 1, False) for inside in range(place + 1, end))
@@ -349,14 +446,38 @@ def _open_after(line: str, mark: str) -> str | None:
     return mark if end is None else _commands(line[end.end() :])[-1].open
 
 
-def _only_shows(line: str, context: _Context) -> bool:
+def _only_fills(line: str, context: _Context) -> bool:
+    """Whether a here-document that begins in this line becomes a variable that is only shown."""
+    return bool(context.shown) and variable_of(_HERE.sub("", line, count=1)) in context.shown
+
+
+def _only_shows(line: str, body: Sequence[str], context: _Context) -> bool:
     """Whether a here-document that begins in this line goes to people, or to a document that they read."""
-    rest = _HERE.sub(" ", line, count=1)
-    head = next((word for word in rest.split() if word not in _PREFIXES and not word.endswith("()")), "")
-    if head not in _SHOWS or context.redefines(head):
+    rest = _HERE.sub(" ", _as_redirection(line), count=1)
+    first, *others = _commands(rest)
+    words = [word for word in first.text.split() if word not in _PREFIXES and not word.endswith("()")]
+    head = words[0] if words else ""
+    if re.fullmatch(r"python[\d.]*", head) and words[1:] in ([], ["-"]) and not others:
+        return not context.redefines(head) and harmless_python(body)
+    if head not in _SHOWS or context.redefines(head, *(other.head for other in others)):
+        return False
+    if any(other.head not in _VIEWERS | _FILTERS for other in others):
         return False
     safe = context.safe(rest)
-    return safe is not None and not any(mark in safe for mark in ("|", "<", ">", "&", ";", "`", "$("))
+    return safe is not None and not any(mark in safe.replace("|", "", len(others)) for mark in _PASSED_ON)
+
+
+def _passes_on(command: str, context: _Context) -> bool:
+    """Whether the output of a command goes elsewhere than to people or to a document that they read."""
+    safe = context.safe(command)
+    return safe is None or any(mark in safe for mark in ("|", ">", "$(", "`"))
+
+
+def _as_redirection(command: str) -> str:
+    """`tee` writes what it is given as `cat` with a redirection does."""
+    return (
+        _TEE.sub(lambda found: f"cat {'>>' if found[1] else '>'} ", command) if "tee" in command else command
+    )
 
 
 class _Command(NamedTuple):
@@ -394,33 +515,75 @@ def _command(text: str) -> _Command:
 
 def _act(line: str, context: _Context, *, captured: bool) -> str:
     """The commands of a line that do something."""
+    if context.cases and ")" in line:
+        line = _CASE.sub(" ", line)
     commands = _commands(line)
-    heads = [*(command.head for command in commands[1:]), ""]
     kept = [
         command.text
-        for command, following in zip(commands, heads, strict=True)
-        if not _is_idle(command, following, context, captured=captured)
+        for place, command in enumerate(commands)
+        if not _is_idle(command, commands[place + 1 :], context, captured=captured)
     ]
     return _PATTERN.sub(" ", "".join(kept)).strip()
 
 
-def _is_idle(command: _Command, following: str, context: _Context, *, captured: bool) -> bool:
+def _is_idle(command: _Command, following: Sequence[_Command], context: _Context, *, captured: bool) -> bool:
     """Whether a command only prints, searches or compares."""
     text, head = command.text, command.head
-    if "$(" in text or "`" in text or context.redefines(head, following):
+    after = following[0].head if following else ""
+    if _sets_shown_text(text, context):
+        return True
+    if "$(" in text or "`" in text or context.redefines(head, after):
         return False
+    if head == "trap" and (trapped := _TRAP.match(text)):
+        return not _act(trapped["a"] or trapped["b"] or "", context, captured=captured)
     if head in _INERT:
         return not _ASSIGNS.match(text)  # in Python, a name
-    calls = "(" in text and _CALL.match(_unquoted(text)) is not None and not _FILLED_IN.search(text)
-    prints = head in _PRINTS or head in _SEARCHES or calls
-    if not prints or captured or "<<" in text or (head == "printf" and " -v" in text):
+    if captured or not _tells(command, context) or (head == "printf" and " -v" in text):
         return False
-    if head in _SEARCHES and ("system" in text or "getline" in text):
+    if "<<" in text and not ("<<<" in text and head in _VIEWERS | _SEARCHES):
         return False
-    if text.endswith("|") and not text.endswith("||") and following not in _VIEWERS:
+    if not _goes_to_people(command, following):
         return False
-    safe = context.safe(text)
+    safe = context.safe(_as_redirection(text))
     return safe is not None and ">" not in _unquoted(safe)
+
+
+def _sets_shown_text(text: str, context: _Context) -> bool:
+    """Whether a command gives a variable text that is only shown."""
+    if not context.shown or "$(" in text or "`" in text:
+        return False
+    found = _SETS.match(text)
+    return found is not None and (found[1] or found[2]) in context.shown
+
+
+def _tells(command: _Command, context: _Context) -> bool:
+    """Whether the output of a command is all that it does."""
+    text, head = command.text, command.head
+    if _SETS_BESIDE.search(text):
+        return False
+    if head in _SEARCHES:
+        return not any(word in text for word in ("system", "getline", "exec(", '"sh', '| "'))
+    if head in _DATABASES:
+        return _DATABASE_ACTS.search(text) is None
+    if head == "Rscript" and (printed := _R_PRINTS.match(text)):
+        text = printed["a"] or printed["b"] or ""
+    elif head in ("git", "perl"):
+        return (_GIT_TELLS if head == "git" else _PERL_PRINTS).match(text) is not None
+    calls = "(" in text and _CALL.match(_unquoted(text)) is not None and not _FILLED_IN.search(text)
+    if calls and _INTO_FILE.search(text):
+        return False
+    return context.prints(head) or head in _VIEWERS or calls
+
+
+def _goes_to_people(command: _Command, following: Sequence[_Command]) -> bool:
+    """Whether the pipe after a command, if any, has only filters and viewers."""
+    for after in following:
+        if not command.text.endswith("|") or command.text.endswith("||"):
+            return True
+        if after.head not in _VIEWERS | _FILTERS or ">" in _unquoted(after.text):
+            return False
+        command = after
+    return not command.text.endswith("|")
 
 
 def _unquoted(text: str) -> str:
