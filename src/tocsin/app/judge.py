@@ -28,7 +28,11 @@ __all__ = [
     "untrained",
 ]
 
-_TRAIN = {"failure": "failure --stage {stage}", "workload": "execution"}
+_TRAIN = {
+    "failure": "train failure --stage {stage}",
+    "workload": "train execution",
+    "traces": "traces train",
+}
 """The command that trains each detector; a plug-in's is not known."""
 
 
@@ -36,12 +40,12 @@ def untrained(detector: str, stage: Stage) -> str:
     """Why a detector has no model for a stage, with the command that trains one."""
     from tocsin.store.home import SERVICE_USER, user_name
 
-    command, user = _TRAIN.get(detector, "--help").format(stage=stage), user_name()
+    command, user = _TRAIN.get(detector, "train --help").format(stage=stage), user_name()
     if user in ("root", SERVICE_USER):
-        return f"no model is trained for {stage} yet; run `tocsin train {command}`"
+        return f"no model is trained for {stage} yet; run `tocsin {command}`"
     return (
         f"no model for {stage} is available to you, and you cannot read those of other users; ask an administrator to "
-        f"check the script (`tocsin check -u {user} SCRIPT`), or train one on your own jobs (`tocsin train {command}`)"
+        f"check the script (`tocsin check -u {user} SCRIPT`), or train one on your own jobs (`tocsin {command}`)"
     )
 
 

@@ -134,6 +134,9 @@ class VerdictLines:
 
 def _group(verdict: Verdict) -> _Group:
     key = parse_key(verdict.job)
+    causes = {found.group for found in verdict.findings if found.level is verdict.level and found.group}
+    if causes:
+        return key.cluster, verdict.level, *sorted(causes)
     named = verdict.user is not None and verdict.name is not None
     whose = (key.cluster, verdict.user, verdict.name) if named else (key._replace(task=None),)
     kinds = {_kind(found) for found in verdict.findings if found.level is verdict.level}

@@ -6,7 +6,7 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.traces import bench as run_bench
-from tocsin.cli import options, traces_analyse, traces_diagnose, traces_import, traces_regions
+from tocsin.cli import options, traces_analyse, traces_diagnose, traces_import, traces_regions, traces_train
 from tocsin.cli.output import Column, print_json, print_table, say
 
 __all__ = ["traces"]
@@ -63,3 +63,5 @@ traces.add_command(traces_import.import_traces)
 traces.add_command(traces_diagnose.embed)
 traces.add_command(traces_diagnose.diagnose)
 traces.add_command(traces_regions.regions)
+traces.add_command(traces_train.train)
+traces.add_command(traces_train.score)

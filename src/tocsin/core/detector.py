@@ -92,7 +92,7 @@ class Known(Protocol):
     def windows(self, jobs: "pl.DataFrame", until: int) -> "pl.DataFrame":
         """CPU traces of these jobs up to an instant; columns as in `core.frames.WINDOWS`.
 
-        For a task of an array, the windows of its siblings are there, too.
+        For a task of an array, there are also windows of its siblings, from when they were as old as it is at `until`.
         """
         ...
 

@@ -12,9 +12,18 @@ from tocsin.core.frames import SCHEMA, reached_at
 from tocsin.core.machine import Machine
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.history.known_windows import KnownWindows
 from tocsin.history.replay import Replay
 
-__all__ = ["BUDGET", "SEED", "CheckData", "demo_check_data", "other_value", "scrambled"]
+__all__ = [
+    "BUDGET",
+    "SEED",
+    "CheckData",
+    "demo_check_data",
+    "other_value",
+    "scrambled",
+    "scrambled_windows",
+]
 
 SEED = 11
 BUDGET = Budget(trials=2)
@@ -25,11 +34,12 @@ _LATER = (Part.ALLOCATION, Part.FIRST_METRICS, Part.OUTCOME, Part.USAGE)
 
 @dataclass(slots=True, eq=False)
 class CheckData:
-    """A log with outcomes, and the machine and scripts if they are known."""
+    """A log with outcomes, and the machine, scripts and windows of traces if they are known."""
 
     log: pl.DataFrame
     machine: Machine | None = None
     scripts: dict[str, str] = field(default_factory=dict)
+    windows: pl.DataFrame | None = None
     _fitted: dict[tuple[int, Stage], tuple[Detector, Fitted]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -41,8 +51,24 @@ class CheckData:
         """Training uses what was known by this instant; three quarters of the submissions lie before it."""
         return int(self.log["submit"].sort()[int(self.log.height * 0.75)])
 
-    def known(self, log: pl.DataFrame | None = None) -> Replay:
-        return Replay(self.log if log is None else log, machine=self.machine, scripts=self.scripts.get)
+    @property
+    def now(self) -> int:
+        """When running jobs are asked about: a minute after the last of `asked` has started."""
+        return max(self.asked(Stage.RUNNING)["start"].to_list(), default=self.cut) + 60
+
+    def known(
+        self, log: pl.DataFrame | None = None, *, now: int | None = None, windows: pl.DataFrame | None = None
+    ) -> Replay:
+        """By default, at `now`."""
+        log = self.log if log is None else log
+        windows = self.windows if windows is None else windows
+        return Replay(
+            log,
+            machine=self.machine,
+            scripts=self.scripts.get,
+            windows=None if windows is None else KnownWindows(windows, log),
+            now=self.now if now is None else now,
+        )
 
     def ended(self) -> pl.DataFrame:
         """The jobs to train on."""
@@ -63,6 +89,8 @@ class CheckData:
         # The record of an ended job is there once its end is known.
         at = pl.coalesce("known_at", "end") if stage is Stage.END else reached_at(stage)
         reached = self.log.with_columns(at=at).filter(pl.col("at").is_not_null()).sort("at", "job_id", "task")
+        if stage is Stage.RUNNING and until is not None:
+            reached = reached.filter((pl.col("end") > until).fill_null(True))
         mine = (
             reached.filter(pl.col("at") > self.cut).head(_ROWS)
             if until is None
@@ -80,11 +108,14 @@ class CheckData:
 def demo_check_data() -> CheckData:
     """A week of the demo cluster."""
     from tocsin.demo.cluster import START, DemoCluster
+    from tocsin.demo.windows import demo_windows
 
     days = 7
     cluster = DemoCluster(seed=5, days=days)
     log = pl.concat(cluster.accounting(START, START + days * 86400))
-    return CheckData(log, cluster.machine(), dict(cluster.scripts()))
+    data = CheckData(log, cluster.machine(), dict(cluster.scripts()))
+    data.windows = demo_windows(data.log, moments=(data.cut, data.now))
+    return data
 
 
 def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
@@ -129,6 +160,14 @@ def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
         pl.col("user").reverse(), pl.col("name").reverse(), pl.col("submit") + 7
     )
     return pl.concat([now, later])
+
+
+def scrambled_windows(windows: pl.DataFrame, until: int) -> pl.DataFrame:
+    """The windows with another future: all that end later are different."""
+    later = pl.col("at") > until
+    return windows.with_columns(
+        pl.when(later).then(pl.col("values").list.reverse()).otherwise("values").alias("values")
+    )
 
 
 def other_value(name: str, seed: random.Random) -> pl.Expr:

@@ -23,7 +23,15 @@ from tocsin.core.schema import verdict_schema
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Verdict, worst
 from tocsin.history.replay import Replay
-from tocsin.judge.check_data import BUDGET, SEED, CheckData, demo_check_data, other_value, scrambled
+from tocsin.judge.check_data import (
+    BUDGET,
+    SEED,
+    CheckData,
+    demo_check_data,
+    other_value,
+    scrambled,
+    scrambled_windows,
+)
 
 __all__ = ["CHECKS", "FORMATS"]
 
@@ -96,13 +104,15 @@ def _at_every_stage(check: Callable[[_Run], None]) -> Callable[..., None]:
 def no_leak(run: _Run) -> None:
     """What became known after T cannot move an answer about a moment before it, through the known or the job itself."""
     data, stage = run.data, run.stage
-    known = data.known(other := scrambled(data.log, data.cut))
+    windows = None if data.windows is None else scrambled_windows(data.windows, data.cut)
+    known = data.known(other := scrambled(data.log, data.cut), now=data.cut, windows=windows)
     jobs = data.asked(stage, until=data.cut)
     key = ["cluster", "job_id", "task", "submit"]
     same = jobs.select(key).join(other, on=key, nulls_equal=True, maintain_order="left")
     fitted = data.fit(run.detector, stage, known)
     after = run.answers(same.select(SCHEMA.names()), fitted=fitted, known=known)
-    run.compare(run.answers(jobs), after, jobs, "changed when later facts were scrambled: it leaks")
+    before = run.answers(jobs, known=data.known(now=data.cut))
+    run.compare(before, after, jobs, "changed when later facts were scrambled: it leaks")
 
 
 @_at_every_stage

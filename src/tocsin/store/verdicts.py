@@ -13,7 +13,7 @@ from tocsin.store import bulk
 from tocsin.store.database import Store
 from tocsin.store.tables import verdicts
 
-__all__ = ["alarms", "last_at_stage", "next_seq", "of_job", "read", "row"]
+__all__ = ["alarms", "at_stage", "last_at_stage", "next_seq", "of_job", "read", "row"]
 
 
 def row(verdict: Verdict) -> dict[str, Any]:
@@ -41,9 +41,15 @@ def of_job(store: Store, job: JobKey) -> list[Verdict]:
 
 def last_at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, Verdict]:
     """By job, the last verdict at a stage, of those that have one."""
+    return {job: found[-1] for job, found in at_stage(store, jobs, stage).items()}
+
+
+def at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, list[Verdict]]:
+    """By job, the verdicts at a stage in their order, of those that have any."""
+    found: dict[str, list[Verdict]] = {}
     wanted = pl.DataFrame({"job": jobs}, schema={"job": pl.String}).unique()
     if wanted.is_empty():
-        return {}
+        return found
     with store.reading() as connection:
         staged = bulk.stage(connection, verdicts, wanted)
         query = (
@@ -52,7 +58,9 @@ def last_at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, Verd
             .where(verdicts.c.stage == str(stage))
             .order_by(verdicts.c.seq)
         )
-        return {row.job: Verdict.from_json(row.document) for row in connection.execute(query)}
+        for row in connection.execute(query):
+            found.setdefault(row.job, []).append(Verdict.from_json(row.document))
+    return found
 
 
 def alarms(store: Store, jobs: Iterable[str]) -> dict[str, list[Verdict]]:

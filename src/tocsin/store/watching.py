@@ -23,6 +23,8 @@ __all__ = [
     "given",
     "jobs_named",
     "living",
+    "tasks",
+    "with_raw_ids",
 ]
 
 
@@ -96,6 +98,26 @@ def jobs_named(store: Store, keys: pl.DataFrame) -> pl.DataFrame:
             staged, jobs, sa.and_(*(jobs.c[name] == staged.c[name] for name in KEY))
         )
         return bulk.frame(connection, query)
+
+
+def with_raw_ids(store: Store, cluster: str, ids: Iterable[int], since: int) -> pl.DataFrame:
+    """The jobs with these raw ids that had not ended by an instant, with all fields; requeued jobs have several rows."""
+    wanted = pl.DataFrame({"raw_id": list(ids)}, schema={"raw_id": pl.Int64})
+    if wanted.is_empty():
+        return pl.DataFrame(schema=SCHEMA)
+    with store.reading() as connection:
+        staged = bulk.stage(connection, jobs, wanted)
+        query = (
+            sa.select(*(jobs.c[name] for name in SCHEMA))
+            .join_from(staged, jobs, staged.c.raw_id == jobs.c.raw_id)
+            .where(jobs.c.cluster == cluster, sa.or_(jobs.c.end.is_(None), jobs.c.end >= since))
+        )
+        return bulk.frame(connection, query)
+
+
+def tasks(store: Store, cluster: str, array: int) -> pl.DataFrame:
+    """The tasks of an array, with all fields."""
+    return _rows(store, SCHEMA, jobs.c.cluster == cluster, jobs.c.job_id == array, jobs.c.task != NO_TASK)
 
 
 def living(store: Store, cluster: str) -> pl.DataFrame:
