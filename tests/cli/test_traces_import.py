@@ -84,7 +84,7 @@ def test_sources_of_the_settings_are_read(tocsin: Tocsin, monkeypatch: pytest.Mo
     nothing = tocsin("traces", "import", "-M", "lab")
     assert nothing.code == 1
     assert "set traces.prometheus_url or traces.agents" in nothing.err
-    at = time.time()
+    at = time.time() - 5
     sample = {"at": at, "cpus": {"0": [0.5, 0.1, 0.0]}, "jobs": {}, "counters": {}}
     page = {"schema": 1, "node": "n1", "interval": 1, "gaps": 0, "clock_jumps": 0, "samples": [sample]}
     with serving(lambda path, query: (200, json.dumps(page).encode(), {})) as url:

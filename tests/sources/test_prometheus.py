@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.sources.trace_servers import Answer, failure, matrix, serving, success
@@ -140,8 +141,13 @@ def test_points_that_are_no_numbers_are_gaps() -> None:
 
     with serving(Fake(odd)) as url:
         seconds, source = read(url, 1000, 1024, chunk=30)
+        http = TraceHttp(url, "Prometheus")
+        [batch] = PrometheusSource(http, read_trace_mapping("node_exporter")).batches(1000, 1024)
+        http.close()
+    shares = set(batch.samples.cpus.select(pl.col(pl.Float32).cast(pl.Float64).round(4)).rows())
     assert set(range(1001, 1025)) - set(seconds) <= {1002, 1003, 1006, 1007, 1008, 1009, 1010, 1011}
     assert len(seconds) >= 16
+    assert shares == {(0.5, 0.2, 0.1)}, "no mode is missing in a total"
     assert source.counts["invalid points"] >= 4
     assert source.counts["invalid series"] == 2
 

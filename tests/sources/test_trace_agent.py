@@ -64,7 +64,18 @@ def test_samples_of_cpus_and_rates_of_jobs() -> None:
     assert samples.jobs["memory"].to_list() == [5e6] * 4
     assert samples.jobs["io_read"].to_list() == [None] * 4
     assert until == START + 4
-    assert (source.counts["gaps"], source.counts["clock jumps"]) == (2, 1)
+    assert "1 jumps of the clock" in source.notes[0]
+
+
+def test_a_jump_of_the_clock_between_two_looks_is_counted() -> None:
+    jumps = iter([4, 6])
+    with serving(lambda path, query: (200, body([one(START)], clock_jumps=next(jumps)), {})) as url:
+        http = TraceHttp(url, "the agent")
+        source = AgentSource(http)
+        for _ in range(2):
+            list(source.batches(0, START + 9))
+        http.close()
+    assert source.counts["clock jumps"] == 2
 
 
 def test_a_counter_that_begins_again_is_counted() -> None:

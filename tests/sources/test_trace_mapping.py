@@ -94,6 +94,17 @@ def test_slurm_job_exporter_counts_nanoseconds_of_each_core() -> None:
     assert job["gpu"] == pytest.approx(0.3)
 
 
+def test_a_sum_without_one_of_its_series_is_unknown() -> None:
+    cores = [
+        matrix({"slurmjobid": "7", "instance": "n1", "core": core}, {at: at * 1e9 for at in SECONDS})
+        for core in "01"
+    ]
+    del cores[1]["values"][5]
+    jobs = samples("slurm-job-exporter", {"slurm_job_core_usage_total": cores}).jobs
+    assert dict(jobs.select("at", "cpu_user").rows())[105] is None
+    assert dict(jobs.select("at", "cpu_user").rows())[104] == pytest.approx(2.0)
+
+
 def test_ceems_and_dcgm_feed_jobs_and_unknown_ids_are_left_out() -> None:
     metrics = {
         "ceems_compute_unit_cpu_user_seconds_total": [

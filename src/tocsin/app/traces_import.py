@@ -66,11 +66,13 @@ class Imported:
 
     def to_json(self) -> dict[str, Any]:
         plain = ("cpu_samples", "job_samples", "new", "known", "gaps")
-        resets = self.counts["resets"]
-        others = {name: number for name, number in sorted(self.counts.items()) if number and name != "resets"}
+        apart = ("resets", "clock jumps", "failed parts", "split parts")
+        others = {
+            name: number for name, number in sorted(self.counts.items()) if number and name not in apart
+        }
         return {
             **{name: getattr(self, name) for name in plain},
-            "resets": resets,
+            **{name.replace(" ", "_"): self.counts[name] for name in apart},
             "dropped": others,
             "last": None if self.last is None else format_instant(self.last),
             "notes": list(dict.fromkeys(self.notes)),
@@ -98,6 +100,8 @@ class TraceImporter:
     def __init__(self, app: App, request: TracesImport) -> None:
         from tocsin.app.traces_windows import window_store
 
+        if app.settings.traces.interval < 1:
+            raise SettingsError("traces.interval is 0; it must be at least 1 second")
         self._app, self._request = app, request
         self._open = ExitStack()
         self._named: str | None = None
@@ -150,8 +154,7 @@ class TraceImporter:
             total.last = _newest(batch.samples, total.last)
             if not of_files and source.first_failed is None and since is None:
                 self.store.advance(self.cluster, name, min(batch.until, end))
-            if not of_files:
-                self._app.progress(f"reading {name}", batch.until - begin, max(1, end - begin))
+            self._app.progress(f"reading {name}", batch.done, batch.of)
         total.counts.update(source.counts - before)
         total.notes += source.notes[noted:]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tocsin.core.errors import NodeListError
+from tocsin.core.errors import NodeListError, SettingsError
 from tocsin.core.fields import KEY
 from tocsin.core.frames import WINDOWS, Samples, key_text
 from tocsin.core.nodelist import expand_nodes
@@ -30,6 +30,9 @@ def window_store(app: "App") -> "WindowStore":
 
 def stored_windows(app: "App", *, recent: int | None = None) -> "StoredWindows":
     """`windows` for a Replay or a Ledger; with `recent`, only those that end in the last seconds."""
+    for name in ("window", "stride", "interval"):
+        if getattr(app.settings.traces, name) < 1:
+            raise SettingsError(f"traces.{name} is 0; it must be at least 1")
     return StoredWindows(window_store(app), app.store, app.settings.traces, recent=recent)
 
 

@@ -43,6 +43,7 @@ class PrometheusSource:
     def batches(self, since: int, until: int) -> Iterator[TraceBatch]:
         """The samples in (since, until], oldest first."""
         since, until = since // self._step * self._step, until // self._step * self._step
+        begin = since
         while since < until:
             end = min(since + self._chunk, until)
             try:
@@ -60,7 +61,7 @@ class PrometheusSource:
                 self.notes.append(str(error))
                 self.first_failed = since if self.first_failed is None else self.first_failed
             else:
-                yield TraceBatch(samples, end)
+                yield TraceBatch(samples, end, end - begin, until - begin)
             since = end
 
     def _part(self, since: int, until: int) -> Samples:

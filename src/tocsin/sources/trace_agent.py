@@ -38,10 +38,11 @@ class AgentSource:
 
     def __init__(self, http: TraceHttp) -> None:
         self.counts: Counter[str] = Counter()
-        """`resets` of counters, `invalid points`, and what the agent counts itself: `gaps`, `clock jumps`."""
+        """`resets` of counters, `invalid points`, and `clock jumps` from the second look on."""
         self.notes: list[str] = []
         self.first_failed: int | None = None
         self._http = http
+        self._jumps: int | None = None
 
     def batches(self, since: int, until: int) -> Iterator[TraceBatch]:
         """The samples in (since, until]."""
@@ -54,16 +55,25 @@ class AgentSource:
         node, found = body.get("node"), body.get("samples")
         if not isinstance(node, str) or not isinstance(found, list):
             raise SourceError(f"the agent at {self._http.url} gave no node or no samples")
-        for name in ("gaps", "clock_jumps"):
-            if isinstance(body.get(name), int):
-                self.counts[name.replace("_", " ")] += body[name]
+        self._count_jumps(body.get("clock_jumps"))
         interval = body.get("interval")
         step = float(interval) if isinstance(interval, int | float) and interval > 0 else 1.0
         samples = self._samples(node, found, step)
         inside = (pl.col("at") > since) & (pl.col("at") <= until)
         cpus, jobs = samples.cpus.filter(inside), samples.jobs.filter(inside)
         last = max((frame["at"].max() or since for frame in (cpus, jobs)), default=since)
-        yield TraceBatch(Samples(cpus, jobs), int(last))  # type: ignore[arg-type]  # an instant
+        yield TraceBatch(Samples(cpus, jobs), int(last), 1, 1)  # type: ignore[arg-type]  # an instant
+
+    def _count_jumps(self, jumps: Any) -> None:
+        """The agent counts from its start on: what was before the first look is only noted."""
+        if not isinstance(jumps, int):
+            return
+        if self._jumps is None and jumps:
+            self.notes.append(
+                f"the agent at {self._http.url} has seen {jumps} jumps of the clock since its start"
+            )
+        self.counts["clock jumps"] += max(0, jumps - self._jumps) if self._jumps is not None else 0
+        self._jumps = jumps
 
     def _samples(self, node: str, found: list[Any], step: float) -> Samples:
         rows: list[tuple[Any, ...]] = []

@@ -46,13 +46,13 @@ class TraceFiles:
     def batches(self, since: int, until: int) -> Iterator[TraceBatch]:
         """The samples in (since, until]."""
         inside = (pl.col("at") > since) & (pl.col("at") <= until)
-        for file in self._files:
+        for number, file in enumerate(self._files):
             for frame in _npz(file) if file.suffix == ".npz" else _parquet(file):
                 conforming, of_cpus = _conforming(frame, file)
                 kept = conforming.filter(inside)
                 cpus = kept if of_cpus else CPU_SAMPLES.to_frame()
                 jobs = JOB_SAMPLES.to_frame() if of_cpus else kept
-                yield TraceBatch(Samples(cpus, jobs), until)
+                yield TraceBatch(Samples(cpus, jobs), until, number, len(self._files))
 
 
 def _cluster(card: Path) -> str | None:

@@ -15,7 +15,7 @@ from tocsin.sources.rest_deadline import Deadline
 
 __all__ = ["MAX_REPLY", "Reply", "TooLarge", "TraceHttp"]
 
-MAX_REPLY = 128 * 2**20
+MAX_REPLY = 32 * 2**20  # about a million points, which take ten times as much when parsed
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 

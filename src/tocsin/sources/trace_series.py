@@ -24,6 +24,9 @@ class TraceBatch(NamedTuple):
 
     samples: Samples
     until: int
+    done: int
+    """For a progress bar: seconds, files …"""
+    of: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,34 +134,44 @@ def _cpus(work: _Work, series: Series, how: CpuMetric) -> pl.DataFrame:
         series.label([how.mode]).alias("mode"),
         (series.job(how.job) if how.job else pl.lit(None, pl.String)).alias("job"),
     )
-    strict = place["mode"].is_in([mode for name in ("user", "system") for mode in how.modes[name]])
-    points = series.points.with_columns(share=pl.col("value"))
-    if how.counter:
-        parts = []
-        for numbers, backward in ((place.filter(strict), False), (place.filter(~strict), True)):
-            found = rates(series.points.join(numbers.select("series"), on="series", how="semi"), step=work.step, backward=backward)  # fmt: skip
-            work.counts["resets"] += found.resets
-            parts.append(found.points.filter(pl.col("seconds").is_not_null()))
-        points = pl.concat(parts).with_columns(share=pl.col("delta"))
+    points = _cpu_shares(work, series.points, place, how)
     rows = points.join(place, on="series").with_columns(at=_second())
     usable = rows.filter(pl.col("node").is_not_null() & pl.col("cpu").is_between(0, _MOST_CPUS))
     work.counts["invalid points"] += rows.height - usable.height
-    modes = {
-        name: pl.col("share").filter(pl.col("mode").is_in(list(how.modes[name]))).sum()
-        for name in CPU_CHANNELS
-    }
-    whole = pl.col("share").sum() if how.counter else pl.lit(1.0)
-    complete = pl.col("share").is_not_null().all() & pl.all_horizontal(
-        pl.col("mode").is_in(list(how.modes[name])).any() for name in CPU_CHANNELS
-    )
+    among = {name: pl.col("mode").is_in(list(how.modes[name])) for name in CPU_CHANNELS}
     grouped = usable.group_by("node", "cpu", "at", "job", maintain_order=True).agg(
-        **{name: (value / whole).cast(pl.Float32) for name, value in modes.items()}, complete=complete, whole=whole.first()
-    )  # fmt: skip
-    good = grouped.filter(pl.col("complete") & (pl.col("whole") > 0))
+        *(pl.col("share").filter(mine).sum().alias(name) for name, mine in among.items()),
+        known=pl.col("share").is_not_null().all() & pl.all_horizontal(mine.any() for mine in among.values()),
+        total=pl.col("share").sum(),
+        modes=pl.len(),
+        even=pl.col("seconds").n_unique() == 1,
+    )
+    whole = pl.col("known")
+    if how.counter:  # all modes, of the same time: else the total would be wrong
+        most = pl.col("modes").max().over("node", "cpu")
+        whole &= pl.col("even") & (pl.col("total") > 0) & (pl.col("modes") == most)
+    good = grouped.filter(whole)
     work.counts["incomplete"] += grouped.height - good.height
+    if how.counter:
+        good = good.with_columns(pl.col(name) / pl.col("total") for name in CPU_CHANNELS)
     # Of two jobs at one instant the one that is known counts.
     one = good.sort("job", nulls_last=True, maintain_order=True).unique(["node", "cpu", "at"], keep="first")
-    return one.sort("node", "cpu", "at").select(CPU_SAMPLES.names())
+    return one.sort("node", "cpu", "at").select(CPU_SAMPLES.names()).cast(CPU_SAMPLES)
+
+
+def _cpu_shares(work: _Work, points: pl.DataFrame, place: pl.DataFrame, how: CpuMetric) -> pl.DataFrame:
+    """`share` of each point: the value itself or, of a counter, its growth over `seconds`."""
+    if not how.counter:
+        return points.with_columns(share=pl.col("value"), seconds=pl.lit(1.0))
+    # User and system time go back at a restart only; idle time and iowait may step back a little (proc(5)).
+    strict = place["mode"].is_in([mode for name in ("user", "system") for mode in how.modes[name]])
+    parts = []
+    for those, backward in ((place.filter(strict), False), (place.filter(~strict), True)):
+        mine = points.join(those.select("series"), on="series", how="semi")
+        found = rates(mine, step=work.step, backward=backward)
+        work.counts["resets"] += found.resets
+        parts.append(found.points.drop_nulls("seconds").with_columns(share=pl.col("delta")))
+    return pl.concat(parts)
 
 
 def _with_jobs(work: _Work, cpus: pl.DataFrame, series: Series) -> pl.DataFrame:
@@ -202,19 +215,18 @@ def _jobs(work: _Work, read: Callable[[str], Series]) -> pl.DataFrame:
         ).drop_nulls()
         points = series.points.join(place, on="series")
         if how.counter:
-            found = rates(points.select(POINTS.names()), step=work.step)
-            work.counts["resets"] += found.resets
+            grown = rates(points.select(POINTS.names()), step=work.step)
+            work.counts["resets"] += grown.resets
             per_second = (pl.col("delta") / pl.col("seconds")).alias("value")
-            points = found.points.filter(pl.col("seconds").is_not_null()).select("series", "at", per_second)
+            points = grown.points.drop_nulls("seconds").select("series", "at", per_second)
             points = points.join(place, on="series")
-        # One series without a value makes the sum unknown.
-        whole = pl.col("value").mean() if how.mean else pl.col("value").sum()
-        known = pl.when(pl.col("value").is_not_null().all()).then(whole * how.factor)
-        parts.append(
-            points.with_columns(at=_second())
-            .group_by("node", "job", "at")
-            .agg(known.cast(pl.Float64).alias(channel))
-        )
+        value = pl.col("value").mean() if how.mean else pl.col("value").sum()
+        found = points.with_columns(at=_second()).group_by("node", "job", "at")
+        whole = found.agg((value * how.factor).cast(pl.Float64).alias(channel), count=pl.col("value").count())
+        # A sum without one of its series would be too small.
+        all_there = pl.col("count") == pl.col("count").max().over("node", "job")
+        known = (pl.col("count") > 0) & (all_there | pl.lit(how.mean))
+        parts.append(whole.select("node", "job", "at", pl.when(known).then(channel).alias(channel)))
     if not parts:
         return JOB_SAMPLES.to_frame()
     return joined_channels(parts)
