@@ -10,7 +10,7 @@ from tocsin.core.errors import InputError
 if TYPE_CHECKING:
     from tocsin.traces.campaigns import Card
 
-__all__ = ["SPLITS", "SimulateRequest", "show_campaign", "simulate_campaign"]
+__all__ = ["SPLITS", "SimulateRequest", "show_campaign", "simulate_campaign", "summary"]
 
 SPLITS = ("train", "validation", "test")
 
@@ -46,7 +46,7 @@ def simulate_campaign(app: App, request: SimulateRequest) -> dict[str, Any]:
         types=request.types or tuple(JOB_TYPES),
     )
     card = simulate(request.folder, plan, lambda done: app.progress("simulating nodes", done, request.nodes))
-    return {"folder": str(request.folder), **_summary(card)}
+    return {"folder": str(request.folder), **summary(card)}
 
 
 def show_campaign(folder: Path) -> dict[str, Any]:
@@ -55,10 +55,11 @@ def show_campaign(folder: Path) -> dict[str, Any]:
     from tocsin.traces.channel_summary import channel_summary
 
     card = read_card(folder)
-    return {"folder": str(folder), **_summary(card), "channels": channel_summary(folder, card)}
+    return {"folder": str(folder), **summary(card), "channels": channel_summary(folder, card)}
 
 
-def _summary(card: "Card") -> dict[str, Any]:
+def summary(card: "Card") -> dict[str, Any]:
+    """What ran in a campaign, as JSON."""
     from tocsin.core.units import format_instant
 
     jobs: dict[str, int] = {}

@@ -7,9 +7,10 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.campaign import SPLITS, SimulateRequest, show_campaign, simulate_campaign
+from tocsin.app.campaign_run import RunRequest, run_campaign
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, print_json, print_line, print_table
+from tocsin.cli.output import Column, print_json, print_line, print_table, say
 
 __all__ = ["campaign"]
 
@@ -59,6 +60,50 @@ def simulate(app: App, request: SimulateRequest, as_json: bool) -> None:
         print_json(report)
     else:
         _print_summary(report)
+
+
+@campaign.command()
+@_folder
+@click.option("--split", type=click.Choice(SPLITS), required=True, help="What the campaign is for.")
+@options.comma_separated("--types", metavar="TYPES", help="Job types, separated by commas; a type may come twice "
+                         "[default: all that fit a node].")  # fmt: skip
+@click.option(
+    "--seconds", type=click.IntRange(5, 86400), default=300, show_default=True, help="Length of each job."
+)
+@options.comma_separated(
+    "--agents",
+    metavar="ADDRESSES",
+    help="tocsin-agent on each node, such as n1:9814 [default: traces.agents of the settings, else this host is sampled].",
+)
+@click.option("-w", "--nodelist", metavar="NODES", help="Run on these nodes only, as in sbatch.")
+@click.option(
+    "--scratch",
+    metavar="FOLDER",
+    default="/var/tmp",  # noqa: S108  # a folder on compute nodes
+    show_default=True,
+    help="Folder on the nodes in which jobs read and write files.",
+)
+@options.cluster
+@click.option("--note", multiple=True, metavar="TEXT", help="Note for the card; may be given several times.")
+@click.argument("sbatch", nargs=-1, metavar="[-- OPTIONS OF SBATCH]")
+@options.gathered(RunRequest, "request")
+@options.as_json
+@click.pass_obj
+def run(app: App, request: RunRequest, as_json: bool) -> None:
+    """Submit labelled jobs to Slurm, record them, and write the campaign to OUT.
+
+    Each job ends after --seconds, and uses at most 256 MiB of disk. If OUT holds a campaign of the same split, the new
+    jobs are added to it. Ctrl-C cancels the jobs of this campaign and keeps those that have ended.
+    """
+    report = run_campaign(app, request)
+    if as_json:
+        print_json(report)
+    else:
+        _print_summary(report)
+    for problem in report["problems"]:
+        say(problem)
+    if report["interrupted"] or not report["jobs"]:
+        raise SystemExit(1)
 
 
 @campaign.command()

@@ -221,8 +221,7 @@ def _throttling(random: Random, seconds: int, threads: int) -> Behaviour:
 BEHAVIOURS: Mapping[str, Callable[[Random, int, int], Behaviour]] = {
     "fit": _fit,
     "good_io": _good_io,
-    "mpi_2": _mpi,
-    "mpi_16": _mpi,
+    "mpi": _mpi,
     "idle": _idle,
     "bad_io": _bad_io,
     "memory_leak": _memory_leak,

@@ -6,20 +6,29 @@ card), `cpus.parquet` (`core.frames.CPU_SAMPLES`) and `jobs.parquet` (`core.fram
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from tocsin.core.errors import NotFound, SourceError
+from tocsin.core.errors import InputError, NotFound, SourceError
 from tocsin.core.fields import Instant
 from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES
 from tocsin.core.ids import JobKey
 from tocsin.core.json_form import from_json, to_json
 
-__all__ = ["Campaign", "Card", "LabelledJob", "Split", "read_campaign", "read_card", "write_campaign"]
+__all__ = [
+    "Campaign",
+    "Card",
+    "LabelledJob",
+    "Split",
+    "joined",
+    "read_campaign",
+    "read_card",
+    "write_campaign",
+]
 
 CARD, CPUS, JOBS = "campaign.json", "cpus.parquet", "jobs.parquet"
 _SCHEMA = 1
@@ -88,6 +97,24 @@ class Campaign:
         """The label of each job, and whether it is normal, by its key (`job`)."""
         rows = [(self.keys[each.job], each.label, each.normal) for each in self.card.jobs]
         return pl.DataFrame(rows, {"job": pl.String, "label": pl.String, "normal": pl.Boolean}, orient="row")
+
+
+def joined(first: Campaign, second: Campaign) -> Campaign:
+    """One campaign that was recorded in two sittings."""
+    a, b = first.card, second.card
+    if (a.split, a.cluster, a.origin) != (b.split, b.cluster, b.origin):
+        raise InputError(
+            f"a campaign of {a.cluster} for {a.split} and one of {b.cluster} for {b.split} cannot be joined"
+        )
+    card = replace(
+        a,
+        nodes=sorted({*a.nodes, *b.nodes}),
+        first=min(a.first, b.first),
+        last=max(a.last, b.last),
+        jobs=[*a.jobs, *b.jobs],
+        notes=[*a.notes, *(note for note in b.notes if note not in a.notes)],
+    )
+    return Campaign(card, pl.concat([first.cpus, second.cpus]), pl.concat([first.jobs, second.jobs]))
 
 
 def write_campaign(

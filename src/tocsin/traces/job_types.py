@@ -1,11 +1,12 @@
 """The job types of a campaign: normal ones as in the paper (Table 1), and anomalies that operators meet."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tocsin.core.errors import InputError
 
-__all__ = ["IDLE", "JOB_TYPES", "JobType", "job_types"]
+__all__ = ["IDLE", "JOB_TYPES", "JobType", "job_types", "ranks"]
 
 IDLE = "idle"
 """The label of a CPU without a job, too."""
@@ -43,10 +44,21 @@ JOB_TYPES = {
 
 
 def job_types(labels: Iterable[str]) -> list[JobType]:
-    """The types of these labels; an InputError names one that is unknown."""
+    """The types of these labels, with MPI jobs of any size; an InputError names one that is unknown."""
     found = []
     for label in labels:
-        if label not in JOB_TYPES:
-            raise InputError(f'"{label}" is not a job type; the types are {", ".join(JOB_TYPES)}')
-        found.append(JOB_TYPES[label])
+        known = JOB_TYPES.get(label)
+        if known is None and (count := ranks(label)):
+            known = JobType(label, True, count, 1, f"{count} ranks: random work, then Allreduce")
+        if known is None:
+            raise InputError(
+                f'"{label}" is not a job type; the types are {", ".join(JOB_TYPES)}, and mpi_N for N ranks'
+            )
+        found.append(known)
     return found
+
+
+def ranks(label: str) -> int | None:
+    """The number of ranks of an MPI job; None for other types."""
+    found = re.fullmatch(r"mpi_([1-9]\d{0,3})", label)
+    return int(found[1]) if found else None

@@ -12,7 +12,7 @@ from tocsin.core.errors import InputError
 from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES
 from tocsin.traces.behaviours import BEHAVIOURS, Behaviour
 from tocsin.traces.campaigns import Campaign, Card, LabelledJob, Split, write_campaign
-from tocsin.traces.job_types import IDLE, JOB_TYPES, JobType, job_types
+from tocsin.traces.job_types import IDLE, JOB_TYPES, JobType, job_types, ranks
 
 __all__ = ["SimulationPlan", "simulate", "simulated_campaign"]
 
@@ -134,7 +134,7 @@ def _rounds(random: np.random.Generator, seconds: int) -> Iterator[tuple[int, in
 
 def _behave(plan: SimulationPlan, number: int, job: LabelledJob) -> Behaviour:
     random = np.random.default_rng([plan.seed, list(Split).index(plan.split), number, int(job.job)])
-    return BEHAVIOURS[job.label](random, job.end - job.start, len(job.cpus))
+    return BEHAVIOURS["mpi" if ranks(job.label) else job.label](random, job.end - job.start, len(job.cpus))
 
 
 def _node_cpus(

@@ -70,11 +70,12 @@ class SlurmLab(Commands):
         hardware: Mapping[str, str] | None = None,
         more_settings: str = "",
         accounting: Sequence[str] = (),
+        bound: bool = False,
     ) -> None:
         """`hardware` replaces the options of a node's line in slurm.conf; `more_settings` end that file.
 
         `accounting` are commands for sacctmgr, run before slurmctld reads that file: 26.05 refuses a partition for a QOS
-        that does not exist.
+        that does not exist. With `bound`, jobs keep to the CPUs of their allocation, which are CPUs of the host.
         """
         self.nodes = [f"n{i}" for i in range(1, nodes + 1)]
         self.cpus = cpus
@@ -82,6 +83,7 @@ class SlurmLab(Commands):
         self.hardware = hardware or {}
         self.more_settings = more_settings
         self.accounting = accounting
+        self.bound = bound
         self.cgroups = cgroups_usable()  # without them a job over its memory ends FAILED, not OUT_OF_MEMORY
 
     # --- where things are ------------------------------------------------------------------------
@@ -169,6 +171,7 @@ class SlurmLab(Commands):
             "proctrack": "proctrack/cgroup" if self.cgroups else "proctrack/linuxproc",
             "task": "task/cgroup" if self.cgroups else "task/none",
             "gather": "jobacct_gather/cgroup" if self.cgroups else "jobacct_gather/linux",
+            "constrain_cores": "yes" if self.bound else "no",
             "over_memory": "" if self.cgroups else "JobAcctGatherParams=OverMemoryKill",
         }
         for name in ("slurm.conf", "gres.conf") + (("cgroup.conf",) if self.cgroups else ()):
