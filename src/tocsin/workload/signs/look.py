@@ -10,7 +10,8 @@ from tocsin.workload.commands import LONGEST, Line, command_lines
 from tocsin.workload.signs.attempts import attempts, may_try
 from tocsin.workload.signs.cyber import CYBER_SIGNS, OPEN_SIGNS
 from tocsin.workload.signs.effort import Effort
-from tocsin.workload.signs.executed import executed, reads_itself
+from tocsin.workload.signs.executed import executed
+from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule
 from tocsin.workload.signs.unpack import Hidden, unpack

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 __all__ = ["harmless_python", "printers", "shown_variables", "variable_of"]
 
 _MOST_NAMES = 50
+_MOST_MENTIONS = 300
+_MOST_ROUNDS = 5
 _LONGEST_BODY = 20
 _FUNCTION = re.compile(r"\s*(?:function\s+([\w-]{1,60})\s*(?:\(\s*\))?|([\w-]{1,60})\s*\(\s*\))\s*(\{.*)?$")
 _DATE = re.compile(r"\$\((?:date|hostname|basename|pwd|whoami|tput)\b[^()`]{0,80}\)")
@@ -96,11 +98,14 @@ def shown_variables(
     if not names or len(names) > _MOST_NAMES or any(map(_SEES_ALL.search, lines)):
         return frozenset()
     naming = {name: [place for place, line in enumerate(lines) if name in line] for name in names}
-    while bad := {
-        name for name in names if not all(only_shows(place, name, names) for place in naming[name])
-    }:
+    if sum(map(len, naming.values())) > _MOST_MENTIONS:
+        return frozenset()
+    for _ in range(_MOST_ROUNDS):  # one that is not only shown may be set from another
+        bad = {name for name in names if not all(only_shows(place, name, names) for place in naming[name])}
+        if not bad:
+            return names
         names -= bad
-    return names
+    return frozenset()
 
 
 def _candidates(lines: Sequence[str]) -> Iterator[str]:
