@@ -36,7 +36,10 @@ COMMANDS: Mapping[str, list[str]] = {
     "profiles": ["profiles", "--store", "-M", "demo", "--out", f"{_HOME}/charts"],
     "prune": ["prune", "--days", "1"],
     "backup": ["backup", f"{_WORK}/backup"],
+    "nightly": ["nightly", "-M", "demo"],
 }
+_BEFORE = {"nightly": ["demo", "--days", "7"]}
+"""What is run on the home first: here days that the models in it were not trained on."""
 _FREE = ("watch",)
 """How far it gets depends on the clock, so that two homes differ; the rest is checked."""
 
@@ -52,8 +55,12 @@ def survey(names: list[str], kills: int) -> dict[str, Any]:
 
 def _command(work: Path, name: str, kills: int) -> dict[str, Any]:
     arguments = [word.replace(_WORK, str(work)) for word in COMMANDS[name]]
-    home = work / "home"
-    _fresh(work)
+    home, base = work / "home", work / "base"
+    if name in _BEFORE:
+        _fresh(work, base)
+        assert _run(home, _BEFORE[name]) == 0, name
+        home.rename(base := work / f"base of {name}")
+    _fresh(work, base)
     start = time.monotonic()
     first = _run(home, arguments)
     seconds = time.monotonic() - start
@@ -62,7 +69,7 @@ def _command(work: Path, name: str, kills: int) -> dict[str, Any]:
     allowed = [once, _state(work)]
     wrong, died = [], 0
     for number in range(kills):
-        _fresh(work)
+        _fresh(work, base)
         died += _run(home, arguments, kill_after=seconds * (number + 0.5) / kills) is None
         _run(home, arguments)
         found = _state(work)
@@ -189,10 +196,10 @@ def _add_miner(home: Path, number: int = 1) -> None:
         upsert(store, pl.DataFrame(rows, schema=SCHEMA, orient="row"))
 
 
-def _fresh(work: Path) -> None:
+def _fresh(work: Path, base: Path) -> None:
     for name in ("home", "backup"):
         shutil.rmtree(work / name, ignore_errors=True)
-    shutil.copytree(work / "base", work / "home")
+    shutil.copytree(base, work / "home")
 
 
 def _state(work: Path) -> dict[str, Any]:
@@ -216,6 +223,11 @@ def _state(work: Path) -> dict[str, Any]:
             found[str(path.relative_to(home))] = json.loads(path.read_text())
         if path.name == "card.json":
             found[str(path.relative_to(home))] = len(json.loads(path.read_text())["promotions"])
+        if path.name == "nightly.json":
+            found["nightly"] = [
+                [entry[name] for name in ("step", "champion", "challenger", "promoted", "why")]
+                for entry in json.loads(path.read_text())["entries"]
+            ]
     backup = work / "backup"
     if backup.is_dir():
         found["backup"] = sorted(str(path.relative_to(backup)) for path in backup.rglob("*"))

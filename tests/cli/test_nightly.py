@@ -80,5 +80,6 @@ def test_without_a_trained_model_there_is_nothing_to_do(tocsin: Tocsin) -> None:
     said = tocsin("nightly")
     assert (said.code, said.out) == (0, "")
     assert "no trained model is in use" in said.err
+    assert "no trained model that learned from lab alone is in use" in tocsin("nightly", "-M", "lab").err
     assert json.loads(tocsin("nightly", "--json").out) == []
     assert 'no detector "x" with models' in tocsin("nightly", "x").err

@@ -44,6 +44,20 @@ def test_a_model_that_is_not_promoted_is_not_in_use(tmp_path: Path, check_data: 
     assert registry.champion("failure", Stage.SUBMIT) is None
 
 
+def test_a_training_killed_before_its_promotion_leaves_no_version_behind(
+    tmp_path: Path, check_data: CheckData
+) -> None:
+    registry, few = Registry(tmp_path), check_data.ended().head(800)
+    versions = [
+        train_failure(
+            few, check_data.known(), registry, DETECTOR, stage=Stage.SUBMIT, budget=QUICK, promote=promote
+        ).version
+        for promote in (False, True)  # all that the killed one did not do is the promotion
+    ]
+    assert (versions, registry.versions("failure")) == (["1", "1"], ["1"])
+    assert registry.champion("failure", Stage.SUBMIT) == "1"
+
+
 @pytest.mark.parametrize(
     ("kind", "value"),
     [

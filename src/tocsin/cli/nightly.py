@@ -34,7 +34,10 @@ def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
         for outcome in found:
             _print(outcome)
         if not found:
-            say("no trained model is in use, so there is nothing to retrain; see: tocsin train --help")
+            whose = f" that learned from {request.cluster} alone" if request.cluster else ""
+            say(
+                f"no trained model{whose} is in use, so there is nothing to retrain; see: tocsin train --help"
+            )
     if any(outcome["state"] == "failed" for outcome in found):
         raise SystemExit(1)
 
