@@ -19,10 +19,10 @@ _CHUNK = 3600
 
 def measure_due(app: App, cluster: str) -> "Callable[[pl.DataFrame], None]":
     """For `watch`: what measures jobs, named by their keys, when they reach `early`."""
+    from tocsin.app.traces_windows import window_store
     from tocsin.store import watching
-    from tocsin.store.windows import WindowStore
 
-    kept = WindowStore(app.home.windows, app.notify)
+    kept = window_store(app)
 
     def measure(keys: "pl.DataFrame") -> None:
         if cluster in kept.clusters():
@@ -35,10 +35,10 @@ def measure_stored(app: App) -> int:
     """Measure the jobs that were not measured when they reached `early`, such as imported ones; returns how many."""
     import polars as pl
 
+    from tocsin.app.traces_windows import window_store
     from tocsin.store.first_metrics import unmeasured
-    from tocsin.store.windows import WindowStore
 
-    kept, count = WindowStore(app.home.windows, app.notify), 0
+    kept, count = window_store(app), 0
     for cluster in kept.clusters():
         jobs = unmeasured(app.store, cluster, 0, MAX_INSTANT)
         hours = jobs.with_columns(hour=pl.col("start") // _CHUNK).partition_by("hour", include_key=False)

@@ -14,6 +14,7 @@ from tocsin.core.errors import NotFound, StoreError
 
 if TYPE_CHECKING:
     from tocsin.learn.contest import Contest
+    from tocsin.learn.contest_traces import NormalWindows
     from tocsin.learn.nightly import Outcome
 
 __all__ = ["NightlyRequest", "contests", "nightly"]
@@ -44,7 +45,7 @@ def nightly(
     from tocsin.store.locks import locked
 
     now = int(time.time()) if now is None else now
-    wanted, known = _wanted(app, request.detectors), contests()
+    wanted, known = _wanted(app, request.detectors), contests(app)
     found: list[Outcome] = []
     app.home.prepare()
     with locked(app.store, LOCK) as held:
@@ -73,19 +74,46 @@ def nightly(
     return found
 
 
-def contests() -> "Mapping[str, Contest]":
+def contests(app: App) -> "Mapping[str, Contest]":
     """How each detector takes part; a plug-in has its contest as the attribute `contest` of its detector."""
     from tocsin.judge.plugins import find_detectors
     from tocsin.learn.contest import Contest
     from tocsin.learn.contest_execution import ExecutionContest
     from tocsin.learn.contest_failure import FailureContest
+    from tocsin.learn.contest_traces import TracesContest
 
     own = {
         name: contest
         for name, detector in find_detectors().items()
         if isinstance(contest := getattr(detector, "contest", None), Contest)
     }
-    return {**own, "failure": FailureContest(), "workload": ExecutionContest()}
+    return {
+        **own,
+        "failure": FailureContest(),
+        "workload": ExecutionContest(),
+        "traces": TracesContest(partial(_normal_windows, app)),
+    }
+
+
+def _normal_windows(app: App, clusters: Sequence[str], since: int, until: int) -> "NormalWindows":
+    """The stored windows of normal jobs of these clusters; a model of campaigns has the cluster of its recording."""
+    import polars as pl
+
+    from tocsin.app.traces_parts import WindowRequest
+    from tocsin.app.traces_train import normal_windows
+    from tocsin.app.traces_windows import window_store
+    from tocsin.core.errors import ModelError
+    from tocsin.learn.contest_traces import NormalWindows
+
+    kept = [name for name in clusters if name in window_store(app).clusters()]
+    if not kept:
+        raise ModelError(
+            f"there are no stored traces of {', '.join(clusters)}, so there is nothing to compare on; run: tocsin traces watch"
+        )
+    parts = [normal_windows(app, WindowRequest(name, str(since), str(until))) for name in kept]
+    return NormalWindows(
+        *(pl.concat(frames) for frames in zip(*((p.windows, p.jobs) for p in parts), strict=True))
+    )
 
 
 def _wanted(app: App, names: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tocsin.models.cards import Figure
     from tocsin.traces.fitted import FittedTraces
 
-__all__ = ["TraceTraining", "score_traces", "train_traces"]
+__all__ = ["TraceTraining", "normal_windows", "score_traces", "train_traces"]
 
 _MOST_WINDOWS = 100_000
 """Windows in a training; of more, a part that is spread evenly is used."""
@@ -141,9 +141,16 @@ def _data(app: App, request: TraceTraining) -> tuple[TracePart, list[tuple[Trace
         names = ", ".join(name for _, name in learned)
         return _joined([_normal(app, part) for part, _ in learned]), tested, f"campaign {names}"
     window = WindowRequest(request.cluster, request.starttime, request.endtime)
-    parts = (_normal(app, part) for part in stored_parts(app, window))
-    learned_from = _joined(list(_thinned(parts)))
-    return learned_from, [], f"stored traces{f' of {request.cluster}' if request.cluster else ''}"
+    return (
+        normal_windows(app, window),
+        [],
+        f"stored traces{f' of {request.cluster}' if request.cluster else ''}",
+    )
+
+
+def normal_windows(app: App, request: WindowRequest) -> TracePart:
+    """Stored windows of jobs that raised no alarm and were not confirmed as bad; of very many, a part."""
+    return _joined(list(_thinned(_normal(app, part) for part in stored_parts(app, request))))
 
 
 def _normal(app: App, part: TracePart) -> TracePart:

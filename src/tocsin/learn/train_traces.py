@@ -56,7 +56,7 @@ def train_traces(
         parameters={"ensemble": detector.ensemble, "seed": seed, "seconds": seconds},
         measured=measure(fitted),
     )
-    version = registry.add(NAME, fitted.save, card)
+    version = registry.add(NAME, fitted.save, card, unless_stored=True)
     in_use = promote and registry.promote(
         NAME, version, cluster=cluster, why=why, at=now, unless_held=unless_held
     )
