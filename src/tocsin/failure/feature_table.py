@@ -50,7 +50,7 @@ class FeatureTable:
     def values(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Matrix:
         """A row for each job, column by column in memory; what is not known is NaN."""
         found = np.empty((jobs.height, self._width), np.float32, order="F")
-        own = jobs.select(self._expressions).to_numpy() if self._expressions else np.empty((jobs.height, 0))
+        own = _numbers(jobs.select(self._expressions)) if self._expressions else np.empty((jobs.height, 0))
         past, places = self._of_history(history)
         # Rows of the transposed tables, which lie together in memory.
         mine, theirs, into = own.T, past.T, found.T
@@ -73,7 +73,16 @@ class FeatureTable:
         """Its numbers, and where each statistic stands."""
         if history.height > _FEW and history.width > len(self.reads):
             history = history.select(self.reads)
-        return history.to_numpy(), {name: place for place, name in enumerate(history.columns)}
+        return _numbers(history), {name: place for place, name in enumerate(history.columns)}
+
+
+def _numbers(frame: pl.DataFrame) -> NDArray[Any]:
+    """The values of a frame of numbers; null is NaN."""
+    if frame.height != 1:
+        return frame.to_numpy()
+    # One row is read here: polars would hand it to its threads, and on a busy machine they take milliseconds to answer.
+    single = all(kind == pl.Float32 for kind in frame.dtypes)
+    return np.array([frame.row(0)], np.float32 if single else np.float64)
 
 
 def _make(name: str) -> pl.Expr | LocalTime | Share | FromHistory:
