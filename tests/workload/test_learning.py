@@ -11,7 +11,6 @@ from tocsin.core.verdict import SEEN_FROM
 from tocsin.workload.applications import ai_names, ai_phrases, ai_programs, ai_words
 from tocsin.workload.normal import commands
 from tocsin.workload.screening import Screener, builtin
-from tocsin.workload.words import plain_text
 
 SCIENCE = "module load gromacs\ngmx grompp -f md.mdp -o topol.tpr\nsrun gmx_mpi mdrun -deffnm topol\ncp topol.xtc $HOME/results/\n"
 
@@ -98,7 +97,7 @@ def test_names_stand_for_words_that_begin_so_unless_others_do() -> None:
     assert ai_words({"torch2", "jax", "boltz"}) == {"torch2", "jax", "boltz"}
     assert ai_words({"jaxb", "boltzmann", "timmean", "berthet", "llmnr"}) == set()
     assert ai_programs({"llama-cli", "svm-train", "llama-cold"}) == {"llama-cli", "svm-train"}
-    assert ai_phrases(plain_text("Rscript 03_random-forest.R")) == {"random forest"}
+    assert ai_phrases("Rscript 03_random-forest.R") == {"random forest"}
     assert {"torch", "llama-cli", "jax"} <= set(ai_names())
 
 

@@ -3,12 +3,12 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from functools import cache, lru_cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tocsin.workload.words import joined_words
+from tocsin.workload.words import joined_words, plain_text
 
 __all__ = [
     "DOMAINS",
@@ -55,6 +55,8 @@ _AI_PHRASES = (
     "object detection", "semantic segmentation",
 )  # fmt: skip
 """However they are joined: random_forest.R."""
+_AI_PHRASE_ENDS = tuple((phrase, phrase.split()[-1]) for phrase in _AI_PHRASES)
+"""With the last word of each: few texts have one, and to look for it is fast."""
 DOMAINS = (
     "machine learning", "chemistry", "bioinformatics", "engineering", "earth science", "physics", "math", "benchmark",
     "cryptomining", "security",
@@ -127,10 +129,9 @@ def _heads() -> frozenset[str]:
     return frozenset(word[:4] for word in _programs())
 
 
-def applications(commands: Sequence[str]) -> list[Application | None]:
-    """For each command the application that it names, if any."""
+def applications(commands: Sequence[str], words: Collection[str]) -> list[Application | None]:
+    """For each command the application that it names, if any; `words` are the joined words of all commands."""
     catalogue = _programs()
-    words = _words("\n".join(commands))
     known = catalogue.keys() & words
     if not known:
         if catalogue.keys().isdisjoint(_stem(word) for word in words if word[:4] in _heads()):
@@ -187,9 +188,12 @@ def ai_programs(words: set[str]) -> set[str]:
     return words & _ai_names().joined
 
 
-def ai_phrases(plain: str) -> set[str]:
-    """The phrases of AI that stand in a plain text."""
-    return {phrase for phrase in _AI_PHRASES if phrase in plain}
+def ai_phrases(text: str) -> set[str]:
+    """The phrases of AI that stand in a text, however their words are joined."""
+    low = text.lower()
+    known = [phrase for phrase, ends in _AI_PHRASE_ENDS if ends in low]
+    plain = plain_text(low) if known else ""
+    return {phrase for phrase in known if phrase in plain}
 
 
 def ai_names() -> list[str]:
@@ -227,32 +231,29 @@ def main_application(named: Iterable[Application | None]) -> Application | None:
     return max(reversed(counted), key=lambda one: counted[one], default=None)
 
 
-def language(commands: Sequence[str]) -> str | None:
-    """The language of the programs that are run, if the commands show it: that of most of them, of equals the last."""
-    every = _languages(_words("\n".join(commands)))
+def language(commands: Sequence[str], words: Collection[str]) -> str | None:
+    """The language of the programs that are run, if the commands show it: that of most of them, of equals the last.
+
+    `words` are the joined words of all commands.
+    """
+    every = list(_languages(words))
     if len(every) < 2:
         return next(iter(every), None)
-    found = [names[0] for command in commands if (names := _languages(joined_words(command)))]
+    found = [name for command in commands if (name := language_of(joined_words(command)))]
     spoken = Counter([name for name in found if name != _PARALLEL] or found)
     return max(reversed(spoken), key=lambda name: spoken[name], default=None)
 
 
-def language_of(words: set[str]) -> str | None:
+def language_of(words: Collection[str]) -> str | None:
     """The first language of the table that these joined words name."""
-    return next(iter(_languages(words)), None)
+    return next(_languages(words), None)
 
 
-@lru_cache(maxsize=2)  # the same commands are read for their application and for their language
-def _words(text: str) -> frozenset[str]:
-    return frozenset(joined_words(text))
-
-
-def _languages(words: Collection[str]) -> list[str]:
+def _languages(words: Collection[str]) -> Iterator[str]:
     endings = {word.rpartition(".")[2] for word in words if "." in word}
     together = f" {' '.join(words)}"
-    return [
-        name
-        for name, own, beginning, files in _SPEAKING
-        if not (own.isdisjoint(words) and files.isdisjoint(endings))
-        or (beginning and f" {beginning}" in together)
-    ]
+    for name, own, beginning, files in _SPEAKING:
+        if not (own.isdisjoint(words) and files.isdisjoint(endings)) or (
+            beginning and f" {beginning}" in together
+        ):
+            yield name

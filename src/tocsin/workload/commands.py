@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-__all__ = ["LONGEST", "Line", "command_lines"]
+__all__ = ["LONGEST", "Line", "changed_lines", "command_lines"]
 
 Line = tuple[int, str]
 """A line's number, from 1 on, and its text."""
@@ -23,13 +23,23 @@ _ASSIGNED = re.compile(
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?[-=]([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
 
 
-@lru_cache(maxsize=2)  # several looks are taken at a script, one after the other
 def command_lines(text: str) -> tuple[Line, ...]:
     """Each command with the number of its first line; what cannot be known here stays as it is written."""
+    return _read(text)[0]
+
+
+def changed_lines(text: str) -> tuple[Line, ...]:
+    """Those of the command lines that are not a line of the text: joined, or with variables filled in."""
+    return _read(text)[1]
+
+
+@lru_cache(maxsize=2)  # several looks are taken at a script, one after the other
+def _read(text: str) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
     variables: dict[str, str] = {}
     lines: list[Line] = []
+    changed: list[Line] = []
     room = _MOST_FILLED
-    for number, line in _joined(text):
+    for number, written, line in _joined(text):
         if "$" in line and room > 0 and (variables or "${" in line):
             filled = _filled(line, variables, room)
             room -= max(0, len(filled) - len(line))
@@ -47,20 +57,28 @@ def command_lines(text: str) -> tuple[Line, ...]:
         ):  # the blank between the ends leaves it one longer than LONGEST: a sign that it was cut
             line = f"{line[: LONGEST // 2]} {line[-LONGEST // 2 :]}"
         lines.append((number, line))
-    return tuple(lines)
+        if line is not written and line != written:
+            changed.append((number, line))
+    return tuple(lines), tuple(changed)
 
 
-def _joined(text: str) -> list[Line]:
-    """Lines that end in a backslash with those that follow; comments and empty lines are left out."""
-    found: list[Line] = []
-    begun = ""
+def _joined(text: str) -> list[tuple[int, str, str]]:
+    """Lines that end in a backslash with those that follow, each with its number and its first line as it is written.
+
+    Comments and empty lines are left out.
+    """
+    found: list[tuple[int, str, str]] = []
+    begun = written = ""
     first = joined = 0
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
         if not joined:
             if not line or line[0] == "#":
                 continue
-            first = number
+            if line[-1] != "\\":  # most lines
+                found.append((number, line, line))
+                continue
+            first, written = number, line
         elif raw[:1].isspace() or begun[-1:].isspace():  # otherwise it goes on in the middle of a word
             line = f"{begun.rstrip()} {line}"
         else:
@@ -68,10 +86,10 @@ def _joined(text: str) -> list[Line]:
         if line.endswith("\\") and joined < _MOST_JOINED:
             begun, joined = line[:-1], joined + 1
             continue
-        found.append((first, line))
+        found.append((first, written, line))
         joined = 0
     if joined:
-        found.append((first, begun))
+        found.append((first, written, begun))
     return found
 
 

@@ -137,6 +137,7 @@ class LexicalScored:
     rarity: NDArray[np.float32]
     _sums: dict[int, NDArray[np.float64]] = field(default_factory=dict)
     _squares: NDArray[np.float64] | None = None
+    _rarities: NDArray[np.float32] | None = None
 
     def line_scores(self, row: int, place: int) -> NDArray[np.float64]:
         here = slice(self.found.starts[row], self.found.starts[row + 1])
@@ -165,15 +166,21 @@ class LexicalScored:
         """For each line the weight of its n-grams."""
         if place not in self._sums:
             columns, lines = self.found.known
-            weighed = self.rarity[columns] * self.weights[:, place][columns]
+            weighed = self._gram_rarity() * self.weights[:, place].take(columns)
             sums = np.bincount(lines, weighed, int(self.found.starts[-1]))
             self._sums[place] = sums.astype(np.float64, copy=False)
         return self._sums[place]
 
+    def _gram_rarity(self) -> NDArray[np.float32]:
+        if self._rarities is None:
+            self._rarities = self.rarity.take(self.found.known.columns)
+        return self._rarities
+
     def _line_squares(self) -> NDArray[np.float64]:
         if self._squares is None:
-            columns, lines = self.found.known
-            squares = np.bincount(lines, np.square(self.rarity[columns]), int(self.found.starts[-1]))
+            squares = np.bincount(
+                self.found.known.lines, np.square(self._gram_rarity()), int(self.found.starts[-1])
+            )
             self._squares = squares.astype(np.float64, copy=False)
         return self._squares
 

@@ -21,7 +21,7 @@ from tocsin.workload.applications import (
 )
 from tocsin.workload.normal import Commands
 from tocsin.workload.signs.executed import executed_commands
-from tocsin.workload.words import joined_words, plain_text, plain_words
+from tocsin.workload.words import joined_words, parts_of, plain_words
 
 __all__ = [
     "GIBBERISH",
@@ -148,17 +148,17 @@ class Keywords(NamedTuple):
 
     def features(self, gibberish: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The feature row of the script; `gibberish` marks its lines with hardly any known n-gram."""
-        lines = np.count_nonzero(self.lines, axis=0)
-        found = np.zeros(columns(), dtype=np.float32)
-        found[:3] = lines[0] > 0, lines[1] > 0, lines[0] >= _SEVERAL
-        found[3:_FIRST_GIBBERISH:2] = lines[2:] > 0
-        found[4:_FIRST_GIBBERISH:2] = lines[2:] >= _SEVERAL
+        running, setup, *misuse = np.count_nonzero(self.lines, axis=0).tolist()
         share = np.count_nonzero(gibberish) / max(len(gibberish), 1)
-        found[_FIRST_GIBBERISH:_FIRST_NAME] = [share > least for least in GIBBERISH_SHARES]
-        found[_FIRST_NAME : _FIRST_WORD - 2] = [self.names >= least for least in _NAMES]
-        found[_FIRST_WORD - 2] = self.programs
-        found[_FIRST_WORD - 1] = self.named
-        found[_FIRST_WORD:_FIRST_DOMAIN] = [self.learning >= least for least in _WORDS]
+        found = np.zeros(columns(), dtype=np.float32)
+        found[:_FIRST_DOMAIN] = [
+            *(running > 0, setup > 0, running >= _SEVERAL),
+            *(count >= least for count in misuse for least in (1, _SEVERAL)),
+            *(share > least for least in GIBBERISH_SHARES),
+            *(self.names >= least for least in _NAMES),
+            *(self.programs, self.named),
+            *(self.learning >= least for least in _WORDS),
+        ]
         for domain in domains(self.joined):
             found[_FIRST_DOMAIN + DOMAINS.index(domain)] = 1
         if (language := language_of(self.joined)) is not None:
@@ -180,10 +180,9 @@ def columns() -> int:
 def find_keywords(script: Commands) -> Keywords:
     lines = script.lines
     found = np.zeros((len(lines), 2 + len(_MISUSE)), dtype=bool)
-    text = "\n".join(lines)
-    plain, files = plain_text(text), joined_words(text)
-    words = set(plain.split())
-    ai, joined, phrases = ai_words(words), ai_programs(files), ai_phrases(plain)
+    files = script.words
+    words = parts_of(files)
+    ai, joined, phrases = ai_words(words), ai_programs(files), ai_phrases(script.text)
     names = ai | joined | phrases
     doing: Sequence[str] = lines
     acted, done = words, files
@@ -199,7 +198,7 @@ def find_keywords(script: Commands) -> Keywords:
             if joined and any(name in line.lower() for name in joined):
                 here |= joined & joined_words(line)
             if phrases:
-                here |= ai_phrases(plain_text(line))
+                here |= ai_phrases(line)
             if not names.isdisjoint(here):
                 running = _SETUP.isdisjoint(here)
                 found[number, 0 if running else 1] = True
@@ -235,7 +234,7 @@ class MisuseWords(NamedTuple):
 
 def misuse_words(script: Commands) -> dict[str, MisuseWords]:
     """By operation, the words of misuse in the commands that the script executes."""
-    if _unnumbered(plain_words("\n".join(script.lines))).isdisjoint(_ANY_MISUSE):
+    if _unnumbered(parts_of(script.words)).isdisjoint(_ANY_MISUSE):
         return {}
     lines = [_unnumbered(plain_words(_OTHER_MINER.sub(" ", line))) for line in executed_commands(script)]
     words = set[str]().union(*lines)
@@ -273,4 +272,4 @@ def _is_idle(line: str) -> bool:
 
 def _is_named_for_ai(file: str) -> bool:
     words = plain_words(file)
-    return not _TRAINS.isdisjoint(words) or bool(ai_words(words) or ai_phrases(plain_text(file)))
+    return not _TRAINS.isdisjoint(words) or bool(ai_words(words) or ai_phrases(file))

@@ -61,9 +61,8 @@ def grams(lines: Sequence[str]) -> Grams:
     lengths = ends + 1
     lengths[1:] -= lengths[:-1].copy()
     line_of = np.repeat(np.arange(len(ends), dtype=np.int32), lengths)
-    left = ends[line_of] - np.arange(
-        len(text)
-    )  # bytes up to the end of the line, whose newline counts as one
+    # bytes up to the end of the line, whose newline counts as one
+    left = np.repeat(ends, lengths) - np.arange(len(text))
     values = _VALUES[text]
     found, where = [], []
     rolling = values

@@ -1,7 +1,10 @@
 """The commands of a script in one plain spelling: what encoders read, with the line that each came from."""
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+
+from tocsin.workload.words import joined_words
 
 __all__ = ["MOST_CHARACTERS", "Commands", "commands", "stretches"]
 
@@ -10,11 +13,14 @@ MOST_CHARACTERS = 1 << 17
 
 _DIRECTIVE = re.compile(r"#\s?(?:SBATCH|PBS|BSUB|PJM|MSUB|COBALT|OAR|FLUX|\$)[\s:]", re.IGNORECASE)
 _GPU = re.compile(r"gpu|cuda|\b[avhp]100|\brtx|\bmi[23]\d0|\btesla", re.IGNORECASE)
+_GPU_MARKS = ("gpu", "cuda", "100", "rtx", "mi2", "mi3", "tesla")
+"""The pattern can match only where one of these stands; few directives have one, and to look for it is fast."""
 _NAME = re.compile(r"(?:--(?:job-?)?name|-J|-N)[=\s]\s*[\"']?([^\s\"']{1,200})")
 _BLANKS = "\ufeff \t\r\0\v\f"
 
 
-class Commands(NamedTuple):
+@dataclass(frozen=True)
+class Commands:
     """The lines that are commands, each once, and where each stands first; lines count from 1."""
 
     numbers: tuple[int, ...]
@@ -26,9 +32,14 @@ class Commands(NamedTuple):
     sources: tuple[tuple[str, ...], ...] = ()
     """All lines of each text that the commands are from, in order: quotes and here-documents need them."""
 
-    @property
+    @cached_property
     def text(self) -> str:
         return "\n".join(self.lines)
+
+    @cached_property
+    def words(self) -> set[str]:
+        """The joined words of all lines; several steps need them."""
+        return joined_words(self.text)
 
 
 def commands(text: str) -> Commands:
@@ -44,18 +55,24 @@ def commands(text: str) -> Commands:
     name = ""
     sources = []
     for offset, part in stretches(text):
-        source = tuple(line.strip(_BLANKS) for line in part.split("\n"))
+        source = tuple([line.strip(_BLANKS) for line in part.split("\n")])
         sources.append(source)
         for number, bare in enumerate(source, 1 + offset):
             if not bare:
                 continue
             if bare[0] == "#":
                 if _DIRECTIVE.match(bare):
-                    gpus = gpus or _GPU.search(bare) is not None
+                    gpus = gpus or _names_gpus(bare)
                     name = name or _name_in(bare)
             elif bare not in found:
                 found[bare] = number
     return Commands(tuple(found.values()), tuple(found), gpus, name, tuple(sources))
+
+
+def _names_gpus(directive: str) -> bool:
+    low = directive.lower()
+    may = not low.isascii() or any(mark in low for mark in _GPU_MARKS)
+    return may and _GPU.search(directive) is not None
 
 
 def _name_in(directive: str) -> str:

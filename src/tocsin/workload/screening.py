@@ -20,6 +20,7 @@ from tocsin.workload.signs.executed import executed_commands
 from tocsin.workload.signs.look import Sign, look
 from tocsin.workload.signs.unread import DECODED, FETCHED
 from tocsin.workload.what_runs import holder, run_commands
+from tocsin.workload.words import joined_words
 
 __all__ = ["BUILTIN", "Screener", "builtin", "load_screener"]
 
@@ -106,9 +107,11 @@ class Screener:
         run = run_commands(
             [line for line, number in zip(script.lines, script.numbers, strict=True) if number]
         )
-        one = main_application(applications(run))
+        words = joined_words("\n".join(run))
+        one = main_application(applications(run, words))
         if one and one.domain in _HARMFUL:  # it may only be mentioned
-            one = main_application(applications(run_commands(executed_commands(script))))
+            sure = run_commands(executed_commands(script))
+            one = main_application(applications(sure, joined_words("\n".join(sure))))
             if one and p.get(_HARMFUL.get(one.domain, ""), 1.0) < SEEN_FROM:
                 one = None
         one = holder(script.lines, run) or one
@@ -117,7 +120,7 @@ class Screener:
             operations={name: round(value, 6) for name, value in p.items()},
             application=one.name if one else None,
             domain=domain,
-            language=language(run) or (one.language if one else None),
+            language=language(run, words) or (one.language if one else None),
             evidence=[
                 Evidence(line=line, operation=name)
                 for name in p
@@ -182,7 +185,7 @@ def builtin() -> Screener:
 
 def _domain(script: Commands, p: Mapping[str, float]) -> str | None:
     """Of a script whose commands name no application: by what it loads and mentions, or by its operation."""
-    loaded = main_application(applications(script.lines))
+    loaded = main_application(applications(script.lines, script.words))
     if loaded and p.get(_HARMFUL.get(loaded.domain, ""), 1.0) >= SEEN_FROM:
         return loaded.domain
     return "machine learning" if p.get("ai", 0.0) >= SEEN_FROM else None

@@ -53,11 +53,12 @@ class Vocabulary:
         columns, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for first, last in _chunks(lines):
             found = grams(lines[first:last])
-            places = self._table[(found.hashes >> _REST).astype(np.int64)]
+            places = self._table.take((found.hashes >> _REST).view(np.int64))
             seen = np.flatnonzero(places >= 0)
-            seen = seen[self._marks[places[seen]] == (found.hashes[seen] & _MARK).astype(np.uint16)]
-            columns.append(places[seen].astype(np.int64))
-            numbers.append(found.lines[seen].astype(np.int64) + first)
+            hits = places.take(seen)
+            same = self._marks.take(hits) == (found.hashes.take(seen) & _MARK).astype(np.uint16)
+            columns.append(hits[same].astype(np.int64))
+            numbers.append(found.lines.take(seen[same]).astype(np.int64) + first)
         return Known(np.concatenate(columns), np.concatenate(numbers))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from tocsin.workload.applications import Application
 from tocsin.workload.commands import command_lines
@@ -56,22 +57,24 @@ _ENDLESS = re.compile(r"\bwhile\s+(?:true|:|\[\[?\s*1\s*\]\]?|\(\(\s*1\s*\)\))")
 
 def run_commands(lines: Sequence[str]) -> list[str]:
     """The commands of these lines that run something, variables filled in, without what stands before their programs."""
+    return [command for _, line in command_lines("\n".join(lines)) for command in _run_by(line)]
+
+
+@lru_cache(maxsize=4096)  # half of the lines of many scripts stand in others, too
+def _run_by(line: str) -> tuple[str, ...]:
+    """The commands of one line that run something."""
+    several = ";" in line or "&" in line or "|" in line or "then" in line or "do" in line or "else" in line
     found = []
-    for _, line in command_lines("\n".join(lines)):
-        for piece in _SEPARATOR.split(line) if _may_be_several(line) else (line,):
-            command = piece.strip()
-            if command.partition(" ")[0] in _PREPARES_AT_ONCE:
-                continue
-            if _HAS_BEFORE.match(command) and (before := _BEFORE.match(f"{command} ")):
-                command = command[before.end() :]
-            if command and not _prepares(command):
-                command = _MANAGED.sub("", command) if "run" in command else command
-                found.append(_MODULE.sub(r"\1 \1", command) if "-m" in command else command)
-    return found
-
-
-def _may_be_several(line: str) -> bool:
-    return ";" in line or "&" in line or "|" in line or "then" in line or "do" in line or "else" in line
+    for piece in _SEPARATOR.split(line) if several else (line,):
+        command = piece.strip()
+        if command.partition(" ")[0] in _PREPARES_AT_ONCE:
+            continue
+        if _HAS_BEFORE.match(command) and (before := _BEFORE.match(f"{command} ")):
+            command = command[before.end() :]
+        if command and not _prepares(command):
+            command = _MANAGED.sub("", command) if "run" in command else command
+            found.append(_MODULE.sub(r"\1 \1", command) if "-m" in command else command)
+    return tuple(found)
 
 
 def _prepares(command: str) -> bool:

@@ -274,9 +274,10 @@ FETCHED_AT_ONCE = rule(
     "fetched and run at once",
     "curl wget",
     "sh bash zsh dash ksh python python2 python3 perl ruby eval source",
-    line=r"\b(?:curl|wget)\s[^|;&\n]{1,300}\|\s{0,9}(?:sudo\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|z|da|k)?sh|(?:python|perl|ruby)\d?)\b"
+    line=r"(?=[cwbzse.])(?:"  # a look at one letter: most places have another
+    r"\b(?:curl|wget)\s[^|;&\n]{1,300}\|\s{0,9}(?:sudo\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|z|da|k)?sh|(?:python|perl|ruby)\d?)\b"
     r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s{0,9}(?:curl|wget)\b"
-    r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\(|^\.\s+<\()\s{0,9}(?:curl|wget)\b",
+    r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\(|^\.\s+<\()\s{0,9}(?:curl|wget)\b)",
 )
 
 OPEN_SIGNS = (

@@ -13,11 +13,11 @@ from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed
 from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
-from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule
+from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
 from tocsin.workload.signs.unpack import Hidden, unpack
 from tocsin.workload.signs.unread import unread_commands
 from tocsin.workload.signs.wallets import wallets
-from tocsin.workload.words import plain_words
+from tocsin.workload.words import words_and_options
 
 __all__ = ["Sign", "look", "signs"]
 
@@ -48,23 +48,20 @@ _GLUED = ("-o", "-u")
 _NEAR = 8
 """Lines before and after: a loop and what it does stand together."""
 
-# Beside words, which are runs of letters and digits, options with their dashes.
-_OPTIONS = str.maketrans({chr(c): " " for c in range(128) if not (chr(c).isalnum() or chr(c) == "-")})
-
 
 def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     """Every sign in a script, by line; the script may be one that was unpacked from another."""
     effort = effort or Effort()
     lines = command_lines(text)
-    joined = "\n".join(line for _, line in lines)
-    if reads_itself([line for _, line in lines], joined):  # then its comments may be commands, too
+    bare = [line for _, line in lines]
+    joined = "\n".join(bare)
+    if reads_itself(bare, joined):  # then its comments may be commands, too
         lines = command_lines(_COMMENT.sub("", text))
         joined = "\n".join(line for _, line in lines)
-    words = plain_words(joined)
+    words, options = words_and_options(joined)
     found: list[Sign] = []
-    if any(len(word) >= _LEAST_ADDRESS for word in words):
+    if max(map(len, words), default=0) >= _LEAST_ADDRESS:
         found += _addresses(lines)
-    options = {word for word in joined.lower().translate(_OPTIONS).split() if word[0] == "-"}
     words |= options | {word[:2] for word in options if word[:2] in _GLUED}
     rules = _asked(words)
     if len(joined) <= LONGEST:
@@ -75,13 +72,13 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
         doing = _doing(lines)
         found = [*_addresses(doing), *_rule_signs(rules, doing, effort, tries=tries)]
     found += [Sign(number, None, why, why) for number, why in unread_commands(lines, joined, words, effort)]
-    found += _unread(lines, effort)
+    found += _unread(lines, joined, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
 
 
-def _unread(lines: Sequence[Line], effort: Effort) -> Iterator[Sign]:
+def _unread(lines: Sequence[Line], joined: str, effort: Effort) -> Iterator[Sign]:
     """What was not read whole."""
-    if long := next((number for number, line in lines if len(line) > LONGEST), None):
+    if len(joined) > LONGEST and (long := next((n for n, line in lines if len(line) > LONGEST), None)):
         yield Sign(long, None, f"not read whole: a line of more than {LONGEST:,} characters")
     if effort.over():
         yield Sign(lines[0][0] if lines else 1, None, "not read whole: it takes too long")
@@ -104,11 +101,7 @@ def look(text: str, effort: Effort | None = None) -> tuple[list[Hidden], list[Si
 
 def _asked(words: set[str]) -> list[Rule]:
     """The rules that may find something."""
-    touched = {
-        rule.why + rule.patterns[0].pattern: rule
-        for word in words & _BY_HOOK.keys()
-        for rule in _BY_HOOK[word]
-    }
+    touched = {rule.why + rule.line[0]: rule for word in words & _BY_HOOK.keys() for rule in _BY_HOOK[word]}
     return [rule for rule in touched.values() if not any(words.isdisjoint(group) for group in rule.hooks[1:])]
 
 
@@ -147,8 +140,8 @@ def _around(rule: Rule, lines: Sequence[Line], place: int) -> bool:
     if not (rule.near or rule.unless):
         return True
     text = "\n".join(line for _, line in lines[max(0, place - _NEAR) : place + _NEAR + 1])
-    return all(pattern.search(text) for pattern in rule.near) and not any(
-        pattern.search(text) for pattern in rule.unless
+    return all(pattern.search(text) for pattern in compiled(rule.near)) and not any(
+        pattern.search(text) for pattern in compiled(rule.unless)
     )
 
 

@@ -1,9 +1,10 @@
 """The form of a sign: which words and patterns in a command line indicate which operation."""
 
 import re
+from functools import cache
 from typing import NamedTuple
 
-__all__ = ["COMMAND", "CRYPTOMINING", "CYBER", "Rule", "rule"]
+__all__ = ["COMMAND", "CRYPTOMINING", "CYBER", "Rule", "compiled", "rule"]
 
 CRYPTOMINING = "cryptomining"
 CYBER = "cyber"
@@ -14,14 +15,18 @@ class Rule(NamedTuple):
     why: str
     hooks: tuple[frozenset[str], ...]
     """The patterns can match only in a script that has a word of each group; a look at its words is fast."""
-    patterns: tuple[re.Pattern[str], ...]
-    """All must be found in one line. Each takes time linear in the line, whatever somebody writes in it."""
-    near: tuple[re.Pattern[str], ...] = ()
+    line: tuple[str, ...]
+    """Patterns that all must be found in one line. Each takes time linear in the line, whatever somebody writes in it."""
+    near: tuple[str, ...] = ()
     """All must be found in the lines around it, too."""
-    unless: tuple[re.Pattern[str], ...] = ()
+    unless: tuple[str, ...] = ()
     """None may be found in the lines around it."""
     weak: bool = False
     """Ordinary programs have it, too: it convicts only together with a second trait."""
+
+    @property
+    def patterns(self) -> tuple[re.Pattern[str], ...]:
+        return compiled(self.line)
 
 
 def rule(
@@ -37,14 +42,15 @@ def rule(
         operation,
         why,
         tuple(frozenset(group.split()) for group in hooks),
-        _compiled((line,) if isinstance(line, str) else line),
-        _compiled(near),
-        _compiled(unless),
+        (line,) if isinstance(line, str) else line,
+        near,
+        unless,
         weak,
     )
 
 
-def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+@cache  # when first needed: all rules together take as long as reading fifty scripts
+def compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in patterns)
 
 

@@ -8,12 +8,12 @@ import lzma
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
-from tocsin.workload.commands import Line, command_lines
+from tocsin.workload.commands import Line, changed_lines
 from tocsin.workload.signs.effort import Effort
 
 __all__ = ["Hidden", "Unpacked", "unpack"]
@@ -47,6 +47,10 @@ _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{24,}={0,6}")
 _HEX = re.compile(r"(?<![A-Za-z0-9])(?:0x)?(?:[0-9a-fA-F]{2}){12,}+")
 _SPACED_HEX = re.compile(r"(?:\b[0-9a-fA-F]{2} ){12,}+")
 _LEAST_WORD, _LEAST_HEX = 16, 24
+_IN_HEX, _IN_BASE32 = (
+    bytes(code if chr(code) in letters else 32 for code in range(256))
+    for letters in ("0123456789abcdefABCDEF", "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+)
 _SEVERAL = 3
 """Times that a line must do the same to hide something: once is a slip or a habit."""
 _AROUND = " \t\r#\"'\\;"
@@ -67,6 +71,8 @@ _BENT = re.compile(
 _RUN = re.compile(r"\b(?:sh|bash|eval|base64|python\d?|perl)\b")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x7f]")
 _MARKS = re.compile(rb"[\s;|&/$=.:-]")
+_PACKED = b"\x1f\x78B\xfd"
+"""First bytes of what gzip, zlib, bzip2 and xz write."""
 _PRINTABLE = bytes([*range(32, 127), *b"\n\r\t"])
 _LONGEST = 64 * 1024
 """A longer line is no command; its letters are not straightened."""
@@ -105,11 +111,9 @@ def unpack(text: str, effort: Effort | None = None) -> Unpacked:
 
 def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
     """The texts that one layer hides, with their lines; an empty one where more may be hidden than is tried."""
-    lines: list[Line] = list(enumerate(text.split("\n"), 1))
+    lines: Sequence[Line] = list(enumerate(text.split("\n"), 1))
     # A piece may be put together from variables: such lines are looked at as the shell would fill them in.
-    filled = (
-        [one for one in command_lines(text) if one[1] != lines[one[0] - 1][1].strip()] if "$" in text else []
-    )
+    filled = changed_lines(text) if "$" in text else ()
     filled_text = "\n".join(line for _, line in filled)
     long = _long_words(text)
     for numbered, whole, pieces in (
@@ -125,7 +129,7 @@ def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
     yield from _straightened(text, lines)
 
 
-def _blocks(lines: list[Line]) -> Iterator[tuple[str, bytes]]:
+def _blocks(lines: Sequence[Line]) -> Iterator[tuple[str, bytes]]:
     """Runs of lines that are base64 as a whole, joined: a here-document, or comments that the script reads itself."""
     pieces: list[str] = []
     for _, line in [*lines, (0, "")]:
@@ -148,25 +152,33 @@ def _words(text: str, long: list[str]) -> Iterator[tuple[str, bytes]]:
     for found in _BASE64.findall(capital):
         for content in _decoded64(found):
             yield found, content
-    for found in _BASE32.findall(capital):
+    for found in _BASE32.findall(capital) if _has_run(capital, _IN_BASE32) else ():
         stripped = found.rstrip("=")
         with suppress(binascii.Error):
             yield found, base64.b32decode(stripped + "=" * (-len(stripped) % 8))
-    for found in _HEX.findall("\n".join(word for word in long if len(word) >= _LEAST_HEX)):
+    for found in _HEX.findall("\n".join(long)) if _has_run("\n".join(long), _IN_HEX) else ():
         yield found, bytes.fromhex(found.removeprefix("0x"))
     for found in _SPACED_HEX.findall(text) if "xxd" in text or "hex" in text else ():
         yield found, bytes.fromhex(found)
 
 
+def _has_run(text: str, table: bytes) -> bool:
+    """Whether so many letters of an alphabet stand side by side as a piece has; the patterns take three times as long."""
+    runs = text.encode("utf-8", "surrogatepass").translate(table).split()
+    return max(map(len, runs), default=0) >= _LEAST_HEX
+
+
 def _long_words(text: str) -> list[str]:
-    return [word for word in dict.fromkeys(text.split()) if len(word) >= _LEAST_WORD]
+    return list(dict.fromkeys([word for word in text.split() if len(word) >= _LEAST_WORD]))
 
 
-def _turned(text: str, lines: list[Line]) -> Iterator[tuple[str, bytes]]:
+def _turned(text: str, lines: Sequence[Line]) -> Iterator[tuple[str, bytes]]:
     """Quoted words of lines that are written backwards, or with letters 13 places on."""
     if not any(sign in text for sign in ("rev", "[::-1]", "N-Z", "n-z", "rot13", "rot_13")):
         return
-    if not (_REVERSED.search(text) or _ROTATED.search(text)):
+    low = text.lower()
+    may_rotate = "n-z" in low or "rot13" in low or "rot_13" in low
+    if not (_REVERSED.search(text) or (may_rotate and _ROTATED.search(text))):
         return
     for _, line in lines:
         backwards, rotated = _REVERSED.search(line), _ROTATED.search(line)
@@ -184,7 +196,7 @@ def _decoded64(word: str) -> Iterator[bytes]:
     stripped = word.rstrip("=").replace("-", "+").replace("_", "/")
     whole = stripped[: len(stripped) - (len(stripped) % 4 == 1)]
     try:
-        yield base64.b64decode(whole + "=" * (-len(whole) % 4))
+        yield binascii.a2b_base64(whole + "=" * (-len(whole) % 4))
     except (binascii.Error, ValueError):
         return
 
@@ -194,7 +206,7 @@ def _text_of(content: bytes, room: int) -> str | None:
     content = _inflated(content, room)
     if len(content) < _LEAST_LETTERS or content.startswith(b"\x7fELF"):
         return None
-    if content[1:64:2].count(0) == len(content[1:64:2]):  # PowerShell's -enc is UTF-16
+    if not content[1] and not any(content[1:64:2]):  # PowerShell's -enc is UTF-16
         content = content[: len(content) // 2 * 2 : 2]
     head = content[:4096]
     # Text has blanks or marks; a long name, an identifier or a key in base64 has not.
@@ -218,6 +230,8 @@ def _is_foreign(head: bytes) -> bool:
 
 def _inflated(content: bytes, room: int) -> bytes:
     """What a compressed piece holds, no more than there is room for."""
+    if content[:1] not in _PACKED:
+        return content
     room = max(room, 1)  # 0 would be no bound
     try:
         if content.startswith(b"\x1f\x8b"):
@@ -233,7 +247,7 @@ def _inflated(content: bytes, room: int) -> bytes:
     return content
 
 
-def _straightened(text: str, lines: list[Line]) -> Iterator[Line]:
+def _straightened(text: str, lines: Sequence[Line]) -> Iterator[Line]:
     r"""Lines with their escapes written out, or with broken words joined: `\x78mrig`, `x''mrig`, `curl${IFS}-s`."""
     for number, line in _bent(text, lines):
         if len(line) > _LONGEST:
@@ -256,7 +270,7 @@ def _straightened(text: str, lines: list[Line]) -> Iterator[Line]:
             yield number, plain
 
 
-def _bent(text: str, lines: list[Line]) -> Iterator[Line]:
+def _bent(text: str, lines: Sequence[Line]) -> Iterator[Line]:
     """The lines that may have something to straighten."""
     place = begins = 0
     while found := _BENT.search(text, begins):
