@@ -90,7 +90,12 @@ def test_sources_of_the_settings_are_read(tocsin: Tocsin, monkeypatch: pytest.Mo
     with serving(lambda path, query: (200, json.dumps(page).encode(), {})) as url:
         monkeypatch.setenv("TOCSIN_TRACES__AGENTS", f"{url}, {url}/")
         done = json.loads(tocsin("traces", "import", "-M", "lab", "--json").out)
-    assert (done["new"], done["known"]) == (1, 1)
+        assert (done["new"], done["known"], done["failed_sources"]) == (1, 1, 0)
+        monkeypatch.setenv("TOCSIN_TRACES__AGENTS", f"http://127.0.0.1:9,{url}")
+        partly = tocsin("traces", "import", "-M", "lab", "--json")
+    assert partly.code == 0, "one node that is down does not hide the others"
+    assert json.loads(partly.out)["failed_sources"] == 1
+    assert "the agent at http://127.0.0.1:9 does not answer" in partly.err
 
 
 def test_errors_name_the_place(tocsin: Tocsin) -> None:

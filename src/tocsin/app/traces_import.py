@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from tocsin.app.app import App
 from tocsin.app.clusters import cluster_named, host_cluster
 from tocsin.app.times import LAST, parse_time
-from tocsin.core.errors import SettingsError
+from tocsin.core.errors import SettingsError, SourceError
 from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Imported:
 
     def to_json(self) -> dict[str, Any]:
         plain = ("cpu_samples", "job_samples", "new", "known", "gaps")
-        apart = ("resets", "clock jumps", "failed parts", "split parts")
+        apart = ("resets", "clock jumps", "failed sources", "failed parts", "split parts")
         others = {
             name: number for name, number in sorted(self.counts.items()) if number and name not in apart
         }
@@ -116,10 +116,19 @@ class TraceImporter:
         app.home.prepare()
 
     def run(self, until: int | None = None, *, since: int | None = None) -> Imported:
-        """Read each source up to `until` (default: now) from `since`, or from where it was read before."""
+        """Read each source up to `until` (default: now) from `since`, or from where it was read before.
+
+        A source that fails is noted and counted; an error if all do.
+        """
         total = Imported()
         for name, source in self.sources:
-            self._read(name, source, since, until, total)
+            try:
+                self._read(name, source, since, until, total)
+            except SourceError as error:
+                total.counts["failed sources"] += 1
+                if total.counts["failed sources"] == len(self.sources):
+                    raise
+                total.notes.append(str(error))
         return total
 
     def close(self) -> None:
@@ -181,7 +190,7 @@ class TraceImporter:
             )
         configured = [part.strip() for part in settings.agents.split(",") if part.strip()]
         for url in asked.agents or ([] if named else configured):
-            http = TraceHttp(url, "the agent", seconds=20)
+            http = TraceHttp(url, "the agent", seconds=20, tries=2)
             self._open.callback(http.close)
             yield f"agent {http.url}", AgentSource(http)
 

@@ -25,7 +25,7 @@ _types = options.comma_separated(
 
 @click.group()
 def campaign() -> None:
-    """Record or simulate labelled jobs, to train and test trace models."""
+    """Record or simulate labelled jobs for trace models."""
 
 
 @campaign.command()

@@ -21,7 +21,7 @@ __all__ = ["nightly"]
 @click.pass_obj
 @options.gathered(NightlyRequest, "request")
 def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
-    """Retrain models, compare them with those in use, and promote the better.
+    """Retrain models and promote those that beat the ones in use.
 
     Meant for a timer. The last days (learn.holdback_days) are held back from training. A new model goes into use if it is
     better on them beyond noise, or not worse; otherwise it is stored. A second run on the same day does nothing, and a

@@ -42,7 +42,9 @@ def import_traces(app: App, /, as_json: bool, **asked: object) -> None:
             f"{done['seconds']:.1f} s: {done['new']:,} new, {done['known']:,} known; {count(done['gaps'], 'gap')}, "
             f"{count(done['resets'], 'counter reset')}"
         )
-        parts = {name.replace("_", " "): done[name] for name in ("clock_jumps", "failed_parts")}
+        parts = {
+            name.replace("_", " "): done[name] for name in ("clock_jumps", "failed_sources", "failed_parts")
+        }
         for reason, number in {**parts, **done["dropped"]}.items():
             if number:
                 print_line(f"  {reason}: {number:,}")
