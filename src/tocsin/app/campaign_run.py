@@ -203,6 +203,7 @@ def _campaign(card: "Card", run: _Run, recorders: "Sequence[Recorder]") -> "tupl
 
     cpus = pl.concat([cpu_samples(each.node, each.samples) for each in recorders])
     counters = pl.concat([job_samples(each.node, each.samples) for each in recorders])
+    recorded = set(counters["job"])
     owned = dict(cpus.drop_nulls("job").group_by("job").agg(pl.col("cpu").unique().sort()).iter_rows())
     jobs: list[LabelledJob] = []
     problems = []
@@ -210,7 +211,7 @@ def _campaign(card: "Card", run: _Run, recorders: "Sequence[Recorder]") -> "tupl
         seen = run.seen.get(job)
         if seen is None or seen.state != "COMPLETED" or not (seen.submit and seen.start and seen.end):
             problems.append(_problem(job, kind.label, seen))
-        elif job not in owned:
+        elif job not in recorded:
             problems.append(
                 f"job {job} ({kind.label}) on {seen.node} is in no sample; is that node recorded?"
             )
@@ -221,7 +222,7 @@ def _campaign(card: "Card", run: _Run, recorders: "Sequence[Recorder]") -> "tupl
                     label=kind.label,
                     normal=kind.normal,
                     node=seen.node,
-                    cpus=owned[job],
+                    cpus=owned.get(job, []),  # none: it did nothing, and is bound to no CPU
                     submit=seen.submit,
                     start=seen.start,
                     end=seen.end,
