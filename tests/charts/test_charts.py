@@ -51,6 +51,34 @@ SAMPLING: dict[str, Any] = {
 }
 
 
+DIAGNOSIS: dict[str, Any] = {
+    "threshold": 0.01,
+    "kinds": [
+        {"kind": kind, "bad": bad, "low": 0.0, "lower": 0.001, "median": 0.002, "upper": 0.003, "high": high}
+        for kind, bad, high in (("fit", False, 0.004), ("bad_io", True, 0.4))
+    ],
+    "plane": {"explained": [0.95, 0.004], "points": [{"kind": "fit", "x": 1.0, "y": 0.5}]},
+    "shown_decay": {
+        "bad": "bad_io",
+        "kind": "fit",
+        "correlation": -0.5,
+        "points": [{"distance": 3.0, "iowait": 0.2}],
+    },
+    "reconstructions": [
+        {
+            "kind": kind,
+            "node": "n1",
+            "cpu": 3,
+            "channel": "iowait",
+            "error": 0.25,
+            "original": [0.9, 0.8],
+            "reconstruction": [0.0, 0.1],
+        }
+        for kind in ("fit", "bad_io")
+    ],
+}
+
+
 def every_chart() -> dict[str, Spec]:
     numbers = [1, 2, 3, 4]
     return {
@@ -63,6 +91,7 @@ def every_chart() -> dict[str, Spec]:
         ),
         "correlations": profiles.correlations(["CPUs", "wait"], [[1.0, -0.25], [-0.25, 1.0]]),
         **traces.sampling_charts(SAMPLING),
+        **traces.diagnosis_charts(DIAGNOSIS),
     }
 
 
@@ -143,3 +172,12 @@ def test_a_spectrum_is_headed_by_its_period_and_more_kinds_than_colours_have_sha
     scale = traces.sampling_charts(SAMPLING)["waveforms"]["encoding"]
     pairs = list(zip(scale["color"]["scale"]["range"], scale["shape"]["scale"]["range"], strict=True))
     assert len(set(pairs)) == 10
+
+
+def test_a_diagnosis_is_drawn_with_its_figures() -> None:
+    drawn = {name: words(to_svg(spec)) for name, spec in traces.diagnosis_charts(DIAGNOSIS).items()}
+    assert any("rank correlation -0.50" in text for text in drawn["iowait"])
+    assert "component 2: 0.4% of the variance" in drawn["embeddings"]
+    assert "fit: iowait of n1 CPU 3 (error 0.25)" in drawn["reconstructions"]
+    bare = {**DIAGNOSIS, "threshold": None, "plane": None, "shown_decay": None, "reconstructions": []}
+    assert list(traces.diagnosis_charts(bare)) == ["errors"]

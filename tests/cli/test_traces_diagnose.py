@@ -9,6 +9,12 @@ import pytest
 
 from tests.kits.command_line import Tocsin
 from tests.kits.trace_lab import TraceLab, stored_campaign
+from tocsin.app.app import App
+from tocsin.app.jobs import find_jobs
+from tocsin.app.judge import LiveJudge
+from tocsin.app.traces_windows import stored_windows
+from tocsin.core.stages import Stage
+from tocsin.history.ledger import Ledger
 from tocsin.traces.campaigns import write_campaign
 
 DURING = ("-S", "2026-01-07T00:00:00", "-E", "2026-01-07T01:00:00")
@@ -64,6 +70,28 @@ def test_a_region_is_computed_again_for_a_new_model_and_stale_without_its_window
     assert "cannot be read" in report["regions"][0]["stale"]
     assert "inside" not in report["regions"][0]
     assert "is stale" in tocsin("traces", "diagnose", second).err
+
+
+def test_a_running_job_that_enters_a_region_rings_by_its_name(tocsin: Tocsin, lab: TraceLab) -> None:
+    first, second = lab.jobs("bad_io")[:2]
+    with App(folder=str(lab.home)) as app:
+        ledger = Ledger(windows=stored_windows(app))
+        live = LiveJudge(app, ledger, ["traces"], cluster="simulated")
+        assert not live.reload()
+        number = json.loads(tocsin("traces", "diagnose", first, "--confirm", "bad_io", "--json").out)[
+            "number"
+        ]
+        assert live.reload(), "a confirmed region is used without a restart"
+        running = find_jobs(app, second, None)
+        ledger.now = running["end"][0] - 10
+        [verdict] = live.judge.decide(running, Stage.RUNNING, known=ledger, at=ledger.now).verdicts
+        [found] = [each for each in verdict.findings if each.kind == "like_bad_io"]
+        assert found.text.startswith("like the jobs confirmed as bad_io on ")
+        assert f"region {number}" in found.evidence
+        tocsin("traces", "regions", "dismiss", number)
+        assert live.reload()
+        [verdict] = live.judge.decide(running, Stage.RUNNING, known=ledger, at=ledger.now).verdicts
+        assert "like_bad_io" not in {each.kind for each in verdict.findings}
 
 
 def test_a_dismissed_region_is_gone(tocsin: Tocsin, lab: TraceLab) -> None:

@@ -3,18 +3,17 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
+import polars as pl
 import pytest
 
-from tests.kits.model_cards import card
-from tests.kits.projection_model import ProjectionDetector, ProjectionModel
+from tests.kits.pca_traces import pca_detector
 from tocsin.app.app import App
 from tocsin.app.traces_samples import campaign_samples
 from tocsin.app.traces_windows import window_store
 from tocsin.core.fields import Job
 from tocsin.core.frames import Samples, from_jobs
-from tocsin.core.stages import Stage
 from tocsin.judge import plugins
+from tocsin.learn.train_traces import train_traces
 from tocsin.store.jobs import upsert
 from tocsin.traces.campaigns import Campaign, Split
 from tocsin.traces.simulation import SimulationPlan, simulated_campaign
@@ -36,18 +35,18 @@ class TraceLab:
         return [keys[each.job] for each in self.campaign.card.jobs if each.label == label]
 
     def train(self, seed: int) -> str:
-        """Train a projection on normal jobs and use it; its version."""
+        """Train a PCA model on normal jobs and use it; its version."""
         plan = SimulationPlan(split=Split.TRAIN, nodes=2, cpus=16, seconds=900, seed=seed, types=NORMAL)
-        windows, _ = campaign_samples(simulated_campaign(plan)).windows(100)
-        model = ProjectionModel.fit(windows)
-        threshold = float(np.quantile(model.score(windows).error, 0.999))
-        self.monkeypatch.setattr(
-            plugins, "find_detectors", lambda *_: {"traces": ProjectionDetector(threshold)}
-        )
+        campaign = simulated_campaign(plan)
+        windows, _ = campaign_samples(campaign).windows(100)
+        frame = windows.to_frame().filter(pl.col("job").is_not_null())
+        kinds = campaign.labels.select("job", user=pl.lit("ann"), name="label")
+        detector = pca_detector()
+        self.monkeypatch.setattr(plugins, "find_detectors", lambda *_: {"traces": detector})
         with App(folder=str(self.home)) as app:
-            version = app.registry.add("traces", model.save, card("traces", Stage.RUNNING))
-            app.registry.promote("traces", version)
-        return version
+            return train_traces(
+                frame, kinds, app.registry, detector, data="simulated", stride=10, seed=seed
+            ).version
 
 
 def stored_campaign(

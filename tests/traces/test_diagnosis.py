@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.kits.projection_model import ProjectionModel
+from tests.kits.pca_traces import PcaModel
 from tocsin.app.traces_samples import campaign_samples
 from tocsin.core.errors import InputError
 from tocsin.traces.campaigns import Split
@@ -33,13 +33,13 @@ def labelled(split: Split, seed: int) -> tuple[Windows, pl.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def model() -> ProjectionModel:
+def model() -> PcaModel:
     windows, about = labelled(Split.TRAIN, 1)
-    return ProjectionModel.fit(windows[about["normal"].to_numpy()])
+    return PcaModel.fit(windows[about["normal"].to_numpy()])
 
 
 @pytest.fixture(scope="module")
-def found(model: ProjectionModel) -> Embedded:
+def found(model: PcaModel) -> Embedded:
     return embed(model, *labelled(Split.TEST, 2))
 
 
@@ -70,7 +70,7 @@ def test_bad_kinds_have_no_say_in_the_plane(found: Embedded) -> None:
         in_plane(Embedded(found.windows, found.scores, found.kinds, np.ones(len(found.windows), dtype=bool)))
 
 
-def test_a_reconstruction_is_shown_beside_the_original(model: ProjectionModel, found: Embedded) -> None:
+def test_a_reconstruction_is_shown_beside_the_original(model: PcaModel, found: Embedded) -> None:
     shown = reconstructions(model, found, typical(found))
     assert [each["kind"] for each in shown].count("bad_io") == 1
     assert len({each["kind"] for each in shown}) == len(shown) == 5

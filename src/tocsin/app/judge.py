@@ -75,6 +75,10 @@ def open_judge(
     seats = load_seats(detectors, app.registry, known, cluster=cluster)
     if "workload" in seats:
         seats["workload"] = _with_files(app, _one_screener(seats["workload"]), follow)
+    if "traces" in seats and seats["traces"].models:
+        from tocsin.app.traces_regions import with_regions
+
+        seats["traces"] = with_regions(app, seats["traces"])
     return Judge(seats, ROGUE_CASES, allow_book(app).current, lambda request: load_facts(app.store, request))
 
 
@@ -146,9 +150,14 @@ class LiveJudge:
         return True
 
     def _promotions(self) -> dict[str, int]:
-        """When the champions of each detector last changed: cheap enough for every round."""
+        """When the champions of each detector last changed, and the regions of traces: cheap enough for every round."""
         models = self._app.home.models
-        return {path.parent.name: path.stat().st_mtime_ns for path in models.glob("*/aliases.json")}
+        found = {path.parent.name: path.stat().st_mtime_ns for path in models.glob("*/aliases.json")}
+        if "traces" in found:
+            from tocsin.store.trace_regions import last_answer
+
+            found["trace regions"] = last_answer(self._app.store)
+        return found
 
 
 def _one_screener(workload: "DetectorModels") -> "DetectorModels":

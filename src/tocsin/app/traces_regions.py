@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
@@ -15,11 +16,19 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
+    from tocsin.judge.answers import DetectorModels
     from tocsin.store.trace_regions import Confirmed
     from tocsin.traces.regions import Region
     from tocsin.traces.windows import Windows
 
-__all__ = ["confirm_region", "current_regions", "diagnose_job", "dismiss_region", "list_regions"]
+__all__ = [
+    "confirm_region",
+    "current_regions",
+    "diagnose_job",
+    "dismiss_region",
+    "list_regions",
+    "with_regions",
+]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", re.ASCII)
 _MOST_EXAMPLES = 4000  # windows in the file of a region
@@ -140,6 +149,23 @@ def current_regions(app: App, opened: OpenModel) -> "tuple[list[Region], list[tu
         except TocsinError as error:
             stale.append((each, str(error)))
     return regions, stale
+
+
+def with_regions(app: App, models: "DetectorModels") -> "DetectorModels":
+    """The trace models as the judge asks them, with the confirmed regions: jobs that enter one ring by its name."""
+    from tocsin.traces.fitted import FittedTraces
+
+    found = {}
+    for stage, model in models.models.items():
+        fitted = model.fitted
+        if isinstance(fitted, FittedTraces):
+            opened = OpenModel(model.version, fitted.cpus.model, fitted.cpus.thresholds.all.threshold)
+            regions, stale = current_regions(app, opened)
+            for each, why in stale:
+                app.notify(f'warning: region {each.number} "{each.name}" is stale and raises no alarm: {why}')
+            fitted = fitted.with_regions(regions, model.version)
+        found[stage] = replace(model, fitted=fitted)
+    return replace(models, models=found)
 
 
 def _region(app: App, confirmed: "Confirmed", opened: OpenModel) -> "Region":

@@ -18,6 +18,8 @@ __all__ = [
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 _WAYS = {"pick": "one second of each interval", "mean": "mean of each interval"}
+# A label for each of a thousand points helps no reader and makes four fifths of the file.
+_POINT = {"type": "point", "filled": True, "size": 26, "opacity": 0.55, "aria": False}
 _CLASSES = {False: "normal", True: "bad"}
 
 
@@ -97,7 +99,7 @@ def iowait_by_distance(decay: Mapping[str, Any]) -> Spec:
         f"Windows of {decay['kind']}: worst wait for I/O, by distance from {decay['bad']}",
         f"rank correlation {said}; below zero: the nearer to {decay['bad']}, the longer they wait",
         data={"values": list(decay["points"])},
-        mark={"type": "point", "filled": True, "size": 26, "opacity": 0.55},
+        mark=_POINT,
         encoding={
             "x": amount(
                 "distance", f"distance of the embedding from the centroid of {decay['bad']}", zero=False
@@ -215,7 +217,7 @@ def scatter(
     names = sorted({point["kind"] for point in points})
     colour, shape = _colour(names), _shape(names)
     place = {
-        name: amount(name, f"component {number}: {share:.0%} of the variance", zero=False)
+        name: amount(name, f"component {number}: {share:.1%} of the variance", zero=False)
         for number, (name, share) in enumerate(zip("xy", explained, strict=True), start=1)
     }
     return chart(
@@ -224,7 +226,7 @@ def scatter(
         width=440,
         height=340,
         data={"values": list(points)},
-        mark={"type": "point", "filled": True, "size": 26, "opacity": 0.55},
+        mark=_POINT,
         encoding={**place, "color": colour, "shape": shape},
     )
 
@@ -266,6 +268,7 @@ def _faceted(
         "labelPadding": 4,
     }
     small = {"width": width, "height": 120, "layer": list(layers)}
-    facet = {"field": by, "type": "nominal", "header": header, "sort": None}
+    order = list(dict.fromkeys(value[by] for value in values))
+    facet = {"field": by, "type": "nominal", "header": header, "sort": order}
     del whole["width"], whole["height"]
     return {**whole, "facet": facet, "columns": columns, "spec": small}

@@ -22,7 +22,15 @@ from tocsin.store.scriptfiles import save_file
 from tocsin.store.tables import audit as trail
 from tocsin.store.tables import cases, feedback
 
-__all__ = ["Confirmed", "confirm", "confirmed_anomalies", "dismiss", "examples", "list_confirmed"]
+__all__ = [
+    "Confirmed",
+    "confirm",
+    "confirmed_anomalies",
+    "dismiss",
+    "examples",
+    "last_answer",
+    "list_confirmed",
+]
 
 _CONFIRMED, _DISMISSED = "trace region confirmed", "trace region dismissed"
 _DETECTOR = "traces"
@@ -93,6 +101,13 @@ def list_confirmed(store: Store) -> list[Confirmed]:
     """The regions that were not dismissed, the oldest first."""
     with store.reading() as connection:
         return _standing(connection)
+
+
+def last_answer(store: Store) -> int:
+    """A number that grows whenever a region is confirmed or dismissed."""
+    query = sa.select(sa.func.max(trail.c.id)).where(trail.c.what.in_((_CONFIRMED, _DISMISSED)))
+    with store.reading() as connection:
+        return connection.execute(query).scalar() or 0
 
 
 def examples(folder: Path, digest: str) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from tocsin.traces.spectra import recommended_window, spectrum_of
 
 __all__ = ["analyse", "write_analysis"]
 
-_MOST_POINTS = 200  # of a kind in the scatter plot
+_MOST_POINTS = 100  # of a kind in the scatter plot
 _MOST_KINDS = 24
 
 

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _QUANTILES = {"low": 0.05, "lower": 0.25, "median": 0.5, "upper": 0.75, "high": 0.95}
-_MOST_POINTS = 200  # of a kind in a scatter plot
+_MOST_POINTS = 100  # of a kind in a scatter plot
 _FEWEST = 10  # windows for a correlation
 _NEAR = 0.1  # share of the windows
 

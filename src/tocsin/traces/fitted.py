@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import key_text
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Anomaly
+from tocsin.core.verdict import Anomaly, Finding
 from tocsin.models.cards import Window
 from tocsin.models.files import MALFORMED, read_document
 from tocsin.traces.alarms import NAME, Alarm, finding, in_a_row
+from tocsin.traces.likeness import Likeness, likenesses
 from tocsin.traces.model import TraceModel
+from tocsin.traces.regions import Region
 from tocsin.traces.scoring import ARRAY, ScoredModel, array_of
 from tocsin.traces.thresholds import Kind, Thresholds, upper_quantile
 
@@ -92,7 +94,7 @@ class FittedTraces:
 
     def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         return [
-            Parts(findings=[finding(alarm) for alarm in alarms])
+            Parts(findings=[_finding(alarm) for alarm in alarms])
             if alarms is not None
             else Parts(missing={NAME: self._no_window()})
             for alarms in self.alarms(jobs, known, stage=stage)
@@ -103,20 +105,13 @@ class FittedTraces:
         if alarms is None:
             return Parts(missing={NAME: self._no_window()})
         return Parts(
-            findings=[finding(alarm) for alarm in alarms],
-            anomalies=[
-                Anomaly(
-                    detector=NAME,
-                    kind=alarm.kind,
-                    part=alarm.channel,
-                    score=alarm.error / alarm.threshold,
-                    text=f"{alarm.text} ({'; '.join(alarm.evidence)})",
-                )
-                for alarm in alarms
-            ],
+            findings=[_finding(alarm) for alarm in alarms],
+            anomalies=[_anomaly(alarm) for alarm in alarms],
         )
 
-    def alarms(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[list[Alarm] | None]:
+    def alarms(
+        self, jobs: pl.DataFrame, known: Known, *, stage: Stage
+    ) -> list[list[Alarm | Likeness] | None]:
         """For each job its alarms at `known.now`; None where no window of it is known."""
         if stage is not Stage.RUNNING:
             raise ModelError(f"this model is for {Stage.RUNNING}, not for {stage}")
@@ -138,18 +133,27 @@ class FittedTraces:
 
     def _alarms_of(
         self, job: str, kind: Kind, recent: pl.DataFrame, row: pl.DataFrame, known: Known, now: int
-    ) -> list[Alarm]:
+    ) -> list[Alarm | Likeness]:
         siblings = recent.head(0)
         if row["task"][0] is not None:
             mine = pl.lit(job).str.extract(ARRAY)
             siblings = known.windows(row, now).filter(pl.col("job") != job, array_of() == mine)
         newest = int(recent["at"].max())  # type: ignore[arg-type]  # an instant
-        found: list[Alarm] = []
+        found: list[Alarm | Likeness] = []
         for model in self.models:
             windows = model.windows(recent.sort("node", "cpu", "at"))
             if not len(windows):
                 continue
-            errors = model.model.score(windows).error.astype(np.float64)
+            said = model.model.score(windows)
+            errors = said.error.astype(np.float64)
+            found += likenesses(
+                windows.index,
+                said.embedding,
+                model.regions,
+                version=model.version,
+                stride=self.stride,
+                least=self.in_a_row,
+            )
             normal, whose = model.normal_for(kind, siblings)
             scores = windows.index.with_columns(unusual=pl.Series(errors > normal.threshold))
             row_length = in_a_row(scores, self.stride)
@@ -162,6 +166,10 @@ class FittedTraces:
 
     def _no_window(self) -> str:
         return f"no window of {self.length * self.interval} s of this job is known; is it younger, or is its node not recorded?"
+
+    def with_regions(self, regions: Sequence[Region], version: str) -> "FittedTraces":
+        """The same, but jobs that enter these regions ring by name; `version` is that of this model."""
+        return replace(self, cpus=replace(self.cpus, regions=regions, version=version))
 
     def save(self, folder: Path) -> None:
         for name, model in (("cpus", self.cpus), ("jobs", self.jobs)):
@@ -215,3 +223,16 @@ def _scored(model: TraceModel, thresholds: dict[str, Any], document: dict[str, A
         stride=int(document["stride"]),
         interval=int(document["interval"]),
     )
+
+
+def _finding(alarm: Alarm | Likeness) -> Finding:
+    return alarm.finding() if isinstance(alarm, Likeness) else finding(alarm)
+
+
+def _anomaly(alarm: Alarm | Likeness) -> Anomaly:
+    if isinstance(alarm, Likeness):
+        part, score = alarm.name, alarm.inside / alarm.windows
+    else:
+        part, score = alarm.channel, alarm.error / alarm.threshold
+    text = f"{alarm.text} ({'; '.join(alarm.evidence)})"
+    return Anomaly(detector=NAME, kind=alarm.kind, part=part, score=score, text=text)

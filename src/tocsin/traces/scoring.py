@@ -12,6 +12,7 @@ from tocsin.core.channels import CPU_CHANNELS, MODES
 from tocsin.core.errors import ModelError
 from tocsin.traces.alarms import Alarm, Direction
 from tocsin.traces.model import TraceModel
+from tocsin.traces.regions import Region, regions_entered
 from tocsin.traces.thresholds import Kind, Normal, Thresholds, normal_of
 from tocsin.traces.windows import Windows
 
@@ -51,6 +52,10 @@ class ScoredModel:
     """Seconds between two windows."""
     interval: int = 1
     """Seconds between two points of a window."""
+    regions: Sequence[Region] = ()
+    """Regions of its embeddings that people confirmed as bad; they are handed in, never saved with the model."""
+    version: str = ""
+    """Of the model, where there are regions."""
 
     @property
     def channels(self) -> Sequence[str]:
@@ -72,8 +77,16 @@ class ScoredModel:
         return found
 
     def scores(self, windows: Windows, kinds: pl.DataFrame) -> pl.DataFrame:
-        """The index of the windows with `error`, `threshold` and `unusual`. `kinds` has user and name of each job."""
-        errors = self.model.score(windows).error if len(windows) else np.empty(0, np.float32)
+        """The index of the windows with `error`, `threshold` and `unusual`. `kinds` has user and name of each job.
+
+        A window in a region that was confirmed as bad is unusual, whatever its error.
+        """
+        errors, inside = np.empty(0, np.float32), np.empty(0, bool)
+        if len(windows):
+            said = self.model.score(windows)
+            errors, inside = said.error, np.zeros(len(windows), bool)
+            for entered in regions_entered(said.embedding, self.regions, version=self.version):
+                inside |= entered.inside
         of_kind = pl.DataFrame(
             [(*kind, normal.threshold) for kind, normal in self.thresholds.kinds.items()],
             schema={"user": pl.String, "name": pl.String, "threshold": pl.Float64},
@@ -84,7 +97,9 @@ class ScoredModel:
             windows.index.with_columns(pl.Series("error", errors.astype(np.float64)))
             .join(known.select("job", "threshold"), on="job", how="left", maintain_order="left")
             .with_columns(pl.col("threshold").fill_null(self.thresholds.all.threshold))
-            .with_columns(unusual=pl.col("error") > pl.col("threshold"))
+            .with_columns(
+                unusual=(pl.col("error") > pl.col("threshold")) | pl.Series(inside, dtype=pl.Boolean)
+            )
         )
 
     def normal_for(self, kind: Kind, siblings: pl.DataFrame) -> tuple[Normal, str]:
