@@ -12,7 +12,7 @@ ARCHITECTURES = ("vanilla", "node_graph", "job_graph")
 WIDTHS = (16, 32, 32)
 """Channels after each block of the encoder; multiples of 16, the width of a vector register."""
 BLOCKS = len(WIDTHS)
-KERNEL = 5
+KERNEL = 3
 HIDDEN = 64
 PAIR = 16
 """Hidden units of the network that weights a pair of CPUs."""

@@ -91,11 +91,9 @@ class _Builder:
     def model(self) -> Any:
         plan, helper = self.architecture, self.onnx.helper
         x = self.add("Transpose", "windows", perm=[0, 2, 1])
-        z = self.encoder(x)
-        z = self.messages(z) if plan.graph else z
-        z = self.add("Identity", z, output="embedding")
-        y = self.add("Identity", self.decoder(z), output="reconstruction")
-        off = self.add("Sub", y, self.target(x))
+        z = self.encoder(x, output=None if plan.graph else "embedding")
+        z = self.messages(z, output="embedding") if plan.graph else z
+        off = self.add("Sub", self.decoder(z, output="reconstruction"), self.target(x))
         self.add("ReduceMean", self.add("Mul", off, off), self.integers(2), output="errors", keepdims=0)
         graph = helper.make_graph(
             self.nodes,
@@ -143,16 +141,16 @@ class _Builder:
         self.constants[name] = np.array(numbers, dtype=np.int64)
         return name
 
-    def encoder(self, x: str) -> str:
+    def encoder(self, x: str, *, output: str | None) -> str:
         extra = self.architecture.padded - self.architecture.length
         x = self.add("Pad", x, self.integers(0, 0, 0, 0, 0, extra), mode="edge") if extra else x
         x = self.add("Unsqueeze", x, self.integers(2))
         for number in range(BLOCKS):
             x = self.block(x, f"encoder.blocks.{number}")
             x = self.add("MaxPool", x, kernel_shape=[1, 2], strides=[1, 2])
-        return self.perceptron(self.add("Flatten", x), "encoder.hidden", "encoder.embedding")
+        return self.perceptron(self.add("Flatten", x), "encoder.hidden", "encoder.embedding", output)
 
-    def messages(self, z: str) -> str:
+    def messages(self, z: str, *, output: str) -> str:
         padded = self.add("Gather", z, "slots")
         own = self.add("Unsqueeze", self.dense(padded, "messages.own"), self.integers(2))
         other = self.add("Unsqueeze", self.dense(padded, "messages.neighbour"), self.integers(1))
@@ -161,9 +159,10 @@ class _Builder:
         received = self.add("MatMul", self.add("Mul", weights, "neighbours"), padded)
         flat = self.add("Reshape", received, self.integers(-1, self.architecture.embedding))
         both = self.add("Concat", z, self.add("Gather", flat, "places"), axis=1)
-        return self.add("Add", z, self.perceptron(both, "messages.hidden", "messages.update"))
+        update = self.perceptron(both, "messages.hidden", "messages.update")
+        return self.add("Add", z, update, output=output)
 
-    def decoder(self, z: str) -> str:
+    def decoder(self, z: str, *, output: str) -> str:
         plan = self.architecture
         x = self.add("Relu", self.perceptron(z, "decoder.hidden", "decoder.flat"))
         x = self.add("Reshape", x, self.integers(-1, WIDTHS[-1], 1, plan.steps))
@@ -176,9 +175,15 @@ class _Builder:
         for number in range(BLOCKS):
             x = self.block(self.add("Resize", x, "", "twice", **nearest), f"decoder.blocks.{number}")
         x = self.add("Squeeze", self.convolution(x, "decoder.out", 1), self.integers(2))
-        if plan.padded != plan.length:
-            x = self.add("Slice", x, self.integers(0), self.integers(plan.length), self.integers(2))
-        return self.add("Softmax", x, axis=1) if plan.shares else x
+        last = output if not plan.shares else None
+        x = self.add("Slice", x, *map(self.integers, (0, plan.length, 2)), output=last)
+        return self.softmax(x, output=output) if plan.shares else x
+
+    def softmax(self, x: str, *, output: str) -> str:
+        """Over the channels. ONNX Runtime's own is made for long last axes and takes twice the time here."""
+        channels = self.integers(1)
+        powers = self.add("Exp", self.add("Sub", x, self.add("ReduceMax", x, channels, keepdims=1)))
+        return self.add("Div", powers, self.add("ReduceSum", powers, channels, keepdims=1), output=output)
 
     def target(self, x: str) -> str:
         if not self.architecture.shares:
@@ -197,9 +202,9 @@ class _Builder:
             "Conv", x, f"{name}.weight", f"{name}.bias", kernel_shape=[1, kernel], pads=[0, side, 0, side]
         )
 
-    def perceptron(self, x: str, first: str, second: str) -> str:
+    def perceptron(self, x: str, first: str, second: str, output: str | None = None) -> str:
         hidden = self.add("Relu", self.add("Gemm", x, f"{first}.weight", f"{first}.bias", transB=1))
-        return self.add("Gemm", hidden, f"{second}.weight", f"{second}.bias", transB=1)
+        return self.add("Gemm", hidden, f"{second}.weight", f"{second}.bias", output=output, transB=1)
 
     def dense(self, x: str, name: str) -> str:
         """A layer on the last axis of an array of any rank."""

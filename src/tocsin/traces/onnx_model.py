@@ -15,21 +15,22 @@ from numpy.typing import NDArray
 from tocsin.core.errors import ModelError
 from tocsin.models.files import MALFORMED, read_document, read_file
 from tocsin.traces.architecture import Architecture
-from tocsin.traces.batches import PaddedGraphs, graph_batches, plain_batches
+from tocsin.traces.batches import PaddedGraphs, graph_batches
 from tocsin.traces.model import Scores
 from tocsin.traces.onnx_graph import INPUTS, OUTPUTS, Weights, build_graph, read_weights
-from tocsin.traces.scaling import Scaling
+from tocsin.traces.scaling import Scaling, shares
 from tocsin.traces.windows import Windows
 
 __all__ = ["OnnxModel", "load_model"]
 
 Floats = NDArray[np.float32]
+Rows = slice | NDArray[np.int64]
 
 _VERSION = 1
 _DOCUMENT = "model.json"
 _MOST_MEMBERS = 100
 _MOST_BYTES = 64 << 20
-_BATCH = 256  # windows at a time: what is computed between two layers stays in the cache
+_BATCH = 64  # windows at a time: what is computed between two layers stays in the cache
 _NEXT = "train again: tocsin traces train"
 
 
@@ -83,9 +84,10 @@ class OnnxModel:
     def score(self, windows: Windows) -> Scores:
         embedding = np.zeros((len(windows), self.design.embedding), dtype=np.float32)
         by_channel = np.zeros((len(windows), len(self.outputs)), dtype=np.float32)
+        share = np.float32(1 / len(self.members))
         for number in range(len(self.members)):
             for rows, (errors, embedded) in self._run(number, windows, OUTPUTS[:2]):
-                by_channel[rows] += errors / np.float32(len(self.members))
+                by_channel[rows] += errors * share
                 if number == 0:
                     embedding[rows] = embedded
         if self.normal is not None:
@@ -96,9 +98,10 @@ class OnnxModel:
 
     def reconstruct(self, windows: Windows) -> Floats:
         found = np.zeros((len(windows), self.length, len(self.outputs)), dtype=np.float32)
+        share = np.float32(1 / len(self.members))
         for number in range(len(self.members)):
             for rows, (values,) in self._run(number, windows, OUTPUTS[2:]):
-                found[rows] += values.transpose(0, 2, 1) / np.float32(len(self.members))
+                found[rows] += values.transpose(0, 2, 1) * share
         return found if self.scaling is None else self.scaling.restored(found)
 
     def save(self, folder: Path) -> None:
@@ -128,13 +131,13 @@ class OnnxModel:
 
     def _run(
         self, member: int, windows: Windows, outputs: Sequence[str]
-    ) -> Iterator[tuple[NDArray[np.int64], list[Floats]]]:
+    ) -> Iterator[tuple[Rows, list[Floats]]]:
         """The rows of each batch and what the member answers."""
         self._check(windows)
         session = self._sessions[member]
         graphs = windows.graphs(by_job=self.architecture == "job_graph") if self.design.graph else None
 
-        def answer(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[Floats]]:
+        def answer(rows: Rows) -> tuple[Rows, list[Floats]]:
             given: list[NDArray[Any]] = [self._prepared(windows.values[rows])]
             if graphs is not None:
                 given += PaddedGraphs.of(graphs[rows])
@@ -151,7 +154,7 @@ class OnnxModel:
     def _prepared(self, values: Floats) -> Floats:
         if self.scaling is not None:
             return self.scaling.scaled(values)
-        return np.clip(np.nan_to_num(values, nan=0.0), 0, 1)
+        return shares(values)
 
     def _check(self, windows: Windows) -> None:
         if tuple(windows.channels) != self.design.channels:
@@ -183,10 +186,10 @@ class OnnxModel:
         ]
 
 
-def _batches(count: int, graphs: NDArray[np.int64] | None) -> Iterator[NDArray[np.int64]]:
-    rows = np.arange(count, dtype=np.int64)
+def _batches(count: int, graphs: NDArray[np.int64] | None) -> Iterator[Rows]:
     if graphs is None:
-        return plain_batches(rows, _BATCH)
+        return (slice(first, first + _BATCH) for first in range(0, count, _BATCH))
+    rows = np.arange(count, dtype=np.int64)
     sizes = np.bincount(graphs)[graphs] if count else rows
     return graph_batches(rows[np.argsort(sizes, kind="stable")], graphs, _BATCH)
 

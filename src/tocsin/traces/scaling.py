@@ -5,12 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Scaling"]
+__all__ = ["Scaling", "shares"]
 
 Floats = NDArray[np.float32]
 
 _FAR = 8.0  # a value counts as far away from there on, however far it is
 _BETWEEN = (0.05, 0.95)  # a share of contaminated values does not move these quantiles
+
+
+def shares(values: Floats) -> Floats:
+    """Rates of a CPU as they are, between 0 and 1; unknown ones are 0."""
+    return np.fmin(np.fmax(values, np.float32(0)), np.float32(1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tocsin.traces.architecture import Architecture
 from tocsin.traces.batches import PaddedGraphs, graph_batches, plain_batches
 from tocsin.traces.onnx_graph import Weights, import_onnx
 from tocsin.traces.onnx_model import OnnxModel
-from tocsin.traces.scaling import Scaling
+from tocsin.traces.scaling import Scaling, shares
 from tocsin.traces.windows import Windows
 
 __all__ = ["train"]
@@ -120,11 +120,7 @@ class _Set:
 
     @classmethod
     def of(cls, windows: Windows, design: Architecture, scaling: Scaling | None) -> "_Set":
-        values = (
-            np.clip(np.nan_to_num(windows.values, nan=0.0), 0, 1)
-            if scaling is None
-            else scaling.scaled(windows.values)
-        )
+        values = shares(windows.values) if scaling is None else scaling.scaled(windows.values)
         return cls(values, windows.graphs(by_job=design.name == "job_graph") if design.graph else None)
 
     def draw(self, random: np.random.Generator, most: int) -> NDArray[np.int64]:
