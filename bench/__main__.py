@@ -17,7 +17,19 @@ from bench.pictures import draw
 from bench.tables import sections
 
 NAMES = (
-    *("startup", "intake", "store", "scripts", "history", "watch", "refusals", "live", "agent", "series"),
+    *(
+        "startup",
+        "intake",
+        "store",
+        "scripts",
+        "history",
+        "watch",
+        "refusals",
+        "live",
+        "agent",
+        "series",
+        "traces",
+    ),
     *("mutations", "kills"),
     *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution"),
 )

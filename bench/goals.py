@@ -71,6 +71,24 @@ GOALS = (
         unit="% of a core",
     ),
     Goal("anomalies in public series, mean AUC-PR over the better rival", "series", ("ratio",), at_least=1.3),
+    Goal("128,000 windows of 100 s scored", "traces", ("speed", "seconds"), at_most=60, unit="s"),
+    Goal(
+        "scoring windows, speed-up over eager PyTorch",
+        "traces",
+        ("speed", "times_faster"),
+        at_least=3,
+        unit="times",
+    ),
+    *(
+        Goal(
+            f"seeds of 10 that separate normal and `bad_io` without error ({data}, {architecture.replace('_', ' ')})",
+            "traces",
+            ("table2", data, architecture, "separated_seeds"),
+            at_least=10,
+        )
+        for data in ("recorded", "simulated")
+        for architecture in ("vanilla", "node_graph", "job_graph")
+    ),
     Goal("node agent, peak memory", "agent", ("peak_mib",), at_most=60, unit="MiB"),
     Goal(
         "history features, speed-up over a loop over rows",

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from bench.traces_tables import traces_section
+
 __all__ = ["sections"]
 
 Results = dict[str, Any]
@@ -20,6 +22,7 @@ def sections(results: Results) -> list[str]:
         ("misuse", _innocent),
         ("execution", _execution),
         ("live", _live),
+        ("traces", traces_section),
     ):
         if name in results:
             found += section(results[name])

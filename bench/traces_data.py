@@ -1,0 +1,62 @@
+"""The campaigns that models of traces are measured on: recorded in bench/recordings, and simulated 5 × 32 threads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tocsin.core.channels import CPU_CHANNELS
+from tocsin.traces.campaigns import Campaign, Split, read_campaign
+from tocsin.traces.labelled import LabelledWindows, labelled_windows
+from tocsin.traces.simulation import SimulationPlan, simulated_campaign
+from tocsin.traces.windows import Windows
+
+__all__ = ["RECORDINGS", "STRIDE", "Data", "available", "data"]
+
+RECORDINGS = Path(__file__).parent / "recordings"
+SIMULATED_SECONDS = 1200
+STRIDE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Windows of the three splits; models learn from the normal ones of the first two alone."""
+
+    train: Windows
+    validation: LabelledWindows
+    test: LabelledWindows
+
+
+def available() -> list[str]:
+    return [*(["recorded"] if any(RECORDINGS.glob("*/campaign.json")) else []), "simulated"]
+
+
+@cache
+def data(name: str, channels: Sequence[str] = CPU_CHANNELS) -> Data:
+    parts: dict[Split, list[LabelledWindows]] = {split: [] for split in Split}
+    for campaign in _campaigns(name):
+        parts[campaign.card.split].append(labelled_windows(campaign, stride=STRIDE, channels=channels))
+    train, validation, test = (_joined(parts[split]) for split in Split)
+    return Data(train.windows[train.normal], validation[validation.normal], test)
+
+
+def _campaigns(name: str) -> list[Campaign]:
+    if name == "simulated":
+        return [simulated_campaign(SimulationPlan(split=split, seconds=SIMULATED_SECONDS)) for split in Split]
+    return [read_campaign(card.parent) for card in sorted(RECORDINGS.glob("*/campaign.json"))]
+
+
+def _joined(parts: list[LabelledWindows]) -> LabelledWindows:
+    windows = Windows(
+        np.concatenate([part.windows.values for part in parts]),
+        pl.concat([part.windows.index for part in parts]),
+        parts[0].windows.channels,
+    )
+    return LabelledWindows(
+        windows,
+        np.concatenate([part.label for part in parts]),
+        np.concatenate([part.normal for part in parts]),
+    )
