@@ -1,6 +1,7 @@
 """A real Prometheus that scrapes a real tocsin-agent once a second."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 
 from tests.conftest import unavailable
 from tests.kits.command_line import Tocsin
+from tests.kits.fake_node import FakeNode
 from tests.services import missing
 from tests.services.daemons import await_true
 from tests.services.prometheus import Prometheus
@@ -24,9 +26,10 @@ SECONDS = 8
 
 
 @contextmanager
-def running_agent() -> Iterator[str]:
-    """The address of an agent on this machine's own kernel."""
-    with subprocess.Popen([*AGENT, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True) as process:
+def running_agent(cgroup: Path) -> Iterator[str]:
+    """The address of an agent that reads this machine's CPUs, and jobs from a folder of control groups."""
+    line = [*AGENT, "--listen", "127.0.0.1:0", "--cgroup", str(cgroup)]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         found = re.search(r"http://(\S+?)/metrics", process.stderr.readline())
         assert found
@@ -39,7 +42,12 @@ def running_agent() -> Iterator[str]:
 def test_what_prometheus_scraped_from_an_agent_is_imported(tocsin: Tocsin, tmp_path: Path) -> None:
     if sentence := missing("prometheus"):
         unavailable(sentence)
-    with running_agent() as address, Prometheus({"n1": address}) as prometheus:
+    first, *others = sorted(os.sched_getaffinity(0))
+    if not others:
+        unavailable("a job that has all CPUs is not bound to them; this needs two CPUs")
+    node = FakeNode(tmp_path / "node", cpus=0)
+    node.add_job(17, str(first), memory__current="4096\n")
+    with running_agent(node.cgroup) as address, Prometheus({"n1": address}) as prometheus:
         await_true("no scrape", lambda: prometheus.samples("tocsin_cpu_ratio") > 0, 30)
         scraped = time.monotonic()
         await_true("time stands still", lambda: time.monotonic() - scraped > SECONDS, 60, every=0.2)
@@ -54,6 +62,12 @@ def test_what_prometheus_scraped_from_an_agent_is_imported(tocsin: Tocsin, tmp_p
     assert set(scraped_cpus["node"]) == {"n1"}
     assert set(scraped_cpus["cpu"]) == set(asked_cpus["cpu"])
     assert scraped_cpus["at"].n_unique() >= SECONDS - 2
+    for cpus in (scraped_cpus, asked_cpus):  # Prometheus renames the label of the job
+        assert set(cpus.filter(cpu=first)["job"]) == {"17"}
+        assert set(cpus.filter(cpu=others[0])["job"]) == {None}
+    jobs = store.samples("scraped", 0, 10**11).jobs
+    assert set(jobs["job"]) == {"17"}
+    assert set(jobs["memory"]) == {4096.0}
     for cpu in set(asked_cpus["cpu"]):  # each scraped sample is one that the agent took
         shares, taken = (
             frame.filter(cpu=cpu).select(CPU_CHANNELS).to_numpy() for frame in (scraped_cpus, asked_cpus)
