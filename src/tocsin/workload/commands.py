@@ -18,8 +18,9 @@ _MOST_FILLED = 256 * 1024
 
 _ASSIGNED = re.compile(
     r"\s*(?:(?:export|local|readonly|declare(?: -\w+)?|set|env)[ \t]+)?([A-Za-z_]\w{0,63})(\+?)="
-    r"(?:\"([^\"]{0,4096})\"|'([^']{0,4096})'|([^\s;&|<>()`\"'#]{1,4096}+(?![(`])))"
+    r"((?:\"[^\"]{0,4096}\"|'[^']{0,4096}'|[^\s;&|<>()`\"'#]{1,4096}+(?![(`]))++)"
 )
+_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?[-=]([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
 
 
@@ -47,7 +48,7 @@ def _read(text: str) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
         if "=" in line and len(variables) < _MOST_VARIABLES:
             for part in line.split(";", _MOST_JOINED) if ";" in line else (line,):
                 if found := _ASSIGNED.match(part):
-                    value = found[3] or found[4] or found[5] or ""
+                    value = _QUOTED.sub(r"\1\2", found[3])
                     if found[2]:  # A+=more
                         value = variables.get(found[1], "") + value
                     if "$(" not in value and "`" not in value and len(value) <= _LONGEST_VALUE:
@@ -96,7 +97,9 @@ def _joined(text: str) -> list[tuple[int, str, str]]:
 def _filled(line: str, variables: dict[str, str], room: int) -> str:
     def value(found: re.Match[str]) -> str:
         nonlocal room
-        known = variables.get(found[1] or found[3]) or found[2]
+        known = variables.get(found[1] or found[3])
+        if not known and (known := found[2]) and known[0] == '"' and line.count('"', 0, found.start()) % 2:
+            known = known.strip('"')  # quotes inside of quotes, which end nothing
         if known is None or room < len(known):
             return found[0]
         room -= len(known)
