@@ -1,4 +1,4 @@
-"""`answer`: how a job ends by someone who was asked about it."""
+"""`answer`: how a job ends, according to a person who was asked."""
 
 import time
 

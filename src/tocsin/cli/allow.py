@@ -119,7 +119,7 @@ def remove(app: App, number: int, as_json: bool) -> None:
 @options.listing
 @click.pass_obj
 def list_(app: App, everything: bool, listing: Listing) -> None:
-    """List the rules and entries in force, of the store and of the file."""
+    """List the rules and entries in force, from the store and from the file."""
     defaults, entries = list_entries(app, everything=everything)
     if listing.as_json:
         print_json({"default": defaults, "allow": [entry_json(entry) for entry in entries]})

@@ -23,7 +23,7 @@ _MOST_ERRORS = 5
 @click.option("--jsonl", is_flag=True, help="Print one line of JSON for each script as it is classified.")
 @click.option("--follow", is_flag=True, help="Also read files that the scripts call and you may read.")
 @click.option("--domain", metavar="NAME",
-              help="Only scripts of this domain, such as chemistry; interactive and idle jobs only hold their nodes.")  # fmt: skip
+              help="Only scripts of this domain, such as chemistry, interactive or idle.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Exit with 1 if a file could not be read.")
 @options.listing
 @click.pass_obj

@@ -20,7 +20,7 @@ __all__ = ["cli", "run"]
 
 _COMMANDS = {  # name: (where it is, the first line of its help; a test compares them)
     "allow": ("allow:allow", "Manage the allow-list: who may run which operation."),
-    "answer": ("predict:answer", "Record how a job ends, for the next training."),
+    "answer": ("predict:answer", "Record how a job ends, as a label for the next training."),
     "backtest": ("backtest:backtest", "Back-test failure prediction on a LOG, or on the store."),
     "backup": ("prune:backup", "Copy store, scripts and models into a new folder."),
     "campaign": ("campaign:campaign", "Record or simulate labelled jobs for trace models."),

@@ -35,7 +35,7 @@ def completion(context: click.Context, shell: str) -> None:
 def manual(context: click.Context, folder: Path) -> None:
     """Write the man pages to a folder.
 
-    Such as /usr/local/share/man/man1.
+    For all users: tocsin manual /usr/local/share/man/man1
     """
     folder.mkdir(parents=True, exist_ok=True)
     pages = dict(man_pages(context.find_root().command))

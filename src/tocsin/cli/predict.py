@@ -25,9 +25,11 @@ __all__ = ["answer", "predict"]
 def predict(app: App, request: PredictRequest, listing: Listing) -> None:
     """Predict how likely jobs are to fail.
 
-    JOB is an id or a key of a job in the store or in the live queue. Only what was known at the stage is used. --ask
-    chooses among jobs that have not ended (or else the latest ones) those with the least certain prediction that
-    resemble most others; `tocsin answer` records what their users say.
+    JOB is an id or a key of a job in the store or in the live queue. Only what was known at the stage is used.
+
+    --ask picks the jobs whose outcome would teach the model most: their prediction is uncertain, and many other jobs
+    resemble them. It picks among jobs that have not ended, or among the latest ones if all have. `tocsin answer`
+    records what their users say.
     """
     if bool(request.jobs) == (request.ask is not None):
         raise click.UsageError("give one or more JOBs, or --ask N")
@@ -48,7 +50,7 @@ def predict(app: App, request: PredictRequest, listing: Listing) -> None:
 @click.option("--note", default="", metavar="TEXT", help="The reason, kept with the answer.")
 @click.pass_obj
 def answer(app: App, job: str, outcome: str, cluster: str | None, note: str) -> None:
-    """Record how a job ends, for the next training.
+    """Record how a job ends, as a label for the next training.
 
     For jobs that `tocsin predict --ask` chose: `tocsin train failure` uses the answer instead of the recorded outcome.
     The last answer for a job counts.

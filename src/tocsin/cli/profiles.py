@@ -28,7 +28,8 @@ _METHODS = {"mixture": "a Gaussian mixture", "kmeans": "K-means"}
     show_default=True,
     help="Group by what jobs requested, or by what finished jobs used.",
 )
-@click.option("--method", type=click.Choice(list(_METHODS)), default="mixture", show_default=True)
+@click.option("--method", type=click.Choice(list(_METHODS)), default="mixture", show_default=True,
+              help="Gaussian mixture, or K-means.")  # fmt: skip
 @click.option(
     "--k", type=click.IntRange(min=1), metavar="N", help="Make N profiles [default: chosen at the knee]."
 )

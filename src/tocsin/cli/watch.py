@@ -48,8 +48,8 @@ def watch(app: App, request: WatchRequest, everything: bool, as_json: bool) -> N
 def screen(app: App, every: float | None, everything: bool, as_json: bool) -> None:
     """Classify new jobs and check them against the allow-list.
 
-    Screens each job of the store once that has a script and was not screened by `tocsin watch`. Prints
-    verdicts that are not ok, one line for all jobs of a user with the same name and problem. The model for ended jobs is retrained once a day
-    (workload.beta_days). Exits with 0 when all new jobs are screened.
+    Screens each job in the store that has a script, once, unless `tocsin watch` has screened it. Prints verdicts that
+    are not ok, one line for all jobs of a user with the same name and problem. The model for ended jobs is retrained
+    once a day (workload.beta_days). Exits with 0 when all new jobs are screened.
     """
     screen_jobs(app, Output(print_line, everything, as_json), every=every)

@@ -1,4 +1,4 @@
-"""Bounds that hold as often as they say: the offset that later rows ask for, the latest of them most."""
+"""Bounds that hold as often as stated: the offset that later rows need, the latest of them counting most."""
 
 from math import ceil
 

@@ -1,4 +1,4 @@
-"""Which features a model keeps: those that matter and are not another feature again, with a reason for each left out."""
+"""Which features a model keeps: those that matter and do not repeat another, with a reason for each one left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

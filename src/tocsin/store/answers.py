@@ -1,4 +1,4 @@
-"""How jobs end by people who were asked: rows of the audit trail, of which the last one for a job counts."""
+"""How jobs end, according to people who were asked: rows of the audit trail; the last one for a job counts."""
 
 import sqlalchemy as sa
 

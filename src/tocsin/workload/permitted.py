@@ -1,4 +1,4 @@
-"""Reading a file as somebody else may: never more than that user's own permissions, whoever we are ourselves."""
+"""Read a file with another user's permissions and never with more, whoever runs tocsin."""
 
 import errno
 import os

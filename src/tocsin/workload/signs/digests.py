@@ -1,4 +1,4 @@
-"""Digests that a program of one's own is handed, by a script that speaks of hashes: it looks for what has this hash."""
+"""Digests handed to a program of the user's own by a script that mentions hashes: it searches for what has this hash."""
 
 import re
 from collections.abc import Collection

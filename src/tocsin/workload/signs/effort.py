@@ -28,7 +28,7 @@ class Effort:
         self._late = False
 
     def over(self) -> bool:
-        """Whether the time has been worked for. Others on a busy machine take none of it; their share is asked for last."""
+        """Whether the CPU time is used up, however busy the machine is. The wall clock comes first, because it is cheaper."""
         if not self._late and self._wall() >= self._ends:
             self._late = self._work() >= self._done
         return self._late
