@@ -25,7 +25,7 @@ from tocsin.store.jobs import upsert
 from tocsin.store.windows import WindowStore
 from tocsin.traces.fitted import FittedTraces
 from tocsin.watch.trace_jobs import TraceJobs
-from tocsin.watch.trace_rounds import TraceRounds
+from tocsin.watch.trace_rounds import Spacing, TraceRounds
 
 SINKS = {"log": ("verdict",)}
 
@@ -47,6 +47,8 @@ class Nodes:
     """Why nothing can be read."""
     change: Callable[[Samples], Samples] = lambda samples: samples
     asked: list[tuple[int, int]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    first_failed: int | None = None
 
     def computes(
         self,
@@ -101,8 +103,7 @@ class Lab:
             Judge(models),
             lambda: self.fitted,
             jobs=TraceJobs(store, "lab", self.queue),
-            length=LENGTH,
-            stride=STRIDE,
+            spacing=Spacing(LENGTH, STRIDE),
             sinks=SINKS,
         )
         return self.rounds

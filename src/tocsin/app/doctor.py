@@ -116,9 +116,7 @@ def _watch(app: App) -> Iterator[Finding]:
             running = not free
         now = time.time()
         last = "never read" if beat.last is None else f"last read {now - beat.last:.0f} s ago"
-        start = (
-            f"run: tocsin watch -M {beat.cluster}" if beat.cluster != "demo" else "run: tocsin watch --demo"
-        )
+        start = f"run: {beat.command}"
         if not running:
             status = Status.NOTE if beat.ended else Status.BROKEN
             text = f"{'stopped' if beat.ended else 'was killed'}; {last}"

@@ -2,15 +2,16 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-__all__ = ["Heartbeat", "read_heartbeats", "watch_lock"]
+__all__ = ["Heartbeat", "beating", "read_heartbeats", "traces_of", "watch_lock"]
 
 _PREFIX, _SUFFIX = "watch-", ".json"
+_TRACES = " (traces)"
 _SHORTEST = 1.0
 """Seconds between two writes."""
 
@@ -26,6 +27,14 @@ class Heartbeat:
     """Why it could not be read since."""
     ended: bool = False
     """The process was stopped, not killed."""
+
+    @property
+    def command(self) -> str:
+        """What starts it again."""
+        if self.cluster == "demo":
+            return "tocsin watch --demo"
+        cluster = self.cluster.removesuffix(_TRACES)
+        return f"tocsin {'watch' if cluster == self.cluster else 'traces watch'} -M {cluster}"
 
     @classmethod
     def fresh(cls, folder: Path, cluster: str) -> "Heartbeat":
@@ -62,6 +71,27 @@ def read_heartbeats(folder: Path) -> Iterator[Heartbeat]:
             yield Heartbeat(**json.loads(path.read_text("utf-8")))
 
 
+def traces_of(cluster: str) -> str:
+    """The name under which the one `traces watch` of a cluster has its heartbeat and its lock."""
+    return f"{cluster}{_TRACES}"
+
+
 def watch_lock(cluster: str) -> str:
     """The name of the lock that the one `watch` of a cluster holds."""
     return f"watch-{cluster}"
+
+
+@contextmanager
+def beating(folder: Path, cluster: str) -> Iterator[Callable[[float, str | None], None]]:
+    """What to call before each pause; the last heartbeat reports that the process has ended."""
+    beat = written = Heartbeat.fresh(folder, cluster).write(folder)
+
+    def waiting(pause: float, problem: str | None) -> None:
+        nonlocal beat, written
+        beat = beat.next(pause, problem)
+        written = beat.write(folder, written)
+
+    try:
+        yield waiting
+    finally:
+        replace(beat, ended=True).write(folder)

@@ -3,14 +3,13 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster, require_cluster
 from tocsin.app.first_metrics import measure_due
-from tocsin.app.heartbeat import Heartbeat, watch_lock
+from tocsin.app.heartbeat import beating, watch_lock
 from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
 from tocsin.core.errors import InputError, StoreError
@@ -79,7 +78,7 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
             output=output,
             log=log,
             finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
-            waiting=stack.enter_context(_heartbeat(app.home.cache, followed.name)),
+            waiting=stack.enter_context(beating(app.home.cache, followed.name)),
         )
         app.notify(f"watching {followed.name}; no job is held or changed")
         interval = max(settings.interval, 1) / (request.speed if demo else 1)
@@ -99,22 +98,6 @@ class _DemoClock:
     def now(self) -> float:
         self.cluster.clock.advance_to(self.at + (time.monotonic() - self.begun) * self.speed)
         return self.cluster.clock.now()
-
-
-@contextmanager
-def _heartbeat(folder: Path, cluster: str) -> Iterator[Callable[[float, str | None], None]]:
-    """What to call before each pause; the last heartbeat reports that the watch has ended."""
-    beat = written = Heartbeat.fresh(folder, cluster).write(folder)
-
-    def waiting(pause: float, problem: str | None) -> None:
-        nonlocal beat, written
-        beat = beat.next(pause, problem)
-        written = beat.write(folder, written)
-
-    try:
-        yield waiting
-    finally:
-        replace(beat, ended=True).write(folder)
 
 
 @contextmanager

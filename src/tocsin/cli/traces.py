@@ -6,7 +6,15 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.traces import bench as run_bench
-from tocsin.cli import options, traces_analyse, traces_diagnose, traces_import, traces_regions, traces_train
+from tocsin.cli import (
+    options,
+    traces_analyse,
+    traces_diagnose,
+    traces_import,
+    traces_regions,
+    traces_train,
+    traces_watch,
+)
 from tocsin.cli.output import Column, print_json, print_table, say
 
 __all__ = ["traces"]
@@ -65,3 +73,4 @@ traces.add_command(traces_diagnose.diagnose)
 traces.add_command(traces_regions.regions)
 traces.add_command(traces_train.train)
 traces.add_command(traces_train.score)
+traces.add_command(traces_watch.watch)

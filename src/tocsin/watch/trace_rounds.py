@@ -1,10 +1,9 @@
 """One round of watching traces: read the newest samples, keep them, score their windows, and ring."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import polars as pl
 
@@ -20,13 +19,13 @@ from tocsin.store.decisions import record
 from tocsin.store.outbox import Subscriptions
 from tocsin.store.verdicts import next_seq
 from tocsin.store.windows import WindowStore
-from tocsin.traces.cutting import cut_counted
+from tocsin.traces.cutting import cut, cut_counted
 from tocsin.traces.fitted import FittedTraces
 from tocsin.watch.trace_alarms import TraceAlarms
 from tocsin.watch.trace_jobs import TraceJobs
 from tocsin.watch.watcher import Round
 
-__all__ = ["SampleReader", "TraceRounds"]
+__all__ = ["SampleReader", "Spacing", "TraceRounds"]
 
 CATCH_UP = 600
 """Seconds: after a longer outage, windows before are left out; the agents' buffers are no longer."""
@@ -43,10 +42,15 @@ _POSITION = "alarms"
 
 
 class SampleReader(Protocol):
-    """A source of samples: Prometheus, or the agents."""
+    """Sources of samples: Prometheus, or the agents."""
+
+    problems: list[str]
+    """What was wrong at the last reading, of which a part could be had."""
+    first_failed: int | None
+    """The instant after which something is missing."""
 
     def __call__(self, since: int, until: int) -> Iterable[Samples]:
-        """The samples of these seconds, both included; a SourceError if it does not answer."""
+        """The samples in (since, until]; a SourceError if no source answers."""
         ...
 
 
@@ -58,6 +62,14 @@ class Counts:
     windows: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     """Windows and samples that could not be used, by reason."""
+
+
+class Spacing(NamedTuple):
+    """Points of a window and from one window to the next, and the seconds between two points."""
+
+    window: int = 100
+    stride: int = 10
+    interval: int = 1
 
 
 class TraceRounds:
@@ -74,8 +86,7 @@ class TraceRounds:
         fitted: Callable[[], FittedTraces | None],
         *,
         jobs: TraceJobs,
-        length: int = 100,
-        stride: int = 10,
+        spacing: "Spacing",
         sinks: Subscriptions | None = None,
         past: pl.DataFrame | None = None,
     ) -> None:
@@ -83,7 +94,8 @@ class TraceRounds:
         self.cluster, self.store, self.judge = cluster, store, judge
         self.counts = Counts()
         self._read, self._kept, self._fitted, self._jobs = read, kept, fitted, jobs
-        self._length, self._stride, self._sinks = length, stride, sinks
+        self._spacing, self._sinks = spacing, sinks
+        self._length, self._stride = spacing.window * spacing.interval, spacing.stride * spacing.interval
         self._alarms = TraceAlarms(store)
         self._known = Ledger(windows=self._windows_of)
         if past is not None:
@@ -97,13 +109,13 @@ class TraceRounds:
 
     def step(self, now: int) -> Round:
         """One round. It raises SourceError, ClusterError or StoreError if nothing can be done; call it again later."""
-        began = time.monotonic()
         until = (now - SETTLE) // self._stride * self._stride
         samples = self._load(now)
-        cost = time.monotonic() - began
         self._jobs.update(_raw_ids(samples), now)
         verdicts: list[Verdict] = []
-        troubles = [f"jobs cannot be looked up: {self._jobs.problem}"] if self._jobs.problem else []
+        troubles = [*self._read.problems, *(f"not used: {reason}" for reason in self.counts.dropped)]
+        if self._jobs.problem:
+            troubles.append(f"jobs cannot be looked up: {self._jobs.problem}")
         if self._jobs.unknown:
             few = ", ".join(self._jobs.unknown[:3])
             troubles.append(f"samples name jobs that are not in the store or the queue, such as {few}")
@@ -118,7 +130,8 @@ class TraceRounds:
             self._kept.advance(self.cluster, _POSITION, until)
             self._reached = until
         self._shrink(until)
-        return Round(at=now, queued=samples.cpus.height, cost=cost, verdicts=verdicts, troubles=troubles)
+        # No cost: a slow Prometheus must not delay alarms, and Slurm is asked only about jobs that are new.
+        return Round(at=now, queued=samples.cpus.height, cost=0.0, verdicts=verdicts, troubles=troubles)
 
     @property
     def _rows(self) -> int:
@@ -137,7 +150,10 @@ class TraceRounds:
             since = self._reached - self._length - self._rows
             self._samples = _usable(self._kept.samples(self.cluster, since, now), now, self.counts)
         last = max((frame["at"].max() or 0 for frame in self._samples), default=0)
-        first = max(int(last) - OVERLAP, self._reached - self._length - self._rows, now - CATCH_UP)  # type: ignore[arg-type]
+        first = max(int(last) - OVERLAP, self._reached - self._length - self._rows)  # type: ignore[arg-type]
+        if self._read.first_failed is not None:
+            first = min(first, self._read.first_failed)
+        first = max(first, now - CATCH_UP)
         for part in self._read(first, now):
             usable = _usable(part, now, self.counts)
             appended = self._kept.append(self.cluster, usable)
@@ -155,6 +171,7 @@ class TraceRounds:
         self._samples = Samples(*(frame.filter(pl.col("at") > since) for frame in self._samples))
         if self._scores is not None:
             self._scores = self._scores.filter(pl.col("at") > until - self._rows)
+        self._alarms.forget(set(self._jobs.rows["job"]))
 
     # --- windows ---------------------------------------------------------------------------------
 
@@ -174,8 +191,9 @@ class TraceRounds:
         found = cut_counted(
             samples.cpus,
             samples.jobs,
-            length=self._length,
-            stride=self._stride,
+            length=self._spacing.window,
+            stride=self._spacing.stride,
+            interval=self._spacing.interval,
             until=until,
             keys=self._jobs.keys,
         )
@@ -203,9 +221,15 @@ class TraceRounds:
         keys = rows.select(
             raw=raw, node=pl.lit(None, pl.String), start="start", end=pl.lit(None, pl.Int64), key="job"
         )
-        found = cut_counted(
-            samples.cpus, samples.jobs, length=self._length, stride=self._stride, until=until, keys=keys
-        ).windows
+        found = cut(
+            samples.cpus,
+            samples.jobs,
+            length=self._spacing.window,
+            stride=self._spacing.stride,
+            interval=self._spacing.interval,
+            until=until,
+            keys=keys,
+        )
         return KnownWindows(found.filter(pl.col("job").is_not_null()), rows)(jobs, until)
 
     def _samples_of(self, siblings: pl.DataFrame, age: int, until: int) -> list[Samples]:
