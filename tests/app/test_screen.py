@@ -129,7 +129,7 @@ def test_a_line_for_each_verdict_is_logged(
     log = tmp_path / "verdicts.log"
     monkeypatch.setenv("TOCSIN_WORKLOAD__LOG_FILE", str(log))
     tocsin("screen")
-    assert [json.loads(line)["level"] for line in log.read_text().splitlines()] == ["critical", "ok"]
+    assert [json.loads(line)["level"] for line in log.read_text().splitlines()] == ["critical", "unknown"]
     monkeypatch.setenv("TOCSIN_WORKLOAD__LOG_FILE", str(tmp_path / "no" / "such"))
     assert "change workload.log_file" in tocsin("screen").err
 
@@ -275,7 +275,7 @@ def test_screen_beside_watch_gives_each_job_one_verdict_at_submission(tmp_path: 
         plain = save_script(folder, "srun ./a.out\n")
         reader = ScriptReader(cluster, folder)
         watch = Watcher(cluster, app.store, live, ledger, scripts=reader, seconds=lambda: 0.0)
-        screening = _Screening(app.store, live, ledger, {})
+        screening = _Screening(app.store, live, ledger, {}, everything=True)
         watch.step(START)
         for now in range(MORNING, MORNING + 3600, 300):
             cluster.clock.advance_to(now)

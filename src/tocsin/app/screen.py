@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["screen"]
 
 CHUNK = 500
+_SCRIPT_ONLY = "screen reads only the script; tocsin watch looks at the request, too"
 
 
 def screen(app: App, output: Output, *, every: float | None = None) -> None:
@@ -54,7 +55,7 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
 
         loop = Loop(
             app=app,
-            rounds=_Screening(app.store, live.judge, known, subscriptions(log)),
+            rounds=_Screening(app.store, live.judge, known, subscriptions(log), everything=output.everything),
             live=live,
             output=output,
             log=log,
@@ -94,7 +95,8 @@ def _added(given: Verdict | None, screened: Verdict) -> Verdict | None:
     script adds, and only if that is a finding.
     """
     if given is None:
-        return screened
+        missing = {**screened.missing, **dict.fromkeys(("failure", "limits"), _SCRIPT_ONLY)}
+        return replace(screened, level=worst([screened.level, Level.UNKNOWN]), missing=missing)
     news = [finding for finding in screened.findings if finding.level is not Level.OK]
     if not news or (given.workload and given.workload.submission):
         return None
@@ -114,8 +116,11 @@ def _added(given: Verdict | None, screened: Verdict) -> Verdict | None:
 class _Screening:
     """Takes the oldest jobs that were not screened, a chunk a round."""
 
-    def __init__(self, store: "Store", judge: "Judge", known: "Known", sinks: "Subscriptions") -> None:
+    def __init__(
+        self, store: "Store", judge: "Judge", known: "Known", sinks: "Subscriptions", *, everything: bool
+    ) -> None:
         self._store, self._judge, self._known, self._sinks = store, judge, known, sinks
+        self._everything = everything
 
     def step(self, now: int) -> "Round":
         import polars as pl
@@ -153,4 +158,6 @@ class _Screening:
         ]
         decision = replace(decision, verdicts=verdicts, screenings=[*decision.screenings, *unread])
         stored = record(self._store, decision, self._sinks)
-        return Round(at=now, queued=jobs.height, cost=0, verdicts=stored, behind=jobs.height == CHUNK)
+        # That only the script was read is what everybody expects of `screen`: no line for that.
+        shown = [verdict for verdict in stored if self._everything or verdict.level is not Level.UNKNOWN]
+        return Round(at=now, queued=jobs.height, cost=0, verdicts=shown, behind=jobs.height == CHUNK)
