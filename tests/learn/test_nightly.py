@@ -164,6 +164,15 @@ def test_a_broken_contest_is_reported_as_failed(registry: Registry) -> None:
     assert (found.state, found.why) == ("failed", "it failed: ZeroDivisionError: oops")
 
 
+def test_a_damaged_champion_is_named_and_harms_no_other(registry: Registry) -> None:
+    (registry.folder / SIREN / "1" / "siren.json").write_text("2.0")
+    [found] = night(registry.folder, SirenContest())
+    assert (found.state, "was changed after it was written" in found.why) == ("skipped", True)
+    (registry.folder / SIREN / "1" / "card.json").write_text("{}")
+    [found] = night(registry.folder, SirenContest())
+    assert (found.state, "card.json is refused" in found.why) == ("skipped", True)
+
+
 def test_a_damaged_journal_is_refused_by_name(registry: Registry) -> None:
     night(registry.folder, SirenContest())
     path = registry.folder / "nightly.json"

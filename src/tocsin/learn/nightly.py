@@ -75,9 +75,13 @@ class Nightly:
     def run(self, detector: str, cluster: str | None = None) -> Iterator[Outcome]:
         """All champions of a detector, or those that learned from one cluster only."""
         for place, version in champions(self.registry, detector):
-            card = self.registry.card(detector, version)
-            if cluster is None or cluster == place[1] or list(card.clusters) == [cluster]:
+            if cluster in (None, place[1]) or self._learned_from(detector, version) == [cluster]:
                 yield from self._outcomes(detector, place, version)
+
+    def _learned_from(self, detector: str, version: str) -> list[str]:
+        with suppress(ModelError):  # a damaged card is reported when all clusters are meant
+            return list(self.registry.card(detector, version).clusters)
+        return []
 
     def _outcomes(self, detector: str, place: Place, version: str) -> Iterator[Outcome]:
         """That of a run that was killed, and tonight's."""
