@@ -96,7 +96,7 @@ def _member(name: str, architecture: str, seed: int) -> dict[str, float]:
         given.train,
         architecture=architecture,
         seed=seed,
-        validation=given.validation.windows,
+        validation=given.validation,
         seconds=SECONDS,
     )
     trained = time.process_time()

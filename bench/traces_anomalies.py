@@ -49,10 +49,10 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def _measure(given: Data) -> dict[str, Any]:
-    model = train(given.train, validation=given.validation.windows, seconds=SECONDS)
-    usual, found = model.score(given.validation.windows), model.score(given.test.windows)
+    model = train(given.train, validation=given.validation, seconds=SECONDS)
+    usual, found = model.score(given.thresholds.windows), model.score(given.test.windows)
     scaling = Scaling.fit(given.train.values) if tuple(given.train.channels) == JOB_CHANNELS else None
-    sets = [given.train, given.validation.windows, given.test.windows]
+    sets = [given.train, given.thresholds.windows, given.test.windows]
     values = [part.values if scaling is None else scaling.scaled(part.values) for part in sets]
     detectors = {
         "tocsin": Scored(usual.error, found.error),

@@ -26,27 +26,37 @@ class Data:
     """Windows of the three splits; models learn from the normal ones of the first two alone."""
 
     train: Windows
-    validation: LabelledWindows
+    validation: Windows | None
+    """To stop training; without a campaign for validation, the end of `train` is held back."""
+    thresholds: LabelledWindows
+    """Normal windows on which thresholds are set."""
     test: LabelledWindows
 
 
 def available() -> list[str]:
-    return [*(["recorded"] if any(RECORDINGS.glob("*/campaign.json")) else []), "simulated"]
+    return [*(["recorded"] if any(RECORDINGS.rglob("campaign.json")) else []), "simulated"]
 
 
 @cache
 def data(name: str, channels: Sequence[str] = CPU_CHANNELS) -> Data:
+    """Recordings are short: they are learned from with a window in each second, and so is the share held back."""
     parts: dict[Split, list[LabelledWindows]] = {split: [] for split in Split}
     for campaign in _campaigns(name):
-        parts[campaign.card.split].append(labelled_windows(campaign, stride=STRIDE, channels=channels))
-    train, validation, test = (_joined(parts[split]) for split in Split)
-    return Data(train.windows[train.normal], validation[validation.normal], test)
+        stride = STRIDE if name == "simulated" or campaign.card.split is Split.TEST else 1
+        parts[campaign.card.split].append(labelled_windows(campaign, stride=stride, channels=channels))
+    train, test = _joined(parts[Split.TRAIN]), _joined(parts[Split.TEST])
+    train = train[train.normal]
+    if not parts[Split.VALIDATION]:
+        return Data(train.windows, None, train, test)
+    validation = _joined(parts[Split.VALIDATION])
+    validation = validation[validation.normal]
+    return Data(train.windows, validation.windows, validation, test)
 
 
 def _campaigns(name: str) -> list[Campaign]:
     if name == "simulated":
         return [simulated_campaign(SimulationPlan(split=split, seconds=SIMULATED_SECONDS)) for split in Split]
-    return [read_campaign(card.parent) for card in sorted(RECORDINGS.glob("*/campaign.json"))]
+    return [read_campaign(card.parent) for card in sorted(RECORDINGS.rglob("campaign.json"))]
 
 
 def _joined(parts: list[LabelledWindows]) -> LabelledWindows:

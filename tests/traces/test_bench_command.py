@@ -50,6 +50,7 @@ def test_a_series_without_an_anomaly_has_no_figure(tocsin: Tocsin, tmp_path: Pat
     [
         ({"test_label": np.zeros(7)}, "labels"),
         ({"train": np.zeros((500, 2))}, "channels"),
+        ({"train": np.zeros((50, 3))}, "too few"),
         ({"train": np.array([["x"] * 3] * 200)}, "numbers"),
         ({"test": np.array([object()] * 3, dtype=object)}, "plain arrays"),
     ],
@@ -61,6 +62,26 @@ def test_an_unusable_file_is_named(
     done = tocsin("traces", "bench", str(tmp_path))
     assert "odd.npz" in done.err
     assert word in done.err
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"train": np.ones((200, 3))},
+        {"train": np.full((200, 3), np.nan)},
+        {"train": np.where(np.arange(600).reshape(200, 3) == 7, np.inf, 1.5)},
+        {"test": np.full((300, 3), -np.inf)},
+        {"test": np.full((300, 3), 1e308)},
+        {"test": np.zeros((4, 3)), "test_label": np.array([0, 1, 1, 0])},
+    ],
+    ids=["still", "unknown", "infinite once", "infinite test", "huge", "shorter than a window"],
+)
+def test_odd_series_have_figures_of_every_method(
+    odd: dict[str, object], tocsin: Tocsin, tmp_path: Path
+) -> None:
+    _write(tmp_path / "a.npz", **odd)
+    figures = json.loads(tocsin("traces", "bench", str(tmp_path), "--json").out)["files"]["a"]
+    assert all(0 <= row["auc_pr"] <= 1 for row in figures.values())
 
 
 def test_garbage_and_an_empty_folder_are_errors(tocsin: Tocsin, tmp_path: Path) -> None:

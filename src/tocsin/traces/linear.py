@@ -15,10 +15,12 @@ from scipy.ndimage import uniform_filter1d
 
 from tocsin.core.errors import ModelError
 
-__all__ = ["LinearAutoencoder"]
+__all__ = ["WINDOW", "LinearAutoencoder"]
 
 Floats = NDArray[np.float32]
 
+WINDOW = 20
+"""Points in a window, unless there are too few or too many channels."""
 _VARIANCE = 0.9  # share of the variance that the embedding keeps
 _SMOOTH = 15  # points over which scores are averaged: what is worth an alarm lasts longer than a point
 _FAR = 8.0  # standard deviations at which a value counts as far away, however far it is
@@ -40,7 +42,7 @@ class LinearAutoencoder:
     normal: Floats  # error of each channel
 
     @classmethod
-    def fit(cls, train: NDArray[Any], length: int = 20) -> "LinearAutoencoder":
+    def fit(cls, train: NDArray[Any], length: int = WINDOW) -> "LinearAutoencoder":
         """From a series of points × channels, of which most are normal; values that are not finite are gaps."""
         values = np.asarray(train, dtype=np.float64)
         channels = values.shape[1]

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.core.errors import SourceError
-from tocsin.traces.linear import LinearAutoencoder
+from tocsin.traces.linear import WINDOW, LinearAutoencoder
 
 __all__ = ["METHODS", "LabelledSeries", "figures", "read_folder", "read_series"]
 
 _MOST_BYTES = 4 << 30
+_FEWEST = 100  # points to learn from
+_LARGEST = 1e30
 _NAMES = ("train", "test", "test_label")
 
 
@@ -58,7 +60,18 @@ def read_series(path: Path) -> LabelledSeries:
         )
     if len(label) != len(test):
         raise SourceError(f"{path}: {len(test):,} points to test, but {len(label):,} labels")
-    return LabelledSeries(path.stem, train, test, label.astype(np.float64) > 0.5)
+    if len(train) < _FEWEST or not len(test) or not train.shape[1]:
+        raise SourceError(
+            f"{path}: {len(train):,} points to learn from and {len(test):,} to test of {train.shape[1]} channels are too few; "
+            f"at least {_FEWEST} to learn from, one to test and one channel are needed"
+        )
+    return LabelledSeries(path.stem, _known(train), _known(test), label.astype(np.float64) > 0.5)
+
+
+def _known(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Values that are not finite are gaps; absurd ones are bounded, so that no method overflows."""
+    numbers = values.astype(np.float64)
+    return np.clip(np.where(np.isfinite(numbers), numbers, np.nan), -_LARGEST, _LARGEST)
 
 
 def figures(anomalous: NDArray[np.bool_], scores: NDArray[Any]) -> dict[str, float | None]:
@@ -79,7 +92,7 @@ def figures(anomalous: NDArray[np.bool_], scores: NDArray[Any]) -> dict[str, flo
 
 
 def _tocsin(series: LabelledSeries) -> NDArray[Any]:
-    return LinearAutoencoder.fit(series.train).score(series.test)
+    return LinearAutoencoder.fit(series.train, min(WINDOW, len(series.test))).score(series.test)
 
 
 def _standardised(series: LabelledSeries) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -94,6 +107,8 @@ def _pca(series: LabelledSeries) -> NDArray[Any]:
     from sklearn.decomposition import PCA  # type: ignore[import-untyped]
 
     train, test = _standardised(series)
+    if not train.any():  # no channel ever moved: there is nothing to project on
+        return np.asarray((test**2).mean(axis=1))
     model = PCA(0.9, svd_solver="full").fit(train)
     return np.asarray(((test - model.inverse_transform(model.transform(test))) ** 2).mean(axis=1))
 
