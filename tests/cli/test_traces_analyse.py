@@ -50,3 +50,13 @@ def test_waveforms_longer_than_the_jobs_are_said_to_be_missing(tocsin: Tocsin, c
 
 def test_a_folder_that_is_no_campaign_is_refused(tocsin: Tocsin, tmp_path: Path) -> None:
     assert "no campaign in" in tocsin("traces", "analyse", tmp_path).err
+
+
+def test_a_recording_that_is_too_short_is_said_to_tell_nothing(tocsin: Tocsin, tmp_path: Path) -> None:
+    plan = SimulationPlan(split=Split.TEST, nodes=1, cpus=4, seconds=130, seed=1, types=("fit",))
+    simulate(tmp_path / "short", plan)
+    said = tocsin("traces", "analyse", tmp_path / "short", "--out", tmp_path / "out")
+    assert said.code == 0
+    assert "window: unknown" in said.out
+    assert "its series are too short" in said.out
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["sampling.json"]

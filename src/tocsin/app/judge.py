@@ -1,12 +1,14 @@
 """The judge as every use needs it: each installed detector with its models in use, and their reload."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.allow import allow_book
 from tocsin.app.app import App
+from tocsin.core.errors import StoreError
 from tocsin.core.stages import Stage
 
 if TYPE_CHECKING:
@@ -75,10 +77,6 @@ def open_judge(
     seats = load_seats(detectors, app.registry, known, cluster=cluster)
     if "workload" in seats:
         seats["workload"] = _with_files(app, _one_screener(seats["workload"]), follow)
-    if "traces" in seats and seats["traces"].models:
-        from tocsin.app.traces_regions import with_regions
-
-        seats["traces"] = with_regions(app, seats["traces"])
     return Judge(seats, ROGUE_CASES, allow_book(app).current, lambda request: load_facts(app.store, request))
 
 
@@ -137,17 +135,28 @@ class LiveJudge:
         self, app: App, known: "Known", only: Sequence[str] | None = None, *, cluster: str | None = None
     ) -> None:
         self._app, self._known, self._only, self._cluster = app, known, only, cluster
+        self._last_answer = 0
         self._loaded = self._promotions()
-        self.judge = open_judge(app, known, only, cluster=cluster)
+        self.judge = self._open()
 
     def reload(self) -> bool:
         """Whether other models are in use now."""
         if (now := self._promotions()) == self._loaded:
             return False
-        fresh = open_judge(self._app, self._known, self._only, cluster=self._cluster)
-        self.judge.detectors = fresh.detectors
+        self.judge.detectors = self._open().detectors
         self._loaded = now
         return True
+
+    def _open(self) -> "Judge":
+        """With the regions of traces that were confirmed as bad: only a process that follows jobs needs them."""
+        judge = open_judge(self._app, self._known, self._only, cluster=self._cluster)
+        traces = judge.detectors.get("traces")
+        if traces is None or not traces.models:
+            return judge
+        from tocsin.app.traces_regions import with_regions
+
+        judge.detectors = {**judge.detectors, "traces": with_regions(self._app, traces)}
+        return judge
 
     def _promotions(self) -> dict[str, int]:
         """When the champions of each detector last changed, and the regions of traces: cheap enough for every round."""
@@ -156,7 +165,9 @@ class LiveJudge:
         if "traces" in found:
             from tocsin.store.trace_regions import last_answer
 
-            found["trace regions"] = last_answer(self._app.store)
+            with suppress(StoreError):  # it is down: the round says so itself
+                self._last_answer = last_answer(self._app.store)
+            found["trace regions"] = self._last_answer
         return found
 
 

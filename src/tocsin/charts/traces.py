@@ -26,7 +26,9 @@ _CLASSES = {False: "normal", True: "bad"}
 def sampling_charts(report: Mapping[str, Any]) -> dict[str, Spec]:
     """All charts of a report of `traces.analysis`, by name."""
     separation = report["separation"]
-    charts = {"spectra": spectra(report["kinds"])}
+    charts = {}
+    if any(kind["segment"] for kind in report["kinds"]):
+        charts["spectra"] = spectra(report["kinds"])
     if "silhouette" in separation:
         title = f"Waveforms of {separation['length']} s at 1 Hz, two principal components"
         charts["silhouette"] = silhouette(separation)

@@ -73,8 +73,10 @@ def _print(report: dict[str, Any]) -> None:
             f"window: {report['window']} s, one period of the lowest dominant frequency "
             f"({1 / slowest[0]:.3g} Hz, {slowest[1]})"
         )
-    else:
+    elif any(kind["segment"] for kind in report["kinds"]):
         print_line("window: no kind has a dominant frequency, so nothing speaks against the default of 100 s")
+    else:
+        print_line("window: unknown, because all jobs are too short; record jobs of ten minutes or more")
     separation = report["separation"]
     print_line()
     if "missing" in separation:
