@@ -34,7 +34,8 @@ def _get(url: str) -> tuple[int, str]:
         with urllib.request.urlopen(url, timeout=10) as reply:
             return reply.status, reply.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:  # Python 3.14 warns of one that stays open
+            return error.code, error.read().decode()
 
 
 def test_the_rates_of_each_cpu_sum_to_one(agent: tuple[subprocess.Popen[str], str]) -> None:
