@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.kits.traces import KINDS, counters, windows
@@ -93,3 +94,10 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ModelError, match=r"pip install 'tocsin\[traces\]'"):
         train(normal(1))
+
+
+def test_what_ran_last_does_not_end_the_training_early() -> None:
+    work, rest = normal(1, instants=120), windows(2, kinds=("idle",), instants=40, length=24)
+    later = rest.index.with_columns(at=rest.index["at"] + 10_000)
+    both = Windows(np.concatenate([work.values, rest.values]), pl.concat([work.index, later]))
+    assert train(both, seconds=3).score(normal(3)).error.mean() < 0.03

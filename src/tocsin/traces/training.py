@@ -100,7 +100,10 @@ def _fixed(torch: Any, seed: int) -> Iterator[None]:
 
 
 def _split(windows: Windows) -> tuple[Windows, Windows]:
-    """The earlier windows and the last ones, without overlap if there is enough time for that."""
+    """The earlier windows; and the last ones, which do not overlap with them if there is enough time for that.
+
+    What ran last may be of one kind alone, so that some of the earlier instants are checked as well.
+    """
     ends = windows.index["at"].to_numpy()
     cut = np.quantile(ends, 1 - _HELD_BACK, method="lower")
     late = ends > cut
@@ -108,7 +111,9 @@ def _split(windows: Windows) -> tuple[Windows, Windows]:
         return windows, windows
     apart = ends <= cut - windows.length
     early = apart if apart.sum() >= max(_FEWEST, len(windows) // 2) else ~late
-    return windows[early], windows[late]
+    every = max(1, round(float(early.sum() / late.sum())))
+    checked = early & np.isin(ends, np.unique(ends[early])[::every])
+    return windows[early], windows[late | checked]
 
 
 @dataclass(frozen=True, slots=True)
