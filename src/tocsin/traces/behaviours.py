@@ -1,8 +1,7 @@
 """What simulated jobs do to their CPUs, second by second: one function for each job type.
 
 Shares of a CPU's time come in ticks of 1/100 s, as in /proc/stat. The shapes follow the paper where it shows them (likelihood
-fit with structure of 100 s, iowait that dominates bad I/O, some fits with moderate iowait) and a recording of the same
-job types on a real kernel elsewhere (bench/recordings).
+fit with structure of 100 s, iowait that dominates bad I/O, some fits with moderate iowait); the others are assumptions.
 """
 
 from collections.abc import Callable, Mapping

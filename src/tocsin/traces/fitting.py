@@ -20,7 +20,9 @@ from tocsin.traces.windows import Windows
 __all__ = ["Train", "fit_traces", "held_back"]
 
 LEAST_WINDOWS = 60
-"""Of CPUs; and of job counters, for a model of those."""
+"""Of CPUs."""
+LEAST_APART = 30
+"""Windows of job counters that do not overlap: with fewer, normal jobs rang (a replay of bench/recordings)."""
 _JOBS_OF_A_KIND = 3
 _ALONE = "node_graph"
 
@@ -73,7 +75,7 @@ def fit_traces(
         )
     stride = stride or _stride(cpus.index)
     counters = Windows.from_frame(mine, JOB_CHANNELS)
-    both = len(counters) >= LEAST_WINDOWS
+    both = len(counters) * stride >= LEAST_APART * counters.length * interval > 0
     share = seconds / 2 if seconds and both else seconds
     scored: dict[str, ScoredModel] = {}
     figures: dict[str, float] = {}
