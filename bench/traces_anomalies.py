@@ -113,7 +113,7 @@ def _pca(values: Sequence[Floats]) -> Scored:
 
 
 def _forest(values: Sequence[Floats]) -> Scored:
-    """Isolation forest on each channel's mean, spread, extremes and mean step: far better here than on raw points."""
+    """Isolation forest on each channel's mean, spread, extremes and mean step over the window."""
     from sklearn.ensemble import IsolationForest
 
     def features(part: Floats) -> Floats:
