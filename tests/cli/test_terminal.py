@@ -94,6 +94,8 @@ def commands(tmp_path: Path) -> list[list[str]]:
         ["demo", "--days", "1"],
         ["backup", str(tmp_path / f"{HOSTILE}backup")],
         ["prune", "--days", "1", "--dry-run"],
+        ["nightly"],
+        ["nightly", HOSTILE],
         [HOSTILE],
         ["jobs", HOSTILE],
     ]
