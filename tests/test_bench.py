@@ -105,9 +105,13 @@ def test_goals_are_met_or_missed() -> None:
     assert len({goal.what for goal in GOALS}) == len(GOALS)  # no two rows have the same name
 
 
+PICTURE = r"pictures/([a-z0-9-]+\.svg)"
+
+
 def test_every_picture_of_the_page_can_be_drawn_from_the_stored_results() -> None:
     results = {
         path.stem: json.loads(path.read_text()) for path in (REPOSITORY / "bench/results").glob("*.json")
     }
-    shown = set(re.findall(r"pictures/([a-z0-9-]+\.svg)", "\n".join(sections(results))))
-    assert shown == {path.name for path in (REPOSITORY / "docs/pictures").iterdir()}
+    shown = set(re.findall(PICTURE, "\n".join(sections(results))))
+    elsewhere = re.findall(PICTURE, (REPOSITORY / "docs/traces.md").read_text())
+    assert shown.union(elsewhere) == {path.name for path in (REPOSITORY / "docs/pictures").iterdir()}
