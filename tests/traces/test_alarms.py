@@ -10,6 +10,7 @@ import pytest
 from tests.kits.pca_traces import PcaModel, pca_detector, train
 from tests.kits.simulated_windows import COMPUTES, WAITS, every, jobs, windows
 from tests.kits.watching import NOON
+from tocsin.core.channels import JOB_CHANNELS
 from tocsin.core.detector import Budget, Parts
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import key_text
@@ -210,6 +211,19 @@ def test_too_few_windows_are_refused_with_the_next_step() -> None:
     asked = jobs({"job_id": 1})
     with pytest.raises(ModelError, match="tocsin traces train FOLDER"):
         fit_traces(windows(1, [20]), asked.select(key_text(), "user", "name"), train)
+
+
+@pytest.mark.parametrize(("last", "learned"), [(590, False), (700, True)])
+def test_counters_of_jobs_need_thirty_windows_apart(last: int, learned: bool) -> None:
+    asked = jobs({"job_id": 1})
+    of_cpus = windows(1, every(20, last), cpus=(0, 1))
+    random = np.random.default_rng(0)
+    values = [random.random(20 * len(JOB_CHANNELS)).tolist() for _ in every(20, last)]
+    counters = of_cpus.filter(cpu=0).with_columns(
+        pl.lit(None, pl.Int32).alias("cpu"), pl.Series("values", values, pl.List(pl.Float32))
+    )
+    found = fit_traces(pl.concat([of_cpus, counters]), asked.select(key_text(), "user", "name"), train)
+    assert (found.jobs is not None) is learned
 
 
 def test_windows_of_another_length_are_refused(fitted: FittedTraces) -> None:
