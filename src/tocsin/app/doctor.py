@@ -13,6 +13,7 @@ from tocsin.app.app import App
 from tocsin.app.clusters import rest_client
 from tocsin.app.heartbeat import read_heartbeats, watch_lock
 from tocsin.app.judge import untrained
+from tocsin.app.sinks import check_sinks
 from tocsin.core.errors import TocsinError
 from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
@@ -57,7 +58,7 @@ def doctor(app: App) -> Iterator[Finding]:
         Status.FINE,
         f"{sum(line.origin != 'default' for line in lines)} set, the rest at defaults",
     )
-    for check in (_home, _store, _models, _watch, _libraries):
+    for check in (_home, _store, _models, _watch, _sinks, _libraries):
         yield from _guarded(check.__name__.strip("_"), check, app)
     yield from _guarded("slurm", _slurm, app)
     for name, cluster in app.settings.cluster.items():
@@ -127,6 +128,32 @@ def _watch(app: App) -> Iterator[Finding]:
         else:
             status, text, start = Status.FINE, last, ""
         yield Finding(f"watch {beat.cluster}", status, text, start)
+
+
+def _sinks(app: App) -> Iterator[Finding]:
+    """What became of the messages of each sink."""
+    from tocsin.store.outbox import states
+
+    check_sinks(app)
+    for name, state in states(app.store, app.settings.sinks).items():
+        text = f"{state.sent:,} sent, {state.waiting:,} waiting"
+        lost = [
+            f"{number:,} {what}"
+            for what, number in (("dropped", state.dropped), ("refused", state.refused))
+            if number
+        ]
+        if lost:
+            text += f", {', '.join(lost)}"
+        if state.problem:
+            minutes = (time.time() - state.since) / 60
+            fix = f"messages wait in the store, up to {app.settings.sinks[name].most_waiting:,}; it keeps trying"
+            yield Finding(
+                f"sink {name}", Status.BROKEN, f"{text}; for {minutes:.0f} min: {state.problem}", fix
+            )
+        elif lost:
+            yield Finding(f"sink {name}", Status.NOTE, text, "messages were lost; see docs/streams.md")
+        else:
+            yield Finding(f"sink {name}", Status.FINE, text)
 
 
 def _libraries(_: App) -> Iterator[Finding]:

@@ -11,7 +11,8 @@ from tocsin.app.clusters import live_cluster, require_cluster
 from tocsin.app.first_metrics import measure_due
 from tocsin.app.heartbeat import beating, watch_lock
 from tocsin.app.judge import LiveJudge
-from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
+from tocsin.app.loop import Loop, Output, WallClock, stop_on_signals
+from tocsin.app.sinks import open_sinks
 from tocsin.core.errors import InputError, StoreError
 from tocsin.store.home import user_name
 
@@ -62,7 +63,7 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
             app.notify(f"job scripts are not read, so workloads are not classified: {unreadable}")
         ledger, keep = stack.enter_context(_ledger(app, followed.name))
         scripts = None if unreadable else ScriptReader(followed, folder)
-        live, log = LiveJudge(app, ledger, cluster=followed.name), open_log(app)
+        live, sinks = LiveJudge(app, ledger, cluster=followed.name), open_sinks(app)
         loop = Loop(
             app=app,
             rounds=Watcher(
@@ -71,12 +72,12 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
                 live.judge,
                 ledger,
                 scripts=scripts,
-                sinks=subscriptions(log),
+                sinks=sinks.subscriptions,
                 measure=measure_due(app, followed.name),
             ),
             live=live,
             output=output,
-            log=log,
+            sinks=sinks,
             finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
             waiting=stack.enter_context(beating(app.home.cache, followed.name)),
         )
