@@ -42,7 +42,12 @@ class Reader:
         self._thread.start()
 
     def wait(self, number: int) -> list[Any]:
-        await_true(f"{number} records were not read", lambda: len(self.got) >= number, 30, lambda: f"{len(self.got)} were")
+        await_true(
+            f"{number} records were not read",
+            lambda: len(self.got) >= number,
+            30,
+            lambda: f"{len(self.got)} were",
+        )
         return list(self.got)
 
     def __enter__(self) -> "Reader":

@@ -20,6 +20,7 @@ from tocsin.core.sink_settings import (
 if TYPE_CHECKING:
     from tocsin.core.ports import Sink
     from tocsin.sinks.courier import Courier
+    from tocsin.store.database import Store
     from tocsin.store.outbox import Subscriptions
 
 __all__ = ["Sinks", "check_sinks", "open_sinks", "subscriptions"]
@@ -29,10 +30,10 @@ GRACE = 5.0
 
 
 class Sinks:
-    """The open sinks of the settings."""
+    """Open sinks, and what they take of the outbox of a store."""
 
-    def __init__(self, app: App, sinks: "list[Sink]", taken: "Subscriptions") -> None:
-        self._app, self._sinks = app, sinks
+    def __init__(self, store: "Store", sinks: "list[Sink]", taken: "Subscriptions") -> None:
+        self._store, self._sinks = store, sinks
         self.subscriptions = taken
         """For whoever writes messages."""
 
@@ -41,7 +42,7 @@ class Sinks:
         """Deliver while the block runs; call what it gets after new messages were written."""
         from tocsin.sinks.courier import Courier
 
-        couriers = [Courier(self._app.store, sink, notify) for sink in self._sinks]
+        couriers = [Courier(self._store, sink, notify) for sink in self._sinks]
 
         def wake() -> None:
             for courier in couriers:
@@ -70,7 +71,7 @@ def open_sinks(app: App) -> Sinks:
     taken = subscriptions(app)
     sinks = [_open(app, name, settings) for name, settings in found.items()]
     discard_others(app.store, list(found))
-    return Sinks(app, sinks, taken)
+    return Sinks(app.store, sinks, taken)
 
 
 def subscriptions(app: App) -> "Subscriptions":
