@@ -3,7 +3,8 @@
 from typing import Any
 
 from tocsin.core.decision import Decision
-from tocsin.core.ports import Message, Sink, Subscription
+from tocsin.core.errors import SinkError
+from tocsin.core.ports import Message, Receipt, Sink, Subscription
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
 from tocsin.store.database import Store
@@ -27,6 +28,17 @@ def message(number: int, **more: Any) -> Message:
 def give(store: Store, sink: str, *numbers: int, most: int = 100_000, **more: Any) -> None:
     """Store verdicts on these jobs, with messages to the sink."""
     record(store, Decision(verdicts=[verdict(n, **more) for n in numbers]), {sink: takes(most=most)})
+
+
+def try_to_send(sink: Sink, messages: list[Message]) -> tuple[list[Receipt], str]:
+    """The receipts until the sink gave up, and why it did."""
+    receipts: list[Receipt] = []
+    try:
+        for receipt in sink.send(messages):
+            receipts.append(receipt)  # noqa: PERF402  # those before an error count
+    except SinkError as error:
+        return receipts, str(error)
+    return receipts, ""
 
 
 def send(sink: Sink, messages: list[Message]) -> list[int]:
