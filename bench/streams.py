@@ -22,6 +22,11 @@ __all__ = ["run", "survey"]
 
 STAGES = ("submit", "start", "early", "end")
 POISON = (b"init", b"{", b"[]", b'{"jobid": "x"}', b'{"schema": "tocsin.job/1", "job_id": -1}')
+WRONG = (
+    *("stored_lost", "stored_twice", "stored_unexpected"),
+    *("published_lost", "published_unexpected", "published_differing", "waiting", "dropped"),
+)
+"""Figures that must be zero. A verdict may be published twice, with the same id and content."""
 PATIENCE = 600
 TOCSIN = [sys.executable, "-c", "from tocsin.cli.main import run; run()"]
 
@@ -180,7 +185,7 @@ def _findings(database: Path, verdicts: list[Any], expected: set[tuple[str, str]
     contents: dict[tuple[str, str], set[bytes]] = {}
     for record in verdicts:
         contents.setdefault(_key(record), set()).add(record.value())
-    return {
+    found = {
         "verdicts": len(expected),
         "stored": sum(stored.values()),
         "stored_lost": len(expected - stored.keys()),
@@ -194,6 +199,7 @@ def _findings(database: Path, verdicts: list[Any], expected: set[tuple[str, str]
         "dropped": dropped,
         "unreadable": sum(rejected.values()),
     }
+    return {**found, "wrong": sum(found[name] for name in WRONG)}
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def doctor(app: App) -> Iterator[Finding]:
         Status.FINE,
         f"{sum(line.origin != 'default' for line in lines)} set, the rest at defaults",
     )
-    for check in (_home, _store, _models, _watch, _sinks, _libraries):
+    for check in (_home, _store, _models, _watch, _events, _sinks, _libraries):
         yield from _guarded(check.__name__.strip("_"), check, app)
     yield from _guarded("slurm", _slurm, app)
     for name, cluster in app.settings.cluster.items():
@@ -130,6 +130,22 @@ def _watch(app: App) -> Iterator[Finding]:
         yield Finding(f"watch {beat.cluster}", status, text, start)
 
 
+def _events(app: App) -> Iterator[Finding]:
+    """Job events in Kafka that could not be read."""
+    from tocsin.sources.kafka_access import client_properties, require_library
+    from tocsin.store.watching import rejected_events
+
+    for name in [name for name, cluster in app.settings.cluster.items() if cluster.kafka_topic]:
+        require_library()
+        client_properties(app.settings.kafka)
+        if rejected := rejected_events(app.store, name):
+            text = ", ".join(f"{number:,} {reason}" for reason, number in sorted(rejected.items()))
+            fix = "whoever writes to the topic should send what docs/streams.md describes"
+            yield Finding(f"events {name}", Status.NOTE, f"skipped because they cannot be read: {text}", fix)
+        else:
+            yield Finding(f"events {name}", Status.FINE, "all could be read")
+
+
 def _sinks(app: App) -> Iterator[Finding]:
     """What became of the messages of each sink."""
     from tocsin.store.outbox import states
@@ -172,7 +188,7 @@ def _slurm(app: App) -> Iterator[Finding]:
 
     missing = [name for name in ("sacct", "squeue", "scontrol") if not shutil.which(name)]
     if missing:
-        wanted = any(not cluster.rest_url for cluster in app.settings.cluster.values())
+        wanted = any(not (one.rest_url or one.kafka_topic) for one in app.settings.cluster.values())
         yield Finding(
             "slurm commands",
             Status.BROKEN if wanted else Status.ABSENT,

@@ -235,9 +235,9 @@ def _sink_kinds(layers: Sequence[Layer]) -> dict[str, type[SinkSettings]]:
     for layer in layers:
         sinks = layer.values.get("sinks")
         for name, keys in sinks.items() if isinstance(sinks, Mapping) else ():
-            before = found.get(f"sinks.{name}", (None, layer.origin))
-            kind = keys.get("kind") if isinstance(keys, Mapping) else None
-            found[f"sinks.{name}"] = before if kind is None else (kind, layer.origin)
+            if isinstance(keys, Mapping):
+                before = found.get(f"sinks.{name}", (None, layer.origin))
+                found[f"sinks.{name}"] = (keys["kind"], layer.origin) if "kind" in keys else before
     for section, (kind, origin) in found.items():
         if kind not in SINK_KINDS:
             lacks = f"has no kind in {origin}" if kind is None else f'is of the kind "{kind}" in {origin}'
