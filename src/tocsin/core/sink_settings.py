@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tocsin.core.errors import SettingsError
-from tocsin.core.ports import Subscription
 from tocsin.core.setting import setting
-from tocsin.core.verdict import Level
+
+if TYPE_CHECKING:
+    from tocsin.core.ports import Subscription
 
 __all__ = [
     "MESSAGES",
@@ -37,8 +39,11 @@ class SinkSettings:
         100_000, "messages that wait on disk while it does not answer; beyond that, the oldest are dropped"
     )
 
-    def subscription(self, name: str) -> Subscription:
+    def subscription(self, name: str) -> "Subscription":
         """What the sink of this name takes."""
+        from tocsin.core.ports import Subscription  # here, for every command imports the settings
+        from tocsin.core.verdict import Level
+
         return Subscription(
             kinds=_words(self.messages, MESSAGES, f"sinks.{name}.messages"),
             levels=_words(self.levels, tuple(Level), f"sinks.{name}.levels") or frozenset(Level),
