@@ -69,7 +69,7 @@ clean: ## remove .venv and caches
 
 .venv/.installed-dev: .venv/.made $(PINS)
 	@echo "installing tocsin and its tests' tools into .venv"
-	@$(PIP) -e '.[dev,charts,engines,minilm,postgres]' onnx
+	@$(PIP) -e '.[dev,charts,engines,kafka,minilm,mqtt,postgres]' onnx
 	@$(PIP) $(TORCH) 2>/dev/null || echo "no CPU build of PyTorch for $$($(BIN)/python -V) here: tests that train on traces are skipped"
 	@$(LIBGOMP)
 	@touch .venv/.installed $@

@@ -30,7 +30,7 @@ NAMES = (
         "series",
         "traces",
     ),
-    *("mutations", "kills"),
+    *("mutations", "kills", "streams"),
     *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution"),
 )
 RESULTS = Path(__file__).parent / "results"

@@ -61,6 +61,12 @@ GOALS = (
     Goal("mutated files that end in a crash", "mutations", ("crashes",), at_most=0),
     Goal("mutated files over 1 s of CPU time", "mutations", ("over_a_second",), at_most=0),
     Goal("kills of a writing command that lost, doubled or left something", "kills", ("wrong",), at_most=0),
+    Goal(
+        "10,000 jobs through Kafka, 20 kills, 5 cuts: verdicts lost or doubled",
+        "streams",
+        ("wrong",),
+        at_most=0,
+    ),
     Goal("the same on Slurm 26.05: refusals found", "live", ("refusals", "share_found"), at_least=0.98),
     Goal("the same on Slurm 26.05: called impossible", "live", ("refusals", "false"), at_most=0),
     Goal(

@@ -127,11 +127,12 @@ def test_a_line_for_each_verdict_is_logged(
     tocsin: Tocsin, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "verdicts.log"
-    monkeypatch.setenv("TOCSIN_WORKLOAD__LOG_FILE", str(log))
+    monkeypatch.setenv("TOCSIN_SINKS__log__KIND", "log")
+    monkeypatch.setenv("TOCSIN_SINKS__log__FILE", str(log))
     tocsin("screen")
     assert [json.loads(line)["level"] for line in log.read_text().splitlines()] == ["critical", "unknown"]
-    monkeypatch.setenv("TOCSIN_WORKLOAD__LOG_FILE", str(tmp_path / "no" / "such"))
-    assert "change workload.log_file" in tocsin("screen").err
+    monkeypatch.setenv("TOCSIN_SINKS__log__FILE", str(tmp_path / "no" / "such"))
+    assert "change sinks.log.file" in tocsin("screen").err
 
 
 def test_a_broken_allow_list_does_not_stop_it(

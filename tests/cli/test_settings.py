@@ -83,13 +83,14 @@ def test_the_allow_list_and_the_log_are_no_secrets(tocsin: Tocsin, tmp_path: Pat
     allow, config = tmp_path / "allow.toml", tmp_path / "c.toml"
     allow.write_text('[default]\nai = "listed"\n')
     allow.chmod(0o644)
-    config.write_text(f'[workload]\nallow_file = "{allow}"\nlog_file = "{tmp_path}/not-yet.jsonl"\n')
+    sink = '[sinks.log]\nkind = "log"\nfile = '
+    config.write_text(f'[workload]\nallow_file = "{allow}"\n{sink}"{tmp_path}/not-yet.jsonl"\n')
     said = tocsin("--config", config, "config", "check")
-    assert (said.code, "valid: 2 set" in said.err) == (0, True)
+    assert (said.code, "valid: 3 set" in said.err) == (0, True)
     allow.write_text('[default]\nai = "maybe"\n')
     said = tocsin("--config", config, "config", "check")
     assert (said.code, f"{allow}, line 2: ai is 'maybe'" in said.err) == (1, True)
-    config.write_text(f'[workload]\nlog_file = "{tmp_path}/no/folder.jsonl"\n')
+    config.write_text(f'{sink}"{tmp_path}/no/folder.jsonl"\n')
     said = tocsin("--config", config, "config", "check")
     assert (said.code, "there is no folder" in said.err) == (1, True)
 

@@ -48,6 +48,7 @@ SERVICES = {
         plugins={},
     ),
     "prometheus": Service(title="Prometheus", programs={"prometheus": "prometheus"}, plugins={}),
+    "mosquitto": Service(title="mosquitto", programs={"mosquitto": "mosquitto"}, plugins={}),
     "lightgbm": Service(title="LightGBM", programs={}, plugins={}, libraries={"libgomp.so.1": "libgomp1"}),
 }
 

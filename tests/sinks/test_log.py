@@ -1,4 +1,4 @@
-"""The verdict log: each verdict once, whatever happens to the process that writes it."""
+"""The log: each verdict once, whatever happens to the process that writes it."""
 
 import json
 import os
@@ -10,19 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.core.decision import Decision
-from tocsin.core.errors import SinkError, StoreError
+from tests.kits.outbox import give as give_to
+from tests.kits.outbox import send, verdict
+from tocsin.core.errors import StoreError
 from tocsin.core.ports import Message
-from tocsin.core.stages import Stage
-from tocsin.core.verdict import Level, Verdict
 from tocsin.sinks.deliver import deliver
-from tocsin.sinks.log import VerdictLog
+from tocsin.sinks.log import Log
 from tocsin.store.database import Store, open_store
-from tocsin.store.decisions import record
 from tocsin.store.home import Home
 from tocsin.store.outbox import waiting
-
-SINKS = {"log": ("verdict",)}
 
 
 @pytest.fixture
@@ -36,16 +32,12 @@ def store(home: Home) -> Iterator[Store]:
         yield opened
 
 
-def log(tmp_path: Path, *, largest: int = 0, files: int = 2) -> VerdictLog:
-    return VerdictLog(tmp_path / "verdicts.log", largest=largest, files=files)
-
-
-def verdict(number: int) -> Verdict:
-    return Verdict(job=f"lab:{number}@7", stage=Stage.SUBMIT, at=9, known_until=7, level=Level.OK)
+def log(tmp_path: Path, *, largest: int = 0, files: int = 2) -> Log:
+    return Log(tmp_path / "verdicts.log", largest=largest, files=files)
 
 
 def give(store: Store, *numbers: int) -> None:
-    record(store, Decision(verdicts=[verdict(number) for number in numbers]), SINKS)
+    give_to(store, "log", *numbers)
 
 
 def logged(tmp_path: Path) -> list[str]:
@@ -74,7 +66,7 @@ def test_what_was_logged_and_not_acknowledged_is_not_logged_again(
     store: Store, home: Home, tmp_path: Path
 ) -> None:
     give(store, 1, 2, 3)
-    log(tmp_path).send(waiting(store, "log", 2))  # and killed
+    send(log(tmp_path), waiting(store, "log", 2))  # and killed
     deliver(store, log(tmp_path))
     assert logged(tmp_path) == jobs(1, 2, 3)
 
@@ -86,7 +78,7 @@ def test_another_process_that_was_killed_leaves_no_double_lines(
     give(store, 1)
     deliver(store, mine)
     give(store, 2)
-    log(tmp_path).send(waiting(store, "log", 9))
+    send(log(tmp_path), waiting(store, "log", 9))
     deliver(store, mine)
     assert logged(tmp_path) == jobs(1, 2)
 
@@ -94,7 +86,7 @@ def test_another_process_that_was_killed_leaves_no_double_lines(
 def test_half_a_line_is_written_anew(store: Store, home: Home, tmp_path: Path) -> None:
     give(store, 1, 2)
     sink = log(tmp_path)
-    sink.send(waiting(store, "log", 9))
+    send(sink, waiting(store, "log", 9))
     path = tmp_path / "verdicts.log"
     path.write_bytes(path.read_bytes()[:-40])
     deliver(store, log(tmp_path))
@@ -134,8 +126,8 @@ def test_a_log_that_cannot_be_written_is_reported_and_tried_again(
 
 
 def test_a_log_that_cannot_be_opened_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="log_file"):
-        VerdictLog(tmp_path / "no" / "verdicts.log", largest=0, files=0)
+    with pytest.raises(StoreError, match=r"sinks\.log\.file"):
+        Log(tmp_path / "no" / "verdicts.log", largest=0, files=0)
     (tmp_path / "verdicts.log").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match="cannot be opened"):
         log(tmp_path)
@@ -143,7 +135,7 @@ def test_a_log_that_cannot_be_opened_is_refused_at_once(tmp_path: Path) -> None:
 
 def test_lines_of_others_in_the_log_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / "verdicts.log").write_text('not ours\n{"id": 3}\n[]\n')
-    log(tmp_path).send([Message(1, "verdict", "a", {"id": "a"})])
+    send(log(tmp_path), [Message(1, "verdict", "a", {"id": "a"})])
     assert (tmp_path / "verdicts.log").read_text().endswith('[]\n{"id": "a"}\n')
 
 
@@ -151,10 +143,11 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tocsin.core.decision import Decision
+from tocsin.core.ports import Subscription
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
 from tocsin.sinks.deliver import deliver
-from tocsin.sinks.log import VerdictLog
+from tocsin.sinks.log import Log
 from tocsin.store import outbox
 from tocsin.store.database import open_store
 from tocsin.store.decisions import record
@@ -163,11 +156,12 @@ home, log, number = Home(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])
 jobs = [f"lab:{2 * number}@7", f"lab:{2 * number + 1}@7"]
 verdicts = [Verdict(job=job, stage=Stage.SUBMIT, at=9, known_until=7, level=Level.OK) for job in jobs]
 with open_store(home.url) as store:
-    sink = VerdictLog(log, largest=0, files=2)
+    sink = Log(log, largest=0, files=2)
     deliver(store, sink)
-    record(store, Decision(verdicts=verdicts), {sink.name: sink.kinds})
+    takes = Subscription(kinds=["verdict"], levels=["ok"], most=99)
+    record(store, Decision(verdicts=verdicts), {sink.name: takes})
     if number % 2:
-        sink.send(outbox.waiting(store, sink.name, 1))
+        list(sink.send(outbox.waiting(store, sink.name, 1)))
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -185,14 +179,9 @@ def test_a_process_that_is_killed_twenty_times_logs_each_verdict_once(
     assert logged(tmp_path) == jobs(*range(40))
 
 
-def test_a_sink_that_refuses_keeps_its_messages(store: Store, home: Home) -> None:
-    class Broken:
-        name = "log"
-        kinds = ("verdict",)
-
-        def send(self, messages: object) -> None:
-            raise SinkError("no")
-
-    give(store, 1)
-    assert deliver(store, Broken()) == "no"
-    assert len(waiting(store, "log", 9)) == 1
+def test_a_case_is_a_line_with_its_kind_and_id(tmp_path: Path) -> None:
+    case = Message(1, "case", "17", {"case": 17, "job": "lab:1@7"})
+    for _ in range(2):
+        send(log(tmp_path), [case])
+    [line] = (tmp_path / "verdicts.log").read_text().splitlines()
+    assert json.loads(line) == {"kind": "case", "id": "case-17", "case": 17, "job": "lab:1@7"}

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
+from tests.kits.outbox import takes
 from tocsin.core.decision import Decision, FactsRequest, HabitHint, NewCase, Screened
 from tocsin.core.errors import NotFound
 from tocsin.core.ids import JobKey
+from tocsin.core.ports import Receipt
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import CaseReference, CaseStatus, Finding, Level, Rogue, Verdict
 from tocsin.store import audit, cases
@@ -21,7 +23,7 @@ from tocsin.store.verdicts import alarms, next_seq, of_job
 KEY = JobKey("lab", 17, 4, 1_794_775_393)
 CAUSE = "a:rogue:lab:ann:cyber"
 VERDICT = Verdict(job=str(KEY), stage=Stage.SUBMIT, at=100, known_until=90, level=Level.WARNING)
-SINKS = {"kafka": ("verdict", "case"), "mail": ("verdict",)}
+SINKS = {"kafka": takes("verdict", "case"), "mail": takes("verdict")}
 
 
 def decision(*verdicts: Verdict) -> Decision:
@@ -54,8 +56,8 @@ def test_a_message_waits_until_its_sink_has_taken_it(store: Store) -> None:
     record(store, decision(*(replace(VERDICT, seq=seq) for seq in range(3))), SINKS)
     first = waiting(store, "kafka", limit=2)
     assert waiting(store, "kafka", limit=2) == first
-    acknowledge(store, first)
-    acknowledge(store, [])
+    acknowledge(store, "kafka", Receipt(first), now=50)
+    acknowledge(store, "kafka", Receipt([]), now=60)
     assert len(waiting(store, "kafka", 9)) == 1
     assert len(waiting(store, "mail", 9)) == 3
     discard_others(store, ["mail"])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tocsin.app.allow import allow_file, operations
 from tocsin.app.app import App
+from tocsin.app.sinks import check_sinks
 from tocsin.core.errors import SettingsError
 from tocsin.core.settings import ClusterSettings, without_password
 
@@ -18,6 +19,7 @@ def check_settings(app: App) -> None:
         if line.secret and line.value:
             read_secret(Path(line.value))
     _check_workload(app)
+    check_sinks(app)
     for name, cluster in app.settings.cluster.items():
         app.zone(name)
         _check_cluster(name, cluster)
@@ -28,17 +30,12 @@ def check_settings(app: App) -> None:
 
 
 def _check_workload(app: App) -> None:
-    """The allow-list file must be valid; the log need not exist, but its folder must."""
+    """The allow-list file must be valid."""
     from tocsin.app.allow_book import read
     from tocsin.judge.allow_file import parse
 
     if file := allow_file(app):
         parse(read(file), file, known=operations(app), zone=app.zone())
-    log = app.settings.workload.log_file
-    if log and not Path(log).parent.is_dir():
-        raise SettingsError(
-            f'workload.log_file is "{log}", and there is no folder {Path(log).parent}; create it'
-        )
 
 
 def _check_cluster(name: str, cluster: ClusterSettings) -> None:

@@ -13,6 +13,7 @@ from tocsin.app.app import App
 from tocsin.app.clusters import rest_client
 from tocsin.app.heartbeat import read_heartbeats, watch_lock
 from tocsin.app.judge import untrained
+from tocsin.app.sinks import check_sinks
 from tocsin.core.errors import TocsinError
 from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
@@ -57,7 +58,7 @@ def doctor(app: App) -> Iterator[Finding]:
         Status.FINE,
         f"{sum(line.origin != 'default' for line in lines)} set, the rest at defaults",
     )
-    for check in (_home, _store, _models, _watch, _libraries):
+    for check in (_home, _store, _models, _watch, _events, _sinks, _libraries):
         yield from _guarded(check.__name__.strip("_"), check, app)
     yield from _guarded("slurm", _slurm, app)
     for name, cluster in app.settings.cluster.items():
@@ -129,6 +130,48 @@ def _watch(app: App) -> Iterator[Finding]:
         yield Finding(f"watch {beat.cluster}", status, text, start)
 
 
+def _events(app: App) -> Iterator[Finding]:
+    """Job events in Kafka that could not be read."""
+    from tocsin.sources.kafka_access import client_properties, require_library
+    from tocsin.store.watching import rejected_events
+
+    for name in [name for name, cluster in app.settings.cluster.items() if cluster.kafka_topic]:
+        require_library()
+        client_properties(app.settings.kafka)
+        if rejected := rejected_events(app.store, name):
+            text = ", ".join(f"{number:,} {reason}" for reason, number in sorted(rejected.items()))
+            fix = "whoever writes to the topic should send what docs/streams.md describes"
+            yield Finding(f"events {name}", Status.NOTE, f"skipped because they cannot be read: {text}", fix)
+        else:
+            yield Finding(f"events {name}", Status.FINE, "all could be read")
+
+
+def _sinks(app: App) -> Iterator[Finding]:
+    """What became of the messages of each sink."""
+    from tocsin.store.outbox import states
+
+    check_sinks(app)
+    for name, state in states(app.store, app.settings.sinks).items():
+        text = f"{state.sent:,} sent, {state.waiting:,} waiting"
+        lost = [
+            f"{number:,} {what}"
+            for what, number in (("dropped", state.dropped), ("refused", state.refused))
+            if number
+        ]
+        if lost:
+            text += f", {', '.join(lost)}"
+        if state.problem:
+            minutes = (time.time() - state.since) / 60
+            fix = f"messages wait in the store, up to {app.settings.sinks[name].most_waiting:,}; it keeps trying"
+            yield Finding(
+                f"sink {name}", Status.BROKEN, f"{text}; for {minutes:.0f} min: {state.problem}", fix
+            )
+        elif lost:
+            yield Finding(f"sink {name}", Status.NOTE, text, "messages were lost; see docs/streams.md")
+        else:
+            yield Finding(f"sink {name}", Status.FINE, text)
+
+
 def _libraries(_: App) -> Iterator[Finding]:
     from ctypes import CDLL
 
@@ -145,7 +188,7 @@ def _slurm(app: App) -> Iterator[Finding]:
 
     missing = [name for name in ("sacct", "squeue", "scontrol") if not shutil.which(name)]
     if missing:
-        wanted = any(not cluster.rest_url for cluster in app.settings.cluster.values())
+        wanted = any(not (one.rest_url or one.kafka_topic) for one in app.settings.cluster.values())
         yield Finding(
             "slurm commands",
             Status.BROKEN if wanted else Status.ABSENT,

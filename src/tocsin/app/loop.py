@@ -1,25 +1,23 @@
-"""The loop of `watch` and `screen`: models reloaded before each round; verdicts logged and printed after it."""
+"""The loop of `watch` and `screen`: models reloaded before each round; verdicts sent to sinks and printed after it."""
 
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.app.judge import LiveJudge
 from tocsin.app.lines import VerdictLines
+from tocsin.app.sinks import Sinks
 
 if TYPE_CHECKING:
     from tocsin.core.ports import Clock
-    from tocsin.sinks.log import VerdictLog
-    from tocsin.store.outbox import Subscriptions
     from tocsin.watch.loop import Rounds, Stop
     from tocsin.watch.watcher import Round
 
-__all__ = ["Loop", "Output", "WallClock", "open_log", "stop_on_signals", "subscriptions"]
+__all__ = ["Loop", "Output", "WallClock", "stop_on_signals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Loop:
     rounds: "Rounds"
     live: LiveJudge
     output: Output
-    log: "VerdictLog | None"
+    sinks: Sinks
     finished: Callable[["Round"], None]
     """Called after each round, when its verdicts are printed."""
     waiting: Callable[[float, str | None], None] = lambda _pause, _problem: None
@@ -48,13 +46,11 @@ class Loop:
     def run(self, clock: "Clock", stop: "Stop", *, interval: float, once: bool, retrain: bool) -> None:
         """Round after round until stopped; with `once`, until nothing is left to do and a retraining has ended."""
         from tocsin.app.retraining import Retraining
-        from tocsin.store.outbox import discard_others
         from tocsin.watch.loop import run
 
         app, output = self.app, self.output
         with ExitStack() as stack:
             retraining = stack.enter_context(Retraining(app)) if retrain else None
-            discard_others(app.store, subscriptions(self.log))
             lines = VerdictLines(
                 app.store,
                 output.print_line,
@@ -65,7 +61,7 @@ class Loop:
             stack.callback(lines.end)
 
             def after(done: "Round") -> None:
-                self._deliver(complain)
+                wake_sinks()
                 lines.add(done.verdicts)
                 if not done.behind:
                     lines.end()
@@ -76,7 +72,7 @@ class Loop:
             def complain(problem: str) -> None:
                 app.notify(f"tocsin: {problem}")
 
-            self._deliver(complain)  # what an earlier process left
+            wake_sinks = stack.enter_context(self.sinks.delivering(complain))
             run(
                 self,
                 clock,
@@ -96,15 +92,6 @@ class Loop:
             self.app.notify("other models were promoted and are now in use")
         return self.rounds.step(now)
 
-    def _deliver(self, complain: Callable[[str], None]) -> None:
-        """Send to the log what waits in the outbox."""
-        if self.log is None:
-            return
-        from tocsin.sinks.deliver import deliver
-
-        if problem := deliver(self.app.store, self.log):
-            complain(problem)
-
     def _report(self, message: str | None) -> None:
         if message:
             self.app.notify(message)
@@ -123,19 +110,3 @@ def stop_on_signals() -> "Iterator[Stop]":
 
     with Stop() as stop, stop.on_signals(signal.SIGTERM, signal.SIGINT):
         yield stop
-
-
-def open_log(app: App) -> "VerdictLog | None":
-    """The verdict log, if the settings name one."""
-    settings = app.settings.workload
-    if not settings.log_file:
-        return None
-    from tocsin.sinks.log import VerdictLog
-
-    return VerdictLog(
-        Path(settings.log_file), largest=settings.log_megabytes * 1024**2, files=settings.log_files
-    )
-
-
-def subscriptions(log: "VerdictLog | None") -> "Subscriptions":
-    return {log.name: log.kinds} if log else {}

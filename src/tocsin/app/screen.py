@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.app.judge import LiveJudge
-from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
+from tocsin.app.loop import Loop, Output, WallClock, stop_on_signals
+from tocsin.app.sinks import open_sinks
 from tocsin.app.text import count
 from tocsin.core.decision import Screened
 from tocsin.core.errors import ModelError, NotFound
@@ -38,7 +39,7 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
         known = _scripts_only(app)
         live = LiveJudge(app, known, ["workload"])
         _require_model(live.judge)
-        log = open_log(app)
+        sinks = open_sinks(app)
         done = rogue = total = 0
 
         def summarize(last: "Round") -> None:
@@ -55,10 +56,12 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
 
         loop = Loop(
             app=app,
-            rounds=_Screening(app.store, live.judge, known, subscriptions(log), everything=output.everything),
+            rounds=_Screening(
+                app.store, live.judge, known, sinks.subscriptions, everything=output.everything
+            ),
             live=live,
             output=output,
-            log=log,
+            sinks=sinks,
             finished=summarize,
         )
         with stop_on_signals() as stop:

@@ -9,7 +9,8 @@ from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster
 from tocsin.app.heartbeat import beating, traces_of, watch_lock
 from tocsin.app.judge import LiveJudge, needs
-from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
+from tocsin.app.loop import Loop, Output, WallClock, stop_on_signals
+from tocsin.app.sinks import open_sinks
 from tocsin.app.traces_import import TraceImporter, TracesImport
 from tocsin.core.errors import SourceError, StoreError
 from tocsin.core.stages import Stage
@@ -50,15 +51,15 @@ def watch_traces(app: App, request: TraceWatchRequest, output: Output) -> None:
                 f'another `tocsin traces watch` follows cluster "{name}" with this store; this one stops'
             )
         cluster = stack.enter_context(live_cluster(app, name))
-        live, log = LiveJudge(app, Ledger(), cluster=name), open_log(app)
-        rounds = _rounds(app, importer, live.judge, cluster.queue, subscriptions(log))
+        live, sinks = LiveJudge(app, Ledger(), cluster=name), open_sinks(app)
+        rounds = _rounds(app, importer, live.judge, cluster.queue, sinks.subscriptions)
         stack.callback(_report, app, rounds)
         loop = Loop(
             app=app,
             rounds=rounds,
             live=live,
             output=output,
-            log=log,
+            sinks=sinks,
             finished=lambda done: None,  # noqa: ARG005  # what was done is in the store
             waiting=stack.enter_context(beating(app.home.cache, traces_of(name))),
         )

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
@@ -11,7 +12,9 @@ from tocsin.app.clusters import live_cluster, require_cluster
 from tocsin.app.first_metrics import measure_due
 from tocsin.app.heartbeat import beating, watch_lock
 from tocsin.app.judge import LiveJudge
-from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
+from tocsin.app.loop import Loop, Output, WallClock, stop_on_signals
+from tocsin.app.sinks import open_sinks
+from tocsin.app.stream import INTERVAL, is_streamed, job_events
 from tocsin.core.errors import InputError, StoreError
 from tocsin.store.home import user_name
 
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
     from tocsin.core.ports import Clock, Cluster
     from tocsin.demo.cluster import DemoCluster
     from tocsin.history.ledger import Ledger
+    from tocsin.judge.judge import Judge
     from tocsin.store.database import Store
+    from tocsin.store.outbox import Subscriptions
+    from tocsin.watch.loop import Rounds
 
 __all__ = ["WatchRequest", "watch"]
 
@@ -41,49 +47,48 @@ class WatchRequest:
 def watch(app: App, request: WatchRequest, output: Output) -> None:
     """Follow the cluster until stopped by a signal."""
     from tocsin.store.locks import locked
-    from tocsin.watch.script_reader import ScriptReader
-    from tocsin.watch.watcher import Watcher
 
     demo, once = request.demo, request.once
     if demo and request.cluster not in (None, "demo"):
         raise InputError(f'the demo cluster is named "demo", not "{request.cluster}"; leave out -M or --demo')
-    settings = app.settings.watch
-    folder = app.home.prepare().scripts
+    app.home.prepare()
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
-        followed, clock, unreadable = stack.enter_context(
-            _demo(app.store, request.speed) if demo else _live(app, request.cluster)
+        followed = stack.enter_context(
+            _demo(app, request.speed)
+            if demo
+            else _stream(app, request.cluster)
+            if is_streamed(app, request.cluster)
+            else _live(app, request.cluster)
         )
         if not stack.enter_context(locked(app.store, watch_lock(followed.name))):
             raise StoreError(
                 f'another `tocsin watch` follows cluster "{followed.name}" with this store; this one stops'
             )
-        if unreadable:
-            app.notify(f"job scripts are not read, so workloads are not classified: {unreadable}")
         ledger, keep = stack.enter_context(_ledger(app, followed.name))
-        scripts = None if unreadable else ScriptReader(followed, folder)
-        live, log = LiveJudge(app, ledger, cluster=followed.name), open_log(app)
+        live, sinks = LiveJudge(app, ledger, cluster=followed.name), open_sinks(app)
         loop = Loop(
             app=app,
-            rounds=Watcher(
-                followed,
-                app.store,
-                live.judge,
-                ledger,
-                scripts=scripts,
-                sinks=subscriptions(log),
-                measure=measure_due(app, followed.name),
-            ),
+            rounds=followed.rounds(live.judge, ledger, sinks.subscriptions),
             live=live,
             output=output,
-            log=log,
+            sinks=sinks,
             finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
             waiting=stack.enter_context(beating(app.home.cache, followed.name)),
         )
         app.notify(f"watching {followed.name}; no job is held or changed")
-        interval = max(settings.interval, 1) / (request.speed if demo else 1)
         # simulated jobs, and those of a single pass, are nothing to learn from
-        loop.run(clock, stop, interval=interval, once=once, retrain=not demo and not once)
+        loop.run(followed.clock, stop, interval=followed.interval, once=once, retrain=not demo and not once)
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """A cluster, and how it is followed."""
+
+    name: str
+    clock: "Clock"
+    interval: float
+    rounds: "Callable[[Judge, Ledger, Subscriptions], Rounds]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,27 +106,82 @@ class _DemoClock:
 
 
 @contextmanager
-def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock, str | None]]":
+def _demo(app: App, speed: float) -> "Iterator[_Followed]":
     """The demo cluster at the instant up to which the store knows it."""
     from tocsin.demo.cluster import START, DemoCluster
     from tocsin.store.importing import furthest_position
     from tocsin.store.jobs import Filter, load
 
     cluster = DemoCluster()
-    last = load(store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
-    at = max(START + 8 * 3600, furthest_position(store, f"watch:{cluster.name}") or 0, *last)
+    last = load(app.store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
+    at = max(START + 8 * 3600, furthest_position(app.store, f"watch:{cluster.name}") or 0, *last)
     cluster.clock.advance_to(at)
-    yield cluster, _DemoClock(cluster, speed, time.monotonic(), at), None
+    clock = _DemoClock(cluster, speed, time.monotonic(), at)
+    yield _Followed(cluster.name, clock, _interval(app) / speed, partial(_watcher, app, cluster, None))
 
 
 @contextmanager
-def _live(app: App, name: str | None) -> "Iterator[tuple[Cluster, Clock, str | None]]":
-    """The cluster to follow, and why its scripts are not read. Its name is part of every job's key: never guessed."""
+def _live(app: App, name: str | None) -> "Iterator[_Followed]":
+    """The cluster of this name, by Slurm. The name is part of every job's key: it is never guessed."""
     if name:
         require_cluster(app, name)
     with live_cluster(app, name, guess=False) as cluster:
         off = None if app.settings.watch.scripts else "watch.scripts is false"
-        yield cluster, WallClock(), off or cluster.scripts_refused(user_name())
+        unreadable = off or cluster.scripts_refused(user_name())
+        if unreadable:
+            app.notify(f"job scripts are not read, so workloads are not classified: {unreadable}")
+        yield _Followed(
+            cluster.name, WallClock(), _interval(app), partial(_watcher, app, cluster, unreadable)
+        )
+
+
+@contextmanager
+def _stream(app: App, name: str | None) -> "Iterator[_Followed]":
+    """The cluster of this name, by its job events in Kafka."""
+    from tocsin.watch.stream_rounds import StreamRounds
+
+    with job_events(app, name) as events:
+
+        def rounds(judge: "Judge", ledger: "Ledger", sinks: "Subscriptions") -> "Rounds":
+            return StreamRounds(
+                events,
+                app.store,
+                judge,
+                ledger,
+                folder=app.home.scripts,
+                sinks=sinks,
+                measure=measure_due(app, events.name),
+                notify=app.notify,
+            )
+
+        yield _Followed(events.name, WallClock(), INTERVAL, rounds)
+
+
+def _interval(app: App) -> float:
+    return max(app.settings.watch.interval, 1)
+
+
+def _watcher(
+    app: App,
+    cluster: "Cluster",
+    unreadable: str | None,
+    judge: "Judge",
+    ledger: "Ledger",
+    sinks: "Subscriptions",
+) -> "Rounds":
+    """`unreadable`: why scripts are not read."""
+    from tocsin.watch.script_reader import ScriptReader
+    from tocsin.watch.watcher import Watcher
+
+    return Watcher(
+        cluster,
+        app.store,
+        judge,
+        ledger,
+        scripts=None if unreadable else ScriptReader(cluster, app.home.scripts),
+        sinks=sinks,
+        measure=measure_due(app, cluster.name),
+    )
 
 
 @contextmanager

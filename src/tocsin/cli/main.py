@@ -29,6 +29,7 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
     "classify": ("classify:classify", "Classify job scripts."),
     "completion": ("manual:completion", "Print the completion script for a shell."),
     "config": ("config:config", "Show and check the settings."),
+    "connect": ("connect:connect", "Publish what tocsin reads to other systems."),
     "demo": ("demo:demo", "Simulate a small cluster and report on its jobs."),
     "doctor": ("doctor:doctor", "Check settings, store and the connection to Slurm."),
     "explain": ("check:explain", "Explain the verdict on one job."),

@@ -10,7 +10,7 @@ from tocsin.core.machine import Machine
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Clock", "Cluster", "Message", "Sink"]
+__all__ = ["Clock", "Cluster", "Message", "Receipt", "Sink", "Subscription"]
 
 
 class Clock(Protocol):
@@ -55,23 +55,53 @@ class Message:
 
     id: int
     kind: str
-    """verdict or case."""
+    """verdict, case, action or job."""
     reference: str
     """The same for the same verdict or case, however often it is sent."""
     document: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """Which messages a sink takes, and how many may wait for it."""
+
+    kinds: Collection[str]
+    levels: Collection[str]
+    """Of verdicts; other messages have none."""
+    most: int
+
+    def takes(self, kind: str, document: dict[str, Any]) -> bool:
+        return kind in self.kinds and (kind != "verdict" or document.get("level") in self.levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Messages that a sink has taken, or will never take."""
+
+    messages: Sequence[Message]
+    refused: str = ""
+    """Why it will never take them."""
+
+
 class Sink(Protocol):
-    """A destination of messages."""
+    """A destination of messages, used by one thread."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def kinds(self) -> Collection[str]:
-        """The kinds of messages that it takes."""
+    def batch(self) -> int:
+        """How many messages it gets at once, at the most."""
         ...
 
-    def send(self, messages: Sequence[Message]) -> None:
-        """Deliver all, or raise SinkError; until then the outbox keeps them."""
+    def due(self, now: float) -> bool:
+        """Whether messages are to be sent now."""
+        ...
+
+    def send(self, messages: Sequence[Message]) -> Iterator[Receipt]:
+        """Deliver in order, with a receipt for what was delivered; the outbox keeps the rest. It may raise SinkError."""
+        ...
+
+    def close(self) -> None:
+        """Give connections back."""
         ...

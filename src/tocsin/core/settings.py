@@ -8,10 +8,13 @@ from types import UnionType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from tocsin.core.errors import SettingsError
+from tocsin.core.setting import setting as _setting
+from tocsin.core.sink_settings import SINK_KINDS, SinkSettings
 
 __all__ = [
     "ClusterSettings",
     "HistorySettings",
+    "KafkaSettings",
     "Layer",
     "LearnSettings",
     "Line",
@@ -23,11 +26,6 @@ __all__ = [
     "resolve",
     "without_password",
 ]
-
-
-def _setting(default: Any, doc: str, *, secret: bool = False) -> Any:
-    """`secret`: the value is the path of a file with a secret."""
-    return dataclasses.field(default=default, metadata={"doc": doc, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +41,9 @@ class ClusterSettings:
     )
     timeout: int = _setting(
         60, "seconds to wait for an answer from Slurm, or for the next part of a long one"
+    )
+    kafka_topic: str = _setting(
+        "", "Kafka topics with its job events, with commas; `tocsin watch` reads these instead of Slurm"
     )
 
 
@@ -84,9 +85,6 @@ class WorkloadSettings:
     allow_file: str = _setting(
         "", "allow-list file; empty: /etc/tocsin/allow.toml if it exists, and the entries of `tocsin allow`"
     )
-    log_file: str = _setting("", "file for verdicts, one line of JSON each; empty: none")
-    log_megabytes: int = _setting(10, "size at which the log is rotated")
-    log_files: int = _setting(5, "rotated logs to keep")
     read_files: bool = _setting(
         False,
         "also read files that a script sources, runs or imports, if its submitter may read them",
@@ -125,19 +123,36 @@ class LearnSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSettings:
+    """The Kafka that job events come from, and that sinks and `tocsin connect` write to."""
+
+    brokers: str = _setting("", "addresses of some brokers, with commas: host:9092")
+    group: str = _setting("tocsin", "consumer group; the name of the cluster is added")
+    user: str = _setting("", "user name; empty: none")
+    password_file: str = _setting("", "file with the password", secret=True)
+    mechanism: str = _setting(
+        "SCRAM-SHA-512", "how the password is sent: SCRAM-SHA-512, SCRAM-SHA-256, PLAIN"
+    )
+    tls: bool = _setting(False, "use TLS")
+    ca_file: str = _setting("", "certificates of the authorities to trust; empty: those of this host")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All sections; `cluster` has one for each name."""
+    """All sections; `cluster` and `sinks` have one for each name."""
 
     cluster: Mapping[str, ClusterSettings] = field(default_factory=dict)
+    sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
     store: StoreSettings = field(default_factory=StoreSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
     workload: WorkloadSettings = field(default_factory=WorkloadSettings)
     traces: TracesSettings = field(default_factory=TracesSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
+    kafka: KafkaSettings = field(default_factory=KafkaSettings)
 
 
-_NAMED: Mapping[str, type] = {"cluster": ClusterSettings}
+_NAMED: Mapping[str, type] = {"cluster": ClusterSettings, "sinks": SinkSettings}
 _PLAIN: Mapping[str, type] = {
     "store": StoreSettings,
     "history": HistorySettings,
@@ -145,6 +160,7 @@ _PLAIN: Mapping[str, type] = {
     "workload": WorkloadSettings,
     "traces": TracesSettings,
     "learn": LearnSettings,
+    "kafka": KafkaSettings,
 }
 
 
@@ -182,19 +198,22 @@ def resolve(layers: Sequence[Layer]) -> tuple[Settings, list[Line]]:
     """The settings of these layers combined, and one line per setting with its origin."""
     found: dict[str, dict[str, Any]] = {}
     origins: dict[str, str] = {}
+    kinds = _sink_kinds(layers)
     for layer in layers:
         for section, cls, name, value in _values(layer):
+            cls = kinds.get(section, cls)
             if name:
                 found.setdefault(section, {})[name] = _typed(section, cls, name, value, layer.origin)
                 origins[f"{section}.{name}"] = layer.origin
             else:
                 found.setdefault(section, {})
-    clusters = {
-        section.partition(".")[2]: ClusterSettings(**v) for section, v in found.items() if "." in section
-    }
+    named: dict[str, dict[str, Any]] = {section: {} for section in _NAMED}
+    for section in sorted(section for section in found if "." in section):
+        kind, _, name = section.partition(".")
+        named[kind][name] = kinds.get(section, _NAMED[kind])(**found[section])
     plain = {section: cls(**found.get(section, {})) for section, cls in _PLAIN.items()}
-    settings = Settings(cluster=clusters, **plain)
-    sections = [(f"cluster.{name}", value) for name, value in sorted(clusters.items())]
+    settings = Settings(cluster=named["cluster"], sinks=named["sinks"], **plain)
+    sections = [(f"{kind}.{name}", value) for kind in _NAMED for name, value in named[kind].items()]
     sections += [(name, getattr(settings, name)) for name in _PLAIN]
     lines = [
         Line(
@@ -208,6 +227,22 @@ def resolve(layers: Sequence[Layer]) -> tuple[Settings, list[Line]]:
         for f in dataclasses.fields(value)
     ]
     return settings, lines
+
+
+def _sink_kinds(layers: Sequence[Layer]) -> dict[str, type[SinkSettings]]:
+    """The class of each sink's section; the kind may be in one layer, and a key of that kind in another."""
+    found: dict[str, tuple[Any, str]] = {}
+    for layer in layers:
+        sinks = layer.values.get("sinks")
+        for name, keys in sinks.items() if isinstance(sinks, Mapping) else ():
+            if isinstance(keys, Mapping):
+                before = found.get(f"sinks.{name}", (None, layer.origin))
+                found[f"sinks.{name}"] = (keys["kind"], layer.origin) if "kind" in keys else before
+    for section, (kind, origin) in found.items():
+        if kind not in SINK_KINDS:
+            lacks = f"has no kind in {origin}" if kind is None else f'is of the kind "{kind}" in {origin}'
+            raise SettingsError(f"[{section}] {lacks}; write kind = one of {', '.join(SINK_KINDS)}")
+    return {section: SINK_KINDS[kind] for section, (kind, _) in found.items()}
 
 
 def _values(layer: Layer) -> Iterator[tuple[str, type, str, Any]]:

@@ -1,24 +1,48 @@
 """Deliver the messages of the outbox to a sink, in order."""
 
-from tocsin.core.errors import SinkError
-from tocsin.core.ports import Sink
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+from tocsin.core.errors import SinkError, StoreError
+from tocsin.core.ports import Message, Sink
 from tocsin.store.database import Store
 from tocsin.store.locks import locked
 from tocsin.store.outbox import acknowledge, waiting
 
-__all__ = ["BATCH", "deliver"]
-
-BATCH = 1000
-"""Messages that a killed process may have sent without acknowledging them."""
+__all__ = ["Busy", "deliver"]
 
 
-def deliver(store: Store, sink: Sink) -> str | None:
-    """Send all that waits; returns why some of it could not be sent. Two processes never send the same message."""
-    with locked(store, f"sink-{sink.name}", wait=True):
-        while messages := waiting(store, sink.name, BATCH):
+class Busy(Exception):
+    """Another process is sending to this sink, and will find our messages."""
+
+
+def deliver(
+    store: Store,
+    sink: Sink,
+    *,
+    refused: Callable[[Message, str], None] = lambda _message, _why: None,
+    clock: Callable[[], float] = time.time,
+) -> str | None:
+    """Send what waits, if it is due; returns why some of it could not be sent.
+
+    Two processes never send at the same time: one of them gets Busy. `refused` is called for messages that the sink will never take.
+    """
+    with locked(store, f"sink-{sink.name}") as alone:
+        if not alone:
+            raise Busy
+        while sink.due(clock()) and (messages := waiting(store, sink.name, sink.batch)):
+            taken = 0
             try:
-                sink.send(messages)
-            except SinkError as error:
+                with closing(sink.send(messages)) as receipts:  # type: ignore[type-var]  # a generator
+                    for receipt in receipts:
+                        acknowledge(store, sink.name, receipt, clock())
+                        taken += len(receipt.messages)
+                        if receipt.refused:
+                            for message in receipt.messages:
+                                refused(message, receipt.refused)
+            except (SinkError, StoreError) as error:
                 return str(error)
-            acknowledge(store, messages)
+            if taken < len(messages):  # the rest is not due
+                break
     return None

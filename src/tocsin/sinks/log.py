@@ -1,4 +1,4 @@
-"""The verdict log: one line of JSON per verdict, in rotated files that only their owner may read."""
+"""The log: one line of JSON per message, in rotated files that only their owner may read."""
 
 import json
 import os
@@ -6,23 +6,25 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tocsin.core.errors import SinkError, StoreError
-from tocsin.core.ports import Message
-from tocsin.sinks.deliver import BATCH
+from tocsin.core.ports import Message, Receipt
+from tocsin.sinks.body import message_id, payload
 from tocsin.store.home import open_private
 
-__all__ = ["VerdictLog"]
+__all__ = ["BATCH", "Log"]
 
+BATCH = 1000
+"""Messages that a killed process may have written without acknowledging them."""
 _BLOCK = 1024**2
 
 
-class VerdictLog:
-    """Writes each verdict once, by its id: what the last lines hold already is not written again."""
+class Log:
+    """Writes each message once, by its id: what the last lines hold already is not written again."""
 
-    name = "log"
-    kinds = ("verdict",)
+    batch = BATCH
 
-    def __init__(self, path: Path, *, largest: int, files: int) -> None:
+    def __init__(self, path: Path, *, largest: int, files: int, name: str = "log") -> None:
         """Rotate when the file would exceed `largest` bytes, and keep `files` old ones."""
+        self.name = name
         self._path, self._largest, self._files = path, largest, files
         self._left: object = None
         """The state in which this process left the file."""
@@ -31,19 +33,29 @@ class VerdictLog:
             os.close(self._open())
         except OSError as error:
             raise StoreError(
-                f"the log {path} cannot be opened ({error.strerror}); change workload.log_file in the settings"
+                f"the log {path} cannot be opened ({error.strerror}); change sinks.{name}.file in the settings"
             ) from None
 
-    def send(self, messages: Sequence[Message]) -> None:
+    def due(self, now: float) -> bool:  # noqa: ARG002  # at any time
+        return True
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+    def send(self, messages: Sequence[Message]) -> Iterator[Receipt]:
+        self._append(messages)
+        yield Receipt(messages)
+
+    def _append(self, messages: Sequence[Message]) -> None:
         try:
             if self._left != self._state():  # the first time, or another process wrote to it
                 self._cut_partial_line()
                 self._written = {_id(line) for line in self._last_lines()}
             for message in messages:
-                if message.reference not in self._written:
-                    self._write(json.dumps(message.document, allow_nan=False))
-                    self._written.add(message.reference)
-            self._written = {message.reference for message in messages}
+                if message_id(message) not in self._written:
+                    self._write(payload(message))
+                    self._written.add(message_id(message))
+            self._written = {message_id(message) for message in messages}
             self._left = self._state()
         except OSError as error:
             self._left = None

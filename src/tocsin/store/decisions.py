@@ -43,6 +43,8 @@ def record(store: Store, decision: Decision, sinks: Subscriptions | None = None)
             insert_new(connection, screenings_table, asdict(screened))
         for hint in decision.hints:
             insert_new(connection, habit_hints, asdict(hint))
+        if fresh:
+            outbox.drop_oldest(connection, sinks)
     return fresh
 
 

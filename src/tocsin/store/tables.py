@@ -23,6 +23,7 @@ __all__ = [
     "key_text",
     "outbox",
     "screenings",
+    "sink_states",
     "verdicts",
 ]
 
@@ -89,13 +90,26 @@ outbox = sa.Table(
     METADATA,
     sa.Column("id", _SERIAL, primary_key=True),
     sa.Column("sink", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False, doc="verdict, case"),
+    sa.Column("kind", sa.Text, nullable=False, doc="verdict, case, action, job"),
     sa.Column("reference", sa.Text, nullable=False, doc="the id of the verdict, the number of the case"),
     sa.Column("document", sa.JSON, nullable=False, doc="what is sent"),
     sa.UniqueConstraint("sink", "kind", "reference", name="outbox_once"),
     sa.Index("outbox_by_sink", "sink", "id"),
 )
 """Messages to be sent; a row is deleted when its sink has taken it. Pruning touches none."""
+
+sink_states = sa.Table(
+    "sink_states",
+    METADATA,
+    sa.Column("sink", sa.Text, primary_key=True),
+    sa.Column("sent", sa.BigInteger, nullable=False, doc="messages that it has taken"),
+    sa.Column("refused", sa.BigInteger, nullable=False, doc="messages that it will never take"),
+    sa.Column("dropped", sa.BigInteger, nullable=False, doc="messages dropped because too many waited"),
+    sa.Column("last", sa.BigInteger, nullable=False, doc="when it last took some; 0: never"),
+    sa.Column("problem", sa.Text, nullable=False, doc="why it does not answer; empty: it does"),
+    sa.Column("since", sa.BigInteger, nullable=False, doc="when that problem began"),
+)
+"""What became of the messages of each sink."""
 
 cases = sa.Table(
     "cases",

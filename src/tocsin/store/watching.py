@@ -1,6 +1,6 @@
 """What a watcher reads from the store: its progress, the verdicts given, and jobs by their keys, in bulk."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,13 @@ __all__ = [
     "advance",
     "arrays",
     "begin",
+    "count_events",
     "ended_since",
     "fingerprint",
     "given",
     "jobs_named",
     "living",
+    "rejected_events",
     "tasks",
     "with_raw_ids",
 ]
@@ -70,6 +72,23 @@ def advance(store: Store, progress: Progress, reached: int) -> Progress:
                 .values(position=reached)
             )
     return Progress(progress.number, progress.began, reached)
+
+
+def count_events(
+    connection: sa.Connection, progress: Progress, read: int, rejected: Mapping[str, int]
+) -> None:
+    """Add to the events that the watch has read, and to those that it could not read, by reason."""
+    this = imports.c.id == progress.number
+    before: dict[str, int] = connection.execute(sa.select(imports.c.rejected).where(this)).scalar_one()
+    total = {reason: before.get(reason, 0) + rejected.get(reason, 0) for reason in {**before, **rejected}}
+    connection.execute(sa.update(imports).where(this).values(read=imports.c.read + read, rejected=total))
+
+
+def rejected_events(store: Store, cluster: str) -> dict[str, int]:
+    """The events of a cluster that could not be read, by reason."""
+    query = sa.select(imports.c.rejected).where(imports.c.identity == f"watch:{cluster}").limit(1)
+    with store.reading() as connection:
+        return dict(connection.execute(query).scalar() or {})
 
 
 def given(store: Store, keys: Iterable[str]) -> list[tuple[str, str]]:

@@ -23,6 +23,7 @@ from tocsin.store.outbox import Subscriptions
 from tocsin.watch import stages
 from tocsin.watch.arrays import missing_arrays
 from tocsin.watch.due_verdicts import DueVerdicts
+from tocsin.watch.job_events import JobEvents
 from tocsin.watch.observations import NOTHING, changed, from_accounting, from_queue, without_fresh_ends
 from tocsin.watch.script_reader import ScriptReader
 from tocsin.watch.unaccounted import Unaccounted
@@ -74,6 +75,7 @@ class Watcher:
         *,
         scripts: ScriptReader | None = None,
         sinks: Subscriptions | None = None,
+        events: JobEvents | None = None,
         measure: Callable[[pl.DataFrame], None] | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -83,6 +85,7 @@ class Watcher:
         self.scripts = scripts
         read = scripts.read if scripts else ledger.script
         self._due_verdicts = DueVerdicts(store, judge, ledger, script=read, sinks=sinks, measure=measure)
+        self._events = events or JobEvents(sinks or {})
         self._seconds = seconds
         self._progress: watching.Progress | None = None
         self._looked: int | None = None
@@ -217,6 +220,7 @@ class Watcher:
             with self.store.writing() as connection:
                 for frame in fresh:
                     merge_in(connection, frame.select(SCHEMA.names()))
+                    self._events.put(connection, frame)
         self._queue_seen, self._ended_seen = queue_seen, ended_seen or self._ended_seen
         verdicts = self._due_verdicts.give(due, [frame.select(KEY) for frame in fresh], now)
         self._unaccounted.remove([*settled, *ended["job"], *lost["job"]])

@@ -1,0 +1,12 @@
+"""What became of the messages of each sink is counted."""
+
+from alembic import op
+
+from tocsin.store.tables import sink_states
+
+revision = "0005"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    sink_states.create(op.get_bind(), checkfirst=True)  # a new store has it from the first step
