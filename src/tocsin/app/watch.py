@@ -4,24 +4,27 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from tocsin.app.actions import Acting, mode_text
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster, require_cluster
 from tocsin.app.first_metrics import measure_due
 from tocsin.app.heartbeat import beating, watch_lock
 from tocsin.app.judge import LiveJudge
 from tocsin.app.loop import Loop, Output, WallClock, open_log, stop_on_signals, subscriptions
+from tocsin.app.policy import live_policy
 from tocsin.core.errors import InputError, StoreError
 from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tocsin.core.ports import Clock, Cluster
+    from tocsin.core.ports import Actuator, Clock, Cluster
     from tocsin.demo.cluster import DemoCluster
     from tocsin.history.ledger import Ledger
     from tocsin.store.database import Store
+    from tocsin.watch.watcher import Round
 
 __all__ = ["WatchRequest", "watch"]
 
@@ -51,7 +54,7 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
     folder = app.home.prepare().scripts
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
-        followed, clock, unreadable = stack.enter_context(
+        followed, clock, unreadable, actuator = stack.enter_context(
             _demo(app.store, request.speed) if demo else _live(app, request.cluster)
         )
         if not stack.enter_context(locked(app.store, watch_lock(followed.name))):
@@ -62,7 +65,15 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
             app.notify(f"job scripts are not read, so workloads are not classified: {unreadable}")
         ledger, keep = stack.enter_context(_ledger(app, followed.name))
         scripts = None if unreadable else ScriptReader(followed, folder)
-        live, log = LiveJudge(app, ledger, cluster=followed.name), open_log(app)
+        policy = live_policy(app, simulated=demo)
+        live, log = LiveJudge(app, ledger, cluster=followed.name, policy=policy), open_log(app)
+        acting = Acting(app, actuator) if actuator else None
+
+        def finished(done: "Round") -> None:
+            keep()
+            for trouble in acting.after_round(done.verdicts, done.at) if acting else ():
+                app.notify(f"tocsin: {trouble}")
+
         loop = Loop(
             app=app,
             rounds=Watcher(
@@ -77,13 +88,24 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
             live=live,
             output=output,
             log=log,
-            finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
+            finished=finished,
             waiting=stack.enter_context(beating(app.home.cache, followed.name)),
         )
-        app.notify(f"watching {followed.name}; no job is held or changed")
+        app.notify(f"watching {followed.name}; {mode_text(app)}")
         interval = max(settings.interval, 1) / (request.speed if demo else 1)
         # simulated jobs, and those of a single pass, are nothing to learn from
         loop.run(clock, stop, interval=interval, once=once, retrain=not demo and not once)
+
+
+class Followed(NamedTuple):
+    """A cluster to follow."""
+
+    cluster: "Cluster"
+    clock: "Clock"
+    unreadable: str | None = None
+    """Why its scripts are not read."""
+    actuator: "Actuator | None" = None
+    """What can be done to its jobs; nothing to the demo's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +123,7 @@ class _DemoClock:
 
 
 @contextmanager
-def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock, str | None]]":
+def _demo(store: "Store", speed: float) -> "Iterator[Followed]":
     """The demo cluster at the instant up to which the store knows it."""
     from tocsin.demo.cluster import START, DemoCluster
     from tocsin.store.importing import furthest_position
@@ -111,17 +133,17 @@ def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock, str |
     last = load(store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
     at = max(START + 8 * 3600, furthest_position(store, f"watch:{cluster.name}") or 0, *last)
     cluster.clock.advance_to(at)
-    yield cluster, _DemoClock(cluster, speed, time.monotonic(), at), None
+    yield Followed(cluster, _DemoClock(cluster, speed, time.monotonic(), at))
 
 
 @contextmanager
-def _live(app: App, name: str | None) -> "Iterator[tuple[Cluster, Clock, str | None]]":
-    """The cluster to follow, and why its scripts are not read. Its name is part of every job's key: never guessed."""
+def _live(app: App, name: str | None) -> "Iterator[Followed]":
+    """The named cluster, or this host's. Its name is part of every job's key: never guessed."""
     if name:
         require_cluster(app, name)
     with live_cluster(app, name, guess=False) as cluster:
         off = None if app.settings.watch.scripts else "watch.scripts is false"
-        yield cluster, WallClock(), off or cluster.scripts_refused(user_name())
+        yield Followed(cluster, WallClock(), off or cluster.scripts_refused(user_name()), cluster)
 
 
 @contextmanager
