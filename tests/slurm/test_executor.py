@@ -10,7 +10,7 @@ import pytest
 from tests.kits.watching import NOON, KillableStore, Killed, ended, frame, running
 from tests.slurm.fake_slurm import FakeJob, FakeSlurm
 from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
-from tocsin.core.errors import ClusterError, InputError
+from tocsin.core.errors import InputError
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
 from tocsin.slurm.executor import Executor
@@ -77,7 +77,7 @@ def test_a_planned_hold_is_carried_out_and_expires(store: KillableStore, fake: F
     assert status(store) == ("done", "")
     executor(store, fake).step(NOON + HOUR - 1)
     assert fake.jobs[KEY].held == "admin"
-    assert executor(store, fake, act=False).expire(NOON + HOUR) == 1
+    assert executor(store, fake, act=False).expire(NOON + HOUR) == (1, [])
     assert (fake.jobs[KEY].held, fake.jobs[KEY].comment) == ("", "")
     assert status(store) == ("expired", "its time is over")
     trail = [(entry.who, entry.what) for entry in audit.read(store, job=KEY)]
@@ -150,8 +150,8 @@ def test_a_hold_stays_in_force_while_the_cluster_does_not_answer(
     fake.down = True
     executor(store, fake).step(NOON + 2 * HOUR)
     assert status(store)[0] == "done"
-    with pytest.raises(ClusterError):
-        executor(store, fake).expire(NOON + 2 * HOUR)
+    released, [trouble] = executor(store, fake).expire(NOON + 2 * HOUR)
+    assert (released, "slurmctld does not answer" in trouble) == (0, True)
     fake.down = False
     executor(store, fake).step(NOON + 3 * HOUR)
     assert fake.jobs[KEY].held == ""
@@ -164,6 +164,16 @@ def test_what_was_planned_is_dropped_when_policy_may_act_no_more(
     executor(store, fake, act=False).step(NOON + 1)
     assert status(store) == ("undone", "policy.mode is not act any more")
     assert fake.changes == []
+
+
+def test_a_hold_is_over_when_its_job_is_cancelled_by_others(store: KillableStore, fake: FakeSlurm) -> None:
+    plan(store)
+    executor(store, fake).step(NOON + 1)
+    with store.writing() as connection:
+        merge_in(connection, frame({"job_id": 17, **ended(None, NOON + 9, "CANCELLED")}))
+    fake.down = True  # it need not be asked
+    executor(store, fake).step(NOON + 10)
+    assert status(store)[0] == "over"
 
 
 # --- leases ------------------------------------------------------------------------------------------

@@ -170,7 +170,8 @@ def expire(app: App) -> list[Expired]:
     for cluster in actions.open_clusters(app.store):
         try:
             with live_cluster(app, cluster) as live:
-                done.append(Expired(cluster, open_executor(app, live, act=False).expire(int(time.time()))))
+                released, troubles = open_executor(app, live, act=False).expire(int(time.time()))
+                done.append(Expired(cluster, released, "; ".join(troubles)))
         except ClusterError as error:
             done.append(Expired(cluster, 0, str(error)))
     return done

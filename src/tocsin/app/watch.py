@@ -97,8 +97,8 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
         loop.run(clock, stop, interval=interval, once=once, retrain=not demo and not once)
 
 
-class Followed(NamedTuple):
-    """A cluster to follow."""
+class _Source(NamedTuple):
+    """A cluster to follow, and what is known about it."""
 
     cluster: "Cluster"
     clock: "Clock"
@@ -123,7 +123,7 @@ class _DemoClock:
 
 
 @contextmanager
-def _demo(store: "Store", speed: float) -> "Iterator[Followed]":
+def _demo(store: "Store", speed: float) -> "Iterator[_Source]":
     """The demo cluster at the instant up to which the store knows it."""
     from tocsin.demo.cluster import START, DemoCluster
     from tocsin.store.importing import furthest_position
@@ -133,17 +133,17 @@ def _demo(store: "Store", speed: float) -> "Iterator[Followed]":
     last = load(store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
     at = max(START + 8 * 3600, furthest_position(store, f"watch:{cluster.name}") or 0, *last)
     cluster.clock.advance_to(at)
-    yield Followed(cluster, _DemoClock(cluster, speed, time.monotonic(), at))
+    yield _Source(cluster, _DemoClock(cluster, speed, time.monotonic(), at))
 
 
 @contextmanager
-def _live(app: App, name: str | None) -> "Iterator[Followed]":
+def _live(app: App, name: str | None) -> "Iterator[_Source]":
     """The named cluster, or this host's. Its name is part of every job's key: never guessed."""
     if name:
         require_cluster(app, name)
     with live_cluster(app, name, guess=False) as cluster:
         off = None if app.settings.watch.scripts else "watch.scripts is false"
-        yield Followed(cluster, WallClock(), off or cluster.scripts_refused(user_name()), cluster)
+        yield _Source(cluster, WallClock(), off or cluster.scripts_refused(user_name()), cluster)
 
 
 @contextmanager

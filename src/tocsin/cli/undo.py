@@ -87,7 +87,7 @@ def expire(app: App, as_json: bool) -> None:
     for one in done if not as_json else ():
         if one.problem:
             say(f"tocsin: {one.cluster}: {one.problem}")
-        elif one.released:
+        if one.released:
             print_line(f"{one.cluster}: released {count(one.released, 'job')}")
     if any(one.problem for one in done):
         raise SystemExit(1)

@@ -52,14 +52,17 @@ class Executor:
         actions.mark_tasks(self.store, self.actuator.name, now - _TASKS_FOR)
         return troubles
 
-    def expire(self, now: int) -> int:
-        """Release what has expired, or whose case was dismissed, and nothing else; returns how many."""
-        released = 0
+    def expire(self, now: int) -> tuple[int, list[str]]:
+        """Release what has expired, or whose case was dismissed, and nothing else; returns how many, and what failed."""
+        released, troubles = 0, []
         for action in actions.open_actions(self.store, self.actuator.name):
             if action.status is ActionStatus.DONE and (ending := _ending(action, now)):
-                self._release(action, *ending, now, BY_POLICY)
-                released += 1
-        return released
+                try:
+                    self._release(action, *ending, now, BY_POLICY)
+                    released += 1
+                except ClusterError as error:
+                    troubles.append(f"action {action.id} ({action.kind} of {action.job}): {error}")
+        return released, troubles
 
     def undo(self, action: Action, *, who: str, now: int, note: str = "") -> None:
         """Release it, whoever planned it."""
@@ -83,7 +86,9 @@ class Executor:
 
     def _advance(self, action: Action, now: int) -> None:
         if action.status is ActionStatus.DONE:
-            if ending := _ending(action, now):
+            if actions.has_started(self.store, action.job):
+                self._end(action, ActionStatus.OVER, now, _STARTED)
+            elif ending := _ending(action, now):
                 self._release(action, *ending, now, BY_POLICY)
             elif action.kind is ActionKind.LEASE:
                 self._renew(action, now)
@@ -93,9 +98,10 @@ class Executor:
         elif not self.act:
             self._release(action, ActionStatus.UNDONE, "policy.mode is not act any more", now, BY_POLICY)
         else:
-            self._carry_out(action, now)
+            self.carry_out(action, now)
 
-    def _carry_out(self, action: Action, now: int) -> None:
+    def carry_out(self, action: Action, now: int, *, who: str = BY_POLICY) -> None:
+        """A planned action, whatever the policy."""
         standing = self._standing(action)
         if standing is None:
             return self._end(action, ActionStatus.OVER, now, _GONE)
@@ -116,7 +122,7 @@ class Executor:
         else:
             self.actuator.comment(action.job, action.reason)
         marked = action.kind in INTERVENTIONS
-        actions.settle(self.store, action, ActionStatus.DONE, at=now, intervened=marked)
+        actions.settle(self.store, action, ActionStatus.DONE, at=now, who=who, intervened=marked)
         return None
 
     def _renew(self, action: Action, now: int) -> None:

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction, RecentAction
 from tocsin.core.errors import NotFound
+from tocsin.core.fields import KEY
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import CaseStatus
@@ -20,9 +21,11 @@ __all__ = [
     "BY_POLICY",
     "Action",
     "find",
+    "has_started",
     "list_actions",
     "mark_tasks",
     "note",
+    "of_job",
     "open_actions",
     "open_clusters",
     "plan",
@@ -70,7 +73,13 @@ class Action:
         return {"action": self.id, **texts, **instants, **{name: getattr(self, name) for name in plain}}
 
 
-def plan(connection: sa.Connection, planned: PlannedAction, sinks: Subscriptions | None = None) -> bool:
+def plan(
+    connection: sa.Connection,
+    planned: PlannedAction,
+    sinks: Subscriptions | None = None,
+    *,
+    who: str = BY_POLICY,
+) -> bool:
     """Write an action unless the job has one of its kind; sinks hear of those that are not only recorded."""
     key = parse_key(planned.job)
     row = asdict(planned)
@@ -83,7 +92,7 @@ def plan(connection: sa.Connection, planned: PlannedAction, sinks: Subscriptions
     number = connection.execute(
         sa.select(actions.c.id).where(actions.c.job == planned.job, actions.c.kind == row["kind"])
     ).scalar_one()
-    _audit(connection, number, key, f"{planned.kind} {planned.status}", planned.at, BY_POLICY, planned.reason)
+    _audit(connection, number, key, f"{planned.kind} {planned.status}", planned.at, who, planned.reason)
     if sinks and planned.status.open:
         document = _one(connection, number).to_json()
         outbox.put(connection, sinks, kind="action", reference=str(number), document=document)
@@ -120,9 +129,26 @@ def list_actions(store: Store, *conditions: sa.ColumnElement[bool], limit: int |
         return [_action(row) for row in reversed(connection.execute(query).all())]
 
 
+def of_job(store: Store, key: JobKey) -> list[Action]:
+    """The actions on one job."""
+    return list_actions(store, actions.c.job == str(key))
+
+
 def find(store: Store, number: int) -> Action:
     with store.reading() as connection:
         return _one(connection, number)
+
+
+def has_started(store: Store, key: JobKey) -> bool:
+    """Whether a job is known to have started or ended; of an array, its tasks would tell."""
+    wanted = dict(zip(KEY, key, strict=True)) | {"task": NO_TASK if key.task is None else key.task}
+    query = sa.select(jobs.c.job_id).where(
+        *(jobs.c[name] == value for name, value in wanted.items()),
+        jobs.c.array.is_(None),
+        sa.or_(jobs.c.start.is_not(None), jobs.c.outcome.is_not(None)),
+    )
+    with store.reading() as connection:
+        return connection.execute(query).first() is not None
 
 
 def prepare(store: Store, action: Action, before: dict[str, Any]) -> None:
