@@ -26,6 +26,7 @@ NAMES = (
         "watch",
         "refusals",
         "live",
+        "hooks",
         "agent",
         "series",
         "traces",

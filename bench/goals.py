@@ -56,6 +56,14 @@ GOALS = (
     Goal("scheduler of a script recognized", "scripts", ("accuracy_with_header",), at_least=0.99),
     Goal("requests that Slurm refuses found by `check`", "refusals", ("share_found",), at_least=0.98),
     Goal("requests that Slurm accepts called impossible", "refusals", ("false",), at_most=0),
+    *(
+        Goal(f"`sbatch` with both hooks, {words}, against none", "hooks", ("over_none", state), at_most=1.1)
+        for state, words in (
+            ("stopped", "service stopped"),
+            ("killed", "service killed"),
+            ("hung", "service hung for more than 3 s"),
+        )
+    ),
     Goal("mutated scripts, models and logs read", "mutations", ("cases",), at_least=30_000),
     Goal("mutated files that end in an exception", "mutations", ("exceptions",), at_most=0),
     Goal("mutated files that end in a crash", "mutations", ("crashes",), at_most=0),

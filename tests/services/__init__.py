@@ -85,6 +85,13 @@ def _lacking(service: str) -> dict[str, str]:
     return lacking | {name: package for name, package in known.libraries.items() if not _has_library(name)}
 
 
+def missing_plugin(name: str) -> str | None:
+    """A sentence if Slurm lacks a plug-in on this machine."""
+    if _has_plugin(name):
+        return None
+    return f"Slurm has no plug-in {name} here; on Debian it is in slurm-wlm-basic-plugins"
+
+
 def missing_packages() -> list[str]:
     """The Debian packages that would complete every service on this machine."""
     return sorted({package for service in SERVICES for package in _lacking(service).values()})

@@ -143,7 +143,7 @@ def test_refusals_of_26_05_name_the_remedy(version: str, name: str, status: int,
     rest = rest_to(Server(version, answers={path: [(status, json.dumps(body).encode())]}))
     if name == "unknown job":
         with pytest.raises(NotFound, match="no job 1"):
-            rest.queue(1)
+            rest.job_documents(1)
     else:
         with pytest.raises(ClusterError, match="scontrol token"):
             rest.queue() if where == "slurm" else rest.accounting(0, 10, rejects=Rejects())
@@ -269,15 +269,33 @@ def test_addresses_that_are_none_are_refused(url: str) -> None:
 # --- hold and release ------------------------------------------------------------------------------
 
 
-def test_a_hold_takes_its_reason_along_where_the_version_has_a_place_for_it() -> None:
-    for version, body in (
-        ("v0.0.38", {"hold": True}),
-        ("v0.0.42", {"hold": True, "admin_comment": "too little memory"}),
+def test_a_change_is_written_as_the_version_takes_it() -> None:
+    at = 1794789999
+    for version, change, body in (
+        ("v0.0.38", {"hold": True}, {"hold": True}),
+        ("v0.0.38", {"begin": at}, {"begin_time": f"uts{at}"}),
+        ("v0.0.42", {"begin": at}, {"begin_time": {"set": True, "infinite": False, "number": at}}),
+        ("v0.0.42", {"comment": "too little memory"}, {"admin_comment": "too little memory"}),
     ):
         path = f"/slurm/{version}/job/17_4"
         server = Server(version, answers={path: [(200, b'{"errors": []}')]})
-        rest_to(server).change("17_4", hold=True, reason="too little memory")
+        rest_to(server).change("17_4", **change)  # type: ignore[arg-type]
         assert json.loads(server.asked[-1].content) == body
+    with pytest.raises(ClusterError, match="cannot set an administrator's comment"):
+        rest_to(Server("v0.0.38")).change("17", comment="x")
+
+
+def test_a_job_is_cancelled_or_the_refusal_is_told() -> None:
+    path = "/slurm/v0.0.42/job/17"
+    refused = {"errors": [{"error": "Access/permission denied", "error_number": 2002}]}
+    server = Server(
+        "v0.0.42", answers={path: [(200, b'{"errors": []}'), (200, json.dumps(refused).encode())]}
+    )
+    rest = rest_to(server)
+    rest.cancel("17")
+    assert server.asked[-1].method == "DELETE"
+    with pytest.raises(ClusterError, match=r"could not be cancelled: .*denied"):
+        rest.cancel("17")
 
 
 def test_an_update_of_22_05_answers_200_with_errors() -> None:

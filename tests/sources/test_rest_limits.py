@@ -161,7 +161,7 @@ def test_an_unknown_job_is_not_found(status: int, reply: dict[str, object]) -> N
         SlurmRest("http://lab", user="ada", token=lambda: "t", transport=transport) as rest,
         pytest.raises(NotFound),
     ):
-        rest.queue(17)
+        rest.job_documents(17)
 
 
 @pytest.mark.parametrize("wants_token", [False, True])

@@ -14,6 +14,7 @@ from tests.sources.test_rest import Server, rest_to
 from tocsin.core.errors import ClusterError, NotFound
 from tocsin.core.frames import SCHEMA
 from tocsin.core.ids import JobKey
+from tocsin.core.ports import Standing
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.slurm_cluster import SlurmCluster
 from tocsin.sources.squeue import FIELDS, queue_command, read_queue, separators
@@ -100,8 +101,6 @@ def test_separators_differ_each_time_and_stand_in_the_command() -> None:
     form = command[command.index("-O") + 1]
     assert form.count(between) == len(FIELDS) - 1
     assert form.endswith(after)
-    assert "-r" not in command
-    assert queue_command(between, after, job="17_4")[-3:] == ["-j", "17_4", "-r"]
 
 
 @given(st.text(), st.text())
@@ -124,12 +123,24 @@ def test_an_empty_queue_is_empty_and_other_output_is_refused() -> None:
 
 
 class Commands:
-    """Slurm's commands of a cluster with one array; holds are kept in `held`."""
+    """Slurm's commands of a cluster with one array: its holds, its earliest start and its comment."""
 
-    def __init__(self, *, obeys: bool = True, scripts: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        obeys: bool = True,
+        operator: bool = False,
+        scripts: dict[str, str] | None = None,
+        comment: str = "",
+    ) -> None:
         self.obeys = obeys
+        self.operator = operator
+        """One of 22.05, who may not write a comment."""
         self.scripts = scripts or {}
         self.held = False
+        self.reason = "None"
+        self.begin = 1794779550
+        self.comment = comment
         self.called: list[list[str]] = []
 
     def __call__(self, argv: list[str], **_: Any) -> bytes:
@@ -145,13 +156,26 @@ class Commands:
                 form = argv[argv.index("-O") + 1]
                 between = form.partition(":0")[2].partition(",")[0]
                 after = form.rpartition(":0")[2]
-                task = "4" if "-r" in argv else "1-4"
-                record = {"ArrayTaskID": task, "PriorityLong": "0" if self.held else "1"}
-                return printed(record, between=between, after=after)
-            case ["scontrol", "hold" | "release", _]:
-                self.held = self.obeys and argv[1] == "hold"
-            case ["scontrol", "update", *_]:
-                raise ClusterError("scontrol failed (exit 1): Access/permission denied")
+                record = PENDING | {
+                    "ArrayTaskID": "4" if "-r" in argv else "1-4",
+                    "PriorityLong": "0" if self.held else "1",
+                    "Reason": self.reason,
+                    "EligibleTime": str(self.begin),
+                    "admin_comment": self.comment or "(null)",
+                }
+                names = [field.partition(":")[0] for field in form.split(",")]
+                return (between.join(record[name] for name in names) + after + "\n").encode()
+            case ["scontrol", "hold" | "release" | "uhold" as verb, _]:
+                self.held = self.obeys and verb != "release"
+                self.reason = {"hold": "JobHeldAdmin", "uhold": "JobHeldUser"}.get(verb, "None")
+            case ["scontrol", "update", _, change]:
+                name, _, value = change.partition("=")
+                if name == "StartTime" and self.obeys:
+                    self.begin = int(value.removeprefix("uts"))
+                elif self.operator:
+                    raise ClusterError("scontrol failed (exit 1): Access/permission denied")
+                elif name == "AdminComment":
+                    self.comment = value
             case ["scontrol", "write", "batch_script", job, "-"]:
                 if job not in self.scripts:
                     raise ClusterError("scontrol failed (exit 1): job script retrieval failed")
@@ -171,14 +195,51 @@ def test_it_is_a_cluster() -> None:
 
 
 def test_hold_and_release_by_command() -> None:
-    commands = Commands()
+    commands = Commands(operator=True)
     cluster = SlurmCluster("lab", run=commands)
     cluster.hold(KEY, "too little\nmemory")
     assert ["scontrol", "hold", "17"] in commands.called
     # Who may not write the reason holds all the same.
-    assert ["scontrol", "update", "JobId=17", "AdminComment=too little memory"] in commands.called
+    assert ["scontrol", "update", "JobId=17", "AdminComment=[tocsin: too little memory]"] in commands.called
+    assert cluster.standing(KEY) == Standing(pending=True, held="admin", begin=1794779550)
     cluster.release(KEY._replace(task=4))
     assert ["scontrol", "release", "17_4"] in commands.called
+
+
+def test_a_hold_of_the_owner_is_given_back_to_the_owner() -> None:
+    cluster = SlurmCluster("lab", run=Commands())
+    cluster.hold(KEY, "misuse")
+    cluster.release(KEY, to_owner=True)
+    assert cluster.standing(KEY).held == "user"
+
+
+def test_the_earliest_start_is_set_by_command_and_read_back() -> None:
+    cluster = SlurmCluster("lab", run=Commands())
+    cluster.delay(KEY, 1794789999)
+    assert cluster.standing(KEY) == Standing(pending=True, begin=1794789999)
+    with pytest.raises(ClusterError, match="did not do it"):
+        SlurmCluster("lab", run=Commands(obeys=False)).delay(KEY, 1794789999)
+
+
+def test_a_comment_leaves_the_text_of_others_alone() -> None:
+    commands = Commands(comment="ticket 7")
+    cluster = SlurmCluster("lab", run=commands)
+    cluster.comment(KEY, "likely to fail [91%]\nsee mail")
+    assert commands.comment == "ticket 7 [tocsin: likely to fail (91%) see mail]"
+    commands.comment += " and ticket 8"
+    cluster.comment(KEY, "")
+    assert commands.comment == "ticket 7 and ticket 8"
+    with pytest.raises(ClusterError, match="denied"):
+        SlurmCluster("lab", run=Commands(operator=True)).comment(KEY, "x")
+
+
+def test_only_the_job_that_was_meant_is_cancelled() -> None:
+    commands = Commands()
+    SlurmCluster("lab", run=commands).cancel(KEY._replace(task=4))
+    assert commands.called[-1] == ["scancel", "17_4"]
+    with pytest.raises(NotFound):
+        SlurmCluster("lab", run=commands).cancel(KEY._replace(submit=5))
+    assert [argv for argv in commands.called if argv[0] == "scancel"] == [["scancel", "17_4"]]
 
 
 def test_a_job_that_was_requeued_or_is_gone_is_not_touched() -> None:
@@ -241,7 +302,13 @@ def test_a_task_that_slurmrestd_does_not_change_is_changed_by_command() -> None:
             refusal = {"errors": [{"error_number": 9000, "error": "Query empty or not RFC7320 compliant"}]}
             return httpx2.Response(422, content=json.dumps(refusal).encode())
         if "job/" in request.url.path:
-            jobs = [{**waiting, "priority": {"set": True, "number": 0 if commands.held else 1}}]
+            jobs = [
+                {
+                    **waiting,
+                    "priority": {"set": True, "number": 0 if commands.held else 1},
+                    "state_reason": commands.reason,
+                }
+            ]
             return httpx2.Response(200, content=json.dumps({"jobs": jobs, "errors": []}).encode())
         return Server("v0.0.44")(request)
 

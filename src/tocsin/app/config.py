@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tocsin.app.allow import allow_file, operations
 from tocsin.app.app import App
+from tocsin.app.policy import action_policy
 from tocsin.app.sinks import check_sinks
 from tocsin.core.errors import SettingsError
 from tocsin.core.settings import ClusterSettings, without_password
@@ -20,6 +21,7 @@ def check_settings(app: App) -> None:
             read_secret(Path(line.value))
     _check_workload(app)
     check_sinks(app)
+    action_policy(app)
     for name, cluster in app.settings.cluster.items():
         app.zone(name)
         _check_cluster(name, cluster)

@@ -213,7 +213,9 @@ def _slurm(app: App) -> Iterator[Finding]:
     from tocsin.sources.slurm_cluster import SlurmCluster
     from tocsin.sources.slurm_machine import read_config
 
-    yield from _controller(read_config(text))
+    config = read_config(text)
+    yield from _controller(config)
+    yield from _starts(app, dict(config))
     run(["sacct", "-n", "-X", "-P", "-S", "now-1hour", "-o", "JobID"], timeout=30)
     yield Finding("accounting", Status.FINE, "sacct answers")
     off = None if app.settings.watch.scripts else "watch.scripts is false"
@@ -264,6 +266,23 @@ def _controller(config: "Mapping[str, str]") -> Iterator[Finding]:
             Status.FINE,
             f"MinJobAge {age or 'unknown'} s, {config.get('SchedulerParameters', '')}",
         )
+
+
+def _starts(app: App, config: dict[str, str]) -> Iterator[Finding]:
+    """How long a job really waits after the screening window, or after a lease."""
+    from tocsin.app.slurm_hooks import screening_delay
+
+    window, delay = screening_delay(app, config)
+    text = f"slurmctld starts jobs whose earliest start has come within {delay.seconds} s ({delay.setting})"
+    if not window:
+        yield Finding("start delay", Status.FINE, f"{text}; there is no screening window")
+        return
+    text += f"; with the screening window of {window} s, jobs start {window} to {window + delay.seconds} s after submission"
+    if delay.seconds > window:
+        fix = f"lower {delay.setting} in SchedulerParameters, if the load of slurmctld allows it"
+        yield Finding("start delay", Status.NOTE, text, fix)
+    else:
+        yield Finding("start delay", Status.FINE, text)
 
 
 def _rest(name: str, cluster: ClusterSettings, _: App) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tocsin.core.detector import Detector, Known, Need
     from tocsin.judge.answers import DetectorModels
     from tocsin.judge.judge import Judge
+    from tocsin.judge.policy import Policy
     from tocsin.models.registry import Registry
     from tocsin.workload.screening import Screener
 
@@ -58,10 +59,12 @@ def open_judge(
     *,
     cluster: str | None = None,
     follow: bool = False,
+    policy: "Policy | None" = None,
 ) -> "Judge":
     """The judge with all detectors, or `only` these, and their champions for the cluster.
 
     A detector that cannot be used is reported and left out. With `follow`, or the setting workload.read_files, the files that a script calls are read, too.
+    `policy` is by default the one without actions.
     """
     from tocsin.judge.judge import Judge
     from tocsin.judge.plugins import find_detectors
@@ -77,7 +80,9 @@ def open_judge(
     seats = load_seats(detectors, app.registry, known, cluster=cluster)
     if "workload" in seats:
         seats["workload"] = _with_files(app, _one_screener(seats["workload"]), follow)
-    return Judge(seats, ROGUE_CASES, allow_book(app).current, lambda request: load_facts(app.store, request))
+    return Judge(
+        seats, policy or ROGUE_CASES, allow_book(app).current, lambda request: load_facts(app.store, request)
+    )
 
 
 def needs(app: App, stage: Stage, cluster: str) -> "set[Need]":
@@ -132,9 +137,16 @@ class LiveJudge:
     """A judge that gets the models promoted since: the one way in which a running process changes models."""
 
     def __init__(
-        self, app: App, known: "Known", only: Sequence[str] | None = None, *, cluster: str | None = None
+        self,
+        app: App,
+        known: "Known",
+        only: Sequence[str] | None = None,
+        *,
+        cluster: str | None = None,
+        policy: "Policy | None" = None,
     ) -> None:
         self._app, self._known, self._only, self._cluster = app, known, only, cluster
+        self._policy = policy
         self._last_answer = 0
         self._loaded = self._promotions()
         self.judge = self._open()
@@ -149,7 +161,7 @@ class LiveJudge:
 
     def _open(self) -> "Judge":
         """With the regions of traces that were confirmed as bad: only a process that follows jobs needs them."""
-        judge = open_judge(self._app, self._known, self._only, cluster=self._cluster)
+        judge = open_judge(self._app, self._known, self._only, cluster=self._cluster, policy=self._policy)
         traces = judge.detectors.get("traces")
         if traces is None or not traces.models:
             return judge

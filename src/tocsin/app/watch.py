@@ -1,37 +1,28 @@
 """`watch`: follow a live cluster, or the demo's, and give verdicts as its jobs change."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
+from tocsin.app.actions import Acting, mode_text
 from tocsin.app.app import App
-from tocsin.app.clusters import live_cluster, require_cluster
-from tocsin.app.first_metrics import measure_due
+from tocsin.app.followed import demo_cluster, live_slurm, streamed
 from tocsin.app.heartbeat import beating, watch_lock
 from tocsin.app.judge import LiveJudge
-from tocsin.app.loop import Loop, Output, WallClock, stop_on_signals
+from tocsin.app.ledger import open_history
+from tocsin.app.loop import Loop, Output, stop_on_signals
+from tocsin.app.policy import live_policy
 from tocsin.app.sinks import open_sinks
-from tocsin.app.stream import INTERVAL, is_streamed, job_events
+from tocsin.app.stream import is_streamed
 from tocsin.core.errors import InputError, StoreError
-from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from tocsin.core.ports import Clock, Cluster
-    from tocsin.demo.cluster import DemoCluster
     from tocsin.history.ledger import Ledger
-    from tocsin.judge.judge import Judge
-    from tocsin.store.database import Store
-    from tocsin.store.outbox import Subscriptions
-    from tocsin.watch.loop import Rounds
+    from tocsin.watch.loop import Stop
+    from tocsin.watch.watcher import Round
 
-__all__ = ["WatchRequest", "watch"]
-
-SAVE_EVERY = 3600
+__all__ = ["Followed", "Observer", "WatchRequest", "follow", "watch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +35,47 @@ class WatchRequest:
     """Catch up, then end."""
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A cluster that is followed: its history, which only the watch moves, and its clock."""
+
+    name: str
+    ledger: "Ledger"
+    now: Callable[[], float]
+    """The time there; reading it moves nothing."""
+    live: bool = True
+    """Whether it is a Slurm that can be asked what a user may request."""
+
+
+class Observer:
+    """Is told by `follow` what happens; by default it does nothing."""
+
+    def began(self, followed: Followed) -> None:
+        """Before the first round."""
+
+    def finished(self, done: "Round") -> None:
+        """After each round, when its verdicts are stored."""
+
+    def waiting(self, pause: float, problem: str | None) -> None:
+        """Before each pause, with the error that caused it."""
+
+
 def watch(app: App, request: WatchRequest, output: Output) -> None:
     """Follow the cluster until stopped by a signal."""
+    with stop_on_signals() as stop:
+        follow(app, request, output, stop, Observer())
+
+
+def follow(
+    app: App,
+    request: WatchRequest,
+    output: Output,
+    stop: "Stop",
+    observer: Observer,
+    *,
+    story: bool = False,
+) -> None:
+    """Follow the cluster until stopped; with `story`, a few telling jobs are submitted to the demo's."""
     from tocsin.store.locks import locked
 
     demo, once = request.demo, request.once
@@ -53,169 +83,43 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
         raise InputError(f'the demo cluster is named "demo", not "{request.cluster}"; leave out -M or --demo')
     app.home.prepare()
     with ExitStack() as stack:
-        stop = stack.enter_context(stop_on_signals())
-        followed = stack.enter_context(
-            _demo(app, request.speed)
+        source = stack.enter_context(
+            demo_cluster(app, request.speed, with_story=story)
             if demo
-            else _stream(app, request.cluster)
+            else streamed(app, request.cluster)
             if is_streamed(app, request.cluster)
-            else _live(app, request.cluster)
+            else live_slurm(app, request.cluster)
         )
-        if not stack.enter_context(locked(app.store, watch_lock(followed.name))):
+        if not stack.enter_context(locked(app.store, watch_lock(source.name))):
             raise StoreError(
-                f'another `tocsin watch` follows cluster "{followed.name}" with this store; this one stops'
+                f'another `tocsin watch` follows cluster "{source.name}" with this store; this one stops'
             )
-        ledger, keep = stack.enter_context(_ledger(app, followed.name))
-        live, sinks = LiveJudge(app, ledger, cluster=followed.name), open_sinks(app)
+        ledger, keep = stack.enter_context(open_history(app, source.name))
+        live = LiveJudge(app, ledger, cluster=source.name, policy=live_policy(app, simulated=demo))
+        sinks = open_sinks(app)
+        acting = Acting(app, source.actuator) if source.actuator else None
+        beat = stack.enter_context(beating(app.home.cache, source.name))
+
+        def finished(done: "Round") -> None:
+            keep()
+            for trouble in acting.after_round(done.verdicts, done.at) if acting else ():
+                app.notify(f"tocsin: {trouble}")
+            observer.finished(done)
+
+        def waiting(pause: float, problem: str | None) -> None:
+            beat(pause, problem)
+            observer.waiting(pause, problem)
+
         loop = Loop(
             app=app,
-            rounds=followed.rounds(live.judge, ledger, sinks.subscriptions),
+            rounds=source.rounds(live.judge, ledger, sinks.subscriptions),
             live=live,
             output=output,
             sinks=sinks,
-            finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
-            waiting=stack.enter_context(beating(app.home.cache, followed.name)),
+            finished=finished,
+            waiting=waiting,
         )
-        app.notify(f"watching {followed.name}; no job is held or changed")
+        observer.began(Followed(source.name, ledger, source.reading, live=source.live))
+        app.notify(f"watching {source.name}; {mode_text(app)}")
         # simulated jobs, and those of a single pass, are nothing to learn from
-        loop.run(followed.clock, stop, interval=followed.interval, once=once, retrain=not demo and not once)
-
-
-@dataclass(frozen=True, slots=True)
-class _Followed:
-    """A cluster, and how it is followed."""
-
-    name: str
-    clock: "Clock"
-    interval: float
-    rounds: "Callable[[Judge, Ledger, Subscriptions], Rounds]"
-
-
-@dataclass(frozen=True, slots=True)
-class _DemoClock:
-    """The demo's clock, driven by the real one."""
-
-    cluster: "DemoCluster"
-    speed: float
-    begun: float
-    at: float
-
-    def now(self) -> float:
-        self.cluster.clock.advance_to(self.at + (time.monotonic() - self.begun) * self.speed)
-        return self.cluster.clock.now()
-
-
-@contextmanager
-def _demo(app: App, speed: float) -> "Iterator[_Followed]":
-    """The demo cluster at the instant up to which the store knows it."""
-    from tocsin.demo.cluster import START, DemoCluster
-    from tocsin.store.importing import furthest_position
-    from tocsin.store.jobs import Filter, load
-
-    cluster = DemoCluster()
-    last = load(app.store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
-    at = max(START + 8 * 3600, furthest_position(app.store, f"watch:{cluster.name}") or 0, *last)
-    cluster.clock.advance_to(at)
-    clock = _DemoClock(cluster, speed, time.monotonic(), at)
-    yield _Followed(cluster.name, clock, _interval(app) / speed, partial(_watcher, app, cluster, None))
-
-
-@contextmanager
-def _live(app: App, name: str | None) -> "Iterator[_Followed]":
-    """The cluster of this name, by Slurm. The name is part of every job's key: it is never guessed."""
-    if name:
-        require_cluster(app, name)
-    with live_cluster(app, name, guess=False) as cluster:
-        off = None if app.settings.watch.scripts else "watch.scripts is false"
-        unreadable = off or cluster.scripts_refused(user_name())
-        if unreadable:
-            app.notify(f"job scripts are not read, so workloads are not classified: {unreadable}")
-        yield _Followed(
-            cluster.name, WallClock(), _interval(app), partial(_watcher, app, cluster, unreadable)
-        )
-
-
-@contextmanager
-def _stream(app: App, name: str | None) -> "Iterator[_Followed]":
-    """The cluster of this name, by its job events in Kafka."""
-    from tocsin.watch.stream_rounds import StreamRounds
-
-    with job_events(app, name) as events:
-
-        def rounds(judge: "Judge", ledger: "Ledger", sinks: "Subscriptions") -> "Rounds":
-            return StreamRounds(
-                events,
-                app.store,
-                judge,
-                ledger,
-                folder=app.home.scripts,
-                sinks=sinks,
-                measure=measure_due(app, events.name),
-                notify=app.notify,
-            )
-
-        yield _Followed(events.name, WallClock(), INTERVAL, rounds)
-
-
-def _interval(app: App) -> float:
-    return max(app.settings.watch.interval, 1)
-
-
-def _watcher(
-    app: App,
-    cluster: "Cluster",
-    unreadable: str | None,
-    judge: "Judge",
-    ledger: "Ledger",
-    sinks: "Subscriptions",
-) -> "Rounds":
-    """`unreadable`: why scripts are not read."""
-    from tocsin.watch.script_reader import ScriptReader
-    from tocsin.watch.watcher import Watcher
-
-    return Watcher(
-        cluster,
-        app.store,
-        judge,
-        ledger,
-        scripts=None if unreadable else ScriptReader(cluster, app.home.scripts),
-        sinks=sinks,
-        measure=measure_due(app, cluster.name),
-    )
-
-
-@contextmanager
-def _ledger(app: App, cluster: str) -> "Iterator[tuple[Ledger, Callable[[], None]]]":
-    """The cluster's history from the cache or the store; saved to the cache every hour and at the end."""
-    from tocsin.history.snapshot import open_ledger, save_ledger
-    from tocsin.store import watching
-
-    folder = app.home.cache / "history" / cluster
-    folder.mkdir(parents=True, exist_ok=True)
-    saved = time.monotonic()
-
-    def fingerprint(until: int) -> str:
-        return watching.fingerprint(app.store, cluster, until)
-
-    def keep() -> None:
-        nonlocal saved
-        if time.monotonic() - saved >= SAVE_EVERY:
-            save_ledger(folder, ledger, fingerprint)
-            saved = time.monotonic()
-
-    ledger = open_ledger(folder, lambda since: _past_jobs(app.store, cluster, since), fingerprint)
-    try:
-        yield ledger, keep
-    finally:
-        with suppress(StoreError, OSError):  # it is a cache: the next start rebuilds it
-            save_ledger(folder, ledger, fingerprint)
-
-
-def _past_jobs(store: "Store", cluster: str, since: int) -> "pl.DataFrame":
-    """Jobs alive at this instant or later, without pending arrays: their tasks count as they start."""
-    import polars as pl
-
-    from tocsin.store.jobs import Filter, load
-
-    jobs = load(store, Filter(clusters=[cluster], since=since or None))
-    return jobs.filter(pl.col("array").is_null() | pl.col("outcome").is_not_null())
+        loop.run(source.clock, stop, interval=source.interval, once=once, retrain=not demo and not once)

@@ -19,6 +19,7 @@ from tocsin.core.errors import TocsinError
 __all__ = ["cli", "run"]
 
 _COMMANDS = {  # name: (where it is, the first line of its help; a test compares them)
+    "actions": ("undo:actions", "List actions on jobs: planned ones and those in force."),
     "allow": ("allow:allow", "Manage the allow-list: who may run which operation."),
     "answer": ("predict:answer", "Record how a job ends, as a label for the next training."),
     "backtest": ("backtest:backtest", "Back-test failure prediction on a LOG, or on the store."),
@@ -32,6 +33,7 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
     "connect": ("connect:connect", "Publish what tocsin reads to other systems."),
     "demo": ("demo:demo", "Simulate a small cluster and report on its jobs."),
     "doctor": ("doctor:doctor", "Check settings, store and the connection to Slurm."),
+    "expire": ("undo:expire", "Release held jobs whose time is over."),
     "explain": ("check:explain", "Explain the verdict on one job."),
     "import": ("importing:import_", "Read jobs into the store."),
     "job": ("jobs:job", "Show everything known about one job."),
@@ -42,12 +44,15 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
     "predict": ("predict:predict", "Predict how likely jobs are to fail."),
     "profiles": ("profiles:profiles", "Group the jobs of a LOG, or of the store, into profiles."),
     "prune": ("prune:prune", "Remove jobs that ended long ago, and old traces."),
+    "resubmit": ("resubmit:resubmit", "Submit a job of your own again, and show what that does to its risk."),
     "schema": ("schema:schema", "Print the JSON Schema of a verdict."),
     "screen": ("watch:screen", "Classify new jobs and check them against the allow-list."),
     "script": ("script:script", "Show what a job script requests."),
+    "slurm": ("slurm:slurm", "Install, remove and check the hooks in Slurm."),
     "threshold": ("train:threshold", "Show or set the threshold for failure alarms."),
     "traces": ("traces:traces", "Find anomalies in what jobs and nodes do over time."),
     "train": ("train:train", "Train models."),
+    "undo": ("undo:undo", "Undo actions by their numbers: release held jobs, end leases."),
     "watch": ("watch:watch", "Follow a cluster and give verdicts on its jobs."),
 }
 

@@ -35,7 +35,7 @@ def watch(app: App, request: WatchRequest, everything: bool, as_json: bool) -> N
     """Follow a cluster and give verdicts on its jobs.
 
     Prints verdicts that are not ok, one line for all jobs of a user with the same name and problem; stores every verdict.
-    No job is held or changed. It may be stopped or killed at any time: the next start catches up.
+    Jobs are changed only if policy.mode is act. It may be stopped or killed at any time: the next start catches up.
     """
     follow_cluster(app, request, Output(print_line, everything, as_json))
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tocsin.core.actions import PlannedAction, RecentAction
 from tocsin.core.ids import parse_key
 from tocsin.core.verdict import CaseReference, CaseStatus, Verdict
 
@@ -74,6 +75,8 @@ class FactsRequest:
     cases: bool = False
     jobs: tuple[str, ...] = ()
     """Jobs whose earlier verdicts are wanted: to explain one."""
+    actions_since: int | None = None
+    """Actions planned since then are wanted: for the limits of the policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,7 @@ class Facts:
     """Earlier submissions of the users asked for."""
     hints: Sequence[HabitHint] = ()
     verdicts: Sequence[Verdict] = ()
+    actions: Sequence[RecentAction] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +100,4 @@ class Decision:
     screenings: list[Screened] = field(default_factory=list)
     cases: list[NewCase] = field(default_factory=list)
     hints: list[HabitHint] = field(default_factory=list)
+    actions: list[PlannedAction] = field(default_factory=list)

@@ -10,7 +10,7 @@ from tocsin.core.machine import Machine
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Clock", "Cluster", "Message", "Receipt", "Sink", "Subscription"]
+__all__ = ["Actuator", "Clock", "Cluster", "Message", "Receipt", "Sink", "Standing", "Subscription"]
 
 
 class Clock(Protocol):
@@ -46,6 +46,46 @@ class Cluster(Protocol):
 
     def release(self, key: JobKey) -> None:
         """Release a held job."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a job in the queue stands."""
+
+    pending: bool
+    """Whether it, or any task of an array, has yet to start."""
+    held: str = ""
+    """By whom: `admin`, `user` (its owner), or empty."""
+    begin: int | None = None
+    """The earliest start that is set."""
+
+
+class Actuator(Protocol):
+    """What can be done to the jobs of a cluster. Each method may be repeated: the second time changes nothing."""
+
+    name: str
+
+    def standing(self, key: JobKey) -> Standing:
+        """NotFound if the job is not in the queue."""
+        ...
+
+    def hold(self, key: JobKey, reason: str) -> None:
+        """Keep a pending job from starting; its owner cannot release it."""
+        ...
+
+    def release(self, key: JobKey, *, to_owner: bool = False) -> None:
+        """Release a held job; with `to_owner`, leave it held as if its owner had done so."""
+        ...
+
+    def delay(self, key: JobKey, begin: int) -> None:
+        """Set the earliest start of a pending job."""
+        ...
+
+    def cancel(self, key: JobKey) -> None: ...
+
+    def comment(self, key: JobKey, text: str) -> None:
+        """Set our part of the administrator's comment; an empty text removes it. The text of others stays."""
         ...
 
 

@@ -18,6 +18,8 @@ __all__ = [
     "Layer",
     "LearnSettings",
     "Line",
+    "PolicySettings",
+    "RuleSettings",
     "Settings",
     "StoreSettings",
     "TracesSettings",
@@ -138,11 +140,55 @@ class KafkaSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySettings:
+    """What tocsin may do to jobs. Which findings lead to which action is in [rule.NAME]."""
+
+    mode: str = _setting(
+        "shadow", "advise: verdicts only; shadow: also record what would be done; act: do it"
+    )
+    lease_seconds: int = _setting(
+        300, "seconds by which a lease puts a start off; renewed while its reason stands"
+    )
+    lease_minutes: int = _setting(60, "minutes after which a leased job may start in any case")
+    hold_hours: int = _setting(
+        24, "hours after which a held job is released, whatever has become of its case"
+    )
+    per_hour: int = _setting(20, "most actions per hour and cluster; 0: no limit")
+    per_user_hour: int = _setting(5, "most actions per hour and user; 0: no limit")
+    control_percent: int = _setting(
+        10, "percent of jobs that are left alone, to measure precision on them; misuse is exempt"
+    )
+    exclude_users: str = _setting("", "users whose jobs are never touched, with commas")
+    exclude_accounts: str = _setting("", "accounts whose jobs are never touched, with commas")
+    exclude_partitions: str = _setting("", "partitions whose jobs are never touched, with commas")
+    exclude_qos: str = _setting("", "QOS whose jobs are never touched, with commas")
+    array_failures: int = _setting(
+        3,
+        "failures of the first tasks of an array, all of one kind, after which the rest is leased; 0: never",
+    )
+    screening_seconds: int = _setting(
+        0, "seconds for which new batch jobs wait to be screened (`tocsin slurm install`); 0: none"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSettings:
+    """Which findings lead to which action; NAME is free. Of all rules that match, the gravest action counts."""
+
+    detector: str = _setting("*", "detector of the finding; * matches any text")
+    kind: str = _setting("*", "kind of the finding; * matches any text")
+    level: str = _setting("warning", "least level of the finding: warning or critical")
+    score_percent: int = _setting(0, "least score of the finding, in percent")
+    action: str = _setting("notify", "notify, comment, lease, hold (kind rogue only) or cancel")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All sections; `cluster` and `sinks` have one for each name."""
+    """All sections; `cluster`, `sinks` and `rule` have one for each name."""
 
     cluster: Mapping[str, ClusterSettings] = field(default_factory=dict)
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
+    rule: Mapping[str, RuleSettings] = field(default_factory=dict)
     store: StoreSettings = field(default_factory=StoreSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
@@ -150,9 +196,10 @@ class Settings:
     traces: TracesSettings = field(default_factory=TracesSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
     kafka: KafkaSettings = field(default_factory=KafkaSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
 
 
-_NAMED: Mapping[str, type] = {"cluster": ClusterSettings, "sinks": SinkSettings}
+_NAMED: Mapping[str, type] = {"cluster": ClusterSettings, "sinks": SinkSettings, "rule": RuleSettings}
 _PLAIN: Mapping[str, type] = {
     "store": StoreSettings,
     "history": HistorySettings,
@@ -161,6 +208,7 @@ _PLAIN: Mapping[str, type] = {
     "traces": TracesSettings,
     "learn": LearnSettings,
     "kafka": KafkaSettings,
+    "policy": PolicySettings,
 }
 
 
@@ -212,7 +260,7 @@ def resolve(layers: Sequence[Layer]) -> tuple[Settings, list[Line]]:
         kind, _, name = section.partition(".")
         named[kind][name] = kinds.get(section, _NAMED[kind])(**found[section])
     plain = {section: cls(**found.get(section, {})) for section, cls in _PLAIN.items()}
-    settings = Settings(cluster=named["cluster"], sinks=named["sinks"], **plain)
+    settings = Settings(cluster=named["cluster"], sinks=named["sinks"], rule=named["rule"], **plain)
     sections = [(f"{kind}.{name}", value) for kind in _NAMED for name, value in named[kind].items()]
     sections += [(name, getattr(settings, name)) for name in _PLAIN]
     lines = [

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from tocsin.core.actions import Mode
 from tocsin.core.decision import Decision, Facts, FactsRequest, Screened
 from tocsin.core.detector import Known, Parts
 from tocsin.core.fields import FIELDS
@@ -24,6 +25,7 @@ from tocsin.core.verdict import (
     severity,
     worst,
 )
+from tocsin.judge.actions import HOUR, planned_actions
 from tocsin.judge.allow import AllowList
 from tocsin.judge.answers import Answer, DetectorModels, hear
 from tocsin.judge.cases import Cases
@@ -66,6 +68,9 @@ class Judge:
         `known_until`: what `known` had counted for each job; by default, all up to the job's own moment.
         """
         answers = hear(self.detectors, jobs, known, stage)
+        request = facts_request(jobs, answers)
+        if request.cases and self.policy.actions.mode is not Mode.ADVISE:
+            request = replace(request, actions_since=at - HOUR)
         return conclude(
             jobs,
             answers,
@@ -74,7 +79,7 @@ class Judge:
             seq=seq,
             late=late,
             known_until=known_until,
-            facts=self.facts(facts_request(jobs, answers)),
+            facts=self.facts(request),
             allowed=self.allow_list() if self.allow_list else None,
             policy=self.policy,
         )
@@ -142,7 +147,7 @@ def conclude(
 ) -> Decision:
     """The decision on these jobs from detectors' answers and stored facts alone; nothing is read or written.
 
-    Without `open_cases`, it is not to be stored.
+    Without `open_cases`, it is not to be stored, and plans no action.
     """
     facts = facts or Facts()
     rows = _rows(jobs, stage)
@@ -176,7 +181,10 @@ def conclude(
         )
         for number, draft in enumerate(drafts)
     ]
-    return Decision(verdicts=verdicts, screenings=screenings, cases=cases.opened, hints=habits.found)
+    actions = planned_actions(verdicts, rows, policy.actions, facts.actions) if open_cases else []
+    return Decision(
+        verdicts=verdicts, screenings=screenings, cases=cases.opened, hints=habits.found, actions=actions
+    )
 
 
 class _Draft:

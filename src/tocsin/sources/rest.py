@@ -1,4 +1,4 @@
-"""Client of slurmrestd: finds its API versions, reads jobs and nodes, holds and releases jobs."""
+"""Client of slurmrestd: finds its API versions, reads jobs and nodes, changes and cancels jobs."""
 
 import re
 import threading
@@ -98,10 +98,10 @@ class SlurmRest:
 
     # --- jobs and machine ------------------------------------------------------------------------
 
-    def queue(self, job_id: int | None = None, *, cluster: str | None = None) -> pl.DataFrame:
-        """The jobs in slurmctld, or those with one id (with an array's tasks)."""
+    def queue(self, *, cluster: str | None = None) -> pl.DataFrame:
+        """The jobs in slurmctld."""
         version, adapter = self.served("slurm", queue=True)
-        path = f"/slurm/{version}/" + (f"jobs{adapter.slash}" if job_id is None else f"job/{job_id}")
+        path = f"/slurm/{version}/jobs{adapter.slash}"
         rejects = Rejects()
         jobs = self._jobs(path, {}, adapter.queue_job, rejects, cluster=cluster, final=False)
         if rejects.total:
@@ -127,16 +127,32 @@ class SlurmRest:
         adapter = self.served("slurm").adapter
         return self._records("partitions", adapter.partition)
 
-    def change(self, job: str, *, hold: bool, reason: str = "") -> None:
-        """Hold or release a job, an array, or a task (`17_4`) of it."""
+    def job_documents(self, job_id: int) -> list[dict[str, Any]]:
+        """The records of slurmctld with this id, an array's tasks included, as they come."""
+        version, _ = self.served("slurm", queue=True)
+        reply = json_object(self._http.request_ok("GET", f"/slurm/{version}/job/{job_id}"))
+        if failure := error_in(reply.get("errors")):
+            raise failure
+        jobs = reply.get("jobs")
+        return [job for job in jobs if isinstance(job, dict)] if isinstance(jobs, list) else []
+
+    def change(
+        self, job: str, *, hold: bool | None = None, begin: int | None = None, comment: str | None = None
+    ) -> None:
+        """Change a job, an array, or a task (`17_4`) of it: hold or release it, set its earliest start or our comment."""
         version, adapter = self.served("slurm")
         if not adapter.can_update:
             raise ClusterError(
                 f"{version} of slurmrestd renames a job when it updates it; use scontrol or a newer slurmrestd"
             )
-        body: dict[str, Any] = {"hold": hold}
-        if adapter.accepts_comment and reason:
-            body["admin_comment"] = reason
+        if comment is not None and not adapter.accepts_comment:
+            raise ClusterError(f"{version} of slurmrestd cannot set an administrator's comment")
+        wanted = {
+            "hold": hold,
+            "begin_time": None if begin is None else adapter.begin_time(begin),
+            "admin_comment": comment,
+        }
+        body = {name: value for name, value in wanted.items() if value is not None}
         reply = json_object(self._http.request_ok("POST", f"/slurm/{version}/job/{job}", body=body))
         self._note(warning_texts(reply.get("warnings")))
         errors = reply.get("errors")
@@ -144,7 +160,16 @@ class SlurmRest:
         if not (
             isinstance(errors, list) and errors and all(_is_array_update_notice(error) for error in errors)
         ) and (failure := error_in(errors)):
-            raise ClusterError(f"job {job} could not be {'held' if hold else 'released'}: {failure}")
+            done = "changed" if hold is None else "held" if hold else "released"
+            raise ClusterError(f"job {job} could not be {done}: {failure}")
+
+    def cancel(self, job: str) -> None:
+        """Cancel a job, an array, or a task of it."""
+        version, _ = self.served("slurm")
+        reply = json_object(self._http.request_ok("DELETE", f"/slurm/{version}/job/{job}"))
+        self._note(warning_texts(reply.get("warnings")))
+        if failure := error_in(reply.get("errors")):
+            raise ClusterError(f"job {job} could not be cancelled: {failure}")
 
     def _jobs(
         self,

@@ -39,7 +39,7 @@ class V36(JobReader, MachineReader):
     """How the path of a list ends."""
     can_update = False
     accepts_comment = False
-    """Whether an update can set the reason of a hold."""
+    """Whether an update can set the administrator's comment."""
     missing: Mapping[str, str] = {
         "node states": "v0.0.36 does not report drained nodes",
         "partition states": "v0.0.36 does not report them",
@@ -49,6 +49,10 @@ class V36(JobReader, MachineReader):
     def window(self, since: int, until: int) -> dict[str, str]:
         """Query for the jobs alive in a span; it includes requeued jobs and true times."""
         return {"start_time": f"uts{since}", "end_time": f"uts{until}"}
+
+    def begin_time(self, instant: int) -> Any:
+        """An earliest start, as an update takes it."""
+        return f"uts{instant}"
 
 
 class V37(V36):
@@ -100,7 +104,7 @@ class V40(V38):
     - nodes: states are one list, features lists. `cpus` still counts all CPUs, `effective_cpus` is not read.
     - partitions: nested by subject; the default one is not marked.
     - times in a query are plain epoch seconds; requeued jobs and untruncated times must be asked for.
-    - an update can set `admin_comment`; the paths of lists end in a slash.
+    - an update can set `admin_comment`, and takes a number as `begin_time`; the paths of lists end in a slash.
     """
 
     version = "v0.0.40"
@@ -118,6 +122,9 @@ class V40(V38):
             "show_duplicates": "true",
             "disable_truncate_usage_time": "true",
         }
+
+    def begin_time(self, instant: int) -> Any:
+        return {"set": True, "infinite": False, "number": instant}
 
     def _exit(self, value: Any) -> tuple[int | None, int | None]:
         return self._queue_exit(value)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tocsin.core.errors import ClusterError, NotFound
+from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey
 from tocsin.core.intake import JobSource, Rejects, valid_batches, valid_jobs
 from tocsin.core.machine import Machine
 from tocsin.sources.commands import run
+from tocsin.sources.slurm_actions import SlurmActions, slurm_id
 from tocsin.sources.slurm_machine import read_config
 from tocsin.sources.squeue import QUEUE_ENV, queue_command, read_queue, separators
 from tocsin.sources.squeue_requests import SqueueRequests
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["SlurmCluster"]
 
 
-class SlurmCluster:
-    """The cluster `name`. With `rest`, queue, accounting, machine, hold and release go over slurmrestd.
+class SlurmCluster(SlurmActions):
+    """The cluster `name`. With `rest`, queue, accounting, machine and actions go over slurmrestd.
 
     Scripts are always read by command: slurmrestd has them only since 24.05.
     """
@@ -53,16 +54,11 @@ class SlurmCluster:
         jobs = valid_jobs(self._queue(), Rejects())
         return jobs if self.rest else self._requests.add_to(jobs)
 
-    def _queue(self, key: JobKey | None = None) -> pl.DataFrame:
+    def _queue(self) -> pl.DataFrame:
         if self.rest:
-            return self.rest.queue(key and key.job_id, cluster=self.name)
+            return self.rest.queue(cluster=self.name)
         between, after = separators()
-        try:
-            output = self._run(queue_command(between, after, job=key and _id(key)), env=QUEUE_ENV)
-        except ClusterError as error:
-            if key and "Invalid job id" in str(error):  # squeue's own words
-                raise NotFound(str(error)) from None
-            raise
+        output = self._run(queue_command(between, after), env=QUEUE_ENV)
         return read_queue(output, between, after, cluster=self.name)
 
     def history(self, since: int, until: int) -> JobSource:
@@ -90,10 +86,10 @@ class SlurmCluster:
     def script(self, key: JobKey) -> str | None:
         """From slurmctld while it has the job; afterwards from slurmdbd, if it stores scripts (job_script)."""
         with suppress(ClusterError):
-            output = self._run(["scontrol", "write", "batch_script", _id(key), "-"])
+            output = self._run(["scontrol", "write", "batch_script", slurm_id(key), "-"])
             if output.strip():
                 return output.decode("utf-8", "replace")
-        output = self._run(["sacct", "-M", self.name, "-B", "-j", _id(key)])
+        output = self._run(["sacct", "-M", self.name, "-B", "-j", slurm_id(key)])
         return _script_in(output.decode("utf-8", "replace"), key.job_id)
 
     def scripts_refused(self, user: str) -> str | None:
@@ -112,76 +108,6 @@ class SlurmCluster:
                     f"`sacctmgr modify user {user} set AdminLevel=Operator`"
                 )
         return None
-
-    # --- acting ----------------------------------------------------------------------------------
-
-    def hold(self, key: JobKey, reason: str) -> None:
-        self._change(key, hold=True, reason=_one_line(reason))
-
-    def release(self, key: JobKey) -> None:
-        self._change(key, hold=False)
-
-    def _change(self, key: JobKey, *, hold: bool, reason: str = "") -> None:
-        """Hold or release, then verify: for an array with ended tasks Slurm reports failure although it worked."""
-        self._must_be_pending(key)
-        failure: ClusterError | None = None
-        try:
-            self._order(_id(key), hold=hold, reason=reason)
-        except ClusterError as error:
-            failure = error
-        waiting = self._records_of(key).filter(pl.col("state") == "PENDING")["priority"]
-        held = (waiting == 0).fill_null(False)
-        if not (held.all() if hold else not held.any()):
-            raise failure or ClusterError(
-                f"Slurm accepted the request to {'hold' if hold else 'release'} job {_id(key)} but did not do it; "
-                f"see: scontrol show job {_id(key)}"
-            )
-        if failure and not len(waiting):
-            raise failure
-
-    def _order(self, job: str, *, hold: bool, reason: str) -> None:
-        if self.rest:
-            try:
-                self.rest.change(job, hold=hold, reason=reason)
-            except ClusterError:
-                if "_" not in job:
-                    raise
-                # slurmrestd of 26.05 changes whole arrays only; scontrol changes one task.
-            else:
-                return
-        self._run(["scontrol", "hold" if hold else "release", job])
-        if reason:
-            with suppress(ClusterError):  # on 22.05 only administrators may set it; the hold works without
-                self._run(["scontrol", "update", f"JobId={job}", f"AdminComment={reason}"])
-
-    def _must_be_pending(self, key: JobKey) -> None:
-        """By now the id may belong to another job, or to the same job after a requeue."""
-        mine = self._records_of(key)
-        if not mine.height:
-            raise NotFound(f'job {key} is no longer in the queue of cluster "{self.name}"; was it requeued?')
-        states = mine["state"].unique().to_list()
-        if "PENDING" not in states:
-            raise ClusterError(f"job {key} is no longer pending; it is {', '.join(map(str, states))}")
-
-    def _records_of(self, key: JobKey) -> pl.DataFrame:
-        """The queue's records of this job; for a task its own or, before it has one, its array's."""
-        try:
-            jobs = self._queue(key)
-        except NotFound:
-            raise NotFound(f'no job {key.job_id} in the queue of cluster "{self.name}"') from None
-        same = jobs.filter((pl.col("job_id") == key.job_id) & (pl.col("submit") == key.submit))
-        if key.task is None:
-            return same
-        own = same.filter(pl.col("task") == key.task)
-        return own if own.height else same.filter(pl.col("task").is_null())
-
-
-def _id(key: JobKey) -> str:
-    return str(key.job_id) if key.task is None else f"{key.job_id}_{key.task}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:500]
 
 
 def _script_in(output: str, job_id: int) -> str | None:

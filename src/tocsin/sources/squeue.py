@@ -41,11 +41,10 @@ def separators() -> tuple[str, str]:
     return f"\x1f{mark}\x1f", f"\x1e{mark}\x1e"
 
 
-def queue_command(between: str, after: str, *, job: str | None = None) -> list[str]:
-    """`:0` prints a field in full, without padding; text after it is printed literally. A task (`17_4`) needs -r."""
+def queue_command(between: str, after: str) -> list[str]:
+    """`:0` prints a field in full, without padding; text after it is printed literally."""
     form = ",".join(f"{name}:0{between}" for name in FIELDS[:-1]) + f",{FIELDS[-1]}:0{after}"
-    which = [] if job is None else ["-j", job, *(["-r"] if "_" in job else [])]
-    return ["squeue", "-h", "-a", "-t", "all", "-O", form, *which]
+    return ["squeue", "-h", "-a", "-t", "all", "-O", form]
 
 
 def read_queue(output: bytes, between: str, after: str, *, cluster: str) -> pl.DataFrame:

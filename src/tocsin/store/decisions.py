@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from tocsin.core.decision import Decision, Facts, FactsRequest, HabitHint, NewCase
 from tocsin.core.verdict import CaseReference, Finding, Verdict, verdict_id
-from tocsin.store import cases, outbox, screenings, verdicts
+from tocsin.store import actions, cases, outbox, screenings, verdicts
 from tocsin.store.bulk import insert_new
 from tocsin.store.database import Store
 from tocsin.store.outbox import Subscriptions
@@ -39,6 +39,10 @@ def record(store: Store, decision: Decision, sinks: Subscriptions | None = None)
                     reference=reference,
                     document=numbered.to_json(),
                 )
+        written = {(verdict.job, verdict.stage, verdict.seq) for verdict in fresh}
+        for action in decision.actions:
+            if (action.job, action.stage, action.seq) in written:
+                actions.plan(connection, action, sinks)
         for screened in decision.screenings:
             insert_new(connection, screenings_table, asdict(screened))
         for hint in decision.hints:
@@ -70,7 +74,7 @@ def _with_numbers(verdict: Verdict, numbers: Mapping[str, int]) -> Verdict:
 
 def load_facts(store: Store, request: FactsRequest) -> Facts:
     """What the store knows that bears on these jobs."""
-    if not (request.users or request.cases or request.jobs):
+    if not (request.users or request.cases or request.jobs or request.actions_since is not None):
         return Facts()
     with store.reading() as connection:
         return Facts(
@@ -82,6 +86,9 @@ def load_facts(store: Store, request: FactsRequest) -> Facts:
             ],
             hints=_hints(connection, request),
             verdicts=[one for job in request.jobs for one in verdicts.read(connection, job)],
+            actions=[]
+            if request.actions_since is None
+            else actions.planned_since(connection, request.actions_since),
         )
 
 

@@ -13,6 +13,7 @@ from tocsin.core.fields import FIELDS, KEY, ValueType
 __all__ = [
     "METADATA",
     "NO_TASK",
+    "actions",
     "allow",
     "audit",
     "cases",
@@ -91,7 +92,9 @@ outbox = sa.Table(
     sa.Column("id", _SERIAL, primary_key=True),
     sa.Column("sink", sa.Text, nullable=False),
     sa.Column("kind", sa.Text, nullable=False, doc="verdict, case, action, job"),
-    sa.Column("reference", sa.Text, nullable=False, doc="the id of the verdict, the number of the case"),
+    sa.Column(
+        "reference", sa.Text, nullable=False, doc="the id of the verdict, the number of the case or action"
+    ),
     sa.Column("document", sa.JSON, nullable=False, doc="what is sent"),
     sa.UniqueConstraint("sink", "kind", "reference", name="outbox_once"),
     sa.Index("outbox_by_sink", "sink", "id"),
@@ -145,6 +148,31 @@ audit = sa.Table(
     sa.Column("detail", sa.JSON, nullable=False),
 )
 """Who did what and when; rows are added and never changed."""
+
+actions = sa.Table(
+    "actions",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("cluster", sa.Text, nullable=False),
+    sa.Column("job", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False, doc="notify, comment, lease, hold, cancel"),
+    sa.Column("status", sa.Text, nullable=False, index=True),
+    sa.Column("at", sa.BigInteger, nullable=False, index=True, doc="when it was planned"),
+    sa.Column("expires", sa.BigInteger, doc="when a lease or hold ends at the latest"),
+    sa.Column("done", sa.BigInteger, doc="when it was carried out"),
+    sa.Column("ended", sa.BigInteger, doc="when it was released, or over"),
+    sa.Column("stage", sa.Text, nullable=False, doc="of the verdict that it rests on"),
+    sa.Column("seq", sa.BigInteger, nullable=False),
+    sa.Column("detector", sa.Text, nullable=False),
+    sa.Column("finding", sa.Text, nullable=False, doc="its kind"),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("user", sa.Text, doc="the owner of the job"),
+    sa.Column("cause", sa.Text, doc="of the case that it belongs to"),
+    sa.Column("note", sa.Text, nullable=False, doc="why it stands as it does"),
+    sa.Column("before", sa.JSON, nullable=False, doc="what it changed, to be restored"),
+    sa.UniqueConstraint("job", "kind", name="actions_once"),
+)
+"""Actions on jobs as they stand now; every step is a row of the audit, too. A job gets one action of each kind."""
 
 allow = sa.Table(
     "allow",

@@ -4,8 +4,8 @@ from alembic import op
 
 from tocsin.store.tables import sink_states
 
-revision = "0005"
-down_revision = "0002"
+revision = "0004"
+down_revision = "0003"
 
 
 def upgrade() -> None:

@@ -1,0 +1,182 @@
+"""Actions on jobs: carried out while a cluster is followed, listed, undone, and released when they expire."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tocsin.app.app import App
+from tocsin.app.clusters import live_cluster
+from tocsin.app.policy import action_policy
+from tocsin.core.actions import ActionStatus, Mode
+from tocsin.core.errors import ClusterError, InputError
+from tocsin.core.stages import Stage
+from tocsin.store.home import user_name
+
+if TYPE_CHECKING:
+    from tocsin.core.ports import Actuator
+    from tocsin.core.verdict import Verdict
+    from tocsin.slurm.executor import Executor
+    from tocsin.store.actions import Action
+
+__all__ = ["Acting", "ActionRequest", "Expired", "expire", "list_actions", "mode_text", "show_action", "undo"]
+
+
+class Acting:
+    """Acts after each round of a watch, as policy says."""
+
+    def __init__(self, app: App, actuator: "Actuator") -> None:
+        self._app = app
+        self._policy = action_policy(app)
+        self._executor = open_executor(app, actuator, act=self._policy.mode is Mode.ACT)
+
+    def after_round(self, verdicts: Sequence["Verdict"], now: int) -> list[str]:
+        """Plan what follows from ended tasks, and bring all actions forward; returns what went wrong."""
+        if self._policy.mode is not Mode.ADVISE:
+            self._plan_for_arrays(verdicts, now)
+        return self._executor.step(now)
+
+    def _plan_for_arrays(self, verdicts: Sequence["Verdict"], now: int) -> None:
+        """Arrays whose first tasks have failed for one cause."""
+        from tocsin.core.ids import parse_key
+
+        ended = [parse_key(verdict.job) for verdict in verdicts if verdict.stage is Stage.END]
+        for cluster, array in sorted({(key.cluster, key.job_id) for key in ended if key.task is not None}):
+            self._plan_for_array(cluster, array, now)
+
+    def _plan_for_array(self, cluster: str, array: int, now: int) -> None:
+        import polars as pl
+
+        from tocsin.core.frames import key_text
+        from tocsin.judge.actions import HOUR, failing_array, planned_actions
+        from tocsin.store import actions, watching
+
+        store = self._app.store
+        jobs = watching.jobs_named(store, watching.arrays(store, cluster, [array])).sort("submit")
+        tasks = (
+            watching.tasks(store, cluster, array).filter(pl.col("outcome").is_not_null()).sort("end", "task")
+        )
+        if jobs.is_empty():
+            return
+        [row] = jobs.tail(1).with_columns(key_text()).to_dicts()
+        verdict = failing_array(row["job"], row, tasks["outcome"].to_list(), self._policy, now)
+        if verdict is None:
+            return
+        with store.writing() as connection:
+            recent = actions.planned_since(connection, now - HOUR)
+            for action in planned_actions([verdict], [row], self._policy, recent):
+                actions.plan(connection, action)
+
+
+def open_executor(app: App, actuator: "Actuator", *, act: bool) -> "Executor":
+    from tocsin.slurm.executor import Executor
+
+    return Executor(app.store, actuator, lease=app.settings.policy.lease_seconds, act=act)
+
+
+def mode_text(app: App) -> str:
+    """What a process that follows a cluster does to its jobs."""
+    return {
+        Mode.ADVISE: "no job is held or changed",
+        Mode.SHADOW: "no job is held or changed; `tocsin actions` lists what would be done",
+        Mode.ACT: "jobs are put off, held or cancelled as policy says; `tocsin actions` lists them",
+    }[action_policy(app).mode]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionRequest:
+    """Which actions are wanted."""
+
+    everything: bool = False
+    """Not only those that are planned or in force."""
+    user: str | None = None
+    """The owner of the job."""
+    job: str | None = None
+    """Its id, or its key."""
+    limit: int | None = None
+
+
+def list_actions(app: App, request: ActionRequest) -> "list[Action]":
+    """The oldest first; with a limit, the last ones."""
+    from tocsin.store import actions
+    from tocsin.store.tables import actions as table
+
+    keys = _keys(app, request.job) if request.job else []
+    wanted = [
+        *([] if request.everything else [table.c.status.in_([str(s) for s in ActionStatus if s.open])]),
+        *([table.c.user == request.user] if request.user else []),
+        *([table.c.job.in_(keys)] if request.job else []),
+    ]
+    return actions.list_actions(app.store, *wanted, limit=request.limit)
+
+
+def _keys(app: App, job: str) -> list[str]:
+    """The keys of the jobs that are meant; an action on an array is one on its tasks, too."""
+    from tocsin.app.jobs import find_jobs
+    from tocsin.core.frames import key_text
+    from tocsin.core.ids import parse_key
+
+    keys = [parse_key(key) for key in find_jobs(app, job, None).select(key_text()).to_series()]
+    return sorted({str(each) for key in keys for each in (key, key._replace(task=None))})
+
+
+def show_action(app: App, number: int) -> "Action":
+    from tocsin.store import actions
+
+    return actions.find(app.store, number)
+
+
+def undo(
+    app: App, numbers: Sequence[int] = (), *, everything: bool = False, note: str = "", who: str | None = None
+) -> "list[Action]":
+    """Undo these actions, or all that can be undone; returns them as they stand afterwards.
+
+    One that fails is an error only after the others were tried.
+    """
+    from tocsin.core.actions import ActionKind
+    from tocsin.store import actions
+
+    if everything:
+        known = list_actions(app, ActionRequest())
+        wanted = [a for a in known if a.kind not in (ActionKind.NOTIFY, ActionKind.CANCEL) or not a.done]
+    else:
+        wanted = [actions.find(app.store, number) for number in numbers]
+    problems = []
+    for cluster, group in _by_cluster(wanted):
+        with live_cluster(app, cluster) as live:
+            executor = open_executor(app, live, act=False)
+            for action in group:
+                try:
+                    executor.undo(action, who=who or user_name(), now=int(time.time()), note=note)
+                except (ClusterError, InputError) as error:
+                    problems.append(error)
+    if problems:
+        raise problems[0]
+    return [actions.find(app.store, action.id) for action in wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    cluster: str
+    released: int
+    problem: str = ""
+
+
+def expire(app: App) -> list[Expired]:
+    """Release what has expired on every cluster. It needs the store and Slurm, not the service."""
+    from tocsin.store import actions
+
+    done = []
+    for cluster in actions.open_clusters(app.store):
+        try:
+            with live_cluster(app, cluster) as live:
+                released, troubles = open_executor(app, live, act=False).expire(int(time.time()))
+                done.append(Expired(cluster, released, "; ".join(troubles)))
+        except ClusterError as error:
+            done.append(Expired(cluster, 0, str(error)))
+    return done
+
+
+def _by_cluster(wanted: "Sequence[Action]") -> "Iterator[tuple[str, list[Action]]]":
+    for cluster in sorted({action.job.cluster for action in wanted}):
+        yield cluster, [action for action in wanted if action.job.cluster == cluster]

@@ -1,0 +1,160 @@
+"""The cluster that `watch` follows: a Slurm, one known by its job events in Kafka, or the demo's."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tocsin.app.app import App
+from tocsin.app.clusters import live_cluster, require_cluster
+from tocsin.app.first_metrics import measure_due
+from tocsin.app.loop import WallClock
+from tocsin.app.stream import INTERVAL, job_events
+from tocsin.store.home import user_name
+
+if TYPE_CHECKING:
+    from tocsin.core.ports import Actuator, Clock, Cluster
+    from tocsin.demo.cluster import DemoCluster
+    from tocsin.demo.story import Story
+    from tocsin.history.ledger import Ledger
+    from tocsin.judge.judge import Judge
+    from tocsin.store.outbox import Subscriptions
+    from tocsin.watch.loop import Rounds
+
+__all__ = ["Source", "demo_cluster", "live_slurm", "streamed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A cluster to follow, and how."""
+
+    name: str
+    clock: "Clock"
+    reading: Callable[[], float]
+    """The time there; reading it moves nothing."""
+    interval: float
+    rounds: "Callable[[Judge, Ledger, Subscriptions], Rounds]"
+    live: bool
+    """Whether it is a Slurm that can be asked what a user may request."""
+    actuator: "Actuator | None" = None
+    """What can be done to its jobs; nothing to the demo's."""
+
+
+@contextmanager
+def live_slurm(app: App, name: str | None) -> Iterator[Source]:
+    """The cluster of this name, or this host's. Its name is part of every job's key: it is never guessed."""
+    if name:
+        require_cluster(app, name)
+    with live_cluster(app, name, guess=False) as cluster:
+        off = None if app.settings.watch.scripts else "watch.scripts is false"
+        unreadable = off or cluster.scripts_refused(user_name())
+        if unreadable:
+            app.notify(f"job scripts are not read, so workloads are not classified: {unreadable}")
+        clock = WallClock()
+        yield Source(
+            name=cluster.name,
+            clock=clock,
+            reading=clock.now,
+            interval=_interval(app),
+            rounds=partial(_watcher, app, cluster, unreadable),
+            live=True,
+            actuator=cluster,
+        )
+
+
+@contextmanager
+def streamed(app: App, name: str | None) -> Iterator[Source]:
+    """The cluster of this name, by its job events in Kafka."""
+    from tocsin.watch.stream_rounds import StreamRounds
+
+    with job_events(app, name) as events:
+
+        def rounds(judge: "Judge", ledger: "Ledger", sinks: "Subscriptions") -> "Rounds":
+            return StreamRounds(
+                events,
+                app.store,
+                judge,
+                ledger,
+                folder=app.home.scripts,
+                sinks=sinks,
+                measure=measure_due(app, events.name),
+                notify=app.notify,
+            )
+
+        clock = WallClock()
+        yield Source(
+            name=events.name, clock=clock, reading=clock.now, interval=INTERVAL, rounds=rounds, live=False
+        )
+
+
+@contextmanager
+def demo_cluster(app: App, speed: float, *, with_story: bool = False) -> Iterator[Source]:
+    """The demo cluster at the instant up to which the store knows it."""
+    from tocsin.demo.cluster import START, DemoCluster
+    from tocsin.demo.story import Story
+    from tocsin.store.importing import furthest_position
+    from tocsin.store.jobs import Filter, load
+
+    cluster = DemoCluster()
+    last = load(app.store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
+    at = max(START + 8 * 3600, furthest_position(app.store, f"watch:{cluster.name}") or 0, *last)
+    cluster.clock.advance_to(at)
+    clock = _DemoClock(cluster, speed, time.monotonic(), at, Story(cluster) if with_story else None)
+    yield Source(
+        name=cluster.name,
+        clock=clock,
+        reading=clock.reading,
+        interval=_interval(app) / speed,
+        rounds=partial(_watcher, app, cluster, None),
+        live=False,
+    )
+
+
+@dataclass(slots=True)
+class _DemoClock:
+    """The demo's clock, driven by the real one."""
+
+    cluster: "DemoCluster"
+    speed: float
+    begun: float
+    at: float
+    story: "Story | None" = None
+
+    def reading(self) -> float:
+        """The time there, without moving the cluster."""
+        return self.at + (time.monotonic() - self.begun) * self.speed
+
+    def now(self) -> float:
+        self.cluster.clock.advance_to(self.reading())
+        if self.story:
+            self.story.tell(self.cluster.clock.now() - self.at)
+        return self.cluster.clock.now()
+
+
+def _interval(app: App) -> float:
+    return max(app.settings.watch.interval, 1)
+
+
+def _watcher(
+    app: App,
+    cluster: "Cluster",
+    unreadable: str | None,
+    judge: "Judge",
+    ledger: "Ledger",
+    sinks: "Subscriptions",
+) -> "Rounds":
+    """`unreadable`: why scripts are not read."""
+    from tocsin.watch.script_reader import ScriptReader
+    from tocsin.watch.watcher import Watcher
+
+    return Watcher(
+        cluster,
+        app.store,
+        judge,
+        ledger,
+        scripts=None if unreadable else ScriptReader(cluster, app.home.scripts),
+        sinks=sinks,
+        measure=measure_due(app, cluster.name),
+    )

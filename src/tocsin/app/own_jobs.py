@@ -1,0 +1,165 @@
+"""What users may do to their own jobs: cancel them, and submit them again with a link to the old job."""
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tocsin.app.actions import open_executor
+from tocsin.app.app import App
+from tocsin.app.clusters import live_cluster
+from tocsin.app.jobs import find_jobs
+from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
+from tocsin.core.errors import ClusterError, InputError, NotFound
+from tocsin.core.ids import JobKey, parse_key
+from tocsin.core.stages import Stage
+from tocsin.store.home import user_name
+
+if TYPE_CHECKING:
+    from tocsin.store.actions import Action
+
+__all__ = ["Resubmission", "ResubmitRequest", "cancel_job", "link_resubmission", "resubmissions", "resubmit"]
+
+_RESUBMITTED = "resubmitted"
+
+
+@dataclass(frozen=True, slots=True)
+class Resubmission:
+    """A job that was submitted again, and what that did to its risk of failure."""
+
+    old: str
+    new: str
+    at: int
+    who: str
+    risk_before: float | None
+    risk_after: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        from tocsin.core.units import format_instant
+
+        values = {name: getattr(self, name) for name in ("old", "new", "who", "risk_before", "risk_after")}
+        return {**values, "at": format_instant(self.at)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResubmitRequest:
+    job: str
+    script: str | None = None
+    """The changed script; None: the one that was submitted."""
+    submit_options: tuple[str, ...] = ()
+    cluster: str | None = None
+
+
+def cancel_job(
+    app: App, job: str, *, who: str | None = None, operator: bool = False, cluster: str | None = None
+) -> "Action":
+    """Cancel a job for its owner or an operator, at once; it is an action with an audit row like any other."""
+    from tocsin.store import actions
+
+    who, now = who or user_name(), int(time.time())
+    key, owner = _owned(app, job, who, operator, cluster)
+    planned = PlannedAction(
+        job=str(key),
+        kind=ActionKind.CANCEL,
+        status=ActionStatus.PLANNED,
+        at=now,
+        reason=f"{who} asked for it",
+        detector="people",
+        finding="request",
+        stage=Stage.SUBMIT,
+        user=owner,
+    )
+    with app.store.writing() as connection:
+        actions.plan(connection, planned, who=who)
+    with live_cluster(app, key.cluster) as live:
+        executor = open_executor(app, live, act=True)
+        [action] = [each for each in actions.of_job(app.store, key) if each.kind is ActionKind.CANCEL]
+        if action.status is ActionStatus.PLANNED:
+            executor.carry_out(action, now, who=who)
+    return actions.find(app.store, action.id)
+
+
+def resubmit(app: App, request: ResubmitRequest) -> Resubmission:
+    """Submit a job of one's own again, as the user of this process, and link it to the old one."""
+    from tocsin.app.check import CheckRequest, check
+    from tocsin.sources.slurm_submit import follow, submit
+
+    who = user_name()
+    key, _ = _owned(app, request.job, who, False, request.cluster)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(request.script) if request.script else _stored_script(app, key, Path(folder))
+        risk = check(
+            app, CheckRequest(script=str(path), submit_options=request.submit_options, cluster=key.cluster)
+        )
+        number = submit(path, (), request.submit_options)
+    job = follow([number]).get(number)
+    if job is None or job.submit is None:
+        raise ClusterError(f"sbatch submitted job {number}, but squeue does not show it; link it later")
+    new = JobKey(key.cluster, int(number), None, job.submit)
+    after = risk.failure.probability if risk.failure else None
+    return link_resubmission(app, str(key), str(new), who=who, risk_after=after)
+
+
+def link_resubmission(
+    app: App, old: str, new: str, *, who: str | None = None, risk_after: float | None = None
+) -> Resubmission:
+    """Record that a job is another one, submitted again. `risk_after`: as predicted before it had a verdict."""
+    from tocsin.store import audit
+
+    who, now = who or user_name(), int(time.time())
+    key = parse_key(old)
+    if parse_key(new) == key:
+        raise InputError(f"{new} cannot be a resubmission of itself; name the new job")
+    detail = {"new": str(parse_key(new)), "risk": risk_after}
+    audit.append(app.store, audit.Entry(at=now, who=who, what=_RESUBMITTED, job=key, detail=detail))
+    return resubmissions(app, old)[-1]
+
+
+def resubmissions(app: App, job: str) -> list[Resubmission]:
+    """The later submissions of a job, by its key, with the risk at submission of both."""
+    from tocsin.store import audit
+
+    before = _risk(app, job)
+    return [
+        Resubmission(
+            job,
+            entry.detail["new"],
+            entry.at,
+            entry.who,
+            before,
+            entry.detail["risk"] if (known := _risk(app, entry.detail["new"])) is None else known,
+        )
+        for entry in reversed(audit.read(app.store, job=parse_key(job)))
+        if entry.what == _RESUBMITTED
+    ]
+
+
+def _risk(app: App, job: str) -> float | None:
+    from tocsin.store import verdicts
+
+    found = verdicts.last_at_stage(app.store, [job], Stage.SUBMIT).get(job)
+    return found.failure.probability if found and found.failure else None
+
+
+def _owned(app: App, job: str, who: str, operator: bool, cluster: str | None) -> tuple[JobKey, str | None]:
+    """The last job of this id, if it belongs to that user or the user is an operator."""
+    found = find_jobs(app, job, cluster).sort("submit").row(-1, named=True)
+    key = JobKey(found["cluster"], found["job_id"], found["task"], found["submit"])
+    if found["user"] != who and not operator:
+        # The same words as for a job that there is not: who owns which job is nobody's business.
+        raise NotFound(f"no job {job} of user {who}; list your jobs with: tocsin jobs -u {who}")
+    return key, found["user"]
+
+
+def _stored_script(app: App, key: JobKey, folder: Path) -> Path:
+    from tocsin.store.scriptfiles import read_script
+
+    digest = find_jobs(app, str(key), None)["script"][0]
+    if not digest:
+        raise NotFound(f"the script of {key} is not stored; name it: tocsin resubmit {key} SCRIPT")
+    path = folder / "job.sh"
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(read_script(app.home.scripts, digest))
+    return path

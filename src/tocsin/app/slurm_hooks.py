@@ -1,0 +1,163 @@
+"""The hooks in Slurm's plug-ins: what installing them changes, and how they stand."""
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tocsin.app.app import App
+from tocsin.app.clusters import cluster_named
+from tocsin.core.errors import ClusterError, InputError
+
+if TYPE_CHECKING:
+    from tocsin.slurm.hooks import Change, Hook
+    from tocsin.slurm.start_delay import StartDelay
+
+__all__ = ["HookRequest", "HookStatus", "apply_hooks", "hook_status", "plan_hooks", "screening_delay"]
+
+SOCKET = "/run/tocsin/tocsin.sock"
+FOLDER = Path("/etc/slurm")
+CLI_FILTER, JOB_SUBMIT = "cli_filter", "job_submit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRequest:
+    hooks: tuple[str, ...] = ()
+    """cli_filter, job_submit; none: those that the settings ask for, or, to look at or remove, all."""
+    folder: str | None = None
+    """Where slurm.conf is; None: as Slurm says."""
+    socket: str = SOCKET
+
+
+@dataclass(frozen=True, slots=True)
+class HookStatus:
+    hook: str
+    installed: bool
+    current: bool
+    """Its library is the one that these settings would write."""
+    enabled: bool | None
+    """Whether slurm.conf turns the plug-in on; None: Slurm does not answer."""
+    text: str
+    fix: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            name: getattr(self, name) for name in ("hook", "installed", "current", "enabled", "text", "fix")
+        }
+
+
+def plan_hooks(app: App, request: HookRequest, *, remove: bool = False) -> "list[Change]":
+    """What installing, or removing, the hooks changes; nothing is written."""
+    from tocsin.slurm.hooks import HOOKS, install, uninstall
+
+    folder = _folder(app, request)
+    if remove:
+        return uninstall(folder, [HOOKS[name] for name in request.hooks or HOOKS])
+    wanted = request.hooks or (CLI_FILTER, *((JOB_SUBMIT,) if app.settings.policy.screening_seconds else ()))
+    return install(folder, [HOOKS[name] for name in wanted], _values(app, request))
+
+
+def apply_hooks(changes: "Sequence[Change]") -> None:
+    from tocsin.slurm.hooks import apply_changes
+
+    apply_changes(changes)
+
+
+def hook_status(app: App, request: HookRequest) -> list[HookStatus]:
+    from tocsin.slurm.hooks import HOOKS
+
+    config = _config(app)
+    folder = _folder(app, request)
+    wanted = [HOOKS[name] for name in request.hooks or HOOKS]
+    return [_status(app, request, hook, folder, config) for hook in wanted]
+
+
+def screening_delay(app: App, config: dict[str, str]) -> "tuple[int, StartDelay]":
+    """The seconds of the screening window, and those after which slurmctld looks at jobs again."""
+    from tocsin.slurm.start_delay import start_delay
+
+    return app.settings.policy.screening_seconds, start_delay(config)
+
+
+def _status(
+    app: App, request: HookRequest, hook: "Hook", folder: Path, config: dict[str, str] | None
+) -> HookStatus:
+    from tocsin.slurm.hooks import library
+
+    path = folder / hook.file
+    line = path.is_file() and hook.line(folder) in path.read_bytes()
+    kept = folder / hook.library
+    current = kept.is_file() and kept.read_bytes() == library(hook, _values(app, request))
+    enabled = None if config is None else "lua" in config.get(hook.setting, "").replace("/", ",").split(",")
+    if not line or not kept.is_file():
+        return HookStatus(
+            hook.name, False, current, enabled, "not installed", f"tocsin slurm install {hook.name}"
+        )
+    if not current:
+        text, fix = "installed with other settings", f"tocsin slurm install {hook.name}"
+    elif enabled is False:
+        text, fix = f"installed, but {hook.setting} does not name lua", _enable(hook, config)
+    else:
+        text, fix = "installed" + ("" if enabled else "; Slurm does not answer"), ""
+    if hook.name == JOB_SUBMIT and config is not None:
+        window, delay = screening_delay(app, config)
+        text += f"; screening window {window} s, so jobs start {window} to {window + delay.seconds} s after submission"
+    if hook.name == CLI_FILTER:
+        text += f"; {_service(request.socket)}"
+    return HookStatus(hook.name, True, current, enabled, text, fix)
+
+
+def _service(socket: str) -> str:
+    from tocsin.slurm.heartbeat import heartbeat_file
+
+    with suppress(OSError, ValueError):
+        age = time.time() - int(heartbeat_file(socket).read_text("ascii"))
+        return f"the service answered {age:.0f} s ago" + ("" if age <= 3 else ", so sbatch does not ask it")
+    return "there is no service on this host, so sbatch does not ask it"
+
+
+def _enable(hook: "Hook", config: dict[str, str] | None) -> str:
+    present = (config or {}).get(hook.setting, "")
+    others = "" if present in ("", "(null)") else f"{present},"
+    name = "lua" if hook.name == JOB_SUBMIT else "cli_filter/lua"
+    return f"set {hook.setting}={others}{name} in slurm.conf, then run: scontrol reconfigure"
+
+
+def _values(app: App, request: HookRequest) -> dict[str, str | int]:
+    from tocsin.slurm.heartbeat import heartbeat_file
+
+    if not request.socket.startswith("/"):
+        raise InputError(f'"{request.socket}" is no path of a socket; write one such as {SOCKET}')
+    return {
+        "WINDOW": app.settings.policy.screening_seconds,
+        "SOCKET": request.socket,
+        "HEARTBEAT": str(heartbeat_file(request.socket)),
+    }
+
+
+def _folder(app: App, request: HookRequest) -> Path:
+    """Where Slurm looks for Lua files: beside slurm.conf."""
+    if request.folder:
+        folder = Path(request.folder).absolute()
+    else:
+        named = (_config(app) or {}).get("SLURM_CONF") or os.environ.get("SLURM_CONF")
+        folder = Path(named).parent if named else FOLDER
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; name the one of slurm.conf with --folder")
+    return folder
+
+
+def _config(app: App) -> dict[str, str] | None:
+    """slurm.conf as slurmctld has it; None if it does not answer."""
+    from tocsin.sources.commands import run
+    from tocsin.sources.slurm_machine import read_config
+
+    _, cluster = cluster_named(app, None) if len(app.settings.cluster) < 2 else (None, None)
+    if cluster and cluster.slurm_conf:
+        os.environ["SLURM_CONF"] = cluster.slurm_conf  # Slurm's own commands read it
+    with suppress(ClusterError):
+        return dict(read_config(run(["scontrol", "show", "config"], timeout=10).decode("utf-8", "replace")))
+    return None

@@ -1,0 +1,244 @@
+"""Actions on jobs: planned with their verdict, changed step by step, each step in the audit."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction, RecentAction
+from tocsin.core.errors import NotFound
+from tocsin.core.fields import KEY
+from tocsin.core.ids import JobKey, parse_key
+from tocsin.core.units import format_instant
+from tocsin.core.verdict import CaseStatus
+from tocsin.store import audit, outbox
+from tocsin.store.bulk import insert_new
+from tocsin.store.database import Store
+from tocsin.store.outbox import Subscriptions
+from tocsin.store.tables import NO_TASK, actions, cases, jobs
+
+__all__ = [
+    "BY_POLICY",
+    "Action",
+    "find",
+    "has_started",
+    "list_actions",
+    "mark_tasks",
+    "note",
+    "of_job",
+    "open_actions",
+    "open_clusters",
+    "plan",
+    "planned_since",
+    "prepare",
+    "settle",
+]
+
+BY_POLICY = "policy"
+"""Who, in the audit, if nobody asked for it."""
+_OPEN = [str(status) for status in ActionStatus if status.open]
+_LASTING = [str(kind) for kind in (ActionKind.LEASE, ActionKind.HOLD)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    id: int
+    job: JobKey
+    kind: ActionKind
+    status: ActionStatus
+    at: int
+    expires: int | None
+    done: int | None
+    ended: int | None
+    stage: str
+    seq: int
+    detector: str
+    finding: str
+    reason: str
+    user: str | None
+    cause: str | None
+    note: str
+    before: dict[str, Any] = field(default_factory=dict)
+    case: int | None = None
+    dismissed: bool = False
+    """Whether its case was dismissed."""
+
+    def to_json(self) -> dict[str, Any]:
+        instants = {
+            name: None if (value := getattr(self, name)) is None else format_instant(value)
+            for name in ("at", "expires", "done", "ended")
+        }
+        texts = {name: str(getattr(self, name)) for name in ("job", "kind", "status")}
+        plain = ("stage", "detector", "finding", "reason", "user", "case", "note")
+        return {"action": self.id, **texts, **instants, **{name: getattr(self, name) for name in plain}}
+
+
+def plan(
+    connection: sa.Connection,
+    planned: PlannedAction,
+    sinks: Subscriptions | None = None,
+    *,
+    who: str = BY_POLICY,
+) -> bool:
+    """Write an action unless the job has one of its kind; sinks hear of those that are not only recorded."""
+    key = parse_key(planned.job)
+    row = asdict(planned)
+    row |= {name: str(row[name]) for name in ("kind", "status", "stage")}
+    done = planned.at if planned.status is ActionStatus.DONE else None
+    if not insert_new(
+        connection, actions, {**row, "cluster": key.cluster, "done": done, "note": "", "before": {}}
+    ):
+        return False
+    number = connection.execute(
+        sa.select(actions.c.id).where(actions.c.job == planned.job, actions.c.kind == row["kind"])
+    ).scalar_one()
+    _audit(connection, number, key, f"{planned.kind} {planned.status}", planned.at, who, planned.reason)
+    if sinks and planned.status.open:
+        document = _one(connection, number).to_json()
+        outbox.put(connection, sinks, kind="action", reference=str(number), document=document)
+    return True
+
+
+def planned_since(connection: sa.Connection, since: int) -> list[RecentAction]:
+    """Those that count for limits."""
+    query = sa.select(actions.c.job, actions.c.user, actions.c.at, actions.c.status).where(
+        actions.c.at > since, actions.c.kind != str(ActionKind.NOTIFY)
+    )
+    return [
+        RecentAction(row.job, row.user, row.at, ActionStatus(row.status)) for row in connection.execute(query)
+    ]
+
+
+def open_actions(store: Store, cluster: str) -> list[Action]:
+    """Those of a cluster that are to be carried out, or are in force, the oldest first."""
+    undone = sa.or_(actions.c.status == str(ActionStatus.PLANNED), actions.c.kind.in_(_LASTING))
+    return list_actions(store, actions.c.cluster == cluster, actions.c.status.in_(_OPEN), undone)
+
+
+def open_clusters(store: Store) -> list[str]:
+    """The clusters with such actions."""
+    query = sa.select(actions.c.cluster).where(actions.c.status.in_(_OPEN)).distinct()
+    with store.reading() as connection:
+        return sorted(connection.execute(query).scalars())
+
+
+def list_actions(store: Store, *conditions: sa.ColumnElement[bool], limit: int | None = None) -> list[Action]:
+    """The oldest first; with a limit, the last ones."""
+    query = _select().where(*conditions).order_by(actions.c.id.desc()).limit(limit)
+    with store.reading() as connection:
+        return [_action(row) for row in reversed(connection.execute(query).all())]
+
+
+def of_job(store: Store, key: JobKey) -> list[Action]:
+    """The actions on one job."""
+    return list_actions(store, actions.c.job == str(key))
+
+
+def find(store: Store, number: int) -> Action:
+    with store.reading() as connection:
+        return _one(connection, number)
+
+
+def has_started(store: Store, key: JobKey) -> bool:
+    """Whether a job is known to have started or ended; of an array, its tasks would tell."""
+    wanted = dict(zip(KEY, key, strict=True)) | {"task": NO_TASK if key.task is None else key.task}
+    query = sa.select(jobs.c.job_id).where(
+        *(jobs.c[name] == value for name, value in wanted.items()),
+        jobs.c.array.is_(None),
+        sa.or_(jobs.c.start.is_not(None), jobs.c.outcome.is_not(None)),
+    )
+    with store.reading() as connection:
+        return connection.execute(query).first() is not None
+
+
+def prepare(store: Store, action: Action, before: dict[str, Any]) -> None:
+    """Write what will be changed before it is changed: whoever is killed in between can still restore it."""
+    with store.writing() as connection:
+        connection.execute(sa.update(actions).where(actions.c.id == action.id).values(before=before))
+
+
+def note(store: Store, action: Action, text: str) -> None:
+    """Why it could not be done so far."""
+    if text != action.note:
+        with store.writing() as connection:
+            connection.execute(sa.update(actions).where(actions.c.id == action.id).values(note=text))
+
+
+def settle(
+    store: Store,
+    action: Action,
+    status: ActionStatus,
+    *,
+    at: int,
+    text: str = "",
+    who: str = BY_POLICY,
+    intervened: bool = False,
+) -> bool:
+    """Change the status, unless somebody else has meanwhile; with `intervened`, the job is marked so."""
+    times = {"done": at} if status is ActionStatus.DONE else {"ended": at}
+    with store.writing() as connection:
+        changed = connection.execute(
+            sa.update(actions)
+            .where(actions.c.id == action.id, actions.c.status == str(action.status))
+            .values(status=str(status), note=text, **times),
+            execution_options={"preserve_rowcount": True},
+        ).rowcount
+        if changed:
+            what = f"{action.kind} {status}"
+            _audit(connection, action.id, action.job, what, at, who, text or action.reason)
+            if intervened:
+                _mark(connection, action.job, at)
+    return bool(changed)
+
+
+def mark_tasks(store: Store, cluster: str, since: int) -> None:
+    """Mark the tasks that an array's action put off and that have got records of their own since."""
+    query = sa.select(actions.c.job, actions.c.done).where(
+        actions.c.cluster == cluster, actions.c.done >= since, actions.c.kind.in_([*_LASTING, "cancel"])
+    )
+    with store.reading() as connection:
+        found = [(parse_key(row.job), row.done) for row in connection.execute(query)]
+    arrays = [(key, done) for key, done in found if key.task is None]
+    if arrays:
+        with store.writing() as connection:
+            for key, done in arrays:
+                _mark(connection, key, done)
+
+
+def _mark(connection: sa.Connection, key: JobKey, at: int) -> None:
+    """The job was put off or cancelled by us; of an array, the tasks that had not started then."""
+    same = [jobs.c.cluster == key.cluster, jobs.c.job_id == key.job_id, jobs.c.intervened.is_not(sa.true())]
+    if key.task is not None:
+        same += [jobs.c.task == key.task, jobs.c.submit == key.submit]
+    else:
+        started = sa.and_(jobs.c.task != NO_TASK, jobs.c.start < at)
+        same += [jobs.c.submit >= key.submit, sa.not_(sa.func.coalesce(started, False))]
+    connection.execute(sa.update(jobs).where(*same).values(intervened=True))
+
+
+def _audit(
+    connection: sa.Connection, number: int, job: JobKey, what: str, at: int, who: str, text: str
+) -> None:
+    detail = {"action": number, "text": text}
+    audit.write(connection, audit.Entry(at=at, who=who, what=what, job=job, detail=detail))
+
+
+def _select() -> sa.Select[Any]:
+    joined = actions.outerjoin(cases, cases.c.cause == actions.c.cause)
+    return sa.select(actions, cases.c.id.label("case"), cases.c.status.label("answer")).select_from(joined)
+
+
+def _one(connection: sa.Connection, number: int) -> Action:
+    row = connection.execute(_select().where(actions.c.id == number)).first()
+    if row is None:
+        raise NotFound(f"no action {number}; list them with: tocsin actions --all")
+    return _action(row)
+
+
+def _action(row: sa.Row[Any]) -> Action:
+    values = {name: value for name, value in row._mapping.items() if name not in ("cluster", "answer")}
+    kind, status = ActionKind(row.kind), ActionStatus(row.status)
+    dismissed = row.answer == str(CaseStatus.DISMISSED)
+    return Action(
+        **{**values, "job": parse_key(row.job), "kind": kind, "status": status, "dismissed": dismissed}
+    )

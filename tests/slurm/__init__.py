@@ -1,0 +1,1 @@
+"""Acting on jobs, undoing it, and the hooks in Slurm's plug-ins."""

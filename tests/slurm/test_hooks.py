@@ -1,0 +1,175 @@
+"""The hooks: the site's Lua files get one line, stay valid Lua, and are restored byte for byte."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.kits.command_line import Tocsin
+from tocsin.core.errors import InputError
+from tocsin.slurm.heartbeat import heartbeat_file, write_heartbeat
+from tocsin.slurm.hooks import HOOKS, apply_changes, install, uninstall, with_line, without_line
+from tocsin.slurm.lua_syntax import check_lua
+from tocsin.slurm.start_delay import start_delay
+
+VALUES = {"WINDOW": 20, "SOCKET": "/run/tocsin/tocsin.sock", "HEARTBEAT": "/run/tocsin/heartbeat"}
+SITE = """function slurm_job_submit(job, partitions, uid)
+  if job.account == nil then
+    return slurm.ERROR
+  end
+  return slurm.SUCCESS
+end
+function slurm_job_modify(job, record, partitions, uid) return slurm.SUCCESS end
+"""
+BOTH = list(HOOKS.values())
+
+try:
+    check_lua("probe", b"return 1")
+except InputError as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"x = 1",
+        SITE.encode(),
+        SITE.encode() + b"return slurm.SUCCESS\n",
+        SITE.encode() + b"return slurm.SUCCESS -- done\n\n-- the end\n",
+        SITE.encode() + b"return slurm.SUCCESS",
+        SITE.replace("\n", "\r\n").encode() + b"return slurm.SUCCESS\r\n",
+        "-- Überschrift in Latin-1\n".encode("latin-1") + SITE.encode(),
+    ],
+)
+def test_a_sites_file_gets_one_line_and_is_restored_byte_for_byte(tmp_path: Path, text: bytes) -> None:
+    site = tmp_path / "job_submit.lua"
+    site.write_bytes(text)
+    site.chmod(0o640)
+    hook = HOOKS["job_submit"]
+    apply_changes(install(tmp_path, [hook], VALUES))
+    assert site.read_bytes().count(b"pcall(dofile") == 1
+    assert stat.S_IMODE(site.stat().st_mode) == 0o640
+    assert install(tmp_path, [hook], VALUES) == [], "a second time changes nothing"
+    apply_changes(uninstall(tmp_path, [hook]))
+    assert site.read_bytes() == text
+    assert [path.name for path in tmp_path.iterdir()] == ["job_submit.lua"]
+
+
+@given(st.binary(max_size=200).map(lambda text: text.replace(b"pcall(dofile", b"")))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_line_that_was_added_can_always_be_removed(tmp_path: Path, text: bytes) -> None:
+    line = HOOKS["job_submit"].line(tmp_path)
+    assert without_line(with_line(text, line), line) == text
+
+
+def test_where_there_is_no_file_one_is_created_and_deleted_again(tmp_path: Path) -> None:
+    apply_changes(install(tmp_path, BOTH, VALUES))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "cli_filter.lua",
+        "job_submit.lua",
+        "tocsin_cli_filter.lua",
+        "tocsin_job_submit.lua",
+    ]
+    apply_changes(uninstall(tmp_path, BOTH))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_changes_that_a_site_made_since_are_kept(tmp_path: Path) -> None:
+    site = tmp_path / "job_submit.lua"
+    site.write_text(SITE)
+    apply_changes(install(tmp_path, BOTH, VALUES))
+    site.write_text(site.read_text() + "-- added later\n")
+    apply_changes(uninstall(tmp_path, BOTH))
+    assert site.read_text() == SITE + "-- added later\n"
+
+
+def test_a_file_that_would_not_be_lua_is_never_written(tmp_path: Path) -> None:
+    site = tmp_path / "job_submit.lua"
+    for text, sentence in (
+        ("function broken(\n", "is not valid Lua as it is"),
+        ("do return slurm.SUCCESS end --[[\n", "is not valid Lua as it is"),
+        ("x = 1\n  return slurm.SUCCESS\n", "would not be valid Lua"),
+    ):
+        site.write_text(text)
+        with pytest.raises(InputError, match=sentence):
+            install(tmp_path, BOTH, VALUES)
+        assert site.read_text() == text
+        assert list(tmp_path.iterdir()) == [site]
+
+
+def test_a_file_behind_a_link_is_changed_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    real = tmp_path / "shared" / "job_submit.lua"
+    real.write_text(SITE)
+    link = tmp_path / "job_submit.lua"
+    link.symlink_to(real)
+    apply_changes(install(tmp_path, [HOOKS["job_submit"]], VALUES))
+    assert link.is_symlink()
+    assert "pcall(dofile" in real.read_text()
+
+
+def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    site = tmp_path / "job_submit.lua"
+    site.write_text(SITE)
+    changes = install(tmp_path, BOTH, VALUES)
+    site.write_text(SITE + "-- just now\n")
+    with pytest.raises(InputError, match="was changed meanwhile"):
+        apply_changes(changes)
+    assert site.read_text() == SITE + "-- just now\n"
+
+
+def test_other_settings_update_the_library_and_make_slurm_load_it(tmp_path: Path) -> None:
+    hook = HOOKS["job_submit"]
+    apply_changes(install(tmp_path, [hook], VALUES))
+    site = tmp_path / "job_submit.lua"
+    os.utime(site, (1, 1))
+    apply_changes(install(tmp_path, [hook], {**VALUES, "WINDOW": 30}))
+    assert "local WINDOW = 30" in (tmp_path / hook.library).read_text()
+    assert site.stat().st_mtime > 1, "slurmctld reads the file again when its time changes"
+
+
+def test_a_path_that_would_break_out_of_the_lua_code_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written into Lua"):
+        install(tmp_path, BOTH, {**VALUES, "SOCKET": '/run/x"; os.exit() --'})
+
+
+def test_the_command_shows_what_it_will_do_and_does_it_with_yes(tocsin: Tocsin, tmp_path: Path) -> None:
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    shown = tocsin("slurm", "install", "--folder", folder)
+    assert "tocsin_cli_filter.lua: write our library" in shown.out
+    assert "nothing was changed" in shown.err
+    assert list(folder.iterdir()) == []
+    assert tocsin("slurm", "install", "--folder", folder, "--yes").code == 0
+    status = json.loads(tocsin("slurm", "status", "--folder", folder, "--json").out)
+    assert [(hook["hook"], hook["installed"]) for hook in status["hooks"]] == [
+        ("cli_filter", True),
+        ("job_submit", False),
+    ]
+    assert tocsin("slurm", "uninstall", "--folder", folder, "--yes").code == 0
+    assert list(folder.iterdir()) == []
+
+
+def test_the_true_delay_of_a_start_comes_from_the_scheduler(tmp_path: Path) -> None:
+    for parameters, seconds in (
+        ("", 30),
+        ("(null)", 30),
+        ("bf_interval=10,sched_interval=20", 10),
+        ("bf_interval=-1", 60),
+        ("sched_interval=5", 5),
+    ):
+        config = {"SchedulerType": "sched/backfill", "SchedulerParameters": parameters}
+        assert start_delay(config).seconds == seconds, parameters
+    assert start_delay({"SchedulerType": "sched/builtin"}).seconds == 60
+
+
+def test_a_heartbeat_is_one_number_and_a_missing_folder_is_no_error(tmp_path: Path) -> None:
+    beat = heartbeat_file(tmp_path / "tocsin.sock")
+    write_heartbeat(beat, 1794775393.7)
+    assert beat.read_text() == "1794775393\n"
+    write_heartbeat(tmp_path / "no" / "heartbeat", 1.0)
