@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,8 +24,21 @@ if TYPE_CHECKING:
 
     from tocsin.core.detector import Known
     from tocsin.core.machine import Machine
+    from tocsin.judge.judge import Judge
 
-__all__ = ["CheckRequest", "Explained", "check", "draw_risk", "explain"]
+__all__ = [
+    "CheckRequest",
+    "Evidence",
+    "Explained",
+    "ScriptQuestion",
+    "check",
+    "check_stored",
+    "draw_risk",
+    "explain",
+    "judged",
+    "question",
+    "read_machine",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,31 @@ class CheckRequest:
     """Read the files that the script calls, too."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptQuestion:
+    """A script as it would be submitted now."""
+
+    text: str
+    user: str
+    path: str | None = None
+    options: tuple[str, ...] = ()
+    account: str | None = None
+    work_dir: str | None = None
+
+
+class Evidence(NamedTuple):
+    """What a question about a script is answered from."""
+
+    cluster: str
+    at: int
+    machine: "Machine | None"
+    missing: dict[str, str]
+    """What could not be read, and why."""
+    known: "Callable[[pl.DataFrame, dict[str, str]], tuple[Known, pl.DataFrame]]"
+    """For a job and the texts of scripts: what is known, and the user's earlier jobs."""
+    judge: "Callable[[Known], Judge]"
+
+
 class Explained(NamedTuple):
     verdict: Verdict
     outcome: str | None
@@ -47,38 +86,69 @@ class Explained(NamedTuple):
 
 def check(app: App, request: CheckRequest) -> Verdict:
     """The verdict on a script as if it were submitted now; nothing in it is run, and no case is opened."""
+    return check_stored(app, question(request), cluster=request.cluster, follow=request.follow)
+
+
+def question(request: CheckRequest) -> ScriptQuestion:
+    """What is asked, with the script's text and what this process knows of its user."""
+    from tocsin.scripts.text import read
+
+    return ScriptQuestion(
+        text=read(request.script),
+        user=request.user or user_name(),
+        path=None if request.script == "-" else request.script,
+        options=request.submit_options,
+        account=request.account,
+        work_dir=_working_folder(),
+    )
+
+
+def check_stored(
+    app: App, asked: ScriptQuestion, *, cluster: str | None = None, follow: bool = False
+) -> Verdict:
+    """The verdict from the jobs of the store and the models in use, read for this question."""
+    _require_home(app)
+    name, machine, missing = read_machine(app, cluster, asked.user)
+    return judged(
+        asked,
+        Evidence(
+            name,
+            int(time.time()),
+            machine,
+            missing,
+            known=lambda job, texts: _known(app, job, Stage.SUBMIT, machine, texts),
+            judge=lambda known: open_judge(app, known, cluster=name, follow=follow),
+        ),
+    )
+
+
+def judged(asked: ScriptQuestion, evidence: Evidence) -> Verdict:
+    """The verdict on a script from this evidence."""
     from tocsin.app.script_job import job_from_script, with_defaults, with_group
     from tocsin.scripts.scheduler import Scheduler
     from tocsin.scripts.script import parse
-    from tocsin.scripts.text import read
 
-    options = request.submit_options
-    text = read(request.script)
-    path = None if request.script == "-" else request.script
-    user = request.user or user_name()
-    _require_home(app)
-    name, machine, unread = _machine(app, request.cluster, user)
-    script = parse(text, scheduler=Scheduler.SLURM if machine else None)
-    if options:
-        script = script.with_options(options, only_options=True)
+    machine = evidence.machine
+    script = parse(asked.text, scheduler=Scheduler.SLURM if machine else None)
+    if asked.options:
+        script = script.with_options(asked.options, only_options=True)
     job = job_from_script(
         script,
-        cluster=name,
-        user=user,
-        at=int(time.time()),
-        path=path,
-        options=options,
+        cluster=evidence.cluster,
+        user=asked.user,
+        at=evidence.at,
+        path=asked.path,
+        options=asked.options,
         known={
-            "account": request.account,
-            "name": Path(path).name if path else "sbatch",
-            "work_dir": _working_folder(),
+            "account": asked.account,
+            "name": Path(asked.path).name if asked.path else "sbatch",
+            "work_dir": asked.work_dir,
         },
     )
-    known, earlier = _known(app, job, Stage.SUBMIT, machine, {str(job["script"][0]): text})
+    known, earlier = evidence.known(job, {str(job["script"][0]): asked.text})
     job = with_group(with_defaults(job, machine, earlier))
-    judge = open_judge(app, known, cluster=name, follow=request.follow)
-    verdict = judge.explain(job, Stage.SUBMIT, known=known, at=int(time.time()))
-    return replace(verdict, missing=verdict.missing | unread)
+    verdict = evidence.judge(known).explain(job, Stage.SUBMIT, known=known, at=evidence.at)
+    return replace(verdict, missing=verdict.missing | evidence.missing)
 
 
 def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
@@ -88,7 +158,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     jobs = find_jobs(app, job, cluster)
     if jobs.height > 1:
         raise NotFound(f"{jobs.height} jobs have the id {job}; name one by its key (tocsin job {job})")
-    name, machine, unread = _machine(app, str(jobs["cluster"][0]))
+    name, machine, unread = read_machine(app, str(jobs["cluster"][0]))
     digest, texts = jobs["script"][0], {}
     if digest:
         with suppress(NotFound):  # pruned, or never stored
@@ -133,7 +203,7 @@ def _require_home(app: App) -> None:
         ) from None
 
 
-def _machine(
+def read_machine(
     app: App, cluster: str | None, user: str | None = None
 ) -> tuple[str, "Machine | None", dict[str, str]]:
     """The name of the cluster, what it has, and why that is unknown; with a user, what that user may request."""
@@ -151,7 +221,7 @@ def _machine(
         except ClusterError as error:
             only = _only_stored(app) if cluster is None and found.name == UNNAMED else None
             if only:
-                return _machine(app, only, user)
+                return read_machine(app, only, user)
             return found.name, None, {"machine": str(error)}
 
 

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
     from tocsin.core.ports import Clock, Cluster
     from tocsin.demo.cluster import DemoCluster
+    from tocsin.demo.story import Story
     from tocsin.history.ledger import Ledger
     from tocsin.store.database import Store
+    from tocsin.watch.loop import Stop
+    from tocsin.watch.watcher import Round
 
-__all__ = ["WatchRequest", "watch"]
+__all__ = ["Followed", "Observer", "WatchRequest", "follow", "open_history", "past_jobs", "watch"]
 
 SAVE_EVERY = 3600
 
@@ -38,8 +41,47 @@ class WatchRequest:
     """Catch up, then end."""
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A cluster that is followed: its history, which only the watch moves, and its clock."""
+
+    name: str
+    ledger: "Ledger"
+    now: Callable[[], float]
+    """The time there; reading it moves nothing."""
+    live: bool = True
+    """Whether it is a Slurm that can be asked what a user may request."""
+
+
+class Observer:
+    """Is told by `follow` what happens; by default it does nothing."""
+
+    def began(self, followed: Followed) -> None:
+        """Before the first round."""
+
+    def finished(self, done: "Round") -> None:
+        """After each round, when its verdicts are stored."""
+
+    def waiting(self, pause: float, problem: str | None) -> None:
+        """Before each pause, with the error that caused it."""
+
+
 def watch(app: App, request: WatchRequest, output: Output) -> None:
     """Follow the cluster until stopped by a signal."""
+    with stop_on_signals() as stop:
+        follow(app, request, output, stop, Observer())
+
+
+def follow(
+    app: App,
+    request: WatchRequest,
+    output: Output,
+    stop: "Stop",
+    observer: Observer,
+    *,
+    story: bool = False,
+) -> None:
+    """Follow the cluster until stopped; with `story`, a few telling jobs are submitted to the demo's."""
     from tocsin.store.locks import locked
     from tocsin.watch.script_reader import ScriptReader
     from tocsin.watch.watcher import Watcher
@@ -50,9 +92,8 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
     settings = app.settings.watch
     folder = app.home.prepare().scripts
     with ExitStack() as stack:
-        stop = stack.enter_context(stop_on_signals())
         followed, clock, unreadable = stack.enter_context(
-            _demo(app.store, request.speed) if demo else _live(app, request.cluster)
+            _demo(app.store, request.speed, story) if demo else _live(app, request.cluster)
         )
         if not stack.enter_context(locked(app.store, watch_lock(followed.name))):
             raise StoreError(
@@ -60,9 +101,19 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
             )
         if unreadable:
             app.notify(f"job scripts are not read, so workloads are not classified: {unreadable}")
-        ledger, keep = stack.enter_context(_ledger(app, followed.name))
+        ledger, keep = stack.enter_context(open_history(app, followed.name))
         scripts = None if unreadable else ScriptReader(followed, folder)
         live, log = LiveJudge(app, ledger, cluster=followed.name), open_log(app)
+        beat = stack.enter_context(beating(app.home.cache, followed.name))
+
+        def finished(done: "Round") -> None:
+            keep()
+            observer.finished(done)
+
+        def waiting(pause: float, problem: str | None) -> None:
+            beat(pause, problem)
+            observer.waiting(pause, problem)
+
         loop = Loop(
             app=app,
             rounds=Watcher(
@@ -77,16 +128,18 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
             live=live,
             output=output,
             log=log,
-            finished=lambda done: keep(),  # noqa: ARG005  # what was done is in the store
-            waiting=stack.enter_context(beating(app.home.cache, followed.name)),
+            finished=finished,
+            waiting=waiting,
         )
+        now = clock.reading if isinstance(clock, _DemoClock) else clock.now
+        observer.began(Followed(followed.name, ledger, now, live=not demo))
         app.notify(f"watching {followed.name}; no job is held or changed")
         interval = max(settings.interval, 1) / (request.speed if demo else 1)
         # simulated jobs, and those of a single pass, are nothing to learn from
         loop.run(clock, stop, interval=interval, once=once, retrain=not demo and not once)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _DemoClock:
     """The demo's clock, driven by the real one."""
 
@@ -94,16 +147,24 @@ class _DemoClock:
     speed: float
     begun: float
     at: float
+    story: "Story | None" = None
+
+    def reading(self) -> float:
+        """The time there, without moving the cluster."""
+        return self.at + (time.monotonic() - self.begun) * self.speed
 
     def now(self) -> float:
-        self.cluster.clock.advance_to(self.at + (time.monotonic() - self.begun) * self.speed)
+        self.cluster.clock.advance_to(self.reading())
+        if self.story:
+            self.story.tell(self.cluster.clock.now() - self.at)
         return self.cluster.clock.now()
 
 
 @contextmanager
-def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock, str | None]]":
+def _demo(store: "Store", speed: float, with_story: bool) -> "Iterator[tuple[Cluster, Clock, str | None]]":
     """The demo cluster at the instant up to which the store knows it."""
     from tocsin.demo.cluster import START, DemoCluster
+    from tocsin.demo.story import Story
     from tocsin.store.importing import furthest_position
     from tocsin.store.jobs import Filter, load
 
@@ -111,7 +172,8 @@ def _demo(store: "Store", speed: float) -> "Iterator[tuple[Cluster, Clock, str |
     last = load(store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
     at = max(START + 8 * 3600, furthest_position(store, f"watch:{cluster.name}") or 0, *last)
     cluster.clock.advance_to(at)
-    yield cluster, _DemoClock(cluster, speed, time.monotonic(), at), None
+    story = Story(cluster) if with_story else None
+    yield cluster, _DemoClock(cluster, speed, time.monotonic(), at, story), None
 
 
 @contextmanager
@@ -125,7 +187,7 @@ def _live(app: App, name: str | None) -> "Iterator[tuple[Cluster, Clock, str | N
 
 
 @contextmanager
-def _ledger(app: App, cluster: str) -> "Iterator[tuple[Ledger, Callable[[], None]]]":
+def open_history(app: App, cluster: str) -> "Iterator[tuple[Ledger, Callable[[], None]]]":
     """The cluster's history from the cache or the store; saved to the cache every hour and at the end."""
     from tocsin.history.snapshot import open_ledger, save_ledger
     from tocsin.store import watching
@@ -143,7 +205,7 @@ def _ledger(app: App, cluster: str) -> "Iterator[tuple[Ledger, Callable[[], None
             save_ledger(folder, ledger, fingerprint)
             saved = time.monotonic()
 
-    ledger = open_ledger(folder, lambda since: _past_jobs(app.store, cluster, since), fingerprint)
+    ledger = open_ledger(folder, lambda since: past_jobs(app.store, cluster, since), fingerprint)
     try:
         yield ledger, keep
     finally:
@@ -151,7 +213,7 @@ def _ledger(app: App, cluster: str) -> "Iterator[tuple[Ledger, Callable[[], None
             save_ledger(folder, ledger, fingerprint)
 
 
-def _past_jobs(store: "Store", cluster: str, since: int) -> "pl.DataFrame":
+def past_jobs(store: "Store", cluster: str, since: int) -> "pl.DataFrame":
     """Jobs alive at this instant or later, without pending arrays: their tasks count as they start."""
     import polars as pl
 

