@@ -130,7 +130,8 @@ class ServiceSettings:
     """Where `tocsin serve` listens, and where other commands find it."""
 
     socket: str = _setting(
-        "", "unix socket of the service; empty: /run/tocsin/tocsin.sock for the service's user, else run/ in the home"
+        "",
+        "unix socket of the service; empty: /run/tocsin/tocsin.sock for the service's user, else run/ in the home",
     )
     listen: str = _setting("127.0.0.1:8642", "address and port for HTTP; empty: the unix socket only")
     url: str = _setting("", "service to ask when none answers on the socket, such as https://tocsin.site")

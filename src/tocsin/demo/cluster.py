@@ -55,7 +55,7 @@ class DemoCluster:
 
     name = CLUSTER
 
-    def __init__(self, *, seed: int = 1, start: int = START, days: int = 0) -> None:
+    def __init__(self, *, seed: int = 1, start: int = START, days: float = 0) -> None:
         self.clock = DemoClock(start + days * DAY)
         self._simulation = Simulation(seed, start)
 
