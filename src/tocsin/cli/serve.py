@@ -22,7 +22,9 @@ __all__ = ["serve"]
     help="Demo speed: simulated seconds per real second.",
 )
 @click.option(
-    "--watch/--no-watch", default=True, help="Follow the clusters in this process [default], or leave it to `tocsin watch`."
+    "--watch/--no-watch",
+    default=True,
+    help="Follow the clusters in this process [default], or leave it to `tocsin watch`.",
 )
 @click.option("--for", "seconds", type=click.FloatRange(min=1), metavar="SECONDS", help="Stop after SECONDS.")
 @click.pass_obj
@@ -50,4 +52,4 @@ def serve(app: App, demo: bool, speed: float, watch: bool, seconds: float | None
             say(f"everybody on this host is an operator of this demonstration; open {url} (Ctrl-C ends it)")
 
     request = ServiceRequest(watch=watch, demo=demo, speed=speed)
-    run(app, request, Output(print_line), seconds=seconds, listening=listening)
+    run(app, request, Output(print_line, unknown=not demo), seconds=seconds, listening=listening)

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query, Request, Response
 from tocsin.app.jobs import JobsRequest, JobWithVerdicts, page_of_jobs, show_job
 from tocsin.app.timeline import timeline
 from tocsin.core.errors import NotFound
-from tocsin.core.frames import to_json
 from tocsin.core.ids import JobKey
+from tocsin.core.job_json import to_json
 from tocsin.core.stages import Stage
 from tocsin.serve.asking import Asker, Cluster, Cursor, JobName, Limit, TheApp, TheService, words
 from tocsin.serve.documents import JOB, VERDICT, array_of, page_of, ref, reply
