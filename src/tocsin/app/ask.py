@@ -60,21 +60,19 @@ def list_jobs(
     if client is None:
         frame = stored.list_jobs(app, request, fields)
         return Rows(frame.height, frame.iter_rows(named=True))
-    found = client.pages(
-        "/jobs",
-        "jobs",
-        request.newest,
-        id=request.ids,
-        user=",".join(request.users),
-        account=",".join(request.accounts),
-        cluster=",".join(request.clusters),
-        partition=",".join(request.partitions),
-        state=",".join(request.states),
-        name=",".join(request.names),
-        domain=",".join(request.domains),
-        start=request.starttime,
-        end=request.endtime,
-    )
+    query = {
+        "id": request.ids,
+        "user": ",".join(request.users),
+        "account": ",".join(request.accounts),
+        "cluster": ",".join(request.clusters),
+        "partition": ",".join(request.partitions),
+        "state": ",".join(request.states),
+        "name": ",".join(request.names),
+        "domain": ",".join(request.domains),
+        "start": request.starttime,
+        "end": request.endtime,
+    }
+    found = client.pages("/jobs", "jobs", request.newest, query)
     rows = [from_json(document) for document in found][::-1]
     return Rows(len(rows), rows)
 

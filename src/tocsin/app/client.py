@@ -35,13 +35,13 @@ class Client:
     def post(self, path: str, document: Mapping[str, Any]) -> Any:
         return self._ask("POST", path, json.dumps(document).encode())
 
-    def pages(self, path: str, name: str, most: int, **query: Any) -> Iterator[Any]:
+    def pages(self, path: str, entries: str, most: int, query: Mapping[str, Any]) -> Iterator[Any]:
         """The entries of a list, over all of its parts; `most` 0: all."""
         cursor, left = None, most
         while True:
-            part = self.get(path, cursor=cursor, limit=min(1000, left) if most else 1000, **query)
-            yield from part[name]
-            cursor, left = part["next"], left - len(part[name])
+            part = self.get(path, **query, cursor=cursor, limit=min(1000, left) if most else 1000)
+            yield from part[entries]
+            cursor, left = part["next"], left - len(part[entries])
             if cursor is None or (most and left <= 0):
                 return
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
@@ -20,6 +21,7 @@ from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
 
 if TYPE_CHECKING:
+    from tocsin.core.detector import Detector
     from tocsin.watch.loop import Stop
     from tocsin.watch.watcher import Round
 
@@ -126,6 +128,12 @@ class Service:
         """For answers that may take seconds."""
         self._threads: list[threading.Thread] = []
         self._stop: Stop | None = None
+
+    @cached_property
+    def _detectors(self) -> "dict[str, Detector]":
+        from tocsin.judge.plugins import find_detectors
+
+        return find_detectors()
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -250,10 +258,8 @@ class Service:
         yield from self._missing_models()
 
     def _missing_models(self) -> Iterator[Reason]:
-        from tocsin.judge.plugins import find_detectors
-
         names = [state.name for state in self.states] or [None]
-        for name, detector in find_detectors().items():
+        for name, detector in self._detectors.items():
             if detector.learns and Stage.SUBMIT in detector.stages:
                 for cluster in names:
                     if self.app.registry.champion(name, Stage.SUBMIT, cluster) is None:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from tocsin.app.service import Service
 from tocsin.serve import documents, problems
 from tocsin.serve.broadcast import Broadcast
-from tocsin.serve.metrics import Measured, Metrics
+from tocsin.serve.metrics import API, Measured, Metrics
 from tocsin.serve.routes import (
     actions,
     allow,
@@ -29,9 +29,8 @@ from tocsin.serve.routes import (
 )
 from tocsin.serve.stand_in import StandIn
 
-__all__ = ["API", "create", "routes"]
+__all__ = ["create", "routes"]
 
-API = "/api/v1"
 _ROUTERS = (jobs, check, verdicts, cases, allow, models, tasks, traces, clusters, events, actions)
 
 

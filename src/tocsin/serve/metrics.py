@@ -4,7 +4,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -14,8 +21,11 @@ from tocsin.app.service import Service
 if TYPE_CHECKING:
     from tocsin.watch.watcher import Round
 
-__all__ = ["Measured", "Metrics"]
+__all__ = ["API", "Measured", "Metrics"]
 
+API = "/api/v1"
+
+disable_created_metrics()  # a series for each series, which nobody reads
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
 
@@ -112,7 +122,8 @@ class Measured:
         try:
             await self._app(scope, receive, noted)
         finally:
-            route = getattr(scope.get("route"), "path", "none")
-            self._metrics.requests.labels(route, scope["method"] if route != "none" else "any", status).inc()
+            found = getattr(scope.get("route"), "path", None)
+            route = "none" if found is None else f"{API}{found}" if scope["path"].startswith(API) else found
+            self._metrics.requests.labels(route, "any" if found is None else scope["method"], status).inc()
             if not stream:
                 self._metrics.seconds.labels(route).observe(time.perf_counter() - began)
