@@ -31,7 +31,12 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cluster.clock.advance_to(at)
         judge = LiveJudge(app, ledger, cluster="demo").judge
         watch = Watcher(
-            cluster, app.store, judge, ledger, scripts=ScriptReader(cluster, app.home.scripts), seconds=lambda: 0.0
+            cluster,
+            app.store,
+            judge,
+            ledger,
+            scripts=ScriptReader(cluster, app.home.scripts),
+            seconds=lambda: 0.0,
         )
         story = Story(cluster)
         for now in range(at, at + 30 * MINUTE, 2 * MINUTE):

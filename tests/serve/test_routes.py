@@ -116,12 +116,18 @@ def test_users_never_see_which_words_betrayed_a_misuse(served: Served) -> None:
     ]
     assert any(verdict["rogue"] and verdict["rogue"]["rogue"] for verdict in shown)
     for verdict in shown:
-        submission = (verdict["workload"] or {}).get("submission") or {"evidence": [], "signs": [], "open": []}
+        submission = (verdict["workload"] or {}).get("submission") or {
+            "evidence": [],
+            "signs": [],
+            "open": [],
+        }
         assert not submission["evidence"]
         assert not submission["signs"]
         assert not submission["open"]
         assert all(finding["case"] is None for finding in verdict["findings"])
-        assert not any(finding["evidence"] for finding in verdict["findings"] if finding["detector"] == "workload")
+        assert not any(
+            finding["evidence"] for finding in verdict["findings"] if finding["detector"] == "workload"
+        )
         assert "stratum" not in json.dumps(verdict)
 
 
@@ -130,7 +136,9 @@ def test_a_case_is_answered_once_and_for_all(served: Served) -> None:
     [case] = get(api, "/cases", status="open")["cases"]
     details = get(api, f"/cases/{case['case']}")
     assert any("stratum" in line["text"] for line in details["lines"])
-    answered = api.post(f"/api/v1/cases/{case['case']}/feedback", json={"answer": "dismissed", "note": "a course"})
+    answered = api.post(
+        f"/api/v1/cases/{case['case']}/feedback", json={"answer": "dismissed", "note": "a course"}
+    )
     assert answered.json()["status"] == "dismissed"
     assert answered.json()["answers"][0] | {"at": ""} == {
         "at": "", "who": "olga", "answer": "dismissed", "note": "a course",

@@ -130,7 +130,8 @@ class Tasks:
             task.state = TaskState.RUNNING
             app = App(self._app.config_file, self._app.folder, dict(self._app.environ))
             task.child = start(_work, app, task.kind, task.request)
-        state, value = TaskState.FAILED, "its process died (out of memory?)"
+        state: TaskState = TaskState.FAILED
+        value: Any = "its process died (out of memory?)"
         with suppress(EOFError, OSError):
             while True:
                 what, value = task.child.pipe.recv()

@@ -92,10 +92,13 @@ def page_of(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def reply(
     example: Any, schema: dict[str, Any] | None = None, *, status: int = 200, text: str = "The answer"
-) -> dict[str, Any]:
+) -> dict[int | str, dict[str, Any]]:
     """What a route passes to FastAPI as `responses`."""
     content = {"application/json": {"schema": schema or _ANY, "example": example}}
-    replies: dict[int | str, Any] = {status: {"description": text, "content": content}, **ANY_PROBLEM}
+    replies: dict[int | str, dict[str, Any]] = {
+        status: {"description": text, "content": content},
+        **ANY_PROBLEM,
+    }
     if status == 200:
         replies[304] = {"description": "Unchanged since the reply with this ETag"}
     return replies

@@ -57,9 +57,9 @@ class EventStream(Response):
                 for event in stored:
                     await self._write(write, event)
             while not listener.lost:
-                event = await listener.get(ALIVE_EVERY)
-                if event is not None:
-                    await self._write(write, event)
+                fresh = await listener.get(ALIVE_EVERY)
+                if fresh is not None:
+                    await self._write(write, fresh)
                 elif not listener.lost:
                     await write(": alive\n\n")
             await write("", more=False)

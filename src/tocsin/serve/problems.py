@@ -29,7 +29,7 @@ PROBLEM_SCHEMA: dict[str, Any] = {
     },
     "required": ["type", "title", "status", "detail"],
 }
-ANY_PROBLEM: dict[str, Any] = {
+ANY_PROBLEM: dict[int | str, dict[str, Any]] = {
     "default": {
         "description": "An error",
         "content": {

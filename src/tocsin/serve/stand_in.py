@@ -1,5 +1,6 @@
 """Who is asking, as long as nothing better is installed: the owner of the socket, and in a demonstration everybody here."""
 
+from contextlib import suppress
 from ipaddress import ip_address
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -11,6 +12,7 @@ from tocsin.store.home import user_name
 __all__ = ["StandIn"]
 
 PUBLIC = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/static/")
+_NOBODY = "ask on the unix socket of the service: over HTTP it cannot know who you are"
 LARGEST = 8 << 20
 """Bytes of a body."""
 _HEADERS = [
@@ -38,29 +40,41 @@ class StandIn:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        started, too_large = False, _declared(scope) > LARGEST
 
         async def secured(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", []), *_HEADERS]
-            await send(message)
+            if not too_large or started:  # else it is the framework's answer to a body that was cut off
+                await send(message)
+
+        read = 0
+
+        async def bounded() -> Message:
+            nonlocal read, too_large
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > LARGEST:
+                too_large = True
+                raise _TooLarge
+            return message
 
         principal = self._principal(scope)
+        scope.setdefault("state", {})["principal"] = principal
         if principal is None and not scope["path"].startswith(PUBLIC):
-            refused = problem(
-                401,
-                "ask on the unix socket of the service: over HTTP it cannot know who you are",
-                kind="unauthenticated",
-            )
+            refused = problem(401, _NOBODY, kind="unauthenticated")
             await refused(scope, receive, secured)
             return
-        scope.setdefault("state", {})["principal"] = principal
-        try:
-            await self._app(scope, _bounded(scope, receive), secured)
-        except _TooLarge:
-            too_large = problem(
-                413, f"the body is larger than {LARGEST >> 20} MiB", headers={"Connection": "close"}
+        if not too_large:
+            with suppress(_TooLarge):
+                await self._app(scope, bounded, secured)
+        if too_large:
+            started = True
+            close = {"Connection": "close"}
+            await problem(413, f"the body is larger than {LARGEST >> 20} MiB", headers=close)(
+                scope, receive, secured
             )
-            await too_large(scope, receive, secured)
 
     def _principal(self, scope: Scope) -> Principal | None:
         client = scope.get("client")
@@ -71,19 +85,6 @@ class StandIn:
         return None
 
 
-def _bounded(scope: Scope, receive: Receive) -> Receive:
-    declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    size = int(declared) if declared.isdigit() and len(declared) < 16 else LARGEST + 1
-    read = 0
-
-    async def bounded() -> Message:
-        nonlocal read
-        if size > LARGEST:
-            raise _TooLarge
-        message = await receive()
-        read += len(message.get("body", b""))
-        if read > LARGEST:
-            raise _TooLarge
-        return message
-
-    return bounded
+def _declared(scope: Scope) -> int:
+    text = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+    return int(text) if text.isdigit() and len(text) < 16 else LARGEST + 1
