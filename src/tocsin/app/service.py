@@ -116,7 +116,7 @@ class Service:
         request: ServiceRequest,
         output: Output,
         *,
-        on_round: "Callable[[str, Round], None]" = lambda _name, _round: None,
+        on_round: Callable[[str, Sequence[Verdict]], None] = lambda _name, _verdicts: None,
     ) -> None:
         self.app, self.request = app, request
         self.tasks = Tasks(app, app.settings.service.workers)
@@ -216,7 +216,7 @@ class Service:
             with suppress(RuntimeError):  # the service ends
                 state.desk = self._one_by_one.submit(Desk, self.app, state.followed)
         if done is not None and state.name:
-            self._on_round(state.name, done)
+            self._on_round(state.name, done.verdicts)
 
     # --- answers ---------------------------------------------------------------------------------
 

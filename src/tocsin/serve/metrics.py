@@ -1,8 +1,7 @@
 """Metrics of the service for Prometheus; base units, and no name of a job or user."""
 
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import (
     CollectorRegistry,
@@ -17,9 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin import __version__
 from tocsin.app.service import Service
-
-if TYPE_CHECKING:
-    from tocsin.watch.watcher import Round
+from tocsin.core.verdict import Verdict
 
 __all__ = ["API", "Measured", "Metrics"]
 
@@ -56,9 +53,9 @@ class Metrics:
             "tocsin_event_clients_lost", "Clients of events that did not keep up.", registry=self.registry
         )
 
-    def on_round(self, cluster: str, done: "Round") -> None:
+    def on_round(self, cluster: str, verdicts: Sequence[Verdict]) -> None:
         self.rounds.labels(cluster).inc()
-        for verdict in done.verdicts:
+        for verdict in verdicts:
             self.verdicts.labels(cluster, str(verdict.stage), str(verdict.level)).inc()
 
     def watch(self, service: Service, clients: Callable[[], int]) -> None:

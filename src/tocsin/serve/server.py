@@ -4,10 +4,9 @@ import asyncio
 import signal
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -16,12 +15,10 @@ from tocsin.app.loop import Output
 from tocsin.app.service import Service, ServiceRequest
 from tocsin.app.service_address import socket_path
 from tocsin.core.errors import SettingsError
+from tocsin.core.verdict import Verdict
 from tocsin.serve.broadcast import Broadcast
 from tocsin.serve.factory import create
 from tocsin.serve.metrics import Metrics
-
-if TYPE_CHECKING:
-    from tocsin.watch.watcher import Round
 
 __all__ = ["run"]
 
@@ -39,9 +36,9 @@ def run(
     """Serve until a signal, or for some seconds. `listening` gets the socket and the URL once both answer."""
     metrics = Metrics()
 
-    def on_round(cluster: str, done: "Round") -> None:
-        metrics.on_round(cluster, done)
-        if done.verdicts:
+    def on_round(cluster: str, verdicts: Sequence[Verdict]) -> None:
+        metrics.on_round(cluster, verdicts)
+        if verdicts:
             broadcast.wake()
 
     broadcast = Broadcast(app, counted=lambda _: metrics.lost.inc())

@@ -1,5 +1,6 @@
 """Who is asking, as long as nothing better is installed: the owner of the socket, and in a demonstration everybody here."""
 
+import getpass
 from contextlib import suppress
 from ipaddress import ip_address
 
@@ -7,7 +8,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin.serve.principal import Principal, Role
 from tocsin.serve.problems import problem
-from tocsin.store.home import user_name
 
 __all__ = ["StandIn"]
 
@@ -34,7 +34,7 @@ class StandIn:
 
     def __init__(self, app: ASGIApp, *, demo: bool) -> None:
         self._app, self._demo = app, demo
-        self._owner = user_name()
+        self._owner = getpass.getuser()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

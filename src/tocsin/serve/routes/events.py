@@ -24,6 +24,8 @@ _EXAMPLE = (
 
 @router.get(
     "/events",
+    response_class=EventStream,
+    status_code=200,
     responses={
         200: {
             "description": "An endless stream; comments keep it alive",
