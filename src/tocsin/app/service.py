@@ -19,6 +19,7 @@ from tocsin.app.watch import Followed, Observer, WatchRequest, follow, open_hist
 from tocsin.core.errors import NotFound, TocsinError
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
+from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     from tocsin.core.detector import Detector
@@ -118,7 +119,7 @@ class Service:
         *,
         on_round: Callable[[str, Sequence[Verdict]], None] = lambda _name, _verdicts: None,
     ) -> None:
-        self.app, self.request = app, request
+        self.app, self.request, self.owner = app, request, user_name()
         self.tasks = Tasks(app, app.settings.service.workers)
         self.states: list[ClusterState] = []
         self._output, self._on_round = output, on_round

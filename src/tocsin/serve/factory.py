@@ -65,4 +65,4 @@ def routes(service: Service, broadcast: Broadcast, metrics: Metrics) -> FastAPI:
 def create(service: Service, broadcast: Broadcast, metrics: Metrics) -> ASGIApp:
     """The application as the server runs it: measured, with who is asking, then the routes."""
     inner = routes(service, broadcast, metrics)
-    return Measured(StandIn(inner, demo=service.request.demo), metrics)
+    return Measured(StandIn(inner, owner=service.owner, demo=service.request.demo), metrics)

@@ -1,6 +1,5 @@
 """Who is asking, as long as nothing better is installed: the owner of the socket, and in a demonstration everybody here."""
 
-import getpass
 from contextlib import suppress
 from ipaddress import ip_address
 
@@ -32,9 +31,8 @@ class _TooLarge(Exception):
 class StandIn:
     """Puts the principal into the request's state, refuses others, and bounds bodies."""
 
-    def __init__(self, app: ASGIApp, *, demo: bool) -> None:
-        self._app, self._demo = app, demo
-        self._owner = getpass.getuser()
+    def __init__(self, app: ASGIApp, *, owner: str, demo: bool) -> None:
+        self._app, self._owner, self._demo = app, owner, demo
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
