@@ -199,7 +199,10 @@ def _memory(path: Path, pid: int) -> dict[str, Any]:
         if given >= VERDICTS:
             break
         time.sleep(0.5)
-    return {"steps": seen, "growth_mib_second_half": round(seen[-1]["resident_mib"] - seen[len(seen) // 2]["resident_mib"], 1)}
+    return {
+        "steps": seen,
+        "growth_mib_second_half": round(seen[-1]["resident_mib"] - seen[len(seen) // 2]["resident_mib"], 1),
+    }
 
 
 def _resident(pid: int) -> float:

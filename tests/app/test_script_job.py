@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tests.kits.job_frames import SUBMIT, frame
-from tocsin.app.script_job import job_from_script, with_defaults
+from tocsin.app.script_job import job_from_script, usual_values, with_defaults
 from tocsin.core.machine import Machine, Partition
 from tocsin.scripts.script import parse
 
@@ -26,7 +26,7 @@ def taken(
 ) -> dict[str, Any]:
     text = "\n".join(["#!/bin/bash", *(f"#SBATCH {one}" for one in directives), "srun ./a.out", ""])
     job = job_from_script(parse(text), cluster="lab", user="ann", at=SUBMIT)
-    return with_defaults(job, machine, earlier).row(0, named=True)
+    return with_defaults(job, machine, usual_values(earlier, job["user"][0])).row(0, named=True)
 
 
 def test_a_script_without_options_gets_the_default_partition_and_its_defaults() -> None:

@@ -39,6 +39,7 @@ def check(app: App, request: CheckRequest, *, local: bool = False) -> Verdict:
         "user": request.user,
         "account": asked.account,
         "cluster": request.cluster,
+        "explain": True,
     }
     return Verdict.from_json(client.post("/check", document))
 

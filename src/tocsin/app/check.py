@@ -2,11 +2,11 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.app.app import App
 from tocsin.app.clusters import UNNAMED, host_cluster, live_cluster, require_cluster
@@ -63,6 +63,8 @@ class ScriptQuestion:
     options: tuple[str, ...] = ()
     account: str | None = None
     work_dir: str | None = None
+    explain: bool = True
+    """Everything, not only alarms."""
 
 
 class Evidence(NamedTuple):
@@ -73,8 +75,8 @@ class Evidence(NamedTuple):
     machine: "Machine | None"
     missing: dict[str, str]
     """What could not be read, and why."""
-    known: "Callable[[pl.DataFrame, dict[str, str]], tuple[Known, pl.DataFrame]]"
-    """For a job and the texts of scripts: what is known, and the user's earlier jobs."""
+    known: "Callable[[pl.DataFrame, dict[str, str]], tuple[Known, Mapping[str, Any]]]"
+    """For a job and the texts of scripts: what is known, and what the user's latest jobs have in common."""
     judge: "Callable[[Known], Judge]"
 
 
@@ -116,7 +118,7 @@ def check_stored(
             int(time.time()),
             machine,
             missing,
-            known=lambda job, texts: _known(app, job, Stage.SUBMIT, machine, texts),
+            known=lambda job, texts: _known_and_usual(app, job, machine, texts),
             judge=lambda known: open_judge(app, known, cluster=name, follow=follow),
         ),
     )
@@ -145,9 +147,11 @@ def judged(asked: ScriptQuestion, evidence: Evidence) -> Verdict:
             "work_dir": asked.work_dir,
         },
     )
-    known, earlier = evidence.known(job, {str(job["script"][0]): asked.text})
-    job = with_group(with_defaults(job, machine, earlier))
-    verdict = evidence.judge(known).explain(job, Stage.SUBMIT, known=known, at=evidence.at)
+    known, usual = evidence.known(job, {str(job["script"][0]): asked.text})
+    job = with_group(with_defaults(job, machine, usual))
+    judge = evidence.judge(known)
+    give = judge.explain if asked.explain else judge.preview
+    verdict = give(job, Stage.SUBMIT, known=known, at=evidence.at)
     return replace(verdict, missing=verdict.missing | evidence.missing)
 
 
@@ -231,6 +235,15 @@ def _only_stored(app: App) -> str | None:
 
     names = cluster_names(app.store)
     return names[0] if len(names) == 1 else None
+
+
+def _known_and_usual(
+    app: App, job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]
+) -> "tuple[Known, Mapping[str, Any]]":
+    from tocsin.app.script_job import usual_values
+
+    known, earlier = _known(app, job, Stage.SUBMIT, machine, texts)
+    return known, usual_values(earlier, job["user"][0])
 
 
 def _known(

@@ -3,7 +3,7 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tocsin.app.app import App
 from tocsin.app.check import Evidence, ScriptQuestion, judged, read_machine
@@ -12,8 +12,6 @@ from tocsin.app.watch import Followed
 from tocsin.core.verdict import Verdict
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tocsin.core.detector import Known
     from tocsin.core.machine import Machine
 
@@ -57,7 +55,7 @@ class Desk:
         self._machines: Recent[str, tuple[Machine | None, dict[str, str]]] = Recent(
             MACHINE_SECONDS, _MOST_USERS
         )
-        self._earlier: Recent[str, pl.DataFrame] = Recent(EARLIER_SECONDS, _MOST_USERS)
+        self._usual: Recent[str, dict[str, Any]] = Recent(EARLIER_SECONDS, _MOST_USERS)
 
     def prepare(self, user: str) -> "tuple[Machine | None, dict[str, str]]":
         """What the cluster has and this user may request; the first time, Slurm is asked."""
@@ -86,17 +84,17 @@ class Desk:
 
     def _known(
         self, user: str, machine: "Machine | None", texts: dict[str, str]
-    ) -> "tuple[Known, pl.DataFrame]":
+    ) -> "tuple[Known, dict[str, Any]]":
         from tocsin.history.present import Present
 
         present = Present(self._followed.ledger, machine=machine, scripts=texts.get)
-        return present, self._earlier.get(user, lambda: self._earlier_jobs(user))
+        return present, self._usual.get(user, lambda: self._usual_values(user))
 
-    def _earlier_jobs(self, user: str) -> "pl.DataFrame":
+    def _usual_values(self, user: str) -> dict[str, Any]:
         from tocsin.app import script_job
         from tocsin.store.jobs import Filter, load
 
         wanted = Filter(
             clusters=[self._followed.name], users=[user], arrays=True, order="-submit", limit=_LATEST
         )
-        return load(self._app.store, wanted, list(script_job.READS))
+        return script_job.usual_values(load(self._app.store, wanted, list(script_job.READS)), user)

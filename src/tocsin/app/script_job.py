@@ -15,7 +15,7 @@ from tocsin.core.machine import Machine, Partition
 from tocsin.scripts.script import Script
 from tocsin.scripts.text import encode
 
-__all__ = ["READS", "job_from_script", "with_defaults", "with_group"]
+__all__ = ["READS", "job_from_script", "usual_values", "with_defaults", "with_group"]
 
 UNNUMBERED = 0
 """The id of a job that has none yet."""
@@ -59,14 +59,14 @@ def job_from_script(
     return from_jobs([job])
 
 
-def with_defaults(job: pl.DataFrame, machine: Machine | None, earlier: pl.DataFrame) -> pl.DataFrame:
+def with_defaults(job: pl.DataFrame, machine: Machine | None, usual: Mapping[str, Any]) -> pl.DataFrame:
     """The job with the defaults that Slurm would fill in.
 
-    Without them it would share no history with the user's `earlier` jobs, whose records have a partition and a number of
-    CPUs. Values of the user are filled in if the user's latest jobs agree on them.
+    Without them it would share no history with the user's earlier jobs, whose records have a partition and a number of
+    CPUs. The `usual` values of the user are filled in, too.
     """
     row = job.row(0, named=True)
-    filled = _user_values(earlier.filter(pl.col("user") == row["user"]))
+    filled = dict(usual)
     nodes = row["req_nodes"] or 1
     cpus = row["req_cpus"] or (row["req_tasks"] or nodes) * (row["cpus_per_task"] or 1)
     filled |= {"req_nodes": nodes, "req_cpus": cpus, "req_gpus": None if row["req_gres"] else 0}
@@ -98,8 +98,9 @@ def with_group(job: pl.DataFrame) -> pl.DataFrame:
     return job.with_columns(gid=pl.lit(gid, SCHEMA["gid"]), group=pl.lit(group, SCHEMA["group"]))
 
 
-def _user_values(earlier: pl.DataFrame) -> dict[str, Any]:
-    latest = earlier.top_k(_LATEST, by="submit")
+def usual_values(earlier: pl.DataFrame, user: str | None) -> dict[str, Any]:
+    """The values on which the user's latest jobs agree."""
+    latest = earlier.filter(pl.col("user") == user).top_k(_LATEST, by="submit")
     agreed = {name: latest[name].drop_nulls().unique() for name in _USER_FIELDS}
     return {name: values[0] for name, values in agreed.items() if values.len() == 1}
 

@@ -29,7 +29,9 @@ __all__ = ["serve"]
 @click.option("--for", "seconds", type=click.FloatRange(min=1), metavar="SECONDS", help="Stop after SECONDS.")
 @click.pass_obj
 def serve(app: App, demo: bool, speed: float, watch: bool, seconds: float | None) -> None:
-    """Run the service: follow clusters, and answer by HTTP and on a unix socket.
+    """Run the service: follow clusters and answer questions.
+
+    It answers by HTTP and on a unix socket; its API is described in /openapi.json.
 
     Prints verdicts that are not ok, as `tocsin watch` does. No job is held or changed. SIGTERM and Ctrl-C stop it; the
     next start continues where it stopped.

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import socket
 import stat
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,9 @@ from tocsin.serve.metrics import Metrics
 __all__ = ["run"]
 
 BACKLOG = 512
+SWITCH = 0.0005
+"""Seconds after which Python lets another thread compute. A check leaves Python some fifty times for its tables, and with
+the default of 5 ms each return could wait that long for the watch."""
 
 
 def run(
@@ -34,6 +38,7 @@ def run(
     listening: Callable[[str, str | None], None] = lambda _socket, _url: None,
 ) -> None:
     """Serve until a signal, or for some seconds. `listening` gets the socket and the URL once both answer."""
+    sys.setswitchinterval(SWITCH)
     metrics = Metrics()
 
     def on_round(cluster: str, verdicts: Sequence[Verdict]) -> None:

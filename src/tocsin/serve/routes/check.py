@@ -44,6 +44,10 @@ class Question(BaseModel):
     work_dir: str | None = Field(None, max_length=4096, description="Where the job would start.")
     user: str | None = Field(None, max_length=100, description="Check as a job of this user; operators only.")
     account: str | None = Field(None, max_length=200, description="Account to be charged.")
+    explain: bool = Field(
+        False,
+        description="Explain everything: contributions, similar jobs and advice. Alarms are always explained.",
+    )
     cluster: str | None = Field(None, max_length=100, description="Cluster, if the service follows several.")
 
 
@@ -59,5 +63,6 @@ def check(request: Request, service: TheService, asker: Asker, asked: Question) 
         options=tuple(asked.options),
         account=asked.account or None,
         work_dir=asked.work_dir,
+        explain=asked.explain,
     )
     return json_reply(request, visible(service.check(question, asked.cluster).to_json(), asker))
