@@ -1,5 +1,6 @@
 """The service: a process that follows clusters, keeps their history, and answers from it."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +99,8 @@ class ClusterState(Observer):
         part = f"cluster {self.name or 'of this host'}"
         doctor = "run `tocsin doctor`, which tests each link to Slurm and the store"
         if self.problem:
-            return Reason(part, False, self.problem, doctor)
+            without = "" if self.name else "; where there is no Slurm, use --no-watch"
+            return Reason(part, False, self.problem, doctor + without)
         if self.followed is None or self.desk is None or not self.desk.done():
             return Reason(part, False, "its history is being loaded", "wait; this takes seconds to minutes")
         if error := self.desk.exception():
@@ -185,8 +187,10 @@ class Service:
         while True:
             try:
                 self._follow(state) if self.request.watch else self._read(state)
-            except (TocsinError, OSError) as error:
+            except Exception as error:  # whatever it is, it must not end the watch for good
                 state.failed(error)
+                if not isinstance(error, TocsinError | OSError):
+                    logging.getLogger("tocsin.service").exception("the watch of %s failed", state.name)
                 if str(error) != reported:
                     self.app.notify(f"tocsin: {state.name or 'this host'}: {error} (trying again)")
                     reported = str(error)

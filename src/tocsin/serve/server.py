@@ -105,7 +105,7 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _unix_socket(path: Path) -> Iterator[socket.socket]:
-    """Anybody may connect who can reach its folder; the kernel names who it is."""
+    """For its owner: until the kernel is asked who connects, whoever can is an operator (`serve.stand_in`)."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     if _answers(path):
         raise SettingsError(f"another service answers on {path}; stop it, or set service.socket")
@@ -120,7 +120,7 @@ def _unix_socket(path: Path) -> Iterator[socket.socket]:
             raise SettingsError(
                 f"cannot listen on the socket {path} ({error.strerror}); set service.socket to another path"
             ) from None
-        path.chmod(0o666)
+        path.chmod(0o600)
         listener.listen(BACKLOG)
         mine = path.stat().st_ino
         yield listener
