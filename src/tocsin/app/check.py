@@ -75,8 +75,8 @@ class Evidence(NamedTuple):
     machine: "Machine | None"
     missing: dict[str, str]
     """What could not be read, and why."""
-    known: "Callable[[pl.DataFrame, dict[str, str]], tuple[Known, Mapping[str, Any]]]"
-    """For a job and the texts of scripts: what is known, and what the user's latest jobs have in common."""
+    known: "Callable[[dict[str, str]], tuple[Known, Mapping[str, Any]]]"
+    """With these texts of scripts: what is known, and what the user's latest jobs have in common."""
     judge: "Callable[[Known], Judge]"
 
 
@@ -118,7 +118,7 @@ def check_stored(
             int(time.time()),
             machine,
             missing,
-            known=lambda job, texts: _known_and_usual(app, job, machine, texts),
+            known=lambda texts: _known_and_usual(app, name, asked.user, machine, texts),
             judge=lambda known: open_judge(app, known, cluster=name, follow=follow),
         ),
     )
@@ -127,6 +127,7 @@ def check_stored(
 def judged(asked: ScriptQuestion, evidence: Evidence) -> Verdict:
     """The verdict on a script from this evidence."""
     from tocsin.app.script_job import job_from_script, with_defaults, with_group
+    from tocsin.core.frames import from_jobs
     from tocsin.scripts.scheduler import Scheduler
     from tocsin.scripts.script import parse
 
@@ -147,11 +148,11 @@ def judged(asked: ScriptQuestion, evidence: Evidence) -> Verdict:
             "work_dir": asked.work_dir,
         },
     )
-    known, usual = evidence.known(job, {str(job["script"][0]): asked.text})
-    job = with_group(with_defaults(job, machine, usual))
+    known, usual = evidence.known({str(job.script): asked.text})
+    frame = from_jobs([with_group(with_defaults(job, machine, usual))])
     judge = evidence.judge(known)
     give = judge.explain if asked.explain else judge.preview
-    verdict = give(job, Stage.SUBMIT, known=known, at=evidence.at)
+    verdict = give(frame, Stage.SUBMIT, known=known, at=evidence.at)
     return replace(verdict, missing=verdict.missing | evidence.missing)
 
 
@@ -167,7 +168,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     if digest:
         with suppress(NotFound):  # pruned, or never stored
             texts[digest] = read_script(app.home.scripts, digest)
-    known, _ = _known(app, jobs, stage, machine, texts)
+    known, _ = _known(app, name, jobs["user"][0], stage, machine, texts)
     judge = open_judge(app, known, cluster=name)
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
     return Explained(replace(verdict, missing=verdict.missing | unread), jobs["outcome"][0])
@@ -238,16 +239,21 @@ def _only_stored(app: App) -> str | None:
 
 
 def _known_and_usual(
-    app: App, job: "pl.DataFrame", machine: "Machine | None", texts: dict[str, str]
+    app: App, cluster: str, user: str, machine: "Machine | None", texts: dict[str, str]
 ) -> "tuple[Known, Mapping[str, Any]]":
     from tocsin.app.script_job import usual_values
 
-    known, earlier = _known(app, job, Stage.SUBMIT, machine, texts)
-    return known, usual_values(earlier, job["user"][0])
+    known, earlier = _known(app, cluster, user, Stage.SUBMIT, machine, texts)
+    return known, usual_values(earlier, user)
 
 
 def _known(
-    app: App, job: "pl.DataFrame", stage: Stage, machine: "Machine | None", texts: dict[str, str]
+    app: App,
+    cluster: str,
+    user: str | None,
+    stage: Stage,
+    machine: "Machine | None",
+    texts: dict[str, str],
 ) -> "tuple[Known, pl.DataFrame]":
     """What is known of the cluster's jobs, and those jobs; only this user's, if no detector needs the others."""
     from tocsin.app import script_job
@@ -255,7 +261,6 @@ def _known(
     from tocsin.history.replay import READS, Replay
     from tocsin.store.jobs import Filter, load
 
-    cluster, user = job["cluster"][0], job["user"][0]
     whole = Need.HISTORY in needs(app, stage, cluster)
     users = [] if whole or not user else [user]
     fields = list(dict.fromkeys([*READS, *script_job.READS]))

@@ -77,7 +77,7 @@ class Desk:
                 int(self._followed.now()),
                 machine,
                 missing,
-                known=lambda _, texts: self._known(asked.user, machine, texts),
+                known=lambda texts: self._known(asked.user, machine, texts),
                 judge=lambda _: self._live.judge,
             ),
         )
