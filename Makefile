@@ -24,9 +24,9 @@ export LD_LIBRARY_PATH := $(CURDIR)/.venv/libgomp$(if $(LD_LIBRARY_PATH),:$(LD_L
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
 
-run: .venv/.installed ## install into .venv and run the demonstration (no root, no cluster)
-	@$(BIN)/tocsin --home .demo demo
+run: .venv/.installed ## install into .venv and run the demonstration until Ctrl-C (no root, no cluster)
 	@$(HAS_LIBGOMP) || echo "Missing: libgomp, which LightGBM needs to train. As root: apt-get install libgomp1"
+	@$(BIN)/tocsin --home .demo serve --demo $(ARGS)
 
 test: .venv/.installed-dev ## install what the tests need and run all of them
 	@bash tests/services/install.sh $(BIN)/python
@@ -63,13 +63,13 @@ clean: ## remove .venv and caches
 
 .venv/.installed: .venv/.made $(PINS)
 	@echo "installing tocsin into .venv"
-	@$(PIP) -e .
+	@$(PIP) -e '.[serve]'
 	@$(LIBGOMP)
 	@touch $@
 
 .venv/.installed-dev: .venv/.made $(PINS)
 	@echo "installing tocsin and its tests' tools into .venv"
-	@$(PIP) -e '.[dev,charts,engines,kafka,minilm,mqtt,postgres]' onnx
+	@$(PIP) -e '.[dev,serve,charts,engines,kafka,minilm,mqtt,postgres]' onnx
 	@$(PIP) $(TORCH) 2>/dev/null || echo "no CPU build of PyTorch for $$($(BIN)/python -V) here: tests that train on traces are skipped"
 	@$(LIBGOMP)
 	@touch .venv/.installed $@

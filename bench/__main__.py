@@ -24,6 +24,7 @@ NAMES = (
         "scripts",
         "history",
         "watch",
+        "service",
         "refusals",
         "live",
         "hooks",

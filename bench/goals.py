@@ -64,6 +64,19 @@ GOALS = (
             ("hung", "service hung for more than 3 s"),
         )
     ),
+    Goal("a check by the service, median at 50/s", "service", ("checks", "p50_ms"), at_most=10, unit="ms"),
+    Goal("a check by the service, 99 % at 50/s", "service", ("checks", "p99_ms"), at_most=50, unit="ms"),
+    Goal("checks that failed, of 3,000", "service", ("checks", "errors"), at_most=0),
+    Goal(
+        "of 100 listeners, those without events", "service", ("events", "clients_without_events"), at_most=0
+    ),
+    Goal(
+        "memory of the service, growth from 50,000 to 100,000 verdicts",
+        "service",
+        ("memory", "growth_mib_second_half"),
+        at_most=20,
+        unit="MiB",
+    ),
     Goal("mutated scripts, models and logs read", "mutations", ("cases",), at_least=30_000),
     Goal("mutated files that end in an exception", "mutations", ("exceptions",), at_most=0),
     Goal("mutated files that end in a crash", "mutations", ("crashes",), at_most=0),

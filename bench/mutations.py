@@ -125,8 +125,8 @@ def _sources() -> Callable[[int], None]:
 def _files() -> Callable[[int], None]:
     import polars as pl
 
-    from tocsin.core.frames import to_json
     from tocsin.core.intake import valid_batches
+    from tocsin.core.job_json import to_json
     from tocsin.sources.formats import open_log
 
     swf = b"; UnixStartTime: 100\n" + b"\n".join(
@@ -159,8 +159,8 @@ def _replies() -> Callable[[int], None]:
     import httpx2
     from tests.kits import recordings
 
-    from tocsin.core.frames import to_json
     from tocsin.core.intake import Rejects, valid_batches
+    from tocsin.core.job_json import to_json
     from tocsin.sources.rest import SlurmRest
     from tocsin.sources.rest_accounting import RestAccounting
     from tocsin.sources.slurm_cluster import SlurmCluster

@@ -1,12 +1,13 @@
 """A script as the job that Slurm would make of it: its requests are kept, defaults are filled in."""
 
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
 import pytest
 
 from tests.kits.job_frames import SUBMIT, frame
-from tocsin.app.script_job import job_from_script, with_defaults
+from tocsin.app.script_job import job_from_script, usual_values, with_defaults
 from tocsin.core.machine import Machine, Partition
 from tocsin.scripts.script import parse
 
@@ -26,7 +27,7 @@ def taken(
 ) -> dict[str, Any]:
     text = "\n".join(["#!/bin/bash", *(f"#SBATCH {one}" for one in directives), "srun ./a.out", ""])
     job = job_from_script(parse(text), cluster="lab", user="ann", at=SUBMIT)
-    return with_defaults(job, machine, earlier).row(0, named=True)
+    return asdict(with_defaults(job, machine, usual_values(earlier, job.user)))
 
 
 def test_a_script_without_options_gets_the_default_partition_and_its_defaults() -> None:

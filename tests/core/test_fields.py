@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from tocsin.core.fields import FIELDS, KEY, Job, Part, ValueType, fields_of
-from tocsin.core.frames import SCHEMA, conform, from_jobs, key_text, outcome_from_state, to_json
+from tocsin.core.frames import SCHEMA, conform, from_jobs, key_text, outcome_from_state
+from tocsin.core.job_json import to_json
 from tocsin.core.outcomes import (
     DATABASE_STATES,
     SHORT_STATES,

@@ -11,9 +11,11 @@ for suite in ${*:-bookworm forky}; do
     for user in ${FRESH_USERS:-newcomer root}; do
         for target in ${FRESH_TARGETS:-run test}; do
             log=$logs/$suite-$user-$target.log
-            echo "make $target in Debian $suite as $user; log: $log"
+            command="make $target"
+            [ "$target" = run ] && command+=" ARGS='--for 60'"  # the demonstration has no end of its own
+            echo "$command in Debian $suite as $user; log: $log"
             start=$SECONDS
-            if "$here/debian.sh" "$suite" "$user" "make $target" >"$log" 2>&1; then
+            if "$here/debian.sh" "$suite" "$user" "$command" >"$log" 2>&1; then
                 result=ok
             else
                 result=FAILED failed=1

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kits.job_frames import SUBMIT, frame
-from tocsin.core.frames import invalid_reason, to_json
+from tocsin.core.frames import invalid_reason
 from tocsin.core.ids import parse_key
 from tocsin.core.intake import Batch, JobSource, Rejects, valid_batches
+from tocsin.core.job_json import to_json
 from tocsin.sources.accounting_log import AccountingLog
 from tocsin.sources.formats import open_log
 from tocsin.sources.pbs_log import PbsParser

@@ -95,8 +95,8 @@ def _operations(registry: "Registry", version: str) -> dict[str, int | None]:
     return dict.fromkeys(card.operations, None if version == "builtin" else card.created)
 
 
-def add_entry(app: App, request: AllowRequest) -> "tuple[int, AllowEntry]":
-    """A new entry of the store's allow-list, and its number."""
+def add_entry(app: App, request: AllowRequest, *, who: str | None = None) -> "tuple[int, AllowEntry]":
+    """A new entry of the store's allow-list, and its number; by default, granted by the user of this process."""
     from tocsin.core.allow_list import AllowEntry, SubjectKind
     from tocsin.store.allow import add
 
@@ -108,7 +108,7 @@ def add_entry(app: App, request: AllowRequest) -> "tuple[int, AllowEntry]":
         since=parse_time(request.since, zone, now) if request.since else None,
         until=_end(request.until, zone, now) if request.until else None,
         reason=request.reason,
-        granted_by=user_name(),
+        granted_by=who or user_name(),
     )
     if entry.since is not None and entry.until is not None and entry.since >= entry.until:
         raise InputError(
@@ -139,11 +139,11 @@ def set_default(app: App, operation: str, rule: str, reason: str = "") -> int:
     return number
 
 
-def remove_entry(app: App, number: int) -> "AllowEntry":
+def remove_entry(app: App, number: int, *, who: str | None = None) -> "AllowEntry":
     """Take an entry back; it still counts for jobs that were submitted before."""
     from tocsin.store.allow import remove
 
-    return remove(app.store, number, at=int(time.time()), who=user_name())
+    return remove(app.store, number, at=int(time.time()), who=who or user_name())
 
 
 def list_entries(app: App, *, everything: bool = False) -> Rules:

@@ -12,7 +12,7 @@ from tocsin.store.home import user_name
 if TYPE_CHECKING:
     from tocsin.store.cases import Case
 
-__all__ = ["CaseDetails", "answer_case", "list_cases", "show_case"]
+__all__ = ["CaseDetails", "answer_case", "list_cases", "page_of_cases", "show_case"]
 
 
 def list_cases(app: App, *, everything: bool = False) -> "list[Case]":
@@ -20,6 +20,13 @@ def list_cases(app: App, *, everything: bool = False) -> "list[Case]":
     from tocsin.store import cases
 
     return cases.list_cases(app.store, None if everything else CaseStatus.OPEN)
+
+
+def page_of_cases(app: App, status: CaseStatus | None, *, before: int | None, size: int) -> "list[Case]":
+    """The newest cases; with `before`, only those with a lower number."""
+    from tocsin.store import cases
+
+    return cases.newest(app.store, status, before=before, limit=size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +82,11 @@ def _details(app: App, case: "Case") -> CaseDetails:
     return CaseDetails(case, jobs, lines, "" if lines else f"no single line; the script is {digest}")
 
 
-def answer_case(app: App, number: int, status: CaseStatus, note: str) -> CaseDetails:
-    """Answer a case as the user of this process."""
+def answer_case(
+    app: App, number: int, status: CaseStatus, note: str, *, who: str | None = None
+) -> CaseDetails:
+    """Answer a case; by default, as the user of this process."""
     from tocsin.store import cases
 
-    who, now = user_name(), int(time.time())
-    return _details(app, cases.answer(app.store, number, status, who=who, at=now, note=note))
+    now = int(time.time())
+    return _details(app, cases.answer(app.store, number, status, who=who or user_name(), at=now, note=note))

@@ -2,10 +2,11 @@
 
 import os
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.app.app import App
 from tocsin.app.clusters import UNNAMED, host_cluster, live_cluster, require_cluster
@@ -23,8 +24,21 @@ if TYPE_CHECKING:
 
     from tocsin.core.detector import Known
     from tocsin.core.machine import Machine
+    from tocsin.judge.judge import Judge
 
-__all__ = ["CheckRequest", "Explained", "check", "draw_risk", "explain"]
+__all__ = [
+    "CheckRequest",
+    "Evidence",
+    "Explained",
+    "ScriptQuestion",
+    "check",
+    "check_stored",
+    "draw_risk",
+    "explain",
+    "judged",
+    "question",
+    "read_machine",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,33 @@ class CheckRequest:
     """Read the files that the script calls, too."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptQuestion:
+    """A script as it would be submitted now."""
+
+    text: str
+    user: str
+    path: str | None = None
+    options: tuple[str, ...] = ()
+    account: str | None = None
+    work_dir: str | None = None
+    explain: bool = True
+    """Everything, not only alarms."""
+
+
+class Evidence(NamedTuple):
+    """What a question about a script is answered from."""
+
+    cluster: str
+    at: int
+    machine: "Machine | None"
+    missing: dict[str, str]
+    """What could not be read, and why."""
+    known: "Callable[[dict[str, str]], tuple[Known, Mapping[str, Any]]]"
+    """With these texts of scripts: what is known, and what the user's latest jobs have in common."""
+    judge: "Callable[[Known], Judge]"
+
+
 class Explained(NamedTuple):
     verdict: Verdict
     outcome: str | None
@@ -47,38 +88,72 @@ class Explained(NamedTuple):
 
 def check(app: App, request: CheckRequest) -> Verdict:
     """The verdict on a script as if it were submitted now; nothing in it is run, and no case is opened."""
-    from tocsin.app.script_job import job_from_script, with_defaults, with_group
-    from tocsin.scripts.scheduler import Scheduler
-    from tocsin.scripts.script import parse
+    return check_stored(app, question(request), cluster=request.cluster, follow=request.follow)
+
+
+def question(request: CheckRequest) -> ScriptQuestion:
+    """What is asked, with the script's text and what this process knows of its user."""
     from tocsin.scripts.text import read
 
-    options = request.submit_options
-    text = read(request.script)
-    path = None if request.script == "-" else request.script
-    user = request.user or user_name()
+    return ScriptQuestion(
+        text=read(request.script),
+        user=request.user or user_name(),
+        path=None if request.script == "-" else request.script,
+        options=request.submit_options,
+        account=request.account,
+        work_dir=_working_folder(),
+    )
+
+
+def check_stored(
+    app: App, asked: ScriptQuestion, *, cluster: str | None = None, follow: bool = False
+) -> Verdict:
+    """The verdict from the jobs of the store and the models in use, read for this question."""
     _require_home(app)
-    name, machine, unread = _machine(app, request.cluster, user)
-    script = parse(text, scheduler=Scheduler.SLURM if machine else None)
-    if options:
-        script = script.with_options(options, only_options=True)
+    name, machine, missing = read_machine(app, cluster, asked.user)
+    return judged(
+        asked,
+        Evidence(
+            name,
+            int(time.time()),
+            machine,
+            missing,
+            known=lambda texts: _known_and_usual(app, name, asked.user, machine, texts),
+            judge=lambda known: open_judge(app, known, cluster=name, follow=follow),
+        ),
+    )
+
+
+def judged(asked: ScriptQuestion, evidence: Evidence) -> Verdict:
+    """The verdict on a script from this evidence."""
+    from tocsin.app.script_job import job_from_script, with_defaults, with_group
+    from tocsin.core.frames import from_jobs
+    from tocsin.scripts.scheduler import Scheduler
+    from tocsin.scripts.script import parse
+
+    machine = evidence.machine
+    script = parse(asked.text, scheduler=Scheduler.SLURM if machine else None)
+    if asked.options:
+        script = script.with_options(asked.options, only_options=True)
     job = job_from_script(
         script,
-        cluster=name,
-        user=user,
-        at=int(time.time()),
-        path=path,
-        options=options,
+        cluster=evidence.cluster,
+        user=asked.user,
+        at=evidence.at,
+        path=asked.path,
+        options=asked.options,
         known={
-            "account": request.account,
-            "name": Path(path).name if path else "sbatch",
-            "work_dir": _working_folder(),
+            "account": asked.account,
+            "name": Path(asked.path).name if asked.path else "sbatch",
+            "work_dir": asked.work_dir,
         },
     )
-    known, earlier = _known(app, job, Stage.SUBMIT, machine, {str(job["script"][0]): text})
-    job = with_group(with_defaults(job, machine, earlier))
-    judge = open_judge(app, known, cluster=name, follow=request.follow)
-    verdict = judge.explain(job, Stage.SUBMIT, known=known, at=int(time.time()))
-    return replace(verdict, missing=verdict.missing | unread)
+    known, usual = evidence.known({str(job.script): asked.text})
+    frame = from_jobs([with_group(with_defaults(job, machine, usual))])
+    judge = evidence.judge(known)
+    give = judge.explain if asked.explain else judge.preview
+    verdict = give(frame, Stage.SUBMIT, known=known, at=evidence.at)
+    return replace(verdict, missing=verdict.missing | evidence.missing)
 
 
 def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
@@ -88,12 +163,12 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     jobs = find_jobs(app, job, cluster)
     if jobs.height > 1:
         raise NotFound(f"{jobs.height} jobs have the id {job}; name one by its key (tocsin job {job})")
-    name, machine, unread = _machine(app, str(jobs["cluster"][0]))
+    name, machine, unread = read_machine(app, str(jobs["cluster"][0]))
     digest, texts = jobs["script"][0], {}
     if digest:
         with suppress(NotFound):  # pruned, or never stored
             texts[digest] = read_script(app.home.scripts, digest)
-    known, _ = _known(app, jobs, stage, machine, texts)
+    known, _ = _known(app, name, jobs["user"][0], stage, machine, texts)
     judge = open_judge(app, known, cluster=name)
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
     return Explained(replace(verdict, missing=verdict.missing | unread), jobs["outcome"][0])
@@ -133,7 +208,7 @@ def _require_home(app: App) -> None:
         ) from None
 
 
-def _machine(
+def read_machine(
     app: App, cluster: str | None, user: str | None = None
 ) -> tuple[str, "Machine | None", dict[str, str]]:
     """The name of the cluster, what it has, and why that is unknown; with a user, what that user may request."""
@@ -151,7 +226,7 @@ def _machine(
         except ClusterError as error:
             only = _only_stored(app) if cluster is None and found.name == UNNAMED else None
             if only:
-                return _machine(app, only, user)
+                return read_machine(app, only, user)
             return found.name, None, {"machine": str(error)}
 
 
@@ -163,8 +238,22 @@ def _only_stored(app: App) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
+def _known_and_usual(
+    app: App, cluster: str, user: str, machine: "Machine | None", texts: dict[str, str]
+) -> "tuple[Known, Mapping[str, Any]]":
+    from tocsin.app.script_job import usual_values
+
+    known, earlier = _known(app, cluster, user, Stage.SUBMIT, machine, texts)
+    return known, usual_values(earlier, user)
+
+
 def _known(
-    app: App, job: "pl.DataFrame", stage: Stage, machine: "Machine | None", texts: dict[str, str]
+    app: App,
+    cluster: str,
+    user: str | None,
+    stage: Stage,
+    machine: "Machine | None",
+    texts: dict[str, str],
 ) -> "tuple[Known, pl.DataFrame]":
     """What is known of the cluster's jobs, and those jobs; only this user's, if no detector needs the others."""
     from tocsin.app import script_job
@@ -172,7 +261,6 @@ def _known(
     from tocsin.history.replay import READS, Replay
     from tocsin.store.jobs import Filter, load
 
-    cluster, user = job["cluster"][0], job["user"][0]
     whole = Need.HISTORY in needs(app, stage, cluster)
     users = [] if whole or not user else [user]
     fields = list(dict.fromkeys([*READS, *script_job.READS]))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["demo", "first_report"]
 
 
-def demo(app: App, *, seed: int, days: int) -> dict[str, Any]:
+def demo(app: App, *, seed: int, days: float) -> dict[str, Any]:
     """Import the jobs and scripts of a demo cluster that ran for some days."""
     from tocsin.demo.cluster import DemoCluster
     from tocsin.store.importing import run_import

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.app.app import App
@@ -17,8 +17,18 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tocsin.core.verdict import Verdict
+    from tocsin.store.jobs import Filter
 
-__all__ = ["NEWEST", "JobWithVerdicts", "JobsRequest", "find_jobs", "find_many", "list_jobs", "show_job"]
+__all__ = [
+    "NEWEST",
+    "JobWithVerdicts",
+    "JobsRequest",
+    "find_jobs",
+    "find_many",
+    "list_jobs",
+    "page_of_jobs",
+    "show_job",
+]
 
 MOST_TASKS = 1000
 NEWEST = 100
@@ -63,10 +73,32 @@ class JobWithVerdicts(NamedTuple):
 
 def list_jobs(app: App, request: JobsRequest, fields: Sequence[str] | None = None) -> "pl.DataFrame":
     """The jobs that match, the oldest first, with these fields or all."""
-    from tocsin.store.jobs import Filter, load
+    from tocsin.store.jobs import load
 
-    zone, now, most = app.zone(request.cluster), time.time(), request.newest
-    wanted = Filter(
+    most = request.newest
+    wanted = replace(_filter(app, request), order="-submit" if most else "submit", limit=most or None)
+    frame = load(app.store, wanted, None if fields is None else list(fields))
+    if frame.is_empty():
+        for cluster in request.clusters:
+            require_cluster(app, cluster)
+    return frame.reverse() if most else frame
+
+
+def page_of_jobs(
+    app: App, request: JobsRequest, *, past: JobKey | None = None, size: int = NEWEST
+) -> "pl.DataFrame":
+    """The jobs that match, the newest first: at most `size` of those that come after the job `past`."""
+    from tocsin.store.jobs import load
+
+    after = None if past is None else (past.submit, past.job_id, past.task, past.cluster)
+    return load(app.store, replace(_filter(app, request), order="-submit", limit=size, past=after))
+
+
+def _filter(app: App, request: JobsRequest) -> "Filter":
+    from tocsin.store.jobs import Filter
+
+    zone, now = app.zone(request.cluster), time.time()
+    return Filter(
         clusters=list(request.clusters),
         ids=_ids(request.ids),
         users=list(request.users),
@@ -77,14 +109,7 @@ def list_jobs(app: App, request: JobsRequest, fields: Sequence[str] | None = Non
         domains=list(request.domains),
         since=parse_time(request.starttime, zone, now) if request.starttime else None,
         until=parse_time(request.endtime, zone, now) if request.endtime else None,
-        order="-submit" if most else "submit",
-        limit=most or None,
     )
-    frame = load(app.store, wanted, None if fields is None else list(fields))
-    if frame.is_empty():
-        for cluster in request.clusters:
-            require_cluster(app, cluster)
-    return frame.reverse() if most else frame
 
 
 def show_job(app: App, which: str, cluster: str | None) -> list[JobWithVerdicts]:

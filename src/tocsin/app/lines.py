@@ -45,6 +45,7 @@ class VerdictLines:
         *,
         everything: bool,
         as_json: bool,
+        unknown: bool = True,
     ) -> None:
         """`zone`: the time zone of a cluster."""
         self._store = store
@@ -52,13 +53,15 @@ class VerdictLines:
         self._zone = zone
         self._everything = everything
         self._as_json = as_json
+        self._unknown = unknown
         self._pending: dict[_Group, tuple[Verdict, bool, int]] = {}
         """The first verdict of each group, whether it is an update, and the number of jobs; more may follow."""
         self._printed: dict[_Group, _Printed] = {}
         self._reasons: set[object] = set()
 
     def add(self, verdicts: Sequence[Verdict]) -> None:
-        shown = [verdict for verdict in verdicts if self._everything or verdict.level is not Level.OK]
+        quiet = {Level.OK} if self._unknown else {Level.OK, Level.UNKNOWN}
+        shown = [verdict for verdict in verdicts if self._everything or verdict.level not in quiet]
         if self._as_json:
             for verdict in shown:
                 self._print(json.dumps(verdict.to_json()))

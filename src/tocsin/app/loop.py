@@ -27,6 +27,8 @@ class Output:
     print_line: Callable[[str], None]
     everything: bool = False
     as_json: bool = False
+    unknown: bool = True
+    """Print verdicts that could not be given, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ class Loop:
                 app.zone,
                 everything=output.everything,
                 as_json=output.as_json,
+                unknown=output.unknown,
             )
             stack.callback(lines.end)
 

@@ -5,17 +5,17 @@ import hashlib
 import pwd
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from tocsin.core.fields import Job
-from tocsin.core.frames import SCHEMA, from_jobs
 from tocsin.core.machine import Machine, Partition
 from tocsin.scripts.script import Script
 from tocsin.scripts.text import encode
 
-__all__ = ["READS", "job_from_script", "with_defaults", "with_group"]
+__all__ = ["READS", "job_from_script", "usual_values", "with_defaults", "with_group"]
 
 UNNUMBERED = 0
 """The id of a job that has none yet."""
@@ -35,7 +35,7 @@ def job_from_script(
     path: str | None = None,
     options: Sequence[str] = (),
     known: Mapping[str, Any] | None = None,
-) -> pl.DataFrame:
+) -> Job:
     """The job that submitting this script now would make; `known` adds values that the script does not set.
 
     `script` was already parsed with the `options` of the submission.
@@ -43,7 +43,7 @@ def job_from_script(
     request = {
         name: value for name, value in {**(known or {}), **script.request}.items() if value is not None
     }
-    job = Job(
+    return Job(
         cluster=cluster,
         job_id=UNNUMBERED,
         task=None,
@@ -56,50 +56,46 @@ def job_from_script(
             **request,
         },
     )
-    return from_jobs([job])
 
 
-def with_defaults(job: pl.DataFrame, machine: Machine | None, earlier: pl.DataFrame) -> pl.DataFrame:
+def with_defaults(job: Job, machine: Machine | None, usual: Mapping[str, Any]) -> Job:
     """The job with the defaults that Slurm would fill in.
 
-    Without them it would share no history with the user's `earlier` jobs, whose records have a partition and a number of
-    CPUs. Values of the user are filled in if the user's latest jobs agree on them.
+    Without them it would share no history with the user's earlier jobs, whose records have a partition and a number of
+    CPUs. The `usual` values of the user are filled in, too.
     """
-    row = job.row(0, named=True)
-    filled = _user_values(earlier.filter(pl.col("user") == row["user"]))
-    nodes = row["req_nodes"] or 1
-    cpus = row["req_cpus"] or (row["req_tasks"] or nodes) * (row["cpus_per_task"] or 1)
-    filled |= {"req_nodes": nodes, "req_cpus": cpus, "req_gpus": None if row["req_gres"] else 0}
-    if partition := _partition(machine, row["partition"]):
+    filled = dict(usual)
+    nodes = job.req_nodes or 1
+    cpus = job.req_cpus or (job.req_tasks or nodes) * (job.cpus_per_task or 1)
+    filled |= {"req_nodes": nodes, "req_cpus": cpus, "req_gpus": None if job.req_gres else 0}
+    if partition := _partition(machine, job.partition):
         per_node, per_cpu = partition.default_memory_per_node, partition.default_memory_per_cpu
         filled |= {
             "partition": partition.name,
             "time_limit": partition.default_time or partition.max_time,
             "req_memory": per_node or (per_cpu and per_cpu * -(-cpus // nodes)),
         }
-    return job.with_columns(
-        pl.lit(value, SCHEMA[name]).alias(name) for name, value in filled.items() if row[name] is None
-    )
+    return replace(job, **{name: value for name, value in filled.items() if getattr(job, name) is None})
 
 
-def with_group(job: pl.DataFrame) -> pl.DataFrame:
+def with_group(job: Job) -> Job:
     """The job with its user's primary group on this host, unless it has a group.
 
     Slurm records that group, so an allow-list entry must name it.
     """
-    row = job.row(0, named=True)
-    if row["group"] is not None:
+    if job.group is not None:
         return job
     try:
-        gid = pwd.getpwnam(row["user"] or "").pw_gid if row["gid"] is None else row["gid"]
+        gid = pwd.getpwnam(job.user or "").pw_gid if job.gid is None else job.gid
         group = grp.getgrgid(gid).gr_name
     except KeyError:  # a user of another host
         return job
-    return job.with_columns(gid=pl.lit(gid, SCHEMA["gid"]), group=pl.lit(group, SCHEMA["group"]))
+    return replace(job, gid=gid, group=group)
 
 
-def _user_values(earlier: pl.DataFrame) -> dict[str, Any]:
-    latest = earlier.top_k(_LATEST, by="submit")
+def usual_values(earlier: pl.DataFrame, user: str | None) -> dict[str, Any]:
+    """The values on which the user's latest jobs agree."""
+    latest = earlier.filter(pl.col("user") == user).top_k(_LATEST, by="submit")
     agreed = {name: latest[name].drop_nulls().unique() for name in _USER_FIELDS}
     return {name: values[0] for name, values in agreed.items() if values.len() == 1}
 

@@ -15,7 +15,7 @@ __all__ = ["SYSTEM_FILE", "layers"]
 SYSTEM_FILE = Path("/etc/tocsin/tocsin.toml")
 _LARGEST = 1 << 20
 _PREFIX = "TOCSIN_"
-_NOT_SETTINGS = frozenset({"TOCSIN_HOME", "TOCSIN_DATA"})
+_NOT_SETTINGS = frozenset({"TOCSIN_HOME", "TOCSIN_DATA", "TOCSIN_SERVICE"})
 
 
 def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Layer]:

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from tocsin.app.app import App
+from tocsin.app.ask import check as check_script
+from tocsin.app.ask import explain as explain_job
 from tocsin.app.check import CheckRequest, draw_risk
-from tocsin.app.check import check as check_script
-from tocsin.app.check import explain as explain_job
 from tocsin.app.words import check_headline, explain_headline, in_words
 from tocsin.cli import options
 from tocsin.cli.output import print_json, print_line, say
@@ -51,12 +51,12 @@ class _Check(click.Command):
 @click.option("-u", "--user", metavar="USER", help="Check as a job of this user [default: you].")
 @click.option("-A", "--account", metavar="ACCOUNT", help="Account to be charged.")
 @options.cluster
-@click.option("--local", is_flag=True, expose_value=False, help="Use local data only; ask no service.")
+@options.local
 @click.option("--follow", is_flag=True, help="Also read files that the script calls and the user may read.")
 @options.as_json
 @click.pass_obj
 @options.gathered(CheckRequest, "request")
-def check(app: App, request: CheckRequest, as_json: bool) -> None:
+def check(app: App, request: CheckRequest, local: bool, as_json: bool) -> None:
     """Give a verdict on a job script before it is submitted.
 
     Nothing in the script is run; - reads it from standard input. Options of the submission may follow after --.
@@ -65,7 +65,7 @@ def check(app: App, request: CheckRequest, as_json: bool) -> None:
     extra = request.submit_options
     if extra and not extra[0].startswith("-"):
         raise _CheckUsage(f'"{extra[0]}" is not an option; after -- come sbatch options such as --time=60')
-    verdict = check_script(app, request)
+    verdict = check_script(app, request, local=local)
     _print(verdict, f"{request.script}: {check_headline(verdict)}", as_json)
     raise SystemExit(NAGIOS[verdict.level])
 
@@ -87,15 +87,18 @@ def check(app: App, request: CheckRequest, as_json: bool) -> None:
     type=click.Path(path_type=Path),
     help="Write a waterfall chart of the risk (SVG) to FOLDER.",
 )
+@options.local
 @options.as_json
 @click.pass_obj
-def explain(app: App, job: str, cluster: str | None, stage: Stage, out: Path | None, as_json: bool) -> None:
+def explain(
+    app: App, job: str, cluster: str | None, stage: Stage, out: Path | None, local: bool, as_json: bool
+) -> None:
     """Explain the verdict on one job.
 
     Uses what was known at that stage of its life and shows all evidence. Shows the allow-list decision made at the
     time; if today's models or rules differ, that is noted.
     """
-    explained = explain_job(app, job, cluster=cluster, stage=stage)
+    explained = explain_job(app, job, cluster=cluster, stage=stage, local=local)
     for path in draw_risk(explained.verdict, out) if out else ():
         say(f"wrote {path}")
     _print(explained.verdict, explain_headline(explained.verdict, explained.outcome), as_json)

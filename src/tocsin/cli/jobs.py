@@ -5,12 +5,14 @@ from datetime import tzinfo
 import click
 
 from tocsin.app.app import App
-from tocsin.app.jobs import NEWEST, JobsRequest, JobWithVerdicts, list_jobs, show_job
+from tocsin.app.ask import list_jobs, show_job
+from tocsin.app.jobs import NEWEST, JobsRequest, JobWithVerdicts
 from tocsin.app.text import clock, count
 from tocsin.cli import options
 from tocsin.cli.columns import DEFAULT, columns, needed_fields
 from tocsin.cli.output import Listing, print_json, print_line, print_table, say
 from tocsin.core.fields import FIELDS, Part
+from tocsin.core.job_json import to_json
 
 __all__ = ["job", "jobs"]
 
@@ -45,43 +47,40 @@ def _no_effect(*names: str, why: str) -> options.Decorator:
 @click.option(
     "--limit", type=click.IntRange(0, 10**9), help=f"List the newest N only; 0 is all [default: {NEWEST}]."
 )
+@options.local
 @click.pass_obj
 @options.gathered(JobsRequest, "request")
-def jobs(app: App, request: JobsRequest, spec: str, listing: Listing, parsable: bool) -> None:
+def jobs(app: App, request: JobsRequest, spec: str, listing: Listing, parsable: bool, local: bool) -> None:
     """List jobs, with the filters of sacct.
 
     Oldest first. A pending array is one line until its tasks start.
     """
     shown = columns(spec, app.zone(request.cluster))
-    frame = list_jobs(app, request, None if listing.as_json else needed_fields(spec))
-    rows = frame.iter_rows(named=True)
+    found = list_jobs(app, request, None if listing.as_json else needed_fields(spec), local=local)
     if listing.as_json:
-        from tocsin.core.frames import to_json
-
-        print_json({"jobs": [to_json(row) for row in rows]})
+        print_json({"jobs": [to_json(row) for row in found.rows]})
         return
     pipes = parsable or listing.parsable2
-    print_table(rows, shown, header=not listing.noheader, parsable=pipes, end="|" if parsable else "")
-    if frame.is_empty():
+    print_table(found.rows, shown, header=not listing.noheader, parsable=pipes, end="|" if parsable else "")
+    if not found.number:
         say("no job in the store matches")
-    if request.limit is None and request.newest and frame.height == request.newest:
+    if request.limit is None and request.newest and found.number == request.newest:
         say(f"showing the newest {NEWEST} jobs; use -S, -E, -j or --limit for others")
 
 
 @click.command()
 @click.argument("which", metavar="ID")
 @click.option("-M", "--cluster", metavar="NAME", help="Name of the cluster, if several have this id.")
+@options.local
 @options.as_json
 @click.pass_obj
-def job(app: App, which: str, cluster: str | None, as_json: bool) -> None:
+def job(app: App, which: str, cluster: str | None, local: bool, as_json: bool) -> None:
     """Show everything known about one job.
 
     ID is 17, 17_4 or a key such as lab:17_4@1794775393.
     """
-    found = show_job(app, which, cluster)
+    found = show_job(app, which, cluster, local=local)
     if as_json:
-        from tocsin.core.frames import to_json
-
         documents = [{**to_json(job.row), "verdicts": [v.to_json() for v in job.verdicts]} for job in found]
         print_json({"jobs": documents})
         return

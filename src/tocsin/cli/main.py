@@ -48,6 +48,7 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
     "schema": ("schema:schema", "Print the JSON Schema of a verdict."),
     "screen": ("watch:screen", "Classify new jobs and check them against the allow-list."),
     "script": ("script:script", "Show what a job script requests."),
+    "serve": ("serve:serve", "Run the service: follow clusters and answer questions."),
     "slurm": ("slurm:slurm", "Install, remove and check the hooks in Slurm."),
     "threshold": ("train:threshold", "Show or set the threshold for failure alarms."),
     "traces": ("traces:traces", "Find anomalies in what jobs and nodes do over time."),

@@ -21,6 +21,7 @@ __all__ = [
     "comma_separated",
     "gathered",
     "listing",
+    "local",
     "log_format",
     "log_options",
     "member",
@@ -76,6 +77,7 @@ listing = gathered(
     click.option("-P", "--parsable2", is_flag=True, help="Separate columns by pipes."),
     as_json,
 )
+local = click.option("--local", is_flag=True, help="Use local data only; ask no service.")
 cluster = click.option("-M", "--cluster", metavar="NAME", help="Name of the cluster.")
 strict = click.option("--strict", is_flag=True, help="Exit with 1 if a record was rejected.")
 time_zone = click.option(

@@ -4,16 +4,15 @@ Only rooms that use frames import it, so the agent and `--help` never load polar
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from tocsin.core.channels import CPU_CHANNELS, JOB_CHANNELS
 from tocsin.core.fields import FIELDS, Field, Job, ValueType
-from tocsin.core.ids import JobKey
 from tocsin.core.outcomes import STATES, SWF_STATUSES, Outcome
 from tocsin.core.stages import CLOCK, Stage
-from tocsin.core.units import MAX_INSTANT, UNLIMITED, format_instant
+from tocsin.core.units import MAX_INSTANT, UNLIMITED
 
 __all__ = [
     "CPU_SAMPLES",
@@ -24,11 +23,9 @@ __all__ = [
     "conform",
     "from_jobs",
     "invalid_reason",
-    "json_value",
     "key_text",
     "outcome_from_state",
     "reached_at",
-    "to_json",
 ]
 
 _TYPES: dict[ValueType, type[pl.DataType]] = {
@@ -157,21 +154,3 @@ def reached_at(stage: Stage) -> pl.Expr:
     field, delay = CLOCK[stage]
     at = pl.col(field) + delay
     return pl.when((pl.col("end") < at).fill_null(False)).then(None).otherwise(at) if delay else at
-
-
-def json_value(name: str, value: Any) -> Any:
-    """A field's value in JSON: instants in RFC 3339, no limit as `"UNLIMITED"`."""
-    field = FIELDS.get(name)
-    if value is None or field is None:
-        return value
-    if field.type is ValueType.INSTANT:
-        return format_instant(value)
-    if field.limit and value == UNLIMITED:
-        return "UNLIMITED"
-    return value
-
-
-def to_json(row: dict[str, Any]) -> dict[str, Any]:
-    """One row as a JSON object with its key in front."""
-    key = JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])
-    return {"job": str(key), **{name: json_value(name, value) for name, value in row.items()}}

@@ -20,6 +20,7 @@ __all__ = [
     "Line",
     "PolicySettings",
     "RuleSettings",
+    "ServiceSettings",
     "Settings",
     "StoreSettings",
     "TracesSettings",
@@ -183,6 +184,19 @@ class RuleSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """Where `tocsin serve` listens, and where other commands find it."""
+
+    socket: str = _setting(
+        "",
+        "unix socket of the service; empty: /run/tocsin/tocsin.sock for the service's user, else run/ in the home",
+    )
+    listen: str = _setting("127.0.0.1:8642", "address and port for HTTP; empty: the unix socket only")
+    url: str = _setting("", "service to ask when none answers on the socket, such as https://tocsin.site")
+    workers: int = _setting(1, "trainings, back-tests and profiles that run at once, each in its own process")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All sections; `cluster`, `sinks` and `rule` have one for each name."""
 
@@ -197,6 +211,7 @@ class Settings:
     learn: LearnSettings = field(default_factory=LearnSettings)
     kafka: KafkaSettings = field(default_factory=KafkaSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
+    service: ServiceSettings = field(default_factory=ServiceSettings)
 
 
 _NAMED: Mapping[str, type] = {"cluster": ClusterSettings, "sinks": SinkSettings, "rule": RuleSettings}
@@ -209,6 +224,7 @@ _PLAIN: Mapping[str, type] = {
     "learn": LearnSettings,
     "kafka": KafkaSettings,
     "policy": PolicySettings,
+    "service": ServiceSettings,
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from math import nan
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ class Ledger:
     """What is known now, as a Known. `learn` takes jobs in any order; each counts from its own instant on.
 
     `features` and `node_outcomes` move the ledger forward, so they must be called in order of time; a moment before
-    the last one is answered from what is known by now. `peek` answers without moving it.
+    the last one is answered from what is known by now. `peek` answers without moving it. One thread moves the ledger;
+    others hold `lock` while they peek.
     """
 
     now: int | None = None
@@ -57,6 +59,7 @@ class Ledger:
         windows: Callable[[pl.DataFrame, int], pl.DataFrame] | None = None,
     ) -> None:
         self.machine = machine
+        self.lock = RLock()
         self._windows = windows
         self.known_until = 0
         """The instant up to which everything has been counted."""
@@ -79,7 +82,11 @@ class Ledger:
 
     def learn(self, jobs: pl.DataFrame) -> None:
         """Take note of jobs as they now stand; no event of a job counts twice."""
-        for row in jobs.select(_READ).iter_rows(named=True):
+        with self.lock:
+            self._learn(jobs.select(_READ))
+
+    def _learn(self, jobs: pl.DataFrame) -> None:
+        for row in jobs.iter_rows(named=True):
             key = _key(row)
             events, last = self.learned.get(key, (0, 0))
             instants = (row["submit"], row["start"], row["known_at"] if row["outcome"] is not None else None)
@@ -94,8 +101,9 @@ class Ledger:
 
     def advance(self, until: int) -> None:
         """Count everything that became known up to and at this instant."""
-        self._count_upto((until + 1,), until)
-        self.known_until = max(self.known_until, until)
+        with self.lock:
+            self._count_upto((until + 1,), until)
+            self.known_until = max(self.known_until, until)
         if len(self.learned) > self._room:
             old = self.known_until - FORGET
             self.learned = {
@@ -129,8 +137,9 @@ class Ledger:
             at, row = instants[number], rows[number]
             assert at is not None, "jobs that do not reach the stage were left out"
             if stage is Stage.SUBMIT:
-                self._count_upto((at, _key(row)), at)
-                self.known_until = max(self.known_until, at - 1)
+                with self.lock:
+                    self._count_upto((at, _key(row)), at)
+                    self.known_until = max(self.known_until, at - 1)
             else:
                 self.advance(at)
             values: list[float] = []
@@ -142,7 +151,8 @@ class Ledger:
     def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
         """Exact for instants up to a day before the last one asked for."""
         if asked.height:
-            self._count_upto((0,), int(asked["at"].max()))  # type: ignore[arg-type]  # an instant
+            with self.lock:
+                self._count_upto((0,), int(asked["at"].max()))  # type: ignore[arg-type]  # an instant
         return self.nodes.read(asked)
 
     def peek(self) -> "Ledger":

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -55,11 +56,17 @@ class Answer:
 
 def as_known(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
     """The jobs without the fields that become known only after the stage."""
-    return jobs.with_columns(
+    return jobs.with_columns(_blanks(stage))
+
+
+@cache
+def _blanks(stage: Stage) -> list[pl.Expr]:
+    """Made once: for one job, making them costs more than using them."""
+    return [
         pl.lit(None, dtype=SCHEMA[name]).alias(name)
         for name, known in FIELDS.items()
         if not stage.knows(known.stage)
-    )
+    ]
 
 
 def hear(

@@ -106,6 +106,21 @@ class Judge:
         rule_today = (lambda name: allowed.ruling(name, row).rule) if allowed else None
         return explained(today, facts.verdicts, facts.cases, rule_today)
 
+    def preview(self, job: pl.DataFrame, stage: Stage, *, known: Known, at: int) -> Verdict:
+        """The verdict that `decide` would give on one job that has none yet; only alarms are explained. It opens no case."""
+        answers = hear(self.detectors, job, known, stage)
+        [verdict] = conclude(
+            job,
+            answers,
+            stage=stage,
+            at=at,
+            facts=self.facts(facts_request(job, answers)),
+            allowed=self.allow_list() if self.allow_list else None,
+            policy=self.policy,
+            open_cases=False,
+        ).verdicts
+        return verdict
+
 
 def facts_request(
     jobs: pl.DataFrame, answers: Sequence[Sequence[Answer]], *, verdicts: bool = False

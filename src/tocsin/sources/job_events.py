@@ -81,7 +81,7 @@ def read_event(data: bytes | None, cluster: str) -> JobEvent | None:
 
 def event_document(row: Mapping[str, Any], script: str | None = None) -> dict[str, Any]:
     """A job as a record, without what is absent."""
-    from tocsin.core.frames import to_json
+    from tocsin.core.job_json import to_json
 
     known = {name: value for name, value in row.items() if name in FIELDS and name not in _OURS}
     found = {name: value for name, value in to_json(known).items() if value is not None}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from tocsin.core.errors import ClusterError, NotFound, SettingsError, TocsinError
+from tocsin.core.errors import ClusterError, NotFound, SettingsError, SourceError, TocsinError
 from tocsin.core.settings import without_password
 from tocsin.sources.json_replies import INVALID_JOB_ID, error_in, error_numbers
 from tocsin.sources.rest_deadline import Deadline
@@ -86,7 +86,12 @@ class RestHttp:
         def checked(status: int, chunks: Iterator[bytes]) -> T:
             if status != 200:
                 raise self._error(path, status, b"".join(_bounded(chunks, MAX_SMALL_REPLY)))
-            return read(_bounded(chunks, MAX_REPLY))
+            try:
+                return read(_bounded(chunks, MAX_REPLY))
+            except SourceError as error:
+                raise ClusterError(
+                    f"slurmrestd at {self.url} answers {path} with what cannot be read ({error}); is it slurmrestd?"
+                ) from None
 
         return self._retry("GET", path, checked, self._total, query=query)
 

@@ -15,7 +15,17 @@ from tocsin.store.bulk import insert_new
 from tocsin.store.database import Store
 from tocsin.store.tables import cases, feedback, verdicts
 
-__all__ = ["Answer", "Case", "answer", "known_cases", "list_cases", "open_case", "show", "verdicts_of"]
+__all__ = [
+    "Answer",
+    "Case",
+    "answer",
+    "known_cases",
+    "list_cases",
+    "newest",
+    "open_case",
+    "show",
+    "verdicts_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,17 @@ def list_cases(store: Store, status: CaseStatus | None = CaseStatus.OPEN) -> lis
             query if status is None else query.where(cases.c.status == str(status))
         ).all()
     return [_case(row) for row in rows]
+
+
+def newest(store: Store, status: CaseStatus | None, *, before: int | None, limit: int) -> list[Case]:
+    """Cases without their answers, the newest first; with `before`, only those with a lower number."""
+    query = sa.select(cases).order_by(cases.c.id.desc()).limit(limit)
+    if status is not None:
+        query = query.where(cases.c.status == str(status))
+    if before is not None:
+        query = query.where(cases.c.id < before)
+    with store.reading() as connection:
+        return [_case(row) for row in connection.execute(query).all()]
 
 
 def show(store: Store, number: int) -> Case:

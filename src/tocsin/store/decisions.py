@@ -24,6 +24,9 @@ def record(store: Store, decision: Decision, sinks: Subscriptions | None = None)
     sinks = sinks or {}
     fresh = []
     with store.writing() as connection:
+        if not store.embedded:
+            # Writers one after another: their rows become visible in the order of their ids, which readers rely on.
+            connection.exec_driver_sql("LOCK TABLE verdicts IN SHARE ROW EXCLUSIVE MODE")
         numbers = {new.cause: _open_case(connection, new, sinks) for new in decision.cases}
         for verdict in decision.verdicts:
             numbered = _with_numbers(verdict, numbers) if numbers else verdict

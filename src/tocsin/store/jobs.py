@@ -121,6 +121,8 @@ class Filter:
     order: str = "submit"
     """A field; with a minus in front, from the last to the first."""
     limit: int | None = None
+    past: tuple[int, int, int | None, str] | None = None
+    """Only jobs after this (submit, id, task, cluster) in the order `submit` or `-submit`."""
 
 
 def cluster_names(store: Store) -> list[str]:
@@ -229,6 +231,11 @@ def _conditions(which: Filter) -> list[sa.ColumnElement[bool]]:
         found.append(sa.or_(jobs.c.eligible.is_(None), jobs.c.eligible <= which.until))
     if not which.arrays:
         found.append(sa.not_(superseded()))
+    if which.past is not None:
+        submit, job_id, task, cluster = which.past
+        here = sa.tuple_(jobs.c.submit, jobs.c.job_id, jobs.c.task, jobs.c.cluster)
+        there = sa.tuple_(submit, job_id, NO_TASK if task is None else task, cluster)
+        found.append(here < there if which.order.startswith("-") else here > there)
     return found
 
 

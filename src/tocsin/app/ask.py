@@ -1,0 +1,95 @@
+"""Questions that a reachable service answers, and otherwise this process from its own data; the answers are the same."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from tocsin.app import check as checking
+from tocsin.app import jobs as stored
+from tocsin.app.app import App
+from tocsin.app.check import CheckRequest, Explained
+from tocsin.app.client import Client, reachable
+from tocsin.app.jobs import JobsRequest, JobWithVerdicts
+from tocsin.core.ids import JobKey
+from tocsin.core.job_json import from_json
+from tocsin.core.stages import Stage
+from tocsin.core.verdict import Verdict
+
+__all__ = ["Rows", "check", "explain", "list_jobs", "show_job"]
+
+
+class Rows(NamedTuple):
+    """Jobs as rows of their fields."""
+
+    number: int
+    rows: Iterable[dict[str, Any]]
+
+
+def check(app: App, request: CheckRequest, *, local: bool = False) -> Verdict:
+    """The verdict on a script as if it were submitted now. Files that it calls can only be read here."""
+    client = None if local or request.follow else reachable(app)
+    if client is None:
+        return checking.check(app, request)
+    asked = checking.question(request)
+    document = {
+        "script": asked.text,
+        "options": list(asked.options),
+        "path": asked.path,
+        "work_dir": asked.work_dir,
+        "user": request.user,
+        "account": asked.account,
+        "cluster": request.cluster,
+        "explain": True,
+    }
+    return Verdict.from_json(client.post("/check", document))
+
+
+def explain(app: App, job: str, *, cluster: str | None, stage: Stage, local: bool = False) -> Explained:
+    """The verdict on a job from what was known at the stage, with all evidence."""
+    client = _client(app, local)
+    if client is None:
+        return checking.explain(app, job, cluster=cluster, stage=stage)
+    found = client.get(f"/jobs/{quote(job, safe='')}/explanation", cluster=cluster, stage=str(stage))
+    return Explained(Verdict.from_json(found["verdict"]), found["outcome"])
+
+
+def list_jobs(
+    app: App, request: JobsRequest, fields: Sequence[str] | None = None, *, local: bool = False
+) -> Rows:
+    """The jobs that match, the oldest first; with `fields`, only these are needed."""
+    client = _client(app, local)
+    if client is None:
+        frame = stored.list_jobs(app, request, fields)
+        return Rows(frame.height, frame.iter_rows(named=True))
+    query = {
+        "id": request.ids,
+        "user": ",".join(request.users),
+        "account": ",".join(request.accounts),
+        "cluster": ",".join(request.clusters),
+        "partition": ",".join(request.partitions),
+        "state": ",".join(request.states),
+        "name": ",".join(request.names),
+        "domain": ",".join(request.domains),
+        "start": request.starttime,
+        "end": request.endtime,
+    }
+    found = client.pages("/jobs", "jobs", request.newest, query)
+    rows = [from_json(document) for document in found][::-1]
+    return Rows(len(rows), rows)
+
+
+def show_job(app: App, which: str, cluster: str | None, *, local: bool = False) -> list[JobWithVerdicts]:
+    """Every submission and task that an id or a key names, each with its verdicts."""
+    client = _client(app, local)
+    if client is None:
+        return stored.show_job(app, which, cluster)
+    found = []
+    for document in client.get(f"/jobs/{quote(which, safe='')}", cluster=cluster)["jobs"]:
+        row = from_json(document)
+        key = JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])
+        found.append(JobWithVerdicts(key, row, [Verdict.from_json(each) for each in document["verdicts"]]))
+    return found
+
+
+def _client(app: App, local: bool) -> Client | None:
+    return None if local else reachable(app)

@@ -1,0 +1,100 @@
+"""Answers on scripts from the live history of a followed cluster, with models that stay loaded."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tocsin.app.app import App
+from tocsin.app.check import Evidence, ScriptQuestion, judged, read_machine
+from tocsin.app.judge import LiveJudge
+from tocsin.app.watch import Followed
+from tocsin.core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from tocsin.core.detector import Known
+    from tocsin.core.machine import Machine
+
+__all__ = ["Desk", "Recent"]
+
+MACHINE_SECONDS = 300
+"""For so long, what a user may request is not read again: each time is several questions to Slurm."""
+EARLIER_SECONDS = 30
+_MOST_USERS = 1000
+_LATEST = 40
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+class Recent(Generic[_Key, _Value]):
+    """Values that are computed again after some seconds; at most `most` are kept."""
+
+    def __init__(self, seconds: float, most: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._most, self._now = seconds, most, now
+        self._kept: OrderedDict[_Key, tuple[float, _Value]] = OrderedDict()
+
+    def get(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
+        found = self._kept.get(key)
+        if found is not None and self._now() - found[0] < self._seconds:
+            return found[1]
+        value = compute()
+        self._kept[key] = self._now(), value
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return value
+
+
+class Desk:
+    """Where scripts are checked. `prepare` may run in any thread, `check` in one at a time."""
+
+    def __init__(self, app: App, followed: Followed) -> None:
+        self._app, self._followed = app, followed
+        self._live = LiveJudge(app, followed.ledger, cluster=followed.name)
+        self._machines: Recent[str, tuple[Machine | None, dict[str, str]]] = Recent(
+            MACHINE_SECONDS, _MOST_USERS
+        )
+        self._usual: Recent[str, dict[str, Any]] = Recent(EARLIER_SECONDS, _MOST_USERS)
+
+    def prepare(self, user: str) -> "tuple[Machine | None, dict[str, str]]":
+        """What the cluster has and this user may request; the first time, Slurm is asked."""
+        followed = self._followed
+        if not followed.live and followed.ledger.machine is not None:
+            return followed.ledger.machine, {}
+        machine, missing = self._machines.get(user, lambda: read_machine(self._app, followed.name, user)[1:])
+        if machine is None and followed.ledger.machine is not None:
+            return followed.ledger.machine, missing
+        return machine, missing
+
+    def check(self, asked: ScriptQuestion, prepared: "tuple[Machine | None, dict[str, str]]") -> Verdict:
+        self._live.reload()
+        machine, missing = prepared
+        return judged(
+            asked,
+            Evidence(
+                self._followed.name,
+                int(self._followed.now()),
+                machine,
+                missing,
+                known=lambda texts: self._known(asked.user, machine, texts),
+                judge=lambda _: self._live.judge,
+            ),
+        )
+
+    def _known(
+        self, user: str, machine: "Machine | None", texts: dict[str, str]
+    ) -> "tuple[Known, dict[str, Any]]":
+        from tocsin.history.present import Present
+
+        present = Present(self._followed.ledger, machine=machine, scripts=texts.get)
+        return present, self._usual.get(user, lambda: self._usual_values(user))
+
+    def _usual_values(self, user: str) -> dict[str, Any]:
+        from tocsin.app import script_job
+        from tocsin.store.jobs import Filter, load
+
+        wanted = Filter(
+            clusters=[self._followed.name], users=[user], arrays=True, order="-submit", limit=_LATEST
+        )
+        return script_job.usual_values(load(self._app.store, wanted, list(script_job.READS)), user)

@@ -1,0 +1,47 @@
+"""What every route needs of a request: the service, and who is asking."""
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Request
+
+from tocsin.app.app import App
+from tocsin.app.service import Service
+from tocsin.core.errors import Unauthenticated
+from tocsin.serve.principal import Principal
+
+__all__ = ["Asker", "Cluster", "Cursor", "JobName", "Limit", "TheApp", "TheService", "words"]
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def _app(request: Request) -> App:
+    return _service(request).app
+
+
+def _principal(request: Request) -> Principal:
+    found = getattr(request.state, "principal", None)
+    if not isinstance(found, Principal):
+        raise Unauthenticated("the service does not know who is asking")
+    return found
+
+
+def words(text: str | None) -> list[str]:
+    """A list, written with commas."""
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
+TheService = Annotated[Service, Depends(_service)]
+TheApp = Annotated[App, Depends(_app)]
+Asker = Annotated[Principal, Depends(_principal)]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Most entries in one reply.")]
+Cursor = Annotated[
+    str | None,
+    Query(max_length=400, description="`next` of the reply before; leave it out for the first one."),
+]
+Cluster = Annotated[str | None, Query(max_length=100, description="Name of the cluster.")]
+JobName = Annotated[
+    str, Path(max_length=200, description="An id such as 17 or 17_4, or a key such as lab:17_4@1794775393.")
+]

@@ -1,0 +1,86 @@
+"""One client's stream of server-sent events, from a position in the store on."""
+
+import asyncio
+import json
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tocsin.app.feed import position_text
+from tocsin.serve.broadcast import Broadcast, Sent
+from tocsin.serve.principal import Principal
+from tocsin.serve.visible import visible
+
+__all__ = ["EventStream"]
+
+ALIVE_EVERY = 15.0
+"""Seconds without an event after which a comment is sent, so that proxies keep the connection."""
+STALLED = 20.0
+"""Seconds that a client may take for one event."""
+
+
+class EventStream(Response):
+    """First what the store has after the position, then what comes.
+
+    It listens before it reads the store, so nothing is missed; what it read is not sent again.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(self, broadcast: Broadcast, asker: Principal, position: Any) -> None:
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._broadcast, self._asker, self._position = broadcast, asker, position
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        events = asyncio.create_task(self._events(send))
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait({events, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (events, gone):
+                task.cancel()
+            await asyncio.gather(events, gone, return_exceptions=True)
+
+    async def _events(self, send: Send) -> None:
+        async def write(text: str, *, more: bool = True) -> None:
+            async with asyncio.timeout(STALLED):
+                await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
+
+        with self._broadcast.listening() as listener:
+            await write("retry: 2000\n\n")
+            await self._broadcast.begin()
+            while stored := await asyncio.to_thread(self._broadcast.after, self._position):
+                for event in stored:
+                    await self._write(write, event)
+            while not listener.lost:
+                fresh = await listener.get(ALIVE_EVERY)
+                if fresh is not None:
+                    await self._write(write, fresh)
+                elif not listener.lost:
+                    await write(": alive\n\n")
+            await write("", more=False)
+
+    async def _write(self, write: Any, event: Sent) -> None:
+        number = getattr(event.position, event.kind)
+        if number <= getattr(self._position, event.kind):
+            return  # it was read from the store
+        self._position = self._position._replace(**{event.kind: number})
+        if (document := self._shown(event)) is not None:
+            data = json.dumps(document, separators=(",", ":"))
+            await write(f"id: {position_text(self._position)}\nevent: {event.kind}\ndata: {data}\n\n")
+
+    def _shown(self, event: Sent) -> dict[str, Any] | None:
+        if event.kind == "case":
+            return event.document if self._asker.is_operator else None
+        return (
+            visible(event.document, self._asker) if self._asker.may_see(event.document.get("user")) else None
+        )
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,68 @@
+"""The HTTP application of a service."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import APIRouter, FastAPI
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from tocsin.app.service import Service
+from tocsin.serve import documents, problems
+from tocsin.serve.broadcast import Broadcast
+from tocsin.serve.metrics import API, Measured, Metrics
+from tocsin.serve.routes import (
+    actions,
+    allow,
+    cases,
+    check,
+    clusters,
+    events,
+    health,
+    jobs,
+    models,
+    pages,
+    tasks,
+    traces,
+    verdicts,
+)
+from tocsin.serve.stand_in import StandIn
+
+__all__ = ["create", "routes"]
+
+_ROUTERS = (jobs, check, verdicts, cases, allow, models, tasks, traces, clusters, events, actions)
+
+
+def routes(service: Service, broadcast: Broadcast, metrics: Metrics) -> FastAPI:
+    """All routes. `scope["state"]["principal"]` must be set before: nobody is let in here."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        reading = asyncio.create_task(broadcast.run())
+        try:
+            yield
+        finally:
+            reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await reading
+
+    app = FastAPI(title="tocsin", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app.state.service, app.state.broadcast, app.state.metrics = service, broadcast, metrics
+    api = APIRouter(prefix=API)
+    for module in _ROUTERS:
+        api.include_router(module.router)
+    api.include_router(health.api)
+    app.include_router(api)
+    app.include_router(health.public)
+    app.include_router(pages.router)
+    app.mount("/static", StaticFiles(directory=pages.FOLDER / "static"))
+    problems.install(app)
+    documents.describe(app)
+    return app
+
+
+def create(service: Service, broadcast: Broadcast, metrics: Metrics) -> ASGIApp:
+    """The application as the server runs it: measured, with who is asking, then the routes."""
+    inner = routes(service, broadcast, metrics)
+    return Measured(StandIn(inner, owner=service.owner, demo=service.request.demo), metrics)

@@ -1,0 +1,126 @@
+"""Metrics of the service for Prometheus; base units, and no name of a job or user."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tocsin import __version__
+from tocsin.app.service import Service
+from tocsin.core.verdict import Verdict
+
+__all__ = ["API", "Measured", "Metrics"]
+
+API = "/api/v1"
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series for each series, which nobody reads
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+
+
+class Metrics:
+    """Counted while the service runs; `text` is what `/metrics` answers."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry(auto_describe=True)
+        ProcessCollector(namespace="tocsin", registry=self.registry)
+        self.requests = Counter(
+            "tocsin_http_requests", "Requests by route, method and status.", ["route", "method", "status"],
+            registry=self.registry,
+        )  # fmt: skip
+        self.seconds = Histogram(
+            "tocsin_http_request_duration_seconds", "Time to answer; streams of events are left out.", ["route"],
+            registry=self.registry, buckets=_BUCKETS,
+        )  # fmt: skip
+        self.verdicts = Counter(
+            "tocsin_verdicts",
+            "Verdicts given by this process.",
+            ["cluster", "stage", "level"],
+            registry=self.registry,
+        )
+        self.rounds = Counter(
+            "tocsin_watch_rounds", "Rounds of the watch.", ["cluster"], registry=self.registry
+        )
+        self.lost = Counter(
+            "tocsin_event_clients_lost", "Clients of events that did not keep up.", registry=self.registry
+        )
+
+    def on_round(self, cluster: str, verdicts: Sequence[Verdict]) -> None:
+        self.rounds.labels(cluster).inc()
+        for verdict in verdicts:
+            self.verdicts.labels(cluster, str(verdict.stage), str(verdict.level)).inc()
+
+    def watch(self, service: Service, clients: Callable[[], int]) -> None:
+        """Read the state of the service at each scrape."""
+        self.registry.register(_State(service, clients))
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+class _State:
+    """Values that are read when asked for."""
+
+    def __init__(self, service: Service, clients: Callable[[], int]) -> None:
+        self._service, self._clients = service, clients
+
+    def collect(self) -> Iterator[Metric]:
+        info = InfoMetricFamily("tocsin_build", "Version of tocsin.")
+        info.add_metric([], {"version": __version__})
+        yield info
+        yield GaugeMetricFamily("tocsin_event_clients", "Clients that listen to events.", self._clients())
+        reasons = list(self._service.reasons())
+        yield GaugeMetricFamily(
+            "tocsin_ready", "Whether /readyz answers 200.", float(all(reason.ready for reason in reasons))
+        )
+        up = GaugeMetricFamily("tocsin_watch_up", "Whether the last round succeeded.", labels=["cluster"])
+        last = GaugeMetricFamily(
+            "tocsin_watch_last_round_timestamp_seconds", "When the last round ended.", labels=["cluster"]
+        )
+        queued = GaugeMetricFamily("tocsin_watch_queue_jobs", "Records in the queue.", labels=["cluster"])
+        for state in self._service.states:
+            name = [state.name or ""]
+            up.add_metric(name, float(state.problem is None and state.last is not None))
+            queued.add_metric(name, state.queued)
+            if state.last is not None:
+                last.add_metric(name, state.last)
+        yield from (up, last, queued)
+
+
+class Measured:
+    """Counts the requests of an application by the template of their route, never by their path."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status, stream = time.perf_counter(), "500", False
+
+        async def noted(message: Message) -> None:
+            nonlocal status, stream
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+                stream = any(
+                    name == b"content-type" and b"event-stream" in value for name, value in message["headers"]
+                )
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            found = getattr(scope.get("route"), "path", None)
+            route = "none" if found is None else f"{API}{found}" if scope["path"].startswith(API) else found
+            self._metrics.requests.labels(route, "any" if found is None else scope["method"], status).inc()
+            if not stream:
+                self._metrics.seconds.labels(route).observe(time.perf_counter() - began)

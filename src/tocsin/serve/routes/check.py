@@ -1,0 +1,68 @@
+"""Check a script before it is submitted."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from tocsin.app.check import ScriptQuestion
+from tocsin.core.errors import Forbidden
+from tocsin.serve.asking import Asker, TheService
+from tocsin.serve.documents import VERDICT, ref, reply
+from tocsin.serve.replies import json_reply
+from tocsin.serve.visible import visible
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["check"])
+
+LARGEST = 4 << 20
+"""Characters of a script; sbatch takes 4 MiB."""
+
+
+class Question(BaseModel):
+    """A script as it would be submitted."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {
+                "script": "#!/bin/bash\n#SBATCH --time=18:00:00 --mem=5000G\nsrun lmp -in water.in\n",
+                "options": ["--partition=main"],
+                "cluster": "lab",
+            }
+        },
+    )
+
+    script: str = Field(max_length=LARGEST, description="The text of the script; nothing in it is run.")
+    options: list[Annotated[str, Field(max_length=4096)]] = Field(
+        default_factory=list, max_length=200, description="Options of the submission, such as --time=60."
+    )
+    path: str | None = Field(
+        None, max_length=4096, description="Where the script lies; only its name is used."
+    )
+    work_dir: str | None = Field(None, max_length=4096, description="Where the job would start.")
+    user: str | None = Field(None, max_length=100, description="Check as a job of this user; operators only.")
+    account: str | None = Field(None, max_length=200, description="Account to be charged.")
+    explain: bool = Field(
+        False,
+        description="Explain everything: contributions, similar jobs and advice. Alarms are always explained.",
+    )
+    cluster: str | None = Field(None, max_length=100, description="Cluster, if the service follows several.")
+
+
+@router.post("/check", responses=reply(VERDICT, ref("Verdict")))
+def check(request: Request, service: TheService, asker: Asker, asked: Question) -> Response:
+    """The verdict on a script as if it were submitted now. Nothing is run or stored, and no case is opened."""
+    if asked.user not in (None, asker.user) and not asker.is_operator:
+        raise Forbidden(f"only operators may check as {asked.user}; you are {asker.user}")
+    question = ScriptQuestion(
+        text=asked.script,
+        user=asked.user or asker.user,
+        path=asked.path or None,
+        options=tuple(asked.options),
+        account=asked.account or None,
+        work_dir=asked.work_dir,
+        explain=asked.explain,
+    )
+    return json_reply(request, visible(service.check(question, asked.cluster).to_json(), asker))

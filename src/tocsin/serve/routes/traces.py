@@ -1,0 +1,63 @@
+"""CPU traces of a job: how unusual its windows are, and where they lie among others."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from tocsin.app.jobs import show_job
+from tocsin.app.traces_of_job import JobRequest
+from tocsin.app.traces_view import job_embeddings, job_windows
+from tocsin.core.errors import NotFound
+from tocsin.serve.asking import Asker, Cluster, JobName, TheApp
+from tocsin.serve.documents import reply
+from tocsin.serve.principal import Principal
+from tocsin.serve.replies import json_reply
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["traces"])
+
+Time = Annotated[str | None, Query(max_length=100, description="A time as sacct takes it.")]
+_WINDOW = {"node": "n1", "cpu": 0, "at": "2026-11-15T20:43:13Z", "error": 0.4, "unusual": True}
+
+
+@router.get(
+    "/jobs/{job}/traces",
+    responses=reply({"job": "lab:4711@1794775393", "model": "2", "threshold": 0.3, "windows": [_WINDOW]}),
+)
+def windows(
+    request: Request,
+    app: TheApp,
+    asker: Asker,
+    job: JobName,
+    cluster: Cluster = None,
+    start: Time = None,
+    end: Time = None,
+) -> Response:
+    """The windows of a job with the model's error on each, the worst first; by default of its last hour."""
+    return json_reply(request, job_windows(app, _own(app, asker, job, cluster, start, end)))
+
+
+@router.get(
+    "/jobs/{job}/embeddings",
+    responses=reply({"job": "lab:4711@1794775393", "points": [{"x": 0.1, "y": -2.0, "mine": True}]}),
+)
+def embeddings(
+    request: Request,
+    app: TheApp,
+    asker: Asker,
+    job: JobName,
+    cluster: Cluster = None,
+    start: Time = None,
+    end: Time = None,
+) -> Response:
+    """The windows of a job in the plane in which they and those of other jobs differ most."""
+    return json_reply(request, job_embeddings(app, _own(app, asker, job, cluster, start, end)))
+
+
+def _own(
+    app: TheApp, asker: Principal, job: str, cluster: str | None, start: str | None, end: str | None
+) -> JobRequest:
+    if not any(asker.may_see(each.row["user"]) for each in show_job(app, job, cluster)):
+        raise NotFound(f"no job {job} in the store; was it imported? `tocsin jobs` lists what is there")
+    return JobRequest(job=job, cluster=cluster, starttime=start, endtime=end)

@@ -1,0 +1,55 @@
+"""What a person may see: the one place that decides it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tocsin.core.errors import Forbidden
+from tocsin.serve.principal import Principal, Role
+
+__all__ = ["own_users", "require", "visible"]
+
+_HIDDEN = frozenset({"open", "habit"})
+"""Kinds of findings that would show a misuser what gave them away, or a thief that the theft was noticed."""
+_ABOUT_MISUSE = frozenset({"rogue", "suspected"})
+
+
+def require(principal: Principal, least: Role, what: str) -> None:
+    """Raise Forbidden for a lower role."""
+    if principal.role < least:
+        raise Forbidden(
+            f"{what} needs the role {least.name.lower()}; {principal.user} is {principal.role.name.lower()}"
+        )
+
+
+def own_users(principal: Principal, asked: Sequence[str]) -> list[str] | None:
+    """The users whose jobs are listed; None: there is none that this person may see."""
+    if principal.is_operator:
+        return list(asked)
+    return [principal.user] if not asked or principal.user in asked else None
+
+
+def visible(document: dict[str, Any], principal: Principal) -> dict[str, Any]:
+    """A verdict as this person may see it: users never see which words betrayed a misuse."""
+    if principal.is_operator:
+        return document
+    shown = {
+        **document,
+        "findings": [_finding(each) for each in document["findings"] if each["kind"] not in _HIDDEN],
+    }
+    if document["workload"]:
+        shown["workload"] = {
+            name: part and {**part, "evidence": [], "open": [], "signs": []}
+            for name, part in document["workload"].items()
+        }
+    if document["rogue"]:
+        shown["rogue"] = {**document["rogue"], "case": None}
+    return shown
+
+
+def _finding(finding: dict[str, Any]) -> dict[str, Any]:
+    about = (
+        finding["operation"] is not None
+        or finding["kind"] in _ABOUT_MISUSE
+        or finding["detector"] == "workload"
+    )
+    return {**finding, "evidence": [], "case": None} if about else finding
