@@ -11,11 +11,14 @@ TocsinError
 ├── ModelError            a model was changed, is missing, or cannot be used
 ├── ClusterError          Slurm did not answer, or refused
 ├── SinkError             a sink did not take a message
+├── Unauthenticated       the service does not know who is asking
+├── Forbidden             the service knows, and refuses
 └── NotFound              there is no such job, model, cluster or file
 """
 
 __all__ = [
     "ClusterError",
+    "Forbidden",
     "InputError",
     "ModelError",
     "NodeListError",
@@ -26,6 +29,7 @@ __all__ = [
     "SourceError",
     "StoreError",
     "TocsinError",
+    "Unauthenticated",
     "UnitError",
 ]
 
@@ -72,6 +76,14 @@ class ClusterError(TocsinError):
 
 class SinkError(TocsinError):
     """A sink did not take a message."""
+
+
+class Unauthenticated(TocsinError):
+    """The service does not know who is asking: no credential, or one that does not hold."""
+
+
+class Forbidden(TocsinError):
+    """The service knows who is asking, and that this is not allowed to them."""
 
 
 class NotFound(TocsinError):

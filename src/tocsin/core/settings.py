@@ -15,6 +15,7 @@ __all__ = [
     "Layer",
     "LearnSettings",
     "Line",
+    "ServiceSettings",
     "Settings",
     "StoreSettings",
     "TracesSettings",
@@ -125,6 +126,41 @@ class LearnSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """The service: where it listens, who may do what there, and what it takes from one client."""
+
+    socket: str = _setting("/run/tocsin/tocsin.sock", "unix socket of the service")
+    public_url: str = _setting(
+        "", "address at which browsers reach the service, such as https://tocsin.site; empty: this host only"
+    )
+    operators: str = _setting(
+        "", "users who see all jobs and answer cases, with commas; a group is written @group"
+    )
+    admins: str = _setting("", "users who may also change models, thresholds and rules, as for operators")
+    slurm_tokens: str = _setting(
+        "", "cluster whose slurmrestd checks users' Slurm tokens; empty: the only one with a rest_url"
+    )
+    proxy_header: str = _setting("", "header in which a trusted proxy names the user; empty: none")
+    proxy_from: str = _setting(
+        "", "proxies that may send it, with commas: unix:USER for one on the socket, or IP addresses"
+    )
+    oidc_issuer: str = _setting("", "OpenID Connect issuer for browsers: https://id.site/realm; empty: none")
+    oidc_client_id: str = _setting("", "name of tocsin at the issuer")
+    oidc_secret_file: str = _setting(
+        "", "file with the client secret; empty: a public client (PKCE)", secret=True
+    )
+    oidc_user_claim: str = _setting(
+        "preferred_username", "claim with the user's name; users must not be able to change it"
+    )
+    session_hours: int = _setting(12, "hours until a browser must log in again")
+    max_body_megabytes: int = _setting(4, "largest body of a request")
+    request_seconds: int = _setting(30, "seconds for a whole request; event streams may last longer")
+    requests_per_minute: int = _setting(
+        6000, "requests of one user, or of one address without a user; 0: any"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All sections; `cluster` has one for each name."""
 
@@ -135,6 +171,7 @@ class Settings:
     workload: WorkloadSettings = field(default_factory=WorkloadSettings)
     traces: TracesSettings = field(default_factory=TracesSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
+    service: ServiceSettings = field(default_factory=ServiceSettings)
 
 
 _NAMED: Mapping[str, type] = {"cluster": ClusterSettings}
@@ -145,6 +182,7 @@ _PLAIN: Mapping[str, type] = {
     "workload": WorkloadSettings,
     "traces": TracesSettings,
     "learn": LearnSettings,
+    "service": ServiceSettings,
 }
 
 

@@ -1,0 +1,107 @@
+"""The gate before the application: host, credential, rate, origin and role of each request."""
+
+import asyncio
+import math
+from collections.abc import Callable, Collection, Mapping
+
+from tocsin.core.errors import ClusterError, Forbidden, Unauthenticated
+from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, problem
+from tocsin.serve.identity.browser import check_host, check_origin
+from tocsin.serve.identity.identification import Identification
+from tocsin.serve.identity.pages import unknown_page
+from tocsin.serve.identity.rates import Buckets
+from tocsin.serve.identity.request import Request
+from tocsin.serve.identity.roles import PERMISSIONS, Permission, authorize, match
+from tocsin.serve.identity.ways import AMBIENT
+from tocsin.serve.principal import Principal
+
+__all__ = ["Gate", "TooMany"]
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class TooMany(Exception):
+    """A client is over its rate; `seconds` until it may ask again."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = math.ceil(seconds)
+
+
+class Gate:
+    """Lets a request through with `scope["state"]["principal"]`, which is None on public routes."""
+
+    def __init__(
+        self,
+        app: App,
+        identification: Identification,
+        *,
+        public_url: str = "",
+        oidc: bool = False,
+        per_minute: int = 0,
+        permissions: Mapping[tuple[str, str], Permission] = PERMISSIONS,
+        private_data: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        self._app, self._identification, self._public_url = app, identification, public_url
+        self._oidc = oidc
+        self._buckets, self._permissions, self._private_data = Buckets(per_minute), permissions, private_data
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        routes = match(scope["path"], self._permissions)
+        template, permission = routes.get(scope["method"], ("", None))
+        try:
+            check_host(Request.of(scope), self._public_url)
+            if permission is not None:
+                principal = await self._admit(scope, template, permission)
+                scope.setdefault("state", {})["principal"] = principal
+                scope["tocsin.template"] = template
+        except TooMany as error:
+            retry = [(b"retry-after", str(error.seconds).encode())]
+            await problem(send, 429, f"too many requests; try again in {error.seconds} s", retry)
+        except Unauthenticated as error:
+            await self._unknown(scope, send, str(error))
+        except Forbidden as error:
+            await problem(send, 403, str(error))
+        except ClusterError as error:
+            await problem(send, 503, str(error))
+        else:
+            if permission is not None:
+                await self._app(scope, receive, send)
+            elif routes:
+                allowed = ", ".join(sorted(routes)).encode()
+                await problem(send, 405, "this address does not take this method", [(b"allow", allowed)])
+            else:
+                await problem(send, 404, "there is nothing at this address; see /openapi.json")
+
+    async def _unknown(self, scope: Scope, send: Send, reason: str) -> None:
+        """A page for a browser that wants one, a problem for everybody else."""
+        wanted = next((value for name, value in scope["headers"] if name == b"accept"), b"")
+        if scope["method"] == "GET" and b"text/html" in wanted:
+            await answer(send, 401, unknown_page(reason, oidc=self._oidc), "text/html; charset=utf-8")
+        else:
+            await problem(send, 401, reason, [(b"www-authenticate", b'Bearer realm="tocsin"')])
+
+    async def _admit(self, scope: Scope, template: str, permission: Permission) -> Principal | None:
+        request = Request.of(scope)
+        if permission.least is None:
+            self._count(request.peer.key)
+            return None
+        try:
+            principal = await self._identification.principal(scope)
+        except Unauthenticated:
+            self._count(request.peer.key)
+            raise
+        self._count(f"user {principal.user}")
+        if principal.method in AMBIENT and scope["method"] not in _SAFE:
+            check_origin(request, self._public_url)
+        hidden = await asyncio.to_thread(self._private_data) if permission.private else ()
+        authorize(principal, permission, f"{scope['method']} {template}", hidden)
+        return principal
+
+    def _count(self, key: str) -> None:
+        if wait := self._buckets.take(key):
+            raise TooMany(wait)
