@@ -22,13 +22,17 @@ def login_link(app: App, socket: str | None = None) -> LoginLink:
     import httpx2
 
     path = Path(socket or app.settings.service.socket)
+    if not path.is_socket():
+        raise ClusterError(
+            f"there is no socket at {path}; is tocsin serve or tocsin relay running on this host?"
+        )
     transport = httpx2.HTTPTransport(uds=str(path), trust_env=False)
     try:
         with httpx2.Client(transport=transport, base_url="http://tocsin", timeout=_SECONDS) as client:
             reply = client.post("/api/v1/login-links")
     except httpx2.HTTPError as error:
         raise ClusterError(
-            f"the service does not answer on {path} ({error}); is tocsin serve or tocsin relay running on this host?"
+            f"the service does not answer on {path} ({error}); is tocsin serve or tocsin relay running?"
         ) from None
     document = _object(reply.content)
     if reply.status_code != 201 or not isinstance(document.get("url"), str):

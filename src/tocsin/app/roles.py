@@ -43,7 +43,10 @@ class RoleLists:
         groups_of: Callable[[str], frozenset[str]] = unix_groups,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._lists = [("admin", _words(settings.admins)), ("operator", _words(settings.operators))]
+        self._lists = [
+            ("admin", *_members(settings.admins)),
+            ("operator", *_members(settings.operators)),
+        ]
         self._groups_of, self._now = groups_of, now
         self._known: dict[str, tuple[float, str]] = {}
         self._lock = threading.Lock()
@@ -65,11 +68,13 @@ class RoleLists:
         return "admin" if uid in (0, os.geteuid()) else self.role(user)
 
     def _look_up(self, user: str) -> str:
-        by_group = any(word.startswith("@") for _, words in self._lists for word in words)
-        groups = self._groups_of(user) if by_group else frozenset()
-        names = {user, *(f"@{group}" for group in groups)}
-        return next((role for role, words in self._lists if names & words), "user")
+        by_group = any(groups for _, _, groups in self._lists)
+        mine = self._groups_of(user) if by_group else frozenset()
+        return next((role for role, users, groups in self._lists if user in users or mine & groups), "user")
 
 
-def _words(text: str) -> set[str]:
-    return {word.strip() for word in text.split(",") if word.strip()}
+def _members(text: str) -> tuple[set[str], set[str]]:
+    """The users and the groups of a list."""
+    words = {word.strip() for word in text.split(",") if word.strip()}
+    groups = {word for word in words if word.startswith("@")}
+    return words - groups, {group.removeprefix("@") for group in groups}

@@ -143,7 +143,9 @@ def test_while_slurm_cannot_be_asked_nobody_new_gets_in(stand_in: Slurm) -> None
 
 def test_a_flood_of_tokens_does_not_reach_slurm(stand_in: Slurm) -> None:
     gate = stand_in.gate()
-    answers = {ask(gate, headers=headers("alice", token(jti=str(number)))).status_code for number in range(130)}
+    answers = {
+        ask(gate, headers=headers("alice", token(jti=str(number)))).status_code for number in range(130)
+    }
     assert answers == {200, 503}
     assert stand_in.asked <= 100
 

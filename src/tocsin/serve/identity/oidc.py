@@ -86,7 +86,8 @@ class Oidc:
             form["client_secret"] = self._secret
         reply = await self._ask(await self._endpoint("token_endpoint"), form)
         claims = await self._verified(str(reply.get("id_token", "")), nonce)
-        return checked_user(str(claims.get(self._user_claim, "")), f"the claim {self._user_claim}")
+        user = claims.get(self._user_claim)
+        return checked_user(user if isinstance(user, str) else "", f"the claim {self._user_claim}")
 
     async def _verified(self, token: str, nonce: str) -> dict[str, Any]:
         try:
@@ -102,7 +103,7 @@ class Oidc:
                 leeway=_LEEWAY,
                 options={"require": ["exp", "iat", "iss", "aud", "sub"]},
             )
-        except (jwt.InvalidTokenError, jwt.PyJWKError, ValueError) as error:
+        except (jwt.PyJWTError, ValueError) as error:
             raise Unauthenticated(
                 f"the identity provider's token is not valid: {type(error).__name__}"
             ) from None

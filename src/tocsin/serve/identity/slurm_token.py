@@ -65,7 +65,7 @@ class SlurmToken:
         """When the token says it expires. The signature is Slurm's to check; this only compares and saves a question."""
         try:
             claims = jwt.decode(token, options={"verify_signature": False})
-        except (jwt.InvalidTokenError, ValueError, RecursionError):
+        except (jwt.PyJWTError, ValueError, RecursionError):
             raise Unauthenticated(
                 f"the text in {TOKEN} is no Slurm token; make one with: scontrol token"
             ) from None
