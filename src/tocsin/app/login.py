@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tocsin.app.app import App
+from tocsin.app.service_address import socket_path
 from tocsin.core.errors import ClusterError, Forbidden
 
 __all__ = ["LoginLink", "login_link"]
@@ -21,7 +22,7 @@ def login_link(app: App, socket: str | None = None) -> LoginLink:
     """A link that logs a browser in as this user, once. The service or a relay knows the user by the socket."""
     import httpx2
 
-    path = Path(socket or app.settings.service.socket)
+    path = Path(socket) if socket else socket_path(app)
     if not path.is_socket():
         raise ClusterError(
             f"there is no socket at {path}; is tocsin serve or tocsin relay running on this host?"

@@ -21,9 +21,10 @@ def relay(app: App, url: str, token_file: str, socket: str | None, ca_file: str 
 
     Listens on a unix socket, where the kernel says who is asking, and forwards each request to the service.
     """
+    from tocsin.app.service_address import socket_path
     from tocsin.serve.identity.run_relay import run_relay
 
     settings = app.settings.service
-    path = socket or settings.socket
+    path = socket or str(socket_path(app))
     say(f"relaying {path} to {url}")
     run_relay(url, token_file, path, ca_file=ca_file, settings=settings)

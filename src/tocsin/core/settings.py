@@ -127,9 +127,15 @@ class LearnSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """The service: where it listens, who may do what there, and what it takes from one client."""
+    """Where `tocsin serve` listens, where other commands find it, and whom it serves."""
 
-    socket: str = _setting("/run/tocsin/tocsin.sock", "unix socket of the service")
+    socket: str = _setting(
+        "",
+        "unix socket of the service; empty: /run/tocsin/tocsin.sock for the service's user, else run/ in the home",
+    )
+    listen: str = _setting("127.0.0.1:8642", "address and port for HTTP; empty: the unix socket only")
+    url: str = _setting("", "service to ask when none answers on the socket, such as https://tocsin.site")
+    workers: int = _setting(1, "trainings, back-tests and profiles that run at once, each in its own process")
     public_url: str = _setting(
         "", "address at which browsers reach the service, such as https://tocsin.site; empty: this host only"
     )
@@ -153,7 +159,7 @@ class ServiceSettings:
         "preferred_username", "claim with the user's name; users must not be able to change it"
     )
     session_hours: int = _setting(12, "hours until a browser must log in again")
-    max_body_megabytes: int = _setting(4, "largest body of a request")
+    max_body_megabytes: int = _setting(8, "largest body of a request")
     request_seconds: int = _setting(30, "seconds for a whole request; event streams may last longer")
     requests_per_minute: int = _setting(
         6000, "requests of one user, or of one address without a user; 0: any"

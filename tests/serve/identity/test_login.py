@@ -14,6 +14,7 @@ from tests.serve.identity.conftest import MakeApp, new_token
 from tests.serve.identity.kit import FAR, LOCAL, URL, ask, gated, serving, who
 from tests.serve.identity.test_tokens import bearer
 from tocsin.app.app import App
+from tocsin.app.credentials import Credentials
 from tocsin.serve.identity import asgi
 from tocsin.serve.identity.peer import Peer
 from tocsin.serve.identity.sessions import Sessions
@@ -57,7 +58,7 @@ def test_a_link_becomes_a_session_of_the_user_who_asked_for_it(app: App) -> None
 
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(make_app: MakeApp) -> None:
     app = make_app("public_url = 'https://tocsin.site'\nsession_hours = 2")
-    gate, sessions = gated(app), Sessions(app.store, hours=2)
+    gate, sessions = gated(app), Sessions(Credentials(app), hours=2)
     plain = enter(gate, sessions.link(ANN)).headers["set-cookie"]
     assert re.fullmatch(r"tocsin_session=\S+; Path=/; Max-Age=7200; HttpOnly; SameSite=Strict", plain), (
         "on this host without TLS"
@@ -86,7 +87,7 @@ def test_a_visit_does_not_use_the_link_up_and_a_second_use_is_refused(app: App) 
 
 def test_a_link_is_valid_for_five_minutes_and_a_session_for_its_hours(app: App) -> None:
     now = 1000.0
-    sessions = Sessions(app.store, hours=1, now=lambda: now)
+    sessions = Sessions(Credentials(app, now=lambda: now), hours=1)
     code, other = sessions.link(ANN), sessions.link(ANN)
     now = 1299.0
     user, secret = sessions.enter(code)

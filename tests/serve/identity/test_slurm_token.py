@@ -12,12 +12,12 @@ import pytest
 
 from tests.serve.identity.kit import FAR, FAR_TLS, LOCAL, ask, echo, who
 from tocsin.app.roles import RoleLists
+from tocsin.app.slurm_check import SlurmCheck
 from tocsin.core.errors import ClusterError
 from tocsin.core.settings import ServiceSettings
 from tocsin.serve.identity.gate import Gate
 from tocsin.serve.identity.identification import Identification
 from tocsin.serve.identity.peer import Peer
-from tocsin.serve.identity.slurm_check import SlurmCheck
 from tocsin.serve.identity.slurm_token import SlurmToken
 
 KEY = "k" * 32

@@ -1,28 +1,23 @@
 """Tokens that tocsin itself gave out: of API clients, and of relays, which speak for the users of a login node."""
 
 import asyncio
-import time
-from collections.abc import Callable
 
+from tocsin.app.credentials import Credentials, TokenKind
 from tocsin.app.roles import RoleLists
 from tocsin.core.errors import Unauthenticated
 from tocsin.serve.identity.relay_signature import SIGNATURE, USER, is_signed
 from tocsin.serve.identity.request import Request, checked_user
 from tocsin.serve.identity.ways import Method, role_named
 from tocsin.serve.principal import Principal
-from tocsin.store.database import Store
-from tocsin.store.tokens import TokenKind, find
 
 __all__ = ["Bearer"]
-
-_KINDS = {TokenKind.API, TokenKind.RELAY}
 
 
 class Bearer:
     """`Authorization: Bearer TOKEN`; a relay's token needs the signed name of the user whom it speaks for."""
 
-    def __init__(self, store: Store, roles: RoleLists, *, now: Callable[[], float] = time.time) -> None:
-        self._store, self._roles, self._now = store, roles, now
+    def __init__(self, credentials: Credentials, roles: RoleLists) -> None:
+        self._credentials, self._roles = credentials, roles
 
     def offered(self, request: Request) -> bool:
         return any(request.header(name) is not None for name in ("authorization", USER, SIGNATURE))
@@ -33,8 +28,7 @@ class Bearer:
         secret = secret.strip()
         if scheme.lower() != "bearer" or not secret:
             raise Unauthenticated("the Authorization header has no token; send: Authorization: Bearer TOKEN")
-        now = int(self._now())
-        token = await asyncio.to_thread(find, self._store, secret, _KINDS, at=now)
+        token = await asyncio.to_thread(self._credentials.find, secret, TokenKind.API, TokenKind.RELAY)
         if token is None:
             raise Unauthenticated(
                 "this token is unknown, revoked or expired; an administrator makes one: tocsin tokens create"
@@ -47,7 +41,7 @@ class Bearer:
             return Principal(token.user, role_named(token.role), method)
         name = checked_user(user or "", f"the header {USER}")
         line = {"method": request.method, "target": request.target}
-        if not is_signed(signature or "", secret, now=now, user=name, **line):
+        if not is_signed(signature or "", secret, now=self._credentials.now(), user=name, **line):
             raise Unauthenticated(
                 f"the relay did not sign {USER} for this request, or its clock differs by more than a minute"
             )

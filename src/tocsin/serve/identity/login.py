@@ -130,7 +130,7 @@ async def _body(receive: Receive) -> bytes:
     body = b""
     while True:
         message = await receive()
-        body += message.get("body", b"")
+        body += bytes(message.get("body", b""))
         if len(body) > _LARGEST or message["type"] == "http.disconnect":
             raise Forbidden("the form is too long")
         if not message.get("more_body"):

@@ -23,7 +23,7 @@ class PeerProtocol(H11Protocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._inner, self.app = self.app, self._with_peer  # type: ignore[assignment]  # uvicorn types scopes by kind
+        self._inner, self.app = self.app, self._with_peer
         self._peer = Peer()
         self._head_timer: asyncio.TimerHandle | None = None
 
@@ -62,7 +62,7 @@ class PeerProtocol(H11Protocol):
 
     async def _with_peer(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[KEY], scope[ABORT] = self._peer, self.transport.abort
-        await self._inner(scope, receive, send)  # type: ignore[arg-type]
+        await self._inner(scope, receive, send)
 
 
 def _peer(transport: asyncio.BaseTransport) -> Peer:

@@ -26,7 +26,7 @@ class Permission:
 
 
 _PUBLIC = Permission(None)
-_USER, _OPERATOR, _ADMIN = (Permission(role) for role in Role)
+_USER, _OPERATOR = Permission(Role.USER), Permission(Role.OPERATOR)
 _OWN = Permission(Role.USER, own=True)
 _CHANGES_OWN = Permission(Role.USER, changes=True, own=True)
 _NODES = Permission(Role.USER, private="nodes")
@@ -34,6 +34,19 @@ _USAGE = Permission(Role.USER, private="usage")
 _OPERATOR_CHANGES, _ADMIN_CHANGES = (Permission(role, changes=True) for role in (Role.OPERATOR, Role.ADMIN))
 
 _API = "/api/v1"
+
+
+def _tasks(name: str, least: Role) -> dict[tuple[str, str], Permission]:
+    """Long work that is started, looked at and cancelled."""
+    begin = Permission(least, changes=True)
+    return {
+        ("GET", f"{_API}/{name}"): _OPERATOR,
+        ("POST", f"{_API}/{name}"): begin,
+        ("GET", f"{_API}/{name}/{{number}}"): _OPERATOR,
+        ("DELETE", f"{_API}/{name}/{{number}}"): begin,
+    }
+
+
 PERMISSIONS: Mapping[tuple[str, str], Permission] = {
     ("GET", "/"): _USER,
     ("GET", "/healthz"): _PUBLIC,
@@ -49,32 +62,33 @@ PERMISSIONS: Mapping[tuple[str, str], Permission] = {
     ("POST", f"{_API}/login-links"): Permission(Role.USER, changes=True),
     ("GET", f"{_API}/me"): _USER,
     ("GET", f"{_API}/health"): _USER,
+    ("GET", f"{_API}/clusters"): _USER,
     ("GET", f"{_API}/jobs"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/timeline"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/verdicts"): _OWN,
+    ("GET", f"{_API}/jobs/{{job}}/explanation"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/traces"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/embeddings"): _OWN,
     ("POST", f"{_API}/jobs/{{job}}/actions"): _CHANGES_OWN,
     ("POST", f"{_API}/check"): _USER,
     ("GET", f"{_API}/verdicts"): _OWN,
-    ("GET", f"{_API}/verdicts/{{verdict}}"): _OWN,
     ("GET", f"{_API}/events"): _OWN,
     ("GET", f"{_API}/cases"): _OPERATOR,
     ("GET", f"{_API}/cases/{{case}}"): _OPERATOR,
     ("POST", f"{_API}/cases/{{case}}/feedback"): _OPERATOR_CHANGES,
     ("GET", f"{_API}/allow"): _OPERATOR,
-    ("POST", f"{_API}/allow"): _ADMIN_CHANGES,
-    ("DELETE", f"{_API}/allow/{{entry}}"): _ADMIN_CHANGES,
+    ("POST", f"{_API}/allow"): _OPERATOR_CHANGES,
+    ("DELETE", f"{_API}/allow/{{entry}}"): _OPERATOR_CHANGES,
     ("GET", f"{_API}/models"): _USER,
     ("GET", f"{_API}/models/{{detector}}/{{version}}"): _USER,
     ("POST", f"{_API}/models/{{detector}}/{{version}}/promote"): _ADMIN_CHANGES,
+    ("POST", f"{_API}/models/{{detector}}/rollback"): _ADMIN_CHANGES,
     ("GET", f"{_API}/thresholds"): _USER,
     ("PUT", f"{_API}/thresholds/{{detector}}"): _ADMIN_CHANGES,
-    ("GET", f"{_API}/profiles"): _USAGE,
-    ("GET", f"{_API}/backtests"): _OPERATOR,
-    ("POST", f"{_API}/backtests"): _OPERATOR_CHANGES,
-    ("GET", f"{_API}/backtests/{{backtest}}"): _OPERATOR,
+    **_tasks("backtests", Role.OPERATOR),
+    **_tasks("profiles", Role.OPERATOR),
+    **_tasks("trainings", Role.ADMIN),
     ("GET", f"{_API}/nodes"): _NODES,
     ("GET", f"{_API}/nodes/{{node}}"): _NODES,
     ("GET", f"{_API}/statistics"): _USAGE,

@@ -1,13 +1,11 @@
 """Runs a relay until it is told to end."""
 
-from pathlib import Path
-
 import uvicorn
 
+from tocsin.app.credentials import secret_in
 from tocsin.core.settings import ServiceSettings
 from tocsin.serve.identity.protocol import uvicorn_options
 from tocsin.serve.identity.relay import Relay, relay_app
-from tocsin.sources.secrets import read_secret
 
 __all__ = ["run_relay"]
 
@@ -15,6 +13,6 @@ __all__ = ["run_relay"]
 def run_relay(
     url: str, token_file: str, socket: str, *, ca_file: str | None, settings: ServiceSettings
 ) -> None:
-    relay = Relay(url, read_secret(Path(token_file)), ca_file=ca_file)
+    relay = Relay(url, secret_in(token_file), ca_file=ca_file)
     within = relay_app(relay, body_megabytes=settings.max_body_megabytes, seconds=settings.request_seconds)
-    uvicorn.run(within, uds=socket, lifespan="on", log_level="warning", **uvicorn_options())  # type: ignore[arg-type]
+    uvicorn.run(within, uds=socket, lifespan="on", log_level="warning", **uvicorn_options())

@@ -2,19 +2,16 @@
 
 import asyncio
 import pwd
-import time
-from collections.abc import Callable
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Protocol
 
+from tocsin.app.credentials import Credentials, TokenKind
 from tocsin.app.roles import RoleLists
 from tocsin.core.errors import SettingsError, Unauthenticated
 from tocsin.serve.identity.browser import cookie_name, is_secure
 from tocsin.serve.identity.request import Request, checked_user
 from tocsin.serve.principal import Principal, Role
-from tocsin.store.database import Store
-from tocsin.store.tokens import TokenKind, find
 
 __all__ = ["Demo", "Method", "Proxy", "Session", "Socket", "Way", "role_named"]
 
@@ -77,8 +74,8 @@ def user_of(uid: int) -> str:
 class Session:
     """The session cookie of a browser."""
 
-    def __init__(self, store: Store, public_url: str, *, now: Callable[[], float] = time.time) -> None:
-        self._store, self._public_url, self._now = store, public_url, now
+    def __init__(self, credentials: Credentials, public_url: str) -> None:
+        self._credentials, self._public_url = credentials, public_url
 
     def _secret(self, request: Request) -> str | None:
         return request.cookie(cookie_name(is_secure(request, self._public_url)))
@@ -88,8 +85,9 @@ class Session:
 
     async def principal(self, request: Request) -> Principal:
         request.require_private("a session cookie")
-        secret, at = self._secret(request) or "", int(self._now())
-        token = await asyncio.to_thread(find, self._store, secret, {TokenKind.SESSION}, at=at)
+        token = await asyncio.to_thread(
+            self._credentials.find, self._secret(request) or "", TokenKind.SESSION
+        )
         if token is None:
             raise Unauthenticated("this session has ended; log in again: tocsin login")
         return Principal(token.user, role_named(token.role), Method.SESSION)

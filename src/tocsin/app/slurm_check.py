@@ -3,10 +3,13 @@
 import threading
 from collections.abc import Callable
 
-from tocsin.core.errors import ClusterError
+from tocsin.app.app import App
+from tocsin.app.clusters import rest_client
+from tocsin.core.errors import ClusterError, SettingsError
+from tocsin.core.settings import ClusterSettings
 from tocsin.sources.rest_http import RestHttp, json_object
 
-__all__ = ["SlurmCheck"]
+__all__ = ["SlurmCheck", "slurm_check"]
 
 _SECONDS = 3.0
 _AT_ONCE = 4
@@ -42,3 +45,20 @@ class SlurmCheck:
             self._path = ""
         reply = json_object(body)
         return 200 <= status < 300 and reply.get("errors") == [] and bool(reply.get("statistics"))
+
+
+def slurm_check(app: App) -> SlurmCheck | None:
+    """The check by the cluster of `service.slurm_tokens`, or by the only one with a slurmrestd."""
+    named, clusters = app.settings.service.slurm_tokens, app.settings.cluster
+    if named and (named not in clusters or not clusters[named].rest_url):
+        raise SettingsError(
+            f'service.slurm_tokens is "{named}", and there is no rest_url in [cluster.{named}]'
+        )
+    able = [clusters[named]] if named else [cluster for cluster in clusters.values() if cluster.rest_url]
+    return SlurmCheck(able[0].rest_url, lambda: _diag_path(able[0])) if len(able) == 1 else None
+
+
+def _diag_path(cluster: ClusterSettings) -> str:
+    with rest_client(cluster) as rest:
+        version, adapter = rest.served("slurm")
+    return f"/slurm/{version}/diag{adapter.slash}"
