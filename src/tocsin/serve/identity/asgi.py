@@ -5,7 +5,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from typing import Any
 
-__all__ = ["App", "Message", "Receive", "Scope", "Send", "answer", "problem"]
+from tocsin.core.errors import TocsinError
+from tocsin.core.problems import PREFIX, kind_of
+
+__all__ = ["App", "Message", "Receive", "Scope", "Send", "answer", "problem", "refuse"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -28,7 +31,20 @@ async def answer(
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-async def problem(send: Send, status: int, detail: str, headers: list[Header] | None = None) -> None:
+async def problem(
+    send: Send, status: int, detail: str, headers: list[Header] | None = None, *, kind: str = ""
+) -> None:
     """An error as RFC 9457 has it."""
-    document = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    document = {
+        "type": f"{PREFIX}{kind}" if kind else "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+    }
     await answer(send, status, json.dumps(document).encode(), "application/problem+json", headers)
+
+
+async def refuse(send: Send, error: TocsinError, headers: list[Header] | None = None) -> None:
+    """The problem that an error is."""
+    kind, status = kind_of(error)
+    await problem(send, status, str(error), headers, kind=kind)

@@ -4,8 +4,8 @@ import asyncio
 import math
 from collections.abc import Callable, Collection, Mapping
 
-from tocsin.core.errors import ClusterError, Forbidden, Unauthenticated
-from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, problem
+from tocsin.core.errors import TocsinError, Unauthenticated
+from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, problem, refuse
 from tocsin.serve.identity.browser import check_host, check_origin
 from tocsin.serve.identity.identification import Identification
 from tocsin.serve.identity.pages import unknown_page
@@ -63,11 +63,9 @@ class Gate:
             retry = [(b"retry-after", str(error.seconds).encode())]
             await problem(send, 429, f"too many requests; try again in {error.seconds} s", retry)
         except Unauthenticated as error:
-            await self._unknown(scope, send, str(error))
-        except Forbidden as error:
-            await problem(send, 403, str(error))
-        except ClusterError as error:
-            await problem(send, 503, str(error))
+            await self._unknown(scope, send, error)
+        except TocsinError as error:  # not allowed, or Slurm or the store cannot be asked
+            await refuse(send, error)
         else:
             if permission is not None:
                 await self._app(scope, receive, send)
@@ -75,15 +73,17 @@ class Gate:
                 allowed = ", ".join(sorted(routes)).encode()
                 await problem(send, 405, "this address does not take this method", [(b"allow", allowed)])
             else:
-                await problem(send, 404, "there is nothing at this address; see /openapi.json")
+                await problem(
+                    send, 404, "there is nothing at this address; see /openapi.json", kind="not-found"
+                )
 
-    async def _unknown(self, scope: Scope, send: Send, reason: str) -> None:
+    async def _unknown(self, scope: Scope, send: Send, error: Unauthenticated) -> None:
         """A page for a browser that wants one, a problem for everybody else."""
         wanted = next((value for name, value in scope["headers"] if name == b"accept"), b"")
         if scope["method"] == "GET" and b"text/html" in wanted:
-            await answer(send, 401, unknown_page(reason, oidc=self._oidc), "text/html; charset=utf-8")
+            await answer(send, 401, unknown_page(str(error), oidc=self._oidc), "text/html; charset=utf-8")
         else:
-            await problem(send, 401, reason, [(b"www-authenticate", b'Bearer realm="tocsin"')])
+            await refuse(send, error, [(b"www-authenticate", b'Bearer realm="tocsin"')])
 
     async def _admit(self, scope: Scope, template: str, permission: Permission) -> Principal | None:
         request = Request.of(scope)

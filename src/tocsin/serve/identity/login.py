@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
 
 from tocsin.app.roles import RoleLists
-from tocsin.core.errors import Forbidden, Unauthenticated
-from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, problem
+from tocsin.core.errors import Forbidden, TocsinError, Unauthenticated
+from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, refuse
 from tocsin.serve.identity.browser import check_origin, cookie_name, is_secure
 from tocsin.serve.identity.oidc import Oidc
 from tocsin.serve.identity.pages import confirm_page, entered_page, unknown_page
@@ -54,8 +54,8 @@ class Login:
             await route(scope, receive, send)
         except Unauthenticated as error:
             await answer(send, 401, unknown_page(str(error), oidc=self._oidc is not None), _HTML)
-        except Forbidden as error:
-            await problem(send, 403, str(error))
+        except TocsinError as error:
+            await refuse(send, error)
 
     async def _link(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # no body is read
         principal: Principal = scope["state"]["principal"]

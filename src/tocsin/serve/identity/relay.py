@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from tocsin.core.errors import SettingsError, Unauthenticated
-from tocsin.serve.identity.asgi import App, Receive, Scope, Send, problem
+from tocsin.serve.identity.asgi import App, Receive, Scope, Send, problem, refuse
 from tocsin.serve.identity.limits import BodyLimit, Deadline
 from tocsin.serve.identity.peer import Peer
 from tocsin.serve.identity.relay_signature import SIGNATURE, USER, sign
@@ -43,7 +43,7 @@ class Relay:
             try:
                 await self._forward(Request.of(scope), scope, receive, send)
             except Unauthenticated as error:
-                await problem(send, 401, str(error))
+                await refuse(send, error)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)  # the whole request has a deadline
