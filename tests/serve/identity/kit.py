@@ -107,7 +107,7 @@ def who(response: httpx2.Response) -> tuple[str, str, str]:
 def serving(app: asgi.App, path: Path | None = None, **options: Any) -> Iterator[str]:
     """A real uvicorn in a thread, on a unix socket or on a free port; yields its URL."""
     config = uvicorn.Config(
-        app, uds=str(path) if path else None, host="127.0.0.1", port=0, log_level="warning", **uvicorn_options(), **options
+        app, uds=str(path) if path else None, host="127.0.0.1", port=0, log_config=None, **uvicorn_options(), **options
     )  # fmt: skip
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
