@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import uvicorn
@@ -18,14 +18,13 @@ from tocsin.serve.identity import asgi
 from tocsin.serve.identity.peer import KEY, Peer
 from tocsin.serve.identity.protocol import uvicorn_options
 from tocsin.serve.identity.setup import secured
-
-if TYPE_CHECKING:
-    from tocsin.serve.principal import Principal
+from tocsin.serve.principal import Principal, Role
 
 LOCAL = Peer(address="127.0.0.1")
 FAR = Peer(address="192.0.2.7")
 FAR_TLS = Peer(address="192.0.2.7", tls=True)
 URL = "http://127.0.0.1:8642"
+ANN = Principal("ann", Role.OPERATOR, "socket")
 
 
 async def echo(scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:

@@ -72,6 +72,10 @@ def test_a_name_that_another_site_bound_to_our_address_is_refused(app: App, host
     assert "Host" in reply.json()["detail"]
 
 
+def test_a_program_with_a_token_may_use_any_name_of_the_host(app: App) -> None:
+    assert ask(gated(app), headers=bearer(new_token(app)) | {"Host": "tocsin.site:8642"}).status_code == 200
+
+
 def test_the_public_name_is_a_name_of_the_service(make_app: MakeApp) -> None:
     gate = gated(make_app("public_url = 'https://tocsin.site'"), demo=True)
     assert ask(gate, headers={"Host": "tocsin.site"}).status_code == 200

@@ -11,19 +11,17 @@ import pytest
 
 from tests.kits.command_line import Tocsin
 from tests.serve.identity.conftest import MakeApp, new_token
-from tests.serve.identity.kit import FAR, LOCAL, URL, ask, gated, serving, who
+from tests.serve.identity.kit import ANN, FAR, LOCAL, URL, ask, gated, serving, who
 from tests.serve.identity.test_tokens import bearer
 from tocsin.app.app import App
 from tocsin.app.credentials import Credentials
 from tocsin.serve.identity import asgi
 from tocsin.serve.identity.peer import Peer
 from tocsin.serve.identity.sessions import Sessions
-from tocsin.serve.principal import Principal, Role
 from tocsin.store import audit
 
 ME = Peer(uid=os.geteuid())
 SAME = {"Origin": URL}
-ANN = Principal("ann", Role.OPERATOR, "socket")
 
 
 def link_code(gate: asgi.App) -> str:

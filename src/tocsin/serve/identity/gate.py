@@ -54,11 +54,9 @@ class Gate:
         routes = match(scope["path"], self._permissions)
         template, permission = routes.get(scope["method"], ("", None))
         try:
-            check_host(Request.of(scope), self._public_url)
             if permission is not None:
                 principal = await self._admit(scope, template, permission)
                 scope.setdefault("state", {})["principal"] = principal
-                scope["tocsin.template"] = template
         except TooMany as error:
             retry = [(b"retry-after", str(error.seconds).encode())]
             await problem(send, 429, f"too many requests; try again in {error.seconds} s", retry)
@@ -96,8 +94,10 @@ class Gate:
             self._count(request.peer.key)
             raise
         self._count(f"user {principal.user}")
-        if principal.method in AMBIENT and scope["method"] not in _SAFE:
-            check_origin(request, self._public_url)
+        if principal.method in AMBIENT:
+            check_host(request, self._public_url)
+            if scope["method"] not in _SAFE:
+                check_origin(request, self._public_url)
         hidden = await asyncio.to_thread(self._private_data) if permission.private else ()
         authorize(principal, permission, f"{scope['method']} {template}", hidden)
         return principal
