@@ -2,16 +2,17 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from tocsin.core.errors import TocsinError, Unauthenticated
 from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, problem, refuse
 from tocsin.serve.identity.browser import check_host, check_origin
 from tocsin.serve.identity.identification import Identification
 from tocsin.serve.identity.pages import unknown_page
+from tocsin.serve.identity.peer import peer_of
 from tocsin.serve.identity.rates import Buckets
 from tocsin.serve.identity.request import Request
-from tocsin.serve.identity.roles import PERMISSIONS, Permission, authorize, match
+from tocsin.serve.identity.roles import Permission, authorize, match
 from tocsin.serve.identity.ways import AMBIENT
 from tocsin.serve.principal import Principal
 
@@ -38,12 +39,10 @@ class Gate:
         public_url: str = "",
         oidc: bool = False,
         per_minute: int = 0,
-        permissions: Mapping[tuple[str, str], Permission] = PERMISSIONS,
         private_data: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self._app, self._identification, self._public_url = app, identification, public_url
-        self._oidc = oidc
-        self._buckets, self._permissions, self._private_data = Buckets(per_minute), permissions, private_data
+        self._oidc, self._buckets, self._private_data = oidc, Buckets(per_minute), private_data
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -51,10 +50,12 @@ class Gate:
             return
         if scope["type"] != "http":
             return
-        routes = match(scope["path"], self._permissions)
+        routes = match(scope["path"])
         template, permission = routes.get(scope["method"], ("", None))
         try:
-            if permission is not None:
+            if permission is None:
+                self._count(peer_of(scope).key)
+            else:
                 principal = await self._admit(scope, template, permission)
                 scope.setdefault("state", {})["principal"] = principal
         except TooMany as error:

@@ -111,12 +111,10 @@ def authorize(
         raise Forbidden(f"{what} changes something, and this token is read-only")
 
 
-def match(
-    path: str, permissions: Mapping[tuple[str, str], Permission] = PERMISSIONS
-) -> dict[str, tuple[str, Permission]]:
+def match(path: str) -> dict[str, tuple[str, Permission]]:
     """For each method of the route at this path: its template and permission; empty if there is none."""
     found: dict[str, tuple[str, Permission]] = {}
-    for (method, template), permission in permissions.items():
+    for (method, template), permission in PERMISSIONS.items():
         if method not in found and (path == template or _pattern(template).fullmatch(path)):
             found[method] = (template, permission)
     return found
