@@ -84,7 +84,7 @@ def test_the_public_name_is_a_name_of_the_service(make_app: MakeApp) -> None:
 
 def test_in_the_demo_everybody_on_this_host_is_an_operator_and_nobody_else(app: App) -> None:
     gate = gated(app, demo=True)
-    assert who(ask(gate)) == ("visitor", "OPERATOR", "demo")
+    assert who(ask(gate)) == ("demo", "OPERATOR", "demo")
     assert who(ask(gate, peer=Peer(address="::1")))[2] == "demo"
     assert who(ask(gate, peer=Peer(address="::ffff:127.0.0.1")))[2] == "demo"
     assert ask(gate, peer=FAR).status_code == 401

@@ -150,4 +150,4 @@ class Demo:
         return request.peer.loopback
 
     async def principal(self, request: Request) -> Principal:  # noqa: ARG002  # being there is enough
-        return Principal("visitor", Role.OPERATOR, Method.DEMO)
+        return Principal("demo", Role.OPERATOR, Method.DEMO)
