@@ -185,7 +185,7 @@ class RuleSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """Where `tocsin serve` listens, and where other commands find it."""
+    """Where `tocsin serve` listens, where other commands find it, and whom it serves."""
 
     socket: str = _setting(
         "",
@@ -194,6 +194,34 @@ class ServiceSettings:
     listen: str = _setting("127.0.0.1:8642", "address and port for HTTP; empty: the unix socket only")
     url: str = _setting("", "service to ask when none answers on the socket, such as https://tocsin.site")
     workers: int = _setting(1, "trainings, back-tests and profiles that run at once, each in its own process")
+    public_url: str = _setting(
+        "", "address at which browsers reach the service, such as https://tocsin.site; empty: this host only"
+    )
+    operators: str = _setting(
+        "", "users who see all jobs and answer cases, with commas; a group is written @group"
+    )
+    admins: str = _setting("", "users who may also change models, thresholds and rules, as for operators")
+    slurm_tokens: str = _setting(
+        "", "cluster whose slurmrestd checks users' Slurm tokens; empty: the only one with a rest_url"
+    )
+    proxy_header: str = _setting("", "header in which a trusted proxy names the user; empty: none")
+    proxy_from: str = _setting(
+        "", "proxies that may send it, with commas: unix:USER for one on the socket, or IP addresses"
+    )
+    oidc_issuer: str = _setting("", "OpenID Connect issuer for browsers: https://id.site/realm; empty: none")
+    oidc_client_id: str = _setting("", "name of tocsin at the issuer")
+    oidc_secret_file: str = _setting(
+        "", "file with the client secret; empty: a public client (PKCE)", secret=True
+    )
+    oidc_user_claim: str = _setting(
+        "preferred_username", "claim with the user's name; users must not be able to change it"
+    )
+    session_hours: int = _setting(12, "hours until a browser must log in again")
+    max_body_megabytes: int = _setting(8, "largest body of a request")
+    request_seconds: int = _setting(30, "seconds for a whole request; event streams may last longer")
+    requests_per_minute: int = _setting(
+        6000, "requests of one user, or of one address without a user; 0: any"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,8 +33,8 @@ T = TypeVar("T")
 class RestHttp:
     """A slurmrestd at `http://host:port` or `unix:/path/to/socket`. `token` is called for each request.
 
-    `timeout` bounds silence and every small request, `deadline` the whole of a dump. A unix socket is first tried
-    without a token, as rest_auth/local needs none. Tests pass `transport`, `sleep`, `now` and `jitter`.
+    `timeout` bounds silence and every small request, `deadline` the whole of a dump. With `local`, a unix socket is
+    first tried without a token, as rest_auth/local needs none. Tests pass `transport`, `sleep`, `now` and `jitter`.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class RestHttp:
         deadline: float = 300.0,
         tries: int = 5,
         retry_seconds: float = 120.0,
+        local: bool = True,
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
@@ -58,7 +59,7 @@ class RestHttp:
         self._timeout, self._total = timeout, max(deadline, timeout)
         self._deadline = Deadline(now)
         self._client = _client(url, timeout, transport, self._deadline)
-        self._send_token = not url.startswith("unix:")
+        self._send_token = not (local and url.startswith("unix:"))
 
     def close(self) -> None:
         self._client.close()

@@ -25,6 +25,7 @@ __all__ = [
     "outbox",
     "screenings",
     "sink_states",
+    "tokens",
     "verdicts",
 ]
 
@@ -214,6 +215,24 @@ habit_hints = sa.Table(
     sa.Index("habit_hints_by_user", "user", "submit"),
 )
 """Hints of stolen credentials that were given."""
+
+tokens = sa.Table(
+    "tokens",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("hash", sa.Text, nullable=False, unique=True, doc="SHA-256 of the secret, which is not stored"),
+    sa.Column("kind", sa.Text, nullable=False, doc="api, relay, session, login"),
+    sa.Column("label", sa.Text, nullable=False, doc="what it is for"),
+    sa.Column("user", sa.Text, nullable=False, doc="who its bearer is; of a relay: nobody"),
+    sa.Column("role", sa.Text, nullable=False, doc="the highest role it gives: user, operator, admin"),
+    sa.Column("read_only", sa.Boolean, nullable=False),
+    sa.Column("created", sa.BigInteger, nullable=False),
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.Column("expires", sa.BigInteger, nullable=False),
+    sa.Column("ended", sa.BigInteger, doc="when it was revoked or used up"),
+    sa.Column("ended_by", sa.Text),
+)
+"""Credentials that the service gave out: API and relay tokens, sessions of browsers, one-time links."""
 
 
 def key_text(table: sa.FromClause = jobs) -> sa.ColumnElement[str]:

@@ -1,0 +1,1 @@
+"""Who is asking: credentials, roles, and the limits on what one client may send."""

@@ -1,0 +1,50 @@
+"""The types of ASGI, and answers that need no framework."""
+
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.problems import PREFIX, kind_of
+
+__all__ = ["App", "Message", "Receive", "Scope", "Send", "answer", "problem", "refuse"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+
+async def answer(
+    send: Send, status: int, body: bytes, content_type: str, headers: list[Header] | None = None
+) -> None:
+    """A whole reply."""
+    start = [
+        (b"content-type", content_type.encode("latin-1")),
+        (b"content-length", str(len(body)).encode("ascii")),
+        *(headers or []),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": start})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def problem(
+    send: Send, status: int, detail: str, headers: list[Header] | None = None, *, kind: str = ""
+) -> None:
+    """An error as RFC 9457 has it."""
+    document = {
+        "type": f"{PREFIX}{kind}" if kind else "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+    }
+    await answer(send, status, json.dumps(document).encode(), "application/problem+json", headers)
+
+
+async def refuse(send: Send, error: TocsinError, headers: list[Header] | None = None) -> None:
+    """The problem that an error is."""
+    kind, status = kind_of(error)
+    await problem(send, status, str(error), headers, kind=kind)

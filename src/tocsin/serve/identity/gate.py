@@ -1,0 +1,108 @@
+"""The gate before the application: host, credential, rate, origin and role of each request."""
+
+import asyncio
+import math
+from collections.abc import Callable, Collection
+
+from tocsin.core.errors import TocsinError, Unauthenticated
+from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, problem, refuse
+from tocsin.serve.identity.browser import check_host, check_origin
+from tocsin.serve.identity.identification import Identification
+from tocsin.serve.identity.pages import unknown_page
+from tocsin.serve.identity.peer import peer_of
+from tocsin.serve.identity.rates import Buckets
+from tocsin.serve.identity.request import Request
+from tocsin.serve.identity.roles import Permission, authorize, match
+from tocsin.serve.identity.ways import AMBIENT
+from tocsin.serve.principal import Principal
+
+__all__ = ["Gate", "TooMany"]
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class TooMany(Exception):
+    """A client is over its rate; `seconds` until it may ask again."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = math.ceil(seconds)
+
+
+class Gate:
+    """Lets a request through with `scope["state"]["principal"]`, which is None on public routes."""
+
+    def __init__(
+        self,
+        app: App,
+        identification: Identification,
+        *,
+        public_url: str = "",
+        oidc: bool = False,
+        per_minute: int = 0,
+        private_data: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        self._app, self._identification, self._public_url = app, identification, public_url
+        self._oidc, self._buckets, self._private_data = oidc, Buckets(per_minute), private_data
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        routes = match(scope["path"])
+        template, permission = routes.get(scope["method"], ("", None))
+        try:
+            if permission is None:
+                self._count(peer_of(scope).key)
+            else:
+                principal = await self._admit(scope, template, permission)
+                scope.setdefault("state", {})["principal"] = principal
+        except TooMany as error:
+            retry = [(b"retry-after", str(error.seconds).encode())]
+            await problem(send, 429, f"too many requests; try again in {error.seconds} s", retry)
+        except Unauthenticated as error:
+            await self._unknown(scope, send, error)
+        except TocsinError as error:  # not allowed, or Slurm or the store cannot be asked
+            await refuse(send, error)
+        else:
+            if permission is not None:
+                await self._app(scope, receive, send)
+            elif routes:
+                allowed = ", ".join(sorted(routes)).encode()
+                await problem(send, 405, "this address does not take this method", [(b"allow", allowed)])
+            else:
+                await problem(
+                    send, 404, "there is nothing at this address; see /openapi.json", kind="not-found"
+                )
+
+    async def _unknown(self, scope: Scope, send: Send, error: Unauthenticated) -> None:
+        """A page for a browser that wants one, a problem for everybody else."""
+        wanted = next((value for name, value in scope["headers"] if name == b"accept"), b"")
+        if scope["method"] == "GET" and b"text/html" in wanted:
+            await answer(send, 401, unknown_page(str(error), oidc=self._oidc), "text/html; charset=utf-8")
+        else:
+            await refuse(send, error, [(b"www-authenticate", b'Bearer realm="tocsin"')])
+
+    async def _admit(self, scope: Scope, template: str, permission: Permission) -> Principal | None:
+        request = Request.of(scope)
+        if permission.least is None:
+            self._count(request.peer.key)
+            return None
+        try:
+            principal = await self._identification.principal(scope)
+        except Unauthenticated:
+            self._count(request.peer.key)
+            raise
+        self._count(f"user {principal.user}")
+        if principal.method in AMBIENT:
+            check_host(request, self._public_url)
+            if scope["method"] not in _SAFE:
+                check_origin(request, self._public_url)
+        hidden = await asyncio.to_thread(self._private_data) if permission.private else ()
+        authorize(principal, permission, f"{scope['method']} {template}", hidden)
+        return principal
+
+    def _count(self, key: str) -> None:
+        if wait := self._buckets.take(key):
+            raise TooMany(wait)

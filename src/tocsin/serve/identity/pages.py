@@ -1,0 +1,34 @@
+"""The few pages that identity itself shows: plain HTML, without scripts or styles."""
+
+from html import escape
+
+__all__ = ["confirm_page", "entered_page", "unknown_page"]
+
+
+def _page(title: str, body: str, head: str = "") -> bytes:
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>{head}</head>'
+        f"<body><h1>{escape(title)}</h1>{body}</body></html>"
+    ).encode()
+
+
+def confirm_page(code: str) -> bytes:
+    """A click, and not the visit, uses the link up: previews of links visit them too."""
+    form = (
+        '<form method="post" action="/login">'
+        f'<input type="hidden" name="code" value="{escape(code)}"><button>Log in</button></form>'
+    )
+    note = "<p>Only go on if you have just run <code>tocsin login</code> yourself.</p>"
+    return _page("Log in to tocsin", note + form)
+
+
+def entered_page(user: str) -> bytes:
+    """Goes on to the start page by itself: the strict cookie is not sent with a redirect from another site."""
+    refresh = '<meta http-equiv="refresh" content="0; url=/">'
+    return _page("Logged in", f'<p>You are {escape(user)}. <a href="/">Go on</a></p>', refresh)
+
+
+def unknown_page(reason: str, *, oidc: bool) -> bytes:
+    link = '<p><a href="/login/oidc">Log in</a></p>' if oidc else ""
+    how = "<p>On a login node, run <code>tocsin login</code> and open the address that it prints.</p>"
+    return _page("Please log in", f"<p>{escape(reason)}</p>{link}{how}")

@@ -1,0 +1,91 @@
+"""uvicorn's HTTP protocol, with the peer of each connection and a deadline for the head of each request."""
+
+import asyncio
+import socket
+import struct
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tocsin.serve.identity.asgi import Receive, Scope, Send
+from tocsin.serve.identity.peer import KEY, Peer
+
+__all__ = ["ABORT", "PeerProtocol", "uvicorn_options"]
+
+ABORT = "tocsin.abort"
+"""Where the protocol puts the function that cuts the connection of a request."""
+HEAD_SECONDS = 10.0
+_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
+
+
+class PeerProtocol(H11Protocol):
+    """uvicorn reports nobody on a unix socket, and waits for the head of a request for ever."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._inner, self.app = self.app, self._with_peer
+        self._peer = Peer()
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._peer = _peer(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        if not self._answering():
+            self._await_head()
+        super().data_received(data)
+        if self._answering():
+            self._head_arrived()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_arrived()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        self._head_arrived()
+        super().on_response_complete()
+
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _await_head(self) -> None:
+        """From the first byte on; later bytes do not extend it."""
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def _head_arrived(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    async def _with_peer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[KEY], scope[ABORT] = self._peer, self.transport.abort
+        await self._inner(scope, receive, send)
+
+
+def _peer(transport: asyncio.BaseTransport) -> Peer:
+    tls = transport.get_extra_info("sslcontext") is not None
+    connection = transport.get_extra_info("socket")
+    if connection.family == socket.AF_UNIX:
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return Peer(uid=_CREDENTIALS.unpack(raw)[1], tls=tls)
+    return Peer(address=str(connection.getpeername()[0]), tls=tls)
+
+
+def uvicorn_options() -> dict[str, Any]:
+    """How uvicorn must be started for `Identification` to hold.
+
+    Its own reading of `X-Forwarded-…` is off, since every user of this host could send them from 127.0.0.1, and so is
+    its log of requests, since URLs may hold one-time codes.
+    """
+    return {
+        "http": PeerProtocol,
+        "ws": "none",
+        "proxy_headers": False,
+        "server_header": False,
+        "access_log": False,
+        "timeout_keep_alive": 30,
+        "h11_max_incomplete_event_size": 32_768,
+    }
