@@ -45,7 +45,7 @@ def give(home: Path, number: int, user: str = "ada") -> str:
 
 
 def test_the_socket_knows_its_owner_and_the_port_knows_nobody(process: Process) -> None:
-    assert process.get("/api/v1/me")["role"] == "operator"
+    assert process.get("/api/v1/me")["role"] == "admin"
     status, body = over_tcp(process.port, "GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert status == 401
     assert b"application/problem+json" in body

@@ -21,7 +21,6 @@ from tocsin.app.watch import Followed, Observer, WatchRequest, follow
 from tocsin.core.errors import NotFound, TocsinError
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
-from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
     from tocsin.core.detector import Detector
@@ -122,7 +121,7 @@ class Service:
         *,
         on_round: Callable[[str, Sequence[Verdict]], None] = lambda _name, _verdicts: None,
     ) -> None:
-        self.app, self.request, self.owner = app, request, user_name()
+        self.app, self.request = app, request
         self.tasks = Tasks(app, app.settings.service.workers)
         self.states: list[ClusterState] = []
         self._output, self._on_round = output, on_round

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from tocsin.app.service import Service
 from tocsin.serve import documents, problems
 from tocsin.serve.broadcast import Broadcast
+from tocsin.serve.identity.setup import secured
 from tocsin.serve.metrics import API, Measured, Metrics
 from tocsin.serve.routes import (
     actions,
@@ -27,7 +28,6 @@ from tocsin.serve.routes import (
     traces,
     verdicts,
 )
-from tocsin.serve.stand_in import StandIn
 
 __all__ = ["create", "routes"]
 
@@ -62,7 +62,7 @@ def routes(service: Service, broadcast: Broadcast, metrics: Metrics) -> FastAPI:
     return app
 
 
-def create(service: Service, broadcast: Broadcast, metrics: Metrics) -> ASGIApp:
-    """The application as the server runs it: measured, with who is asking, then the routes."""
+def create(service: Service, broadcast: Broadcast, metrics: Metrics, *, url: str) -> ASGIApp:
+    """The application as the server runs it: measured, behind its gate, then the routes. `url`: where it listens."""
     inner = routes(service, broadcast, metrics)
-    return Measured(StandIn(inner, owner=service.owner, demo=service.request.demo), metrics)
+    return Measured(secured(inner, service.app, url=url, demo=service.request.demo), metrics)

@@ -19,6 +19,7 @@ from tocsin.core.errors import SettingsError
 from tocsin.core.verdict import Verdict
 from tocsin.serve.broadcast import Broadcast
 from tocsin.serve.factory import create
+from tocsin.serve.identity.protocol import uvicorn_options
 from tocsin.serve.metrics import Metrics
 
 __all__ = ["run"]
@@ -61,15 +62,12 @@ def run(
         service.start()
         server = _Server(
             uvicorn.Config(
-                create(service, broadcast, metrics),
+                create(service, broadcast, metrics, url=url or ""),
                 log_config=None,
-                access_log=False,
                 lifespan="on",
-                ws="none",
-                proxy_headers=False,
-                server_header=False,
                 backlog=BACKLOG,
                 timeout_graceful_shutdown=3,
+                **uvicorn_options(),
             )
         )
         asyncio.run(server.serve_until(sockets, seconds, lambda: listening(str(path), url)))
@@ -105,7 +103,7 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _unix_socket(path: Path) -> Iterator[socket.socket]:
-    """For its owner: until the kernel is asked who connects, whoever can is an operator (`serve.stand_in`)."""
+    """Anybody may connect who can reach its folder; the kernel reports who it is."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     if _answers(path):
         raise SettingsError(f"another service answers on {path}; stop it, or set service.socket")
@@ -120,7 +118,7 @@ def _unix_socket(path: Path) -> Iterator[socket.socket]:
             raise SettingsError(
                 f"cannot listen on the socket {path} ({error.strerror}); set service.socket to another path"
             ) from None
-        path.chmod(0o600)
+        path.chmod(0o666)
         listener.listen(BACKLOG)
         mine = path.stat().st_ino
         yield listener
