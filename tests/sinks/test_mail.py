@@ -132,6 +132,12 @@ def test_a_dry_run_writes_mails_to_files_and_sends_none(tmp_path: Path) -> None:
     assert "Job 1 on lab" in read_mail(file).get_content()
 
 
+def test_of_dry_runs_only_the_last_mails_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tocsin.sinks.mail.MOST_DRY", 2)
+    send(sink_of(tmp_path, digest=False), [alarm(number) for number in range(5)])
+    assert len(list((tmp_path / "spool").iterdir())) == 2
+
+
 def test_the_templates_of_a_site_are_used_and_never_run(tmp_path: Path, server: SmtpServer) -> None:
     folder = tmp_path / "templates"
     folder.mkdir()

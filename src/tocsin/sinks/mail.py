@@ -19,6 +19,8 @@ from tocsin.sources.secrets import read_secret
 
 __all__ = ["MailSink"]
 
+MOST_DRY = 1000
+"""Mails that are kept of dry runs."""
 _USER = re.compile(r"[A-Za-z0-9._+-]{1,64}", re.ASCII)
 _ADDRESS = re.compile(r"[^@\s<>,;:\x00-\x1f]{1,64}@[A-Za-z0-9.-]{1,253}")
 
@@ -128,6 +130,9 @@ class MailSink:
         self._spool.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = str(mail["Message-ID"]).strip("<>").partition("@")[0]
         (self._spool / f"{name}.eml").write_bytes(mail.as_bytes())
+        files = sorted(self._spool.glob("*.eml"), key=lambda file: file.stat().st_mtime)
+        for file in files[:-MOST_DRY]:
+            file.unlink()
         return ""
 
 
