@@ -114,6 +114,16 @@ def test_quiet_users_and_accounts_and_those_without_an_address_get_no_mail(
     assert [mail["To"] for mail in server.mails()] == ["dan@example.org"]
 
 
+def test_a_user_who_asks_for_quiet_gets_it_without_a_restart(tmp_path: Path, server: SmtpServer) -> None:
+    quiet = tmp_path / "quiet"
+    quiet.touch()
+    sink = sink_of(tmp_path, server, quiet_file=str(quiet), digest=False)
+    send(sink, [alarm(1)])
+    quiet.write_text("ann\n")
+    send(sink, [alarm(2)])
+    assert len(server.mails()) == 1
+
+
 def test_addresses_can_come_from_a_file(tmp_path: Path, server: SmtpServer) -> None:
     book = tmp_path / "addresses"
     book.write_text("ann ann.smith@physics.example.org\n")
