@@ -40,31 +40,34 @@ def test_jobs_of_a_real_slurm_are_published_from_submission_to_end(slurm: SlurmL
             found = [json.loads(record.value()) for record in list(records)]
             return {one["event"]: one for one in found if one["job_id"] == job}
 
+        def said() -> str:
+            return (tmp_path / "errors").read_text()
+
         try:
-            good = slurm.sbatch("sleep 4", "--mem=50", user="alice")
-            await_true("the start is not published", lambda: "start" in events(good), 60)
+            # jobs that ended before its first round are not followed
+            await_true("it does not begin", lambda: "publishing jobs of lab" in said(), 60, said)
+            good = slurm.sbatch("sleep 20", "--mem=50", user="alice")
+            await_true("the start is not published", lambda: "start" in events(good), 60, said)
             process.send_signal(signal.SIGKILL)
             process.wait()
             bad = slurm.sbatch("sleep 1; exit 3", "--mem=50", user="bob")
             slurm.wait_state(bad, "FAILED", timeout=60)
             process = start(slurm, tmp_path / "home", kafka.address)
             for job in (good, bad):
-                await_true("the end is not published", lambda job=job: "end" in events(job), 120)
+                await_true("the end is not published", lambda job=job: "end" in events(job), 180, said)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
             stop.set()
             reader.join()
-        errors = (tmp_path / "errors").read_text()
-    assert process.returncode == 0, errors
+    assert process.returncode == 0, said()
     end, failed = events(good)["end"], events(bad)["end"]
-    assert set(events(good)) == {"submit", "start", "end"} or set(events(good)) == {"start", "end"}
-    assert (end["cluster"], end["user"], end["outcome"], end["elapsed"] >= 4) == (
+    assert (end["cluster"], end["user"], end["outcome"], end["elapsed"] >= 20) == (
         "lab",
         "alice",
         "completed",
         True,
     )
     assert (failed["user"], failed["outcome"], failed["exit_code"]) == ("bob", "failed", 3)
-    assert "sleep 4" in events(good)["start"]["script_text"]
-    assert "published so far" in errors
+    assert "sleep 20" in events(good)["start"]["script_text"]
+    assert "published so far" in said()

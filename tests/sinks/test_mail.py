@@ -114,6 +114,16 @@ def test_quiet_users_and_accounts_and_those_without_an_address_get_no_mail(
     assert [mail["To"] for mail in server.mails()] == ["dan@example.org"]
 
 
+def test_a_user_who_asks_for_quiet_gets_it_without_a_restart(tmp_path: Path, server: SmtpServer) -> None:
+    quiet = tmp_path / "quiet"
+    quiet.touch()
+    sink = sink_of(tmp_path, server, quiet_file=str(quiet), digest=False)
+    send(sink, [alarm(1)])
+    quiet.write_text("ann\n")
+    send(sink, [alarm(2)])
+    assert len(server.mails()) == 1
+
+
 def test_addresses_can_come_from_a_file(tmp_path: Path, server: SmtpServer) -> None:
     book = tmp_path / "addresses"
     book.write_text("ann ann.smith@physics.example.org\n")
@@ -130,6 +140,12 @@ def test_a_dry_run_writes_mails_to_files_and_sends_none(tmp_path: Path) -> None:
         assert send(sink, [alarm(1)]) == [1]
     [file] = (tmp_path / "spool").iterdir()
     assert "Job 1 on lab" in read_mail(file).get_content()
+
+
+def test_of_dry_runs_only_the_last_mails_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tocsin.sinks.mail.MOST_DRY", 2)
+    send(sink_of(tmp_path, digest=False), [alarm(number) for number in range(5)])
+    assert len(list((tmp_path / "spool").iterdir())) == 2
 
 
 def test_the_templates_of_a_site_are_used_and_never_run(tmp_path: Path, server: SmtpServer) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kits.job_frames import many
 from tocsin.core.errors import StoreError
-from tocsin.sinks.log import VerdictLog
+from tocsin.sinks.log import Log
 from tocsin.store.database import open_store
 from tocsin.store.home import SERVICE_HOME, Home, user_name
 from tocsin.store.jobs import upsert
@@ -71,7 +71,7 @@ def test_database_scripts_log_and_backup_are_private_whatever_the_umask(tmp_path
         with open_store(home.url) as store:
             upsert(store, many(3))
             save_script(home.scripts, "#!/bin/sh\n")
-            VerdictLog(home.root / "log", largest=0, files=1)
+            Log(home.root / "log", largest=0, files=1)
             copy = backup(store, home, tmp_path / "copy")
             made = [path for root in (home.root, copy) for path in root.rglob("*") if path.is_file()]
             modes = {str(path): path.stat().st_mode & 0o777 for path in made}

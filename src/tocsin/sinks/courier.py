@@ -58,8 +58,8 @@ class Courier:
         with suppress(StoreError):
             self._report_dropped()
         while True:
+            self._wake.clear()  # before the look at `stop`, which sets both: else it would go unnoticed for a while
             stopping = self._stop.is_set()
-            self._wake.clear()
             failures = failures + 1 if self._deliver() else 0
             if stopping:
                 break

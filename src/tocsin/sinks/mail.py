@@ -19,6 +19,8 @@ from tocsin.sources.secrets import read_secret
 
 __all__ = ["MailSink"]
 
+MOST_DRY = 1000
+"""Mails that are kept of dry runs."""
 _USER = re.compile(r"[A-Za-z0-9._+-]{1,64}", re.ASCII)
 _ADDRESS = re.compile(r"[^@\s<>,;:\x00-\x1f]{1,64}@[A-Za-z0-9.-]{1,253}")
 
@@ -49,9 +51,7 @@ class MailSink:
             raise SettingsError(f'sinks.{name}.sender is "{settings.sender}", which is not an address')
         self._detectors = {word.strip() for word in settings.detectors.split(",")}
         self._password = read_secret(settings.password_file) if settings.password_file else ""
-        self._addresses = _read_pairs(settings.address_file, name)
-        self._quiet = frozenset(_read_lines(settings.quiet_file, name))
-        self._templates = read_templates(Path(settings.templates))
+        self._read_files()
         self._done_until = 0.0
         """The last hour of digests for which all mails were sent."""
 
@@ -61,7 +61,15 @@ class MailSink:
     def close(self) -> None:
         """A connection lasts for one delivery."""
 
+    def _read_files(self) -> None:
+        """Before each delivery: a user who asks for quiet gets it without a restart."""
+        settings = self._settings
+        self._addresses = _read_pairs(settings.address_file, self.name)
+        self._quiet = frozenset(_read_lines(settings.quiet_file, self.name))
+        self._templates = read_templates(Path(settings.templates))
+
     def send(self, messages: Sequence[Message]) -> Iterator[Receipt]:
+        self._read_files()
         hour = self._hour(self._clock())
         due = [one for one in messages if not self._settings.digest or _at(one) < hour]
         later, server = 0, MailServer(self._settings, self._password)
@@ -125,10 +133,19 @@ class MailSink:
         """Why it will never be delivered; empty if it was, None if it has to be tried again."""
         if not self._settings.dry_run:
             return server.send(mail)
+        try:
+            self._keep(mail)
+        except OSError as error:
+            raise SinkError(f"no mail can be written to {self._spool}: {error.strerror}") from None
+        return ""
+
+    def _keep(self, mail: EmailMessage) -> None:
         self._spool.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = str(mail["Message-ID"]).strip("<>").partition("@")[0]
         (self._spool / f"{name}.eml").write_bytes(mail.as_bytes())
-        return ""
+        files = sorted(self._spool.glob("*.eml"), key=lambda file: file.stat().st_mtime)
+        for file in files[:-MOST_DRY]:
+            file.unlink()
 
 
 def _at(message: Message) -> int:
