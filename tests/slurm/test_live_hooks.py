@@ -131,15 +131,15 @@ def begin(slurm: SlurmLab, job: str) -> int:
 
 def test_advice_is_printed_at_a_terminal_and_the_job_is_submitted(hooked: SlurmLab, service: StandIn) -> None:
     name = script(hooked, "#!/bin/bash\n#SBATCH --mem=50\ntrue\n", "it's a job.sh")
-    code, job, advice = sbatch(hooked, "--time=3", "-J", "a 'b' & c", name)
+    code, job, advice = sbatch(hooked, "--time=3", "-J", "a 'b' & c", "--gres=gpu:1", "--exclusive", name)
     assert (code, job.isdecimal()) == (0, True)
     assert advice == service.advice
     asked = service.asked[-1]
     assert asked.path == "/api/v1/check"
     assert asked.accept == "text/plain"
     assert asked.script == "#!/bin/bash\n#SBATCH --mem=50\ntrue\n"
-    assert {"--job-name=a 'b' & c", "--mem=50M"} <= set(asked.options), asked.options
-    assert any(option.startswith("--time=") for option in asked.options)
+    given = {"--job-name=a 'b' & c", "--mem=50", "--time=00:03:00", "--gres=gpu:1", "--exclusive"}
+    assert set(asked.options) == given, "what was not given is not sent"
     hooked.run("scancel", job)
 
 

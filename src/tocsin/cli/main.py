@@ -46,7 +46,7 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
     "profiles": ("profiles:profiles", "Group the jobs of a LOG, or of the store, into profiles."),
     "prune": ("prune:prune", "Remove jobs that ended long ago, and old traces."),
     "relay": ("relay:relay", "Offer the service to the users of a login node."),
-    "resubmit": ("resubmit:resubmit", "Submit a job of your own again, and show what that does to its risk."),
+    "resubmit": ("resubmit:resubmit", "Submit a job of your own again, linked to the old one."),
     "schema": ("schema:schema", "Print the JSON Schema of a verdict."),
     "screen": ("watch:screen", "Classify new jobs and check them against the allow-list."),
     "script": ("script:script", "Show what a job script requests."),

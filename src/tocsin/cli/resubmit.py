@@ -20,9 +20,9 @@ __all__ = ["resubmit"]
 @click.pass_obj
 @options.gathered(ResubmitRequest, "request")
 def resubmit(app: App, request: ResubmitRequest, as_json: bool) -> None:
-    """Submit a job of your own again, and show what that does to its risk.
+    """Submit a job of your own again, linked to the old one.
 
-    SCRIPT is the changed script; without it, the one that was submitted. Options of sbatch may follow after --.
+    Shows what that does to its risk of failure. SCRIPT is the changed script; without it, the one that was submitted. Options of sbatch may follow after --.
     """
     if request.script and request.script.startswith("-"):
         raise click.UsageError(f'name the SCRIPT before options such as "{request.script}"')

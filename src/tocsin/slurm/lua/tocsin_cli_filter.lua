@@ -10,7 +10,7 @@ local DEADLINE = "0.15" -- seconds
 local LONGEST = 8192 -- bytes of advice
 
 local OPTIONS = {
-  "account", "array", "begin", "chdir", "constraint", "cpus-per-gpu", "cpus-per-task", "dependency", "exclude", "gpus",
+  "account", "array", "begin", "chdir", "constraint", "cpus-per-gpu", "cpus-per-task", "dependency", "exclude", "exclusive", "gpus",
   "gpus-per-node", "gpus-per-task", "gres", "job-name", "licenses", "mem", "mem-per-cpu", "mem-per-gpu", "nodelist", "nodes",
   "ntasks", "ntasks-per-node", "partition", "qos", "reservation", "time", "time-min",
 }
@@ -44,12 +44,15 @@ local function body(options)
   return "--data-binary " .. quoted("@" .. path)
 end
 
+-- The options that were given, on the line or in directives. Of those that were not, Slurm shows values such as 2982616 days;
+-- its JSON leaves them out.
 local function query(options)
-  local given = {}
+  local given, set = {}, slurm.json_cli_options(options)
   for _, name in ipairs(OPTIONS) do
-    local value = options[name]
+    local value = set:find('"' .. name .. '":', 1, true) and options[name]
     if type(value) == "string" and value ~= "" and #value < 1024 then
-      given[#given + 1] = "option=" .. encoded("--" .. name .. "=" .. value)
+      value = value:gsub("^gres:", ""):gsub(",gres:", ","):gsub("%?$", "") -- gres:gpu:1 and 0? are Slurm's own forms
+      given[#given + 1] = "option=" .. encoded(value == name and "--" .. name or "--" .. name .. "=" .. value)
     end
   end
   return table.concat(given, "&")
