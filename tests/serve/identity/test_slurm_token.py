@@ -223,9 +223,11 @@ def test_only_a_good_diag_counts(reply: bytes, accepted: bool) -> None:
 
 
 def test_a_slurmrestd_that_drips_is_given_up_at_the_deadline() -> None:
-    with slurmrestd(http("200 OK", GOOD), drip=0.05) as (url, _):
-        with pytest.raises(ClusterError, match="does not answer"):
-            SlurmCheck(url, lambda: "/diag", seconds=0.4)("alice", "a.b.c")
+    with (
+        slurmrestd(http("200 OK", GOOD), drip=0.05) as (url, _),
+        pytest.raises(ClusterError, match="does not answer"),
+    ):
+        SlurmCheck(url, lambda: "/diag", seconds=0.4)("alice", "a.b.c")
 
 
 def test_no_slurmrestd_is_an_error_and_no_acceptance() -> None:
