@@ -102,6 +102,10 @@ def commands(tmp_path: Path) -> list[list[str]]:
         ["prune", "--days", "1", "--dry-run"],
         ["nightly"],
         ["nightly", HOSTILE],
+        ["tokens", "create", HOSTILE],
+        ["tokens"],
+        ["login", "--socket", HOSTILE],
+        ["relay", "--to", HOSTILE, "--token-file", HOSTILE],
         [HOSTILE],
         ["jobs", HOSTILE],
     ]

@@ -1,6 +1,7 @@
 """Ask slurmrestd whether it accepts a token."""
 
 import threading
+import time
 from collections.abc import Callable
 
 from tocsin.app.app import App
@@ -13,23 +14,53 @@ __all__ = ["SlurmCheck", "slurm_check"]
 
 _SECONDS = 3.0
 _AT_ONCE = 4
+_TRUSTED = 3600.0  # seconds until a name is tried with a forged token again
+_MOST = 10_000
 
 
 class SlurmCheck:
     """`/diag` of a slurmrestd, which asks slurmctld; `/ping` of 24.11 accepts altered tokens.
 
-    `diag_path` finds the path with the service's own credentials, once.
+    `diag_path` finds the path with the service's own credentials, once. On a unix socket, rest_auth/local accepts any
+    token of the user who runs slurmrestd, so there each name is first tried with a forged one.
     """
 
-    def __init__(self, url: str, diag_path: Callable[[], str], *, seconds: float = _SECONDS) -> None:
-        self._url, self._diag_path, self._seconds = url, diag_path, seconds
+    def __init__(
+        self,
+        url: str,
+        diag_path: Callable[[], str],
+        *,
+        seconds: float = _SECONDS,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._url, self._diag_path, self._seconds, self._now = url, diag_path, seconds, now
         self._path = ""
+        self._refused: dict[str, float] = {}
+        """Users whose forged token was refused, and until when that counts."""
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_AT_ONCE)
 
     def __call__(self, user: str, token: str) -> bool:
         with self._lock:
             self._path = self._path or self._diag_path()
+        if self._url.startswith("unix:"):
+            self._try_forgery(user, token)
+        return self._accepts(user, token)
+
+    def _try_forgery(self, user: str, token: str) -> None:
+        if self._refused.get(user, 0.0) > self._now():
+            return
+        signed, _, signature = token.rpartition(".")
+        if self._accepts(user, f"{signed}.{signature[::-1].swapcase()}"):
+            raise ClusterError(
+                f"slurmrestd at {self._url} accepts any token of {user} (rest_auth/local), so it cannot vouch for anybody; "
+                "set rest_url to one that runs with rest_auth/jwt only"
+            )
+        if len(self._refused) >= _MOST:
+            self._refused.clear()
+        self._refused[user] = self._now() + _TRUSTED
+
+    def _accepts(self, user: str, token: str) -> bool:
         if not self._places.acquire(timeout=self._seconds):
             raise ClusterError("slurmrestd is slow, and the Slurm token could not be checked; try again")
         # `local=False`: without its token, a socket's slurmrestd would answer for the service's own user.

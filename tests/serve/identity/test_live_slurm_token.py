@@ -14,6 +14,7 @@ from tests.services.slurm import SlurmLab
 from tocsin.app.app import App
 from tocsin.app.private_data import PrivateData
 from tocsin.app.slurm_check import SlurmCheck
+from tocsin.core.errors import ClusterError
 from tocsin.serve.identity import asgi
 
 
@@ -75,13 +76,19 @@ def test_an_expired_token_is_refused_by_slurm_itself(slurm: SlurmLab, app: App, 
 
 
 def test_a_slurmrestd_that_trusts_its_socket_vouches_for_nobody(slurm: SlurmLab, alice: str) -> None:
-    """rest_auth/local answers whoever connects as the user who runs it: that must not count as a good token."""
+    """rest_auth/local accepts any token of the user who runs it, which must not count."""
+    forged = jwt.encode(
+        {"sun": "alice", "exp": 9_999_999_999}, "another key of thirty-two bytes!", algorithm="HS256"
+    )
     with slurm.local_rest("alice") as path:
-        check = SlurmCheck(f"unix:{path}", lambda: "/slurm/v0.0.38/diag")
-        assert not check("root", "a.b.c")
-        assert not check("alice", "a.b.c")
+        for token in (forged, alice, "a.b.c"):
+            check = SlurmCheck(f"unix:{path}", lambda: "/slurm/v0.0.38/diag")
+            with pytest.raises(ClusterError, match="cannot vouch for anybody"):
+                check("alice", token)
+            assert not check("root", token)
 
 
+@pytest.mark.parametrize("app", ["tcp"], indirect=True)
 def test_while_slurmrestd_is_down_nobody_gets_in(slurm: SlurmLab, gate: asgi.App, alice: str) -> None:
     slurm.stop_rest()
     try:
@@ -100,8 +107,6 @@ def test_what_slurm_hides_is_read_from_its_configuration(
 
 
 def test_private_data_is_hidden_while_slurm_cannot_be_asked() -> None:
-    from tocsin.core.errors import ClusterError
-
     answers: list[bytes | ClusterError] = [
         ClusterError("down"),
         b"PrivateData             = jobs,nodes\n",

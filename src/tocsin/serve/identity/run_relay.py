@@ -1,5 +1,7 @@
 """Runs a relay until it is told to end."""
 
+from pathlib import Path
+
 import uvicorn
 
 from tocsin.app.credentials import secret_in
@@ -15,4 +17,5 @@ def run_relay(
 ) -> None:
     relay = Relay(url, secret_in(token_file), ca_file=ca_file)
     within = relay_app(relay, body_megabytes=settings.max_body_megabytes, seconds=settings.request_seconds)
+    Path(socket).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     uvicorn.run(within, uds=socket, lifespan="on", log_level="warning", **uvicorn_options())
