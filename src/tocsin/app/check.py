@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.app.app import App
+from tocsin.app.causes import cause_of_ended, past_causes_advice
 from tocsin.app.clusters import UNNAMED, host_cluster, live_cluster, require_cluster
 from tocsin.app.jobs import find_jobs
 from tocsin.app.judge import needs, open_judge
@@ -78,11 +79,15 @@ def check(app: App, request: CheckRequest) -> Verdict:
     job = with_group(with_defaults(job, machine, earlier))
     judge = open_judge(app, known, cluster=name, follow=request.follow)
     verdict = judge.explain(job, Stage.SUBMIT, known=known, at=int(time.time()))
-    return replace(verdict, missing=verdict.missing | unread)
+    past = past_causes_advice(app, job.row(0, named=True), yours=user == user_name())
+    return replace(verdict, missing=verdict.missing | unread, advice=[*verdict.advice, *past])
 
 
 def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
-    """The verdict on a job of the store from what was known at the stage, with all evidence."""
+    """The verdict on a job of the store from what was known at the stage, with all evidence.
+
+    The cause of a failure is read from the job's output now, whatever the stage.
+    """
     from tocsin.store.scriptfiles import read_script
 
     jobs = find_jobs(app, job, cluster)
@@ -96,7 +101,22 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     known, _ = _known(app, jobs, stage, machine, texts)
     judge = open_judge(app, known, cluster=name)
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
-    return Explained(replace(verdict, missing=verdict.missing | unread), jobs["outcome"][0])
+    row = jobs.row(0, named=True)
+    found = cause_of_ended(app, row, verdict.job, texts.get(digest))
+    if found.missing:
+        unread = {**unread, "cause": found.missing}
+    past = (
+        past_causes_advice(app, row, yours=row["user"] == user_name(), skip=verdict.job)
+        if stage is Stage.SUBMIT
+        else []
+    )
+    verdict = replace(
+        verdict,
+        cause=found.cause,
+        missing=verdict.missing | unread,
+        advice=[*verdict.advice, *past],
+    )
+    return Explained(verdict, row["outcome"])
 
 
 def draw_risk(verdict: Verdict, folder: Path) -> list[Path]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
+from tocsin.app.causes import causes_at_end
 from tocsin.app.clusters import live_cluster, require_cluster
 from tocsin.app.first_metrics import measure_due
 from tocsin.app.heartbeat import beating, watch_lock
@@ -73,6 +74,7 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
                 scripts=scripts,
                 sinks=subscriptions(log),
                 measure=measure_due(app, followed.name),
+                causes=None if demo else causes_at_end(app, scripts.read if scripts else ledger.script),
             ),
             live=live,
             output=output,

@@ -25,13 +25,14 @@ _KIND = {
     "advice": str,
     "certain": list,
     "likely": list,
+    "vague": list,
     "consequence": list,
     "except": list,
     "examples": list,
 }
 _NEEDED = ("name", "title", "rank", "advice", "examples")
-_AFTER_ALL = 1000
-"""Added to the rank of a kind where a line only reports that something else failed."""
+_LATER, _AFTER_ALL = 20, 1000
+"""Added to the rank of a kind where a line is vague, and where it only reports that something else failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +136,11 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
         raise SettingsError(f"{place}: the rank {document['rank']} is not between 1 and {_AFTER_ALL - 1}")
     excepted = _patterns(document, "except", place, shortest=1)
     rules = [
-        Rule(name, pattern, document["rank"] + later, certain, excepted)
+        Rule(name, pattern, document["rank"] + later, certain, () if later == _AFTER_ALL else excepted)
         for key, certain, later in (
             ("certain", True, 0),
             ("likely", False, 0),
+            ("vague", False, _LATER),
             ("consequence", False, _AFTER_ALL),
         )
         for pattern in _patterns(document, key, place)

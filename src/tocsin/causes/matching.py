@@ -67,7 +67,9 @@ def find_matches(
     if len(lower) != len(plain):  # a few letters become two: places must agree
         plain = lower
     body = _Text(lower, plain, [i for i, c in enumerate(lower) if c == "\n"])
-    last = [number for number, line in enumerate(lower.split("\n")) if line.strip() and not _FRAME.match(line)]
+    last = [
+        number for number, line in enumerate(lower.split("\n")) if line.strip() and not _FRAME.match(line)
+    ]
     near = last[-NEAR_END] if len(last) >= NEAR_END else 0
     over = max((_line(body, p) for p in catalogue.success), default=-1)
     keys: dict[str, list[Rule]] = {}

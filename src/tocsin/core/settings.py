@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from tocsin.core.errors import SettingsError
 
 __all__ = [
+    "CausesSettings",
     "ClusterSettings",
     "HistorySettings",
     "Layer",
@@ -116,6 +117,20 @@ class TracesSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CausesSettings:
+    """Why jobs failed, by their own output."""
+
+    folder: str = _setting(
+        "", "folder with a site's own kinds of causes; empty: /etc/tocsin/causes.d if it exists"
+    )
+    at_end: bool = _setting(
+        False,
+        "`tocsin watch` reads the output of failed jobs when they end, as their owners may; otherwise only "
+        "`tocsin explain` does",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LearnSettings:
     """How `tocsin nightly` retrains."""
 
@@ -134,6 +149,7 @@ class Settings:
     watch: WatchSettings = field(default_factory=WatchSettings)
     workload: WorkloadSettings = field(default_factory=WorkloadSettings)
     traces: TracesSettings = field(default_factory=TracesSettings)
+    causes: CausesSettings = field(default_factory=CausesSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
 
 
@@ -144,6 +160,7 @@ _PLAIN: Mapping[str, type] = {
     "watch": WatchSettings,
     "workload": WorkloadSettings,
     "traces": TracesSettings,
+    "causes": CausesSettings,
     "learn": LearnSettings,
 }
 

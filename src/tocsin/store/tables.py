@@ -16,6 +16,7 @@ __all__ = [
     "allow",
     "audit",
     "cases",
+    "causes",
     "feedback",
     "habit_hints",
     "imports",
@@ -172,6 +173,16 @@ habit_hints = sa.Table(
     sa.Index("habit_hints_by_user", "user", "submit"),
 )
 """Hints of stolen credentials that were given."""
+
+causes = sa.Table(
+    "causes",
+    METADATA,
+    sa.Column("job", sa.Text, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False, doc="when it was found"),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("document", sa.JSON, nullable=False, doc="the cause with its line"),
+)
+"""Why jobs failed, as far as somebody looked."""
 
 
 def key_text(table: sa.FromClause = jobs) -> sa.ColumnElement[str]:

@@ -13,7 +13,7 @@ from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.outcomes import Outcome
 from tocsin.core.ports import Cluster
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Verdict
+from tocsin.core.verdict import Cause, Verdict
 from tocsin.history.ledger import Ledger
 from tocsin.judge.judge import Judge
 from tocsin.store import watching
@@ -75,6 +75,7 @@ class Watcher:
         scripts: ScriptReader | None = None,
         sinks: Subscriptions | None = None,
         measure: Callable[[pl.DataFrame], None] | None = None,
+        causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self.cluster = cluster
@@ -82,7 +83,9 @@ class Watcher:
         self.ledger = ledger
         self.scripts = scripts
         read = scripts.read if scripts else ledger.script
-        self._due_verdicts = DueVerdicts(store, judge, ledger, script=read, sinks=sinks, measure=measure)
+        self._due_verdicts = DueVerdicts(
+            store, judge, ledger, script=read, sinks=sinks, measure=measure, causes=causes
+        )
         self._seconds = seconds
         self._progress: watching.Progress | None = None
         self._looked: int | None = None
