@@ -127,7 +127,7 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
             wanted = {str: "text", int: "a whole number", list: "a list of texts"}[_KIND[key]]
             raise SettingsError(f"{place}: {key} must be {wanted}")
     for key in _NEEDED:
-        if not document.get(key):
+        if document.get(key) in (None, "", []):
             raise SettingsError(f"{place}: {key} is missing")
     name = document["name"]
     if not (name.isascii() and name.replace("_", "").isalnum() and name == name.lower() and len(name) <= 40):
