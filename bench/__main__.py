@@ -31,7 +31,7 @@ NAMES = (
         "traces",
     ),
     *("mutations", "kills"),
-    *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution"),
+    *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution", "causes"),
 )
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
