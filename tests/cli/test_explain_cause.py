@@ -13,6 +13,7 @@ from tocsin.core.schema import verdict_schema
 from tocsin.store.database import open_store
 from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
+from tocsin.store.scriptfiles import save_script
 
 OWNER = 65534 if os.geteuid() == 0 else os.geteuid()
 CUDA = "epoch 3\nTraceback (most recent call last):\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
@@ -73,6 +74,24 @@ def test_a_completed_job_has_none_and_an_unreadable_output_says_why(failed: Tocs
 def test_an_output_that_names_nothing_is_unknown(failed: Tocsin, run: Path) -> None:
     (run / "slurm-4.out").write_text("step 1\n")
     assert "cause of the failure: unknown" in failed("explain", "4").out
+
+
+def test_the_output_of_a_task_is_named_by_the_script_of_its_array(
+    tocsin: Tocsin, run: Path, tmp_path: Path
+) -> None:
+    home = Home(tmp_path / "home").prepare()
+    script = save_script(home.scripts, "#!/bin/bash\n#SBATCH -o part-%3a.log\npython train.py\n")
+    whose = {"user": "ann", "name": "sweep", "uid": OWNER, "work_dir": str(run)}
+    rows = [
+        job(9, **whose, script=script, array="1-3", outcome=None, elapsed=None),
+        job(9, **whose, task=2, raw_id=11, outcome="failed"),
+    ]
+    with open_store(home.url) as store:
+        upsert(store, jobs(rows))
+    (run / "part-002.log").write_text("ModuleNotFoundError: No module named 'torch'\n")
+    document = json.loads(tocsin("explain", "9_2", "--json").out)
+    assert document["cause"]["kind"] == "missing_package"
+    assert document["cause"]["file"].endswith("part-002.log")
 
 
 def test_what_ended_the_last_runs_is_advice_for_the_next(failed: Tocsin, tmp_path: Path) -> None:

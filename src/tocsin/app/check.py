@@ -2,10 +2,11 @@
 
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.app.app import App
 from tocsin.app.causes import cause_of_ended, past_causes_advice
@@ -102,7 +103,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     judge = open_judge(app, known, cluster=name)
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
     row = jobs.row(0, named=True)
-    found = cause_of_ended(app, row, verdict.job, texts.get(digest))
+    found = cause_of_ended(app, row, verdict.job, texts.get(digest) or _script_of_array(app, row))
     if found.missing:
         unread = {**unread, "cause": found.missing}
     past = (
@@ -117,6 +118,21 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
         advice=[*verdict.advice, *past],
     )
     return Explained(verdict, row["outcome"])
+
+
+def _script_of_array(app: App, job: Mapping[str, Any]) -> str | None:
+    """The script of the array that a task belongs to: only that one was read."""
+    from tocsin.store import watching
+    from tocsin.store.scriptfiles import read_script
+
+    if job["task"] is None:
+        return None
+    arrays = watching.jobs_named(app.store, watching.arrays(app.store, job["cluster"], [job["job_id"]]))
+    for submit, digest in arrays.sort("submit", descending=True).select("submit", "script").iter_rows():
+        if submit <= job["submit"] and digest:
+            with suppress(NotFound):
+                return read_script(app.home.scripts, digest)
+    return None
 
 
 def draw_risk(verdict: Verdict, folder: Path) -> list[Path]:
