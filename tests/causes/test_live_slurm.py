@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +28,18 @@ JOBS = {
 
 
 @pytest.fixture(scope="module")
-def explained(slurm: SlurmLab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def explained(
+    slurm: SlurmLab, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, dict[str, Any]]]:
     """What is said of each job, by its name, and of one that runs until its time limit."""
     home = tmp_path_factory.mktemp("home")
-    folder = tmp_path_factory.mktemp("jobs")
-    folder.chmod(0o777)
-    for part in folder.parents:
-        if part.stat().st_uid == os.geteuid() and part != Path("/"):
-            part.chmod(part.stat().st_mode | 0o755)
+    # alice must be able to enter it, which she is not in the folders of pytest
+    with tempfile.TemporaryDirectory(prefix="tocsin-causes-") as folder:
+        yield _explained(slurm, home, folder)
+
+
+def _explained(slurm: SlurmLab, home: Path, folder: str) -> dict[str, dict[str, Any]]:
+    Path(folder).chmod(0o777)
     environment = {**os.environ, **slurm.command_env, "TOCSIN_HOME": str(home), "HOME": str(home)}
 
     def tocsin(*arguments: object) -> str:
@@ -46,10 +52,10 @@ def explained(slurm: SlurmLab, tmp_path_factory: pytest.TempPathFactory) -> dict
     tocsin("watch", "--once")
     numbers = {}
     for name, (body, _) in JOBS.items():
-        script = folder / f"{name}.sh"
+        script = Path(folder, f"{name}.sh")
         script.write_text(f"#!/bin/bash\n#SBATCH -o {folder}/%x-%j.log\n#SBATCH --mem=50\n{body}\n")
         numbers[name] = slurm.sbatch(script, f"--job-name={name}", f"--chdir={folder}")
-    script = folder / "long.sh"
+    script = Path(folder, "long.sh")
     script.write_text(f"#!/bin/bash\n#SBATCH -o {folder}/%x-%j.log\n#SBATCH --mem=50\nsleep 600\n")
     numbers["long"] = slurm.sbatch(script, "--job-name=long", f"--chdir={folder}")
     slurm.wait_state(numbers["long"], "RUNNING")
