@@ -33,7 +33,7 @@ NAMES = (
         "traces",
     ),
     *("mutations", "kills", "streams"),
-    *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution"),
+    *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution", "causes"),
 )
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"

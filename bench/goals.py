@@ -276,6 +276,28 @@ GOALS = (
         at_least=1000,
         unit="scripts/s",
     ),
+    Goal(
+        "causes of failures named right, outputs that no pattern was written on",
+        "causes",
+        ("held_out", "right_share"),
+        at_least=0.85,
+    ),
+    Goal(
+        "another cause named, outputs that no pattern was written on",
+        "causes",
+        ("held_out", "wrong_share"),
+        at_most=0.05,
+    ),
+    Goal(
+        "causes named right at first contact, all sets",
+        "causes",
+        ("at_first_contact", "right_share"),
+        at_least=0.85,
+    ),
+    Goal("another cause named at first contact", "causes", ("at_first_contact", "wrong_share"), at_most=0.05),
+    Goal("causes named right today, all outputs", "causes", ("today", "right_share"), at_least=0.85),
+    Goal("another cause named today", "causes", ("today", "wrong_share"), at_most=0.05),
+    Goal("a cause named in an output without one", "causes", ("today", "false_share"), at_most=0.05),
     Goal("execution-time classification, macro-F1", "execution", ("best", "all", "macro_f1")),
 )
 

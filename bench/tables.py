@@ -21,12 +21,45 @@ def sections(results: Results) -> list[str]:
         ("workload", _workload),
         ("misuse", _innocent),
         ("execution", _execution),
+        ("causes", _causes),
         ("live", _live),
         ("traces", traces_section),
     ):
         if name in results:
             found += section(results[name])
     return found
+
+
+def _causes(result: Results) -> Iterator[str]:
+    yield "## Causes of failures"
+    yield ""
+    yield (
+        f"{result['kinds']} kinds, {result['patterns']} patterns, on excerpts of real outputs: from issue reports, and from "
+        "programs that were run for this (out of memory, a full disk, a missing library, MPI, Fortran, R, Java and others). "
+        "`general`: only the program's own error or Python's exception is quoted, which is less than the cause and not another "
+        "one. `harmless`: outputs of jobs that completed, or that name no cause. Patterns were written on `first`; every other "
+        "set was measured before anybody looked at what was missed in it (*first contact*), and then learned from, except "
+        "`fifth`."
+    )
+    yield ""
+    yield "| set | failures | right | general | wrong | unknown | harmless | false | first contact: right | wrong |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for name, now in result["sets"].items():
+        then = result["first_contact"].get(name)
+        contact = f"{then['right']} of {then['failures']} | {then['wrong']}" if then else "|"
+        yield (
+            f"| {name} | {now['failures']} | {now['right']} | {now['general']} | {now['wrong']} | {now['unknown']} "
+            f"| {now['harmless']} | {now['false']} | {contact} |"
+        )
+    whole = result["at_first_contact"]
+    yield ""
+    yield (
+        f"At first contact over all sets: {whole['right_share']:.1%} of {whole['failures']:,} right, {whole['wrong_share']:.1%} "
+        f"wrong, {whole['general_share']:.1%} general, {whole['unknown_share']:.1%} unknown; a cause was named in "
+        f"{whole['false']} of {whole['harmless']} outputs without one. Expect this of programs that the catalogue has not met. "
+        f"256 KiB of output take {result['milliseconds_for_a_long_output']:.0f} ms."
+    )
+    yield ""
 
 
 def _live(result: Results) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tocsin.causes.catalogue import load_catalogue
 from tocsin.cli.main import cli
 from tocsin.core.fields import Job
 from tocsin.core.outcomes import Outcome
@@ -78,7 +79,7 @@ def test_the_settings_in_the_documents_are_settings() -> None:
         for page in PAGES
         for language, block in _BLOCK.findall(page.read_text())
         if language == "toml"
-        and not any(part in block for part in ("entry-points", "[fields]", "[cpu_jobs]"))
+        and not any(part in block for part in ("entry-points", "[fields]", "[cpu_jobs]", "certain = ["))
     ]
     assert blocks
     for block in blocks:
@@ -98,6 +99,17 @@ def test_the_mapping_in_the_documents_reads_a_table(tmp_path: Path) -> None:
     [job] = [Job(**row) for row in batch.jobs.iter_rows(named=True)]
     assert (job.job_id, job.user, job.req_memory, job.time_limit) == (7, "ada", 100 * 2**20, UNLIMITED)
     assert (job.submit, job.outcome) == (1738400400, Outcome.COMPLETED)
+
+
+def test_the_kind_of_cause_in_the_documents_is_one(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "why-did-it-fail.md").read_text()
+    block = next(
+        block for language, block in _BLOCK.findall(page) if "certain = [" in block and language == "toml"
+    )
+    (tmp_path / "own.toml").write_text(block)
+    assert "burst_buffer" in load_catalogue(tmp_path).kinds
+    listed = set(re.findall(r"`([a-z_]+)`", page.partition("The kinds:")[2].partition("The last resort")[0]))
+    assert listed == set(load_catalogue().kinds)
 
 
 def test_the_detector_in_the_documents_passes_every_check() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.workload.permitted import Refused, Submitter, read_as
+from tocsin.sources.permitted import Refused, Submitter, read_as
 from tocsin.workload.script_calls import Bounds, Kind, called, joined
 
 ME = Submitter(os.geteuid(), frozenset({os.getegid()}))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.app.app import App
+from tocsin.app.causes import cause_of_ended, past_causes_advice
 from tocsin.app.clusters import UNNAMED, host_cluster, live_cluster, require_cluster
 from tocsin.app.jobs import find_jobs
 from tocsin.app.judge import needs, open_judge
@@ -16,7 +17,7 @@ from tocsin.core.detector import Need
 from tocsin.core.errors import ClusterError, NotFound, SettingsError, StoreError
 from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Verdict
+from tocsin.core.verdict import Advice, Verdict
 from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Evidence(NamedTuple):
     known: "Callable[[dict[str, str]], tuple[Known, Mapping[str, Any]]]"
     """With these texts of scripts: what is known, and what the user's latest jobs have in common."""
     judge: "Callable[[Known], Judge]"
+    past_causes: "Callable[[Mapping[str, Any]], list[Advice]]"
+    """Advice from what ended earlier runs of the job's program."""
 
 
 class Explained(NamedTuple):
@@ -120,6 +123,7 @@ def check_stored(
             missing,
             known=lambda texts: _known_and_usual(app, name, asked.user, machine, texts),
             judge=lambda known: open_judge(app, known, cluster=name, follow=follow),
+            past_causes=lambda job: past_causes_advice(app, job, yours=asked.user == user_name()),
         ),
     )
 
@@ -153,11 +157,15 @@ def judged(asked: ScriptQuestion, evidence: Evidence) -> Verdict:
     judge = evidence.judge(known)
     give = judge.explain if asked.explain else judge.preview
     verdict = give(frame, Stage.SUBMIT, known=known, at=evidence.at)
-    return replace(verdict, missing=verdict.missing | evidence.missing)
+    past = evidence.past_causes(frame.row(0, named=True)) if asked.explain else []
+    return replace(verdict, missing=verdict.missing | evidence.missing, advice=[*verdict.advice, *past])
 
 
 def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
-    """The verdict on a job of the store from what was known at the stage, with all evidence."""
+    """The verdict on a job of the store from what was known at the stage, with all evidence.
+
+    The cause of a failure is read from the job's output now, whatever the stage.
+    """
     from tocsin.store.scriptfiles import read_script
 
     jobs = find_jobs(app, job, cluster)
@@ -171,7 +179,37 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
     known, _ = _known(app, name, jobs["user"][0], stage, machine, texts)
     judge = open_judge(app, known, cluster=name)
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
-    return Explained(replace(verdict, missing=verdict.missing | unread), jobs["outcome"][0])
+    row = jobs.row(0, named=True)
+    found = cause_of_ended(app, row, verdict.job, texts.get(digest) or _script_of_array(app, row))
+    if found.missing:
+        unread = {**unread, "cause": found.missing}
+    past = (
+        past_causes_advice(app, row, yours=row["user"] == user_name(), skip=verdict.job)
+        if stage is Stage.SUBMIT
+        else []
+    )
+    verdict = replace(
+        verdict,
+        cause=found.cause,
+        missing=verdict.missing | unread,
+        advice=[*verdict.advice, *past],
+    )
+    return Explained(verdict, row["outcome"])
+
+
+def _script_of_array(app: App, job: Mapping[str, Any]) -> str | None:
+    """The script of the array that a task belongs to: only that one was read."""
+    from tocsin.store import watching
+    from tocsin.store.scriptfiles import read_script
+
+    if job["task"] is None:
+        return None
+    arrays = watching.jobs_named(app.store, watching.arrays(app.store, job["cluster"], [job["job_id"]]))
+    for submit, digest in arrays.sort("submit", descending=True).select("submit", "script").iter_rows():
+        if submit <= job["submit"] and digest:
+            with suppress(NotFound):
+                return read_script(app.home.scripts, digest)
+    return None
 
 
 def draw_risk(verdict: Verdict, folder: Path) -> list[Path]:

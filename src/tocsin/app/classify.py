@@ -150,7 +150,7 @@ def _read(path: str) -> str:
 
 
 def _followed(path: str, text: str) -> "Joined":
-    from tocsin.workload.permitted import Submitter
+    from tocsin.sources.permitted import Submitter
     from tocsin.workload.script_calls import called, joined
 
     me = Submitter(os.geteuid(), frozenset({os.getegid(), *os.getgroups()}))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tocsin.app.app import App
+from tocsin.app.causes import past_causes_advice
 from tocsin.app.check import Evidence, ScriptQuestion, judged, read_machine
 from tocsin.app.judge import LiveJudge
 from tocsin.app.watch import Followed
@@ -79,6 +80,7 @@ class Desk:
                 missing,
                 known=lambda texts: self._known(asked.user, machine, texts),
                 judge=lambda _: self._live.judge,
+                past_causes=lambda job: past_causes_advice(self._app, job, yours=False),
             ),
         )
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
+from tocsin.app.causes import causes_at_end
 from tocsin.app.clusters import live_cluster, require_cluster
 from tocsin.app.first_metrics import measure_due
 from tocsin.app.loop import WallClock
@@ -107,7 +108,7 @@ def demo_cluster(app: App, speed: float, *, with_story: bool = False) -> Iterato
         clock=clock,
         reading=clock.reading,
         interval=_interval(app) / speed,
-        rounds=partial(_watcher, app, cluster, None),
+        rounds=partial(_watcher, app, cluster, None, outputs=False),
         live=False,
     )
 
@@ -144,17 +145,21 @@ def _watcher(
     judge: "Judge",
     ledger: "Ledger",
     sinks: "Subscriptions",
+    *,
+    outputs: bool = True,
 ) -> "Rounds":
-    """`unreadable`: why scripts are not read."""
+    """`unreadable`: why scripts are not read; `outputs`: whether jobs write files that name a cause."""
     from tocsin.watch.script_reader import ScriptReader
     from tocsin.watch.watcher import Watcher
 
+    scripts = None if unreadable else ScriptReader(cluster, app.home.scripts)
     return Watcher(
         cluster,
         app.store,
         judge,
         ledger,
-        scripts=None if unreadable else ScriptReader(cluster, app.home.scripts),
+        scripts=scripts,
         sinks=sinks,
         measure=measure_due(app, cluster.name),
+        causes=causes_at_end(app, scripts.read if scripts else ledger.script) if outputs else None,
     )

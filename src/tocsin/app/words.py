@@ -5,7 +5,7 @@ from datetime import tzinfo
 
 from tocsin.app.text import clock, count
 from tocsin.core.units import format_duration, format_memory
-from tocsin.core.verdict import SEEN_FROM, CaseStatus, Finding, Level, Screening, Verdict
+from tocsin.core.verdict import SEEN_FROM, UNKNOWN_CAUSE, CaseStatus, Finding, Level, Screening, Verdict
 
 __all__ = ["check_headline", "explain_headline", "in_a_line", "in_words", "one_time"]
 
@@ -46,6 +46,7 @@ def _problem(verdict: Verdict, words: Mapping[Level, str]) -> str:
 def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
     """One screen: what is wrong, what to change, what could not be checked."""
     yield f"{verdict.level.upper()}: {headline}"
+    yield from _cause(verdict)
     texts = [finding.text for finding in verdict.findings]
     reasons = {reason.text for reason in verdict.failure.contributions} if verdict.failure else set()
     for finding in verdict.findings:
@@ -74,6 +75,21 @@ def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
         yield ""
         for part, reason in verdict.missing.items():
             yield f"  not checked: {part}: {reason}"
+
+
+def _cause(verdict: Verdict) -> Iterator[str]:
+    """Why the job failed, and the line that says so."""
+    cause = verdict.cause
+    if cause is None:
+        return
+    yield ""
+    if cause.kind == UNKNOWN_CAUSE:
+        yield "  cause of the failure: unknown; nothing known in its output names one"
+        return
+    yield f"  cause of the failure: {cause.title}"
+    place = f"{cause.file}, line {cause.line}" if cause.line else f"{cause.file}, near its end"
+    yield f"    {place}: {cause.text}" if cause.file else f"    by Slurm's record: {cause.text}"
+    yield f"    {cause.advice}"
 
 
 def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:

@@ -95,7 +95,8 @@ def explain(
 ) -> None:
     """Explain the verdict on one job.
 
-    Uses what was known at that stage of its life and shows all evidence. Shows the allow-list decision made at the
+    Uses what was known at that stage of its life and shows all evidence. If the job failed, its output files are read, as
+    its owner may read them, and the cause is named. Shows the allow-list decision made at the
     time; if today's models or rules differ, that is noted.
     """
     explained = explain_job(app, job, cluster=cluster, stage=stage, local=local)

@@ -12,6 +12,7 @@ from tocsin.core.setting import setting as _setting
 from tocsin.core.sink_settings import SINK_KINDS, SinkSettings
 
 __all__ = [
+    "CausesSettings",
     "ClusterSettings",
     "HistorySettings",
     "KafkaSettings",
@@ -114,6 +115,20 @@ class TracesSettings:
     window: int = _setting(100, "points in a window")
     stride: int = _setting(10, "points from one window to the next")
     interval: int = _setting(1, "seconds between two points; 1 needs a scrape interval of 1 s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CausesSettings:
+    """Why jobs failed, by their own output."""
+
+    folder: str = _setting(
+        "", "folder with a site's own kinds of causes; empty: /etc/tocsin/causes.d if it exists"
+    )
+    at_end: bool = _setting(
+        False,
+        "`tocsin watch` reads the output of failed jobs when they end, as their owners may; otherwise only "
+        "`tocsin explain` does",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +251,7 @@ class Settings:
     watch: WatchSettings = field(default_factory=WatchSettings)
     workload: WorkloadSettings = field(default_factory=WorkloadSettings)
     traces: TracesSettings = field(default_factory=TracesSettings)
+    causes: CausesSettings = field(default_factory=CausesSettings)
     learn: LearnSettings = field(default_factory=LearnSettings)
     kafka: KafkaSettings = field(default_factory=KafkaSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
@@ -249,6 +265,7 @@ _PLAIN: Mapping[str, type] = {
     "watch": WatchSettings,
     "workload": WorkloadSettings,
     "traces": TracesSettings,
+    "causes": CausesSettings,
     "learn": LearnSettings,
     "kafka": KafkaSettings,
     "policy": PolicySettings,

@@ -16,11 +16,13 @@ __all__ = [
     "ALARMS",
     "SCHEMA_VERSION",
     "SEEN_FROM",
+    "UNKNOWN_CAUSE",
     "Advice",
     "Anomaly",
     "Avoid",
     "CaseReference",
     "CaseStatus",
+    "Cause",
     "Contribution",
     "Edit",
     "Evidence",
@@ -263,6 +265,23 @@ class Anomaly:
     """The field of the request, or the metric, that is unusual."""
 
 
+UNKNOWN_CAUSE = "unknown"
+"""The kind of a cause that neither the output nor the record of a job names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """Why a job failed, by a line of its output or by Slurm's record. It is known only after its end."""
+
+    kind: str
+    title: str
+    text: str
+    """The line; without a file, what the record says."""
+    file: str | None = None
+    line: int | None = None
+    advice: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """One per (job, stage, seq). Parts that could not be computed are in `missing`, with the reason."""
@@ -286,6 +305,7 @@ class Verdict:
     nodes: Nodes | None = None
     anomalies: list[Anomaly] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
+    cause: Cause | None = None
     models: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from tocsin.core.decision import Decision, Facts, FactsRequest, HabitHint, NewCase
 from tocsin.core.verdict import CaseReference, Finding, Verdict, verdict_id
-from tocsin.store import actions, cases, outbox, screenings, verdicts
+from tocsin.store import actions, cases, causes, outbox, screenings, verdicts
 from tocsin.store.bulk import insert_new
 from tocsin.store.database import Store
 from tocsin.store.outbox import Subscriptions
@@ -33,6 +33,8 @@ def record(store: Store, decision: Decision, sinks: Subscriptions | None = None)
             if not insert_new(connection, verdicts_table, verdicts.row(numbered)):
                 continue
             fresh.append(numbered)
+            if verdict.cause:
+                causes.keep(connection, verdict.job, verdict.cause, verdict.at)
             if sinks:
                 reference = verdict_id(verdict.job, verdict.stage, verdict.seq)
                 outbox.put(

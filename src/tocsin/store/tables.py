@@ -17,6 +17,7 @@ __all__ = [
     "allow",
     "audit",
     "cases",
+    "causes",
     "feedback",
     "habit_hints",
     "imports",
@@ -233,6 +234,16 @@ tokens = sa.Table(
     sa.Column("ended_by", sa.Text),
 )
 """Credentials that the service gave out: API and relay tokens, sessions of browsers, one-time links."""
+
+causes = sa.Table(
+    "causes",
+    METADATA,
+    sa.Column("job", sa.Text, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False, doc="when it was found"),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("document", sa.JSON, nullable=False, doc="the cause with its line"),
+)
+"""Why jobs failed, as far as somebody looked."""
 
 
 def key_text(table: sa.FromClause = jobs) -> sa.ColumnElement[str]:

@@ -1,6 +1,7 @@
 """Verdicts that are due: which were given already, and the others, each given once."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -8,7 +9,7 @@ from tocsin.core.decision import Decision
 from tocsin.core.fields import KEY
 from tocsin.core.frames import key_text, reached_at
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Verdict
+from tocsin.core.verdict import Cause, Verdict
 from tocsin.history.ledger import Ledger
 from tocsin.judge.judge import Judge
 from tocsin.store import watching
@@ -36,13 +37,18 @@ class DueVerdicts:
         script: Callable[[str], str | None],
         sinks: Subscriptions | None = None,
         measure: Callable[[pl.DataFrame], None] | None = None,
+        causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
     ) -> None:
-        """`measure` stores the first metrics of jobs that reach `early`, named by their keys."""
+        """`measure` stores the first metrics of jobs that reach `early`, named by their keys.
+
+        `causes` finds why ended jobs failed, one for each.
+        """
         self.store = store
         self.judge = judge
         self.ledger = ledger
         self.sinks = sinks
         self._measure = measure
+        self._causes = causes
         self._known = KnownAtStage(ledger, script)
         self._given: dict[str, int] = {}
 
@@ -95,6 +101,8 @@ class DueVerdicts:
                     late=part.select(stages.late(stage, now)).to_series().to_list(),
                     known_until=counted[stage][first : first + CHUNK],
                 )
+                if stage is Stage.END and self._causes:
+                    decision = _with_causes(decision, self._causes(part))
                 given += self._record(decision)
         return given
 
@@ -132,3 +140,10 @@ class DueVerdicts:
         for verdict in decision.verdicts:
             self._given[verdict.job] = self._given.get(verdict.job, 0) | stages.BITS.get(verdict.stage, 0)
         return record(self.store, decision, self.sinks)
+
+
+def _with_causes(decision: Decision, causes: Sequence[Cause | None]) -> Decision:
+    verdicts = [
+        replace(verdict, cause=cause) for verdict, cause in zip(decision.verdicts, causes, strict=True)
+    ]
+    return replace(decision, verdicts=verdicts)

@@ -13,7 +13,7 @@ from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.outcomes import Outcome
 from tocsin.core.ports import Cluster
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Verdict
+from tocsin.core.verdict import Cause, Verdict
 from tocsin.history.ledger import Ledger
 from tocsin.judge.judge import Judge
 from tocsin.store import watching
@@ -77,6 +77,7 @@ class Watcher:
         sinks: Subscriptions | None = None,
         events: JobEvents | None = None,
         measure: Callable[[pl.DataFrame], None] | None = None,
+        causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self.cluster = cluster
@@ -84,7 +85,9 @@ class Watcher:
         self.ledger = ledger
         self.scripts = scripts
         read = scripts.read if scripts else ledger.script
-        self._due_verdicts = DueVerdicts(store, judge, ledger, script=read, sinks=sinks, measure=measure)
+        self._due_verdicts = DueVerdicts(
+            store, judge, ledger, script=read, sinks=sinks, measure=measure, causes=causes
+        )
         self._events = events or JobEvents(sinks or {})
         self._seconds = seconds
         self._progress: watching.Progress | None = None

@@ -14,7 +14,7 @@ from tocsin.core.errors import NotFound
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import SEEN_FROM, Evidence, Finding, Level, Screening
 from tocsin.scripts.text import readable
-from tocsin.workload.permitted import Submitter, submitter
+from tocsin.sources.permitted import Submitter, submitter
 from tocsin.workload.script_calls import Bounds, Joined, Place, called, joined
 
 __all__ = ["CALLED", "FollowedFiles"]

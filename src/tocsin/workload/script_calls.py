@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from tocsin.core.errors import ScriptError
 from tocsin.scripts.text import decode
+from tocsin.sources.permitted import Refused, Submitter, read_as
 from tocsin.workload.commands import command_lines
-from tocsin.workload.permitted import Refused, Submitter, read_as
 
 __all__ = ["Bounds", "Called", "Joined", "Kind", "Place", "called", "joined"]
 

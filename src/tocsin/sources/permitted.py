@@ -5,12 +5,13 @@ import os
 import pwd
 import stat
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from tocsin.core.errors import NotFound
 
-__all__ = ["Refused", "Submitter", "read_as", "submitter"]
+__all__ = ["Refused", "Submitter", "open_as", "read_as", "submitter"]
 
 _MOST_LINKS = 16
 _MOST_PARTS = 128
@@ -41,7 +42,17 @@ def submitter(uid: int, gid: int | None = None) -> Submitter:
 
 
 def read_as(who: Submitter, path: str, most: int) -> bytes:
-    """At most so many bytes of a plain file, if the submitter may walk to it and read it.
+    """At most so many bytes of a plain file, if the submitter may walk to it and read it."""
+    with open_as(who, path) as file:
+        content = bytearray()
+        while len(content) < most and (piece := os.read(file, most - len(content))):
+            content += piece
+        return bytes(content)
+
+
+@contextmanager
+def open_as(who: Submitter, path: str) -> Iterator[int]:
+    """A plain file, open for reading, if the submitter may walk to it and read it.
 
     Every part of the path is opened by itself and looked at once it is open, so that nothing can be exchanged in
     between; links are followed by hand, each part of where they lead by the same rules. A file with an access list
@@ -56,10 +67,7 @@ def read_as(who: Submitter, path: str, most: int) -> bytes:
             raise Refused("it is no plain file")
         if not _may(who, found, file, _READ):
             raise Refused("its submitter may not read it")
-        content = bytearray()
-        while len(content) < most and (piece := os.read(file, most - len(content))):
-            content += piece
-        return bytes(content)
+        yield file
     except OSError as error:
         raise Refused(error.strerror or str(error)) from None
     finally:
@@ -82,7 +90,7 @@ def _walk(who: Submitter, path: str) -> int:
                     os.close(above.pop())
                 continue
             if len(above) == 1 and part in _NO_FILES:
-                raise Refused("the system's own folders hold no scripts")
+                raise Refused("it is in a folder of the system")
             if not _may(who, os.fstat(above[-1]), above[-1], _ENTER):
                 raise Refused("its submitter may not enter its folder")
             try:

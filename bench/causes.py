@@ -1,0 +1,91 @@
+"""Causes of failures: what the catalogue says of real outputs, beside what it said when it first met them.
+
+`outputs/*.jsonl` hold a few lines of each output with its source: an issue report, or a program that was run for this.
+Patterns were written on `first`; each later set was measured before anybody looked at its misses (`first_contact.json`),
+and patterns were then written on it, too. Nothing was learned from `fifth` so far: keep it so.
+"""
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tocsin.causes.catalogue import load_catalogue
+from tocsin.causes.matching import find_matches, root_cause
+
+__all__ = ["run"]
+
+OUTPUTS = Path(__file__).parent / "outputs"
+SETS = ("first", "second", "programs", "third", "fourth", "more_programs", "fifth")
+HELD_OUT = "fifth"
+GENERAL = frozenset({"program_error", "python_exception"})
+"""Kinds that only quote the program's own last word: less than the cause, but not another one."""
+COUNTS = ("failures", "right", "general", "wrong", "unknown", "harmless", "false")
+
+
+def run() -> dict[str, Any]:
+    catalogue = load_catalogue()
+    sets: dict[str, dict[str, int]] = {}
+    misses: list[str] = []
+    size = seconds = 0.0
+    for name in SETS:
+        counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
+        for row in map(json.loads, (OUTPUTS / f"{name}.jsonl").read_text().splitlines()):
+            start = time.perf_counter()
+            found = root_cause(find_matches(row["text"], catalogue))
+            seconds += time.perf_counter() - start
+            size += len(row["text"])
+            kind = found.rule.kind if found else None
+            judged = _judged(row["cause"], kind)
+            counts["failures" if row["cause"] else "harmless"] += 1
+            counts[judged] += 1
+            if judged not in ("right", "silent"):
+                misses.append(f"{row['source']}: {row['cause'] or 'no cause'}, {judged}: {kind or 'nothing'}")
+        del counts["silent"]
+        sets[name] = dict(counts)
+    contact = json.loads((OUTPUTS / "first_contact.json").read_text())
+    return {
+        "sets": sets,
+        "today": _shares(sets.values()),
+        "first_contact": contact,
+        "at_first_contact": _shares(contact.values()),
+        "held_out": _shares([sets[HELD_OUT]]),
+        "kinds": len(catalogue.kinds),
+        "patterns": len(catalogue.rules),
+        "misses": misses,
+        "milliseconds_for_a_long_output": round(_long_output(catalogue), 1),
+    }
+
+
+def _judged(truth: str | None, kind: str | None) -> str:
+    if truth is None:
+        return "false" if kind else "silent"
+    if kind == truth:
+        return "right"
+    return "unknown" if kind is None else "general" if kind in GENERAL else "wrong"
+
+
+def _shares(sets: Any) -> dict[str, float]:
+    total: Counter[str] = Counter()
+    for counts in sets:
+        total.update(counts)
+    shares = {
+        f"{name}_share": total[name] / total["failures"] for name in ("right", "general", "wrong", "unknown")
+    }
+    return {**total, **shares, "false_share": total["false"] / max(total["harmless"], 1)}
+
+
+def _long_output(catalogue: Any) -> float:
+    """Milliseconds for the 256 KiB that are read of the end of a long file, made of real lines."""
+    lines = "".join(
+        json.loads(line)["text"] for line in (OUTPUTS / "programs.jsonl").read_text().splitlines()
+    )
+    text = (lines * (1 + (1 << 18) // len(lines)))[: 1 << 18]
+    start = time.perf_counter()
+    find_matches(text, catalogue)
+    return (time.perf_counter() - start) * 1000
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(), indent=2))

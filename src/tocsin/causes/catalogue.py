@@ -1,0 +1,172 @@
+"""The catalogue of kinds of causes: one TOML file each, those shipped and a site's own."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from tocsin.causes.patterns import SHORTEST, Pattern, parse_pattern
+from tocsin.core.errors import SettingsError
+from tocsin.core.toml import parse_toml
+
+__all__ = ["Catalogue", "Kind", "Rule", "load_catalogue"]
+
+_HARMLESS = "harmless.toml"
+_MOST_FILES = 200
+_MOST_PATTERNS = 200
+_LARGEST = 1 << 16
+_KIND = {
+    "name": str,
+    "title": str,
+    "rank": int,
+    "advice": str,
+    "certain": list,
+    "likely": list,
+    "vague": list,
+    "consequence": list,
+    "except": list,
+    "examples": list,
+}
+_NEEDED = ("name", "title", "rank", "advice", "examples")
+_LATER, _AFTER_ALL = 20, 1000
+"""Added to the rank of a kind where a line is vague, and where it only reports that something else failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One pattern of a kind."""
+
+    kind: str
+    pattern: Pattern
+    rank: int
+    """Of several causes found, the one with the smallest rank is the root of the others."""
+    certain: bool
+    """Such a line is fatal wherever it is; others count near the end of the output only."""
+    excepted: tuple[Pattern, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of cause."""
+
+    name: str
+    title: str
+    advice: str
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    kinds: Mapping[str, Kind]
+    rules: tuple[Rule, ...]
+    harmless: tuple[Pattern, ...]
+    """A line with one of these says nothing about the job's end."""
+    success: tuple[Pattern, ...]
+    """What is above a line with one of these, and not certain, did not end the job."""
+
+
+def load_catalogue(folder: Path | None = None) -> Catalogue:
+    """The kinds shipped, and those in a site's folder; one with the name of a shipped kind replaces it."""
+    shipped = _shipped()
+    if folder is None:
+        return shipped
+    documents = dict(_documents(folder))
+    kinds, rules = dict(shipped.kinds), list(shipped.rules)
+    for place, document in documents.items():
+        kind, found = _kind(document, place)
+        if any(other.kind == kind.name for other in rules[len(shipped.rules) :]):
+            raise SettingsError(f'{place}: there are two files for "{kind.name}"; join them')
+        rules = [rule for rule in rules if rule.kind != kind.name] + found
+        kinds[kind.name] = kind
+    return Catalogue(kinds, tuple(rules), shipped.harmless, shipped.success)
+
+
+@cache
+def _shipped() -> Catalogue:
+    kinds: dict[str, Kind] = {}
+    rules: list[Rule] = []
+    lists: Mapping[str, Any] = {}
+    for place, document in _documents(files("tocsin.causes") / "kinds"):
+        if place.endswith(_HARMLESS):
+            lists = document
+            continue
+        kind, found = _kind(document, place)
+        kinds[kind.name] = kind
+        rules += found
+    harmless, success = (_patterns(lists, name, _HARMLESS, shortest=2) for name in ("harmless", "success"))
+    return Catalogue(kinds, tuple(rules), harmless, success)
+
+
+def _documents(folder: Traversable) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        entries = sorted((e for e in folder.iterdir() if e.name.endswith(".toml")), key=lambda e: e.name)
+        if len(entries) > _MOST_FILES:
+            raise SettingsError(f"{folder} has {len(entries)} kinds of causes, more than {_MOST_FILES}")
+        for entry in entries:
+            with entry.open("rb") as file:
+                content = file.read(_LARGEST + 1)
+            if len(content) > _LARGEST:
+                raise SettingsError(f"{entry} is larger than {_LARGEST // 1024} KiB")
+            try:
+                yield str(entry), parse_toml(content.decode())
+            except ValueError as error:
+                raise SettingsError(f"{entry} is not TOML: {error}") from None
+    except OSError as error:
+        raise SettingsError(f"{folder} cannot be read: {error.strerror or error}") from None
+
+
+def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
+    """A checked document; every example in it must match."""
+    for key, value in document.items():
+        if key not in _KIND:
+            raise SettingsError(f'{place}: "{key}" is not known; the keys are {", ".join(_KIND)}')
+        if type(value) is not _KIND[key]:
+            wanted = {str: "text", int: "a whole number", list: "a list of texts"}[_KIND[key]]
+            raise SettingsError(f"{place}: {key} must be {wanted}")
+    for key in _NEEDED:
+        if document.get(key) in (None, "", []):
+            raise SettingsError(f"{place}: {key} is missing")
+    name = document["name"]
+    if not (name.isascii() and name.replace("_", "").isalnum() and name == name.lower() and len(name) <= 40):
+        raise SettingsError(f'{place}: the name "{name}" must consist of lower-case letters, digits and _')
+    if not 0 < document["rank"] < _AFTER_ALL:
+        raise SettingsError(f"{place}: the rank {document['rank']} is not between 1 and {_AFTER_ALL - 1}")
+    excepted = _patterns(document, "except", place, shortest=1)
+    rules = [
+        Rule(name, pattern, document["rank"] + later, certain, () if later == _AFTER_ALL else excepted)
+        for key, certain, later in (
+            ("certain", True, 0),
+            ("likely", False, 0),
+            ("vague", False, _LATER),
+            ("consequence", False, _AFTER_ALL),
+        )
+        for pattern in _patterns(document, key, place)
+    ]
+    if not rules:
+        raise SettingsError(f"{place}: it has no pattern; write some under certain or likely")
+    for example in document["examples"]:
+        line = str(example).strip().lower()
+        if not any(rule.pattern.matches(line) for rule in rules):
+            raise SettingsError(f'{place}: no pattern matches the example "{example}"')
+    kind = Kind(name, document["title"], document["advice"], tuple(map(str, document["examples"])))
+    return kind, rules
+
+
+def _patterns(
+    document: Mapping[str, Any], key: str, place: str, shortest: int = SHORTEST
+) -> tuple[Pattern, ...]:
+    found = []
+    texts = document.get(key, [])
+    if len(texts) > _MOST_PATTERNS:
+        raise SettingsError(f"{place}: {key} has {len(texts)} patterns, more than {_MOST_PATTERNS}")
+    for text in texts:
+        if not isinstance(text, str):
+            raise SettingsError(f"{place}: {key} must be a list of texts")
+        try:
+            found.append(parse_pattern(text, shortest))
+        except ValueError as error:
+            raise SettingsError(f'{place}: the pattern "{text}" in {key} cannot be used: {error}') from None
+    return tuple(found)

@@ -1,0 +1,90 @@
+"""A pattern: pieces of text that must follow each other in one line. It takes linear time, whatever the line is."""
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["SHORTEST", "Pattern", "parse_pattern"]
+
+SHORTEST = 4
+"""Characters that the longest piece must have: it is searched for in the whole output."""
+_MOST_PIECES = 12
+_LONGEST = 300
+_ANY, _WORD = "*", "{word}"
+_SIGNS = re.compile(r"(\*|\{word\})")
+_NO_WORD = re.compile(r"[^\w.:-]", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """`*` stands for any text, `{word}` for one word, `^` at the start and `$` at the end for the ends of the line.
+
+    There are no other signs, and case does not count, so that no pattern can be slow.
+    """
+
+    pieces: tuple[str, ...]
+    """In lower case."""
+    words: tuple[bool, ...]
+    """For each piece, whether only one word may stand between it and the piece (or the start) before it."""
+    at_start: bool
+    at_end: bool
+
+    @property
+    def key(self) -> str:
+        """The longest piece: a line without it cannot match."""
+        return max(self.pieces, key=len)
+
+    def matches(self, line: str) -> bool:
+        """Whether a line, in lower case and without white space around it, has the pieces in this order."""
+        at = 0
+        last = len(self.pieces) - 1
+        for number, (piece, word) in enumerate(zip(self.pieces, self.words, strict=True)):
+            if number == last and self.at_end:
+                found = len(line) - len(piece)
+                if found < at or not line.endswith(piece):
+                    return False
+            else:
+                found = line.find(piece, at)
+            if found < 0 or (number == 0 and self.at_start and found != 0 and not word):
+                return False
+            # The first place decides: a later one only has more text before it.
+            if word and not _one_word(line[at:found], whole=number > 0 or self.at_start):
+                return False
+            at = found + len(piece)
+        return True
+
+
+def _one_word(text: str, *, whole: bool) -> bool:
+    return bool(text) and not (_NO_WORD.search(text) if whole else _NO_WORD.match(text[-1]))
+
+
+def parse_pattern(text: str, shortest: int = SHORTEST) -> Pattern:
+    """The pattern of a text in a catalogue; a ValueError says what is wrong with it.
+
+    >>> parse_pattern("^slurm*: error").matches("slurmstepd: error: x")
+    True
+    >>> [parse_pattern("^{word}error: ").matches(line) for line in ("valueerror: x", "an error: x", "error: x")]
+    [True, False, False]
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(f"it has {len(text)} characters, more than {_LONGEST}")
+    at_start, at_end = text.startswith("^"), text.endswith("$")
+    pieces: list[str] = []
+    words: list[bool] = []
+    sign = ""
+    for part in _SIGNS.split(text[at_start : len(text) - at_end].lower()):
+        if part in (_ANY, _WORD):
+            sign = part
+        elif part:
+            pieces.append(part)
+            words.append(sign == _WORD)
+            sign = ""
+    if max(map(len, pieces), default=0) < shortest:
+        raise ValueError(f"it needs a piece of {shortest} or more characters without * or {_WORD}")
+    if len(pieces) > _MOST_PIECES:
+        raise ValueError(f"it has {len(pieces)} pieces, more than {_MOST_PIECES}")
+    if not all(piece.isprintable() for piece in pieces):
+        raise ValueError("it has characters that cannot be printed")
+    if sign == _WORD:
+        raise ValueError(f"{_WORD} needs text after it")
+    begins = at_start and not text.startswith("^*")
+    return Pattern(tuple(pieces), tuple(words), begins, at_end and not sign)

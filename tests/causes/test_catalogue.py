@@ -1,0 +1,69 @@
+"""The catalogue of causes: what is shipped keeps its promises, and a site's own kinds are checked when they are read."""
+
+from pathlib import Path
+
+import pytest
+
+from tocsin.causes.catalogue import load_catalogue
+from tocsin.causes.matching import find_matches, root_cause
+from tocsin.core.errors import SettingsError
+
+SHIPPED = load_catalogue()
+OWN = """name = "burst_buffer"
+title = "Burst buffer full"
+rank = 15
+advice = "Ask for more of the burst buffer (--bb)."
+certain = ["dwd: no space in pool"]
+examples = ["2026-01-01 dwd: no space in pool wlm_pool"]
+"""
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED.kinds))
+def test_every_example_of_a_kind_is_found_as_that_kind(name: str) -> None:
+    for example in SHIPPED.kinds[name].examples:
+        found = root_cause(find_matches(f"starting\n{example}\n", SHIPPED))
+        assert found is not None
+        assert found.rule.kind == name, example
+
+
+def test_a_folder_of_the_site_adds_a_kind(tmp_path: Path) -> None:
+    (tmp_path / "burst.toml").write_text(OWN)
+    found = root_cause(
+        find_matches("dwd: no space in pool wlm_pool\nOSError: [Errno 28]\n", load_catalogue(tmp_path))
+    )
+    assert found is not None
+    assert found.rule.kind == "burst_buffer"
+    assert root_cause(find_matches("dwd: no space in pool wlm_pool\n", SHIPPED)) is None
+
+
+def test_a_kind_with_the_name_of_a_shipped_one_replaces_it(tmp_path: Path) -> None:
+    (tmp_path / "disk.toml").write_text(OWN.replace("burst_buffer", "disk"))
+    catalogue = load_catalogue(tmp_path)
+    assert catalogue.kinds["disk"].title == "Burst buffer full"
+    assert root_cause(find_matches("cp: error writing 'x': Disk quota exceeded\n", catalogue)) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "Burst buffer full"\n', "", "title is missing"),
+        ("rank = 15", 'rank = "first"', "rank must be a whole number"),
+        ("rank = 15", "rank = 0", "the rank 0"),
+        ("burst_buffer", "Burst Buffer", "lower-case"),
+        ("rank = 15", "rank = 15\ncolour = 3", '"colour" is not known'),
+        ('"dwd: no space in pool"', '"dwd: nothing"', "no pattern matches the example"),
+        ('"dwd: no space in pool"', '"a*b"', "cannot be used"),
+        ("certain = [", "certain = [3,", "must be a list of texts"),
+        ("name =", "name", "is not TOML"),
+    ],
+)
+def test_a_mistake_in_a_kind_is_named_with_its_file(tmp_path: Path, old: str, new: str, message: str) -> None:
+    (tmp_path / "burst.toml").write_text(OWN.replace(old, new))
+    with pytest.raises(SettingsError, match=r"burst\.toml") as refused:
+        load_catalogue(tmp_path)
+    assert message in str(refused.value)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="nowhere"):
+        load_catalogue(tmp_path / "nowhere")

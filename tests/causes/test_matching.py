@@ -1,0 +1,105 @@
+"""Of all that an output says, the root cause is named, and passing remarks are not."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tocsin.causes.catalogue import load_catalogue
+from tocsin.causes.matching import find_matches, root_cause
+
+CATALOGUE = load_catalogue()
+OUTPUTS = Path(__file__).parents[2] / "bench" / "outputs"
+
+
+def cause(text: str) -> str | None:
+    found = root_cause(find_matches(text, CATALOGUE))
+    return found.rule.kind if found else None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (
+            "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n"
+            "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n",
+            "cuda_memory",
+        ),
+        (
+            "[n1:1] Signal: Segmentation fault (11)\nMPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n",
+            "segfault",
+        ),
+        ("slurmstepd: error: Detected 1 oom-kill event(s) in step 7.batch cgroup.\nKilled\n", "memory"),
+        ("Killed\nslurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n", "walltime"),
+        ("srun: error: n1: task 0: Exited with exit code 1\nsrun: Terminating StepId=7.0\n", None),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory.\nsrun: error: n1: task 0: Exited with exit code 1\n", "cuda_memory"),
+        ("ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory\n", "missing_library"),
+        ("OSError: [Errno 28] No space left on device\nBroken pipe\n", "disk"),
+        ("all is well\n", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_the_root_wins_over_what_follows_from_it(text: str, kind: str | None) -> None:
+    assert cause(text) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "out of memory, retrying with half the batch\nepoch 3 done\n",
+        "WARNING: cache file not found: No such file or directory\nresult 42\n",
+        "cat: old.log: No such file or directory\n" + "".join(f"step {i}\n" for i in range(80)),
+        "Connection refused\ncalculation completed successfully\n",
+        "rm: cannot remove 'x': No such file or directory\n",
+        "mean absolute error: 0.11\nno errors found\n",
+    ],
+)
+def test_a_remark_in_passing_is_no_cause(text: str) -> None:
+    assert cause(text) is None
+
+
+def test_a_line_that_is_certain_counts_wherever_it_is() -> None:
+    text = "java.lang.OutOfMemoryError: Java heap space\n" + "".join(f"retry {i}\n" for i in range(500))
+    assert cause(text) == "memory"
+
+
+def test_the_evidence_is_the_line_without_colours_cut_to_a_length() -> None:
+    match = root_cause(find_matches(f"x\n\x1b[31mMemoryError: {'y' * 900}\x1b[0m\n", CATALOGUE))
+    assert match is not None
+    assert match.line == 1
+    assert match.text.startswith("MemoryError: yyy")
+    assert len(match.text) == 300
+
+
+def test_progress_bars_and_prefixes_of_ranks_do_not_hide_a_line() -> None:
+    assert cause("10%\r20%\rKeyError: 'loss'\n") == "python_exception"
+    assert cause("[rank3]: ValueError: bad shape\n") == "python_exception"
+    assert cause("7: ModuleNotFoundError: No module named 'x'\n") == "missing_package"
+
+
+@given(st.binary(max_size=2000))
+def test_any_bytes_are_read(content: bytes) -> None:
+    for match in find_matches(content.decode("utf-8", errors="replace"), CATALOGUE):
+        assert match.line >= 0
+
+
+def test_the_work_on_a_hostile_text_ends_at_the_deadline() -> None:
+    ticks = iter(range(10**9))
+    text = "error " * 200_000 + "\n" + "a" * 300_000
+    find_matches(text, CATALOGUE, clock=lambda: float(next(ticks)))
+    assert next(ticks) < 10, "it went on after its deadline"
+
+
+def test_cut_and_mixed_outputs_never_raise() -> None:
+    texts = [
+        json.loads(line)["text"]
+        for path in sorted(OUTPUTS.glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+    numbers = random.Random(3)
+    for _ in range(200):
+        one, other = numbers.choices(texts, k=2)
+        cause(one[numbers.randrange(len(one) + 1) :] + other[: numbers.randrange(len(other) + 1)])

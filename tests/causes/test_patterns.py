@@ -1,0 +1,42 @@
+"""Patterns match lines as a reader expects, in time that grows with the line and no faster."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tocsin.causes.patterns import parse_pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "expected"),
+    [
+        ("out of memory", "cuda out of memory. tried", True),
+        ("^out of memory", "cuda out of memory", False),
+        ("out of memory$", "ran out of memory", True),
+        ("out of memory$", "ran out of memory again", False),
+        ("detected * oom*kill", "slurmstepd: error: detected 2 oom_kill events", True),
+        ("oom*detected", "detected 1 oom-kill", False),
+        ("^{word}error: ", "torch.cuda.outofmemoryerror: cuda error: x", True),
+        ("^{word}error: ", "the next error: x", False),
+        ("^{word}error: ", "error: x", False),
+        ("line *: *: command not found", "slurm_script: line 5: module: command not found", True),
+        ("abc*abc$", "abc", False),
+    ],
+)
+def test_a_line_matches_or_not(pattern: str, line: str, expected: bool) -> None:
+    assert parse_pattern(pattern, shortest=1).matches(line) is expected
+
+
+@pytest.mark.parametrize("pattern", ["", "*", "ab*cd", "x" * 400, "*a" * 30, "tab\there", "error {word}"])
+def test_a_pattern_that_would_match_anything_or_cannot_be_read_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError):
+        parse_pattern(pattern)
+
+
+@given(st.text(max_size=60), st.text(max_size=200))
+def test_any_pattern_is_read_or_refused_and_any_line_is_matched_or_not(pattern: str, line: str) -> None:
+    try:
+        parsed = parse_pattern(pattern)
+    except ValueError:
+        return
+    assert parsed.matches(line) in (True, False)
