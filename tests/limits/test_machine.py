@@ -159,6 +159,8 @@ def test_without_a_machine_that_is_reported_and_the_rest_is_checked() -> None:
     (parts,) = assess(job(array="1-9999", job_id=0), past=no_array_size)
     assert not parts.findings
     assert list(parts.missing) == ["limits.array"]
+    (parts,) = assess(job(array="1-1000%7", job_id=0), past=no_array_size)
+    assert not parts.missing, "every cluster allows it, unless its MaxArraySize was lowered"
     (parts,) = assess(job(array="1-9999"), past=no_array_size)
     assert not parts.missing, "Slurm has accepted it"
 
