@@ -19,7 +19,8 @@ from tocsin.limits.advice import advice, with_valid_changes
 from tocsin.limits.breach import Breach, Thresholds, unavoidable
 from tocsin.limits.capacity import Capacity
 from tocsin.limits.demand import demands
-from tocsin.limits.node_rules import feature_breaches, node_breaches, node_list_breaches
+from tocsin.limits.name_rules import feature_breaches, node_list_breaches, preference_breaches
+from tocsin.limits.node_rules import node_breaches
 from tocsin.limits.partition_rules import (
     array_breaches,
     highest_index,
@@ -168,6 +169,7 @@ def _of_machine(
             *node_breaches(known, capacity),
             *node_list_breaches(known, capacity),
             *feature_breaches(known, capacity),
+            *preference_breaches(submissions, capacity),
             *array_breaches(jobs, capacity),
             *access_breaches(known, capacity),
             *gres_breaches(submissions, capacity.machine),
