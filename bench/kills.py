@@ -4,6 +4,7 @@ A command that was killed before it wrote anything leaves what one run leaves; o
 stored leaves what two runs leave. Anything else is lost, doubled or left behind.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ __all__ = ["COMMANDS", "run", "survey"]
 KILLS = 20
 _HOME = "HOME_FOLDER"
 _WORK = "WORK_FOLDER"
+_SMALL_CAMPAIGN = ["--nodes", "2", "--cpus", "4", "--seconds", "300"]
 COMMANDS: Mapping[str, list[str]] = {
     "import": ["import", f"{_WORK}/log.swf", "-M", "swf"],
     "demo": ["demo", "--days", "3"],
@@ -32,14 +34,21 @@ COMMANDS: Mapping[str, list[str]] = {
     "models promote": ["models", "promote", "failure", "1", "-M", "demo", "--why", "bench"],
     "models rollback": ["models", "rollback", "failure", "-M", "demo"],
     "allow add": ["allow", "add", "ai", "--user", "ann"],
+    "allow remove": ["allow", "remove", "1"],
+    "allow default": ["allow", "default", "ai", "never"],
     "cases confirm": ["cases", "confirm", "1"],
+    "cases dismiss": ["cases", "dismiss", "1"],
+    "answer": ["answer", "10", "failed", "-M", "lab"],
+    "campaign simulate": ["campaign", "simulate", f"{_HOME}/campaign", *_SMALL_CAMPAIGN],
+    "traces import": ["traces", "import", f"{_WORK}/campaign", "-M", "lab"],
+    "traces train": ["traces", "train", f"{_WORK}/campaign", "-M", "lab", "--seconds", "1"],
     "profiles": ["profiles", "--store", "-M", "demo", "--out", f"{_HOME}/charts"],
     "prune": ["prune", "--days", "1"],
     "backup": ["backup", f"{_WORK}/backup"],
     "nightly": ["nightly", "-M", "demo"],
 }
-_BEFORE = {"nightly": ["demo", "--days", "7"]}
-"""What is run on the home first: here days that the models in it were not trained on."""
+_BEFORE = {"nightly": ["demo", "--days", "7"], "allow remove": COMMANDS["allow add"]}
+"""What is run on the home first: for `nightly`, days that the models in it were not trained on."""
 _FREE = ("watch",)
 """How far it gets depends on the clock, so that two homes differ; the rest is checked."""
 
@@ -144,6 +153,7 @@ def _prepare(work: Path) -> None:
     rows = (f"{n} {n * 60} 5 100 4 90 1000 4 200 2000 1 7 1 3 1 1 -1 -1" for n in range(1, 30_000))
     (work / "log.swf").write_text("; UnixStartTime: 1700000000\n" + "\n".join(rows) + "\n")
     (work / "rules.toml").write_text('[bitfarm]\nwords = ["farmer"]\n')
+    assert _run(work / "unused", ["campaign", "simulate", str(work / "campaign"), *_SMALL_CAMPAIGN]) == 0
     for arguments in (
         ["demo", "--days", "2"],
         ["train", "failure", "-M", "demo", "--trials", "1"],
@@ -209,6 +219,11 @@ def _state(work: Path) -> dict[str, Any]:
         "scripts": sorted(path.name for path in (home / "scripts").iterdir()),
         "log": sorted(_log(home)),
         "charts": sorted(path.name for path in (home / "charts").glob("*")),
+        "campaign": sorted(path.name for path in (home / "campaign").glob("*")),
+        "windows": {
+            str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted((home / "windows").rglob("*.*"))
+        },
     }
     with closing(sqlite3.connect(home / "tocsin.db")) as store:
         tables = [name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -245,7 +260,7 @@ def _trouble(work: Path, found: dict[str, Any], *, pruned: bool) -> list[str]:
         *home.rglob(".new-*"),
         *work.glob(".tocsin-backup-*"),
         *home.rglob("*.tmp"),
-        *home.rglob("*.partial"),
+        *home.rglob("*.part*"),
     ]
     if left:
         trouble.append(f"left behind: {', '.join(str(path.relative_to(work)) for path in left)}")

@@ -21,7 +21,8 @@ from tocsin.sources.slurm_machine import machine_from_scontrol
 
 __all__ = ["agreement", "answers", "lab", "machine_of", "requests", "run"]
 
-SEED = 12
+SEED = 2027
+"""Drawn anew after the rules were last changed, so that most combinations are new to them."""
 NUMBER = 600
 USER, ACCOUNT = "alice", "research"
 
@@ -89,6 +90,7 @@ AXES: dict[str, tuple[str, ...]] = {
         *("--mem=100", "--mem=4000", "--mem=7000", "--mem=7001", "--mem=8000", "--mem=8001", "--mem=0"),
         *("--mem-per-cpu=400", "--mem-per-cpu=1100", "--mem-per-cpu=4100", "--mem=9G --mem-per-cpu=1G"),
         *("--mem-per-gpu=100 --gpus=1", "--mem-per-gpu=3000 --gpus=2"),
+        *("--mem=6G", "--mem=7.9G", "--mem=1T", "--mem-per-cpu=2G", "--mem-per-cpu=0"),
     ),
     "gpus": (
         *("--gpus=1", "--gpus=2", "--gpus=3", "--gres=gpu:2", "--gres=gpu:3", "--gres=gpu:a100:1"),
@@ -100,8 +102,21 @@ AXES: dict[str, tuple[str, ...]] = {
             "--gres=fpga:1",
         ),
         *("--gpus-per-socket=1 --sockets-per-node=1", "--gpus-per-socket=3 --sockets-per-node=1"),
+        *("--gpus=1 --cpus-per-gpu=1", "--gpus=2 --cpus-per-gpu=2", "--gpus=2 --ntasks-per-gpu=1"),
+        *("--gres=gpu:0", "--gres=none", "--gpus=a100:1", "--gres=gpu:1,fpga:1"),
     ),
-    "time": ("-t 5", "-t 6", "-t 11", "-t 1-0", "-t 1-0:01", "-t UNLIMITED", "--time-min=20 -t 10"),
+    "time": (
+        "-t 5",
+        "-t 6",
+        "-t 11",
+        "-t 1-0",
+        "-t 1-0:01",
+        "-t UNLIMITED",
+        "--time-min=20 -t 10",
+        "-t 0",
+        "-t 0:30",
+        "-t 2-0",
+    ),
     "partition": (
         *("-p main", "-p short", "-p short,main", "-p spec", "-p shut", "-p foreign", "-p highonly"),
         *("-p two", "-p narrow", "-p thin", "-p nosuch", "-p spec,short"),
@@ -111,8 +126,28 @@ AXES: dict[str, tuple[str, ...]] = {
     "feature": (
         *("-C fast", "-C slow", "-C large", "-C nosuch", "-C fast&slow", "-C fast|slow", "-C fast&large"),
         *("-C [fast|slow]", "-C large|nosuch", "-C fast&gpu", "-C large*1"),
+        *(
+            "-C fast*2",
+            "-C fast*4",
+            "-C (fast|slow)&large",
+            "-C reserved",
+            "--prefer=nosuch",
+            "--prefer=slow",
+        ),
     ),
-    "nodelist": ("-w n1", "-w n4", "-w n9", "-w n1,n2", "-x n1", "-x n[2-4]", "-x n[1-4]", "-w n2 -x n2"),
+    "nodelist": (
+        "-w n1",
+        "-w n4",
+        "-w n9",
+        "-w n1,n2",
+        "-x n1",
+        "-x n[2-4]",
+        "-x n[1-4]",
+        "-w n2 -x n2",
+        "-w n5",
+        "-w n[2-3]",
+        "-x n9",
+    ),
     "disk": ("--tmp=100", "--tmp=600", "--tmp=2000", "--tmp=2001", "--tmp=1T"),
     "licence": ("-L solver:1", "-L solver:2", "-L solver:3", "-L nosuch:1", "-L solver:1,mesh:6", "-L mesh"),
     "reservation": (
@@ -133,13 +168,36 @@ AXES: dict[str, tuple[str, ...]] = {
             "-S 8",
         ),
         *("--ntasks-per-socket=1", "--ntasks-per-core=1", "--hint=nomultithread", "--exclusive", "-O"),
+        *(
+            "--exclusive=user",
+            "--oversubscribe",
+            "--contiguous",
+            "--spread-job",
+            "--thread-spec=1",
+            "--use-min-nodes",
+        ),
+        *("--ntasks-per-core=2", "--ntasks-per-socket=5", "-B 1:2:2", "-m cyclic", "--switches=1"),
     ),
-    "array": ("-a 0-1", "-a 1000", "-a 1001", "-a 0-1001", "-a 3-1"),
+    "array": (
+        "-a 0-1",
+        "-a 1000",
+        "-a 1001",
+        "-a 0-1001",
+        "-a 3-1",
+        "-a 1-9:4%2",
+        "-a 1,1000",
+        "-a x",
+        "-a 5%0",
+    ),
     "times": (
         "--begin=now+1hour",
         "--begin=now+1hour --deadline=now+1minute",
         "--deadline=now+1hour",
         "--begin=xx",
+    ),
+    "manner": (
+        *("--no-requeue", "--requeue", "--nice=5", "--export=NONE", "-k", "--signal=USR1@60", "--wckey=x"),
+        *("--mail-type=nosuch", "--open-mode=append", "--open-mode=nosuch", "--comment=x", "-J x"),
     ),
     "dependency": ("-d singleton", "-d afterok:999999999", "-d nosuch:1"),
     "folder": (
@@ -237,6 +295,7 @@ def agreement(machine: Machine, replies: dict[str, str]) -> dict[str, Any]:
         elif critical and not why:
             false.append(f"{request}: {critical[0]}")
     return {
+        "seed": SEED,
         "requests": len(replies),
         "refused": refused,
         "found": refused - len(missed),

@@ -23,6 +23,7 @@ def sections(results: Results) -> list[str]:
         ("execution", _execution),
         ("causes", _causes),
         ("live", _live),
+        ("refusals", _refusals),
         ("traces", traces_section),
     ):
         if name in results:
@@ -83,13 +84,18 @@ def _live(result: Results) -> Iterator[str]:
                 f"| {row['array_held_and_released']} | {row['unknown_job']} | {row['expired_token']} |"
             )
     yield ""
-    refusals = result["refusals"]
+    yield from _refusals(result["refusals"], f"Slurm {result['releases'][-1]['slurm']}")
+
+
+def _refusals(result: Results, where: str = "this machine's Slurm") -> Iterator[str]:
+    yield f"### Requests that {where} refuses"
+    yield ""
     yield (
-        f"On the newest of these, {refusals['requests']} generated requests: {refusals['found']} of {refusals['refused']} refusals "
-        f"found, {refusals['false']} false. Missed:"
+        f"{result['requests']} generated requests (each option alone, and combinations drawn after the rules were "
+        f"last changed): {result['found']} of {result['refused']} refusals found, {result['false']} false. Missed:"
     )
     yield ""
-    yield from (f"- `{miss}`" for miss in refusals["missed"])
+    yield from (f"- `{miss}`" for miss in result["missed"])
     yield ""
 
 

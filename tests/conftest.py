@@ -1,5 +1,6 @@
 """What every test can ask for: a real Slurm, a real PostgreSQL, the public data."""
 
+import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,3 +88,11 @@ def data() -> Path:
             f"no public data in {folder}; set TOCSIN_DATA to the folder that holds swf/, sacct/ and scripts/"
         )
     return folder
+
+
+@pytest.fixture(scope="session")
+def torch() -> None:
+    """PyTorch, ONNX and ONNX Runtime: the extra `traces`."""
+    for library in ("torch", "onnx", "onnxruntime"):
+        if importlib.util.find_spec(library) is None:
+            unavailable(f"{library} is not installed; pip install 'tocsin[traces]'")

@@ -151,7 +151,7 @@ def run(tmp_path: Path, command: str, **environ: str) -> subprocess.CompletedPro
     """A shell command in which $T is tocsin, on a home of its own."""
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/bash\n#SBATCH --time=5 --job-name=é→\x9b\nsrun ./a.out\n")
-    own = {"TOCSIN_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    own = {"TOCSIN_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "PYTHONUNBUFFERED": ""}
     return subprocess.run(
         ["bash", "-c", f"cd '{tmp_path}'; {command.replace('$T', TOCSIN)}"],
         env={**os.environ, **own, "PATH": "/usr/bin:/bin", **environ},

@@ -295,10 +295,21 @@ def test_later_stages_are_checked_too(stages: tuple[Stage, ...], check_data: Che
     checks.respects_stages(fair, check_data)
 
 
+INSTALLED = ("failure", "limits", "traces", "workload")
+
+
+@pytest.mark.parametrize("name", INSTALLED)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_all_registered_detectors_pass(check: Callable[..., None]) -> None:
-    for detector in find_detectors().values():
-        check(detector)
+def test_all_registered_detectors_pass(
+    check: Callable[..., None], name: str, request: pytest.FixtureRequest
+) -> None:
+    if name == "traces":
+        request.getfixturevalue("torch")
+    check(find_detectors()[name])
+
+
+def test_no_registered_detector_is_left_out() -> None:
+    assert sorted(find_detectors()) == sorted(INSTALLED)
 
 
 def test_a_site_may_bring_a_log_of_its_own() -> None:

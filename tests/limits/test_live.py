@@ -34,7 +34,7 @@ MORE = (
     ),
 )
 
-KNOWN_MISSES = ("gpu:a100", "-w n1:", "-C large*")
+KNOWN_MISSES = ("a100:1", "-w n1:", "-C large*")
 """A type of GPU where nodes' GPUs have none, -w with fewer nodes than the tasks need, and counts in -C."""
 
 

@@ -159,8 +159,32 @@ def test_without_a_machine_that_is_reported_and_the_rest_is_checked() -> None:
     (parts,) = assess(job(array="1-9999", job_id=0), past=no_array_size)
     assert not parts.findings
     assert list(parts.missing) == ["limits.array"]
+    (parts,) = assess(job(array="1-1000%7", job_id=0), past=no_array_size)
+    assert not parts.missing, "every cluster allows it, unless its MaxArraySize was lowered"
     (parts,) = assess(job(array="1-9999"), past=no_array_size)
     assert not parts.missing, "Slurm has accepted it"
+
+
+@pytest.mark.parametrize(
+    ("option", "kind"),
+    [
+        ("--exclude=n9", "unknown_node"),
+        ("--exclude=n1,m1", None),
+        ("--constraint=icelake*5", "too_few_such_nodes"),
+        ("--constraint=icelake*4", None),
+        ("--constraint=[icelake*5|big]", None),
+        ("--prefer=nosuch", "unknown_feature"),
+        ("--prefer=big", None),
+        ("--ntasks-per-socket=17", "too_few_such_nodes"),
+        ("--ntasks-per-socket=16", None),
+        ("--overcommit --ntasks-per-node=33", "cpus_above_any_node"),
+        ("--overcommit --ntasks-per-node=32", None),
+    ],
+)
+def test_what_slurm_refuses_by_name_and_by_shape(option: str, kind: str | None) -> None:
+    shaped = [replace(node, sockets=2, cores_per_socket=8, threads_per_core=2) for node in MACHINE.nodes]
+    parts = submitted(option, machine=replace(MACHINE, nodes=tuple(shaped)))
+    assert [finding.kind for finding in parts.findings] == ([kind] if kind else [])
 
 
 def test_unknown_hardware_limits_nothing() -> None:

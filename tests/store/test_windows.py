@@ -60,6 +60,15 @@ def test_repeated_and_late_samples_add_nothing_twice(windows: WindowStore) -> No
     assert set(found.filter(pl.col("at") == NOON + 60)["user"]) == {0.5}, "what was known first stays"
 
 
+def test_what_a_killed_writer_left_is_gone_after_the_next(windows: WindowStore) -> None:
+    windows.append("lab", samples([0]))
+    (whole,) = windows.folder.rglob("cpus-*")
+    whole.rename(whole.with_name(f".new-{whole.name}"))
+    windows.append("lab", samples([0, 1]))
+    assert not list(windows.folder.rglob(".new-*"))
+    assert seconds(windows.samples("lab", NOON, NOON + 9).cpus) == [0, 1]
+
+
 def test_files_are_by_day_and_node_and_private(windows: WindowStore, tmp_path: Path) -> None:
     before = os.umask(0)
     try:

@@ -146,6 +146,18 @@ def test_the_command_writes_and_shows_a_campaign(tocsin: Tocsin, tmp_path: Path)
     assert "exists already" in again.err
 
 
+def test_a_killed_simulation_is_run_again_in_its_folder(tocsin: Tocsin, tmp_path: Path) -> None:
+    out, whole = tmp_path / "made", {"campaign.json", "cpus.parquet", "jobs.parquet"}
+    command = ("campaign", "simulate", out, "--nodes", 1, "--cpus", 2, "--seconds", 200)
+    out.mkdir()
+    for name in ("cpus.parquet", "jobs.parquet.part"):
+        (out / name).write_bytes(b"PAR1")
+    assert tocsin(*command).code == 0
+    assert {path.name for path in out.iterdir()} == whole
+    (out / "campaign.json").rename(out / "thesis.tex")
+    assert tocsin(*command).code == 1, "other files may be somebody's work"
+
+
 def test_an_unknown_type_and_a_wrong_folder_are_named(tocsin: Tocsin, tmp_path: Path) -> None:
     done = tocsin("campaign", "simulate", tmp_path / "x", "--types", "fit,fot")
     assert done.code == 1

@@ -35,7 +35,7 @@ def simulate_campaign(app: App, request: SimulateRequest) -> dict[str, Any]:
     from tocsin.traces.job_types import JOB_TYPES
     from tocsin.traces.simulation import SimulationPlan, simulate
 
-    if request.folder.exists():
+    if request.folder.exists() and not _unfinished(request.folder):
         raise InputError(f"{request.folder} exists already; name a new folder")
     plan = SimulationPlan(
         split=Split(request.split),
@@ -47,6 +47,14 @@ def simulate_campaign(app: App, request: SimulateRequest) -> dict[str, Any]:
     )
     card = simulate(request.folder, plan, lambda done: app.progress("simulating nodes", done, request.nodes))
     return {"folder": str(request.folder), **summary(card)}
+
+
+def _unfinished(folder: Path) -> bool:
+    """Whether a folder holds at most what a killed run left: samples of a campaign without its card."""
+    from tocsin.traces.campaigns import CARD, CPUS, JOBS
+
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else {CARD}
+    return CARD not in names and {name.removesuffix(".part") for name in names} <= {CARD, CPUS, JOBS}
 
 
 def show_campaign(folder: Path) -> dict[str, Any]:

@@ -141,10 +141,11 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         code = 0 if cli.error_code == 1 else cli.error_code
     except Exception as error:
         code = _failed(error, arguments)
-    try:
-        sys.stdout.flush()
-    except OSError:  # Python would try once more, and exit with 120
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:  # Python would try once more, and exit with 120
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
 
 

@@ -85,6 +85,7 @@ class _EachNode(NamedTuple):
     sockets: int = 0
     cores: int = 0
     threads: int = 0
+    socket_tasks: int = 0
     shared: int = 0
     """1 with -O: all tasks of a node share its CPUs, so any number of them fits."""
 
@@ -161,7 +162,9 @@ def _each_node(submission: Submission | None) -> _EachNode:
         )
     )
     shared = submission.last("--overcommit") is not None
-    found = _EachNode(number("--mincpus"), 0, 0, sockets, cores, threads, int(shared))
+    # Slurm wants a CPU for each of a node's tasks, even if they may share them.
+    cpus = max(number("--mincpus"), number("--ntasks-per-node") if shared else 0)
+    found = _EachNode(cpus, 0, 0, sockets, cores, threads, number("--ntasks-per-socket"), int(shared))
     try:
         gpus = [
             reader(given) * factor

@@ -19,8 +19,14 @@ from tocsin.limits.advice import advice, with_valid_changes
 from tocsin.limits.breach import Breach, Thresholds, unavoidable
 from tocsin.limits.capacity import Capacity
 from tocsin.limits.demand import demands
-from tocsin.limits.node_rules import feature_breaches, node_breaches, node_list_breaches
-from tocsin.limits.partition_rules import array_breaches, partition_breaches, unknown_partitions
+from tocsin.limits.name_rules import feature_breaches, node_list_breaches, preference_breaches
+from tocsin.limits.node_rules import node_breaches
+from tocsin.limits.partition_rules import (
+    array_breaches,
+    highest_index,
+    partition_breaches,
+    unknown_partitions,
+)
 from tocsin.limits.past_usage import READ, has_run_here, past_usage_breaches
 from tocsin.limits.script_checks import contradictions, misread_lines, missing_folders
 from tocsin.models.files import read_document
@@ -43,6 +49,8 @@ _READ_FOR_A_USER = {
 }
 """What is read of a cluster for one user, and the column of a job that it limits."""
 _NO_ARRAY_SIZE = "the largest allowed array index is unknown"
+_DEFAULT_ARRAY_SIZE = 1001
+"""MaxArraySize of slurm.conf where it is not set; sites raise it. slurmrestd does not report it."""
 
 
 @dataclass(slots=True)
@@ -161,6 +169,7 @@ def _of_machine(
             *node_breaches(known, capacity),
             *node_list_breaches(known, capacity),
             *feature_breaches(known, capacity),
+            *preference_breaches(submissions, capacity),
             *array_breaches(jobs, capacity),
             *access_breaches(known, capacity),
             *gres_breaches(submissions, capacity.machine),
@@ -209,8 +218,9 @@ def _not_checked(demand: pl.DataFrame, capacity: Capacity) -> Iterator[tuple[str
         reason = "the nodes of the partition are unknown; CPUs, memory, GPUs and features were not compared"
         yield "nodes", demand.filter(pl.col("partition").is_in(dark))["row"], reason
     if machine.max_array_size is None:
-        asked = pl.col("array").is_not_null() & (pl.col("job_id") == 0)  # Slurm has accepted the others
-        yield "array", demand.filter(asked)["row"], _NO_ARRAY_SIZE
+        asked = demand.filter(pl.col("array").is_not_null(), pl.col("job_id") == 0)  # it accepted the others
+        large = [highest_index(array) >= _DEFAULT_ARRAY_SIZE for array in asked["array"]]
+        yield "array", asked.filter(pl.Series(large, dtype=pl.Boolean))["row"], _NO_ARRAY_SIZE
     for part, column in _READ_FOR_A_USER.items():
         if part in machine.missing:
             yield part, demand.filter(pl.col(column).is_not_null())["row"], machine.missing[part]

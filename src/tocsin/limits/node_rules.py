@@ -1,6 +1,5 @@
 """Rules about nodes: whether any placement of the tasks on a partition's nodes exists, and if not, why."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,9 +10,10 @@ from tocsin.core.nodelist import expand_nodes
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import MEGABYTE, Breach, Change, plural, size
 from tocsin.limits.capacity import NO_LIMIT, Capacity, NodeType, count_types, type_frame
+from tocsin.limits.name_rules import list_problem
 from tocsin.limits.partition_rules import other_partitions
 
-__all__ = ["feature_breaches", "node_breaches", "node_list_breaches"]
+__all__ = ["node_breaches"]
 
 Row = Mapping[str, Any]
 _FEW = 8
@@ -81,6 +81,7 @@ def _room(row: Row, node: NodeType) -> float:
         and node.sockets >= row["sockets"]
         and node.cores >= row["cores"]
         and node.threads >= row["threads"]
+        and node.cores * node.threads >= row["socket_tasks"]
     )
     room = cpus // row["cpus"]
     block = row["block"] or 1  # Slurm wants CPUs for all of them on each node, even if there are fewer tasks
@@ -101,7 +102,7 @@ def _placed_on_some(row: Row, demand: pl.DataFrame, capacity: Capacity) -> pl.Da
         within = set(expand_nodes(booked.node_list)) if booked and booked.node_list else None
     except NodeListError:
         return _placed(only, capacity.types)  # sbatch reports a bad list itself
-    if _list_problem(row, wanted, excluded, capacity.names[row["partition"]]):
+    if list_problem(row, wanted, excluded, capacity):
         return only.with_columns(fits=True, fits_now=True)  # reported with its list
     nodes = [
         node
@@ -144,6 +145,7 @@ def _placed(demand: pl.DataFrame, types: pl.DataFrame) -> pl.DataFrame:
         & pl.all_horizontal(
             pl.col(f"node_{name}") >= pl.col(name) for name in ("tmp", "sockets", "cores", "threads")
         )
+        & (pl.col("node_cores") * pl.col("node_threads") >= pl.col("socket_tasks"))
         & (
             pl.col("node_gpu_types").is_null()
             | (pl.col("node_gpu_types").list.len() == 0)
@@ -271,6 +273,8 @@ def _request_text(row: Row) -> str:
         words.append(f"on {plural(nodes, 'node')}")
     if row["block"] is not None:
         words.append(f"with {plural(row['block'], 'task')} per node")
+    if row["socket_tasks"]:
+        words.append(f"with {plural(row['socket_tasks'], 'task')} per socket")
     if row["memory"] is not None:
         amount, per = (row["memory"], "node") if row["exact"] else (row["task_memory"], "task")
         words.append(f"with {size(amount)} per {per}")
@@ -294,69 +298,6 @@ def _request_text(row: Row) -> str:
     if row["reservation"]:
         words.append(f"in reservation {row['reservation'][:100]}")
     return " ".join(words)
-
-
-def feature_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    """Slurm refuses a feature that no node of the cluster has, wherever it is in the constraint."""
-    if capacity.features is None or demand["constraints"].null_count() == demand.height:
-        return
-    for row, constraint in (
-        demand.filter(pl.col("constraints").is_not_null()).select("row", "constraints").unique().rows()
-    ):
-        names = re.findall(r"(?<![\w*])[A-Za-z_][^&|\[\]()*,\s!]*", constraint[:10_000])
-        if unknown := [name for name in names if name not in capacity.features]:
-            known = ", ".join(sorted(capacity.features)[:20]) or "none"
-            yield Breach(
-                row=row,
-                kind="unknown_feature",
-                text=f"requests the node feature {unknown[0]}, which no node of this cluster has",
-                remedy=f"change --constraint (available: {known})",
-                evidence=(f"--constraint={constraint[:200]}",),
-            )
-
-
-def node_list_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    """Nodes requested or excluded by name, compared with the nodes of the partition."""
-    if demand["req_node_list"].null_count() == demand["exclude_nodes"].null_count() == demand.height:
-        return
-    listed = demand.filter(pl.col("req_node_list").is_not_null() | pl.col("exclude_nodes").is_not_null())
-    for row in listed.iter_rows(named=True):
-        there = capacity.names[row["partition"]]
-        try:
-            wanted = set(expand_nodes(row["req_node_list"] or ""))
-            excluded = set(expand_nodes(row["exclude_nodes"] or ""))
-        except NodeListError:
-            continue  # sbatch refuses the list itself
-        if there and (found := _list_problem(row, wanted, excluded, there)):
-            given = {"--nodelist": row["req_node_list"], "--exclude": row["exclude_nodes"]}
-            evidence = tuple(f"{option}={value[:200]}" for option, value in given.items() if value)
-            yield Breach.here(row, *found, evidence=evidence)
-
-
-def _list_problem(
-    row: Row, wanted: set[str], excluded: set[str], there: frozenset[str]
-) -> tuple[str, str, str] | None:
-    partition, nodes = row["partition"], int(row["nodes"])
-    if foreign := sorted(wanted - there):
-        return (
-            "node_not_in_partition",
-            f"requests node {foreign[0]}, which is not in partition {partition}",
-            "change --nodelist or the partition",
-        )
-    if both := sorted(wanted & excluded):
-        return (
-            "node_wanted_and_excluded",
-            f"requests node {both[0]} and excludes it",
-            "remove it from --nodelist or from --exclude",
-        )
-    left = len(there - excluded)
-    if left < nodes <= len(there):
-        return (
-            "too_many_nodes_excluded",
-            f"needs {plural(nodes, 'node')}, but excludes all but {left} of partition {partition}",
-            "exclude fewer",
-        )
-    return None
 
 
 def _gpus(row: Row) -> str:

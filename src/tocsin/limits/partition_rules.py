@@ -14,7 +14,7 @@ from tocsin.limits.breach import Breach, Change, plural
 from tocsin.limits.capacity import Capacity
 from tocsin.scripts.text import shortened
 
-__all__ = ["array_breaches", "other_partitions", "partition_breaches", "unknown_partitions"]
+__all__ = ["array_breaches", "highest_index", "other_partitions", "partition_breaches", "unknown_partitions"]
 
 Row = Mapping[str, Any]
 
@@ -204,8 +204,7 @@ def array_breaches(jobs: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
         pl.col("array").is_not_null() & pl.col("array").str.len_chars().lt(1_000_000)
     )
     for array, row in arrays.rows():
-        plain = re.sub(r"[%:]\d*", "", array)
-        highest = max((int(number) for number in re.findall(r"\d{1,18}", plain, re.ASCII)), default=0)
+        highest = highest_index(array)
         if highest >= size:
             yield Breach(
                 row=row,
@@ -214,6 +213,12 @@ def array_breaches(jobs: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
                 remedy="submit several smaller arrays, or let each task do more",
                 evidence=(f"--array={shortened(array)}", f"MaxArraySize={size}"),
             )
+
+
+def highest_index(array: str) -> int:
+    """The largest index in the text of an array, such as 1-9:2%4."""
+    plain = re.sub(r"[%:]\d*", "", array)
+    return max((int(number) for number in re.findall(r"\d{1,18}", plain, re.ASCII)), default=0)
 
 
 def other_partitions(capacity: Capacity, row: Row, takes: Callable[[Partition], bool]) -> str:

@@ -194,7 +194,8 @@ class V45(V44):
 
     - accounting: `exclusive` and `oversubscribe` (not read; `sacct` has them for no older job), `sluid`; steps have no `pid`.
     - queue: `shared` is always empty, and the fields that replace it are not there, so whole nodes are not reported:
-      the queue is read in v0.0.44 where that is served too.
+      the queue is read in v0.0.44 where that is served too. (`job_resources.nodes.whole` tells it of started jobs alone,
+      and nothing tells it of those that wait; both are needed for one verdict whenever a job is first seen.)
     - nodes: `external_sensors`, `power` and `tres_weighted` are gone; none was read.
     - partitions: `flags` mark the default one; `preempt_mode`, `exclusive` and `oversubscribe` are not read.
     """

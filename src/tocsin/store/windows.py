@@ -173,7 +173,9 @@ class WindowStore:
             return None
 
     def _write(self, path: Path, content: bytes) -> None:
-        partial = path.with_name(f".new-{path.name}-{os.getpid()}")
+        partial = path.with_name(
+            f".new-{path.name}"
+        )  # one writer at a time; it replaces what a killed one left
         try:
             self._make(path.parent)
             with os.fdopen(open_private(partial, os.O_WRONLY | os.O_TRUNC), "wb") as file:

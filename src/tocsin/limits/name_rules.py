@@ -1,0 +1,111 @@
+"""Rules about what a request names: features of nodes, and nodes to use or to leave out."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from tocsin.core.errors import NodeListError
+from tocsin.core.nodelist import expand_nodes
+from tocsin.limits.breach import Breach, plural
+from tocsin.limits.capacity import Capacity
+from tocsin.scripts.submission import Submission
+
+__all__ = ["feature_breaches", "list_problem", "node_list_breaches", "preference_breaches"]
+
+Row = Mapping[str, Any]
+_FEATURE = r"[A-Za-z_][^&|\[\]()*,\s!]*"
+
+
+def feature_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+    """Slurm refuses a feature that no node of the cluster has, wherever it is in the constraint."""
+    if capacity.features is None or demand["constraints"].null_count() == demand.height:
+        return
+    for row in demand.filter(pl.col("constraints").is_not_null()).iter_rows(named=True):
+        constraint = row["constraints"][:10_000]
+        evidence = (f"--constraint={constraint[:200]}",)
+        if unknown := _unknown(constraint, capacity):
+            yield Breach(row=row["row"], evidence=evidence, **unknown)
+        elif not set("|([") & set(constraint) and (nodes := capacity.nodes[row["partition"]]):
+            for name, number in re.findall(rf"({_FEATURE})\*(\d{{1,9}})", constraint, re.ASCII):
+                there = sum(name in node.features for node in nodes)
+                if there < int(number):
+                    asked = plural(int(number), "node")
+                    text = f"requests {asked} with the feature {name}, but partition {row['partition']} has {there}"
+                    yield Breach.here(
+                        row, "too_few_such_nodes", text, f"request at most {there}", evidence=evidence
+                    )
+
+
+def preference_breaches(submissions: Sequence[Submission | None], capacity: Capacity) -> Iterator[Breach]:
+    """Slurm refuses unknown features even where they are only preferred."""
+    if capacity.features is None:
+        return
+    for row, submission in enumerate(submissions):
+        preferred = submission.value("--prefer")[:10_000] if submission else ""
+        if preferred and (unknown := _unknown(preferred, capacity, "--prefer")):
+            yield Breach(row=row, evidence=(f"--prefer={preferred[:200]}",), **unknown)
+
+
+def _unknown(constraint: str, capacity: Capacity, option: str = "--constraint") -> dict[str, str] | None:
+    features = capacity.features or frozenset()
+    names = re.findall(rf"(?<![\w*]){_FEATURE}", constraint)
+    unknown = [name for name in names if name not in features]
+    if not unknown:
+        return None
+    return {
+        "kind": "unknown_feature",
+        "text": f"requests the node feature {unknown[0]}, which no node of this cluster has",
+        "remedy": f"change {option} (available: {', '.join(sorted(features)[:20]) or 'none'})",
+    }
+
+
+def node_list_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+    """Nodes requested or excluded by name, compared with the nodes of the partition."""
+    if demand["req_node_list"].null_count() == demand["exclude_nodes"].null_count() == demand.height:
+        return
+    listed = demand.filter(pl.col("req_node_list").is_not_null() | pl.col("exclude_nodes").is_not_null())
+    for row in listed.iter_rows(named=True):
+        try:
+            wanted = set(expand_nodes(row["req_node_list"] or ""))
+            excluded = set(expand_nodes(row["exclude_nodes"] or ""))
+        except NodeListError:
+            continue  # sbatch refuses the list itself
+        if capacity.names[row["partition"]] and (found := list_problem(row, wanted, excluded, capacity)):
+            given = {"--nodelist": row["req_node_list"], "--exclude": row["exclude_nodes"]}
+            evidence = tuple(f"{option}={value[:200]}" for option, value in given.items() if value)
+            yield Breach.here(row, *found, evidence=evidence)
+
+
+def list_problem(
+    row: Row, wanted: set[str], excluded: set[str], capacity: Capacity
+) -> tuple[str, str, str] | None:
+    """Kind, text and remedy."""
+    partition, nodes = row["partition"], int(row["nodes"])
+    there = capacity.names[partition]
+    if foreign := sorted(wanted - there):
+        return (
+            "node_not_in_partition",
+            f"requests node {foreign[0]}, which is not in partition {partition}",
+            "change --nodelist or the partition",
+        )
+    if (elsewhere := excluded - there) and not row["job_id"]:  # nodes may be removed after Slurm took a job
+        known = {node.name for node in capacity.machine.nodes}
+        if known and not elsewhere <= known:
+            text = f"excludes node {min(elsewhere - known)}, which this cluster does not have"
+            return "unknown_node", text, "change --exclude"
+    if both := sorted(wanted & excluded):
+        return (
+            "node_wanted_and_excluded",
+            f"requests node {both[0]} and excludes it",
+            "remove it from --nodelist or from --exclude",
+        )
+    left = len(there - excluded)
+    if left < nodes <= len(there):
+        return (
+            "too_many_nodes_excluded",
+            f"needs {plural(nodes, 'node')}, but excludes all but {left} of partition {partition}",
+            "exclude fewer",
+        )
+    return None
