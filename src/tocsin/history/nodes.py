@@ -158,7 +158,7 @@ class NodeBook:
         return pl.DataFrame(list(self._rows(asked)), schema=ANSWER, orient="row")
 
     def _rows(self, asked: pl.DataFrame) -> Iterator[tuple[float, ...]]:
-        for at, name in asked.select("at", "node").rows():
+        for at, name in asked[["at", "node"]].rows():
             node = self._nodes.get(name) or self._beneath.get(name)
             ended, failed, expected, crashes, crashes_expected = node.read(at) if node else (0,) * 5
             known = bisect_right(self._firsts, at)

@@ -127,7 +127,7 @@ def facts_request(
 ) -> FactsRequest:
     """The stored facts that `conclude` needs for these answers."""
     numbers = [number for number, each in enumerate(answers) if _has_operation(each)]
-    operating = jobs.select("cluster", "user", "submit")[numbers].rows() if numbers else []
+    operating = jobs[["cluster", "user", "submit"]][numbers].rows() if numbers else []
     submits = [submit for _, _, submit in operating]
     keys = jobs.select(key_text()).to_series().to_list() if verdicts else []
     arrays = [str(key._replace(task=None)) for key in map(parse_key, keys) if key.task is not None]
@@ -298,7 +298,7 @@ def _rows(jobs: pl.DataFrame, stage: Stage) -> list[dict[str, Any]]:
     """The jobs as rows, without what becomes known only after the stage."""
     shown = [name for name in SCHEMA.names() if stage.knows(FIELDS[name].stage)]
     blank: dict[str, Any] = dict.fromkeys(SCHEMA.names())
-    return [blank | row for row in jobs.select(shown).to_dicts()]
+    return [blank | row for row in jobs[shown].to_dicts()]
 
 
 def _without_conflicts(parts: Sequence[Parts]) -> list[Advice]:

@@ -18,11 +18,11 @@ __all__ = ["demands"]
 _OPERATORS = r"[|()\[\]*,!]"
 """Operators of a constraint besides `&`."""
 
-_FIELDS = (
+_FIELDS = [
     *("job_id", "account", "qos", "group", "user", "partition", "array", "licenses", "reservation"),
     *("constraints", "req_node_list", "exclude_nodes", "time_limit", "time_min"),
     *("req_nodes", "req_cpus", "req_tasks", "cpus_per_task", "tasks_per_node", "req_memory", "req_gpus"),
-)
+]
 
 _SHARED = pl.col("shared") > 0
 # Built once: for one job, building these expressions took as long as computing them.
@@ -123,7 +123,7 @@ def _requested(
     )
     per = pl.Series([None if s is None else s.memory_per for s in submissions], dtype=pl.String)
     return (
-        pl.concat([jobs.select(_FIELDS), needs], how="horizontal")
+        pl.concat([jobs[_FIELDS], needs], how="horizontal")
         .lazy()
         .with_row_index("row")
         .with_columns(

@@ -67,7 +67,7 @@ class FittedLimits:
         if stage is not Stage.SUBMIT:
             by_row = _by_row(past_usage_breaches(jobs, features, self.thresholds), jobs.height)
             return [_parts(breaches, None, {}) for breaches in by_row]
-        submissions = read_submissions(known, jobs.select("script", "submit_line").rows())
+        submissions = read_submissions(known, jobs[["script", "submit_line"]].rows())
         missing: list[dict[str, str]] = [{} for _ in submissions]
         release = known.machine.release if known.machine else None
         by_row = _by_row(self._of_request(jobs, features, submissions, release), jobs.height)
@@ -102,7 +102,7 @@ class FittedLimits:
     ) -> Iterator[Breach]:
         """Rules that need no machine, only the release of Slurm."""
         yield from past_usage_breaches(jobs, features, self.thresholds)
-        jobs = jobs.select("job_id", "work_dir")
+        jobs = jobs[["job_id", "work_dir"]]
         for row, (submission, (number, work_dir)) in enumerate(zip(submissions, jobs.rows(), strict=True)):
             if submission is not None:
                 yield from contradictions(submission, row, release)
@@ -177,7 +177,7 @@ def _of_machine(
         jobs.height,
     )
     partitions: dict[int, list[str]] = {}
-    for row, name in wanted.select("row", "partition").rows():
+    for row, name in wanted[["row", "partition"]].rows():
         if found[row]:
             partitions.setdefault(row, []).append(name)
     return [

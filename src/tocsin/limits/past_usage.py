@@ -38,7 +38,7 @@ def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Threshol
     if not known:
         return
     both = pl.concat(
-        [jobs.select("time_limit", "req_memory"), features.select(_closest(known, by.completed))],
+        [jobs[["time_limit", "req_memory"]], features.select(_closest(known, by.completed))],
         how="horizontal",
     ).with_row_index("row")
     little = (
