@@ -76,7 +76,7 @@ def check(app: App, request: CheckRequest) -> Verdict:
     )
     known, earlier = _known(app, job, Stage.SUBMIT, machine, {str(job["script"][0]): text})
     job = with_group(with_defaults(job, machine, earlier))
-    judge = open_judge(app, known, cluster=name, follow=request.follow)
+    judge = open_judge(app, known, cluster=name, stages=[Stage.SUBMIT], follow=request.follow)
     verdict = judge.explain(job, Stage.SUBMIT, known=known, at=int(time.time()))
     return replace(verdict, missing=verdict.missing | unread)
 
@@ -94,7 +94,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
         with suppress(NotFound):  # pruned, or never stored
             texts[digest] = read_script(app.home.scripts, digest)
     known, _ = _known(app, jobs, stage, machine, texts)
-    judge = open_judge(app, known, cluster=name)
+    judge = open_judge(app, known, cluster=name, stages=[stage])
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
     return Explained(replace(verdict, missing=verdict.missing | unread), jobs["outcome"][0])
 

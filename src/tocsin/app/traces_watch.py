@@ -50,7 +50,7 @@ def watch_traces(app: App, request: TraceWatchRequest, output: Output) -> None:
                 f'another `tocsin traces watch` follows cluster "{name}" with this store; this one stops'
             )
         cluster = stack.enter_context(live_cluster(app, name))
-        live, log = LiveJudge(app, Ledger(), cluster=name), open_log(app)
+        live, log = LiveJudge(app, Ledger(), cluster=name, stages=[Stage.RUNNING]), open_log(app)
         rounds = _rounds(app, importer, live.judge, cluster.queue, subscriptions(log))
         stack.callback(_report, app, rounds)
         loop = Loop(

@@ -42,6 +42,7 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
     """Follow the cluster until stopped by a signal."""
     from tocsin.store.locks import locked
     from tocsin.watch.script_reader import ScriptReader
+    from tocsin.watch.stages import BITS
     from tocsin.watch.watcher import Watcher
 
     demo, once = request.demo, request.once
@@ -62,7 +63,7 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
             app.notify(f"job scripts are not read, so workloads are not classified: {unreadable}")
         ledger, keep = stack.enter_context(_ledger(app, followed.name))
         scripts = None if unreadable else ScriptReader(followed, folder)
-        live, log = LiveJudge(app, ledger, cluster=followed.name), open_log(app)
+        live, log = LiveJudge(app, ledger, cluster=followed.name, stages=BITS), open_log(app)
         loop = Loop(
             app=app,
             rounds=Watcher(
