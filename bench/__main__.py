@@ -29,6 +29,7 @@ NAMES = (
         "agent",
         "series",
         "traces",
+        "traces_speed",
     ),
     *("mutations", "kills"),
     *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution"),

@@ -39,10 +39,10 @@ def available() -> list[str]:
 
 @cache
 def data(name: str, channels: Sequence[str] = CPU_CHANNELS) -> Data:
-    """Recordings are short: they are learned from with a window in each second, and so is the share held back."""
+    """Recordings are short: they have a window in each second. Those that end at multiples of STRIDE are what rings."""
     parts: dict[Split, list[LabelledWindows]] = {split: [] for split in Split}
+    stride = STRIDE if name == "simulated" else 1
     for campaign in _campaigns(name):
-        stride = STRIDE if name == "simulated" or campaign.card.split is Split.TEST else 1
         parts[campaign.card.split].append(labelled_windows(campaign, stride=stride, channels=channels))
     train, test = _joined(parts[Split.TRAIN]), _joined(parts[Split.TEST])
     train = train[train.normal]

@@ -13,15 +13,18 @@ from tocsin.traces.autoencoder import Autoencoder
 from tocsin.traces.onnx_model import OnnxModel
 from tocsin.traces.windows import Windows
 
-__all__ = ["measure"]
+__all__ = ["run"]
 
 WINDOWS = 128_000  # 1,000 nodes × 128 threads
 BATCHES = (64, 128, 256, 512, 1024, 4096)  # PyTorch may take its best
 ROUNDS = 3
 
 
-def measure() -> dict[str, Any]:
-    """The best of some rounds of each, in turn; both use every core and compute errors and embeddings."""
+def run() -> dict[str, Any]:
+    """The best of some rounds of each, in turn; both use every core and compute errors and embeddings.
+
+    Two threads of PyTorch wait for each other, so the machine must have nothing else to do.
+    """
     import torch
 
     cores = len(os.sched_getaffinity(0))

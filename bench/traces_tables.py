@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["traces_section"]
+__all__ = ["speed_section", "traces_section"]
 
 Results = dict[str, Any]
 
@@ -26,7 +26,6 @@ def traces_section(result: Results) -> Iterator[str]:
         yield from _table2(name, table, result["paper"])
     for name, found in result["anomalies"].items():
         yield from _anomalies(name, found)
-    yield from _speed(result["speed"])
 
 
 def _table2(name: str, table: Results, paper: Results) -> Iterator[str]:
@@ -94,7 +93,7 @@ def _anomalies(name: str, found: Results) -> Iterator[str]:
         yield ""
 
 
-def _speed(speed: Results) -> Iterator[str]:
+def speed_section(speed: Results) -> Iterator[str]:
     yield (
         f"Scoring {speed['windows']:,} windows on {speed['cores']} cores: {speed['seconds']:.1f} s with ONNX Runtime, "
         f"{speed['eager_pytorch_seconds']:.1f} s with the same network in eager PyTorch (batches of "
