@@ -33,8 +33,7 @@ def run() -> dict[str, Any]:
     try:
         design = Architecture("vanilla", 100, CPU_CHANNELS)
         network = Autoencoder(design).eval()
-        weights = {name: values.numpy() for name, values in network.state_dict().items()}
-        model = OnnxModel(design, [weights], [0])
+        model = OnnxModel(design, [network.weights()], [0])
         random = np.random.default_rng(0)
         values = random.dirichlet([1] * 4, (WINDOWS, 100))[..., :3].astype(np.float32)
         windows = Windows(values, pl.DataFrame({"at": np.zeros(WINDOWS)}), CPU_CHANNELS)

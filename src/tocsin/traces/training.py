@@ -174,7 +174,8 @@ class _Training:
             if since >= _PATIENCE or not finished:
                 break
         report(_EPOCHS)
-        return {name: values.numpy().astype(np.float32) for name, values in kept.items()}
+        self.network.load_state_dict(kept)
+        return self.network.weights()
 
     def epoch(self, end: float | None) -> bool:
         """Whether it was finished in time. Windows that had the largest errors so far do not count."""
