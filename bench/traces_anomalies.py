@@ -12,15 +12,18 @@ from tocsin.core.channels import CPU_CHANNELS, JOB_CHANNELS
 from tocsin.traces.labelled import LabelledWindows
 from tocsin.traces.onnx_model import OnnxModel
 from tocsin.traces.scaling import Scaling
+from tocsin.traces.thresholds import Rule, upper_quantile
 from tocsin.traces.training import train
 from tocsin.traces.windows import Windows
 
-__all__ = ["RATE", "measure"]
+__all__ = ["OWN_RULE", "RATE", "measure"]
+
+OWN_RULE = "tocsin, own rule"
 
 RATE = 0.01  # share of the normal validation windows above a detector's threshold
 IN_A_ROW = 3
 IOWAIT = 0.1  # mean of a window, for the fixed threshold
-SECONDS = 30  # of CPU time to train a model
+SECONDS = 15  # of CPU time to train a model
 
 Floats = NDArray[Any]
 
@@ -54,7 +57,9 @@ def _measure(given: Data) -> dict[str, Any]:
     scaling = Scaling.fit(given.train.values) if tuple(given.train.channels) == JOB_CHANNELS else None
     sets = [given.train, given.thresholds.windows, given.test.windows]
     values = [part.values if scaling is None else scaling.scaled(part.values) for part in sets]
+    rule = upper_quantile(usual.error, Rule().rate, overlap=given.overlap)
     detectors = {
+        OWN_RULE: Scored(usual.error, found.error, fixed=rule),
         "tocsin": Scored(usual.error, found.error),
         "pca": _pca(values),
         "iforest": _forest(values),
