@@ -32,6 +32,8 @@ class Block(nn.Module):
         """The weight and the bias of the one convolution that does the same."""
         side = KERNEL // 2
         shortcut = functional.pad(self.shortcut.weight, (side, side))
+        assert self.convolution.bias is not None, "made with one"
+        assert self.shortcut.bias is not None, "made with one"
         return self.convolution.weight + shortcut, self.convolution.bias + self.shortcut.bias
 
 
