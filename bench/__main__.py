@@ -31,6 +31,7 @@ NAMES = (
         "agent",
         "series",
         "traces",
+        "traces_speed",
     ),
     *("mutations", "kills", "streams"),
     *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution", "causes"),

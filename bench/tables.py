@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bench.traces_tables import traces_section
+from bench.traces_tables import speed_section, traces_section
 
 __all__ = ["sections"]
 
@@ -25,6 +25,7 @@ def sections(results: Results) -> list[str]:
         ("live", _live),
         ("refusals", _refusals),
         ("traces", traces_section),
+        ("traces_speed", speed_section),
     ):
         if name in results:
             found += section(results[name])

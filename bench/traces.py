@@ -1,4 +1,4 @@
-"""Autoencoders of CPU traces: the paper's Table 2, anomalies against simpler detectors, and the speed of scoring."""
+"""Autoencoders of CPU traces: the paper's Table 2, and anomalies against simpler detectors."""
 
 import os
 from concurrent.futures import ProcessPoolExecutor
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import traces_anomalies, traces_speed
+from bench import traces_anomalies
 from bench.traces_data import SIMULATED_SECONDS, available, data
 from tocsin.traces.architecture import ARCHITECTURES
 from tocsin.traces.training import train
@@ -29,7 +29,6 @@ _TYPES = ("fit", "good_io", "mpi", "idle", "bad_io")
 
 
 def run() -> dict[str, Any]:
-    speed = traces_speed.measure()
     names = available()
     return {
         "seeds": SEEDS,
@@ -38,7 +37,6 @@ def run() -> dict[str, Any]:
         "paper": PAPER,
         "table2": {name: _table2(name) for name in names},
         "anomalies": {name: traces_anomalies.measure(name) for name in names},
-        "speed": speed,
     }
 
 

@@ -13,15 +13,18 @@ from tocsin.traces.autoencoder import Autoencoder
 from tocsin.traces.onnx_model import OnnxModel
 from tocsin.traces.windows import Windows
 
-__all__ = ["measure"]
+__all__ = ["run"]
 
 WINDOWS = 128_000  # 1,000 nodes × 128 threads
 BATCHES = (64, 128, 256, 512, 1024, 4096)  # PyTorch may take its best
 ROUNDS = 3
 
 
-def measure() -> dict[str, Any]:
-    """The best of some rounds of each, in turn; both use every core and compute errors and embeddings."""
+def run() -> dict[str, Any]:
+    """The best of some rounds of each, in turn; both use every core and compute errors and embeddings.
+
+    Two threads of PyTorch wait for each other, so the machine must have nothing else to do.
+    """
     import torch
 
     cores = len(os.sched_getaffinity(0))
@@ -30,8 +33,7 @@ def measure() -> dict[str, Any]:
     try:
         design = Architecture("vanilla", 100, CPU_CHANNELS)
         network = Autoencoder(design).eval()
-        weights = {name: values.numpy() for name, values in network.state_dict().items()}
-        model = OnnxModel(design, [weights], [0])
+        model = OnnxModel(design, [network.weights()], [0])
         random = np.random.default_rng(0)
         values = random.dirichlet([1] * 4, (WINDOWS, 100))[..., :3].astype(np.float32)
         windows = Windows(values, pl.DataFrame({"at": np.zeros(WINDOWS)}), CPU_CHANNELS)

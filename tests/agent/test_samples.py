@@ -1,7 +1,7 @@
 """What the agent reads off a node: rates of each CPU, the job on it, and what each job has used."""
 
 from collections.abc import Callable
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
@@ -179,14 +179,28 @@ def test_switches_of_ended_threads_stay_counted(tmp_path: Path) -> None:
     node.set_thread(100, 101, 0, switches=20)
     sampler = _sampler(node)
     counted = []
-    for second in range(40):
+    for second in range(47):
         node.spend({})
         if second == 20:
             (node.proc / "100" / "task" / "101" / "status").unlink()
         if sample := sampler.sample():
             counted.append(sample.counters["17"]["context_switches_total"])
     assert counted == sorted(counted)
-    assert counted[-1] == 32
+    assert counted[-1] == pytest.approx(32, abs=0.1)
+
+
+def test_switches_that_are_counted_now_and_then_grow_with_every_sample(tmp_path: Path) -> None:
+    node = FakeNode(tmp_path, 2)
+    node.add_job(17, "0", processes=[100])
+    sampler = _sampler(node)
+    counted = []
+    for second in range(62):
+        node.spend({})
+        node.set_thread(100, 100, 0, switches=30 * second)
+        if sample := sampler.sample():
+            counted.append(sample.counters["17"]["context_switches_total"])
+    steps = [after - before for before, after in pairwise(counted)]
+    assert steps[15:] == pytest.approx([30] * len(steps[15:]), abs=0.01)
 
 
 def test_a_clock_that_jumps_is_counted_and_survived(tmp_path: Path) -> None:

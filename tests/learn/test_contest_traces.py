@@ -20,11 +20,13 @@ from tocsin.models.registry import Registry
 from tocsin.store import cases
 from tocsin.store.database import Store, open_store
 from tocsin.store.home import Home
+from tocsin.traces.detector import DETECTOR, TracesDetector
 from tocsin.traces.model_card import model_card
 
 DAY = 86_400
 NOW = NOON + 6 * DAY
 MORE_SYSTEM = (0.6, 0.3, 0.05)
+SECONDS = 3.0  # of CPU time to train an autoencoder
 
 
 @pytest.fixture
@@ -47,19 +49,27 @@ def kinds(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 @pytest.fixture
-def registry(tmp_path: Path) -> Registry:
+def detector() -> TracesDetector:
+    """A small one; a test may name another."""
+    return pca_detector()
+
+
+@pytest.fixture
+def registry(tmp_path: Path, detector: TracesDetector) -> Registry:
     """A champion that knows jobs that compute."""
     made = Registry(tmp_path / "models")
     learned = day(0, COMPUTES)
-    fitted = pca_detector().fit_windows(learned, kinds(learned), stride=STRIDE)
+    fitted = detector.fit_windows(learned, kinds(learned), stride=STRIDE, seconds=SECONDS)
     card = model_card(
-        fitted, created=NOON, data="tests", parameters={"ensemble": 1, "seed": 0, "seconds": None}
+        fitted, created=NOON, data="tests", parameters={"ensemble": 1, "seed": 0, "seconds": SECONDS}
     )
     made.promote("traces", made.add("traces", fitted.save, card))
     return made
 
 
-def night(store: Store, registry: Registry, kept: pl.DataFrame) -> Outcome:
+def night(
+    store: Store, registry: Registry, kept: pl.DataFrame, detector: TracesDetector | None = None
+) -> Outcome:
     def read(clusters: Sequence[str], since: int, until: int) -> NormalWindows:
         assert list(clusters) == ["lab"]
         during = kept.filter(pl.col("at") > since, pl.col("at") <= until)
@@ -67,7 +77,7 @@ def night(store: Store, registry: Registry, kept: pl.DataFrame) -> Outcome:
 
     run = Nightly(
         registry=registry,
-        contests={"traces": TracesContest(read, pca_detector())},
+        contests={"traces": TracesContest(read, detector or pca_detector())},
         journal=Journal(registry.folder / "nightly.json"),
         night=Night(store=store, now=NOW, holdback_days=2),
         day="2026-11-17",
@@ -76,9 +86,12 @@ def night(store: Store, registry: Registry, kept: pl.DataFrame) -> Outcome:
     return found
 
 
-def test_a_model_of_todays_normal_jobs_replaces_the_old_one(store: Store, registry: Registry) -> None:
+@pytest.mark.parametrize("detector", [pca_detector(), DETECTOR], ids=["PCA", "autoencoder"])
+def test_a_model_of_todays_normal_jobs_replaces_the_old_one(
+    store: Store, registry: Registry, detector: TracesDetector
+) -> None:
     kept = pl.concat([day(number, COMPUTES if number < 2 else MORE_SYSTEM) for number in (0, 1, 2, 3, 5)])
-    found = night(store, registry, kept)
+    found = night(store, registry, kept, detector)
     assert found.state == "promoted", found.why
     assert found.result is not None
     assert (found.result.figure, found.result.challenger < found.result.champion) == ("cpus.error", True)

@@ -72,6 +72,22 @@ def test_a_worse_one_is_stored_with_its_figures_and_not_in_use(registry: Registr
     assert any(figure.name == "loudness_gain" for figure in registry.card(SIREN, "2").figures)
 
 
+def test_a_worse_one_is_removed_after_the_next_night(registry: Registry) -> None:
+    night(registry.folder, SirenContest(gain=-0.1))
+    by_hand = registry.add(SIREN, lambda to: save(to, 0.5), card(5))
+    [found] = night(registry.folder, SirenContest(gain=-0.2), **LATER)
+    assert (found.state, found.challenger) == ("kept", "4")
+    assert registry.versions(SIREN) == ["1", by_hand, "4"]
+
+
+def test_a_worse_one_that_a_person_promoted_is_never_removed(registry: Registry) -> None:
+    night(registry.folder, SirenContest(gain=-0.1))
+    registry.promote(SIREN, "2")
+    night(registry.folder, SirenContest(gain=0.1), **LATER)
+    assert registry.versions(SIREN) == ["1", "2", "3"]
+    assert registry.rollback(SIREN) == "2"
+
+
 def test_one_that_is_not_worse_is_promoted_because_it_is_fresher(registry: Registry) -> None:
     [found] = night(registry.folder, SirenContest(gain=-0.01))
     assert found.state == "promoted"

@@ -73,8 +73,17 @@ def test_an_unusable_file_is_named(
         {"test": np.full((300, 3), -np.inf)},
         {"test": np.full((300, 3), 1e308)},
         {"test": np.zeros((4, 3)), "test_label": np.array([0, 1, 1, 0])},
+        {"train": np.arange(200.0), "test": np.arange(300.0) % 50},
     ],
-    ids=["still", "unknown", "infinite once", "infinite test", "huge", "shorter than a window"],
+    ids=[
+        "still",
+        "unknown",
+        "infinite once",
+        "infinite test",
+        "huge",
+        "shorter than a window",
+        "one channel",
+    ],
 )
 def test_odd_series_have_figures_of_every_method(
     odd: dict[str, object], tocsin: Tocsin, tmp_path: Path

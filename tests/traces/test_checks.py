@@ -14,6 +14,7 @@ from tocsin.core.verdict import Level
 from tocsin.judge.check_data import demo_check_data
 from tocsin.judge.checks import CHECKS, no_leak
 from tocsin.judge.plugins import find_detectors
+from tocsin.traces import training
 from tocsin.traces.detector import DETECTOR, TracesDetector
 from tocsin.traces.fitted import FittedTraces
 
@@ -23,6 +24,15 @@ SMALL = pca_detector()
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_it_passes(check: Callable[..., None]) -> None:
     check(SMALL)
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_autoencoder_passes_after_a_short_training(
+    check: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "_EPOCHS", 1)
+    check(DETECTOR)
 
 
 def test_it_is_installed_as_a_detector() -> None:

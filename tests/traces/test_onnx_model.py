@@ -41,9 +41,9 @@ def test_onnx_runtime_answers_as_pytorch_does(architecture: str, length: int) ->
     from tocsin.traces.autoencoder import Autoencoder
     from tocsin.traces.batches import PaddedGraphs
 
-    model, given = untrained(architecture, length), windows(1, instants=5, length=length)
-    network = Autoencoder(model.design)
-    network.load_state_dict({name: torch.tensor(values) for name, values in model.members[0].items()})
+    given = windows(1, instants=5, length=length)
+    network = Autoencoder(Architecture(architecture, length, CPU_CHANNELS))
+    model = OnnxModel(Architecture(architecture, length, CPU_CHANNELS), [network.weights()], [0])
     graphs = PaddedGraphs.of(given.graphs(by_job=architecture == "job_graph")) if model.design.graph else ()
     with torch.inference_mode():
         errors, embedding, reconstruction = network(*map(torch.from_numpy, (given.values, *graphs)))

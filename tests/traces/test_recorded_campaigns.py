@@ -23,7 +23,7 @@ def test_each_split_is_a_campaign_of_its_own_from_a_real_kernel(split: Split) ->
     assert (card.split, card.origin) == (split, "recorded")
     assert card.kernel
     assert card.slurm
-    assert {each.label for each in card.jobs} >= {"fit", "good_io", "mpi_2", "bad_io"}
+    assert {each.label for each in card.jobs} >= {"fit", "good_io", "mpi_2", "idle", "bad_io"}
     found = labelled_windows(campaign(split))
     assert set(found.label) >= {each.label for each in card.jobs}
 

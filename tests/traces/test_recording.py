@@ -3,10 +3,10 @@
 import subprocess
 import sys
 import threading
+from collections import Counter
 from itertools import count
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from tests.kits.fake_node import FakeNode
@@ -14,54 +14,11 @@ from tocsin import traces
 from tocsin.agent.sampler import Sampler
 from tocsin.agent.server import AgentServer
 from tocsin.core.errors import ClusterError
-from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES
+from tocsin.sources.trace_agent import agent_samples
 from tocsin.traces.job_types import JOB_TYPES, ranks
-from tocsin.traces.recording import RemoteRecorder, cpu_samples, job_samples
+from tocsin.traces.recording import RemoteRecorder
 
 PROGRAMS = Path(traces.__file__).parent / "programs"
-AT = 1_000_000.4
-
-
-def sample(second: int, jobs: dict[str, str], **counters: dict[str, float]) -> dict[str, object]:
-    cpus = {"0": [0.9, 0.05, 0.0], "1": [0.0, 0.1, 0.8]}
-    return {"at": AT + second, "cpus": cpus, "jobs": jobs, "counters": counters}
-
-
-def test_rows_of_cpus_carry_the_raw_job_id_and_the_whole_second() -> None:
-    found = cpu_samples("n1", [sample(0, {"1": "17"}), sample(1, {})])
-    assert found.schema == CPU_SAMPLES
-    assert found.rows()[2][:4] == ("n1", 1, 1_000_000, "17")
-    assert found["job"].to_list() == [None, None, "17", None]
-    assert found["iowait"].to_list() == pytest.approx([0, 0, 0.8, 0.8])
-
-
-def test_counters_become_rates_and_the_first_sample_of_a_job_has_none() -> None:
-    rows = [
-        sample(n, {}, **{"17": {"cpu_user_seconds_total": 5 + 0.5 * n, "memory_bytes": 100.0 * n}})
-        for n in range(4)
-    ]
-    found = job_samples("n1", rows)
-    assert found.schema == JOB_SAMPLES
-    assert found["cpu_user"].to_list() == pytest.approx([0.5, 0.5, 0.5])
-    assert found["memory"].to_list() == [100, 200, 300]
-    assert found["pressure_io"].to_list() == [None, None, None]
-
-
-def test_a_counter_that_moves_every_few_samples_is_spread_over_them() -> None:
-    values = [0, 0, 0, 30, 30, 30, 90, 90]
-    rows = [sample(n, {}, **{"17": {"context_switches_total": value}}) for n, value in enumerate(values)]
-    found = job_samples("n1", rows)
-    assert found["context_switches"].to_list() == pytest.approx([10, 10, 10, 20, 20, 20, 20])
-
-
-def test_a_counter_that_starts_again_is_no_negative_rate() -> None:
-    rows = [sample(n, {}, **{"17": {"io_written_bytes_total": v}}) for n, v in enumerate([50, 80, 10])]
-    assert job_samples("n1", rows)["io_written"].to_list() == [30, 0]
-
-
-def test_no_sample_is_an_empty_frame() -> None:
-    assert cpu_samples("n1", []).schema == CPU_SAMPLES
-    assert job_samples("n1", [sample(0, {})]).schema == JOB_SAMPLES
 
 
 def test_an_agent_is_read_over_http_and_nothing_twice(tmp_path: Path) -> None:
@@ -90,7 +47,7 @@ def test_an_agent_is_read_over_http_and_nothing_twice(tmp_path: Path) -> None:
     at = [each["at"] for each in recorder.samples]
     assert at == sorted(set(at))
     assert len(at) == 5, "what was before the recording is not part of it"
-    found = cpu_samples(recorder.node, recorder.samples).filter(pl.col("cpu") == 0)
+    found = agent_samples(recorder.node, recorder.samples, Counter()).cpus.filter(cpu=0)
     assert found["job"].unique().to_list() == ["17"]
     assert found["user"].unique().to_list() == [1]
 

@@ -14,7 +14,9 @@ from tocsin.agent.placement import Placement
 __all__ = ["Sample", "Sampler"]
 
 _PLACEMENT_EVERY = 5  # samples: reading 256 threads each second would cost more than all the rest
-_SWITCHES_EVERY = 15
+_SWITCHES_EVERY = (
+    15  # samples; what was counted is spread over the next ones, so that it reads as a steady rate
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,24 @@ class Sample:
     rates: Mapping[int, Rates]
     jobs: Mapping[int, str]  # of each CPU that has one
     counters: Mapping[str, Mapping[str, float]]  # of each job
+
+
+class _Switches:
+    """Context switches of jobs, counted now and then, and shown as counters that grow with every sample."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, float] = {}
+        self._pace: dict[str, float] = {}
+
+    def count(self, found: Mapping[str, int]) -> None:
+        """What is counted now will be shown after the next samples; a new job, or one that starts again, at once."""
+        before = self.shown
+        self.shown = {job: min(before.get(job, number), float(number)) for job, number in found.items()}
+        self._pace = {job: (number - self.shown[job]) / _SWITCHES_EVERY for job, number in found.items()}
+
+    def advance(self) -> None:
+        for job, pace in self._pace.items():
+            self.shown[job] = round(self.shown[job] + pace, 3)
 
 
 class Sampler:
@@ -47,7 +67,7 @@ class Sampler:
         self._rates = CpuRates()
         self._placement = Placement(proc)
         self._owner: dict[int, str] = {}
-        self._switches: dict[str, int] = {}
+        self._switches = _Switches()
         self._taken = 0
         self._kept: deque[Sample] = deque(maxlen=max(1, round(keep_seconds / interval)))
 
@@ -74,11 +94,12 @@ class Sampler:
         spent = ticks(read(f"{self._proc}/stat") or b"")
         rates = self._rates.update(spent)
         groups = find_jobs(self._cgroup, self._node)
-        changed = groups.keys() != self._switches.keys()
+        changed = groups.keys() != self._switches.shown.keys()
         if changed or self._taken % _PLACEMENT_EVERY == 0:
             self._owner = self._placement.cpus(groups, frozenset(spent))
         if changed or self._taken % _SWITCHES_EVERY == 0:
-            self._switches = self._placement.switches(groups)
+            self._switches.count(self._placement.switches(groups))
+        self._switches.advance()
         self._taken += 1
         if not rates:
             return None
@@ -87,7 +108,7 @@ class Sampler:
             rates,
             {cpu: job for cpu, job in self._owner.items() if cpu in rates},
             {
-                job: counters(group) | {"context_switches_total": float(self._switches.get(job, 0))}
+                job: counters(group) | {"context_switches_total": self._switches.shown.get(job, 0.0)}
                 for job, group in groups.items()
             },
         )

@@ -4,6 +4,7 @@ import os
 import platform
 import socket
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -198,11 +199,12 @@ def _campaign(card: "Card", run: _Run, recorders: "Sequence[Recorder]") -> "tupl
     """The samples with the jobs that ran to their end; a sentence for each other one."""
     import polars as pl
 
+    from tocsin.sources.trace_agent import agent_samples
     from tocsin.traces.campaigns import Campaign, LabelledJob
-    from tocsin.traces.recording import cpu_samples, job_samples
 
-    cpus = pl.concat([cpu_samples(each.node, each.samples) for each in recorders])
-    counters = pl.concat([job_samples(each.node, each.samples) for each in recorders])
+    samples = [agent_samples(each.node, each.samples, Counter()) for each in recorders]
+    cpus = pl.concat([each.cpus for each in samples]).sort("node", "cpu", "at")
+    counters = pl.concat([each.jobs for each in samples])
     recorded = set(counters["job"])
     owned = dict(cpus.drop_nulls("job").group_by("job").agg(pl.col("cpu").unique().sort()).iter_rows())
     jobs: list[LabelledJob] = []

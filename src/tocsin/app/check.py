@@ -122,7 +122,7 @@ def check_stored(
             machine,
             missing,
             known=lambda texts: _known_and_usual(app, name, asked.user, machine, texts),
-            judge=lambda known: open_judge(app, known, cluster=name, follow=follow),
+            judge=lambda known: open_judge(app, known, cluster=name, stages=[Stage.SUBMIT], follow=follow),
             past_causes=lambda job: past_causes_advice(app, job, yours=asked.user == user_name()),
         ),
     )
@@ -177,7 +177,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
         with suppress(NotFound):  # pruned, or never stored
             texts[digest] = read_script(app.home.scripts, digest)
     known, _ = _known(app, name, jobs["user"][0], stage, machine, texts)
-    judge = open_judge(app, known, cluster=name)
+    judge = open_judge(app, known, cluster=name, stages=[stage])
     verdict = judge.explain(jobs, stage, known=known, at=int(time.time()))
     row = jobs.row(0, named=True)
     found = cause_of_ended(app, row, verdict.job, texts.get(digest) or _script_of_array(app, row))

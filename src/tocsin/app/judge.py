@@ -1,6 +1,6 @@
 """The judge as every use needs it: each installed detector with its models in use, and their reload."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -58,12 +58,13 @@ def open_judge(
     only: Sequence[str] | None = None,
     *,
     cluster: str | None = None,
+    stages: Collection[Stage] = tuple(Stage),
     follow: bool = False,
     policy: "Policy | None" = None,
 ) -> "Judge":
     """The judge with all detectors, or `only` these, and their champions for the cluster.
 
-    A detector that cannot be used is reported and left out. With `follow`, or the setting workload.read_files, the files that a script calls are read, too.
+    A detector that has no part in the `stages` to be judged is not loaded; one that cannot be used is reported and left out. With `follow`, or the setting workload.read_files, the files that a script calls are read, too.
     `policy` is by default the one without actions.
     """
     from tocsin.judge.judge import Judge
@@ -75,8 +76,11 @@ def open_judge(
     detectors = find_detectors(broken)
     for reason in broken.values():
         app.notify(f"note: {reason}")
-    if only is not None:
-        detectors = {name: detector for name, detector in detectors.items() if name in only}
+    detectors = {
+        name: detector
+        for name, detector in detectors.items()
+        if (only is None or name in only) and not set(stages).isdisjoint(detector.stages)
+    }
     seats = load_seats(detectors, app.registry, known, cluster=cluster)
     if "workload" in seats:
         seats["workload"] = _with_files(app, _one_screener(seats["workload"]), follow)
@@ -143,10 +147,11 @@ class LiveJudge:
         only: Sequence[str] | None = None,
         *,
         cluster: str | None = None,
+        stages: Collection[Stage] = tuple(Stage),
         policy: "Policy | None" = None,
     ) -> None:
         self._app, self._known, self._only, self._cluster = app, known, only, cluster
-        self._policy = policy
+        self._stages, self._policy = stages, policy
         self._last_answer = 0
         self._loaded = self._promotions()
         self.judge = self._open()
@@ -161,7 +166,14 @@ class LiveJudge:
 
     def _open(self) -> "Judge":
         """With the regions of traces that were confirmed as bad: only a process that follows jobs needs them."""
-        judge = open_judge(self._app, self._known, self._only, cluster=self._cluster, policy=self._policy)
+        judge = open_judge(
+            self._app,
+            self._known,
+            self._only,
+            cluster=self._cluster,
+            stages=self._stages,
+            policy=self._policy,
+        )
         traces = judge.detectors.get("traces")
         if traces is None or not traces.models:
             return judge

@@ -99,7 +99,7 @@ def _normal_windows(app: App, clusters: Sequence[str], since: int, until: int) -
     """The stored windows of normal jobs of these clusters; a model of campaigns has the cluster of its recording."""
     import polars as pl
 
-    from tocsin.app.traces_parts import WindowRequest
+    from tocsin.app.traces_request import TraceRequest
     from tocsin.app.traces_train import normal_windows
     from tocsin.app.traces_windows import window_store
     from tocsin.core.errors import ModelError
@@ -110,7 +110,10 @@ def _normal_windows(app: App, clusters: Sequence[str], since: int, until: int) -
         raise ModelError(
             f"there are no stored traces of {', '.join(clusters)}, so there is nothing to compare on; run: tocsin traces watch"
         )
-    parts = [normal_windows(app, WindowRequest(name, str(since), str(until))) for name in kept]
+    parts = [
+        normal_windows(app, TraceRequest(cluster=name, starttime=str(since), endtime=str(until)))
+        for name in kept
+    ]
     return NormalWindows(
         *(pl.concat(frames) for frames in zip(*((p.windows, p.jobs) for p in parts), strict=True))
     )

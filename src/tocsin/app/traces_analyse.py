@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.app.app import App
-from tocsin.app.traces_samples import TraceRequest, read_kinded
+from tocsin.app.traces_request import TraceRequest
+from tocsin.app.traces_samples import read_kinded
 
 __all__ = ["analyse_traces"]
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tocsin.app.app import App
 from tocsin.app.traces_models import OpenModel, open_trace_model
 from tocsin.app.traces_regions import current_regions
-from tocsin.app.traces_samples import TraceRequest, read_kinded
+from tocsin.app.traces_request import TraceRequest
+from tocsin.app.traces_samples import read_kinded
 from tocsin.core.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,34 +1,23 @@
 """Windows of traces with their jobs: those of campaigns, or those in the store, part by part."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.app.clusters import cluster_named
-from tocsin.app.times import parse_time
-from tocsin.core.errors import InputError, NotFound
+from tocsin.app.traces_request import TraceRequest, stored_span
+from tocsin.app.traces_samples import campaign_samples
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tocsin.store.windows import WindowStore
 
-__all__ = ["TracePart", "WindowRequest", "campaign_part", "stored_parts", "trace_cluster"]
+__all__ = ["TracePart", "campaign_part", "stored_parts"]
 
 _CHUNK = 6 * 3600
-DEFAULT_DAYS = 7
-
-
-@dataclass(frozen=True, slots=True)
-class WindowRequest:
-    """Stored traces of a cluster: which of them."""
-
-    cluster: str | None = None
-    starttime: str | None = None
-    endtime: str | None = None
+_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,52 +35,27 @@ def campaign_part(app: App, folder: Path) -> "tuple[TracePart, str]":
     import polars as pl
 
     from tocsin.traces.campaigns import read_campaign
-    from tocsin.traces.cutting import KEYS, cut
+    from tocsin.traces.cutting import cut
 
-    campaign = read_campaign(folder)
-    card, named, settings = campaign.card, campaign.keys, app.settings.traces
-    keys = pl.DataFrame(
-        [(each.job, each.node, each.start, each.end, named[each.job]) for each in card.jobs],
-        schema=KEYS,
-        orient="row",
-    )
+    campaign, settings = read_campaign(folder), app.settings.traces
     windows = cut(
         campaign.cpus,
         campaign.jobs,
         length=settings.window,
         stride=settings.stride,
         interval=settings.interval,
-        keys=keys,
+        keys=campaign_samples(campaign).keys,
     )
     jobs = campaign.labels.with_columns(user=pl.lit(None, pl.String), name="label")
-    return TracePart(windows.filter(pl.col("job").is_not_null()), jobs), str(card.split)
+    return TracePart(windows.filter(pl.col("job").is_not_null()), jobs), str(campaign.card.split)
 
 
-def trace_cluster(app: App, kept: "WindowStore", name: str | None) -> str:
-    """The cluster whose traces are meant: the named one, the one of the settings, or the only one with traces."""
-    name = name or cluster_named(app, None)[0]
-    known = kept.clusters()
-    if name is None and len(known) != 1:
-        raise InputError(
-            f"traces of {len(known)} clusters are stored ({', '.join(known)}); choose one with -M"
-        )
-    if (name or known[0]) not in known:
-        raise NotFound(
-            f'there are no traces of cluster "{name}" in {kept.folder}; record some with `tocsin traces watch` or '
-            "`tocsin traces import`, or name the folder of a campaign"
-        )
-    return name or known[0]
-
-
-def stored_parts(app: App, request: WindowRequest) -> "Iterator[TracePart]":
+def stored_parts(app: App, request: TraceRequest) -> "Iterator[TracePart]":
     """The stored traces, node by node and at most six hours at a time."""
     from tocsin.app.traces_windows import window_store
 
     kept = window_store(app)
-    cluster = trace_cluster(app, kept, request.cluster)
-    zone, now = app.zone(cluster), time.time()
-    until = parse_time(request.endtime, zone, now) if request.endtime else int(now)
-    since = parse_time(request.starttime, zone, now) if request.starttime else until - DEFAULT_DAYS * 86400
+    cluster, since, until = stored_span(app, kept, request, _DAYS)
     nodes = kept.nodes(cluster, since, until)
     chunks = [(node, first) for node in nodes for first in range(since, until, _CHUNK)]
     for number, (node, first) in enumerate(chunks):

@@ -1,13 +1,11 @@
 """Samples of traces with the kind of each job: those of a campaign's folder, or those in the store."""
 
-import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.app.times import parse_time
-from tocsin.core.errors import InputError, NotFound
+from tocsin.app.traces_request import TraceRequest, stored_span
+from tocsin.core.errors import NotFound
 from tocsin.core.units import format_instant
 
 if TYPE_CHECKING:
@@ -16,19 +14,10 @@ if TYPE_CHECKING:
     from tocsin.traces.campaigns import Campaign
     from tocsin.traces.windows import Windows
 
-__all__ = ["KindedSamples", "TraceRequest", "campaign_samples", "read_kinded"]
+__all__ = ["KindedSamples", "campaign_samples", "read_kinded"]
 
 _MOST_SAMPLES = 5_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceRequest:
-    """Which traces: those of a campaign's `folder`, else those in the store."""
-
-    folder: Path | None = None
-    cluster: str | None = None
-    starttime: str | None = None
-    endtime: str | None = None
+_DAYS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +29,11 @@ class KindedSamples:
     """As `core.frames.CPU_SAMPLES`."""
     jobs: "pl.DataFrame"
     """`traces.cutting.KEYS`, and for each job its `kind` and whether it is known to be `normal` (null: not known)."""
+
+    @property
+    def keys(self) -> "pl.DataFrame":
+        """The jobs as `traces.cutting.KEYS`."""
+        return self.jobs.drop("kind", "normal")
 
     def with_kinds(self) -> "pl.DataFrame":
         """The samples with the column `kind`: null for unknown jobs, `idle` for CPUs without a job."""
@@ -76,10 +70,9 @@ class KindedSamples:
         from tocsin.traces.windows import Windows
 
         idle = pl.col("raw").is_null()
-        keys = self.jobs.drop("kind", "normal")
         raw, named = (
             cut(self.cpus, length=length, stride=stride, interval=interval, keys=given)
-            for given in (None, keys)
+            for given in (None, self.keys)
         )
         frame = named.with_columns(raw=raw["job"]).filter(idle | pl.col("job").is_not_null())
         kinds = self.jobs.select("kind", "normal", job="key").unique("job")
@@ -108,8 +101,7 @@ def _of_store(app: App, request: TraceRequest) -> KindedSamples:
     from tocsin.core.frames import CPU_SAMPLES
 
     kept = window_store(app)
-    cluster = _cluster(app, kept.clusters(), request.cluster)
-    since, until = _span(app, request, cluster)
+    cluster, since, until = stored_span(app, kept, request, _DAYS)
     nodes = kept.nodes(cluster, since, until)
     parts, read = [CPU_SAMPLES.to_frame()], 0
     for number, node in enumerate(_spread(nodes)):
@@ -154,26 +146,6 @@ def _keys(jobs: "pl.DataFrame") -> "pl.DataFrame":
     return jobs.select(
         raw.alias("raw"), pl.lit(None, pl.String).alias("node"), "start", "end", "key", "kind", "normal"
     )
-
-
-def _cluster(app: App, known: list[str], name: str | None) -> str:
-    if not known:
-        raise NotFound(f"there are no traces in {app.home.windows}; name the folder of a campaign")
-    if name is None and len(known) > 1:
-        raise InputError(f"there are traces of {len(known)} clusters: {', '.join(known)}; name one with -M")
-    if name and name not in known:
-        raise NotFound(f'there are no traces of cluster "{name}"; there are some of {", ".join(known)}')
-    return name or known[0]
-
-
-def _span(app: App, request: TraceRequest, cluster: str) -> tuple[int, int]:
-    """By default the last day."""
-    zone, now = app.zone(cluster), time.time()
-    until = parse_time(request.endtime, zone, now) if request.endtime else int(now)
-    since = parse_time(request.starttime, zone, now) if request.starttime else until - 86_400
-    if since >= until:
-        raise InputError(f"the time from {format_instant(since)} to {format_instant(until)} is empty")
-    return since, until
 
 
 def _spread(nodes: list[str]) -> list[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
 from tocsin.app.text import count
-from tocsin.app.traces_parts import TracePart, WindowRequest, campaign_part, stored_parts
+from tocsin.app.traces_parts import TracePart, campaign_part, stored_parts
+from tocsin.app.traces_request import TraceRequest
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
@@ -82,14 +83,14 @@ def train_traces(app: App, request: TraceTraining) -> dict[str, Any]:
     }
 
 
-def score_traces(app: App, folder: Path | None, request: WindowRequest, out: Path | None) -> dict[str, Any]:
+def score_traces(app: App, request: TraceRequest, out: Path | None) -> dict[str, Any]:
     """The errors of a campaign's or of stored windows by the model in use; with `out`, each window's as Parquet."""
     import polars as pl
 
     from tocsin.traces.outcome import by_job
 
     fitted, version = _in_use(app, request.cluster)
-    parts = [campaign_part(app, folder)[0]] if folder else stored_parts(app, request)
+    parts = [campaign_part(app, request.folder)[0]] if request.folder else stored_parts(app, request)
     found, jobs = [], []
     for part in parts:
         found.append(fitted.scores(part.windows, part.jobs).drop("in_a_row"))
@@ -140,7 +141,7 @@ def _data(app: App, request: TraceTraining) -> tuple[TracePart, list[tuple[Trace
             )
         names = ", ".join(name for _, name in learned)
         return _joined([_normal(app, part) for part, _ in learned]), tested, f"campaign {names}"
-    window = WindowRequest(request.cluster, request.starttime, request.endtime)
+    window = TraceRequest(cluster=request.cluster, starttime=request.starttime, endtime=request.endtime)
     return (
         normal_windows(app, window),
         [],
@@ -148,7 +149,7 @@ def _data(app: App, request: TraceTraining) -> tuple[TracePart, list[tuple[Trace
     )
 
 
-def normal_windows(app: App, request: WindowRequest) -> TracePart:
+def normal_windows(app: App, request: TraceRequest) -> TracePart:
     """Stored windows of jobs that raised no alarm and were not confirmed as bad; of very many, a part."""
     return _joined(list(_thinned(_normal(app, part) for part in stored_parts(app, request))))
 

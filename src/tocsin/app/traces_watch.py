@@ -51,7 +51,7 @@ def watch_traces(app: App, request: TraceWatchRequest, output: Output) -> None:
                 f'another `tocsin traces watch` follows cluster "{name}" with this store; this one stops'
             )
         cluster = stack.enter_context(live_cluster(app, name))
-        live, sinks = LiveJudge(app, Ledger(), cluster=name), open_sinks(app)
+        live, sinks = LiveJudge(app, Ledger(), cluster=name, stages=[Stage.RUNNING]), open_sinks(app)
         rounds = _rounds(app, importer, live.judge, cluster.queue, sinks.subscriptions)
         stack.callback(_report, app, rounds)
         loop = Loop(

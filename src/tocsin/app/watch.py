@@ -77,6 +77,7 @@ def follow(
 ) -> None:
     """Follow the cluster until stopped; with `story`, a few telling jobs are submitted to the demo's."""
     from tocsin.store.locks import locked
+    from tocsin.watch.stages import BITS
 
     demo, once = request.demo, request.once
     if demo and request.cluster not in (None, "demo"):
@@ -95,7 +96,8 @@ def follow(
                 f'another `tocsin watch` follows cluster "{source.name}" with this store; this one stops'
             )
         ledger, keep = stack.enter_context(open_history(app, source.name))
-        live = LiveJudge(app, ledger, cluster=source.name, policy=live_policy(app, simulated=demo))
+        policy = live_policy(app, simulated=demo)
+        live = LiveJudge(app, ledger, cluster=source.name, stages=BITS, policy=policy)
         sinks = open_sinks(app)
         acting = Acting(app, source.actuator) if source.actuator else None
         beat = stack.enter_context(beating(app.home.cache, source.name))

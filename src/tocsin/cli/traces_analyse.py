@@ -8,7 +8,7 @@ import click
 from tocsin.app.app import App
 from tocsin.app.text import count
 from tocsin.app.traces_analyse import analyse_traces
-from tocsin.app.traces_samples import TraceRequest
+from tocsin.app.traces_request import TraceRequest
 from tocsin.cli import options
 from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
 

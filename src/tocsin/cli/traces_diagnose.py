@@ -11,7 +11,7 @@ from tocsin.app.text import count
 from tocsin.app.traces_diagnose import DiagnoseRequest, diagnose_kinds, embed_traces
 from tocsin.app.traces_of_job import JobRequest
 from tocsin.app.traces_regions import confirm_region, diagnose_job
-from tocsin.app.traces_samples import TraceRequest
+from tocsin.app.traces_request import TraceRequest
 from tocsin.cli import options
 from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
 from tocsin.cli.traces_analyse import trace_request

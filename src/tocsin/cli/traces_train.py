@@ -7,7 +7,7 @@ import click
 
 from tocsin.app.app import App
 from tocsin.app.text import count
-from tocsin.app.traces_parts import WindowRequest
+from tocsin.app.traces_request import TraceRequest
 from tocsin.app.traces_train import TraceTraining, score_traces, train_traces
 from tocsin.cli import options
 from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say, text_of
@@ -89,15 +89,15 @@ def train(app: App, request: TraceTraining, as_json: bool) -> None:
 )
 @options.as_json
 @click.pass_obj
-@options.gathered(WindowRequest, "request")
-def score(app: App, folder: Path | None, request: WindowRequest, out: Path | None, as_json: bool) -> None:
+@options.gathered(TraceRequest, "request")
+def score(app: App, request: TraceRequest, out: Path | None, as_json: bool) -> None:
     """Score recorded traces with the model in use.
 
     Reads the campaign in FOLDER or, without one, the stored traces. Prints for each job its windows, how many of them are
     unusual, the mean error of its CPUs, the largest error in multiples of the threshold, and when it would first have
     rung. Nothing is stored.
     """  # fmt: skip
-    report = score_traces(app, folder, request, out)
+    report = score_traces(app, request, out)
     if out:
         say(f"wrote {out}")
     if as_json:

@@ -63,9 +63,13 @@ class Journal:
         self.path = path
         self._entries = _read(path)
 
-    def last(self, detector: str, stage: Stage, cluster: str | None) -> Entry | None:
+    def of(self, detector: str, stage: Stage, cluster: str | None) -> list[Entry]:
+        """The oldest first."""
         place = (detector, stage, cluster)
-        return next((each for each in reversed(self._entries) if _place(each) == place), None)
+        return [each for each in self._entries if _place(each) == place]
+
+    def last(self, detector: str, stage: Stage, cluster: str | None) -> Entry | None:
+        return next(reversed(self.of(detector, stage, cluster)), None)
 
     def write(self, entry: Entry) -> Entry:
         """Add the entry, or replace that of the same place and day."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tocsin.core.errors import ModelError
+from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 from tocsin.learn.comparison import LEVEL, Result, decide, require_blocks
 from tocsin.learn.contest import Champion, Contest, Match, Night
@@ -30,7 +30,7 @@ class Outcome:
     cluster: str | None
     champion: str
     state: str
-    """promoted, kept (the challenger is stored and not in use), done (earlier today), skipped, failed, or planned (in
+    """promoted, kept (the challenger is not in use, and stored until the next night), done (earlier today), skipped, failed, or planned (in
     a dry run)."""
     why: str
     challenger: str | None = None
@@ -77,6 +77,19 @@ class Nightly:
         for place, version in champions(self.registry, detector):
             if cluster in (None, place[1]) or self._learned_from(detector, version) == [cluster]:
                 yield from self._outcomes(detector, place, version)
+                if not self.dry_run:
+                    self._remove_losers(detector, place)
+
+    def _remove_losers(self, detector: str, place: Place) -> None:
+        """Challengers of earlier nights that were not promoted; the last one stays, for a person to look at."""
+        entries = self.journal.of(detector, *place)
+        for entry in entries[:-1]:
+            if entry.promoted or entry.challenger is None or entry.challenger == entries[-1].challenger:
+                continue
+            with suppress(ModelError, NotFound):  # removed before
+                card = self.registry.card(detector, entry.challenger)
+                if (card.created, card.parent) == (entry.now, entry.champion):
+                    self.registry.remove(detector, entry.challenger)
 
     def _learned_from(self, detector: str, version: str) -> list[str]:
         with suppress(ModelError):  # a damaged card is reported when all clusters are meant

@@ -26,7 +26,9 @@ def feature_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breac
         constraint = row["constraints"][:10_000]
         evidence = (f"--constraint={constraint[:200]}",)
         if unknown := _unknown(constraint, capacity):
-            yield Breach(row=row["row"], evidence=evidence, **unknown)
+            yield Breach(
+                row=row["row"], kind="unknown_feature", text=unknown[0], remedy=unknown[1], evidence=evidence
+            )
         elif not set("|([") & set(constraint) and (nodes := capacity.nodes[row["partition"]]):
             for name, number in re.findall(rf"({_FEATURE})\*(\d{{1,9}})", constraint, re.ASCII):
                 there = sum(name in node.features for node in nodes)
@@ -45,20 +47,23 @@ def preference_breaches(submissions: Sequence[Submission | None], capacity: Capa
     for row, submission in enumerate(submissions):
         preferred = submission.value("--prefer")[:10_000] if submission else ""
         if preferred and (unknown := _unknown(preferred, capacity, "--prefer")):
-            yield Breach(row=row, evidence=(f"--prefer={preferred[:200]}",), **unknown)
+            evidence = (f"--prefer={preferred[:200]}",)
+            yield Breach(
+                row=row, kind="unknown_feature", text=unknown[0], remedy=unknown[1], evidence=evidence
+            )
 
 
-def _unknown(constraint: str, capacity: Capacity, option: str = "--constraint") -> dict[str, str] | None:
+def _unknown(constraint: str, capacity: Capacity, option: str = "--constraint") -> tuple[str, str] | None:
+    """What is wrong and what to do, if the constraint names a feature that no node has."""
     features = capacity.features or frozenset()
     names = re.findall(rf"(?<![\w*]){_FEATURE}", constraint)
     unknown = [name for name in names if name not in features]
     if not unknown:
         return None
-    return {
-        "kind": "unknown_feature",
-        "text": f"requests the node feature {unknown[0]}, which no node of this cluster has",
-        "remedy": f"change {option} (available: {', '.join(sorted(features)[:20]) or 'none'})",
-    }
+    return (
+        f"requests the node feature {unknown[0]}, which no node of this cluster has",
+        f"change {option} (available: {', '.join(sorted(features)[:20]) or 'none'})",
+    )
 
 
 def node_list_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:

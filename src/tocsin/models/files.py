@@ -18,6 +18,7 @@ from tocsin.core.errors import ModelError
 __all__ = [
     "MALFORMED",
     "MOST_BYTES",
+    "discard",
     "hashes",
     "locked",
     "parse_json",
@@ -176,6 +177,12 @@ def settle(folder: Path, name: str) -> None:
     target = folder.parent / name
     folder.rename(target)
     _sync(folder.parent)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder under the lock of the one around it: it disappears at once, and the next to lock clears the rest."""
+    left = folder.rename(folder.with_name(f"{_NEW}{secrets.token_hex(8)}"))
+    _clear(left)
 
 
 def _clear(left: Path) -> None:

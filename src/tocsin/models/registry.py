@@ -12,7 +12,7 @@ from typing import Any
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Figure, Promotion, read_card
-from tocsin.models.files import hashes, locked, read_file, replace_file, scratch, settle
+from tocsin.models.files import discard, hashes, locked, read_file, replace_file, scratch, settle
 
 __all__ = ["BUILTIN", "CARD", "Aliases", "Place", "Registry"]
 
@@ -102,19 +102,29 @@ class Registry:
 
     def _stored(self, detector: str, card: Card, files: Mapping[str, str]) -> str | None:
         """The newest version with these files, for the same stage and of the same parent, that no alias names."""
-        in_use = {
-            version
-            for entry in self.aliases(detector).values()
-            for version in (entry.champion, entry.challenger, *entry.previous)
-        }
+        named = self._named(detector)
         for version in reversed(self.versions(detector)):
-            if version == BUILTIN or version in in_use:
+            if version == BUILTIN or version in named:
                 continue
             with suppress(ModelError):  # a damaged card is nothing to go on with
                 found = self.card(detector, version)
                 if (found.files, found.stage, found.parent) == (files, card.stage, card.parent):
                     return version
         return None
+
+    def _named(self, detector: str) -> set[str | None]:
+        """The versions that are champion or challenger somewhere, or were champion before."""
+        return {
+            version
+            for entry in self.aliases(detector).values()
+            for version in (entry.champion, entry.challenger, *entry.previous)
+        }
+
+    def remove(self, detector: str, version: str) -> None:
+        """Delete a version, unless an alias names it or it is the shipped one."""
+        with self._changing(detector):
+            if version != BUILTIN and version not in self._named(detector):
+                discard(self._existing(detector, version))
 
     def add_figures(self, detector: str, version: str, figures: Sequence[Figure]) -> None:
         """Write further figures on the card of a version; those measured the same way before are replaced."""

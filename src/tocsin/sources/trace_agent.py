@@ -1,20 +1,20 @@
 """Samples of one node from its tocsin-agent: what it has kept since an instant."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
 
 from tocsin.core.channels import JOB_CHANNELS
 from tocsin.core.errors import SourceError
-from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, Samples
+from tocsin.core.frames import CPU_SAMPLES, Samples
 from tocsin.core.units import MAX_INSTANT
 from tocsin.sources.trace_http import TraceHttp
 from tocsin.sources.trace_rates import POINTS, rates
 from tocsin.sources.trace_series import TraceBatch, joined_channels
 
-__all__ = ["AgentSource"]
+__all__ = ["AgentSource", "agent_samples"]
 
 _COUNTERS = {
     "cpu_user": "cpu_user_seconds_total",
@@ -58,7 +58,7 @@ class AgentSource:
         self._count_jumps(body.get("clock_jumps"))
         interval = body.get("interval")
         step = float(interval) if isinstance(interval, int | float) and interval > 0 else 1.0
-        samples = self._samples(node, found, step)
+        samples = agent_samples(node, found, self.counts, step)
         inside = (pl.col("at") > since) & (pl.col("at") <= until)
         cpus, jobs = samples.cpus.filter(inside), samples.jobs.filter(inside)
         last = max((frame["at"].max() or since for frame in (cpus, jobs)), default=since)
@@ -75,51 +75,52 @@ class AgentSource:
         self.counts["clock jumps"] += max(0, jumps - self._jumps) if self._jumps is not None else 0
         self._jumps = jumps
 
-    def _samples(self, node: str, found: list[Any], step: float) -> Samples:
-        rows: list[tuple[Any, ...]] = []
-        points: list[tuple[str, str, float, float]] = []
-        for sample in found:
-            try:
-                at = float(sample["at"])
-                if not 0 <= at <= MAX_INSTANT:
-                    raise ValueError(at)
-                jobs = {str(cpu): str(job) for cpu, job in sample["jobs"].items()}
-                rows += [
-                    (node, int(cpu), round(at), jobs.get(cpu), *(float(share) for share in shares[:3]))
-                    for cpu, shares in sample["cpus"].items()
-                ]
-                points += [
-                    (str(job), str(name), at, float(value))
-                    for job, counters in sample["counters"].items()
-                    for name, value in counters.items()
-                ]
-            except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
-                self.counts["invalid points"] += 1
-        cpus = pl.DataFrame(rows, schema=CPU_SAMPLES, orient="row", strict=False)
-        schema = {"job": pl.String, "name": pl.String, "at": pl.Float64, "value": pl.Float64}
-        return Samples(cpus, self._jobs(node, pl.DataFrame(points, schema=schema, orient="row"), step))
 
-    def _jobs(self, node: str, points: pl.DataFrame, step: float) -> pl.DataFrame:
-        parts = []
-        for channel in JOB_CHANNELS:
-            own = points.filter(pl.col("name") == _COUNTERS.get(channel, _GAUGES.get(channel, "")))
-            numbered = own.with_columns(series=pl.col("job").rank("dense").cast(pl.Int64))
-            if channel in _COUNTERS:
-                found = rates(numbered.select(POINTS.names()), step=step)
-                self.counts["resets"] += found.resets
-                per_second = (pl.col("delta") / pl.col("seconds")).alias("value")
-                names = numbered.select("series", "job").unique()
-                numbered = (
-                    found.points.drop_nulls("seconds")
-                    .select("series", "at", per_second)
-                    .join(names, on="series")
-                )
-            parts.append(
-                numbered.select(
-                    pl.lit(node).alias("node"),
-                    "job",
-                    pl.col("at").round().cast(pl.Int64),
-                    pl.col("value").alias(channel),
-                )
+def agent_samples(node: str, found: Sequence[Any], counts: Counter[str], step: float = 1.0) -> Samples:
+    """The samples of a reply, one in `step` seconds; `resets` of counters and `invalid points` are counted."""
+    rows: list[tuple[Any, ...]] = []
+    points: list[tuple[str, str, float, float]] = []
+    for sample in found:
+        try:
+            at = float(sample["at"])
+            if not 0 <= at <= MAX_INSTANT:
+                raise ValueError(at)
+            jobs = {str(cpu): str(job) for cpu, job in sample["jobs"].items()}
+            rows += [
+                (node, int(cpu), round(at), jobs.get(cpu), *(float(share) for share in shares[:3]))
+                for cpu, shares in sample["cpus"].items()
+            ]
+            points += [
+                (str(job), str(name), at, float(value))
+                for job, counters in sample["counters"].items()
+                for name, value in counters.items()
+            ]
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            counts["invalid points"] += 1
+    cpus = pl.DataFrame(rows, schema=CPU_SAMPLES, orient="row", strict=False)
+    schema = {"job": pl.String, "name": pl.String, "at": pl.Float64, "value": pl.Float64}
+    return Samples(cpus, _jobs(node, pl.DataFrame(points, schema=schema, orient="row"), counts, step))
+
+
+def _jobs(node: str, points: pl.DataFrame, counts: Counter[str], step: float) -> pl.DataFrame:
+    parts = []
+    for channel in JOB_CHANNELS:
+        own = points.filter(pl.col("name") == _COUNTERS.get(channel, _GAUGES.get(channel, "")))
+        numbered = own.with_columns(series=pl.col("job").rank("dense").cast(pl.Int64))
+        if channel in _COUNTERS:
+            found = rates(numbered.select(POINTS.names()), step=step)
+            counts["resets"] += found.resets
+            per_second = (pl.col("delta") / pl.col("seconds")).alias("value")
+            names = numbered.select("series", "job").unique()
+            numbered = (
+                found.points.drop_nulls("seconds").select("series", "at", per_second).join(names, on="series")
             )
-        return joined_channels(parts) if parts else JOB_SAMPLES.to_frame()
+        parts.append(
+            numbered.select(
+                pl.lit(node).alias("node"),
+                "job",
+                pl.col("at").round().cast(pl.Int64),
+                pl.col("value").alias(channel),
+            )
+        )
+    return joined_channels(parts)

@@ -71,7 +71,7 @@ class Architecture:
         return self.steps * _FACTOR
 
     def parameters(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each array of weights, by the name that it has in PyTorch and in ONNX."""
+        """The shape of each array of weights of a trained model, by its name."""
         found: dict[str, tuple[int, ...]] = {}
 
         def layer(name: str, *shape: int) -> None:
@@ -80,8 +80,7 @@ class Architecture:
 
         def blocks(part: str, widths: tuple[int, ...]) -> None:
             for number, (before, after) in enumerate(pairwise(widths)):
-                layer(f"{part}.blocks.{number}.convolution", after, before, KERNEL)
-                layer(f"{part}.blocks.{number}.shortcut", after, before, 1)
+                layer(f"{part}.blocks.{number}", after, before, KERNEL)
 
         flat, size = WIDTHS[-1] * self.steps, self.embedding
         blocks("encoder", (len(self.channels), *WIDTHS))

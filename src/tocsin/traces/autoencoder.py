@@ -2,7 +2,9 @@
 
 from itertools import pairwise
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -13,7 +15,10 @@ __all__ = ["Autoencoder"]
 
 
 class Block(nn.Module):
-    """A convolution over time with an additive residual connection."""
+    """A convolution over time with an additive residual connection, and then a ReLU (as in He et al. 2015).
+
+    The connection is linear, so a trained block is one convolution: `merged` (as in RepVGG, Ding et al. 2021).
+    """
 
     def __init__(self, before: int, after: int) -> None:
         super().__init__()
@@ -21,8 +26,15 @@ class Block(nn.Module):
         self.shortcut = nn.Conv1d(before, after, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        kept: Tensor = self.shortcut(x)
-        return functional.relu(self.convolution(x)) + kept
+        return functional.relu(self.convolution(x) + self.shortcut(x))
+
+    def merged(self) -> tuple[Tensor, Tensor]:
+        """The weight and the bias of the one convolution that does the same."""
+        side = KERNEL // 2
+        shortcut = functional.pad(self.shortcut.weight, (side, side))
+        assert self.convolution.bias is not None, "made with one"
+        assert self.shortcut.bias is not None, "made with one"
+        return self.convolution.weight + shortcut, self.convolution.bias + self.shortcut.bias
 
 
 class Encoder(nn.Module):
@@ -84,3 +96,12 @@ class Autoencoder(nn.Module):
         reconstruction = self.decoder(z)
         target = torch.cat([x, 1 - x.sum(dim=1, keepdim=True)], dim=1) if self.shares else x
         return (reconstruction - target).square().mean(dim=2), z, reconstruction
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Those of the trained model, as `Architecture.parameters` names them."""
+        found = {name: values for name, values in self.state_dict().items() if ".blocks." not in name}
+        for part in ("encoder", "decoder"):
+            for number, block in enumerate(getattr(self, part).blocks):
+                name = f"{part}.blocks.{number}"
+                found[f"{name}.weight"], found[f"{name}.bias"] = block.merged()
+        return {name: values.detach().numpy().astype(np.float32) for name, values in found.items()}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tocsin.core.channels import CPU_CHANNELS, JOB_CHANNELS
 from tocsin.core.frames import WINDOWS
 from tocsin.core.units import MAX_INSTANT
+from tocsin.traces.points import MOST_CPUS, Points, binned, enum, named, ordered, possible
 from tocsin.traces.windows import Windows
 
 __all__ = ["KEYS", "Cut", "cut", "cut_counted"]
@@ -32,8 +33,6 @@ KEYS = pl.Schema(
 
 _MOST_GAPS = 0.1  # share of a window's points that may repeat the point before
 _SAME_JOB = 0.9  # share of a window's points that one job must have
-_MOST_CPUS = 1 << 16
-_ROUNDING = 0.01  # shares are printed with four digits, and sums of a few may be a little above one
 
 
 class Cut(NamedTuple):
@@ -109,35 +108,22 @@ class _Spacing(NamedTuple):
         return count
 
 
-@dataclass(frozen=True, slots=True)
-class _Points:
-    """Samples in order of series and time, at most one for each place (instant in intervals)."""
-
-    series: Ints
-    place: Ints
-    job: Ints
-    values: Floats
-
-    def take(self, rows: "Ints | Flags") -> "_Points":
-        return _Points(self.series[rows], self.place[rows], self.job[rows], self.values[rows])
-
-
 def _cut(samples: pl.DataFrame, channels: Sequence[str], spacing: _Spacing, until: int | None) -> Cut:
     of_cpus = channels == CPU_CHANNELS
-    valid = samples.filter(_valid(of_cpus))
+    valid = samples.filter(possible(of_cpus))
     invalid = samples.height - valid.height
     if until is not None:
         valid = valid.filter(pl.col("at") <= until)
-    names = [_enum(valid, "node"), _enum(valid, "job")]
-    width = _MOST_CPUS if of_cpus else max(1, len(names[1].categories))
-    points, duplicates = _sorted(valid, channels, names, width)
-    points = _binned(points, spacing.interval)
+    names = [enum(valid, "node"), enum(valid, "job")]
+    width = MOST_CPUS if of_cpus else max(1, len(names[1].categories))
+    points, duplicates = ordered(valid, channels, names, width)
+    points = binned(points, spacing.interval)
     windows, dropped = _windows(points, spacing)
     series, job = points.series[windows.sample], points.job[windows.sample]
     index = pl.DataFrame(
         {
-            "job": _named(job if of_cpus else series % width, names[1]),
-            "node": _named(series // width, names[0]),
+            "job": named(job if of_cpus else series % width, names[1]),
+            "node": named(series // width, names[0]),
             "cpu": pl.Series(series % width, dtype=pl.Int32)
             if of_cpus
             else pl.repeat(None, len(series), dtype=pl.Int32, eager=True),
@@ -147,71 +133,6 @@ def _cut(samples: pl.DataFrame, channels: Sequence[str], spacing: _Spacing, unti
     )
     frame = Windows(windows.values, index, channels).to_frame()
     return Cut(frame.match_to_schema(WINDOWS), dropped, duplicates, invalid)
-
-
-def _valid(of_cpus: bool) -> pl.Expr:
-    known = pl.col("node").is_not_null() & pl.col("at").is_between(0, MAX_INSTANT)
-    if not of_cpus:
-        return (known & pl.col("job").is_not_null()).fill_null(False)
-    shares = [pl.col(name).is_between(-_ROUNDING, 1 + _ROUNDING) for name in CPU_CHANNELS]
-    total = pl.sum_horizontal(CPU_CHANNELS) <= 1 + _ROUNDING
-    cpu = pl.col("cpu").is_between(0, _MOST_CPUS - 1)
-    return pl.all_horizontal(known, cpu, total, *shares).fill_null(False)
-
-
-def _enum(samples: pl.DataFrame, column: str) -> pl.Enum:
-    return pl.Enum(samples[column].unique().drop_nulls().sort())
-
-
-def _codes(samples: pl.DataFrame, column: str, names: pl.Enum) -> Ints:
-    return samples[column].cast(names).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-
-
-def _named(codes: Ints, names: pl.Enum) -> pl.Series:
-    if not len(names.categories):
-        return pl.repeat(None, len(codes), dtype=pl.String, eager=True)
-    numbers = pl.Series(codes)
-    return names.categories.gather(numbers.set(numbers < 0, None))
-
-
-def _sorted(
-    samples: pl.DataFrame, channels: Sequence[str], names: list[pl.Enum], width: int
-) -> tuple[_Points, int]:
-    """In order of series and time; of samples of one second the last stays."""
-    job = _codes(samples, "job", names[1])
-    within = samples["cpu"].cast(pl.Int64).to_numpy() if channels == CPU_CHANNELS else job
-    series = _codes(samples, "node", names[0]) * width + within
-    values = samples.select(pl.col(name).cast(pl.Float32) for name in channels)
-    points = _Points(series, samples["at"].to_numpy(), job, values.to_numpy())
-    if channels == CPU_CHANNELS:
-        points = _Points(series, points.place, job, np.clip(points.values, 0.0, 1.0))
-    order = np.lexsort((points.place, series)) if not _ascending(series, points.place) else None
-    if order is not None:
-        points = points.take(order)
-    same = (points.series[1:] == points.series[:-1]) & (points.place[1:] == points.place[:-1])
-    if same.any():
-        points = points.take(np.concatenate([~same, [True]]))
-    return points, int(same.sum())
-
-
-def _ascending(series: Ints, place: Ints) -> bool:
-    step = np.diff(series)
-    return bool(np.all((step > 0) | ((step == 0) & (np.diff(place) >= 0))))
-
-
-def _binned(points: _Points, interval: int) -> _Points:
-    """The mean of the samples in each interval, with the job of the last; null where all are."""
-    if interval == 1 or not len(points.series):
-        return points
-    place = -(-points.place // interval)
-    new = (np.diff(points.series) != 0) | (np.diff(place) != 0)
-    first = np.flatnonzero(np.concatenate([[True], new]))
-    last = np.append(first[1:], len(place)) - 1
-    known = np.isfinite(points.values)
-    total = np.add.reduceat(np.where(known, points.values, 0.0), first, axis=0, dtype=np.float64)
-    count = np.add.reduceat(known, first, axis=0, dtype=np.int64)
-    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan).astype(np.float32)
-    return _Points(points.series[first], place[first], points.job[last], mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +146,7 @@ class _Segments:
     gaps: Ints  # points before each point that have no sample of their own
 
     @classmethod
-    def of(cls, points: _Points, broken: Flags) -> "_Segments":
+    def of(cls, points: Points, broken: Flags) -> "_Segments":
         """`broken`: whether a new one begins after each sample."""
         count = len(points.place)
         begin = np.flatnonzero(np.concatenate([np.ones(min(count, 1), bool), broken]))
@@ -265,7 +186,7 @@ class _Found(NamedTuple):
     sample: Ints  # number of a sample of the window's series, with its job
 
 
-def _windows(points: _Points, spacing: _Spacing) -> tuple[_Found, Counter[str]]:
+def _windows(points: Points, spacing: _Spacing) -> tuple[_Found, Counter[str]]:
     """The windows, and how many were dropped why."""
     length, stride = spacing.length, spacing.stride
     other = np.diff(points.series) != 0

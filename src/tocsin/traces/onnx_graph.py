@@ -193,8 +193,7 @@ class _Builder:
         return self.add("Concat", x, other, axis=1)
 
     def block(self, x: str, name: str) -> str:
-        found = self.add("Relu", self.convolution(x, f"{name}.convolution", KERNEL))
-        return self.add("Add", found, self.convolution(x, f"{name}.shortcut", 1))
+        return self.add("Relu", self.convolution(x, name, KERNEL))
 
     def convolution(self, x: str, name: str, kernel: int) -> str:
         side = kernel // 2

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -85,11 +85,13 @@ class OnnxModel:
         embedding = np.zeros((len(windows), self.design.embedding), dtype=np.float32)
         by_channel = np.zeros((len(windows), len(self.outputs)), dtype=np.float32)
         share = np.float32(1 / len(self.members))
-        for number in range(len(self.members)):
-            for rows, (errors, embedded) in self._run(number, windows, OUTPUTS[:2]):
-                by_channel[rows] += errors * share
-                if number == 0:
-                    embedding[rows] = embedded
+
+        def add(number: int, rows: Rows, errors: Floats, embedded: Floats) -> None:
+            by_channel[rows] += errors * share
+            if number == 0:
+                embedding[rows] = embedded
+
+        self._run(windows, OUTPUTS[:2], add)
         if self.normal is not None:
             by_channel /= self.normal
         if not (np.isfinite(by_channel).all() and np.isfinite(embedding).all()):
@@ -99,9 +101,11 @@ class OnnxModel:
     def reconstruct(self, windows: Windows) -> Floats:
         found = np.zeros((len(windows), self.length, len(self.outputs)), dtype=np.float32)
         share = np.float32(1 / len(self.members))
-        for number in range(len(self.members)):
-            for rows, (values,) in self._run(number, windows, OUTPUTS[2:]):
-                found[rows] += values.transpose(0, 2, 1) * share
+
+        def add(_: int, rows: Rows, values: Floats) -> None:
+            found[rows] += values.transpose(0, 2, 1) * share
+
+        self._run(windows, OUTPUTS[2:], add)
         return found if self.scaling is None else self.scaling.restored(found)
 
     def save(self, folder: Path) -> None:
@@ -129,27 +133,31 @@ class OnnxModel:
         usual = replace(self, normal=None).score(windows).by_channel.mean(axis=0, dtype=np.float64)
         return replace(self, normal=(usual + 1e-3 * usual.mean() + 1e-6).astype(np.float32))
 
-    def _run(
-        self, member: int, windows: Windows, outputs: Sequence[str]
-    ) -> Iterator[tuple[Rows, list[Floats]]]:
-        """The rows of each batch and what the member answers."""
+    def _run(self, windows: Windows, outputs: Sequence[str], add: Callable[..., None]) -> None:
+        """Call `add` with the number of each member, the rows of each batch and the outputs for them.
+
+        Each core takes every so many a batch and keeps at it: batches share no row, and the members follow each other.
+        """
         self._check(windows)
-        session = self._sessions[member]
         graphs = windows.graphs(by_job=self.architecture == "job_graph") if self.design.graph else None
-
-        def answer(rows: Rows) -> tuple[Rows, list[Floats]]:
-            given: list[NDArray[Any]] = [self._prepared(windows.values[rows])]
-            if graphs is not None:
-                given += PaddedGraphs.of(graphs[rows])
-            return rows, session.run(list(outputs), dict(zip(INPUTS, given, strict=False)))
-
         batches = list(_batches(len(windows), graphs))
-        threads = min(len(batches), len(os.sched_getaffinity(0)))
-        if threads < 2:
-            yield from map(answer, batches)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                yield from pool.map(answer, batches)
+        threads = max(1, min(len(batches), len(os.sched_getaffinity(0))))
+        sessions = self._sessions
+
+        def work(first: int) -> None:
+            for rows in batches[first::threads]:
+                given: list[NDArray[Any]] = [self._prepared(windows.values[rows])]
+                if graphs is not None:
+                    given += PaddedGraphs.of(graphs[rows])
+                named = dict(zip(INPUTS, given, strict=False))
+                for number, session in enumerate(sessions):
+                    add(number, rows, *session.run(outputs, named))
+
+        if threads == 1:
+            work(0)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(threads)))
 
     def _prepared(self, values: Floats) -> Floats:
         if self.scaling is not None:

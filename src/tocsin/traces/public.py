@@ -52,6 +52,7 @@ def read_series(path: Path) -> LabelledSeries:
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, MemoryError, NotImplementedError) as error:
         raise SourceError(f"{path} is not an .npz file of plain arrays: {error}") from None
     label = label.reshape(-1)
+    train, test = (array[:, None] if array.ndim == 1 else array for array in (train, test))
     numbers = all(array.dtype.kind in "fiub" for array in (train, test, label))
     if not numbers or train.ndim != 2 or test.ndim != 2 or train.shape[1] != test.shape[1]:
         shapes = f"train {train.shape} {train.dtype}, test {test.shape} {test.dtype}"

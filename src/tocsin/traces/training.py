@@ -25,13 +25,14 @@ _HELD_BACK = 0.2  # share of the time at the end, if no validation windows are g
 _TRIM = (
     0.02  # share of the windows with the largest error that each epoch leaves out: they may be contaminated
 )
-_BATCH = 128
+_BATCH = 64
 _EPOCHS = 100
-_EPOCH = (512, 8192)  # windows in an epoch: fewer are seen several times, more are drawn anew each time
+_EPOCH = (2048, 8192)  # windows in an epoch: fewer are seen several times, more are drawn anew each time
 _VALIDATION = 4096
 _PATIENCE = 12  # epochs without a better validation error
 _RATE = 4e-3  # Adam's step, halved after a third of the patience
 _BETTER = 0.005  # relative
+_MIXED = 0.5  # share of the batches in which graphs are made of random windows: a CPU may have any neighbours
 _THREADS = 1  # the same bits on any machine with the same processor; seeds run side by side in processes
 
 
@@ -174,14 +175,15 @@ class _Training:
             if since >= _PATIENCE or not finished:
                 break
         report(_EPOCHS)
-        return {name: values.numpy().astype(np.float32) for name, values in kept.items()}
+        self.network.load_state_dict(kept)
+        return self.network.weights()
 
     def epoch(self, end: float | None) -> bool:
         """Whether it was finished in time. Windows that had the largest errors so far do not count."""
         limit = np.inf if np.isnan(self.last).all() else np.nanquantile(self.last, 1 - _TRIM)
         self.network.train()
         for rows in self.rows():
-            errors = self.errors(self.learned, rows)
+            errors = self.errors(self.learned, rows, mixed=self.random.random() < _MIXED)
             counted = ~(self.last[rows] > limit)
             self.last[rows] = errors.detach().numpy()
             if counted.any():
@@ -206,8 +208,9 @@ class _Training:
             )
         return float(errors[errors <= np.quantile(errors, 1 - _TRIM)].mean())
 
-    def errors(self, windows: _Set, rows: NDArray[np.int64]) -> Any:
+    def errors(self, windows: _Set, rows: NDArray[np.int64], *, mixed: bool = False) -> Any:
         given: list[NDArray[Any]] = [windows.values[rows]]
         if windows.graphs is not None:
-            given += PaddedGraphs.of(windows.graphs[rows])
+            graphs = windows.graphs[rows]
+            given += PaddedGraphs.of(self.random.permutation(graphs) if mixed else graphs)
         return self.network(*map(self.torch.from_numpy, given))[0].mean(dim=1)
