@@ -21,7 +21,7 @@ _ASSIGNED = re.compile(
     r"((?:\"[^\"]{0,4096}\"|'[^']{0,4096}'|[^\s;&|<>()`\"'#]{1,4096}+(?![(`]))++)"
 )
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?[-=]([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?([-=])([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
 
 
 def command_lines(text: str) -> tuple[Line, ...]:
@@ -97,9 +97,14 @@ def _joined(text: str) -> list[tuple[int, str, str]]:
 def _filled(line: str, variables: dict[str, str], room: int) -> str:
     def value(found: re.Match[str]) -> str:
         nonlocal room
-        known = variables.get(found[1] or found[3])
-        if not known and (known := found[2]) and known[0] == '"' and line.count('"', 0, found.start()) % 2:
-            known = known.strip('"')  # quotes inside of quotes, which end nothing
+        name, sets, default, bare = found.groups()
+        known = variables.get(name or bare)
+        if not known and default:
+            known = default
+            if sets == "=" and len(variables) < _MOST_VARIABLES:
+                variables[name] = known.strip("\"'")
+            if known[0] in "\"'" and line.count('"', 0, found.start()) % 2:
+                known = known.strip("\"'")  # quotes inside of quotes, which end nothing
         if known is None or room < len(known):
             return found[0]
         room -= len(known)

@@ -12,7 +12,7 @@ from tocsin.workload.keywords import MisuseWords, misuse_words, words_beside
 from tocsin.workload.normal import Commands
 from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.signs.look import Sign
-from tocsin.workload.signs.mining import HOST_AND_USER
+from tocsin.workload.signs.mining import ALGORITHM, HOST_AND_USER, MINER_NAME
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER
 
 __all__ = ["MISUSE", "SIGN_PROBABILITY", "Conviction", "convict"]
@@ -28,6 +28,8 @@ _ORDINARY = _EVERYWHERE | {"hive", "rig", "rigs"}
 """Words that stand beside misuse and beside data."""
 _ONE_TRAIT = 0.45
 """At most, with one trait: below what counts as seen."""
+_SEEN_BY_MODEL = frozenset({HOST_AND_USER, MINER_NAME, ALGORITHM})
+"""Signs whose words may be all that the model has seen, so that its opinion is no second trait."""
 _SILENT = MisuseWords(frozenset(), clear=False, repeated=False, beside=frozenset())
 
 
@@ -52,7 +54,9 @@ def convict(
 
     `hidden` are the lines whose commands were packed. Operations that a site trained on its own examples need no known words.
     """
-    words = misuse_words(script) if any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE) else {}
+    asked = any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE)
+    words = misuse_words(script, sure=True) if asked else {}
+    in_text = misuse_words(script, sure=False) if asked else {}
     found: dict[str, Conviction] = {}
     for name in MISUSE:
         own = [sign for sign in signs if sign.operation == name]
@@ -66,17 +70,17 @@ def convict(
             found[name] = Conviction(max(value, SIGN_PROBABILITY), [sign.line for sign in own], True, [])
             continue
         enough = name in site_trained or _is_enough(speaks)
-        value = min(value, _WORDS_ALONE if enough else _ONE_TRAIT)
         lines = digest_lines(script, hidden) if name == CYBER else []
+        if value >= SEEN_FROM and not enough and _is_enough(in_text.get(name, _SILENT)):
+            own = [*own, Sign(script.numbers[0], None, f"words of {name} in text that may be run", "words")]
+        value = min(value, _WORDS_ALONE if enough else _ONE_TRAIT)
         found[name] = Conviction(max(value, DIGEST_PROBABILITY if lines else 0.0), lines, False, own)
     return found
 
 
 def _is_supported(script: Commands, sign: Sign, probability: float) -> bool:
     """Whether a weak sign has a second trait: the model, or in its own command a wallet or two ordinary words."""
-    if (
-        probability >= SEEN_FROM and sign.kind != HOST_AND_USER
-    ):  # whose options are all that the model may have seen
+    if probability >= SEEN_FROM and sign.kind not in _SEEN_BY_MODEL:
         return True
     command: list[str] = []
     for number, line in zip(script.numbers, script.lines, strict=True):

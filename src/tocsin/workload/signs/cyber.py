@@ -13,6 +13,8 @@ _REPORT_HOOKS = "-ol -og -oa -on -ox -oj"
 _REPORT = r"\s(?-i:-o[LGANXJ])\s+\S"
 _SPEED = r"\s(?:--(?:max-|min-)?rate[ =]\d|(?-i:-T[0-5]|-iL|-Pn|-s[STUV])\s|--script[ =]|--top-ports|-p-\s)"
 _RANGE = r"(?:^|\s)\./[\w.-]{1,40}\s+(?:-\w{1,9}\s+)?\$\{?\w{0,9}(?:%s)\w{0,9}\}?\s+(?:-\w{1,9}\s+)?\$\{?(?:\w{0,9}port|\d)"
+_TARGET = r"://|(?:\d{1,3}\.){3}\d|[\w-]\.(?:com|org|net|io|local|lan)\b|\$\{?\w{0,20}(?:ip|host|target|url|domain|net|range|cidr|server)\w{0,20}"
+"""A machine or a network; a program of science that happens to have a tool's name has none."""
 _CRACKERS = (
     "cracker crack hashcrack md5crack md5cracker hashcracker passcrack passcracker passwordcracker bruteforcer md5brute "
     "hashbrute sshbrute rdpbrute brute"
@@ -76,12 +78,14 @@ CYBER_SIGNS = (
             r"|(?:crack|brute)(?:[-_ ]?forc(?:e|er|ing))?[-_/ ]?(?:md5|sha(?:1|256|512)|ntlm|passw|hash)"
             r"|[/ =](?:passlist|passwords?|hashes|shadow)(?:[\w.-]{0,40}\.(?:txt|lst|hash)|/)",
         ),
+        weak=True,
     ),
     rule(
         CYBER,
         "a wordlist of passwords",
         "rockyou seclists wordlists crackstation hashesorg weakpass",
         line=r"\b(?:rockyou|crackstation|hashesorg|weakpass)|\b(?:seclists|usr/share/wordlists)/",
+        weak=True,
     ),
     rule(
         CYBER,
@@ -90,7 +94,7 @@ CYBER_SIGNS = (
         line=(
             rf"{COMMAND}x?hydra\s",
             r"\s-[lLpPCM]\s",
-            r"://|\s(?:ssh|ftp|rdp|smb|telnet|vnc|mysql|imap|pop3|smtp|http[\w-]{0,20})\b|\s-[sMt]\s",
+            rf"\s(?:ssh|ftp|rdp|smb|telnet|vnc|mysql|imap|pop3|smtp|http[\w-]{{0,20}})\b|\s-M\s|{_TARGET}",
         ),
     ),
     rule(
@@ -114,9 +118,12 @@ CYBER_SIGNS = (
         "a network scanner",
         "masscan rustscan naabu unicornscan nikto gobuster wfuzz ffuf wpscan feroxbuster enum4linux theharvester subfinder "
         "nuclei amass dnsrecon",
-        line=rf"{COMMAND}(?:masscan\s(?!--version)|rustscan\s|naabu\s|unicornscan\s|nikto(?:\.pl)?\s+-|gobuster\s+\w|wfuzz\s+-"
-        r"|ffuf\s+-|wpscan\s+-|feroxbuster\s+-|enum4linux\s|theharvester\s|subfinder\s+-|nuclei\s+-|amass\s+(?:enum|intel)"
-        r"|dnsrecon\s+-)",
+        line=(
+            rf"{COMMAND}(?:masscan\s(?!--version)|rustscan\s|naabu\s|unicornscan\s|nikto(?:\.pl)?\s+-|gobuster\s+\w|wfuzz\s+-"
+            r"|ffuf\s+-|wpscan\s+-|feroxbuster\s+-|enum4linux\s|theharvester\s|subfinder\s+-|nuclei\s+-|amass\s+(?:enum|intel)"
+            r"|dnsrecon\s+-)",
+            rf"{_TARGET}|\s-(?:iL|[uhdlp]|host|p\d[\d,-]*)\s|\s--(?:(?:top-)?ports?|url|rate|host|target|domain|include-?file)\b",
+        ),
     ),
     rule(
         CYBER,
@@ -193,6 +200,7 @@ CYBER_SIGNS = (
         "a flood",
         "flood flooder udpflood synflood httpflood icmpflood tcpflood dnsamp mhddos ripper",
         line=r"\b(?:udp|syn|http|icmp|tcp|ack|dns)[-_]?flood(?:er|ing)?\b|\bdns[-_]?amp(?:lif\w{0,8})?\b|\bmhddos\b|\bddos-ripper\b",
+        weak=True,
     ),
     rule(
         CYBER,
@@ -243,15 +251,19 @@ CYBER_SIGNS = (
         CYBER,
         "a flood",
         "hping hping3 slowloris slowhttptest goldeneye --rand-source t50 hulk torshammer xerxes ddos mdk3 mdk4 --syn-flood ufonet",
-        line=r"(?:^|\s)--(?:rand-source|syn-flood)\b|\bddos[\w-]{0,30}\.(?:py|sh|pl)\b"
-        rf"|{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:slowloris|goldeneye|torshammer|hulk|ufonet)(?:\.p[yl])?\s"
-        r"|hping3?\s|t50\s|xerxes\s|mdk[34]\s|slowhttptest\s)",
+        line=(
+            r"(?:^|\s)--(?:rand-source|syn-flood)\b|\bddos[\w-]{0,30}\.(?:py|sh|pl)\b"
+            rf"|{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:slowloris|goldeneye|torshammer|hulk|ufonet)(?:\.p[yl])?\s"
+            r"|hping3?\s|t50\s|xerxes\s|mdk[34]\s|slowhttptest\s)",
+            rf"--(?:rand-source|flood|syn-flood)\b|{_TARGET}|\smdk[34]\s|^mdk[34]\s|\$\{{?[1-9]",
+        ),
     ),
     rule(
         CYBER,
         "a cracker by its name",
         _CRACKERS,
         line=r"\b(?:\w{1,20}[-_])?(?:hash|md5|sha\d{0,3}|pass(?:word|wd)?|ntlm|wpa|rdp|ssh|brute)[-_]?(?:crack\w{0,8}|brute\w{0,8})\b",
+        weak=True,
     ),
     rule(
         CYBER,

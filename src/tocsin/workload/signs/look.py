@@ -1,7 +1,7 @@
 """Signs of misuse in a script that no new name can hide: pool addresses, wallets, algorithms, targets, wordlists."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from tocsin.workload.signs.executed import executed
 from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
+from tocsin.workload.signs.surely_run import surely_run
 from tocsin.workload.signs.unpack import Hidden, unpack
 from tocsin.workload.signs.unread import unread_commands
 from tocsin.workload.signs.wallets import wallets
@@ -69,8 +70,10 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     tries = may_try(words)
     found += _rule_signs(rules, lines, effort, tries=tries)
     if found:  # most scripts have none, and finding what is only printed takes longer
-        doing = _doing(lines)
-        found = [*_addresses(doing), *_rule_signs(rules, doing, effort, tries=tries)]
+        may = _signs_in(_reduced(lines, executed), rules, effort, tries=tries)
+        sure = _signs_in(_reduced(lines, surely_run), rules, effort, tries=tries) if may else []
+        kinds = {sign.kind for sign in sure}
+        found = sure + [_in_text(sign) for sign in may if sign.kind not in kinds]
     found += [Sign(number, None, why, why) for number, why in unread_commands(lines, joined, words, effort)]
     found += _unread(lines, joined, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
@@ -105,10 +108,19 @@ def _asked(words: set[str]) -> list[Rule]:
     return [rule for rule in touched.values() if not any(words.isdisjoint(group) for group in rule.hooks[1:])]
 
 
-def _doing(lines: Sequence[Line]) -> list[Line]:
-    """The executed part of each line: text that is only printed or searched for is no sign."""
-    done = executed(tuple(line for _, line in lines))
+def _reduced(lines: Sequence[Line], reading: Callable[[tuple[str, ...]], tuple[str, ...]]) -> list[Line]:
+    """The part of each line that counts: text that is only printed or searched for is no sign."""
+    done = reading(tuple(line for _, line in lines))
     return [(number, line) for (number, _), line in zip(lines, done, strict=True) if line]
+
+
+def _signs_in(lines: Sequence[Line], rules: Sequence[Rule], effort: Effort, *, tries: bool) -> list[Sign]:
+    return [*_addresses(lines), *_rule_signs(rules, lines, effort, tries=tries)]
+
+
+def _in_text(sign: Sign) -> Sign:
+    """A sign in text that may be run and may be data convicts nobody."""
+    return sign._replace(operation=None, why=f"in text that may be run: {sign.why}")
 
 
 def _rule_signs(rules: Sequence[Rule], lines: Sequence[Line], effort: Effort, *, tries: bool) -> list[Sign]:
