@@ -20,6 +20,7 @@ _ASSIGNED = re.compile(
     r"\s*(?:(?:export|local|readonly|declare(?: -\w+)?|set|env)[ \t]+)?([A-Za-z_]\w{0,63})(\+?)="
     r"((?:\"[^\"]{0,4096}\"|'[^']{0,4096}'|[^\s;&|<>()`\"'#]{1,4096}+(?![(`]))++)"
 )
+_NOT_PLAIN = ("$(", "`", "$'")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?([-=])([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
 
@@ -51,7 +52,7 @@ def _read(text: str) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
                     value = _QUOTED.sub(r"\1\2", found[3])
                     if found[2]:  # A+=more
                         value = variables.get(found[1], "") + value
-                    if "$(" not in value and "`" not in value and len(value) <= _LONGEST_VALUE:
+                    if not any(mark in found[3] for mark in _NOT_PLAIN) and len(value) <= _LONGEST_VALUE:
                         variables[found[1]] = value
         if (
             len(line) > LONGEST

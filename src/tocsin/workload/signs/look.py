@@ -11,8 +11,10 @@ from tocsin.workload.signs.attempts import attempts, may_try
 from tocsin.workload.signs.cyber import CYBER_SIGNS, OPEN_SIGNS
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed
+from tocsin.workload.signs.expansion import expanded_lines
 from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
+from tocsin.workload.signs.put_together import put_together
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
 from tocsin.workload.signs.surely_run import surely_run
 from tocsin.workload.signs.unpack import Hidden, unpack
@@ -59,13 +61,14 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     if reads_itself(bare, joined):  # then its comments may be commands, too
         lines = command_lines(_COMMENT.sub("", text))
         joined = "\n".join(line for _, line in lines)
-    words, options = words_and_options(joined)
+    built = expanded_lines(lines, joined)
+    words, options = words_and_options("\n".join([joined, *(line for _, line in built)]))
     found: list[Sign] = []
     if max(map(len, words), default=0) >= _LEAST_ADDRESS:
         found += _addresses(lines)
     words |= options | {word[:2] for word in options if word[:2] in _GLUED}
     rules = _asked(words)
-    if len(joined) <= LONGEST:
+    if len(joined) <= LONGEST and not built:
         rules = [rule for rule in rules if rule.patterns[0].search(joined)]
     tries = may_try(words)
     found += _rule_signs(rules, lines, effort, tries=tries)
@@ -74,7 +77,10 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
         sure = _signs_in(_reduced(lines, surely_run), rules, effort, tries=tries) if may else []
         kinds = {sign.kind for sign in sure}
         found = sure + [_in_text(sign) for sign in may if sign.kind not in kinds]
-    found += [Sign(number, None, why, why) for number, why in unread_commands(lines, joined, words, effort)]
+    if built and rules:
+        found += _built_signs(lines, built, rules, effort, known={sign.kind for sign in found})
+    unread = [*unread_commands(lines, joined, words, effort), *put_together(lines, joined)]
+    found += [Sign(number, None, why, why) for number, why in unread]
     found += _unread(lines, joined, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
 
@@ -116,6 +122,18 @@ def _reduced(lines: Sequence[Line], reading: Callable[[tuple[str, ...]], tuple[s
 
 def _signs_in(lines: Sequence[Line], rules: Sequence[Rule], effort: Effort, *, tries: bool) -> list[Sign]:
     return [*_addresses(lines), *_rule_signs(rules, lines, effort, tries=tries)]
+
+
+def _built_signs(
+    lines: Sequence[Line], built: Sequence[Line], rules: Sequence[Rule], effort: Effort, *, known: set[str]
+) -> Iterator[Sign]:
+    """Signs that only show when a line is expanded; to hide them so is a second trait."""
+    if new := [sign for sign in _signs_in(built, rules, effort, tries=False) if sign.kind not in known]:
+        sure = {number for number, _ in _reduced(lines, surely_run)}
+        may = {number for number, _ in _reduced(lines, executed)}
+        for sign in new:
+            if sign.line in may:
+                yield sign._replace(weak=False) if sign.line in sure else _in_text(sign)
 
 
 def _in_text(sign: Sign) -> Sign:

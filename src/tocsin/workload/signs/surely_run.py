@@ -66,6 +66,7 @@ _VALUE = re.compile(r"(?:^|\s)(?:[A-Za-z_]\w*(?:\[[^\]]{0,60}\])?\+?=(?:\([^()]*
 _FILLS = re.compile(r"\b(?:read|mapfile|readarray)\s+([^<|;&]{1,200})<|\bprintf\s+-v\s+(\w+)|^\s*for\s+(\w+)\s+in\s+[^;()`]+(?:;\s*do)?$(?<!:)")
 _USED = re.compile(r"\$\{?[!#]?([A-Za-z_]\w*)")
 _FUNCTION = re.compile(r"(?:^|[;\s])(?:function\s+)?([\w-]{1,60})\s*\(\s*\)")
+_BLOCK_INTO_SHELL = re.compile(r"(?:^|[;\s])(?:\}|done|\)|fi|esac)\s*\|\s*(?:ba|da|z|k)?sh\b")
 _MOST_WORDS = 16
 
 Span = tuple[int, int]
@@ -75,6 +76,8 @@ Span = tuple[int, int]
 @lru_cache(maxsize=4)  # several steps ask for the same lines, one after the other
 def surely_run(lines: tuple[str, ...]) -> tuple[str, ...]:
     """The lines in their order, each with the part of it that is surely run."""
+    if any("|" in line and _BLOCK_INTO_SHELL.search(line) for line in lines):  # then what is printed is run
+        return executed(lines)
     found = list(executed(lines))
     shell, documents = _parts(lines)
     functions = {name for line in lines if "(" in line for name in _FUNCTION.findall(line)}
@@ -230,6 +233,10 @@ def _run(lines: Iterable[str]) -> set[str]:
     for line in lines:
         files |= run_files(line)
         copies |= copied_files(line)
+        for command in simple_commands(line):
+            head, rest = _head(command.text)
+            if head in _RUNNERS:
+                files.update(map(_base, rest))
     return files | {old for old, new in copies.items() if new in files}
 
 
