@@ -12,7 +12,7 @@ from tocsin.workload.keywords import MisuseWords, misuse_words, words_beside
 from tocsin.workload.normal import Commands
 from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.signs.look import Sign
-from tocsin.workload.signs.mining import ALGORITHM, HOST_AND_USER, MINER_NAME
+from tocsin.workload.signs.mining import ALGORITHM, HOST_AND_USER, MINER_NAME, POOL_NAME
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER
 
 __all__ = ["MISUSE", "SIGN_PROBABILITY", "Conviction", "convict"]
@@ -28,7 +28,7 @@ _ORDINARY = _EVERYWHERE | {"hive", "rig", "rigs"}
 """Words that stand beside misuse and beside data."""
 _ONE_TRAIT = 0.45
 """At most, with one trait: below what counts as seen."""
-_SEEN_BY_MODEL = frozenset({HOST_AND_USER, MINER_NAME, ALGORITHM})
+_SEEN_BY_MODEL = frozenset({HOST_AND_USER, MINER_NAME, ALGORITHM, POOL_NAME})
 """Signs whose words may be all that the model has seen, so that its opinion is no second trait."""
 _SILENT = MisuseWords(frozenset(), clear=False, repeated=False, beside=frozenset())
 
@@ -87,14 +87,14 @@ def _is_supported(script: Commands, sign: Sign, probability: float) -> bool:
         if number == sign.line or (command and command[-1].endswith("\\")):
             command.append(line)
     beside = words_beside(sign.operation or "", command)
-    return len(beside) > 1 or bool(beside - _ORDINARY)
+    return len({word.removesuffix("s") for word in beside}) > 1 or bool(beside - _ORDINARY)
 
 
 def _is_enough(speaks: MisuseWords) -> bool:
     """Whether words alone are a second trait beside the model's: `&NMAP` is a namelist of Fortran, `time_miner.py` reads clocks."""
     return (
         speaks.repeated
-        or (speaks.clear and len(speaks.names) + len(speaks.beside) > 1)
+        or (speaks.clear and len(speaks.names) + len(speaks.beside - _EVERYWHERE) > 1)
         or bool(speaks.names and speaks.beside - _EVERYWHERE)
         or (len(speaks.beside) > 1 and bool(speaks.beside - _ORDINARY))
     )

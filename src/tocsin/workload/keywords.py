@@ -243,9 +243,9 @@ def misuse_words(script: Commands, *, sure: bool) -> dict[str, MisuseWords]:
     found: dict[str, MisuseWords] = {}
     for operation, (tools, beside) in _WORDS_OF.items():
         names = frozenset(_named_tools(words, tools))
-        rare = names - _AMBIGUOUS
+        rare = names & tools - _AMBIGUOUS
         repeated = sum(not rare.isdisjoint(line) for line in lines) > 1
-        found[operation] = MisuseWords(names, bool(rare), repeated, frozenset(words & beside))
+        found[operation] = MisuseWords(names, bool(rare), repeated, frozenset(words & beside - names))
     return found
 
 

@@ -101,7 +101,10 @@ CYBER_SIGNS = (
         CYBER,
         "an online password guesser",
         "medusa ncrack patator crowbar hydra",
-        line=rf"{COMMAND}(?:medusa\s(?:-\w \S{{1,99}}\s){{0,4}}-[uUM]\s|ncrack\s|patator(?:\.py)?\s|crowbar\s+-b)|\shydra\.restore\b",
+        line=(
+            rf"{COMMAND}(?:medusa\s|ncrack\s|patator(?:\.py)?\s|crowbar\s+-b)|\shydra\.restore\b",
+            rf"{_TARGET}|\s-M\s+[a-z]|\s-b\s+(?:rdp|vnc|ssh|openvpn)|\s\w{{2,10}}_(?:login|fuzz)\s|hydra\.restore",
+        ),
     ),
     rule(
         CYBER,
@@ -130,7 +133,7 @@ CYBER_SIGNS = (
         "an attack tool",
         "sqlmap crackmapexec netexec nxc msfconsole msfvenom ettercap arpspoof bettercap responder kerbrute bloodhound evil "
         "impacket secretsdump",
-        line=rf"{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:sqlmap|responder|secretsdump)(?:\.py)?\s+-|crackmapexec\s"
+        line=rf"{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:sqlmap(?:\.py)?\s+-|responder(?:\.py)?\s+-I\s|secretsdump(?:\.py)?\s+-)|crackmapexec\s"
         r"|(?:netexec|nxc)\s+(?:smb|ssh|ldap|winrm|mssql|rdp)\s|msf(?:console|venom)\b|ettercap\s|arpspoof\s|bettercap\s+-"
         r"|kerbrute\s+\w|bloodhound-python\s|evil-winrm\s|impacket-\w)",
     ),

@@ -5,7 +5,7 @@ the script itself are known, loops go over words that are written there, and the
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from tocsin.workload.commands import Line
@@ -15,12 +15,13 @@ __all__ = ["expanded_lines"]
 
 _HIDES = re.compile(
     r"^(?:(?:do|then|else|exec|nohup|srun|time|if|while|until|!)\s+){0,3}(?:[\"']?\$[\w{@*'(]|eval\s|\{\S{0,200},|[\w./]{0,60}(?:\\\w|''|\"\"))"
-    r"|(?:[;&|]\s{0,9}|\sdo\s+)(?:\"?\$[\w{@*]|eval\s)"
+    r"|(?:[;&|{(]\s{0,9}|\sdo\s+)(?:\"?\$[\w{@*]|eval\s)"
     r"|\s-(?:[oua]|-?(?:url|user|pool|server|wallet|wal|algo|proxy))[ =]\S{0,200}?(?:\$[{(\w']|''|\"\"|\\\w|\{\w{0,20},)",
     re.MULTILINE,
 )
 """A command or the option of a miner that is not written out: without any, a script puts nothing together."""
-_PIECES = ("+tcp", "tcp:", "ssl:", "\\x", "\\u0", "\\1", "stra", "ratum", "xmr", "miner")
+_MAY_SET = re.compile(r"=|^set |-v|<<<")
+_PIECES = ("+tcp", "tcp:", "ssl:", "\\x", "\\u0", "\\14", "\\15", "\\16", "stra", "ratum", "xmri", "miner")
 """A miner's command leaves one of these, however it is cut or spelled."""
 _MATTERS = re.compile(r"\w\]?\+?=(?!=)|^set --|^(?:read|for|while|printf -v|IFS)\b")
 """A line that may set a variable."""
@@ -28,11 +29,16 @@ _MOST_STEPS = 3000
 _LONGEST = 4096
 _MOST_WORDS = 64
 _DEEPEST = 4
-_STATEMENT = re.compile(r"((?:\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\$'(?:[^'\\]|\\.)*+'|\$\((?:[^()]|\([^()]*+\))*+\)|\([^()]*+\)|\$\{[^{}]*+\}|[^;&|\n\\'\"])++)")
+_STATEMENT = re.compile(
+    r"((?:\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\$'(?:[^'\\]|\\.)*+'|\$\((?:[^()]|\([^()]*+\))*+\)|\([^()]*+\)|\$\{[^{}]*+\}|[^;&|\n\\'\"])++)"
+)
 _ASSIGNS = re.compile(
     r"\s*(?:(?:export|local|readonly|typeset|declare)\s+(?:-(?P<kind>\w+)\s+)?)?(?P<name>[A-Za-z_]\w*)(?:\[(?P<key>[^\]]{1,60})\])?(?P<more>\+?)=",
 )
-_WORD = re.compile(r"(?:\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\$'(?:[^'\\]|\\.)*+'|\$\((?:[^()]|\([^()]*+\))*+\)|\$\{[^{}]*+\}|[^\s\\'\"])++", re.DOTALL)
+_WORD = re.compile(
+    r"(?:\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\$'(?:[^'\\]|\\.)*+'|\$\((?:[^()]|\([^()]*+\))*+\)|\$\{[^{}]*+\}|[^\s\\'\"])++",
+    re.DOTALL,
+)
 _FUNCTION = re.compile(r"\s*(?:function\s+)?([\w-]{1,60})\s*\(\s*\)\s*\{?\s*(.*)$")
 _PART = re.compile(
     r"\\(?P<escaped>.)|'(?P<single>[^']*+)'|\$'(?P<ansi>(?:[^'\\]|\\.)*+)'|\"(?P<double>(?:[^\"\\]|\\.)*+)\""
@@ -43,7 +49,9 @@ _IN_DOUBLE = re.compile(
     r"\\(?P<escaped>[\\\"$`])|\$\((?P<command>(?:[^()]|\([^()]*+\))*+)\)|`(?P<tick>[^`]*+)`|\$\{(?P<braced>[^{}]*+)\}|\$(?P<plain>[A-Za-z_]\w*|[@*0-9])",
     re.DOTALL,
 )
-_BRACED = re.compile(r"(?P<indirect>!?)(?P<name>[A-Za-z_]\w*|[@*0-9])(?:\[(?P<key>[^\]]{1,60})\])?(?P<rest>.*)$", re.DOTALL)
+_BRACED = re.compile(
+    r"(?P<indirect>!?)(?P<name>[A-Za-z_]\w*|[@*0-9])(?:\[(?P<key>[^\]]{1,60})\])?(?P<rest>.*)$", re.DOTALL
+)
 _BRACES = re.compile(r"([^\s{}]*)\{([^\s{}]*,[^\s{}]*)\}([^\s{}]*)")
 _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|0?[0-7]{1,3}|.)", re.DOTALL)
 _READ = re.compile(r"\s*(?:IFS=(\S*)\s+)?read\s+(?:-(?:[rs]|a)\s+)*([\w ]+?)\s*<<<\s*(.+)$", re.DOTALL)
@@ -118,7 +126,9 @@ class _Shell:
 
     def _line(self, line: str, number: int, depth: int) -> None:
         """Take over what a line sets, and keep what it becomes."""
-        if (one := re.match(r"\s*for\s+(\w+)\s+in\s+([^;]*);\s*do\s+(.*?);?\s*done", line)) and depth < _DEEPEST:
+        if (
+            one := re.match(r"\s*for\s+(\w+)\s+in\s+([^;]*);\s*do\s+(.*?);?\s*done", line)
+        ) and depth < _DEEPEST:
             for word in self._words(one[2])[:_MOST_WORDS]:
                 self.values[one[1]] = word
                 self._line(one[3], number, depth + 1)
@@ -128,9 +138,9 @@ class _Shell:
             if self.steps <= 0:
                 return
             statement = _SKIPPED.sub("", statement.strip())
-            if not statement or ("=" in statement or "set" in statement or "-v" in statement or "<<<" in statement) and self._sets(statement):
+            if not statement or (_MAY_SET.search(statement) and self._sets(statement)):
                 continue
-            if depth or statement.partition(" ")[0] in self.bodies or _HIDES.match(statement) or _HIDES.search(statement):
+            if depth or statement.partition(" ")[0] in self.bodies or _HIDES.search(statement):
                 self._keep(statement, number, depth)
 
     def _keep(self, statement: str, number: int, depth: int) -> None:
@@ -179,7 +189,9 @@ class _Shell:
         first = _WORD.match(rest)
         beyond = rest[first.end() :].strip() if first else ""
         if beyond and not beyond.startswith("#"):
-            if found[0].strip() == found[0] and not re.match(r"\s*(?:export|local|readonly|typeset|declare)\b", statement):
+            if found[0].strip() == found[0] and not re.match(
+                r"\s*(?:export|local|readonly|typeset|declare)\b", statement
+            ):
                 return False  # a value for one command
             self._sets(beyond)
         value = self._word(first[0])[:_LONGEST] if first else ""
@@ -275,24 +287,23 @@ class _Shell:
         return _changed(value, rest, self._word)
 
 
-def _changed(value: str, rest: str, word: object) -> str:
+def _changed(value: str, rest: str, expand: Callable[[str], str]) -> str:
     """A value with what stands behind its name in braces."""
-    expand = word if callable(word) else str
     if rest[:2] in (":-", ":=") or rest[:1] in "-=":
-        return value or str(expand(rest.lstrip(":")[1:]))
+        return value or expand(rest.lstrip(":")[1:])
     if rest[:2] == ":+" or rest[:1] == "+":
-        return str(expand(rest.lstrip(":")[1:])) if value else ""
+        return expand(rest.lstrip(":")[1:]) if value else ""
     if piece := re.fullmatch(r":\s?(-?\d{1,4})(?::(\d{1,4}))?", rest):
         start = int(piece[1])
         return value[start : start + int(piece[2])] if piece[2] else value[start:]
     if rest[0] == "/":
         old, _, new = rest.lstrip("/").partition("/")
-        old, new = str(expand(old)), str(expand(new))
+        old, new = expand(old), expand(new)
         return value.replace(old, new, -1 if rest[1:2] == "/" else 1) if old else value
     if rest[0] == "#":
-        return value.removeprefix(str(expand(rest.lstrip("#"))))
+        return value.removeprefix(expand(rest.lstrip("#")))
     if rest[0] == "%":
-        return value.removesuffix(str(expand(rest.lstrip("%"))))
+        return value.removesuffix(expand(rest.lstrip("%")))
     changes = {",": str.lower, "^": str.upper, "~": str.swapcase}
     if rest[0] in changes:
         return changes[rest[0]](value)

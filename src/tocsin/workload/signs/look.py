@@ -62,24 +62,29 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
         lines = command_lines(_COMMENT.sub("", text))
         joined = "\n".join(line for _, line in lines)
     built = expanded_lines(lines, joined)
-    words, options = words_and_options("\n".join([joined, *(line for _, line in built)]))
+    whole = "\n".join([joined, *(line for _, line in built)]) if built else joined
+    words, options = words_and_options(whole)
     found: list[Sign] = []
     if max(map(len, words), default=0) >= _LEAST_ADDRESS:
         found += _addresses(lines)
     words |= options | {word[:2] for word in options if word[:2] in _GLUED}
-    rules = _asked(words)
-    if len(joined) <= LONGEST and not built:
+    rules = asked = _asked(words)
+    if len(joined) <= LONGEST:
         rules = [rule for rule in rules if rule.patterns[0].search(joined)]
     tries = may_try(words)
     found += _rule_signs(rules, lines, effort, tries=tries)
     if found:  # most scripts have none, and finding what is only printed takes longer
         may = _signs_in(_reduced(lines, executed), rules, effort, tries=tries)
-        sure = _signs_in(_reduced(lines, surely_run), rules, effort, tries=tries) if may else []
+        sure = (
+            _signs_in(_reduced(lines, surely_run), rules, effort, tries=tries)
+            if may and not effort.over()
+            else []
+        )
         kinds = {sign.kind for sign in sure}
         found = sure + [_in_text(sign) for sign in may if sign.kind not in kinds]
-    if built and rules:
-        found += _built_signs(lines, built, rules, effort, known={sign.kind for sign in found})
-    unread = [*unread_commands(lines, joined, words, effort), *put_together(lines, joined)]
+    if built and asked:
+        found += _built_signs(lines, built, asked, effort, known={sign.kind for sign in found})
+    unread = [*unread_commands(lines, joined, words, effort), *put_together(lines, joined, words)]
     found += [Sign(number, None, why, why) for number, why in unread]
     found += _unread(lines, joined, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]

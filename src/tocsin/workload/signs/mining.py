@@ -7,11 +7,12 @@ import re
 
 from tocsin.workload.signs.rule import COMMAND, CRYPTOMINING, rule
 
-__all__ = ["ALGORITHM", "HOST_AND_USER", "MINER_NAME", "MINING_SIGNS"]
+__all__ = ["ALGORITHM", "HOST_AND_USER", "MINER_NAME", "MINING_SIGNS", "POOL_NAME"]
 
 HOST_AND_USER = "a host to work for and the user there"
 MINER_NAME = "a program with the name of a miner"
 ALGORITHM = "a mining algorithm"
+POOL_NAME = "the name of a mining pool"
 
 _HOST = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:[a-z0-9][\w-]{0,62}\.){1,6}[a-z]{2,24}:(?:\d{3,5}|80)\b"
 _NUMBER = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:\d{1,3}\.){3}\d{1,3}:\d{3,5}\b"
@@ -93,8 +94,14 @@ MINING_SIGNS = (
         "stratum stratum1 stratum2 ethstratum",
         line=rf"(?:{_STRATUM})[\"']?[\w$%{{<@]",
     ),
-    rule(CRYPTOMINING, "the scheme of mining pools", "stratum stratum1 stratum2 ethstratum", line=_STRATUM, weak=True),
-    rule(CRYPTOMINING, "the name of a mining pool", _POOL_NAMES, line=rf"(?<![\w-])(?:{_POOLS})\b", weak=True),
+    rule(
+        CRYPTOMINING,
+        "the scheme of mining pools",
+        "stratum stratum1 stratum2 ethstratum",
+        line=_STRATUM,
+        weak=True,
+    ),
+    rule(CRYPTOMINING, POOL_NAME, _POOL_NAMES, line=rf"(?<![\w-])(?:{_POOLS})\b", weak=True),
     rule(
         CRYPTOMINING,
         ALGORITHM,

@@ -23,32 +23,53 @@ _CALLS = re.compile(
 )
 """A program within the script that runs a command which is not written out in its call."""
 _DESCRIPTOR = re.compile(
-    r"(?:\b(?:source|(?:ba|da|z|k)?sh)|(?:^|[;&|]\s{0,9})\.)\s+(?:/dev/fd/\d|<&\s{0,3}\d|/dev/stdin)|(?:ba|da|z|k)?sh\s{0,9}<&\d", re.MULTILINE
+    r"(?:\b(?:source|(?:ba|da|z|k)?sh)|(?:^|[;&|]\s{0,9})\.)\s+(?:/dev/fd/\d|<&\s{0,3}\d|/dev/stdin)|(?:ba|da|z|k)?sh\s{0,9}<&\d",
+    re.MULTILINE,
 )
 _CHARACTERS = re.compile(
     r"\$\{\w{1,40}:\s?[^}:]{0,20}[$a-z][^}:]{0,20}:\s?1\}|\bread\s[^;|\n]{0,40}-\w{0,4}[nN] ?1\b|\bexpr\s+substr\b|\bcut\s+-c\s?[\"']?\$|\bfold\s+-w ?1\b"
 )
-_RUNS_VARIABLE = re.compile(r"(?<![\w-])eval\s|^[\"']?\$\{?\w{1,40}\}?[\"']?\s{0,9}$|sh\s+-c\s+\"?\$", re.MULTILINE)
+_RUNS_VARIABLE = re.compile(
+    r"(?<![\w-])eval\s|^[\"']?\$\{?\w{1,40}\}?[\"']?\s{0,9}$|sh\s+-c\s+\"?\$", re.MULTILINE
+)
 _OWN_TEXT = re.compile(r"<<|\b(?:echo|printf|seq|date)\s")
 _FILTERS = re.compile(r"\b(?:tr|cut|paste|sed|[gm]?awk|rev|fold|sort|tac|jq|perl|m4|cpp|envsubst)\s")
 _TARGET = re.compile(r"(?<![<>&\d])>>?\s{0,9}[\"']?([\w./~${}-]{1,200})")
-_WRITES = re.compile(r"\bopen\(\s?[\"']([\w./~-]{1,200})[\"']\s?,\s?[\"'][wa]|print[^\n]{0,200}>\s?\"([\w./~-]{1,200})\"|\bcat\([^\n]{0,300}\bfile\s?=\s?\"([\w./~-]{1,200})\"")
+_WRITES = re.compile(
+    r"\bopen\(\s?[\"']([\w./~-]{1,200})[\"']\s?,\s?[\"'][wa]|print[^\n]{0,200}>\s?\"([\w./~-]{1,200})\"|\bcat\([^\n]{0,300}\bfile\s?=\s?\"([\w./~-]{1,200})\""
+)
 _EDITORS = re.compile(r"^(?:vim?|ex|ed)\s", re.MULTILINE)
 _JOINS = re.compile(r"\bcat\s+([\w./~-]{1,99}(?:\s+[\w./~-]{1,99}){1,20})\s{0,9}>>?\s{0,9}([\w./~-]{1,200})")
 _CALLED = (
     (_EVALUATES, ("eval",)),
-    (_CALLS, ("system", "popen", "output(", "execSync", "shell_exec", "shell=", "shell =", "passthru", "execute(")),
+    (
+        _CALLS,
+        ("system", "popen", "output(", "execSync", "shell_exec", "shell=", "shell =", "passthru", "execute("),
+    ),
     (_DESCRIPTOR, ("/dev/fd", "<&", "/dev/stdin")),
 )
 """Each with its marks: a line without any has none, and a look for them is fast."""
 _LETTER_MARKS = (":1}", ": 1}", "read -", "expr sub", "cut -c", "fold -w")
 _WRITE_MARKS = ("open(", '> "', '>"', "cat(")
+_CALL_WORDS = frozenset(
+    "eval system popen getoutput getstatusoutput execsync exec shell passthru execute fd stdin".split()  # noqa: SIM905
+)
+_LETTER_WORDS = frozenset("expr fold cut read".split())  # noqa: SIM905
+_MAKER_WORDS = frozenset(
+    "tr cut paste sed awk gawk mawk rev fold sort tac jq perl m4 cpp envsubst open print cat vi vim ex ed".split()  # noqa: SIM905
+)
+"""A script without any of these words has none of them."""
 _MOST_FILES = 100
 
 
-def put_together(lines: Sequence[Line], text: str) -> Iterator[tuple[int, str]]:
-    """The line of the first such command, if any; `text` is the lines joined."""
-    number = next(chain(_called(lines, text), _by_letters(lines, text), _made_and_run(lines, text)), None)
+def put_together(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[tuple[int, str]]:
+    """The line of the first such command, if any; `text` is the lines joined, and `words` are the words in it."""
+    looks = (
+        _called(lines, text) if not words.isdisjoint(_CALL_WORDS) or "<&" in text else (),
+        _by_letters(lines, text) if not words.isdisjoint(_LETTER_WORDS) or "1}" in text else (),
+        _made_and_run(lines, text) if not words.isdisjoint(_MAKER_WORDS) else (),
+    )
+    number = next(chain.from_iterable(looks), None)
     if number is not None:
         yield number, PUT_TOGETHER
 
@@ -88,7 +109,9 @@ def _made_and_run(lines: Sequence[Line], text: str) -> Iterator[int]:
                 made |= {_base(name): number for names in _WRITES.findall(line) for name in names if name}
     if written and _EDITORS.search(text):
         for number, line in lines:
-            made |= dict.fromkeys(written & set(map(_base, line.split())), number) if _EDITORS.match(line) else {}
+            made |= (
+                dict.fromkeys(written & set(map(_base, line.split())), number) if _EDITORS.match(line) else {}
+            )
     made.pop("", None)
     if made:
         ran = {name for _, line in lines for name in run_files(line)}

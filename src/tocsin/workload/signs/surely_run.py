@@ -29,7 +29,11 @@ _READERS = (
     )
 )
 """Commands whose arguments and input are data to them, unless they are told to run something."""
-_TOLD_TO_RUN = re.compile(r"\bsystem\b|\bgetline\b|\|\s*\"|\s-(?:exec|ok)|[\"']!|\s\$0|\s-O\b|--exec|--checkpoint-action")
+_FILE_READERS = frozenset("cat zcat head tail sort uniq paste join".split())  # noqa: SIM905
+"""Of these, the names of files may tell what a program gets."""
+_TOLD_TO_RUN = re.compile(
+    r"\bsystem\b|\bgetline\b|\|\s*\"|\s-(?:exec|ok)|[\"']!|\s\$0|\s-O\b|--exec|--checkpoint-action"
+)
 _RUNNERS = frozenset(
     """sh bash zsh dash ksh csh tcsh fish busybox eval source . trap ssh pdsh clush at batch crontab sbatch qsub bsub parallel
     xargs su runuser tclsh expect tmux screen watch flock script vim systemd-run env coproc alias docker podman make""".split()  # noqa: SIM905
@@ -40,7 +44,9 @@ _WRAPPERS = frozenset(
     xvfb-run conda micromamba poetry uv setsid""".split()  # noqa: SIM905
 )
 _OF_WRAPPER = re.compile(r"-|\w+=|\d+[smhd]?$|\S+\.(?:sif|img|simg)$|(?:exec|run)$")
-_INTERPRETER = re.compile(r"(?:python[\d.]*|pypy\d?|Rscript|R|julia|perl|ruby|node|php|octave|matlab|java|lua|pytest)$")
+_INTERPRETER = re.compile(
+    r"(?:python[\d.]*|pypy\d?|Rscript|R|julia|perl|ruby|node|php|octave|matlab|java|lua|pytest)$"
+)
 _INLINE = re.compile(r"\s(?:-[a-zA-Z]*[ceEr]|-batch)\s")
 _CODE_RUNS = re.compile(
     r"\bsystem\d?\b|\b[pP]open\d?\b|\bsubprocess\b|\bexec\w{0,4}\s?[(\"'{]|\bexecSync\b|\bspawn\w{0,4}\b|\bcheck_(?:call|output)\b|\bqx\b"
@@ -52,7 +58,7 @@ _ONLY_CHECKS = re.compile(r"\s*(?:ba|da|z|k)?sh\s+-n\s")
 _TEXT = re.compile(r"\$?\"((?:[^\"\\]|\\.)*+)\"|'([^']*+)'")
 _SEVERAL_WORDS = re.compile(r"[\s,|]")
 """A sentence, a command or a list, not a setting."""
-_DATA = re.compile(r"[\s,|]|^\$\{?\w+\}?$")
+_DATA = re.compile(r"[\s,|]|^\$\{?!?\w+(?:\[[@*]\])?\}?$")
 _SUBSTITUTED = re.compile(r"[$<]\(([^()`]{0,2000})\)")
 _TARGET = re.compile(r"(?:(?<![<>&])>>?\|?\s*|\btee\s+(?:-a\s+)?|\bof=)[\"']?([^\s;|&<>\"'()]{1,200})")
 _RUN_BY_OTHERS = re.compile(r"\.(?:service|timer|desktop)$|cron|rc\.local$|^\.\w*(?:rc|profile|login)$")
@@ -60,14 +66,22 @@ _RUN_BY_OTHERS = re.compile(r"\.(?:service|timer|desktop)$|cron|rc\.local$|^\.\w
 _SETTINGS = re.compile(r"\"pools?\"\s{0,9}:")
 """A miner's settings, which it reads from a file of this name unless it is told another."""
 _SETTINGS_FILE = "config.json"
-_ASSIGNS = re.compile(r"\s*(?:export|local|readonly|typeset|declare)\s|\s*[A-Za-z_]\w*(?:\[[^\]]{0,60}\])?\+?=")
+_ASSIGNS = re.compile(
+    r"\s*(?:export|local|readonly|typeset|declare)\s|\s*[A-Za-z_]\w*(?:\[[^\]]{0,60}\])?\+?="
+)
 _NAME = re.compile(r"(?:^|\s)([A-Za-z_]\w*)(?:\[[^\]]{0,60}\])?\+?=")
-_VALUE = re.compile(r"(?:^|\s)(?:[A-Za-z_]\w*(?:\[[^\]]{0,60}\])?\+?=(?:\([^()]*\)|[^\s()]*)|-\w+|export|local|readonly|typeset|declare)(?=\s|$)")
-_FILLS = re.compile(r"\b(?:read|mapfile|readarray)\s+([^<|;&]{1,200})<|\bprintf\s+-v\s+(\w+)|^\s*for\s+(\w+)\s+in\s+[^;()`]+(?:;\s*do)?$(?<!:)")
+_VALUE = re.compile(
+    r"(?:^|\s)(?:[A-Za-z_]\w*(?:\[[^\]]{0,60}\])?\+?=(?:\([^()]*\)|[^\s()]*)|-\w+|export|local|readonly|typeset|declare)(?=\s|$)"
+)
+_FILLS = re.compile(
+    r"\b(?:read|mapfile|readarray)\s+([^<|;&]{1,200})<|\bprintf\s+-v\s+(\w+)|^\s*for\s+(\w+)\s+in\s+[^;()`]+(?:;\s*do)?$(?<!:)"
+)
 _USED = re.compile(r"\$\{?[!#]?([A-Za-z_]\w*)")
 _FUNCTION = re.compile(r"(?:^|[;\s])(?:function\s+)?([\w-]{1,60})\s*\(\s*\)")
 _BLOCK_INTO_SHELL = re.compile(r"(?:^|[;\s])(?:\}|done|\)|fi|esac)\s*\|\s*(?:ba|da|z|k)?sh\b")
 _MOST_WORDS = 16
+_MOST_LINES = 2000
+"""The longest script of jobspec has 1,500; of a longer one all that may be run counts."""
 
 Span = tuple[int, int]
 """First line and line after."""
@@ -76,6 +90,8 @@ Span = tuple[int, int]
 @lru_cache(maxsize=4)  # several steps ask for the same lines, one after the other
 def surely_run(lines: tuple[str, ...]) -> tuple[str, ...]:
     """The lines in their order, each with the part of it that is surely run."""
+    if len(lines) > _MOST_LINES:
+        return executed(lines)
     if any("|" in line and _BLOCK_INTO_SHELL.search(line) for line in lines):  # then what is printed is run
         return executed(lines)
     found = list(executed(lines))
@@ -140,7 +156,11 @@ def _of_pipe(pipe: Sequence[Command], functions: Iterable[str]) -> list[str]:
 
 def _runs_input(text: str, functions: Iterable[str]) -> bool:
     head, rest = _head(text)
-    return head in _RUNNERS or head in functions or (_INTERPRETER.match(head) is not None and rest in ([], ["-"]))
+    return (
+        head in _RUNNERS
+        or head in functions
+        or (_INTERPRETER.match(head) is not None and rest in ([], ["-"]))
+    )
 
 
 def _head(text: str) -> tuple[str, list[str]]:
@@ -150,9 +170,7 @@ def _head(text: str) -> tuple[str, list[str]]:
     while place < len(words) and words[place] in PREFIXES:
         place += 1
     wrapped = False
-    while place < len(words) and (
-        words[place] in _WRAPPERS or (wrapped and _OF_WRAPPER.match(words[place]))
-    ):
+    while place < len(words) and (words[place] in _WRAPPERS or (wrapped and _OF_WRAPPER.match(words[place]))):
         wrapped = True
         place += 1
     head = words[place] if place < len(words) else ""
@@ -166,7 +184,9 @@ def _without_data(text: str, functions: Iterable[str]) -> str:
     if _ONLY_CHECKS.match(text):
         return ""
     if head in _READERS:
-        return text if _TOLD_TO_RUN.search(text) or _substitutes(text, functions) else ""
+        if _TOLD_TO_RUN.search(text) or _substitutes(text, functions):
+            return text
+        return _TEXT.sub(" ", text) if head in _FILE_READERS else ""
     if head in _RUNNERS:
         return text
     if _INTERPRETER.match(head) and _INLINE.search(text):
@@ -186,33 +206,36 @@ def _substitutes(text: str, functions: Iterable[str]) -> bool:
 
 def _drop_unused(found: list[str], lines: Sequence[str], shell: Sequence[Span]) -> set[str]:
     """Drop the values of variables that no command uses; the names that are used."""
-    values: dict[int, set[str]] = {}
+    setting: dict[str, list[Span]] = {}
+    unused: set[Span] = set()
     used: set[str] = set()
-    for first, after in shell:
-        text = "\n".join(lines[first:after])
-        if names := _names_set(text):
-            values[first] = names
+    for span in shell:
+        if names := _names_set("\n".join(lines[slice(*span)])):
+            unused.add(span)
+            for name in names:
+                setting.setdefault(name, []).append(span)
         else:
-            used.update(_USED.findall("\n".join(found[first:after])))
-    open_ones = dict(values)
-    changed = True
-    spans = dict(shell)
-    while changed:
-        ready = [first for first, names in open_ones.items() if not names.isdisjoint(used)]
-        changed = bool(ready)
-        for first in ready:
-            del open_ones[first]
-            used.update(_USED.findall("\n".join(lines[first : spans[first]])))
-            found[first : spans[first]] = lines[first : spans[first]]
-    for first in open_ones:
-        found[first : spans[first]] = [""] * (spans[first] - first)
+            used.update(_USED.findall("\n".join(found[slice(*span)])))
+    ask = list(used)
+    while ask:  # a value that is used may hold other variables
+        for span in setting.pop(ask.pop(), ()):
+            if span in unused:
+                unused.remove(span)
+                found[slice(*span)] = lines[slice(*span)]
+                new = set(_USED.findall("\n".join(lines[slice(*span)]))) - used
+                used |= new
+                ask += new
+    for first, after in unused:
+        found[first:after] = [""] * (after - first)
     return used
 
 
 def _names_set(text: str) -> set[str]:
     """The variables that a line gives a value, if that is all that it does."""
     if "=" in text and _ASSIGNS.match(text):
-        bare = _TEXT.sub(lambda value: ",," if _SEVERAL_WORDS.search(value[1] or value[2] or "") else "x", text)
+        bare = _TEXT.sub(
+            lambda value: ",," if _SEVERAL_WORDS.search(value[1] or value[2] or "") else "x", text
+        )
         if "," not in bare and "(" not in bare:  # a setting, which a program may read that this script starts
             return set()
         return set() if _VALUE.sub("", bare).strip(" ;\n") else set(_NAME.findall(bare))

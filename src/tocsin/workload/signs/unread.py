@@ -87,8 +87,8 @@ _DECODE_WORDS = frozenset(
 _USUAL_WORDS = frozenset("printf echo python python2 python3".split())  # noqa: SIM905
 _UNUSUAL_MARKS = ("\\", "%b", "%o", "%c", "chr", "decode", "fromhex", "^", "7z")
 """Most scripts have one of these words; what decodes by them alone has one of these marks, too."""
-_FETCH_WORDS = frozenset("curl wget aria2c urlretrieve urlopen requests ncat socat lynx w3m".split())  # noqa: SIM905
-_FETCH_MARKS = ("nc ", "http -", "https -", "/dev/tcp/")
+_FETCH_WORDS = frozenset("curl wget aria2c urlretrieve urlopen requests nc ncat socat lynx w3m".split())  # noqa: SIM905
+_FETCH_MARKS = ("http -", "https -", "/dev/tcp/")
 _DECODER_WORDS = frozenset(
     """b64decode b32decode b16decode b85decode a85decode unhexlify fromhex marshal decode rot13 rot zlib lzma bz2 pack unpack chr
     atob buffer maketrans bytes rawtochar inttoutf8 unquote reverse char replace translate y tr""".split()  # noqa: SIM905
