@@ -21,7 +21,7 @@ __all__ = [
 _TEE = re.compile(r"(?<![\w-])tee\s+(?:(-a|--append)\s+)?(?=[\w./~-]+\s*(?:$|[|;&<>]))")
 TARGET = re.compile(
     r"\d?>>?\s*(?:&\s*[12]\b|/dev/(?:null|stderr|stdout|tty)|/etc/hosts"
-    r"|(?P<document>[^\s;|&<>$`*?\"']{1,200}\.(?:md|rst|html?|tex|log|txt|csv|tsv|bib|adoc|rules)|README|NOTES))(?=\s|$|[;|&])"
+    r"|(?P<document>(?!\S{0,200}CMakeLists)[^\s;|&<>$`*?\"']{1,200}\.(?:md|rst|html?|tex|log|txt|csv|tsv|bib|adoc|rules)|README|NOTES))(?=\s|$|[;|&])"
 )
 _RUNS_ANY_FILE = re.compile(
     r"(?:^|[;&|(]\s*|\b(?:do|then|else|exec|sudo|srun|nohup|time|-exec)\s+)(?:(?:ba|da|z|k)?sh|source|\.|python[\d.]*|perl|ruby)"

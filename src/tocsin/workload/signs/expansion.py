@@ -35,6 +35,7 @@ _STATEMENT = re.compile(
 _ASSIGNS = re.compile(
     r"\s*(?:(?:export|local|readonly|typeset|declare)\s+(?:-(?P<kind>\w+)\s+)?)?(?P<name>[A-Za-z_]\w*)(?:\[(?P<key>[^\]]{1,60})\])?(?P<more>\+?)=",
 )
+_DECLARES = re.compile(r"\s*(?:export|local|readonly|typeset|declare)\b")
 _WORD = re.compile(
     r"(?:\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\$'(?:[^'\\]|\\.)*+'|\$\((?:[^()]|\([^()]*+\))*+\)|\$\{[^{}]*+\}|[^\s\\'\"])++",
     re.DOTALL,
@@ -165,20 +166,20 @@ class _Shell:
             self.lists["@"] = self._words(statement[7:])
             return True
         if statement.startswith("printf -v "):
-            name, *rest = self._words(statement[10:])
-            self.values[name] = _printf(rest)
+            name, *given = self._words(statement[10:])
+            self.values[name] = _printf(given)
             return True
         if "<<<" in statement and (read := _READ.match(statement)):
-            names, given = read[2].split(), self._word(read[3])
-            parts = given.split((read[1] or "").strip("\"'")[:1] or None, len(names) - 1)
+            names, line = read[2].split(), self._word(read[3])
+            parts = line.split((read[1] or "").strip("\"'")[:1] or None, len(names) - 1)
             self.values.update(zip(names, parts, strict=False))
-            self.lists[names[-1]] = given.split()
+            self.lists[names[-1]] = line.split()
             return True
         found = _ASSIGNS.match(statement) if "=" in statement else None
-        if not found:
-            return False
-        rest = statement[found.end() :]
-        name, more = found["name"], found["more"]
+        return found is not None and self._assigns(found, statement[found.end() :])
+
+    def _assigns(self, found: re.Match[str], rest: str) -> bool:
+        name, more, kind = found["name"], found["more"], found["kind"] or ""
         if rest.startswith("("):
             words = self._words(rest[1:].rstrip().removesuffix(")"))[:_MOST_WORDS]
             for word in words:
@@ -189,15 +190,13 @@ class _Shell:
         first = _WORD.match(rest)
         beyond = rest[first.end() :].strip() if first else ""
         if beyond and not beyond.startswith("#"):
-            if found[0].strip() == found[0] and not re.match(
-                r"\s*(?:export|local|readonly|typeset|declare)\b", statement
-            ):
+            if not _DECLARES.match(found[0]):
                 return False  # a value for one command
             self._sets(beyond)
-        value = self._word(first[0])[:_LONGEST] if first else ""
-        if "n" in (found["kind"] or ""):
+        value = self._word(first[0]) if first else ""
+        if "n" in kind:
             value = self._value(value, None)
-        if "l" in (found["kind"] or ""):
+        if "l" in kind:
             value = value.lower()
         place = name if found["key"] is None else f"{name}[{self._word(found['key'])}]"
         self.values[place] = ((self.values.get(place, "") if more else "") + value)[:_LONGEST]

@@ -16,6 +16,12 @@ _EVALUATES = re.compile(
     r"|lmod|scontrol|\w{0,12}env|[\w./-]{1,200}\.sh|register-python-argcomplete|dbus-launch|opam|guix|keychain|parse_yaml|hook)\b)"
 )
 """An eval of what a command prints, other than the tools that set up a shell so."""
+_SUBSTITUTED = re.compile(
+    r"(?:exec\s+)?\"?(?:\$\(|`)"
+    r"(?!\s{0,3}(?:which|command|type|readlink|realpath|dirname|basename|whereis|spack|conda|brew|find|ls|echo|eval|if)\b)[^()`]{1,300}[)`][\"']?(?:\s|$)"
+)
+"""A command that is what another prints, other than the place of a program."""
+_BEGINS = ("$(", "`", '"$(', '"`', "exec $", "exec `")
 _LITERAL = r"\s?[rbu]{0,2}(?:\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}')\s?[,)]"
 _CALLS = re.compile(
     rf"(?:\bos\.(?:system|popen|execute)|\bget(?:status)?output|\bexecSync|\bshell_exec|\bpassthru|(?<![.\w])system)\s?\((?!{_LITERAL}|\s?\))"
@@ -65,6 +71,7 @@ _MOST_FILES = 100
 def put_together(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[tuple[int, str]]:
     """The line of the first such command, if any; `text` is the lines joined, and `words` are the words in it."""
     looks = (
+        (number for number, line in lines if line.startswith(_BEGINS) and _SUBSTITUTED.match(line)),
         _called(lines, text) if not words.isdisjoint(_CALL_WORDS) or "<&" in text else (),
         _by_letters(lines, text) if not words.isdisjoint(_LETTER_WORDS) or "1}" in text else (),
         _made_and_run(lines, text) if not words.isdisjoint(_MAKER_WORDS) else (),
