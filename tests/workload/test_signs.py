@@ -180,7 +180,7 @@ def test_what_is_packed_too_deep_is_left_open() -> None:
 
 
 def test_the_reason_shows_what_was_found() -> None:
-    [sign] = signs("\n\nnohup ./gcc -o stratum+tcp://any.example:3333 &\n")
+    sign, *_ = signs("\n\nnohup ./gcc -o stratum+tcp://any.example:3333 &\n")
     assert sign[:3] == (3, "cryptomining", "a mining pool: stratum+tcp://any.example:3333 &")
 
 

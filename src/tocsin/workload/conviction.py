@@ -22,8 +22,8 @@ SIGN_PROBABILITY = 0.98
 """Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
 _WORDS_ALONE = 0.9
 """Upper limit for words without a sign: geologists write of a stratum, economists of coins."""
-_EVERYWHERE = frozenset({"md5", "sha1", "pool", "pools"})
-"""Words of checksums and databases: no support for a name that has other meanings."""
+_EVERYWHERE = frozenset({"md5", "sha1", "pool", "pools", "hashrate"})
+"""Words of checksums, databases and economics: no support for a name that has other meanings."""
 _ORDINARY = _EVERYWHERE | {"hive", "rig", "rigs"}
 """Words that stand beside misuse and beside data."""
 _ONE_TRAIT = 0.45

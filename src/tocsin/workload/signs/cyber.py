@@ -292,11 +292,17 @@ FETCHED_AT_ONCE = rule(
     line=r"(?=[cwbzse.])(?:"  # a look at one letter: most places have another
     r"\b(?:curl|wget)\s[^|;&\n]{1,300}\|\s{0,9}(?:sudo\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|z|da|k)?sh|(?:python|perl|ruby)\d?)\b"
     r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s{0,9}(?:curl|wget)\b"
-    r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\(|^\.\s+<\()\s{0,9}(?:curl|wget)\b)",
+    r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\()\s{0,9}(?:curl|wget)\b)",
 )
 
 OPEN_SIGNS = (
     FETCHED_AT_ONCE,
+    rule(
+        None,
+        FETCHED_AT_ONCE.why,
+        "curl wget",
+        line=r"(?:^|[;&|]\s{0,9})\.\s+<\(\s{0,9}(?:curl|wget)\b",
+    ),
     rule(
         None,
         "a host that the script puts together, and the user there",

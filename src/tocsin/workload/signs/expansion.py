@@ -207,7 +207,7 @@ class _Shell:
         found: list[str] = []
         for raw in _WORD.findall(text):
             self.steps -= 1
-            if len(found) > _MOST_WORDS or self.steps <= 0:
+            if len(found) > _MOST_WORDS or self.steps <= 0 or raw[0] == "#":
                 break
             if raw in ('"$@"', '"${@}"') or re.fullmatch(r"\"\$\{\w+\[@\]\}\"", raw):
                 found += self._list(raw.strip('"${}').removesuffix("[@]"))

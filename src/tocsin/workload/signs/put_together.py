@@ -25,7 +25,7 @@ _BEGINS = ("$(", "`", '"$(', '"`', "exec $", "exec `")
 _LITERAL = r"\s?[rbu]{0,2}(?:\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}')\s?[,)]"
 _CALLS = re.compile(
     rf"(?:\bos\.(?:system|popen|execute)|\bget(?:status)?output|\bexecSync|\bshell_exec|\bpassthru|(?<![.\w])system)\s?\((?!{_LITERAL}|\s?\))"
-    r"|(?<![.\w])system\s+\$\w|\b(?:subprocess\.\w{3,12}|Popen)\(\s?(?:[a-z_]\w{0,40}\s?[,+%.(]|f[\"']|[\"'][^\"'\n]{0,500}[\"']\s?[+%.])[^\n]{0,300}shell\s?=\s?True"
+    r"|(?<![.\w])system\s+\$\w|\b(?:subprocess\.\w{3,12}|Popen)\(\s?(?:[a-z_]\w{0,40}\s?[,+%.(\[]|f[\"']|[\"'][^\"'\n]{0,500}[\"']\s?[+%.])[^\n]{0,300}shell\s?=\s?True"
 )
 """A program within the script that runs a command which is not written out in its call."""
 _DESCRIPTOR = re.compile(

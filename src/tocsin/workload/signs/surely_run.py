@@ -60,6 +60,7 @@ _SEVERAL_WORDS = re.compile(r"[\s,|]")
 """A sentence, a command or a list, not a setting."""
 _DATA = re.compile(r"[\s,|]|^\$\{?!?\w+(?:\[[@*]\])?\}?$")
 _SUBSTITUTED = re.compile(r"[$<]\(([^()`]{0,2000})\)")
+_SUBSTITUTES = ("$(", "`", "<(", ">(")
 _TARGET = re.compile(r"(?:(?<![<>&])>>?\|?\s*|\btee\s+(?:-a\s+)?|\bof=)[\"']?([^\s;|&<>\"'()]{1,200})")
 _RUN_BY_OTHERS = re.compile(r"\.(?:service|timer|desktop)$|cron|rc\.local$|^\.\w*(?:rc|profile|login)$")
 """Files that a system or a shell runs without being told to."""
@@ -138,6 +139,12 @@ def _commanded(text: str, functions: Iterable[str]) -> str:
     """A command line without text that is data to its commands."""
     if not text:
         return text
+    if "$(" in text or "<(" in text:
+        head, _ = _head(text)
+        if head not in _RUNNERS and head not in functions and not head.startswith("$("):
+            text = _SUBSTITUTED.sub(
+                lambda inside: " " if _only_reads(inside[1], functions) else inside[0], text
+            )
     kept: list[str] = []
     pipe: list[Command] = []
     for command in simple_commands(text):
@@ -184,7 +191,7 @@ def _without_data(text: str, functions: Iterable[str]) -> str:
     if _ONLY_CHECKS.match(text):
         return ""
     if head in _READERS:
-        if _TOLD_TO_RUN.search(text) or _substitutes(text, functions):
+        if _TOLD_TO_RUN.search(text) or any(mark in text for mark in _SUBSTITUTES):
             return text
         return _TEXT.sub(" ", text) if head in _FILE_READERS else ""
     if head in _RUNNERS:
@@ -197,11 +204,9 @@ def _without_data(text: str, functions: Iterable[str]) -> str:
     return _TEXT.sub(lambda quoted: " x" if is_data.search(quoted[1] or quoted[2] or "") else quoted[0], text)
 
 
-def _substitutes(text: str, functions: Iterable[str]) -> bool:
-    """Whether a command holds others that do more than to read."""
-    if "$(" in text or "<(" in text:
-        text = _SUBSTITUTED.sub(lambda inside: _commanded(inside[1], functions) and inside[0], text)
-    return "$(" in text or "`" in text or "<(" in text or ">(" in text
+def _only_reads(text: str, functions: Iterable[str]) -> bool:
+    heads = {_head(command.text)[0] for command in simple_commands(text)}
+    return heads <= _READERS and heads.isdisjoint(functions) and not _TOLD_TO_RUN.search(text)
 
 
 def _drop_unused(found: list[str], lines: Sequence[str], shell: Sequence[Span]) -> set[str]:
