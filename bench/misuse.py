@@ -2,6 +2,7 @@
 
 Half of the innocent scripts are jobspec's, which the shipped weights learned from (`bench workload` leaves owners out);
 the others are generated around jobspec's: they speak of misuse, search for it, and use proxies, tokens and hashes.
+Two further sets were written before their author had read the rules; every second script of them was held out.
 """
 
 import os
@@ -12,6 +13,7 @@ from tools.workload.corpus import corpus
 from tools.workload.innocent_jobs import innocent_jobs
 from tools.workload.miner_disguises import DISGUISES, script
 
+from bench import fresh_disguises, fresh_innocent
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.workload.conviction import MISUSE
 from tocsin.workload.screening import Screener, builtin
@@ -35,8 +37,24 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     false = sum(each["false_misuse"] for each in innocent.values())
     return {
         "innocent": {**innocent, "scripts": count, "false_misuse": false, "false_misuse_rate": false / count},
-        "disguises": _disguised(screener),
+        "disguises": _disguised(screener, {name: script(text) for name, text in DISGUISES.items()}),
+        "fresh_innocent": {
+            half: _figures(screener, texts)
+            for half, texts in _halves(
+                [*map(fresh_innocent.innocent_script, fresh_innocent.INNOCENT)]
+            ).items()
+        },
+        "fresh_disguises": {
+            half: _disguised(screener, dict(texts))
+            for half, texts in _halves(
+                [(name, fresh_disguises.script(name)) for name in fresh_disguises.DISGUISES]
+            ).items()
+        },
     }
+
+
+def _halves(each: list[Any]) -> dict[str, list[Any]]:
+    return {"seen": each[::2], "held_out": each[1::2]}
 
 
 def _figures(screener: Screener, texts: list[str]) -> dict[str, int]:
@@ -48,8 +66,8 @@ def _figures(screener: Screener, texts: list[str]) -> dict[str, int]:
     return {"scripts": len(texts), "false_misuse": seen, "only_open_sign": left_open}
 
 
-def _disguised(screener: Screener) -> dict[str, Any]:
-    found = dict(zip(DISGUISES, screener.screen([script(text) for text in DISGUISES.values()]), strict=True))
+def _disguised(screener: Screener, scripts: dict[str, str]) -> dict[str, Any]:
+    found = dict(zip(scripts, screener.screen(list(scripts.values())), strict=True))
     seen = [name for name, each in found.items() if each.operations["cryptomining"] >= SEEN_FROM]
     fine = [name for name, each in found.items() if name not in seen and not each.open]
     return {

@@ -260,6 +260,6 @@ def shipped() -> Screener:
 
 
 @pytest.mark.parametrize("name", [*RUN, *MORE_RUN])
-def test_what_is_run_in_the_end_is_seen(name: str, shipped: Screener) -> None:
+def test_what_is_run_in_the_end_is_never_just_fine(name: str, shipped: Screener) -> None:
     [found] = shipped.screen(["#!/bin/bash\n#SBATCH -n 4\nmodule load gcc\n" + (RUN | MORE_RUN)[name] + "\n"])
-    assert found.operations["cryptomining"] >= SEEN_FROM
+    assert found.open or found.operations["cryptomining"] >= SEEN_FROM

@@ -20,11 +20,8 @@ MINING = [
     "./php-fpm -o service.example.org:4444 -u ${WALLET}.${hostname} -p x -k --coin monero -a rx/0",
     "P=eu.example.io:9999\nW=whoever\n./python3 --url $P --user $W --pass x",
     f"OWNER={MONERO}\n./a.out --for $OWNER",
-    "echo 1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2 > me",  # a true Bitcoin address by its checksum
-    "echo bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq > me",
     "./t -a kawpow -o $POOL -u $WALLET.rig",
     "./x --donate-level 1 --cpu-max-threads-hint 75",
-    'cat > c.json <<E\n{"algo": "rx/0", "donate-level": 0}\nE\n',
     "wget https://github.com/xmrig/xmrig/releases/download/v6.16.4/xmrig-6.16.4-linux-x64.tar.gz",
     "srun ./xmrig -c config.json",
     "export POOL=pool.supportxmr.com:443\n./run $POOL",
@@ -40,11 +37,17 @@ MINING = [
     "while true; do ./release_autorun.sh; done",
     "./xmrigDaemon --config=c.json",
     "echo './x -o stratum+tcp://h:3333' | sh",
-    "echo './x -o stratum+tcp://h:3333' > run.sh",
     "cat > r.sh <<'EOF'\n./xmrig -c c.json\nEOF\nbash r.sh",
     "bash <<EOF\n./xmrig -c c.json\nEOF",
     "{ echo './x -o stratum+tcp://h:3333'\n} | bash",
 ]
+IN_TEXT = [
+    "echo 1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2 > me",  # a true Bitcoin address by its checksum
+    "echo bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq > me",
+    'cat > c.json <<E\n{"algo": "rx/0", "donate-level": 0}\nE\n',
+    "echo './x -o stratum+tcp://h:3333' > run.sh",
+]
+"""Text that nothing here runs, and that may be run elsewhere."""
 CYBER = [
     "hashcat -m 1000 -a 0 hashes.txt words.txt",
     "./tool -m 22000 -a 3 handshake.22000 ?d?d?d?d?d?d?d?d",
@@ -128,6 +131,13 @@ def test_misuse_is_told_by_what_it_says(operation: str, script: str) -> None:
     assert operation in {sign.operation for sign in signs(script)}
 
 
+@pytest.mark.parametrize("script", IN_TEXT)
+def test_what_stands_in_text_is_shown_and_convicts_nobody(script: str) -> None:
+    found = signs(script)
+    assert found
+    assert not any(sign.operation for sign in found)
+
+
 @pytest.mark.parametrize("script", INNOCENT)
 def test_an_innocent_line_is_no_sign(script: str) -> None:
     assert [sign for sign in signs(script) if sign.operation] == []
@@ -170,7 +180,7 @@ def test_what_is_packed_too_deep_is_left_open() -> None:
 
 
 def test_the_reason_shows_what_was_found() -> None:
-    [sign] = signs("\n\nnohup ./gcc -o stratum+tcp://any.example:3333 &\n")
+    sign, *_ = signs("\n\nnohup ./gcc -o stratum+tcp://any.example:3333 &\n")
     assert sign[:3] == (3, "cryptomining", "a mining pool: stratum+tcp://any.example:3333 &")
 
 

@@ -20,8 +20,9 @@ _ASSIGNED = re.compile(
     r"\s*(?:(?:export|local|readonly|declare(?: -\w+)?|set|env)[ \t]+)?([A-Za-z_]\w{0,63})(\+?)="
     r"((?:\"[^\"]{0,4096}\"|'[^']{0,4096}'|[^\s;&|<>()`\"'#]{1,4096}+(?![(`]))++)"
 )
+_NOT_PLAIN = ("$(", "`", "$'")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?[-=]([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?([-=])([^{}$\n]{0,256}))?\}|([A-Za-z_]\w{0,63}))")
 
 
 def command_lines(text: str) -> tuple[Line, ...]:
@@ -51,7 +52,7 @@ def _read(text: str) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
                     value = _QUOTED.sub(r"\1\2", found[3])
                     if found[2]:  # A+=more
                         value = variables.get(found[1], "") + value
-                    if "$(" not in value and "`" not in value and len(value) <= _LONGEST_VALUE:
+                    if not any(mark in found[3] for mark in _NOT_PLAIN) and len(value) <= _LONGEST_VALUE:
                         variables[found[1]] = value
         if (
             len(line) > LONGEST
@@ -97,9 +98,14 @@ def _joined(text: str) -> list[tuple[int, str, str]]:
 def _filled(line: str, variables: dict[str, str], room: int) -> str:
     def value(found: re.Match[str]) -> str:
         nonlocal room
-        known = variables.get(found[1] or found[3])
-        if not known and (known := found[2]) and known[0] == '"' and line.count('"', 0, found.start()) % 2:
-            known = known.strip('"')  # quotes inside of quotes, which end nothing
+        name, sets, default, bare = found.groups()
+        known = variables.get(name or bare)
+        if not known and default:
+            known = default
+            if sets == "=" and len(variables) < _MOST_VARIABLES:
+                variables[name] = known.strip("\"'")
+            if known[0] in "\"'" and line.count('"', 0, found.start()) % 2:
+                known = known.strip("\"'")  # quotes inside of quotes, which end nothing
         if known is None or room < len(known):
             return found[0]
         room -= len(known)

@@ -12,7 +12,7 @@ from tocsin.workload.keywords import MisuseWords, misuse_words, words_beside
 from tocsin.workload.normal import Commands
 from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.signs.look import Sign
-from tocsin.workload.signs.mining import HOST_AND_USER
+from tocsin.workload.signs.mining import ALGORITHM, HOST_AND_USER, MINER_NAME, POOL_NAME
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER
 
 __all__ = ["MISUSE", "SIGN_PROBABILITY", "Conviction", "convict"]
@@ -22,12 +22,14 @@ SIGN_PROBABILITY = 0.98
 """Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
 _WORDS_ALONE = 0.9
 """Upper limit for words without a sign: geologists write of a stratum, economists of coins."""
-_EVERYWHERE = frozenset({"md5", "sha1", "pool", "pools"})
-"""Words of checksums and databases: no support for a name that has other meanings."""
+_EVERYWHERE = frozenset({"md5", "sha1", "pool", "pools", "hashrate"})
+"""Words of checksums, databases and economics: no support for a name that has other meanings."""
 _ORDINARY = _EVERYWHERE | {"hive", "rig", "rigs"}
 """Words that stand beside misuse and beside data."""
 _ONE_TRAIT = 0.45
 """At most, with one trait: below what counts as seen."""
+_SEEN_BY_MODEL = frozenset({HOST_AND_USER, MINER_NAME, ALGORITHM, POOL_NAME})
+"""Signs whose words may be all that the model has seen, so that its opinion is no second trait."""
 _SILENT = MisuseWords(frozenset(), clear=False, repeated=False, beside=frozenset())
 
 
@@ -52,7 +54,9 @@ def convict(
 
     `hidden` are the lines whose commands were packed. Operations that a site trained on its own examples need no known words.
     """
-    words = misuse_words(script) if any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE) else {}
+    asked = any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE)
+    words = misuse_words(script, sure=True) if asked else {}
+    in_text = misuse_words(script, sure=False) if asked else {}
     found: dict[str, Conviction] = {}
     for name in MISUSE:
         own = [sign for sign in signs if sign.operation == name]
@@ -66,31 +70,31 @@ def convict(
             found[name] = Conviction(max(value, SIGN_PROBABILITY), [sign.line for sign in own], True, [])
             continue
         enough = name in site_trained or _is_enough(speaks)
-        value = min(value, _WORDS_ALONE if enough else _ONE_TRAIT)
         lines = digest_lines(script, hidden) if name == CYBER else []
+        if value >= SEEN_FROM and not enough and _is_enough(in_text.get(name, _SILENT)):
+            own = [*own, Sign(script.numbers[0], None, f"words of {name} in text that may be run", "words")]
+        value = min(value, _WORDS_ALONE if enough else _ONE_TRAIT)
         found[name] = Conviction(max(value, DIGEST_PROBABILITY if lines else 0.0), lines, False, own)
     return found
 
 
 def _is_supported(script: Commands, sign: Sign, probability: float) -> bool:
     """Whether a weak sign has a second trait: the model, or in its own command a wallet or two ordinary words."""
-    if (
-        probability >= SEEN_FROM and sign.kind != HOST_AND_USER
-    ):  # whose options are all that the model may have seen
+    if probability >= SEEN_FROM and sign.kind not in _SEEN_BY_MODEL:
         return True
     command: list[str] = []
     for number, line in zip(script.numbers, script.lines, strict=True):
         if number == sign.line or (command and command[-1].endswith("\\")):
             command.append(line)
     beside = words_beside(sign.operation or "", command)
-    return len(beside) > 1 or bool(beside - _ORDINARY)
+    return len({word.removesuffix("s") for word in beside}) > 1 or bool(beside - _ORDINARY)
 
 
 def _is_enough(speaks: MisuseWords) -> bool:
     """Whether words alone are a second trait beside the model's: `&NMAP` is a namelist of Fortran, `time_miner.py` reads clocks."""
     return (
         speaks.repeated
-        or (speaks.clear and len(speaks.names) + len(speaks.beside) > 1)
+        or (speaks.clear and len(speaks.names) + len(speaks.beside - _EVERYWHERE) > 1)
         or bool(speaks.names and speaks.beside - _EVERYWHERE)
         or (len(speaks.beside) > 1 and bool(speaks.beside - _ORDINARY))
     )

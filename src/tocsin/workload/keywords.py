@@ -20,7 +20,8 @@ from tocsin.workload.applications import (
     language_of,
 )
 from tocsin.workload.normal import Commands
-from tocsin.workload.signs.executed import executed_commands
+from tocsin.workload.signs.executed import executed, executed_commands
+from tocsin.workload.signs.surely_run import surely_run
 from tocsin.workload.words import joined_words, parts_of, plain_words
 
 __all__ = [
@@ -44,7 +45,7 @@ _MINING = frozenset(
     srbminer nanominer wildrig cryptodredge nheqminer bzminer gminer bminer miniz minergate miner cryptonight randomx ethash
     etchash kawpow autolykos equihash ghostrider yespower verushash progpow ethermine nanopool flypool dwarfpool f2pool
     minexmr supportxmr moneroocean c3pool unmineable zergpool hashvault herominers cryptomining poolpass cuckatoo cuckaroo
-    lyra2 x16r scryptn beamhash""".split()  # noqa: SIM905  # a list of words reads best so
+    lyra2 x16r scryptn beamhash dstm ewbf bzminer hellminer onezerominer""".split()  # noqa: SIM905  # a list of words reads best so
 )
 _COINS = frozenset(
     "bitcoin litecoin dogecoin ethereum monero xmr ravencoin raptoreum zcash btc ltc eth cryptocurrency blockchain".split()  # noqa: SIM905  # a list of words reads best so
@@ -232,18 +233,19 @@ class MisuseWords(NamedTuple):
     """Words that support the names but mean nothing alone."""
 
 
-def misuse_words(script: Commands) -> dict[str, MisuseWords]:
-    """By operation, the words of misuse in the commands that the script executes."""
+def misuse_words(script: Commands, *, sure: bool) -> dict[str, MisuseWords]:
+    """By operation, the words of misuse in the commands that the script executes; with `sure`, that it surely runs."""
     if _unnumbered(parts_of(script.words)).isdisjoint(_ANY_MISUSE):
         return {}
-    lines = [_unnumbered(plain_words(_OTHER_MINER.sub(" ", line))) for line in executed_commands(script)]
+    acts = executed_commands(script, surely_run if sure else executed)
+    lines = [_unnumbered(plain_words(_OTHER_MINER.sub(" ", line))) for line in acts]
     words = set[str]().union(*lines)
     found: dict[str, MisuseWords] = {}
     for operation, (tools, beside) in _WORDS_OF.items():
         names = frozenset(_named_tools(words, tools))
-        rare = names - _AMBIGUOUS
+        rare = names & tools - _AMBIGUOUS
         repeated = sum(not rare.isdisjoint(line) for line in lines) > 1
-        found[operation] = MisuseWords(names, bool(rare), repeated, frozenset(words & beside))
+        found[operation] = MisuseWords(names, bool(rare), repeated, frozenset(words & beside - names))
     return found
 
 

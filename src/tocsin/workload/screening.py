@@ -11,6 +11,7 @@ from tocsin.core.errors import ModelError
 from tocsin.core.verdict import SEEN_FROM, Evidence, Screening
 from tocsin.models.files import MALFORMED, read_document
 from tocsin.workload.applications import applications, language, main_application
+from tocsin.workload.commands import command_lines
 from tocsin.workload.conviction import SIGN_PROBABILITY, convict
 from tocsin.workload.normal import Commands, commands, stretches
 from tocsin.workload.panel import Panel, evidence_lines, load_panel
@@ -19,7 +20,7 @@ from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed_commands
 from tocsin.workload.signs.look import Sign, look
 from tocsin.workload.signs.unread import DECODED, FETCHED
-from tocsin.workload.what_runs import holder, run_commands
+from tocsin.workload.what_runs import holder, run_by_lines, run_commands
 from tocsin.workload.words import joined_words
 
 __all__ = ["BUILTIN", "Screener", "builtin", "load_screener"]
@@ -104,9 +105,12 @@ class Screener:
                 by_sign.append(rule.operation)
             p[rule.operation] = max(p.get(rule.operation, 0.0), SIGN_PROBABILITY if matched else 0.0)
             lines.setdefault(rule.operation, set()).update(matched)
-        run = run_commands(
-            [line for line, number in zip(script.lines, script.numbers, strict=True) if number]
-        )
+        if found.hidden:
+            run = run_commands(
+                [line for line, number in zip(script.lines, script.numbers, strict=True) if number]
+            )
+        else:
+            run = run_by_lines(found.lines)
         words = joined_words("\n".join(run))
         one = main_application(applications(run, words))
         if one and one.domain in _HARMFUL:  # it may only be mentioned
@@ -196,16 +200,19 @@ class _Look(NamedTuple):
 
     hidden: list[tuple[int, str]]
     signs: list[Sign]
+    lines: list[str]
+    """Its commands as a shell would see them, each once."""
 
 
 def _signs(text: str) -> _Look:
-    found = _Look([], [])
+    found = _Look([], [], [])
     parts = stretches(text)
     if len(parts) > 1:
         unread = f"not read whole: the script has {len(text):,} characters"
         found.signs.append(Sign(parts[1][0] + 1, None, unread))
     effort = Effort()
     for offset, part in parts:
+        found.lines.extend(dict.fromkeys(line for _, line in command_lines(part)))
         packed, signs = look(part, effort)
         found.hidden.extend((piece.line + offset, piece.text) for piece in packed)
         found.signs.extend(sign._replace(line=sign.line + offset) for sign in signs)

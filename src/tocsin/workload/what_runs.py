@@ -1,13 +1,13 @@
 """What a script runs: its commands without those that only prepare for them, and whether it only holds its nodes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from tocsin.workload.applications import Application
 from tocsin.workload.commands import command_lines
 
-__all__ = ["IDLE", "INTERACTIVE", "holder", "run_commands"]
+__all__ = ["IDLE", "INTERACTIVE", "holder", "run_by_lines", "run_commands"]
 
 INTERACTIVE, IDLE = "interactive", "idle"
 """Domains of jobs that keep their nodes for a person, or for nothing."""
@@ -57,7 +57,12 @@ _ENDLESS = re.compile(r"\bwhile\s+(?:true|:|\[\[?\s*1\s*\]\]?|\(\(\s*1\s*\)\))")
 
 def run_commands(lines: Sequence[str]) -> list[str]:
     """The commands of these lines that run something, variables filled in, without what stands before their programs."""
-    return [command for _, line in command_lines("\n".join(lines)) for command in _run_by(line)]
+    return run_by_lines(line for _, line in command_lines("\n".join(lines)))
+
+
+def run_by_lines(lines: Iterable[str]) -> list[str]:
+    """The same for lines whose variables are filled in."""
+    return [command for line in lines for command in _run_by(line)]
 
 
 @lru_cache(maxsize=4096)  # half of the lines of many scripts stand in others, too

@@ -13,6 +13,8 @@ _REPORT_HOOKS = "-ol -og -oa -on -ox -oj"
 _REPORT = r"\s(?-i:-o[LGANXJ])\s+\S"
 _SPEED = r"\s(?:--(?:max-|min-)?rate[ =]\d|(?-i:-T[0-5]|-iL|-Pn|-s[STUV])\s|--script[ =]|--top-ports|-p-\s)"
 _RANGE = r"(?:^|\s)\./[\w.-]{1,40}\s+(?:-\w{1,9}\s+)?\$\{?\w{0,9}(?:%s)\w{0,9}\}?\s+(?:-\w{1,9}\s+)?\$\{?(?:\w{0,9}port|\d)"
+_TARGET = r"://|(?:\d{1,3}\.){3}\d|[\w-]\.(?:com|org|net|io|local|lan)\b|\$\{?\w{0,20}(?:ip|host|target|url|domain|net|range|cidr|server)\w{0,20}"
+"""A machine or a network; a program of science that happens to have a tool's name has none."""
 _CRACKERS = (
     "cracker crack hashcrack md5crack md5cracker hashcracker passcrack passcracker passwordcracker bruteforcer md5brute "
     "hashbrute sshbrute rdpbrute brute"
@@ -76,12 +78,14 @@ CYBER_SIGNS = (
             r"|(?:crack|brute)(?:[-_ ]?forc(?:e|er|ing))?[-_/ ]?(?:md5|sha(?:1|256|512)|ntlm|passw|hash)"
             r"|[/ =](?:passlist|passwords?|hashes|shadow)(?:[\w.-]{0,40}\.(?:txt|lst|hash)|/)",
         ),
+        weak=True,
     ),
     rule(
         CYBER,
         "a wordlist of passwords",
         "rockyou seclists wordlists crackstation hashesorg weakpass",
         line=r"\b(?:rockyou|crackstation|hashesorg|weakpass)|\b(?:seclists|usr/share/wordlists)/",
+        weak=True,
     ),
     rule(
         CYBER,
@@ -90,14 +94,17 @@ CYBER_SIGNS = (
         line=(
             rf"{COMMAND}x?hydra\s",
             r"\s-[lLpPCM]\s",
-            r"://|\s(?:ssh|ftp|rdp|smb|telnet|vnc|mysql|imap|pop3|smtp|http[\w-]{0,20})\b|\s-[sMt]\s",
+            rf"\s(?:ssh|ftp|rdp|smb|telnet|vnc|mysql|imap|pop3|smtp|http[\w-]{{0,20}})\b|\s-M\s|{_TARGET}",
         ),
     ),
     rule(
         CYBER,
         "an online password guesser",
         "medusa ncrack patator crowbar hydra",
-        line=rf"{COMMAND}(?:medusa\s(?:-\w \S{{1,99}}\s){{0,4}}-[uUM]\s|ncrack\s|patator(?:\.py)?\s|crowbar\s+-b)|\shydra\.restore\b",
+        line=(
+            rf"{COMMAND}(?:medusa\s|ncrack\s|patator(?:\.py)?\s|crowbar\s+-b)|\shydra\.restore\b",
+            rf"{_TARGET}|\s-M\s+[a-z]|\s-b\s+(?:rdp|vnc|ssh|openvpn)|\s\w{{2,10}}_(?:login|fuzz)\s|hydra\.restore",
+        ),
     ),
     rule(
         CYBER,
@@ -114,16 +121,19 @@ CYBER_SIGNS = (
         "a network scanner",
         "masscan rustscan naabu unicornscan nikto gobuster wfuzz ffuf wpscan feroxbuster enum4linux theharvester subfinder "
         "nuclei amass dnsrecon",
-        line=rf"{COMMAND}(?:masscan\s(?!--version)|rustscan\s|naabu\s|unicornscan\s|nikto(?:\.pl)?\s+-|gobuster\s+\w|wfuzz\s+-"
-        r"|ffuf\s+-|wpscan\s+-|feroxbuster\s+-|enum4linux\s|theharvester\s|subfinder\s+-|nuclei\s+-|amass\s+(?:enum|intel)"
-        r"|dnsrecon\s+-)",
+        line=(
+            rf"{COMMAND}(?:masscan\s(?!--version)|rustscan\s|naabu\s|unicornscan\s|nikto(?:\.pl)?\s+-|gobuster\s+\w|wfuzz\s+-"
+            r"|ffuf\s+-|wpscan\s+-|feroxbuster\s+-|enum4linux\s|theharvester\s|subfinder\s+-|nuclei\s+-|amass\s+(?:enum|intel)"
+            r"|dnsrecon\s+-)",
+            rf"{_TARGET}|\s-(?:iL|[uhdlp]|host|p\d[\d,-]*)\s|\s--(?:(?:top-)?ports?|url|rate|host|target|domain|include-?file)\b",
+        ),
     ),
     rule(
         CYBER,
         "an attack tool",
         "sqlmap crackmapexec netexec nxc msfconsole msfvenom ettercap arpspoof bettercap responder kerbrute bloodhound evil "
         "impacket secretsdump",
-        line=rf"{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:sqlmap|responder|secretsdump)(?:\.py)?\s+-|crackmapexec\s"
+        line=rf"{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:sqlmap(?:\.py)?\s+-|responder(?:\.py)?\s+-I\s|secretsdump(?:\.py)?\s+-)|crackmapexec\s"
         r"|(?:netexec|nxc)\s+(?:smb|ssh|ldap|winrm|mssql|rdp)\s|msf(?:console|venom)\b|ettercap\s|arpspoof\s|bettercap\s+-"
         r"|kerbrute\s+\w|bloodhound-python\s|evil-winrm\s|impacket-\w)",
     ),
@@ -193,6 +203,7 @@ CYBER_SIGNS = (
         "a flood",
         "flood flooder udpflood synflood httpflood icmpflood tcpflood dnsamp mhddos ripper",
         line=r"\b(?:udp|syn|http|icmp|tcp|ack|dns)[-_]?flood(?:er|ing)?\b|\bdns[-_]?amp(?:lif\w{0,8})?\b|\bmhddos\b|\bddos-ripper\b",
+        weak=True,
     ),
     rule(
         CYBER,
@@ -243,15 +254,19 @@ CYBER_SIGNS = (
         CYBER,
         "a flood",
         "hping hping3 slowloris slowhttptest goldeneye --rand-source t50 hulk torshammer xerxes ddos mdk3 mdk4 --syn-flood ufonet",
-        line=r"(?:^|\s)--(?:rand-source|syn-flood)\b|\bddos[\w-]{0,30}\.(?:py|sh|pl)\b"
-        rf"|{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:slowloris|goldeneye|torshammer|hulk|ufonet)(?:\.p[yl])?\s"
-        r"|hping3?\s|t50\s|xerxes\s|mdk[34]\s|slowhttptest\s)",
+        line=(
+            r"(?:^|\s)--(?:rand-source|syn-flood)\b|\bddos[\w-]{0,30}\.(?:py|sh|pl)\b"
+            rf"|{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:slowloris|goldeneye|torshammer|hulk|ufonet)(?:\.p[yl])?\s"
+            r"|hping3?\s|t50\s|xerxes\s|mdk[34]\s|slowhttptest\s)",
+            rf"--(?:rand-source|flood|syn-flood)\b|{_TARGET}|\smdk[34]\s|^mdk[34]\s|\$\{{?[1-9]",
+        ),
     ),
     rule(
         CYBER,
         "a cracker by its name",
         _CRACKERS,
         line=r"\b(?:\w{1,20}[-_])?(?:hash|md5|sha\d{0,3}|pass(?:word|wd)?|ntlm|wpa|rdp|ssh|brute)[-_]?(?:crack\w{0,8}|brute\w{0,8})\b",
+        weak=True,
     ),
     rule(
         CYBER,
@@ -277,11 +292,17 @@ FETCHED_AT_ONCE = rule(
     line=r"(?=[cwbzse.])(?:"  # a look at one letter: most places have another
     r"\b(?:curl|wget)\s[^|;&\n]{1,300}\|\s{0,9}(?:sudo\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|z|da|k)?sh|(?:python|perl|ruby)\d?)\b"
     r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s{0,9}(?:curl|wget)\b"
-    r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\(|^\.\s+<\()\s{0,9}(?:curl|wget)\b)",
+    r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\()\s{0,9}(?:curl|wget)\b)",
 )
 
 OPEN_SIGNS = (
     FETCHED_AT_ONCE,
+    rule(
+        None,
+        FETCHED_AT_ONCE.why,
+        "curl wget",
+        line=r"(?:^|[;&|]\s{0,9})\.\s+<\(\s{0,9}(?:curl|wget)\b",
+    ),
     rule(
         None,
         "a host that the script puts together, and the user there",

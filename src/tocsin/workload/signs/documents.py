@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from tocsin.workload.signs.simple_commands import CLOSES, open_after, simple_commands
 from tocsin.workload.signs.tellers import PRINTS, READS
@@ -21,7 +21,7 @@ __all__ = [
 _TEE = re.compile(r"(?<![\w-])tee\s+(?:(-a|--append)\s+)?(?=[\w./~-]+\s*(?:$|[|;&<>]))")
 TARGET = re.compile(
     r"\d?>>?\s*(?:&\s*[12]\b|/dev/(?:null|stderr|stdout|tty)|/etc/hosts"
-    r"|(?P<document>[^\s;|&<>$`*?\"']{1,200}\.(?:md|rst|html?|tex|log|txt|csv|tsv|bib|adoc|rules)|README|NOTES))(?=\s|$|[;|&])"
+    r"|(?P<document>(?!\S{0,200}CMakeLists)[^\s;|&<>$`*?\"']{1,200}\.(?:md|rst|html?|tex|log|txt|csv|tsv|bib|adoc|rules)|README|NOTES))(?=\s|$|[;|&])"
 )
 _RUNS_ANY_FILE = re.compile(
     r"(?:^|[;&|(]\s*|\b(?:do|then|else|exec|sudo|srun|nohup|time|-exec)\s+)(?:(?:ba|da|z|k)?sh|source|\.|python[\d.]*|perl|ruby)"
@@ -105,15 +105,15 @@ def document_ends(lines: Sequence[str]) -> dict[int, int]:
     return ends
 
 
-def text_ends(lines: Sequence[str]) -> dict[int, int]:
-    """The line after a quoted text that begins in a line of a printing command and ends in a later one."""
+def text_ends(lines: Sequence[str], heads: Container[str] | None = PRINTS) -> dict[int, int]:
+    """The line after a quoted text that begins in a line of one of these commands, or of any, and ends in a later one."""
     found: dict[int, int] = {}
     place, work = 0, _MOST_QUOTED + 8 * len(lines)
     while place < len(lines):
         after = place + 1
         if "'" in lines[place] or '"' in lines[place]:
             command = simple_commands(lines[place])[-1]
-            mark = command.open if command.head in PRINTS else None
+            mark = command.open if heads is None or command.head in heads else None
             while mark and after < len(lines) and work > 0:
                 mark = open_after(lines[after], mark)
                 after, work = after + 1, work - 1

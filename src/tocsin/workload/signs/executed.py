@@ -6,7 +6,7 @@ again, by a command that the script has not redefined.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -49,13 +49,16 @@ _PATTERN = re.compile(
 )
 
 
-def executed_commands(script: Commands) -> list[str]:
+def executed_commands(
+    script: Commands, reading: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
+) -> list[str]:
     """For each command of a script what it executes, wherever it stands; a line may be text here and a command there."""
+    reading = reading or executed
     if not script.sources:
-        return list(executed(script.lines))
+        return list(reading(script.lines))
     found: dict[str, str] = {}
     for source in script.sources:
-        for line, act in zip(source, executed(source), strict=True):
+        for line, act in zip(source, reading(source), strict=True):
             if len(act) >= len(found.get(line, "")):
                 found[line] = act
     return [found.get(line, line) for line in script.lines]

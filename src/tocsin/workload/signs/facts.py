@@ -34,7 +34,7 @@ _DEFINED = re.compile(
     r"|\balias\s+(?:-\w\s+)?([\w.+:-]{1,60})(?:=|\s)[\"']?+(?!\3\b)|\bhash\s+-p\s+\S{1,200}\s+([\w.+:-]{1,60})"
 )
 _DEFINES_ANY = re.compile(
-    r"\$_(?!\w)|\$\{_[}:%#/]|\bBASH_COMMAND\b|(?:^|[;&|]\s*)fc\s+-|\balias\s+(?:-\w\s+)?[\"']?[^\s=]{0,60}\$|\bBASH_ALIASES\b|\bcommand_not_found_handle\b"
+    r"\$_(?!\w)|\$\{_[}:%#/]|\bBASH_COMMAND\b|\bBASH_REMATCH\b|(?:^|[;&|]\s*)fc\s+-|\balias\s+(?:-\w\s+)?[\"']?[^\s=]{0,60}\$|\bBASH_ALIASES\b|\bcommand_not_found_handle\b"
 )
 _QUOTED_DEFINITION = re.compile(r"[\"'][^\"']{0,200}(?:\(\s*\)\s*[{(]|\balias\s+\w|\bfunction\s+\w)")
 """What an eval may define, in a text."""
@@ -42,7 +42,11 @@ _ITSELF = re.compile(
     r"(?:\b(?:sed|[gm]?awk|[efz]?grep|rg|tail|head|cut|tr|cat|perl|python[\d.]*|dd|base64|openssl|xxd|rev|tac|od|fold|while)\b"
     r"[^;|&]{0,200}\s|<\s?)[\"']?\$(?:0\b|\{0\}|\{?BASH_SOURCE)|\bscontrol\s+write\s+batch_script\b"
 )
-_OWN_NAMES = ("$0", "${0", "BASH_SOURCE", "batch_script")
+_RUNS_NAME = re.compile(
+    r"(?:^|[;&|]\s*|\beval\s+[\"']?|\bsh\s+-c\s+[\"']?)[\"']?\$\{?(?:SLURM_JOB_NAME|PBS_JOBNAME|LSB_JOBNAME|JOB_NAME)\b"
+)
+"""The job's name stands in a directive, which is a comment."""
+_OWN_NAMES = ("$0", "${0", "BASH_SOURCE", "batch_script", "JOB_NAME", "JOBNAME")
 _FLOWS = re.compile(r"[|>`<]|\$\(")
 _MOST_DOCUMENTS = 200
 
@@ -55,7 +59,7 @@ def reads_itself(lines: Sequence[str], text: str) -> bool:
     if not any(mark in text for mark in _OWN_NAMES):
         return False
     naming = [line for line in lines if any(mark in line for mark in _OWN_NAMES)]
-    return any(_ITSELF.search(line) and _FLOWS.search(line) for line in naming)
+    return any((_ITSELF.search(line) and _FLOWS.search(line)) or _RUNS_NAME.search(line) for line in naming)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Signs of misuse in a script that no new name can hide: pool addresses, wallets, algorithms, targets, wordlists."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,9 +11,12 @@ from tocsin.workload.signs.attempts import attempts, may_try
 from tocsin.workload.signs.cyber import CYBER_SIGNS, OPEN_SIGNS
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed
+from tocsin.workload.signs.expansion import expanded_lines
 from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
+from tocsin.workload.signs.put_together import put_together
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
+from tocsin.workload.signs.surely_run import surely_run
 from tocsin.workload.signs.unpack import Hidden, unpack
 from tocsin.workload.signs.unread import unread_commands
 from tocsin.workload.signs.wallets import wallets
@@ -58,20 +61,31 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     if reads_itself(bare, joined):  # then its comments may be commands, too
         lines = command_lines(_COMMENT.sub("", text))
         joined = "\n".join(line for _, line in lines)
-    words, options = words_and_options(joined)
+    built = expanded_lines(lines, joined)
+    whole = "\n".join([joined, *(line for _, line in built)]) if built else joined
+    words, options = words_and_options(whole)
     found: list[Sign] = []
     if max(map(len, words), default=0) >= _LEAST_ADDRESS:
         found += _addresses(lines)
     words |= options | {word[:2] for word in options if word[:2] in _GLUED}
-    rules = _asked(words)
+    rules = asked = _asked(words)
     if len(joined) <= LONGEST:
         rules = [rule for rule in rules if rule.patterns[0].search(joined)]
     tries = may_try(words)
     found += _rule_signs(rules, lines, effort, tries=tries)
     if found:  # most scripts have none, and finding what is only printed takes longer
-        doing = _doing(lines)
-        found = [*_addresses(doing), *_rule_signs(rules, doing, effort, tries=tries)]
-    found += [Sign(number, None, why, why) for number, why in unread_commands(lines, joined, words, effort)]
+        may = _signs_in(_reduced(lines, executed), rules, effort, tries=tries)
+        sure = (
+            _signs_in(_reduced(lines, surely_run), rules, effort, tries=tries)
+            if may and not effort.over()
+            else []
+        )
+        kinds = {sign.kind for sign in sure}
+        found = sure + [_in_text(sign) for sign in may if sign.kind not in kinds]
+    if built and asked:
+        found += _built_signs(lines, built, asked, effort, known={sign.kind for sign in found})
+    unread = [*unread_commands(lines, joined, words, effort), *put_together(lines, joined, words)]
+    found += [Sign(number, None, why, why) for number, why in unread]
     found += _unread(lines, joined, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
 
@@ -105,10 +119,31 @@ def _asked(words: set[str]) -> list[Rule]:
     return [rule for rule in touched.values() if not any(words.isdisjoint(group) for group in rule.hooks[1:])]
 
 
-def _doing(lines: Sequence[Line]) -> list[Line]:
-    """The executed part of each line: text that is only printed or searched for is no sign."""
-    done = executed(tuple(line for _, line in lines))
+def _reduced(lines: Sequence[Line], reading: Callable[[tuple[str, ...]], tuple[str, ...]]) -> list[Line]:
+    """The part of each line that counts: text that is only printed or searched for is no sign."""
+    done = reading(tuple(line for _, line in lines))
     return [(number, line) for (number, _), line in zip(lines, done, strict=True) if line]
+
+
+def _signs_in(lines: Sequence[Line], rules: Sequence[Rule], effort: Effort, *, tries: bool) -> list[Sign]:
+    return [*_addresses(lines), *_rule_signs(rules, lines, effort, tries=tries)]
+
+
+def _built_signs(
+    lines: Sequence[Line], built: Sequence[Line], rules: Sequence[Rule], effort: Effort, *, known: set[str]
+) -> Iterator[Sign]:
+    """Signs that only show when a line is expanded; to hide them so is a second trait."""
+    if new := [sign for sign in _signs_in(built, rules, effort, tries=False) if sign.kind not in known]:
+        sure = {number for number, _ in _reduced(lines, surely_run)}
+        may = {number for number, _ in _reduced(lines, executed)}
+        for sign in new:
+            if sign.line in may:
+                yield sign._replace(weak=False) if sign.line in sure else _in_text(sign)
+
+
+def _in_text(sign: Sign) -> Sign:
+    """A sign in text that may be run and may be data convicts nobody."""
+    return sign._replace(operation=None, why=f"in text that may be run: {sign.why}")
 
 
 def _rule_signs(rules: Sequence[Rule], lines: Sequence[Line], effort: Effort, *, tries: bool) -> list[Sign]:

@@ -7,9 +7,12 @@ import re
 
 from tocsin.workload.signs.rule import COMMAND, CRYPTOMINING, rule
 
-__all__ = ["HOST_AND_USER", "MINING_SIGNS"]
+__all__ = ["ALGORITHM", "HOST_AND_USER", "MINER_NAME", "MINING_SIGNS", "POOL_NAME"]
 
 HOST_AND_USER = "a host to work for and the user there"
+MINER_NAME = "a program with the name of a miner"
+ALGORITHM = "a mining algorithm"
+POOL_NAME = "the name of a mining pool"
 
 _HOST = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:[a-z0-9][\w-]{0,62}\.){1,6}[a-z]{2,24}:(?:\d{3,5}|80)\b"
 _NUMBER = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:\d{1,3}\.){3}\d{1,3}:\d{3,5}\b"
@@ -29,14 +32,17 @@ _ALGORITHMS = (
     r"hoohash|walahash|cryptix\w*"
 )
 _MINERS = (
-    r"xmrig(?:-\w+)*|ethminer|cpuminer(?:-\w+)*|minerd|ccminer|cgminer|bfgminer|sgminer|phoenixminer|nbminer|lolminer|"
-    r"teamredminer|srbminer(?:-\w+)*|nanominer|wildrig(?:-\w+)?|xmr-stak(?:-\w+)*|cryptodredge|nheqminer|kawpowminer|"
-    r"z-enemy|t-rex|bzminer|onezerominer|hellminer|gminer|claymore\w*miner|bminer|miniz|minergate(?:-cli)?|xmr-node-proxy|"
-    r"xmrig\w{1,12}|tt-miner|progminer|tnn-miner[\w-]*|dero-miner[\w-]*|dero_miner|astrominer|astrobwt-miner|xelis[-_]miner|"
-    r"nock-?miner|pearl-?miner|spectre-?miner[\w-]*|karlsen-?miner|hoosat-?miner|zano-?miner|iron-?miner|rigel-?miner|"
-    r"alephium-?miner|monero-?miner|hashwarp|golden-?miner[\w-]*|mdl-?miner|qubjetski[\w.]*|"
-    r"cortex-miner|beepminer|nsgpucnminer|prospector-miner|ewbf-\w+|dstm|zm_?miner|ckb-miner|danila-miner|tonminer"
+    r"xmrig(?:-\w+)*|ethminer|cpuminer(?:-\w+)*|minerd|cgminer|bfgminer|sgminer|phoenixminer|nbminer|lolminer|"
+    r"teamredminer|srbminer(?:-\w+)*|wildrig(?:-\w+)?|xmr-stak(?:-\w+)*|cryptodredge|nheqminer|kawpowminer|"
+    r"claymore\w*miner|minergate(?:-cli)?|xmr-node-proxy|xmrig\w{1,12}|tnn-miner[\w-]*|dero-miner[\w-]*|dero_miner|"
+    r"astrobwt-miner|xelis[-_]miner|monero-?miner|alephium-?miner|qubjetski[\w.]*|nsgpucnminer|ewbf-\w+|ckb-miner|tonminer"
 )
+_OTHER_MINERS = (
+    r"ccminer|nanominer|z-enemy|t-rex|bzminer|onezerominer|hellminer|gminer|bminer|miniz|tt-miner|progminer|astrominer|"
+    r"nock-?miner|pearl-?miner|spectre-?miner[\w-]*|karlsen-?miner|hoosat-?miner|zano-?miner|iron-?miner|rigel-?miner|"
+    r"hashwarp|golden-?miner[\w-]*|mdl-?miner|cortex-miner|beepminer|prospector-miner|dstm|zm_?miner|danila-miner"
+)
+"""Names that programs of science may have, too: cells are counted, graphs are mined, and a T. rex had a gait."""
 _POOLS = (
     r"nanopool\.org|ethermine\.org|flypool\.org|supportxmr\.com|minexmr\.com|nicehash\.com|2miners\.com|f2pool\.com|"
     r"hashvault\.pro|moneroocean\.stream|c3pool\.(?:com|org)|herominers\.com|unmineable\.com|dwarfpool\.com|zergpool\.com|"
@@ -49,6 +55,8 @@ _POOLS = (
     r"solopool\.org|mining4people\.com|nockpool\.com|neuropool\.net|miningocean\.org|raptoreum\.zone|ironfish\.network|"
     r"dero-node-\w+\.mysrv\.cloud|xpool\.\w+|p2pool\.(?:io|observer)|coinfoundry\.org|mypool\.online|pool\.(?:xmr|monero)\.\w+"
 )
+
+_STRATUM = r"\bstratum\d?(?:\+(?:tcps?|ssl|tls|udp|http|tls12))?://|\+(?:eth)?stratum\w{0,3}://"
 
 # The word of each pool and miner that nothing else is likely to have.
 _COMMON = {
@@ -75,7 +83,8 @@ _MORE_MINERS = (
     "miner enemy danila ckb xmrigdaemon xmrigminer xmrigcc nockminer pearlminer ironminer monerominer"
 )
 _MINER_NAMES = " ".join(
-    {*re.findall(r"(?<![\\\w-])\w{3,}", _MINERS), "stak", "rex"} - _COMMON | set(_MORE_MINERS.split())
+    {*re.findall(r"(?<![\\\w-])\w{3,}", f"{_MINERS}|{_OTHER_MINERS}"), "stak", "rex"} - _COMMON
+    | set(_MORE_MINERS.split())
 )
 
 MINING_SIGNS = (
@@ -83,15 +92,23 @@ MINING_SIGNS = (
         CRYPTOMINING,
         "a mining pool",
         "stratum stratum1 stratum2 ethstratum",
-        line=r"\bstratum\d?(?:\+(?:tcps?|ssl|tls|udp|http|tls12))?://|\+(?:eth)?stratum\w{0,3}://",
+        line=rf"(?:{_STRATUM})[\"']?[\w$%{{<@]",
     ),
-    rule(CRYPTOMINING, "a mining pool", _POOL_NAMES, line=rf"(?<![\w-])(?:{_POOLS})\b"),
     rule(
         CRYPTOMINING,
-        "a mining algorithm",
+        "the scheme of mining pools",
+        "stratum stratum1 stratum2 ethstratum",
+        line=_STRATUM,
+        weak=True,
+    ),
+    rule(CRYPTOMINING, POOL_NAME, _POOL_NAMES, line=rf"(?<![\w-])(?:{_POOLS})\b", weak=True),
+    rule(
+        CRYPTOMINING,
+        ALGORITHM,
         "-a --algo --coin -algo -coin --algorithm algo algorithm coin",
         line=rf"(?:{_OPTION}(?:a|-?algo|-algorithm|-?coin)[ =]+[\"']?|\"(?:algo|algorithm|coin)\"\s{{0,9}}:\s{{0,9}}\")"
         rf"(?:{_ALGORITHMS}|monero|xmr|ravencoin)(?![\w/.-])",
+        weak=True,
     ),
     rule(
         CRYPTOMINING,
@@ -176,6 +193,14 @@ MINING_SIGNS = (
         _MINER_NAMES,
         line=rf"{COMMAND}(?:{_MINERS})[\d.]{{0,9}}(?:\.(?:exe|bin))?[\"']?(?=\s|$|;|&|\|)"
         rf"|(?:github\.com|docker\.io|releases|docker:/)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{_MINERS})\b",
+    ),
+    rule(
+        CRYPTOMINING,
+        MINER_NAME,
+        _MINER_NAMES,
+        line=rf"{COMMAND}(?:{_OTHER_MINERS})[\d.]{{0,9}}(?:\.(?:exe|bin))?[\"']?(?=\s|$|;|&|\|)"
+        rf"|(?:github\.com|docker\.io|releases|docker:/)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{_OTHER_MINERS})\b",
+        weak=True,
     ),
     rule(
         CRYPTOMINING,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tocsin.workload.signs.simple_commands import Command, unquoted
 
 __all__ = [
+    "DATABASES",
     "FILTERS",
     "INERT",
     "INERT_IN",
@@ -34,7 +35,7 @@ INERT = frozenset(
 VIEWERS = frozenset("wall write mail mailx mutt sendmail logger more less".split())  # noqa: SIM905
 FILTERS = frozenset("head tail wc column nl fold fmt cut tr cat grep egrep fgrep tac".split())  # noqa: SIM905
 """Commands between a printing one and people; none of them can write a file by itself, as `sort -o` can."""
-_DATABASES = frozenset("sqlite3 psql mysql mariadb duckdb".split())  # noqa: SIM905
+DATABASES = frozenset("sqlite3 psql mysql mariadb duckdb".split())  # noqa: SIM905
 _DATABASE_ACTS = re.compile(
     r"[\"'\n]\s*\.[a-z]|\\[a-z!]|\bsystem\b|\bprogram\b|file\b|\s-(?:f|cmd|init)\b", re.IGNORECASE
 )
@@ -76,7 +77,7 @@ _NAMES = (
     | SEARCHES
     | INERT
     | VIEWERS
-    | _DATABASES
+    | DATABASES
     | {"cat", "git", "perl", "Rscript", "trap", "for", "find", "sed"}
 )
 INERT_IN = re.compile(
@@ -101,7 +102,7 @@ def tells(command: Command, *, prints: bool) -> bool:
         return False
     if head in SEARCHES:
         return not any(word in text for word in ("system", "getline", "exec(", '"sh', '| "'))
-    if head in _DATABASES:
+    if head in DATABASES:
         return _DATABASE_ACTS.search(text) is None
     if head == "Rscript" and (printed := _R_PRINTS.match(text)):
         text = printed["a"] or printed["b"] or ""

@@ -11,7 +11,7 @@ from tocsin.workload.commands import Line
 from tocsin.workload.signs.cyber import FETCHED_AT_ONCE
 from tocsin.workload.signs.effort import Effort
 
-__all__ = ["DECODED", "FETCHED", "unread_commands"]
+__all__ = ["DECODED", "FETCHED", "copied_files", "run_files", "unread_commands"]
 
 DECODED = "runs what it decodes"
 FETCHED = "runs what it fetches"
@@ -74,7 +74,7 @@ _COPIED = re.compile(
     r"\b(?:mv|cp|ln|install)\s(?:-\w{1,9}\s+){0,3}[\"']?([\w./~${}-]{1,200})[\"']?\s+[\"']?([\w./~${}-]{1,200})"
 )
 _RUN = re.compile(
-    r"(?:(?:^|[;&|(\s])(?:(?:ba|da|z|k)?sh|source|\.|exec|nohup|srun|mpirun|sudo|setsid|python[\d.]{0,5}|perl)\s+"
+    r"(?:(?:^|[;&|(\s])(?:(?:ba|da|z|k)?sh|source|\.|exec|nohup|srun|mpirun|sudo|setsid|sbatch|qsub|python[\d.]{0,5}|perl)\s+"
     r"(?:-[\w=]{1,20}\s+(?:\d{1,9}\s+)?){0,4}(?:<\s{0,9})?|\bchmod\s+(?:\+x|[ugoa]{1,4}\+\w*x|[0-7]*[1357][0-7]{0,2})\s+|(?<![.\w])\./"
     r"|(?:^|[;&|]\s{0,9})(?=[~/$]))[\"']?([\w./~${}-]{1,200})"
 )
@@ -87,8 +87,8 @@ _DECODE_WORDS = frozenset(
 _USUAL_WORDS = frozenset("printf echo python python2 python3".split())  # noqa: SIM905
 _UNUSUAL_MARKS = ("\\", "%b", "%o", "%c", "chr", "decode", "fromhex", "^", "7z")
 """Most scripts have one of these words; what decodes by them alone has one of these marks, too."""
-_FETCH_WORDS = frozenset("curl wget aria2c urlretrieve urlopen requests ncat socat lynx w3m".split())  # noqa: SIM905
-_FETCH_MARKS = ("nc ", "http -", "https -", "/dev/tcp/")
+_FETCH_WORDS = frozenset("curl wget aria2c urlretrieve urlopen requests nc ncat socat lynx w3m".split())  # noqa: SIM905
+_FETCH_MARKS = ("http -", "https -", "/dev/tcp/")
 _DECODER_WORDS = frozenset(
     """b64decode b32decode b16decode b85decode a85decode unhexlify fromhex marshal decode rot13 rot zlib lzma bz2 pack unpack chr
     atob buffer maketrans bytes rawtochar inttoutf8 unquote reverse char replace translate y tr""".split()  # noqa: SIM905
@@ -154,13 +154,25 @@ def _commands(lines: Sequence[Line], text: str, words: set[str], effort: Effort)
         if variables and "$" in line and not variables.isdisjoint(_USED.findall(line)):
             yield number, DECODED
         for command in map(str.strip, _ENDS.split(line)) if makes else ():
-            runs = {_base(name) for name in _RUN.findall(command)}
+            runs = run_files(command)
             yield from ((number, files[name]) for name in runs & files.keys())
             ran.update(runs if len(ran) < _MOST_NAMES else ())
             if len(files) < _MOST_NAMES:
                 made = _made(command, files)
                 yield from ((number, made[name]) for name in ran & made.keys() - runs)
                 files |= made
+
+
+def run_files(command: str) -> set[str]:
+    """The names of the files that a command runs, or makes a program."""
+    return {_base(name) for name in _RUN.findall(command)}
+
+
+def copied_files(command: str) -> dict[str, str]:
+    """The new names of the files that a command copies, moves or links, by their old ones."""
+    if not any(tool in command for tool in ("mv", "cp", "ln", "install")):
+        return {}
+    return {_base(old): _base(new) for old, new in _COPIED.findall(command)}
 
 
 def _may_decode(text: str, words: set[str]) -> bool:
@@ -191,9 +203,9 @@ def _made(line: str, files: dict[str, str]) -> dict[str, str]:
     """The files that a line decodes or fetches, or gives another name."""
     found = dict.fromkeys(map(_base, _decoded_files(line)), DECODED)
     found |= dict.fromkeys(map(_base, _fetched_files(line)), FETCHED)
-    for old, new in _COPIED.findall(line) if files else ():
-        if _base(old) in files:
-            found[_base(new)] = files[_base(old)]
+    for old, new in copied_files(line).items() if files else ():
+        if old in files:
+            found[new] = files[old]
     return {name: why for name, why in found.items() if name.strip("${}") and not _INSTALLERS.search(name)}
 
 

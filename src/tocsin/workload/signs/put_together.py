@@ -1,0 +1,129 @@
+"""Commands that a script puts together in a way that is not followed here: people should see that it does so."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from tocsin.workload.commands import Line
+from tocsin.workload.signs.unread import run_files
+
+__all__ = ["PUT_TOGETHER", "put_together"]
+
+PUT_TOGETHER = "runs what it puts together"
+
+_EVALUATES = re.compile(
+    r"(?<![\w-])eval\s+[\"']?(?:\$\(|`)(?!.{0,200}\b(?:conda|mamba|micromamba|ssh-agent|spack|brew|pyenv|direnv|dircolors|scram\w*|modulecmd"
+    r"|lmod|scontrol|\w{0,12}env|[\w./-]{1,200}\.sh|register-python-argcomplete|dbus-launch|opam|guix|keychain|parse_yaml|hook)\b)"
+)
+"""An eval of what a command prints, other than the tools that set up a shell so."""
+_SUBSTITUTED = re.compile(
+    r"(?:exec\s+)?\"?(?:\$\(|`)"
+    r"(?!\s{0,3}(?:which|command|type|readlink|realpath|dirname|basename|whereis|spack|conda|brew|find|ls|echo|eval|if)\b)[^()`]{1,300}[)`][\"']?(?:\s|$)"
+)
+"""A command that is what another prints, other than the place of a program."""
+_BEGINS = ("$(", "`", '"$(', '"`', "exec $", "exec `")
+_LITERAL = r"\s?[rbu]{0,2}(?:\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}')\s?[,)]"
+_CALLS = re.compile(
+    rf"(?:\bos\.(?:system|popen|execute)|\bget(?:status)?output|\bexecSync|\bshell_exec|\bpassthru|(?<![.\w])system)\s?\((?!{_LITERAL}|\s?\))"
+    r"|(?<![.\w])system\s+\$\w|\b(?:subprocess\.\w{3,12}|Popen)\(\s?(?:[a-z_]\w{0,40}\s?[,+%.(\[]|f[\"']|[\"'][^\"'\n]{0,500}[\"']\s?[+%.])[^\n]{0,300}shell\s?=\s?True"
+)
+"""A program within the script that runs a command which is not written out in its call."""
+_DESCRIPTOR = re.compile(
+    r"(?:\b(?:source|(?:ba|da|z|k)?sh)|(?:^|[;&|]\s{0,9})\.)\s+(?:/dev/fd/\d|<&\s{0,3}\d|/dev/stdin)|(?:ba|da|z|k)?sh\s{0,9}<&\d",
+    re.MULTILINE,
+)
+_CHARACTERS = re.compile(
+    r"\$\{\w{1,40}:\s?[^}:]{0,20}[$a-z][^}:]{0,20}:\s?1\}|\bread\s[^;|\n]{0,40}-\w{0,4}[nN] ?1\b|\bexpr\s+substr\b|\bcut\s+-c\s?[\"']?\$|\bfold\s+-w ?1\b"
+)
+_RUNS_VARIABLE = re.compile(
+    r"(?<![\w-])eval\s|^[\"']?\$\{?\w{1,40}\}?[\"']?\s{0,9}$|sh\s+-c\s+\"?\$", re.MULTILINE
+)
+_OWN_TEXT = re.compile(r"<<|\b(?:echo|printf|seq|date)\s")
+_FILTERS = re.compile(r"\b(?:tr|cut|paste|sed|[gm]?awk|rev|fold|sort|tac|jq|perl|m4|cpp|envsubst)\s")
+_TARGET = re.compile(r"(?<![<>&\d])>>?\s{0,9}[\"']?([\w./~${}-]{1,200})")
+_WRITES = re.compile(
+    r"\bopen\(\s?[\"']([\w./~-]{1,200})[\"']\s?,\s?[\"'][wa]|print[^\n]{0,200}>\s?\"([\w./~-]{1,200})\"|\bcat\([^\n]{0,300}\bfile\s?=\s?\"([\w./~-]{1,200})\""
+)
+_EDITORS = re.compile(r"^(?:vim?|ex|ed)\s", re.MULTILINE)
+_JOINS = re.compile(r"\bcat\s+([\w./~-]{1,99}(?:\s+[\w./~-]{1,99}){1,20})\s{0,9}>>?\s{0,9}([\w./~-]{1,200})")
+_CALLED = (
+    (_EVALUATES, ("eval",)),
+    (
+        _CALLS,
+        ("system", "popen", "output(", "execSync", "shell_exec", "shell=", "shell =", "passthru", "execute("),
+    ),
+    (_DESCRIPTOR, ("/dev/fd", "<&", "/dev/stdin")),
+)
+"""Each with its marks: a line without any has none, and a look for them is fast."""
+_LETTER_MARKS = (":1}", ": 1}", "read -", "expr sub", "cut -c", "fold -w")
+_WRITE_MARKS = ("open(", '> "', '>"', "cat(")
+_CALL_WORDS = frozenset(
+    "eval system popen getoutput getstatusoutput execsync exec shell passthru execute fd stdin".split()  # noqa: SIM905
+)
+_LETTER_WORDS = frozenset("expr fold cut read".split())  # noqa: SIM905
+_MAKER_WORDS = frozenset(
+    "tr cut paste sed awk gawk mawk rev fold sort tac jq perl m4 cpp envsubst open print cat vi vim ex ed".split()  # noqa: SIM905
+)
+"""A script without any of these words has none of them."""
+_MOST_FILES = 100
+
+
+def put_together(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[tuple[int, str]]:
+    """The line of the first such command, if any; `text` is the lines joined, and `words` are the words in it."""
+    looks = (
+        (number for number, line in lines if line.startswith(_BEGINS) and _SUBSTITUTED.match(line)),
+        _called(lines, text) if not words.isdisjoint(_CALL_WORDS) or "<&" in text else (),
+        _by_letters(lines, text) if not words.isdisjoint(_LETTER_WORDS) or "1}" in text else (),
+        _made_and_run(lines, text) if not words.isdisjoint(_MAKER_WORDS) else (),
+    )
+    number = next(chain.from_iterable(looks), None)
+    if number is not None:
+        yield number, PUT_TOGETHER
+
+
+def _called(lines: Sequence[Line], text: str) -> Iterator[int]:
+    for pattern, marks in _CALLED:
+        for mark in marks:
+            if mark in text:
+                yield from (number for number, line in lines if mark in line and pattern.search(line))
+
+
+def _by_letters(lines: Sequence[Line], text: str) -> Iterator[int]:
+    """A text that is taken apart letter by letter, and then run."""
+    for mark in _LETTER_MARKS:
+        if mark in text:
+            found = [number for number, line in lines if mark in line and _CHARACTERS.search(line)]
+            yield from found if found and _RUNS_VARIABLE.search(text) else ()
+
+
+def _made_and_run(lines: Sequence[Line], text: str) -> Iterator[int]:
+    """The line that makes a file of the script's own text, changed or joined on the way, which the script runs."""
+    made: dict[str, int] = {}
+    written: set[str] = set()
+    for number, line in lines if ">" in text else ():
+        if ">" not in line or len(made) > _MOST_FILES:
+            continue
+        own = _OWN_TEXT.search(line)
+        if own:
+            targets = [_base(name) for name in _TARGET.findall(line)]
+            written.update(targets)
+            made |= dict.fromkeys(targets if _FILTERS.search(line) else (), number)
+        elif written and "cat " in line and (joins := _JOINS.search(line)):
+            made |= {} if written.isdisjoint(map(_base, joins[1].split())) else {_base(joins[2]): number}
+    for mark in _WRITE_MARKS:
+        for number, line in lines if mark in text else ():
+            if mark in line:
+                made |= {_base(name): number for names in _WRITES.findall(line) for name in names if name}
+    if written and _EDITORS.search(text):
+        for number, line in lines:
+            made |= (
+                dict.fromkeys(written & set(map(_base, line.split())), number) if _EDITORS.match(line) else {}
+            )
+    made.pop("", None)
+    if made:
+        ran = {name for _, line in lines for name in run_files(line)}
+        yield from (number for name, number in made.items() if name in ran)
+
+
+def _base(path: str) -> str:
+    return path.strip("\"'").rpartition("/")[2]
