@@ -7,7 +7,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.kits.service import OPERATOR, Served, wait_until
+from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
+from tocsin.core.stages import Stage
 from tocsin.serve.principal import Principal, Role
+from tocsin.store.actions import plan
 
 SCRIPT = "#!/bin/bash\n#SBATCH --partition=main --mem=5000G --time=18:00:00\nsrun lmp -in water.in\n"
 MINER = "#!/bin/bash\n#SBATCH -n 8\n./xmrig -o stratum+tcp://pool.minexmr.com:4444 -u 84mYdq -p x --donate-level=1\n"
@@ -282,3 +285,25 @@ def test_the_first_page_shows_warnings_and_runs_no_script(served: Served) -> Non
 
 def test_who_am_i(served: Served) -> None:
     assert get(served.client(), "/me") == {"user": OPERATOR.user, "role": "operator", "method": "test"}
+
+
+def test_actions_are_listed_for_operators_and_undone_by_number(served: Served) -> None:
+    planned = PlannedAction(
+        job="demo:17@1794775393",
+        kind=ActionKind.HOLD,
+        status=ActionStatus.SHADOW,
+        at=1794775400,
+        reason="not allowed",
+        detector="workload",
+        finding="rogue",
+        stage=Stage.SUBMIT,
+        user=LINUS.user,
+    )
+    with served.service.app.store.writing() as connection:
+        plan(connection, planned)
+    api = served.client()
+    [action] = get(api, "/actions", ended=True)["actions"]
+    assert (action["job"], action["kind"], action["status"]) == (planned.job, "hold", "shadow")
+    assert get(api, "/actions")["actions"] == [], "it was recorded only"
+    assert get(served.client(LINUS), "/actions", 403)["status"] == 403
+    assert api.post("/api/v1/actions/4711/undo", json={}).status_code == 404
