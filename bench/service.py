@@ -22,7 +22,7 @@ __all__ = ["run"]
 PER_SECOND, SECONDS, THREADS = 50, 60, 16
 WARM_SECONDS = 5
 CLIENTS, LISTEN_SECONDS = 100, 20
-VERDICTS, FAST = 100_000, 40_000.0
+VERDICTS, FAST = 100_000, 10_000.0
 PROGRAM = "from tocsin.cli.main import run; run()"
 
 
