@@ -25,8 +25,8 @@ from tocsin.slurm.hooks import HOOKS, apply_changes, install, uninstall
 
 __all__ = ["run"]
 
-TIMES = 60
-BLOCKS = 4
+TIMES = 96
+BLOCKS = 16
 WINDOW = 20
 SCRIPT = "#!/bin/bash\n#SBATCH --mem=50\nsrun ./solver --input case.dat\n"
 
