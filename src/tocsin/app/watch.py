@@ -67,7 +67,7 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
         scripts = None if unreadable else ScriptReader(followed, folder)
         policy = live_policy(app, simulated=demo)
         live, log = LiveJudge(app, ledger, cluster=followed.name, policy=policy), open_log(app)
-        acting = Acting(app, actuator) if actuator else None
+        acting = Acting(app, actuator, subscriptions(log)) if actuator else None
 
         def finished(done: "Round") -> None:
             keep()
