@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tocsin.core.verdict import Verdict
     from tocsin.slurm.executor import Executor
     from tocsin.store.actions import Action
+    from tocsin.store.outbox import Subscriptions
 
 __all__ = ["Acting", "ActionRequest", "Expired", "expire", "list_actions", "mode_text", "show_action", "undo"]
 
@@ -25,8 +26,9 @@ __all__ = ["Acting", "ActionRequest", "Expired", "expire", "list_actions", "mode
 class Acting:
     """Acts after each round of a watch, as policy says."""
 
-    def __init__(self, app: App, actuator: "Actuator") -> None:
+    def __init__(self, app: App, actuator: "Actuator", sinks: "Subscriptions | None" = None) -> None:
         self._app = app
+        self._sinks = sinks
         self._policy = action_policy(app)
         self._executor = open_executor(app, actuator, act=self._policy.mode is Mode.ACT)
 
@@ -65,7 +67,7 @@ class Acting:
         with store.writing() as connection:
             recent = actions.planned_since(connection, now - HOUR)
             for action in planned_actions([verdict], [row], self._policy, recent):
-                actions.plan(connection, action)
+                actions.plan(connection, action, self._sinks)
 
 
 def open_executor(app: App, actuator: "Actuator", *, act: bool) -> "Executor":

@@ -99,7 +99,7 @@ def follow(
         policy = live_policy(app, simulated=demo)
         live = LiveJudge(app, ledger, cluster=source.name, stages=BITS, policy=policy)
         sinks = open_sinks(app)
-        acting = Acting(app, source.actuator) if source.actuator else None
+        acting = Acting(app, source.actuator, sinks.subscriptions) if source.actuator else None
         beat = stack.enter_context(beating(app.home.cache, source.name))
 
         def finished(done: "Round") -> None:
