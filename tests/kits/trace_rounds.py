@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tests.kits.outbox import takes
 from tests.kits.pca_traces import pca_detector
 from tests.kits.simulated_windows import COMPUTES, LENGTH, STRIDE, every, jobs, windows
 from tests.kits.watching import NOON
@@ -27,7 +28,7 @@ from tocsin.traces.fitted import FittedTraces
 from tocsin.watch.trace_jobs import TraceJobs
 from tocsin.watch.trace_rounds import Spacing, TraceRounds
 
-SINKS = {"log": ("verdict",)}
+SINKS = {"log": takes()}
 
 
 def trained() -> FittedTraces:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import unavailable
 from tests.kits.job_frames import SUBMIT, frame, many
+from tests.kits.outbox import takes
 from tests.services.postgres import Postgres
 from tocsin.core.decision import Decision
 from tocsin.core.errors import NotFound, StoreError
@@ -54,7 +55,7 @@ def test_old_jobs_go_with_their_verdicts_and_scripts(store: Store, home: Home) -
             {"job_id": 4, "state": "RUNNING"},
         ),
     )
-    record(store, Decision(verdicts=[verdict(1), verdict(2, 3), verdict(3)]), {"mail": ("verdict",)})
+    record(store, Decision(verdicts=[verdict(1), verdict(2, 3), verdict(3)]), {"mail": takes()})
     said = prune(store, home, before=SUBMIT + 500, dry_run=True)
     assert said == Pruned(jobs=2, verdicts=2, scripts=1, trace_days=0)
     assert load(store).height == 4

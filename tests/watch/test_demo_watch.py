@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from tests.kits.outbox import takes
 from tests.kits.watching import (
     MORNING,
     FlakyCluster,
@@ -59,14 +60,14 @@ def test_a_process_that_is_killed_anywhere_loses_nothing_and_doubles_nothing(sto
     chance, cluster = Random(seed), DemoCluster(seed=seed + 1)
     watcher(cluster, store).step(START)
     mortal = KillableStore(store.engine, store.timeout, [chance.randrange(12) for _ in range(15)])
-    watch, deaths, now = watcher(cluster, mortal, sinks={"log": ("verdict",)}), 0, MORNING
+    watch, deaths, now = watcher(cluster, mortal, sinks={"log": takes()}), 0, MORNING
     while mortal.deaths or now < MORNING + 3600:
         cluster.clock.advance_to(now)
         try:
             watch.step(now)
         except Killed:
             deaths += 1
-            watch = watcher(cluster, mortal, sinks={"log": ("verdict",)})
+            watch = watcher(cluster, mortal, sinks={"log": takes()})
         now += chance.choice((5, 60, 200, 900))
     watch.step(int(cluster.clock.now()))
     assert deaths == 15
