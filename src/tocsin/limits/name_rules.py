@@ -22,14 +22,17 @@ def feature_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breac
     """Slurm refuses a feature that no node of the cluster has, wherever it is in the constraint."""
     if capacity.features is None or demand["constraints"].null_count() == demand.height:
         return
+    unknown: dict[int, Breach | None] = {}  # the same in each partition of a job
     for row in demand.filter(pl.col("constraints").is_not_null()).iter_rows(named=True):
         constraint = row["constraints"][:10_000]
         evidence = (f"--constraint={constraint[:200]}",)
-        if unknown := _unknown(constraint, capacity):
-            yield Breach(
-                row=row["row"], kind="unknown_feature", text=unknown[0], remedy=unknown[1], evidence=evidence
-            )
-        elif not set("|([") & set(constraint) and (nodes := capacity.nodes[row["partition"]]):
+        if row["row"] not in unknown:
+            unknown[row["row"]] = _unknown(row["row"], "--constraint", constraint, capacity)
+        if (
+            not unknown[row["row"]]
+            and not set("|([") & set(constraint)
+            and (nodes := capacity.nodes[row["partition"]])
+        ):
             for name, number in re.findall(rf"({_FEATURE})\*(\d{{1,9}})", constraint, re.ASCII):
                 there = sum(name in node.features for node in nodes)
                 if there < int(number):
@@ -38,6 +41,7 @@ def feature_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breac
                     yield Breach.here(
                         row, "too_few_such_nodes", text, f"request at most {there}", evidence=evidence
                     )
+    yield from filter(None, unknown.values())
 
 
 def preference_breaches(submissions: Sequence[Submission | None], capacity: Capacity) -> Iterator[Breach]:
@@ -46,23 +50,21 @@ def preference_breaches(submissions: Sequence[Submission | None], capacity: Capa
         return
     for row, submission in enumerate(submissions):
         preferred = submission.value("--prefer")[:10_000] if submission else ""
-        if preferred and (unknown := _unknown(preferred, capacity, "--prefer")):
-            evidence = (f"--prefer={preferred[:200]}",)
-            yield Breach(
-                row=row, kind="unknown_feature", text=unknown[0], remedy=unknown[1], evidence=evidence
-            )
+        if preferred and (unknown := _unknown(row, "--prefer", preferred, capacity)):
+            yield unknown
 
 
-def _unknown(constraint: str, capacity: Capacity, option: str = "--constraint") -> tuple[str, str] | None:
-    """What is wrong and what to do, if the constraint names a feature that no node has."""
+def _unknown(row: int, option: str, given: str, capacity: Capacity) -> Breach | None:
     features = capacity.features or frozenset()
-    names = re.findall(rf"(?<![\w*]){_FEATURE}", constraint)
-    unknown = [name for name in names if name not in features]
+    unknown = [name for name in re.findall(rf"(?<![\w*]){_FEATURE}", given) if name not in features]
     if not unknown:
         return None
-    return (
-        f"requests the node feature {unknown[0]}, which no node of this cluster has",
-        f"change {option} (available: {', '.join(sorted(features)[:20]) or 'none'})",
+    return Breach(
+        row=row,
+        kind="unknown_feature",
+        text=f"requests the node feature {unknown[0]}, which no node of this cluster has",
+        remedy=f"change {option} (available: {', '.join(sorted(features)[:20]) or 'none'})",
+        evidence=(f"{option}={given[:200]}",),
     )
 
 
