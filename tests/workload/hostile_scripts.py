@@ -60,4 +60,24 @@ HOSTILE = {
     "functions": _many_lines('f@() { "$@"; }; alias a@=env'),
     "written and run": _many_lines("echo x > f@; bash f@"),
     "words of misuse": _many_lines("echo xmrig hashcat miner pool wallet @"),
+    "variables of variables": "\n".join(
+        ["x0=stra", *(f"x{n}=${{x{n - 1}}}${{x{n - 1}}}" for n in range(1, 4000)), "eval $x3999"]
+    ),
+    "a command of thousands of variables": "\n".join(
+        [*(f"v{n}=stra{n}" for n in range(4000)), "eval " + "".join(f"${{v{n}}}" for n in range(4000))]
+    ),
+    "an array that grows": "\n".join(["a=(stra)", *['a+=("${a[@]}")'] * 4000, '"${a[@]}"']),
+    "functions that call each other": "f() { g stra; g stra; }\ng() { f tum; f tum; }\nf\n" * 500,
+    "loops in loops": "for a in stra b c d; do " * 200 + "eval $a" + "; done" * 200,
+    "braces in braces": "eval {stra,b,c}" + "{a,b,c}" * 3000,
+    "defaults in defaults": "eval stra " + "${a:-" * 20_000 + "}" * 20_000,
+    "brackets in an eval": "eval stra " + "(" * 50_000 + ")" * 50_000,
+    "quotes in an eval": "eval stra " + "'a'\"b\"" * 30_000,
+    "values that name each other": "\n".join(
+        [*(f'a{n}="xmrig -o stratum+tcp://p:1 $a{n + 1}"' for n in range(1900)), "$a0"]
+    ),
+    "documents in files": _many_lines("cat > f@ <<E@\nxmrig -o stratum+tcp://a.b:3333 -u w\nE@\nbash f@"),
+    "documents in variables": _many_lines("x@=$(cat <<E\nxmrig -o stratum+tcp://a.b:3333\nE\n)\n$x@"),
+    "quotes that never end": _many_lines("x='xmrig -o stratum+tcp://a.b:3333 @"),
+    "files that are joined": _many_lines("echo a > a@\ncat a@ a@ > b@\nsh b@"),
 }

@@ -1,6 +1,7 @@
 """Innocent scripts that speak of misuse, search for it, or have its ordinary options are never called misuse."""
 
 import pytest
+from bench.fresh_innocent import INNOCENT, innocent_script
 from tools.workload.innocent_jobs import innocent_jobs
 
 from tocsin.core.verdict import SEEN_FROM
@@ -171,3 +172,12 @@ def test_generated_innocent_scripts_are_hardly_ever_called_misuse(shipped: Scree
         sum(max(each.operations["cryptomining"], each.operations["cyber"]) >= SEEN_FROM for each in found)
         <= 2
     )
+
+
+def test_none_that_was_written_before_the_rules_were_read_is_called_misuse(shipped: Screener) -> None:
+    found = shipped.screen([innocent_script(name) for name in INNOCENT])
+    assert [
+        name
+        for name, each in zip(INNOCENT, found, strict=True)
+        if max(each.operations["cryptomining"], each.operations["cyber"]) >= SEEN_FROM
+    ] == []

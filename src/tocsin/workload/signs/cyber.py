@@ -125,7 +125,7 @@ CYBER_SIGNS = (
             rf"{COMMAND}(?:masscan\s(?!--version)|rustscan\s|naabu\s|unicornscan\s|nikto(?:\.pl)?\s+-|gobuster\s+\w|wfuzz\s+-"
             r"|ffuf\s+-|wpscan\s+-|feroxbuster\s+-|enum4linux\s|theharvester\s|subfinder\s+-|nuclei\s+-|amass\s+(?:enum|intel)"
             r"|dnsrecon\s+-)",
-            rf"{_TARGET}|\s-(?:iL|[uhdlp]|host|p\d[\d,-]*)\s|\s--(?:(?:top-)?ports?|url|rate|host|target|domain|include-?file)\b",
+            rf"{_TARGET}|\s-(?:iL|[uhdlp]|host|p\d[\d,-]*)\s|\s--(?:(?:top-)?ports?|url|host|target|domain|include-?file)\b",
         ),
     ),
     rule(

@@ -55,7 +55,7 @@ _BRACED = re.compile(
 )
 _BRACES = re.compile(r"([^\s{}]*)\{([^\s{}]*,[^\s{}]*)\}([^\s{}]*)")
 _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|0?[0-7]{1,3}|.)", re.DOTALL)
-_READ = re.compile(r"\s*(?:IFS=(\S*)\s+)?read\s+(?:-(?:[rs]|a)\s+)*([\w ]+?)\s*<<<\s*(.+)$", re.DOTALL)
+_READ = re.compile(r"\s*(?:IFS=(\S*)\s+)?read\s+(?:-[rsa]+\s+)*([\w ]+?)\s*<<<\s*(.+)$", re.DOTALL)
 _MAPFILE = re.compile(r"\s*(?:mapfile|readarray)\s+(?:-t\s+)?(\w+)")
 _FOR = re.compile(r"\s*for\s+(\w+)\s+in\s+(.*)$", re.DOTALL)
 _SKIPPED = re.compile(r"\s*(?:do|then|else)\s+")
@@ -171,9 +171,9 @@ class _Shell:
             return True
         if "<<<" in statement and (read := _READ.match(statement)):
             names, line = read[2].split(), self._word(read[3])
-            parts = line.split((read[1] or "").strip("\"'")[:1] or None, len(names) - 1)
-            self.values.update(zip(names, parts, strict=False))
-            self.lists[names[-1]] = line.split()
+            separator = (read[1] or self.values.get("IFS", "")).strip("\"'")[:1] or None
+            self.values.update(zip(names, line.split(separator, len(names) - 1), strict=False))
+            self.lists[names[-1]] = line.split(separator)
             return True
         found = _ASSIGNS.match(statement) if "=" in statement else None
         return found is not None and self._assigns(found, statement[found.end() :])

@@ -56,7 +56,7 @@ _POOLS = (
     r"dero-node-\w+\.mysrv\.cloud|xpool\.\w+|p2pool\.(?:io|observer)|coinfoundry\.org|mypool\.online|pool\.(?:xmr|monero)\.\w+"
 )
 
-_STRATUM = r"\bstratum\d?(?:\+(?:tcps?|ssl|tls|udp|http|tls12))?://|\+(?:eth)?stratum\w{0,3}://"
+_STRATUM = r"(?<![a-z0-9])stratum\d?(?:\+(?:tcps?|ssl|tls|udp|http|tls12))?://|\+(?:eth)?stratum\w{0,3}://"
 
 # The word of each pool and miner that nothing else is likely to have.
 _COMMON = {
@@ -169,6 +169,16 @@ MINING_SIGNS = (
             r"\"user\"\s{0,9}:",
             r"\"(?:pass|keepalive|nicehash|rig-id|tls|algo|coin|donate-level)\"\s{0,9}:",
         ),
+    ),
+    rule(
+        CRYPTOMINING,
+        "what may be the settings of a miner",
+        "pools",
+        "url",
+        "user",
+        line=r"[\"']url[\"']\s{0,9}:\s{0,9}[\"'](?:(?:stratum\+)?(?:tcp|ssl|tls)://)?[\w.${}\\-]{1,120}:(?:\d{2,5}|\$)",
+        near=(r"[\"']pools[\"']\s{0,9}:\s{0,9}\[", r"[\"']user[\"']\s{0,9}:"),
+        weak=True,
     ),
     rule(
         CRYPTOMINING,

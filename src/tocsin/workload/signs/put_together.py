@@ -28,6 +28,10 @@ _CALLS = re.compile(
     r"|(?<![.\w])system\s+\$\w|\b(?:subprocess\.\w{3,12}|Popen)\(\s?(?:[a-z_]\w{0,40}\s?[,+%.(\[]|f[\"']|[\"'][^\"'\n]{0,500}[\"']\s?[+%.])[^\n]{0,300}shell\s?=\s?True"
 )
 """A program within the script that runs a command which is not written out in its call."""
+_JOINED = re.compile(
+    r"(?:python[\d.]{0,5}|perl|ruby|node|php|lua|julia|Rscript)\s[^\n]{0,100}?-\w{0,3}[cer]\s[^\n]{0,2000}[\"'\w\])]\s?(?:\+|\.{1,2})\s?[\"'][\w+:/. ]"
+)
+"""One on a line that joins pieces of text, and runs something."""
 _DESCRIPTOR = re.compile(
     r"(?:\b(?:source|(?:ba|da|z|k)?sh)|(?:^|[;&|]\s{0,9})\.)\s+(?:/dev/fd/\d|<&\s{0,3}\d|/dev/stdin)|(?:ba|da|z|k)?sh\s{0,9}<&\d",
     re.MULTILINE,
@@ -52,13 +56,14 @@ _CALLED = (
         _CALLS,
         ("system", "popen", "output(", "execSync", "shell_exec", "shell=", "shell =", "passthru", "execute("),
     ),
+    (_JOINED, ("exec", "spawn", "run(", "call(", "Popen", "check_", "system")),
     (_DESCRIPTOR, ("/dev/fd", "<&", "/dev/stdin")),
 )
 """Each with its marks: a line without any has none, and a look for them is fast."""
 _LETTER_MARKS = (":1}", ": 1}", "read -", "expr sub", "cut -c", "fold -w")
 _WRITE_MARKS = ("open(", '> "', '>"', "cat(")
 _CALL_WORDS = frozenset(
-    "eval system popen getoutput getstatusoutput execsync exec shell passthru execute fd stdin".split()  # noqa: SIM905
+    "eval system popen getoutput run call spawn execlp execvp execv getstatusoutput execsync exec shell passthru execute fd stdin".split()  # noqa: SIM905
 )
 _LETTER_WORDS = frozenset("expr fold cut read".split())  # noqa: SIM905
 _MAKER_WORDS = frozenset(

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from tocsin.workload.signs.documents import HERE, document_ends, text_ends
 from tocsin.workload.signs.executed import executed
+from tocsin.workload.signs.shown import variable_of
 from tocsin.workload.signs.simple_commands import PREFIXES, Command, simple_commands
 from tocsin.workload.signs.tellers import DATABASES, FILTERS, INERT, PRINTS, SEARCHES, VIEWERS
 from tocsin.workload.signs.unread import copied_files, run_files
@@ -288,7 +289,7 @@ def _is_run(begins: str, body: str, files: set[str], used: set[str], named: set[
         return not all(map(_CODE_FILE.search, run)) or _CODE_RUNS.search(body) is not None
     if _SETTINGS.search(body) and not written.isdisjoint(named):
         return True
-    return not used.isdisjoint(_names_set(opener.replace("$(", " ")))
+    return variable_of(opener) in used or not used.isdisjoint(_names_set(f"{opener} <"))
 
 
 def _base(path: str) -> str:
