@@ -46,11 +46,12 @@ def _table2(name: str) -> dict[str, Any]:
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
         found = list(pool.map(_member, *zip(*tasks, strict=True)))
     given = data(name)
-    bad = given.test.label == ANOMALOUS
+    test = given.test[given.test.whole]
+    bad = test.label == ANOMALOUS
     return {
         "windows": {
             "train": len(given.train),
-            "normal": int(given.test.normal.sum()),
+            "normal": int(test.normal.sum()),
             "anomalous": int(bad.sum()),
         },
         **{
@@ -102,10 +103,10 @@ def _member(name: str, architecture: str, seed: int) -> dict[str, float]:
     warm = time.process_time()
     scores = model.score(test.windows)
     scored = time.process_time()
-    bad = test.label == ANOMALOUS
-    of_paper = np.flatnonzero([label.startswith(_TYPES) for label in test.label])
+    of_paper = np.flatnonzero(test.whole & [label.startswith(_TYPES) for label in test.label])
     rows = np.random.default_rng(0).permutation(of_paper)[:_SILHOUETTE_WINDOWS]
-    normal, anomalous = scores.error[test.normal], scores.error[bad]
+    normal = scores.error[test.whole & test.normal]
+    anomalous = scores.error[test.whole & (test.label == ANOMALOUS)]
     return {
         "normal": float(normal.mean()),
         "anomalous": float(anomalous.mean()),

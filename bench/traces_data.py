@@ -76,4 +76,5 @@ def _joined(parts: list[LabelledWindows]) -> LabelledWindows:
         windows,
         np.concatenate([part.label for part in parts]),
         np.concatenate([part.normal for part in parts]),
+        np.concatenate([part.whole for part in parts]),
     )

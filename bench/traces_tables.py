@@ -32,7 +32,7 @@ def _table2(name: str, table: Results, paper: Results) -> Iterator[str]:
     count = table["windows"]
     yield (
         f"Table 2 of the paper on {_DATA[name]} ({count['train']:,} windows to learn from, {count['normal']:,} normal and "
-        f"{count['anomalous']:,} `bad_io` windows to test):"
+        f"{count['anomalous']:,} `bad_io` windows to test, all of whose seconds are of one job):"
     )
     yield ""
     yield "| | error, normal | paper | error, `bad_io` | paper | silhouette | paper | seeds that separate both without error |"
@@ -72,7 +72,7 @@ def _anomalies(name: str, found: Results) -> Iterator[str]:
     yield (
         f"Recall of windows, and in brackets the jobs that rang ({found['in_a_row']} windows in a row). Thresholds: "
         f"{found['rate']:.0%} of the normal validation windows are above, for all job types together; for tocsin's own rule, the "
-        f"default of `tocsin traces train` (0.1 % at 90 % confidence); for iowait, a mean of {found['iowait']:g}. All detectors learn from the same windows. PCA reconstructs whole windows; the isolation forest "
+        f"default of `tocsin traces train` (0.1 % at 90 % confidence, a wide margin where normal windows are few); for iowait, a mean of {found['iowait']:g}. All detectors learn from the same windows. PCA reconstructs whole windows; the isolation forest "
         'reads the mean, spread, extremes and mean step of each channel. "Shows in" names the channels whose error grows most.'
     )
     yield ""

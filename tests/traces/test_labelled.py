@@ -48,6 +48,19 @@ def test_a_job_that_is_not_in_the_card_is_left_out_and_not_called_idle() -> None
     assert (after.label == "idle").sum() == (before.label == "idle").sum()
 
 
+def test_a_window_is_whole_if_every_second_is_of_its_job() -> None:
+    campaign = simulated_campaign(PLAN)
+    found = labelled_windows(campaign, stride=1)
+    owner = {
+        (node, cpu, at): job for node, cpu, at, job in campaign.cpus.select("node", "cpu", "at", "job").rows()
+    }
+    index = found.windows.index.select("node", "cpu", "at")
+    rows = np.random.default_rng(0).permutation(len(found))[:500]
+    for row in [*rows, *np.flatnonzero(~found.whole)[:50]]:
+        node, cpu, at = index.row(int(row))
+        assert found.whole[row] == (len({owner[node, cpu, at - back] for back in range(100)}) == 1)
+
+
 def test_a_selection_keeps_windows_and_labels_together() -> None:
     found = labelled_windows(simulated_campaign(PLAN))
     some = found[found.label == "fit"]
