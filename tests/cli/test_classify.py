@@ -49,7 +49,7 @@ def test_a_folder_is_read_to_its_depth_and_each_script_is_a_line(tocsin: Tocsin,
             {
                 "line": 2,
                 "operation": "cryptomining",
-                "why": "a mining pool: stratum+tcp://any.example:3333 -u me &",
+                "why": "the scheme of mining pools: stratum+tcp://any.example:3333 -u me &",
             }
         ],
     }
@@ -73,7 +73,7 @@ def test_a_hidden_command_is_named_as_hidden(tocsin: Tocsin, tmp_path: Path) -> 
     told = {entry["line"]: entry["why"] for entry in row["evidence"]}  # type: ignore[index,attr-defined]  # JSON
     assert told == {
         2: "a miner: ./xmrig -c c.json",
-        1: "hidden: a mining pool: stratum+tcp://any.example:3333",
+        1: "hidden: the scheme of mining pools: stratum+tcp://any.example:3333",
     }
 
 
@@ -96,7 +96,7 @@ def test_evidence_in_a_called_file_names_its_own_line(tocsin: Tocsin, folder: Pa
         "operation": "cryptomining",
         "file": str(folder / "miner.sh"),
         "file_line": 2,
-        "why": "a mining pool: stratum+tcp://any.example:3333 -u me &",
+        "why": "the scheme of mining pools: stratum+tcp://any.example:3333 -u me &",
     }
     assert tocsin("classify", folder / "outer.sh", "-P", "-n", "--follow").out.endswith("|miner.sh:2\n")
 

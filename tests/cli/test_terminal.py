@@ -106,6 +106,8 @@ def commands(tmp_path: Path) -> list[list[str]]:
         ["tokens"],
         ["login", "--socket", HOSTILE],
         ["relay", "--to", HOSTILE, "--token-file", HOSTILE],
+        ["serve", "--for", HOSTILE],
+        ["connect", "slurm-to-kafka", "-M", HOSTILE],
         [HOSTILE],
         ["jobs", HOSTILE],
     ]
@@ -190,7 +192,7 @@ def test_a_check_that_nobody_could_read_is_unknown(tmp_path: Path, command: str)
 def test_an_unexpected_error_in_check_is_unknown(
     tocsin: Tocsin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise MemoryError("\x1b[2J")
 
     script = tmp_path / "job.sh"
