@@ -307,3 +307,19 @@ def test_actions_are_listed_for_operators_and_undone_by_number(served: Served) -
     assert get(api, "/actions")["actions"] == [], "it was recorded only"
     assert get(served.client(LINUS), "/actions", 403)["status"] == 403
     assert api.post("/api/v1/actions/4711/undo", json={}).status_code == 404
+
+
+def test_advice_is_text_for_a_terminal_and_empty_if_nothing_is_wrong(api: TestClient) -> None:
+    def advice(*options: str) -> str:
+        reply = api.post(
+            "/api/v1/advice",
+            params={"option": list(options)},
+            content=b"#!/bin/bash\n#SBATCH --mem=5000G\nsrun ./a.out\n",
+            headers={"Content-Type": "text/x-shellscript"},
+        )
+        assert (reply.status_code, reply.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        return reply.text
+
+    assert advice().startswith("tocsin: critical: ")
+    assert "5000G" in advice()
+    assert "memory" not in advice("--mem=1G")

@@ -160,6 +160,12 @@ def test_asking_a_service_loads_no_library_for_tables(process: Process) -> None:
         assert done.stdout
 
 
+def test_the_hooks_of_slurm_see_that_it_answers(process: Process) -> None:
+    heartbeat = process.socket.with_name("heartbeat")
+    first = int(heartbeat.read_text())
+    wait_until(lambda: int(heartbeat.read_text()) > first)
+
+
 def test_a_second_service_on_the_same_socket_is_refused(process: Process) -> None:
     with Process(process.home, "--no-watch") as second:
         assert second.process.wait(60) == 1

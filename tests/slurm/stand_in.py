@@ -1,4 +1,4 @@
-"""A stand-in for the service at its socket: answers `POST /api/v1/check` with advice, and beats; it can hang, too."""
+"""A stand-in for the service at its socket: answers `POST /api/v1/advice` with advice, and beats; it can hang, too."""
 
 import socketserver
 import threading

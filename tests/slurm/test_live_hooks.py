@@ -145,7 +145,7 @@ def test_advice_is_printed_at_a_terminal_and_the_job_is_submitted(hooked: SlurmL
     options = ("--time=3", "-J", "a 'b' & c", "--gres=gpu:1", "--exclusive")
     assert advised(hooked, *options, name) == service.advice
     asked = service.asked[-1]
-    assert asked.path == "/api/v1/check"
+    assert asked.path == "/api/v1/advice"
     assert asked.accept == "text/plain"
     assert asked.script == "#!/bin/bash\n#SBATCH --mem=50\ntrue\n"
     given = {"--job-name=a 'b' & c", "--mem=50", "--time=00:03:00", "--gres=gpu:1", "--exclusive"}

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from tocsin.slurm.hooks import Change, Hook
     from tocsin.slurm.start_delay import StartDelay
 
-__all__ = ["HookRequest", "HookStatus", "apply_hooks", "hook_status", "plan_hooks", "screening_delay"]
+__all__ = [
+    "HookRequest",
+    "HookStatus",
+    "apply_hooks",
+    "beat_for_hooks",
+    "hook_status",
+    "plan_hooks",
+    "screening_delay",
+]
 
 SOCKET = "/run/tocsin/tocsin.sock"
 FOLDER = Path("/etc/slurm")
@@ -108,6 +116,13 @@ def _status(
     if hook.name == CLI_FILTER:
         text += f"; {_service(request.socket)}"
     return HookStatus(hook.name, True, current, enabled, text, fix)
+
+
+def beat_for_hooks(socket: str | Path) -> None:
+    """Tell the hooks that whoever listens on this socket answers; to be called once a second."""
+    from tocsin.slurm.heartbeat import heartbeat_file, write_heartbeat
+
+    write_heartbeat(heartbeat_file(socket), time.time())
 
 
 def _service(socket: str) -> str:

@@ -33,8 +33,8 @@ def serve(app: App, demo: bool, speed: float, watch: bool, seconds: float | None
 
     It answers by HTTP and on a unix socket; its API is described in /openapi.json.
 
-    Prints verdicts that are not ok, as `tocsin watch` does. No job is held or changed. SIGTERM and Ctrl-C stop it; the
-    next start continues where it stopped.
+    Prints verdicts that are not ok, as `tocsin watch` does. Jobs are changed only if policy.mode is act.
+    SIGTERM and Ctrl-C stop it; the next start continues where it stopped.
     """
     if demo and not watch:
         raise click.UsageError("--demo follows the demo cluster; leave out --no-watch")

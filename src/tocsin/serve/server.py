@@ -15,6 +15,7 @@ from tocsin.app.app import App
 from tocsin.app.loop import Output
 from tocsin.app.service import Service, ServiceRequest
 from tocsin.app.service_address import socket_path
+from tocsin.app.slurm_hooks import beat_for_hooks
 from tocsin.core.errors import SettingsError
 from tocsin.core.verdict import Verdict
 from tocsin.serve.broadcast import Broadcast
@@ -88,9 +89,10 @@ class _Server(uvicorn.Server):
             loop.add_signal_handler(number, self._end)
         if seconds is not None:
             loop.call_later(seconds, self._end)
-        announcing = asyncio.create_task(self._announce(started))
+        beside = [asyncio.create_task(self._announce(started)), asyncio.create_task(_beat(sockets))]
         await self.serve(sockets)
-        announcing.cancel()
+        for task in beside:
+            task.cancel()
 
     def _end(self) -> None:
         self.should_exit = True
@@ -99,6 +101,14 @@ class _Server(uvicorn.Server):
         while not self.started:
             await asyncio.sleep(0.02)
         started()
+
+
+async def _beat(sockets: list[socket.socket]) -> None:
+    """In the loop that answers: if that hangs, the hooks in Slurm see it."""
+    path = next(each.getsockname() for each in sockets if each.family == socket.AF_UNIX)
+    while True:
+        beat_for_hooks(path)
+        await asyncio.sleep(1)
 
 
 @contextmanager

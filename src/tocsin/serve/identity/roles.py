@@ -72,6 +72,7 @@ PERMISSIONS: Mapping[tuple[str, str], Permission] = {
     ("GET", f"{_API}/jobs/{{job}}/embeddings"): _OWN,
     ("POST", f"{_API}/jobs/{{job}}/actions"): _CHANGES_OWN,
     ("POST", f"{_API}/check"): _USER,
+    ("POST", f"{_API}/advice"): _USER,
     ("GET", f"{_API}/verdicts"): _OWN,
     ("GET", f"{_API}/events"): _OWN,
     ("GET", f"{_API}/cases"): _OPERATOR,

@@ -2,11 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from tocsin.app.advice import advice_text
 from tocsin.app.check import ScriptQuestion
 from tocsin.core.errors import Forbidden
+from tocsin.core.verdict import Verdict
 from tocsin.serve.asking import Asker, TheService
 from tocsin.serve.documents import VERDICT, ref, reply
 from tocsin.serve.replies import json_reply
@@ -66,3 +70,29 @@ def check(request: Request, service: TheService, asker: Asker, asked: Question) 
         explain=asked.explain,
     )
     return json_reply(request, visible(service.check(question, asked.cluster).to_json(), asker))
+
+
+@router.post(
+    "/advice",
+    response_class=PlainTextResponse,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"text/x-shellscript": {"schema": {"type": "string", "maxLength": LARGEST}}},
+        }
+    },
+)
+async def advice(
+    request: Request,
+    service: TheService,
+    asker: Asker,
+    option: Annotated[
+        list[Annotated[str, Field(max_length=4096)]] | None,
+        Query(max_length=200, description="Options of the submission, such as --time=60."),
+    ] = None,
+) -> PlainTextResponse:
+    """Advice on a script in a few lines, as sbatch prints them at a terminal; empty if nothing is wrong."""
+    text = (await request.body()).decode("utf-8", "replace")[:LARGEST]
+    question = ScriptQuestion(text=text, user=asker.user, options=tuple(option or ()), explain=False)
+    verdict = await run_in_threadpool(service.check, question, None)
+    return PlainTextResponse(advice_text(Verdict.from_json(visible(verdict.to_json(), asker))))

@@ -65,7 +65,7 @@ local function advise(options)
   local pipe = io.popen(
     "[ -t 2 ] && exec curl -q -s -f --noproxy '*' -m " .. DEADLINE .. " --unix-socket " .. quoted(SOCKET)
     .. " -H 'Content-Type: text/x-shellscript' -H 'Accept: text/plain' -H 'Expect:' " .. sent
-    .. " " .. quoted("http://tocsin/api/v1/check?" .. query(options)) .. " </dev/null 2>/dev/null", "r")
+    .. " " .. quoted("http://tocsin/api/v1/advice?" .. query(options)) .. " </dev/null 2>/dev/null", "r")
   if not pipe then return end
   local text = pipe:read(LONGEST) or ""
   pipe:close()
