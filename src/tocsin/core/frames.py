@@ -19,6 +19,7 @@ __all__ = [
     "CPU_SAMPLES",
     "JOB_SAMPLES",
     "SCHEMA",
+    "UNREADABLE",
     "WINDOWS",
     "Samples",
     "conform",
@@ -30,6 +31,9 @@ __all__ = [
     "reached_at",
     "to_json",
 ]
+
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What reading a damaged Parquet file may end in: some damage makes polars panic, which is no Exception."""
 
 _TYPES: dict[ValueType, type[pl.DataType]] = {
     ValueType.TEXT: pl.String,
