@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
-from tocsin.core.errors import InputError
+from tocsin.core.errors import InputError, SourceError
 
 if TYPE_CHECKING:
     from tocsin.traces.campaigns import Card
@@ -59,11 +59,17 @@ def _unfinished(folder: Path) -> bool:
 
 def show_campaign(folder: Path) -> dict[str, Any]:
     """What ran in a campaign, and the mean and spread of each channel by label."""
+    from tocsin.core.frames import UNREADABLE
     from tocsin.traces.campaigns import read_card
     from tocsin.traces.channel_summary import channel_summary
 
     card = read_card(folder)
-    return {"folder": str(folder), **summary(card), "channels": channel_summary(folder, card)}
+    try:
+        channels = channel_summary(folder, card)
+    except UNREADABLE as error:
+        reason = str(error).partition("\n")[0]
+        raise SourceError(f"the samples in {folder} cannot be read: {reason}") from None
+    return {"folder": str(folder), **summary(card), "channels": channels}
 
 
 def summary(card: "Card") -> dict[str, Any]:

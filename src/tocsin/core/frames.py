@@ -18,6 +18,7 @@ __all__ = [
     "CPU_SAMPLES",
     "JOB_SAMPLES",
     "SCHEMA",
+    "UNREADABLE",
     "WINDOWS",
     "Samples",
     "conform",
@@ -27,6 +28,9 @@ __all__ = [
     "outcome_from_state",
     "reached_at",
 ]
+
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What reading a damaged Parquet file may end in: some damage makes polars panic, which is no Exception."""
 
 _TYPES: dict[ValueType, type[pl.DataType]] = {
     ValueType.TEXT: pl.String,

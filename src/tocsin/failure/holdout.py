@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
+from tocsin.core.frames import UNREADABLE
 from tocsin.models.calibration import IDENTITY, Calibrator, calibrate, calibrator_from_json
 from tocsin.models.files import MALFORMED, MOST_BYTES, read_file
 from tocsin.models.thresholds import Threshold, ThresholdRule, choose, table, threshold_from_json
@@ -48,7 +49,7 @@ class Holdout:
             scores, bad, submit, hours = (
                 table[name].to_numpy() for name in ("score", "failed", "submit", "hours")
             )
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException, *MALFORMED) as error:
+        except (*UNREADABLE, *MALFORMED) as error:
             raise ModelError(f"{path} cannot be read: {str(error)[:100]}; train again") from None
         return cls(scores, bad, submit, hours)
 

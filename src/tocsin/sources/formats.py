@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from tocsin.core.errors import SourceError
+from tocsin.core.frames import UNREADABLE
 from tocsin.core.intake import JobSource
 from tocsin.sources import grid_engine_log, lsf_log, pbs_log
 from tocsin.sources.accounting_log import AccountingLog, LineParser
@@ -126,5 +127,5 @@ def _fitting_mapping(path: str, first: bytes) -> str:
 def _parquet_columns(path: str) -> set[str]:
     try:
         return set(pl.read_parquet_schema(Path(path)))
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except UNREADABLE as error:
         raise SourceError(f"{path} cannot be read as Parquet: {error}") from None

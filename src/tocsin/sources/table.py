@@ -10,6 +10,7 @@ import polars as pl
 import polars.selectors as cs
 
 from tocsin.core.errors import SourceError
+from tocsin.core.frames import UNREADABLE
 from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.columns import checked_zone
 from tocsin.sources.csv_text import cells, csv_words
@@ -135,7 +136,7 @@ class TableFile:
                 done = (self.total or 0) * records.read // max(rows, 1)
                 jobs = self._jobs(numbered.hstack(frame), records)
                 yield from records.batches(jobs, done=done)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        except UNREADABLE as error:
             reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise SourceError(f"{self._file.name} is not a readable Parquet file: {reason}") from None
         if records.read != rows:

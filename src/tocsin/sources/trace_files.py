@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from tocsin.core.errors import NotFound, SourceError
-from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, Samples
+from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, UNREADABLE, Samples
 from tocsin.sources.trace_series import TraceBatch
 
 __all__ = ["TraceFiles"]
@@ -70,7 +70,7 @@ def _parquet(path: Path) -> Iterator[pl.DataFrame]:
         rows = scan.select(pl.len()).collect().item()
         for first in range(0, rows, _ROWS):
             yield scan.slice(first, _ROWS).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except UNREADABLE as error:
         raise SourceError(f"{path} is not a Parquet file that can be read: {error}") from None
 
 
@@ -108,5 +108,5 @@ def _conforming(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, bool]:
     )
     try:
         return filled.select(schema.names()).cast(schema), of_cpus
-    except pl.exceptions.PolarsError as error:
+    except UNREADABLE as error:
         raise SourceError(f"{path}: {str(error).splitlines()[0]}") from None

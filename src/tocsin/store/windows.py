@@ -19,7 +19,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tocsin.core.errors import StoreError
-from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, Samples
+from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, UNREADABLE, Samples
 from tocsin.core.units import MAX_INSTANT
 from tocsin.store.home import open_private
 
@@ -156,7 +156,7 @@ class WindowStore:
             return _KINDS[kind].to_frame()
         try:
             frame = pl.scan_parquet(paths, schema=_KINDS[kind], glob=False).filter(during).collect()
-        except (pl.exceptions.PolarsError, OSError):  # at least one is damaged, or was pruned just now
+        except UNREADABLE:  # at least one is damaged, or was pruned just now
             parts = [part for path in paths if (part := self._content(path, kind)) is not None]
             frame = pl.concat([_KINDS[kind].to_frame(), *parts]).filter(during)
         return frame
@@ -166,7 +166,7 @@ class WindowStore:
             return pl.read_parquet(path, schema=_KINDS[kind], glob=False)
         except FileNotFoundError:
             return None
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except UNREADABLE as error:
             if path not in self.damaged and self._report:
                 self._report(f"{path} is damaged and left out: {str(error).splitlines()[0]}")
             self.damaged[path] = str(error)

@@ -15,7 +15,7 @@ from polars.io.plugins import register_io_source
 
 from tocsin.core.errors import InputError, NotFound, SourceError
 from tocsin.core.fields import Instant
-from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES
+from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, UNREADABLE
 from tocsin.core.ids import JobKey
 from tocsin.core.json_form import from_json, to_json
 
@@ -161,7 +161,7 @@ def _read(path: Path, schema: pl.Schema, nodes: Sequence[str] | None) -> pl.Data
         if nodes is not None:
             rows = rows.filter(pl.col("node").is_in(list(nodes)))
         return rows.collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except UNREADABLE as error:
         reason = str(error).partition("\n")[0]
         raise SourceError(f"{path} cannot be read: {reason}") from None
 
