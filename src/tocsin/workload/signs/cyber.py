@@ -277,7 +277,7 @@ CYBER_SIGNS = (
     ),
     rule(
         CYBER,
-        "a cracker by its name",
+        "a program that is a cracker by its name",
         "cracker",
         line=rf"(?:{COMMAND}|\s-o\s+)cracker(?:\.\w{{1,4}})?[\"']?(?=\s|$|;)",
         weak=True,
