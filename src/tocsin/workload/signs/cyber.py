@@ -263,6 +263,13 @@ CYBER_SIGNS = (
     ),
     rule(
         CYBER,
+        "a cracker",
+        _CRACKERS,
+        line=rf"{COMMAND}(?:python\d?\s+)?[\w./-]{{0,80}}?(?:hash|md5|sha\d{{1,3}}|pass(?:word|wd)?|ntlm|wpa)[-_]?(?:crack(?:er)?|brute(?:forcer?)?)"
+        r"(?:\.(?:py|sh|pl|exe))?(?=\s|$)",
+    ),
+    rule(
+        CYBER,
         "a cracker by its name",
         _CRACKERS,
         line=r"\b(?:\w{1,20}[-_])?(?:hash|md5|sha\d{0,3}|pass(?:word|wd)?|ntlm|wpa|rdp|ssh|brute)[-_]?(?:crack\w{0,8}|brute\w{0,8})\b",
@@ -270,7 +277,7 @@ CYBER_SIGNS = (
     ),
     rule(
         CYBER,
-        "a cracker by its name",
+        "a program that is a cracker by its name",
         "cracker",
         line=rf"(?:{COMMAND}|\s-o\s+)cracker(?:\.\w{{1,4}})?[\"']?(?=\s|$|;)",
         weak=True,

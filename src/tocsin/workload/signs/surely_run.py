@@ -195,7 +195,7 @@ def _without_data(text: str, functions: Iterable[str]) -> str:
         if _TOLD_TO_RUN.search(text) or any(mark in text for mark in _SUBSTITUTES):
             return text
         return _TEXT.sub(" ", text) if head in _FILE_READERS else ""
-    if head in _RUNNERS:
+    if head in _RUNNERS or head == "read":  # what a script asks people for, it needs
         return text
     if _INTERPRETER.match(head) and _INLINE.search(text):
         return text if _CODE_RUNS.search(text) else ""
