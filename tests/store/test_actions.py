@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from tests.kits.watching import NOON, frame
 from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
 from tocsin.core.errors import NotFound
+from tocsin.core.ports import Subscription
 from tocsin.core.stages import Stage
 from tocsin.store import actions, audit, outbox
 from tocsin.store.database import Store
@@ -78,7 +79,7 @@ def test_an_action_marks_its_job_and_no_other(store: Store) -> None:
 
 
 def test_sinks_hear_of_what_is_done_and_not_of_what_is_only_recorded(store: Store) -> None:
-    sinks = {"log": {"action"}}
+    sinks = {"log": Subscription(kinds=("action",), levels=(), most=100)}
     plan(store, planned(), planned(2, status=ActionStatus.SHADOW), sinks=sinks)
     [message] = outbox.waiting(store, "log", 10)
     assert (message.kind, message.document["job"], message.document["status"]) == (
