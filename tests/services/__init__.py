@@ -35,6 +35,7 @@ SERVICES = {
             "slurmrestd": "slurmrestd",
             "sbatch": "slurm-client",
             "sacct": "slurm-client",
+            "curl": "curl",  # the hook in sbatch asks with it
         },
         plugins={
             "auth_jwt.so": "slurm-wlm-jwt-plugin",
