@@ -111,7 +111,7 @@ def test_what_changes_something_is_no_get_and_needs_a_role() -> None:
             assert method != "GET", template
             assert permission.least is not None, template
         elif method != "GET":
-            assert template in {"/login", "/logout", "/api/v1/check"}, template
+            assert template in {"/login", "/logout", "/api/v1/check", "/api/v1/advice"}, template
 
 
 def test_every_route_of_a_job_is_for_its_owner() -> None:
