@@ -124,7 +124,8 @@ def _run(home: Path, arguments: list[str], kill_after: float | None = None) -> i
             for name in [name for name in os.environ if name.startswith("TOCSIN_")]:
                 del os.environ[name]
             os.environ |= {
-                "TOCSIN_WORKLOAD__LOG_FILE": str(home / "verdicts.log"),
+                "TOCSIN_SINKS__log__KIND": "log",
+                "TOCSIN_SINKS__log__FILE": str(home / "verdicts.log"),
                 "TOCSIN_WORKLOAD__BETA_DAYS": "0",
                 "HOME": str(home),
             }

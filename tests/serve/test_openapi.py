@@ -34,7 +34,7 @@ def test_every_operation_has_an_example_and_a_summary(served: Served) -> None:
             [content] = good["content"].values()
             assert "example" in content, f"{method} {path}"
             assert "application/problem+json" in operation["responses"]["default"]["content"]
-        if "requestBody" in operation:
+        if "application/json" in operation.get("requestBody", {}).get("content", {}):
             schema = operation["requestBody"]["content"]["application/json"]["schema"]
             name = schema["$ref"].rpartition("/")[2]
             assert "example" in described["components"]["schemas"][name], f"{method} {path}"

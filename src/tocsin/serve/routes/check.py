@@ -13,6 +13,7 @@ from tocsin.core.errors import Forbidden
 from tocsin.core.verdict import Verdict
 from tocsin.serve.asking import Asker, TheService
 from tocsin.serve.documents import VERDICT, ref, reply
+from tocsin.serve.problems import ANY_PROBLEM
 from tocsin.serve.replies import json_reply
 from tocsin.serve.visible import visible
 
@@ -22,6 +23,8 @@ router = APIRouter(tags=["check"])
 
 LARGEST = 4 << 20
 """Characters of a script; sbatch takes 4 MiB."""
+
+_ADVICE = "tocsin: critical: no node has 5000G of memory\ntocsin:   → request at most 512G\n"
 
 
 class Question(BaseModel):
@@ -75,10 +78,19 @@ def check(request: Request, service: TheService, asker: Asker, asked: Question) 
 @router.post(
     "/advice",
     response_class=PlainTextResponse,
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": _ADVICE}}},
+        **ANY_PROBLEM,
+    },
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {"text/x-shellscript": {"schema": {"type": "string", "maxLength": LARGEST}}},
+            "content": {
+                "text/x-shellscript": {
+                    "schema": {"type": "string", "maxLength": LARGEST},
+                    "example": "#!/bin/bash\n#SBATCH --mem=5000G\nsrun ./a.out\n",
+                }
+            },
         }
     },
 )
