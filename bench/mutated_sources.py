@@ -175,7 +175,9 @@ def _traces() -> Callable[[int], None]:
 
     def read(number: int) -> None:
         chance = random.Random(~number)
-        if chance.random() < 0.5:
+        if (
+            chance.random() < 0.9
+        ):  # a campaign takes a second: each of its files is tried in a process of its own
             name = chance.choice(sorted(single))
             (folder / name).write_bytes(mutated([single[name]], number))
             list(TraceFiles(folder / name).batches(-1, 10**6))

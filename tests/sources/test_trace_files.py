@@ -1,6 +1,7 @@
 """Samples from Parquet and .npz files, and from the folder of a campaign."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,18 @@ def test_a_campaigns_folder_is_read_whole_or_in_part(tmp_path: Path) -> None:
     assert read(tmp_path).jobs.equals(JOBS)
     assert read(tmp_path, 10, 20).cpus["at"].to_list() == list(range(11, 21))
     assert TraceFiles(tmp_path).cluster == "lab"
+
+
+def test_a_file_that_makes_its_reader_panic_or_abort_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.parquet"
+    CPUS.write_parquet(file)
+    whole = file.read_bytes()
+    for place in range(36, 44):  # the end of the first page's header: a length of exabytes among others
+        file.write_bytes(whole[:place] + b"\xff" + whole[place + 1 :])
+        with suppress(SourceError):
+            read(file)
+    file.write_bytes(whole)
+    assert read(file).cpus.equals(CPUS)
 
 
 def test_large_files_come_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,11 +60,14 @@ def _unfinished(folder: Path) -> bool:
 def show_campaign(folder: Path) -> dict[str, Any]:
     """What ran in a campaign, and the mean and spread of each channel by label."""
     from tocsin.core.frames import UNREADABLE
-    from tocsin.traces.campaigns import read_card
+    from tocsin.sources.parquet import try_to_read
+    from tocsin.traces.campaigns import CPUS, JOBS, read_card
     from tocsin.traces.channel_summary import channel_summary
 
     card = read_card(folder)
     try:
+        for name in (CPUS, JOBS):
+            try_to_read(folder / name)
         channels = channel_summary(folder, card)
     except UNREADABLE as error:
         reason = str(error).partition("\n")[0]

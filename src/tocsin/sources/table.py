@@ -17,6 +17,7 @@ from tocsin.sources.csv_text import cells, csv_words
 from tocsin.sources.lines import LineFile, Pipe, stem
 from tocsin.sources.mapped_columns import MappedTable
 from tocsin.sources.mapping import ColumnRule, read_mapping
+from tocsin.sources.parquet import try_to_read
 from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import BAD, EXAMPLE, LINE, RECORD, WRONG_COLUMNS, Records
 
@@ -126,6 +127,7 @@ class TableFile:
                 raise SourceError(
                     f"{self._file.name} claims {rows:,} rows in {self.total or 0:,} bytes; it is not read"
                 )
+            try_to_read(Path(self._file.path), wanted)
             for frame in table.select(wanted).collect_batches(chunk_size=_ROWS, maintain_order=True):
                 texts = frame.select(cs.string())
                 if sum(int(text.str.len_bytes().cast(pl.Int64).sum()) for text in texts) > _MOST_TEXT:

@@ -12,6 +12,7 @@ import polars as pl
 
 from tocsin.core.errors import NotFound, SourceError
 from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, UNREADABLE, Samples
+from tocsin.sources.parquet import try_to_read
 from tocsin.sources.trace_series import TraceBatch
 
 __all__ = ["TraceFiles"]
@@ -65,6 +66,7 @@ def _cluster(card: Path) -> str | None:
 
 
 def _parquet(path: Path) -> Iterator[pl.DataFrame]:
+    try_to_read(path)
     try:
         scan = pl.scan_parquet(path, glob=False)
         rows = scan.select(pl.len()).collect().item()

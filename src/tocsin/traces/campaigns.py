@@ -18,6 +18,7 @@ from tocsin.core.fields import Instant
 from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, UNREADABLE
 from tocsin.core.ids import JobKey
 from tocsin.core.json_form import from_json, to_json
+from tocsin.sources.parquet import try_to_read
 
 __all__ = [
     "Campaign",
@@ -154,6 +155,8 @@ def read_campaign(folder: Path, nodes: Sequence[str] | None = None) -> Campaign:
 
 
 def _read(path: Path, schema: pl.Schema, nodes: Sequence[str] | None) -> pl.DataFrame:
+    if path.is_file():
+        try_to_read(path)
     try:
         rows = pl.scan_parquet(path)
         if rows.collect_schema() != schema:
