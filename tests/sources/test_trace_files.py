@@ -88,7 +88,7 @@ def test_what_is_no_file_of_samples_is_refused_in_a_sentence(tmp_path: Path) -> 
     uneven = tmp_path / "uneven.npz"
     np.savez(uneven, cpu=np.arange(3), at=np.arange(4))
     for file, part in [
-        (broken, "not a Parquet file"),
+        (broken, "not a readable Parquet file"),
         (odd, "has no column job"),
         (text, "text.parquet"),
         (pickled, "plain arrays"),

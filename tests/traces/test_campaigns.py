@@ -189,5 +189,5 @@ def test_other_columns_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"cpus\.parquet has other columns"):
         read_campaign(tmp_path)
     (tmp_path / "cpus.parquet").write_bytes(b"PAR1")
-    with pytest.raises(SourceError, match=r"cpus\.parquet cannot be read"):
+    with pytest.raises(SourceError, match=r"cpus\.parquet is not a readable Parquet file"):
         read_campaign(tmp_path)
