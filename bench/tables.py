@@ -279,7 +279,10 @@ def _innocent(result: Results) -> Iterator[str]:
         yield f"| innocent, {name} | {each['scripts']:,} | {seen} | {left_open} | {each['scripts'] - seen - left_open:,} |"
     each = result["disguises"]
     yield f"| disguised miners | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"
-    for half, words in (("seen", "seen when the rules were mended"), ("held_out", "held out until then")):
+    for half, words in (
+        ("seen", "seen when the rules were mended"),
+        ("held_out", "held out at first, learned from since"),
+    ):
         each = result["fresh_innocent"][half]
         seen, left_open = each["false_misuse"], each["only_open_sign"]
         yield f"| innocent, written blind, {words} | {each['scripts']} | {seen} | {left_open} | {each['scripts'] - seen - left_open} |"
