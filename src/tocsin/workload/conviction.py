@@ -71,7 +71,8 @@ def convict(
             continue
         enough = name in site_trained or _is_enough(speaks)
         lines = digest_lines(script, hidden) if name == CYBER else []
-        if value >= SEEN_FROM and not enough and _is_enough(in_text.get(name, _SILENT)):
+        spoken = in_text.get(name, _SILENT)
+        if value >= SEEN_FROM and not enough and (spoken.clear or _is_enough(spoken)):
             own = [*own, Sign(script.numbers[0], None, f"words of {name} in text that may be run", "words")]
         value = min(value, _WORDS_ALONE if enough else _ONE_TRAIT)
         found[name] = Conviction(max(value, DIGEST_PROBABILITY if lines else 0.0), lines, False, own)

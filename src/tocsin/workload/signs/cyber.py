@@ -306,6 +306,33 @@ OPEN_SIGNS = (
     FETCHED_AT_ONCE,
     rule(
         None,
+        "a connection that the script opens itself",
+        "tcp",
+        line=r"\bexec\s+(?:\d{1,3}|\{\w{1,20}\})<>\s{0,9}[\"']?/dev/tcp/",
+    ),
+    rule(
+        None,
+        "a request that asks a server for work",
+        "nc ncat telnet socat",
+        "method",
+        line=r"[\"']method\\?[\"']\s{0,9}:",
+        near=(r"(?<![\w.-])(?:nc|ncat|telnet|socat)\s",),
+    ),
+    rule(
+        None,
+        "an address where the name of an output file is usual",
+        "-o",
+        line=r"\s-o[ =]\s{0,3}(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b",
+    ),
+    rule(None, "a file that the script decodes from its own text", "uudecode", line=r"\buudecode\b"),
+    rule(
+        None,
+        "a value that the script turns around",
+        "rev",
+        line=r"[$<]\(\s{0,9}(?:rev\b\s{0,9}<|(?:echo|printf)\s[^|)]{1,200}\|\s{0,9}rev\s{0,9}\))",
+    ),
+    rule(
+        None,
         FETCHED_AT_ONCE.why,
         "curl wget",
         line=r"(?:^|[;&|]\s{0,9})\.\s+<\(\s{0,9}(?:curl|wget)\b",

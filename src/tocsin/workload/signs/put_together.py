@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from tocsin.workload.commands import Line
+from tocsin.workload.signs.computed_names import computed_names
 from tocsin.workload.signs.unread import run_files
 
 __all__ = ["PUT_TOGETHER", "put_together"]
@@ -28,10 +29,22 @@ _CALLS = re.compile(
     r"|(?<![.\w])system\s+\$\w|\b(?:subprocess\.\w{3,12}|Popen)\(\s?(?:[a-z_]\w{0,40}\s?[,+%.(\[]|f[\"']|[\"'][^\"'\n]{0,500}[\"']\s?[+%.])[^\n]{0,300}shell\s?=\s?True"
 )
 """A program within the script that runs a command which is not written out in its call."""
+_CODE = re.compile(
+    r"(?<![.\w])exec\(\s?(?:(?!open\(|compile\(|f?[\"'])[\w.(]|[$@])|\bexec[lv]p?e?\(\s?(?![\"'])\w|\bmemfd_create\b"
+)
+"""Code or a program that exists only while the script runs."""
+_PATTERN = re.compile(
+    r"(?:^|[;&|]\s{0,9}|\b(?:srun|exec|nohup|mpirun|do|then)\s)(?!\[)(?:[\w.~/-]{0,200}/)?\w{0,40}(?:\?|\[[\w^!-]{1,20}\])[\w?.*\[\]-]{0,60}\s+-"
+)
+"""A program that is named by a pattern of file names, with its options."""
 _JOINED = re.compile(
     r"(?:python[\d.]{0,5}|perl|ruby|node|php|lua|julia|Rscript)\s[^\n]{0,100}?-\w{0,3}[cer]\s[^\n]{0,2000}[\"'\w\])]\s?(?:\+|\.{1,2})\s?[\"'][\w+:/. ]"
 )
 """One on a line that joins pieces of text, and runs something."""
+_JOINS_ARGUMENTS = re.compile(
+    r"\b(?:exec[lv]p?e?|system2?|spawn\w{0,4}|run|Popen|(?:check_)?call)\s?\([^\n]{0,400}?(?:[\"']\.(?:join|format)\(|\bpaste0?\()"
+)
+_TCL = re.compile(r"(?:^|[;\[{]\s{0,9})exec\s+\$\w{1,40}\$")
 _DESCRIPTOR = re.compile(
     r"(?:\b(?:source|(?:ba|da|z|k)?sh)|(?:^|[;&|]\s{0,9})\.)\s+(?:/dev/fd/\d|<&\s{0,3}\d|/dev/stdin)|(?:ba|da|z|k)?sh\s{0,9}<&\d",
     re.MULTILINE,
@@ -42,14 +55,20 @@ _CHARACTERS = re.compile(
 _RUNS_VARIABLE = re.compile(
     r"(?<![\w-])eval\s|^[\"']?\$\{?\w{1,40}\}?[\"']?\s{0,9}$|sh\s+-c\s+\"?\$", re.MULTILINE
 )
-_OWN_TEXT = re.compile(r"<<|\b(?:echo|printf|seq|date)\s")
-_FILTERS = re.compile(r"\b(?:tr|cut|paste|sed|[gm]?awk|rev|fold|sort|tac|jq|perl|m4|cpp|envsubst)\s")
+_OWN_TEXT = re.compile(r"<<|\b(?:echo|printf|seq|date)\s|\$\{?(?:0|BASH_SOURCE)\b")
+_FILTERS = re.compile(
+    r"\b(?:tr|cut|paste|sed|[gm]?awk|rev|fold|sort|tac|jq|perl|m4|cpp|envsubst|tail|head|unzip)\s"
+)
 _TARGET = re.compile(r"(?<![<>&\d])>>?\s{0,9}[\"']?([\w./~${}-]{1,200})")
 _WRITES = re.compile(
     r"\bopen\(\s?[\"']([\w./~-]{1,200})[\"']\s?,\s?[\"'][wa]|print[^\n]{0,200}>\s?\"([\w./~-]{1,200})\"|\bcat\([^\n]{0,300}\bfile\s?=\s?\"([\w./~-]{1,200})\""
 )
 _EDITORS = re.compile(r"^(?:vim?|ex|ed)\s", re.MULTILINE)
 _JOINS = re.compile(r"\bcat\s+([\w./~-]{1,99}(?:\s+[\w./~-]{1,99}){1,20})\s{0,9}>>?\s{0,9}([\w./~-]{1,200})")
+_CUT_OUT = re.compile(
+    r"\bdd\s(?=[^;|&]{0,300}\b(?:skip|count)=)[^;|&]{0,300}\bof=[\"']?([\w./~${}-]{1,200})|\bobjcopy\s[^;|&]{0,300}\s([\w./~${}-]{1,200})\s{0,9}(?:$|[;|&])"
+)
+"""A program taken out of another file, or made of parts of one."""
 _CALLED = (
     (_EVALUATES, ("eval",)),
     (
@@ -57,17 +76,20 @@ _CALLED = (
         ("system", "popen", "output(", "execSync", "shell_exec", "shell=", "shell =", "passthru", "execute("),
     ),
     (_JOINED, ("exec", "spawn", "run(", "call(", "Popen", "check_", "system")),
+    (_JOINS_ARGUMENTS, (".join(", ".format(", "paste")),
+    (_TCL, ("exec $",)),
     (_DESCRIPTOR, ("/dev/fd", "<&", "/dev/stdin")),
+    (_CODE, ("exec(", "execl", "execv", "memfd_create")),
 )
 """Each with its marks: a line without any has none, and a look for them is fast."""
 _LETTER_MARKS = (":1}", ": 1}", "read -", "expr sub", "cut -c", "fold -w")
 _WRITE_MARKS = ("open(", '> "', '>"', "cat(")
 _CALL_WORDS = frozenset(
-    "eval system popen getoutput run call spawn execlp execvp execv getstatusoutput execsync exec shell passthru execute fd stdin".split()  # noqa: SIM905
+    "eval system system2 execve popen getoutput run call spawn execlp execvp execv getstatusoutput execsync exec shell passthru execute fd stdin execl execvpe execle memfd".split()  # noqa: SIM905
 )
 _LETTER_WORDS = frozenset("expr fold cut read".split())  # noqa: SIM905
 _MAKER_WORDS = frozenset(
-    "tr cut paste sed awk gawk mawk rev fold sort tac jq perl m4 cpp envsubst open print cat vi vim ex ed".split()  # noqa: SIM905
+    "tail head unzip tr cut paste sed awk gawk mawk rev fold sort tac jq perl m4 cpp envsubst open print cat vi vim ex ed dd objcopy".split()  # noqa: SIM905
 )
 """A script without any of these words has none of them."""
 _MOST_FILES = 100
@@ -77,6 +99,8 @@ def put_together(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[
     """The line of the first such command, if any; `text` is the lines joined, and `words` are the words in it."""
     looks = (
         (number for number, line in lines if line.startswith(_BEGINS) and _SUBSTITUTED.match(line)),
+        (number for number, line in lines if ("?" in line or "[" in line) and _PATTERN.search(line)),
+        computed_names(lines, text),
         _called(lines, text) if not words.isdisjoint(_CALL_WORDS) or "<&" in text else (),
         _by_letters(lines, text) if not words.isdisjoint(_LETTER_WORDS) or "1}" in text else (),
         _made_and_run(lines, text) if not words.isdisjoint(_MAKER_WORDS) else (),
@@ -113,8 +137,8 @@ def _made_and_run(lines: Sequence[Line], text: str) -> Iterator[int]:
             targets = [_base(name) for name in _TARGET.findall(line)]
             written.update(targets)
             made |= dict.fromkeys(targets if _FILTERS.search(line) else (), number)
-        elif written and "cat " in line and (joins := _JOINS.search(line)):
-            made |= {} if written.isdisjoint(map(_base, joins[1].split())) else {_base(joins[2]): number}
+        elif "cat " in line and (joins := _JOINS.search(line)):
+            made[_base(joins[2])] = number
     for mark in _WRITE_MARKS:
         for number, line in lines if mark in text else ():
             if mark in line:
@@ -124,6 +148,9 @@ def _made_and_run(lines: Sequence[Line], text: str) -> Iterator[int]:
             made |= (
                 dict.fromkeys(written & set(map(_base, line.split())), number) if _EDITORS.match(line) else {}
             )
+    for mark in ("dd ", "objcopy "):
+        for number, line in lines if mark in text else ():
+            made |= {_base(name): number for names in _CUT_OUT.findall(line) for name in names if name}
     made.pop("", None)
     if made:
         ran = {name for _, line in lines for name in run_files(line)}

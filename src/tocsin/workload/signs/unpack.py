@@ -62,10 +62,13 @@ _ROTATED = re.compile(r"\btr\b.{0,40}n-z|rot_?13", re.IGNORECASE)
 _BROKEN = re.compile(r"(?<=\w)(?:''|\"\"|\$[@*]|\$\((?::|true)?\)|``)(?=\w)|\$\{?IFS\b\}?(?:\$9)?")
 _QUOTED_LETTERS = re.compile(r"(?<=\w)([\"'])(\w{1,3})\1(?=\w)")
 _UNSET = re.compile(r"(?<=\w)\$\{(\w{1,40})\}(?=\w)")
+_JOINED = re.compile(r"(?<=[\w.:/+-])([\"'])\s{0,3}(?:\+|\.\.?)\s{0,3}b?\1(?=[\w.:/+-])")
+"""Two pieces of text that a program joins."""
 _SLASHED = re.compile(r"(?:^|[;&|(]\s*|\bsudo )[\w./]*(?:\\[a-zA-Z]\w{0,2}){2,}")
 _SLASHED_WORD = re.compile(r"(?<![^\s;&|])(?:[\w:/+.-]*+\\[a-zA-Z]){3,}[\w:/+.\\-]*")
 _BENT = re.compile(
     r"\\\S|''|\"\"|``|\$(?:\{?IFS|[@*]|\(\)|\(:|\(t|\{\w{1,40}\}\w)|'(?<=\w')\w{1,3}[\"']\w|\"(?<=\w\")\w{1,3}[\"']\w"
+    r"|'(?<=[\w.:/+-]')\s{0,3}(?:\+|\.\.?)\s{0,3}b?'|\"(?<=[\w.:/+-]\")\s{0,3}(?:\+|\.\.?)\s{0,3}b?\""
 )
 """A line without any of these is straight. Each begins with one plain character, so that the search is fast."""
 _RUN = re.compile(r"\b(?:sh|bash|eval|base64|python\d?|perl)\b")
@@ -259,6 +262,7 @@ def _straightened(text: str, lines: Sequence[Line]) -> Iterator[Line]:
             if "'" not in plain and '"' not in plain:
                 plain = _SLASHED_WORD.sub(lambda found: found[0].replace("\\", ""), plain)
         plain = _BROKEN.sub(lambda found: " " if "IFS" in found[0] else "", plain)
+        plain = _JOINED.sub("", plain) if "+" in plain or "." in plain else plain
         quotes = plain.count("'") + plain.count('"')
         if quotes >= 2 * _SEVERAL and len(_QUOTED_LETTERS.findall(plain)) >= _SEVERAL:
             plain = _QUOTED_LETTERS.sub(r"\2", plain)

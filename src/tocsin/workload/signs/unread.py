@@ -10,6 +10,15 @@ from itertools import chain
 from tocsin.workload.commands import Line
 from tocsin.workload.signs.cyber import FETCHED_AT_ONCE
 from tocsin.workload.signs.effort import Effort
+from tocsin.workload.signs.fetched import (
+    EVERYTHING,
+    FETCH_MARKS,
+    FETCH_WORDS,
+    fetched_files,
+    fetched_variables,
+    is_unpacked,
+    runs_local_file,
+)
 
 __all__ = ["DECODED", "FETCHED", "copied_files", "run_files", "unread_commands"]
 
@@ -64,12 +73,6 @@ _FETCHED_CODE = re.compile(r"\b(?:exec|eval)\(.{0,200}\b(?:urlopen|requests\.get
 _DECODED_FILE = re.compile(
     rf"{_DECODE}[^|;&]{{0,300}}(?:>\s{{0,9}}|-out\s+|-o\s{{0,3}})[\"']?([\w./~${{}}-]{{1,200}})"
 )
-_FETCHED_FILE = re.compile(
-    r"\b(?:curl|wget|aria2c)\s[^|;&]{0,400}?(?:(?<!\S)-\w{0,9}[oO]|--output|--output-document|>)[ =]?\s{0,9}[\"']?([\w./~${}-]{1,200})"
-    r"|\b(?:curl|wget|aria2c)\s[^|;&]{0,400}?(?:https?|ftp)://[^\s\"';|&]{0,300}/([\w.%+-]{1,100})"
-    r"|\burlretrieve\([^)]{0,300},\s{0,9}[\"']([\w./-]{1,200})"
-    r"|(?:(?<![.\w])(?:nc|ncat|socat|lynx|w3m|https?)\s[^|;&>]{0,300}|<&\d{1,2}\s{0,9})>\s{0,9}[\"']?([\w./~${}-]{1,200})"
-)
 _COPIED = re.compile(
     r"\b(?:mv|cp|ln|install)\s(?:-\w{1,9}\s+){0,3}[\"']?([\w./~${}-]{1,200})[\"']?\s+[\"']?([\w./~${}-]{1,200})"
 )
@@ -87,8 +90,6 @@ _DECODE_WORDS = frozenset(
 _USUAL_WORDS = frozenset("printf echo python python2 python3".split())  # noqa: SIM905
 _UNUSUAL_MARKS = ("\\", "%b", "%o", "%c", "chr", "decode", "fromhex", "^", "7z")
 """Most scripts have one of these words; what decodes by them alone has one of these marks, too."""
-_FETCH_WORDS = frozenset("curl wget aria2c urlretrieve urlopen requests nc ncat socat lynx w3m".split())  # noqa: SIM905
-_FETCH_MARKS = ("http -", "https -", "/dev/tcp/")
 _DECODER_WORDS = frozenset(
     """b64decode b32decode b16decode b85decode a85decode unhexlify fromhex marshal decode rot13 rot zlib lzma bz2 pack unpack chr
     atob buffer maketrans bytes rawtochar inttoutf8 unquote reverse char replace translate y tr""".split()  # noqa: SIM905
@@ -130,18 +131,21 @@ def _calls(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[tuple[
 
 def _commands(lines: Sequence[Line], text: str, words: set[str], effort: Effort) -> Iterator[tuple[int, str]]:
     if not (
-        not words.isdisjoint(_FETCH_WORDS)
-        or any(mark in text for mark in _FETCH_MARKS)
+        not words.isdisjoint(FETCH_WORDS)
+        or any(mark in text for mark in FETCH_MARKS)
         or (_may_decode(text, words) and (_DECODES.search(text) or _is_locked(text)))
         or (("|" in text or ">(" in text) and _INTO_SHELL.search(text))
         or ("${" in text and _CHANGED_ANYWHERE.search(text))
         or "<(" in text
     ):
         return
-    makes = any(effort.over() or _decoded_files(line) or _fetched_files(line) for _, line in lines)
+    fetches = not words.isdisjoint(FETCH_WORDS) or any(mark in text for mark in FETCH_MARKS)
+    makes = any(
+        effort.over() or _decoded_files(line) or (fetches and fetched_files(line)) for _, line in lines
+    )
     files: dict[str, str] = {}
     ran: set[str] = set()
-    variables: set[str] = set()
+    variables: dict[str, str] = {}
     for number, line in lines:
         if effort.over():
             return
@@ -150,12 +154,15 @@ def _commands(lines: Sequence[Line], text: str, words: set[str], effort: Effort)
         if "exec(" in line or "eval(" in line:
             yield from ((number, FETCHED) for _ in _FETCHED_CODE.finditer(line))
         if ("$(" in line or "`" in line) and "=" in line and len(variables) < _MOST_NAMES:
-            variables.update(_VARIABLE.findall(line))
-        if variables and "$" in line and not variables.isdisjoint(_USED.findall(line)):
-            yield number, DECODED
+            variables |= dict.fromkeys(_VARIABLE.findall(line), DECODED)
+            variables |= dict.fromkeys(fetched_variables(line) if fetches else (), FETCHED)
+        if variables and "$" in line:
+            yield from ((number, variables[name]) for name in _USED.findall(line) if name in variables)
         for command in map(str.strip, _ENDS.split(line)) if makes else ():
             runs = run_files(command)
             yield from ((number, files[name]) for name in runs & files.keys())
+            if EVERYTHING in files and runs_local_file(command):
+                yield number, FETCHED
             ran.update(runs if len(ran) < _MOST_NAMES else ())
             if len(files) < _MOST_NAMES:
                 made = _made(command, files)
@@ -202,7 +209,9 @@ def _is_locked(text: str) -> bool:
 def _made(line: str, files: dict[str, str]) -> dict[str, str]:
     """The files that a line decodes or fetches, or gives another name."""
     found = dict.fromkeys(map(_base, _decoded_files(line)), DECODED)
-    found |= dict.fromkeys(map(_base, _fetched_files(line)), FETCHED)
+    found |= dict.fromkeys(map(_base, fetched_files(line)), FETCHED)
+    if is_unpacked(line, {name for name, why in files.items() if why == FETCHED}):
+        found[EVERYTHING] = FETCHED
     for old, new in copied_files(line).items() if files else ():
         if old in files:
             found[new] = files[old]
@@ -211,12 +220,6 @@ def _made(line: str, files: dict[str, str]) -> dict[str, str]:
 
 def _decoded_files(line: str) -> list[str]:
     return _DECODED_FILE.findall(line) if ">" in line or " -o" in line else []
-
-
-def _fetched_files(line: str) -> list[str]:
-    if ">" in line or "curl" in line or "wget" in line or "aria2c" in line or "urlretrieve" in line:
-        return [name for names in _FETCHED_FILE.findall(line) for name in names if name]
-    return []
 
 
 def _base(path: str) -> str:
