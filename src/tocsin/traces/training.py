@@ -31,6 +31,7 @@ _EPOCH = (2048, 8192)  # windows in an epoch: fewer are seen several times, more
 _VALIDATION = 4096
 _PATIENCE = 12  # epochs without a better validation error
 _RATE = 4e-3  # Adam's step, halved after a third of the patience
+_STEEPEST = 0.1  # norm of a gradient: one steep step at the start can saturate the softmax for good
 _BETTER = 0.005  # relative
 _MIXED = 0.5  # share of the batches in which graphs are made of random windows: a CPU may have any neighbours
 _THREADS = 1  # the same bits on any machine with the same processor; seeds run side by side in processes
@@ -189,6 +190,7 @@ class _Training:
             if counted.any():
                 self.optimiser.zero_grad()
                 errors[self.torch.from_numpy(counted)].mean().backward()
+                self.torch.nn.utils.clip_grad_norm_(self.network.parameters(), _STEEPEST)
                 self.optimiser.step()
             if end is not None and time.thread_time() > end:
                 return False
