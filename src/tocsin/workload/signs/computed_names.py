@@ -1,4 +1,4 @@
-"""Program names that a script computes: from letters, pieces or the output of a filter, and not from the place of a program."""
+"""Program names that a script computes: from letters, pieces or what a command prints, other than the place of a program."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,36 +7,48 @@ from tocsin.workload.commands import Line
 
 __all__ = ["computed_names"]
 
-_BEGINS = (
-    r"(?:^\s{0,20}|[;&|]\s{0,9}|\b(?:do|then|else|exec|nohup|srun|sudo|setsid|timeout\s+\w{1,9})\s+)[\"']?"
+_BEFORE = re.compile(
+    r"(?:^|(?:;|&&|\|\|?|(?<!>)&|\b(?:do|then|else|exec|nohup|srun|sudo|setsid|eval|sh\s-\w{0,3}c))\s)[\"']?$"
 )
-_ENDS = r"[\"']?(?=\s|$|;)"
-_PIECES = re.compile(
-    rf"{_BEGINS}(?:\$\{{\w{{1,40}}(?:\[[^\]]{{1,20}}\]|:[^}}]{{1,20}})?\}}|\$\w{{1,40}}|\$\([^()]{{1,100}}\)){{2,20}}{_ENDS}"
+"""What stands before a command in its line."""
+_NEAR = 20  # characters before a command that are looked at
+_TESTS = ("[[", "((")
+_PIECE = r"(?:\{\w{1,40}(?:\[[^\]]{1,20}\]|:[^}]{1,20})?\}|\w{1,40}|\([^()\n]{1,100}\))"
+_PIECES = re.compile(rf"\${_PIECE}(?:\${_PIECE}){{1,20}}[\"']?(?=\s|$|;)", re.MULTILINE)
+"""Several expansions with nothing between them."""
+_VALUE = re.compile(
+    r"=(?<=\w=)[\"']?(?:"
+    r"(?:\$\(|`)\s{0,9}(?!(?:which|command|type|readlink|realpath|dirname|find|ls|pwd|mktemp|spack|conda|brew|whereis)\b)\w"
+    r"|(?:\w{0,20}\$(?:\{\w{1,40}(?:\[[^\]]{1,20}\])?\}|\w{1,40})){2,9}[\"']?(?=\s|$|;)"
+    r"|\$\{?\w{1,40}\}?\$(?:\{|\())"
+    r"|\+=(?<=\w\+=)[\"']?\$[{(]"
 )
-"""A command of several expansions and nothing between them."""
-_FILTERED = re.compile(
-    r"\b(\w{1,40})\+?=[\"']?(?:\$\(|`)\s{0,9}(?:(?:echo|printf|cat)\s[^|)`]{0,300}\|\s{0,9}|(?=\w{1,9}\s[^|)`]{0,200}<<<))"
-    r"(?:cut\s+-c|(?:tr|sed|[gm]?awk|rev|fold|paste|head\s+-c|tail\s+-c)\s)"
-)
-"""A variable set to letters or words that a filter picks from the script's own text."""
-_GROWN = re.compile(
-    r"\b(\w{1,40})(?:\+=[\"']?|=[\"']?\$\{?\1\}?)\$(?:\{\w{1,40}(?:\[[^\]]{1,20}\]|:[^}]{1,20})\}|\([^()]{1,60}\))"
-)
-"""A variable that a loop makes longer, piece by piece."""
-_RUN = re.compile(rf"(?:{_BEGINS}|\beval\s+[\"']?)\$\{{?(\w{{1,40}})\}}?{_ENDS}")
+"""A value that a command prints, that several variables make, or that a loop makes longer piece by piece."""
+_SET = re.compile(r"\w{1,40}$")
+_USED = re.compile(r"\$\{?(\w{1,40})\}?[\"']?(?=\s|$|;)", re.MULTILINE)
 
 
 def computed_names(lines: Sequence[Line], text: str) -> Iterator[int]:
     """The lines that run a program whose name is computed; `text` is the lines joined."""
     if "$" not in text:
         return
-    computed: set[str] = set()
-    if "+=" in text or "=$" in text or '="$' in text or "=`" in text:
-        computed = {*_FILTERED.findall(text), *_GROWN.findall(text)}
-    for number, line in lines:
-        if "$" in line and (
-            ((line.count("$") > 1) and _PIECES.search(line))
-            or (computed and not computed.isdisjoint(_RUN.findall(line)))
-        ):
-            yield number
+    computed = {
+        name
+        for found in _VALUE.finditer(text)
+        for name in _SET.findall(text[max(found.start() - 40, 0) : found.start()])
+    }
+    places = [found.start() for found in _PIECES.finditer(text)]
+    if computed:
+        places += [found.start() for found in _USED.finditer(text) if found[1] in computed]
+    for place in sorted(places):
+        if _begins_command(text, place):
+            yield lines[text.count("\n", 0, place)][0]
+
+
+def _begins_command(text: str, place: int) -> bool:
+    begin = text.rfind("\n", 0, place) + 1
+    before = text[begin:place]
+    # A cut must not look like the beginning of a line.
+    if not _BEFORE.search(before if len(before) <= _NEAR else "…" + before[-_NEAR:]):
+        return False
+    return not any(mark in before for mark in _TESTS) or before.rstrip("\"' ").endswith((";", "do", "then"))

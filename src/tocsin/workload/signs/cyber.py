@@ -308,6 +308,8 @@ OPEN_SIGNS = (
         None,
         "a connection that the script opens itself",
         "tcp",
+        "dev",
+        "exec",
         line=r"\bexec\s+(?:\d{1,3}|\{\w{1,20}\})<>\s{0,9}[\"']?/dev/tcp/",
     ),
     rule(
@@ -322,7 +324,7 @@ OPEN_SIGNS = (
         None,
         "an address where the name of an output file is usual",
         "-o",
-        line=r"\s-o[ =]\s{0,3}(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b",
+        line=r"-o(?<=\s-o)[ =]\s{0,3}(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b",
     ),
     rule(None, "a file that the script decodes from its own text", "uudecode", line=r"\buudecode\b"),
     rule(

@@ -16,11 +16,14 @@ EVERYTHING = "*"
 """In place of a name: an archive, a folder or a list was fetched, so that any local file may come from it."""
 FETCH_WORDS = frozenset(
     """curl wget aria2c urlretrieve urlopen requests nc ncat socat lynx w3m scp rsync sftp lftp tftp ftp rclone gsutil gcloud
-    s3cmd s5cmd aws dig nslookup host redis gdown git""".split()  # noqa: SIM905  # a list of words reads best so
+    s3cmd s5cmd aws dig nslookup redis gdown""".split()  # noqa: SIM905  # a list of words reads best so
 )
-FETCH_MARKS = ("http -", "https -", "/dev/tcp/")
+FETCH_MARKS = ("http -", "https -", "/dev/tcp/", "git clone", "host -t")
 """A script without any of these words and marks fetches nothing."""
 
+_FETCHES = re.compile(
+    r"curl|wget|aria2c|urlretrieve|(?:nc|ncat|socat|lynx|w3m|https?) |<&|git\s+clone|scp |rsync |rclone |gsutil |gcloud |s3cmd |s5cmd |aws |ftp |gdown "
+)
 _BY_WEB = r"\b(?:curl|wget|aria2c)\s[^|;&]{0,400}?"
 _FILE = re.compile(
     rf"{_BY_WEB}(?:(?<!\S)-\w{{0,9}}[oO]|--output|--output-document|>)[ =]?\s{{0,9}}[\"']?([\w./~${{}}-]{{1,200}})"
@@ -54,6 +57,8 @@ _LOCAL = re.compile(
 
 def fetched_files(command: str) -> list[str]:
     """The names of the files that a command fetches; `EVERYTHING` where the names are not known."""
+    if not _FETCHES.search(command):
+        return []
     names = [name for found in _FILE.findall(command) for name in found if name]
     if _SEVERAL.search(command):
         names.append(EVERYTHING)

@@ -31,10 +31,12 @@ _CALLS = re.compile(
 """A program within the script that runs a command which is not written out in its call."""
 _CODE = re.compile(
     r"(?<![.\w])exec\(\s?(?:(?!open\(|compile\(|f?[\"'])[\w.(]|[$@])|\bexec[lv]p?e?\(\s?(?![\"'])\w|\bmemfd_create\b"
+    r"|\bCommand::new\(|\bexec\.Command\(|\bProcessBuilder\(|\bgetRuntime\(\)\.exec\(|(?:^|[;&|]\s{0,9})(?:hash\s+-p|enable\s+-f)\s"
+    r"|\b[A-Za-z_]\w{0,40}\s?\|\s?getline\b|\|\s?\\?\"(?:ba|da|z|k)?sh\b|(?<![.\w])system\s+(?:join|map|reverse|pack|sprintf|[ul]c)\b"
 )
 """Code or a program that exists only while the script runs."""
 _PATTERN = re.compile(
-    r"(?:^|[;&|]\s{0,9}|\b(?:srun|exec|nohup|mpirun|do|then)\s)(?!\[)(?:[\w.~/-]{0,200}/)?\w{0,40}(?:\?|\[[\w^!-]{1,20}\])[\w?.*\[\]-]{0,60}\s+-"
+    r"(?:(?:srun|exec|nohup|mpirun|do|then)\s+)?(?!\[)(?:[\w.~/-]{0,200}/)?\w{0,40}(?:\?|\[[\w^!-]{1,20}\])[\w?.*\[\]-]{0,60}\s+-"
 )
 """A program that is named by a pattern of file names, with its options."""
 _JOINED = re.compile(
@@ -62,7 +64,9 @@ _FILTERS = re.compile(
 _TARGET = re.compile(r"(?<![<>&\d])>>?\s{0,9}[\"']?([\w./~${}-]{1,200})")
 _WRITES = re.compile(
     r"\bopen\(\s?[\"']([\w./~-]{1,200})[\"']\s?,\s?[\"'][wa]|print[^\n]{0,200}>\s?\"([\w./~-]{1,200})\"|\bcat\([^\n]{0,300}\bfile\s?=\s?\"([\w./~-]{1,200})\""
+    r"|\bsed\s[^\n]{0,200}/w\s{1,3}([\w./~-]{1,200})"
 )
+_IMPORTED = re.compile(r"^(?:import|from)\s+(\w{1,60})", re.MULTILINE)
 _EDITORS = re.compile(r"^(?:vim?|ex|ed)\s", re.MULTILINE)
 _JOINS = re.compile(r"\bcat\s+([\w./~-]{1,99}(?:\s+[\w./~-]{1,99}){1,20})\s{0,9}>>?\s{0,9}([\w./~-]{1,200})")
 _CUT_OUT = re.compile(
@@ -79,17 +83,25 @@ _CALLED = (
     (_JOINS_ARGUMENTS, (".join(", ".format(", "paste")),
     (_TCL, ("exec $",)),
     (_DESCRIPTOR, ("/dev/fd", "<&", "/dev/stdin")),
-    (_CODE, ("exec(", "execl", "execv", "memfd_create")),
+    (
+        _CODE,
+        (
+            *("exec(", "execl", "execv", "memfd_create", "Command", "ProcessB", "getRuntime", "hash -p"),
+            *("enable -f", "getline", 'sh"', "system "),
+        ),
+    ),
 )
 """Each with its marks: a line without any has none, and a look for them is fast."""
 _LETTER_MARKS = (":1}", ": 1}", "read -", "expr sub", "cut -c", "fold -w")
-_WRITE_MARKS = ("open(", '> "', '>"', "cat(")
+_WRITE_MARKS = ("open(", '> "', '>"', "cat(", "/w ")
 _CALL_WORDS = frozenset(
-    "eval system system2 execve popen getoutput run call spawn execlp execvp execv getstatusoutput execsync exec shell passthru execute fd stdin execl execvpe execle memfd".split()  # noqa: SIM905
+    "eval system system2 execve processbuilder getruntime getline popen getoutput run call spawn execlp execvp execv getstatusoutput execsync exec shell passthru execute fd stdin execl execvpe execle memfd".split()  # noqa: SIM905
 )
+_CALL_MARKS = ("<&", "Command", "hash -p", "enable -f", 'sh"')
+_OWN_MARKS = ("$0", "BASH_SOURCE")
 _LETTER_WORDS = frozenset("expr fold cut read".split())  # noqa: SIM905
 _MAKER_WORDS = frozenset(
-    "tail head unzip tr cut paste sed awk gawk mawk rev fold sort tac jq perl m4 cpp envsubst open print cat vi vim ex ed dd objcopy".split()  # noqa: SIM905
+    "tr cut paste sed awk gawk mawk rev fold sort tac jq perl m4 cpp envsubst open print cat vi vim ex ed dd objcopy".split()  # noqa: SIM905
 )
 """A script without any of these words has none of them."""
 _MOST_FILES = 100
@@ -99,11 +111,15 @@ def put_together(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[
     """The line of the first such command, if any; `text` is the lines joined, and `words` are the words in it."""
     looks = (
         (number for number, line in lines if line.startswith(_BEGINS) and _SUBSTITUTED.match(line)),
-        (number for number, line in lines if ("?" in line or "[" in line) and _PATTERN.search(line)),
+        (number for number, line in lines if _PATTERN.match(line)) if "?" in text or "]" in text else (),
         computed_names(lines, text),
-        _called(lines, text) if not words.isdisjoint(_CALL_WORDS) or "<&" in text else (),
+        _called(lines, text)
+        if not words.isdisjoint(_CALL_WORDS) or any(mark in text for mark in _CALL_MARKS)
+        else (),
         _by_letters(lines, text) if not words.isdisjoint(_LETTER_WORDS) or "1}" in text else (),
-        _made_and_run(lines, text) if not words.isdisjoint(_MAKER_WORDS) else (),
+        _made_and_run(lines, text)
+        if not words.isdisjoint(_MAKER_WORDS) or any(mark in text for mark in _OWN_MARKS)
+        else (),
     )
     number = next(chain.from_iterable(looks), None)
     if number is not None:
@@ -154,6 +170,7 @@ def _made_and_run(lines: Sequence[Line], text: str) -> Iterator[int]:
     made.pop("", None)
     if made:
         ran = {name for _, line in lines for name in run_files(line)}
+        ran |= {f"{name}.py" for name in _IMPORTED.findall(text)}
         yield from (number for name, number in made.items() if name in ran)
 
 

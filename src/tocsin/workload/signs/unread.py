@@ -48,7 +48,7 @@ _EVALUATED = re.compile(
 )
 _CHANGED = re.compile(
     r"(?:^|[;&|]\s{0,9}|\b(?:eval|trap|do|then|exec|nohup|sh\s+-\w*c)\s+)[\"']?\$\{\w{1,40}(?:[/,^~]|:\d)[^}]{0,80}\}"
-    r"[\"']?\s{0,9}(?:$|[;&|]|EXIT)"
+    r"[\"']?\s{0,9}(?:$|[;&|]|-|EXIT)"
 )
 """A command that is nothing but a variable with its letters changed."""
 _LOCKED = re.compile(r"\bunzip\s(?:-\w+\s+){0,3}-\w*P|\b(?:7z\w?|unrar)\s+[xe]\s(?:[^|;&]{0,200}\s)?-p\S")
