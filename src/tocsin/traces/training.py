@@ -155,6 +155,7 @@ class _Training:
         self.torch, self.learned, self.held = torch, learned, held
         self.random = np.random.default_rng(seed)
         self.network = Autoencoder(design)
+        self.rate, self.started = _RATE, time.thread_time()
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=_RATE)
         self.last = np.full(len(learned.values), np.nan, dtype=np.float32)
         self.checked = held.draw(np.random.default_rng(0), _VALIDATION)
@@ -171,8 +172,7 @@ class _Training:
             else:
                 since += 1
                 if since % (_PATIENCE // 3) == 0:
-                    for group in self.optimiser.param_groups:
-                        group["lr"] /= 2
+                    self.rate /= 2
             if since >= _PATIENCE or not finished:
                 break
         report(_EPOCHS)
@@ -191,10 +191,17 @@ class _Training:
                 self.optimiser.zero_grad()
                 errors[self.torch.from_numpy(counted)].mean().backward()
                 self.torch.nn.utils.clip_grad_norm_(self.network.parameters(), _STEEPEST)
-                self.optimiser.step()
+                self.step(end)
             if end is not None and time.thread_time() > end:
                 return False
         return True
+
+    def step(self, end: float | None) -> None:
+        """One step of the optimiser; its size falls to nothing in the second half of a capped time."""
+        left = 1.0 if end is None else (end - time.thread_time()) / (end - self.started)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.rate * min(1.0, 2 * max(left, 0.0))
+        self.optimiser.step()
 
     def rows(self) -> Iterator[NDArray[np.int64]]:
         """The batches of an epoch."""
