@@ -18,7 +18,10 @@ export PIP_ROOT_USER_ACTION := ignore
 # LightGBM needs the system's libgomp. Without it, what make starts uses the copy that scikit-learn brings along.
 export LD_LIBRARY_PATH := $(CURDIR)/.venv/libgomp$(if $(LD_LIBRARY_PATH),:$(LD_LIBRARY_PATH))
 
-.PHONY: help run test check bench fresh clean services
+# PyTorch and the other engines are left out: 2 GB that few sites need on the host of the service.
+DEB_EXTRAS := serve,charts,kafka,minilm,mqtt,postgres
+
+.PHONY: help run test check bench fresh clean services wheelhouse deb
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -45,6 +48,13 @@ bench: .venv/.installed-dev ## accuracy and speed, minutes to hours; writes benc
 
 fresh: ## make run and make test in new Debian systems (12 and forky), as user and root (needs root, debootstrap)
 	@bash tests/services/fresh.sh $(ARGS)
+
+wheelhouse: ## wheels of tocsin and all it needs, for hosts without a network, in dist/wheelhouse (EXTRAS=serve,… for fewer)
+	@bash packaging/wheelhouse.sh $(PYTHON) dist/wheelhouse $(EXTRAS)
+
+deb: ## Debian packages of tocsin and of its agent for compute nodes, in dist (on the Debian release that they are for)
+	@bash packaging/wheelhouse.sh /usr/bin/python3 dist/wheelhouse-deb $(or $(EXTRAS),$(DEB_EXTRAS))
+	@bash packaging/build-deb.sh dist dist/wheelhouse-deb $(or $(EXTRAS),$(DEB_EXTRAS))
 
 services: ## install the services that the tests use (Debian, root)
 	@bash tests/services/install.sh $(PYTHON)

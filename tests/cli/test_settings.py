@@ -147,3 +147,10 @@ def test_settings_that_others_can_write_are_refused(tocsin: Tocsin, tmp_path: Pa
         assert f"chmod o-w {place}" in refused.err
         place.chmod(safe)
     assert tocsin("config", "check").code == 0
+
+
+def test_the_example_can_be_used_as_a_settings_file(tocsin: Tocsin, tmp_path: Path) -> None:
+    (tmp_path / "example.toml").write_text(tocsin("config", "example").out)
+    said = tocsin("--config", tmp_path / "example.toml", "config", "check")
+    assert said.code == 0
+    assert "0 set" in said.err

@@ -50,6 +50,11 @@ SERVICES = {
     ),
     "prometheus": Service(title="Prometheus", programs={"prometheus": "prometheus"}, plugins={}),
     "mosquitto": Service(title="mosquitto", programs={"mosquitto": "mosquitto"}, plugins={}),
+    "systemd": Service(
+        title="systemd's tools",
+        programs=dict.fromkeys(("systemd-analyze", "systemd-sysusers", "systemd-tmpfiles"), "systemd"),
+        plugins={},
+    ),
     "lightgbm": Service(title="LightGBM", programs={}, plugins={}, libraries={"libgomp.so.1": "libgomp1"}),
 }
 

@@ -40,3 +40,12 @@ def check(app: App) -> None:
     _, lines = app.resolved
     changed = sum(line.origin != "default" for line in lines)
     say(f"the settings are valid: {changed} set, {len(lines) - changed} at their defaults")
+
+
+@config.command()
+def example() -> None:
+    """Print a settings file that explains every setting."""
+    from tocsin.core.settings_example import example_settings
+
+    for line in example_settings().splitlines():
+        print_line(line)

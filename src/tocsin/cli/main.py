@@ -57,6 +57,7 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
     "traces": ("traces:traces", "Find anomalies in what jobs and nodes do over time."),
     "train": ("train:train", "Train models."),
     "undo": ("undo:undo", "Undo actions by their numbers: release held jobs, end leases."),
+    "upgrade": ("upgrade:upgrade", "Migrate the store to the schema of this version."),
     "watch": ("watch:watch", "Follow a cluster and give verdicts on its jobs."),
 }
 

@@ -12,6 +12,8 @@ from tocsin.core.setting import setting as _setting
 from tocsin.core.sink_settings import SINK_KINDS, SinkSettings
 
 __all__ = [
+    "NAMED_SECTIONS",
+    "PLAIN_SECTIONS",
     "CausesSettings",
     "ClusterSettings",
     "HistorySettings",
@@ -258,8 +260,9 @@ class Settings:
     service: ServiceSettings = field(default_factory=ServiceSettings)
 
 
-_NAMED: Mapping[str, type] = {"cluster": ClusterSettings, "sinks": SinkSettings, "rule": RuleSettings}
-_PLAIN: Mapping[str, type] = {
+NAMED_SECTIONS: Mapping[str, type] = {"cluster": ClusterSettings, "sinks": SinkSettings, "rule": RuleSettings}
+"""Sections of which there is one for each name."""
+PLAIN_SECTIONS: Mapping[str, type] = {
     "store": StoreSettings,
     "history": HistorySettings,
     "watch": WatchSettings,
@@ -316,14 +319,14 @@ def resolve(layers: Sequence[Layer]) -> tuple[Settings, list[Line]]:
                 origins[f"{section}.{name}"] = layer.origin
             else:
                 found.setdefault(section, {})
-    named: dict[str, dict[str, Any]] = {section: {} for section in _NAMED}
+    named: dict[str, dict[str, Any]] = {section: {} for section in NAMED_SECTIONS}
     for section in sorted(section for section in found if "." in section):
         kind, _, name = section.partition(".")
-        named[kind][name] = kinds.get(section, _NAMED[kind])(**found[section])
-    plain = {section: cls(**found.get(section, {})) for section, cls in _PLAIN.items()}
+        named[kind][name] = kinds.get(section, NAMED_SECTIONS[kind])(**found[section])
+    plain = {section: cls(**found.get(section, {})) for section, cls in PLAIN_SECTIONS.items()}
     settings = Settings(cluster=named["cluster"], sinks=named["sinks"], rule=named["rule"], **plain)
-    sections = [(f"{kind}.{name}", value) for kind in _NAMED for name, value in named[kind].items()]
-    sections += [(name, getattr(settings, name)) for name in _PLAIN]
+    sections = [(f"{kind}.{name}", value) for kind in NAMED_SECTIONS for name, value in named[kind].items()]
+    sections += [(name, getattr(settings, name)) for name in PLAIN_SECTIONS]
     lines = [
         Line(
             f"{section}.{f.name}",
@@ -357,16 +360,20 @@ def _sink_kinds(layers: Sequence[Layer]) -> dict[str, type[SinkSettings]]:
 def _values(layer: Layer) -> Iterator[tuple[str, type, str, Any]]:
     """Section, its class, key and value; a named section without keys yields an empty key, so that it exists."""
     for section, content in layer.values.items():
-        if section in _NAMED and isinstance(content, Mapping):
+        if section in NAMED_SECTIONS and isinstance(content, Mapping):
             for name, keys in content.items():
                 if not isinstance(keys, Mapping):
                     raise SettingsError(f"[{section}] in {layer.origin} needs a name; write [{section}.NAME]")
-                yield f"{section}.{name}", _NAMED[section], "", None
-                yield from ((f"{section}.{name}", _NAMED[section], key, value) for key, value in keys.items())
-        elif section in _PLAIN and isinstance(content, Mapping):
-            yield from ((section, _PLAIN[section], key, value) for key, value in content.items())
+                yield f"{section}.{name}", NAMED_SECTIONS[section], "", None
+                yield from (
+                    (f"{section}.{name}", NAMED_SECTIONS[section], key, value) for key, value in keys.items()
+                )
+        elif section in PLAIN_SECTIONS and isinstance(content, Mapping):
+            yield from ((section, PLAIN_SECTIONS[section], key, value) for key, value in content.items())
         else:
-            known = ", ".join([*(f"[{name}.NAME]" for name in _NAMED), *(f"[{name}]" for name in _PLAIN)])
+            known = ", ".join(
+                [*(f"[{name}.NAME]" for name in NAMED_SECTIONS), *(f"[{name}]" for name in PLAIN_SECTIONS)]
+            )
             raise SettingsError(f'"{section}" in {layer.origin} is not a section; the sections are {known}')
 
 

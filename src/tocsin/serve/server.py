@@ -22,6 +22,7 @@ from tocsin.serve.broadcast import Broadcast
 from tocsin.serve.factory import create
 from tocsin.serve.identity.protocol import uvicorn_options
 from tocsin.serve.metrics import Metrics
+from tocsin.serve.systemd import ALIVE, READY, tell_systemd
 
 __all__ = ["run"]
 
@@ -100,14 +101,16 @@ class _Server(uvicorn.Server):
     async def _announce(self, started: Callable[[], None]) -> None:
         while not self.started:
             await asyncio.sleep(0.02)
+        tell_systemd(READY)
         started()
 
 
 async def _beat(sockets: list[socket.socket]) -> None:
-    """In the loop that answers: if that hangs, the hooks in Slurm see it."""
+    """In the loop that answers: if that hangs, the hooks in Slurm see it, and so does systemd."""
     path = next(each.getsockname() for each in sockets if each.family == socket.AF_UNIX)
     while True:
         beat_for_hooks(path)
+        tell_systemd(ALIVE)
         await asyncio.sleep(1)
 
 

@@ -6,7 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class Store:
 
     engine: sa.Engine
     timeout: float
+    found: str | None = None
+    """The schema that it had before it was opened, and migrated if that was an older one; None: it was new."""
 
     @property
     def place(self) -> str:
@@ -101,7 +103,7 @@ def open_store(url: str, *, password: str | None = None, timeout: float = 30.0) 
     except BaseException:
         store.close()
         raise
-    return store
+    return replace(store, found=version)
 
 
 def checked_address(url: str) -> None:

@@ -1,0 +1,65 @@
+"""An example settings file in which every setting stands with its description and its default."""
+
+import dataclasses
+import json
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from tocsin.core.settings import NAMED_SECTIONS, PLAIN_SECTIONS
+from tocsin.core.sink_settings import SINK_KINDS, SinkSettings
+
+__all__ = ["example_settings"]
+
+_WIDTH = 100
+_HEAD = """\
+# Settings of tocsin: /etc/tocsin/tocsin.toml
+#
+# Every setting stands here with its default, switched off by the # before it: remove the # of a setting, and of the
+# [section] above it, to change it. Stronger than this file: the user's ~/.config/tocsin/tocsin.toml, the file of
+# `tocsin --config`, and the environment (TOCSIN_SECTION__KEY). `tocsin config check` tests the settings,
+# `tocsin config show` prints each with its origin.
+#
+# Secrets are never written here: settings that end in _file name a file with mode 600, or 640 and the group tocsin.
+"""
+_NAMES = {"cluster": "lab", "rule": "failures"}
+
+
+def example_settings() -> str:
+    """The text of the file. It changes nothing as it is; without the # before settings, it sets each to its default."""
+    return "\n".join([_HEAD, *_sections()])
+
+
+def _sections() -> Iterator[str]:
+    for section, cls in NAMED_SECTIONS.items():
+        if cls is not SinkSettings:
+            yield _section(f"{section}.{_NAMES[section]}", cls)
+            continue
+        for kind, sink in SINK_KINDS.items():
+            yield _section(f"{section}.{kind}", sink, kind=kind)
+    for section, cls in PLAIN_SECTIONS.items():
+        yield _section(section, cls)
+
+
+def _section(name: str, cls: type, **values: str) -> str:
+    title = cls.__doc__ or ""
+    if title.startswith(f"{cls.__name__}("):  # made by dataclass
+        title = ""
+    if "kind" in values:
+        title = " ".join(filter(None, (f"A sink of the kind {values['kind']}; the name is free.", title)))
+    parts = [_comment(title), f"#[{name}]"]
+    for field in dataclasses.fields(cls):
+        parts += [
+            _comment(field.metadata["doc"]),
+            f"#{field.name} = {_toml(values.get(field.name, field.default))}",
+        ]
+    return "\n".join(parts) + "\n"
+
+
+def _comment(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+
+
+def _toml(value: Any) -> str:
+    """Text, whole numbers and truth values are written in JSON as in TOML."""
+    return json.dumps(value, ensure_ascii=False)

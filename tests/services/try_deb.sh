@@ -1,0 +1,63 @@
+#!/bin/bash
+# Install, use, upgrade, remove and purge the Debian packages in dist, in a system without systemd as init.
+# Usage: try_deb.sh   (root, in a system that may be spoiled: debian.sh makes one; `make deb` builds the packages)
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export DEBIAN_FRONTEND=noninteractive
+as_tocsin() { setpriv --reuid tocsin --regid tocsin --init-groups --no-new-privs --bounding-set=-all env -C / HOME=/var/lib/tocsin "$@"; }
+schema() { /opt/tocsin/bin/python3 -c 'import sqlite3; print(sqlite3.connect("/var/lib/tocsin/tocsin.db").execute("SELECT version_num FROM alembic_version").fetchone()[0])' 2>/dev/null; }
+files() { find /etc /opt /usr /var /run -xdev ! -path '/var/lib/dpkg*' ! -path '/var/lib/apt*' ! -path '/var/cache/*' ! -path '/var/log/*' \
+    ! -name 'passwd*' ! -name 'shadow*' ! -name 'group*' ! -name 'gshadow*' ! -name 'subuid*' ! -name 'subgid*' ! -name 'ld.so.cache' ! -name '.pwd.lock' | sort; }
+step() { echo "== $*"; }
+
+apt-get -qq update
+apt-get -qq install --yes --no-install-recommends libgomp1 passwd >/dev/null
+files >/tmp/before
+
+step "install"
+apt-get -qq install --yes --no-install-recommends ./dist/tocsin_*.deb ./dist/tocsin-agent_*.deb </dev/null
+[ "$(stat -c '%U:%G %a' /var/lib/tocsin)" = "tocsin:tocsin 750" ]
+[ "$(getent passwd tocsin | cut -d: -f6,7)" = /var/lib/tocsin:/usr/sbin/nologin ]
+[ -e /etc/tocsin/tocsin.toml ] && [ ! -e /var/lib/tocsin/tocsin.db ]
+! grep -l tocsin /proc/[0-9]*/cmdline 2>/dev/null | grep -v "/$$/" | xargs -r cat 2>/dev/null | grep -az '/opt/tocsin' || { echo "something was started"; exit 1; }
+tocsin --version
+tocsin config check
+zgrep -q 'Early warning' /usr/share/man/man1/tocsin.1.gz
+tocsin-agent --help >/dev/null
+
+step "use it as the service's user, without any capability"
+as_tocsin tocsin demo --days 3 --seed 1 >/dev/null
+as_tocsin tocsin serve --no-watch --for 60 &
+for _ in $(seq 300); do [ -S /run/tocsin/tocsin.sock ] && break; sleep 0.2; done
+tocsin jobs -M demo -n >/tmp/jobs
+[ -s /tmp/jobs ]
+/opt/tocsin/bin/python3 -c 'import lightgbm, polars, confluent_kafka, paho.mqtt, psycopg, onnxruntime, vl_convert'
+kill %1
+wait %1
+
+step "upgrade a store of an earlier version"
+before=$(schema)
+as_tocsin /opt/tocsin/bin/python3 - <<'END'
+import sqlite3
+store = sqlite3.connect("/var/lib/tocsin/tocsin.db")  # the schema before causes were kept
+store.execute("DROP TABLE causes")
+store.execute("UPDATE alembic_version SET version_num = '0005'")
+store.commit()
+END
+[ "$(schema)" = 0005 ]
+echo '# ours' >>/etc/tocsin/tocsin.toml
+apt-get -qq install --yes --reinstall --allow-downgrades ./dist/tocsin_*.deb </dev/null
+[ "$(schema)" = "$before" ]
+[ "$(stat -c %U /var/lib/tocsin/tocsin.db)" = tocsin ]
+grep -q '# ours' /etc/tocsin/tocsin.toml
+
+step "remove: the program goes, data and settings stay"
+apt-get -qq remove --yes tocsin tocsin-agent </dev/null
+[ ! -e /opt/tocsin ] && [ ! -e /usr/bin/tocsin ] && [ ! -e /usr/lib/tocsin-agent ]
+[ -e /var/lib/tocsin/tocsin.db ] && [ -e /etc/tocsin/tocsin.toml ]
+
+step "purge: nothing is left"
+apt-get -qq purge --yes tocsin tocsin-agent </dev/null
+files >/tmp/after
+diff /tmp/before /tmp/after
+step "all steps passed"
