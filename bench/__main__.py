@@ -27,6 +27,7 @@ NAMES = (
         "service",
         "refusals",
         "live",
+        "outcomes",
         "hooks",
         "agent",
         "series",

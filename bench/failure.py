@@ -1,7 +1,7 @@
 """Failure prediction on public logs: the first 80 % by time train, the last 20 % are predicted; ours beside the published recipe.
 
 `python -m bench failure`; with TOCSIN_BENCH_LOGS=KTH,DOST only logs whose name has one of these words. At `submit` it is
-told twice: with outcomes known 60 s after the end, as tocsin counts them, and at once (lag 0), as others count them.
+told twice: with outcomes known `history.lag` after the end, as tocsin counts them, and at once (lag 0), as others count them.
 """
 
 import os
@@ -31,10 +31,10 @@ from tocsin.models.splits import first_last
 from tocsin.sources.sacct import SacctFile
 from tocsin.sources.swf import SwfFile
 from tocsin.sources.table import TableFile
+from tocsin.store.jobs import LAG
 
 __all__ = ["run"]
 
-LAG = 60
 TRIALS = 4
 RIVAL_TRIALS = 20
 STAGES = (Stage.SUBMIT, Stage.START, Stage.EARLY, Stage.END)

@@ -90,6 +90,16 @@ GOALS = (
     ),
     Goal("the same on Slurm 26.05: refusals found", "live", ("refusals", "share_found"), at_least=0.98),
     Goal("the same on Slurm 26.05: called impossible", "live", ("refusals", "false"), at_most=0),
+    *(
+        Goal(
+            f"an outcome on a real Slurm is in history ({way}), 95 %",
+            "outcomes",
+            (way, "p95_seconds"),
+            at_most=10,
+            unit="s",
+        )
+        for way in ("commands", "slurmrestd")
+    ),
     Goal(
         "node agent, 128 CPUs and 256 threads at 1 Hz",
         "agent",

@@ -12,10 +12,10 @@ from tocsin.core.stages import Stage
 from tocsin.history.ledger import Ledger
 from tocsin.history.replay import Replay
 from tocsin.sources.swf import SwfFile
+from tocsin.store.jobs import LAG
 
 __all__ = ["run"]
 
-LAG = 60
 SIZES = (250_000, 500_000, 1_000_000, 2_000_000)
 
 

@@ -33,7 +33,7 @@ def test_a_log_is_known_by_its_content_not_by_its_name(tmp_path: Path, app: App)
     (tmp_path / "a").write_text(SACCT)
     jobs = read(app, tmp_path / "a")
     assert jobs["job_id"].to_list() == [8, 7]  # by submission
-    assert jobs["known_at"].to_list() == (jobs["end"] + 60).to_list()
+    assert jobs["known_at"].to_list() == (jobs["end"] + 10).to_list()
     header, rows = SACCT.partition("\n")[::2]
     (tmp_path / "b").write_bytes(gzip.compress(rows.encode()))
     assert read(app, tmp_path / "b", columns=header.split("|")).equals(jobs)

@@ -1,5 +1,7 @@
 """The ledger stays small and quick where a cluster is busy."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -38,6 +40,26 @@ def test_a_job_told_twice_counts_once() -> None:
     again = book.features(asked, stage=Stage.SUBMIT)
     assert found["user.ended"].to_list() == again["user.ended"].to_list() == [2]
     assert found["user.submitted"].to_list() == again["user.submitted"].to_list() == [2]
+
+
+def test_peak_memory_that_is_told_after_the_outcome_counts_once() -> None:
+    asked = from_jobs([Job(cluster="lab", job_id=9, task=None, submit=1000, user="alice")])
+    names = ["user.memory_most", "user.memory_used", "user.ended"]
+    used = replace(ended(1, 0), max_memory=4096, req_memory=8192)
+    whole = Ledger()
+    whole.learn(from_jobs([used]))
+    for asked_between in (False, True):
+        book = Ledger()
+        book.learn(from_jobs([replace(used, max_memory=None)]))
+        if asked_between:
+            between = book.peek().features(asked, stage=Stage.SUBMIT, names=names)
+            assert between.row(0) == (None, None, 1)
+            book.advance(500)
+        for _ in range(2):
+            book.learn(from_jobs([used]))
+        found = book.features(asked, stage=Stage.SUBMIT, names=names)
+        assert found.row(0) == (4096, 0.5, 1)
+        assert found.equals(whole.features(asked, stage=Stage.SUBMIT, names=names))
 
 
 def test_jobs_that_ended_long_ago_are_no_longer_remembered_one_by_one(

@@ -1,5 +1,6 @@
 """Rounds on a cluster that tells what we want: stubs, ends that only the queue knows, scripts, what is kept."""
 
+import json
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tests.kits.watching import (
 from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey
+from tocsin.core.ports import Subscription
 from tocsin.core.stages import Stage
 from tocsin.judge.answers import DetectorModels, Model
 from tocsin.judge.judge import Judge
@@ -92,7 +94,61 @@ def test_a_stub_of_accounting_makes_no_job(store: Store) -> None:
     assert rows(store, "SELECT count(*) FROM jobs WHERE job_id = 9") == [(0,)]
 
 
-def test_an_end_that_accounting_never_tells_is_taken_from_the_queue_after_a_minute(store: Store) -> None:
+def test_an_outcome_in_the_queue_counts_at_once_and_its_verdict_waits_for_the_usage(store: Store) -> None:
+    cluster = FakeCluster(queued=[running(NOON)])
+    watch = watcher(cluster, store)
+    watch.step(NOON + 3)
+    cluster.queued = [ended(NOON, NOON + 5, "FAILED", req_memory=4096, max_memory=None)]
+    watch.step(NOON + 8)
+    assert rows(store, "SELECT outcome, known_at, elapsed FROM jobs") == [("failed", NOON + 8, 5)]
+    assert stages(store) == ["start", "submit"]
+    asked = frame({"job_id": 2, "submit": NOON + 9})
+    names = ["user.unsuccessful", "user.ended", "user.memory_used"]
+    failing, count, memory = watch.ledger.peek().features(asked, stage=Stage.SUBMIT, names=names).row(0)
+    assert (failing, count, memory) == (1, 1, None)
+    cluster.accounted = [ended(NOON, NOON + 5, "FAILED", elapsed=4, max_memory=1024)]
+    watch.step(NOON + 14)
+    assert stages(store) == ["end", "start", "submit"]
+    assert rows(store, "SELECT known_at, elapsed, max_memory FROM jobs") == [(NOON + 8, 4, 1024)]
+    watch.step(NOON + 20)
+    failing, count, memory = watch.ledger.peek().features(asked, stage=Stage.SUBMIT, names=names).row(0)
+    assert (failing, count, memory) == (1, 1, 0.25)
+
+
+def test_an_end_that_leaves_the_queue_before_accounting_tells_it_keeps_its_outcome(store: Store) -> None:
+    cluster = FakeCluster(queued=[running(NOON)])
+    watch = watcher(cluster, store)
+    watch.step(NOON + 3)
+    cluster.queued = [ended(NOON, NOON + 5, "TIMEOUT")]
+    watch.step(NOON + 8)
+    cluster.queued = []
+    watch.step(NOON + 20)
+    assert "end" not in stages(store)
+    watch = watcher(cluster, store)  # a restart is no news
+    watch.step(NOON + 40)
+    assert "end" not in stages(store)
+    watch.step(NOON + 66)
+    assert "end" in stages(store)
+    for hour in range(1, 31):
+        watch.step(NOON + hour * 3600)
+    assert rows(store, "SELECT outcome, known_at FROM jobs") == [("timeout", NOON + 8)]
+
+
+def test_others_hear_of_an_end_once(store: Store) -> None:
+    every = Subscription(kinds=["job"], levels=[], most=100)
+    cluster = FakeCluster(queued=[running(NOON), running(NOON, job_id=2)])
+    watch = watcher(cluster, store, sinks={"kafka": every})
+    for at in (3, 8, 70, 75):
+        watch.step(NOON + at)
+        shown = ended(NOON, NOON + 5)
+        cluster.queued = [shown, {**shown, "job_id": 2}]
+        cluster.accounted = [ended(NOON, NOON + 5, max_memory=7)] if at >= 8 else []
+    told = [json.loads(text) for (text,) in rows(store, "SELECT document FROM outbox ORDER BY id")]
+    ends = [(each["job"], each.get("max_memory")) for each in told if each.get("outcome")]
+    assert sorted(ends) == [(KEY, 7), (f"lab:2@{NOON}", None)]
+
+
+def test_an_end_that_accounting_never_tells_is_judged_after_a_minute(store: Store) -> None:
     cluster = FakeCluster(queued=[{}])
     watch = watcher(cluster, store)
     watch.step(NOON)
@@ -101,7 +157,7 @@ def test_an_end_that_accounting_never_tells_is_taken_from_the_queue_after_a_minu
     assert stages(store) == ["submit"]
     watch.step(NOON + 70)
     assert stages(store) == ["end", "submit"]
-    assert rows(store, "SELECT outcome, known_at FROM jobs") == [("cancelled", NOON + 70)]
+    assert rows(store, "SELECT outcome, known_at FROM jobs") == [("cancelled", NOON + 12)]
 
 
 def test_of_a_job_that_nobody_tells_the_end_of_it_stays_unknown(store: Store) -> None:

@@ -68,7 +68,7 @@ class StoreSettings:
 class HistorySettings:
     """When outcomes count as known."""
 
-    lag: int = _setting(60, "seconds from a job's end until an import counts its outcome as known")
+    lag: int = _setting(10, "seconds from a job's end until an import counts its outcome as known")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

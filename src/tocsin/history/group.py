@@ -124,10 +124,20 @@ class Group:
             self.streak = min(self.streak, 0) - 1
         if release.time_used is not None:
             self.time_used = (*self.time_used, release.time_used)[-recipe.RECENT :]
-        if release.memory_used is not None:
-            self.memory_used = (*self.memory_used, release.memory_used)[-recipe.RECENT :]
         if code == recipe.COMPLETED:
             self._complete(release)
+        self.use(release)
+
+    def use(self, release: Release) -> None:
+        """Count peak memory: with the outcome, or when accounting reports it after the queue has shown the outcome."""
+        if release.code not in recipe.COUNTED:
+            return
+        if release.memory_used is not None:
+            self.memory_used = (*self.memory_used, release.memory_used)[-recipe.RECENT :]
+        if release.code == recipe.COMPLETED and release.memory is not None:
+            memory = release.memory * 1024
+            # nan is neither above nor below anything
+            self.memory_most = memory if not self.memory_most >= memory else self.memory_most
 
     def _in_week(self, known: int) -> None:
         if self.known and known < self.known[-1]:
@@ -152,9 +162,6 @@ class Group:
             self.elapsed_most = (
                 release.elapsed if not self.elapsed_most >= release.elapsed else self.elapsed_most
             )
-        if release.memory is not None:
-            memory = release.memory * 1024
-            self.memory_most = memory if not self.memory_most >= memory else self.memory_most
 
     def copy(self) -> "Group":
         copied = object.__new__(Group)

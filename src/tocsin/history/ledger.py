@@ -22,7 +22,7 @@ __all__ = ["FORGET", "Ledger"]
 
 FORGET = 14 * 86400  # seconds after which a job that has ended is not reported again
 _ROOM = 100_000  # jobs that are remembered before the first are forgotten
-_SUBMITTED, _STARTED, _RELEASED = 0, 1, 2
+_SUBMITTED, _STARTED, _RELEASED, _USED = 0, 1, 2, 3
 _FIELDS = list(dict.fromkeys(name for key in recipe.KEYS for name in key.fields))
 _NAMES = [key.name for key in recipe.KEYS]
 _CLUSTER, _USER, _NAME = (_NAMES.index(name) for name in ("cluster", "user", "name"))
@@ -68,7 +68,7 @@ class Ledger:
         """For each key of the recipe, the group of each of its values."""
         self.nodes = NodeBook()
         self.learned: dict[tuple[Any, ...], tuple[int, int]] = {}
-        """Events learned of each job (1 submission, 2 start, 4 outcome), and the instant of the last of them."""
+        """Events learned of each job (1 submission, 2 start, 4 outcome, 8 memory), and the instant of the last of them."""
         # Events still to be counted: submissions by (instant, id), starts and outcomes by (instant, key).
         self._submissions: list[tuple[Any, ...]] = []
         self._others: list[tuple[Any, ...]] = []
@@ -89,8 +89,11 @@ class Ledger:
         for row in jobs.iter_rows(named=True):
             key = _key(row)
             events, last = self.learned.get(key, (0, 0))
-            instants = (row["submit"], row["start"], row["known_at"] if row["outcome"] is not None else None)
-            for what, at in enumerate(instants):
+            known = row["known_at"] if row["outcome"] is not None else None
+            used = known if row["max_memory"] is not None else None
+            if used is not None and not events & 1 << _RELEASED:
+                events, used = events | 1 << _USED, None  # it counts with the outcome
+            for what, at in enumerate((row["submit"], row["start"], known, used)):
                 if at is not None and not events & 1 << what:
                     if what == _SUBMITTED:
                         heappush(self._submissions, (at, key, what, row))
@@ -191,6 +194,11 @@ class Ledger:
             for group in groups:
                 if group is not None:
                     group.release(release)
+        elif what == _USED:
+            release = Release(row)
+            for group in self._groups_of(row, make=True):
+                if group is not None:
+                    group.use(release)
         else:
             for group in self._groups_of(row, make=True):
                 if group is not None:

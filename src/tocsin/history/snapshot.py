@@ -19,7 +19,7 @@ from tocsin.history.nodes import NodeBook
 __all__ = ["open_ledger", "save_ledger"]
 
 FILE = "history.json.z"
-SCHEMA = 3
+SCHEMA = 4
 LATE = 7 * 86400
 """Seconds: records that reach the store this long after their instant still count after a restart."""
 

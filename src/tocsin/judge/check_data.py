@@ -27,7 +27,7 @@ __all__ = [
 
 SEED = 11
 BUDGET = Budget(trials=2)
-_LAG = 60  # seconds from a job's end until its outcome counts as known (history.lag)
+_LAG = 10  # seconds from a job's end until its outcome counts as known (history.lag)
 _ROWS = 12
 _LATER = (Part.ALLOCATION, Part.FIRST_METRICS, Part.OUTCOME, Part.USAGE)
 

@@ -30,7 +30,7 @@ __all__ = [
     "upsert",
 ]
 
-LAG = 60
+LAG = 10
 """Default of `history.lag`: seconds after its end at which an imported outcome counts as known."""
 
 

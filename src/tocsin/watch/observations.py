@@ -5,10 +5,19 @@ import polars as pl
 from tocsin.core.fields import KEY, Part, fields_of
 from tocsin.core.frames import SCHEMA, key_text
 
-__all__ = ["GRACE", "NOTHING", "changed", "from_accounting", "from_queue", "without_fresh_ends"]
+__all__ = [
+    "GRACE",
+    "NOTHING",
+    "changed",
+    "from_accounting",
+    "from_queue",
+    "settled",
+    "with_outcomes",
+    "without_ends",
+]
 
 GRACE = 60
-"""Seconds for which a job that ended in the queue waits for accounting, which has its usage.
+"""Seconds for which the verdict on an end that the queue shows waits for accounting, which has the usage.
 
 slurmctld sends records to slurmdbd within 5 s; a job that was never eligible is not in accounting at all.
 """
@@ -34,12 +43,28 @@ def from_queue(dump: pl.DataFrame, *, began: int) -> pl.DataFrame:
     )
 
 
-def without_fresh_ends(rows: pl.DataFrame, *, now: int) -> pl.DataFrame:
-    """The same, without ends so fresh that accounting may still report them."""
-    waits = _OVER & (pl.col("end") + GRACE > now).fill_null(True)
+def with_outcomes(rows: pl.DataFrame, *, now: int) -> pl.DataFrame:
+    """Records of the queue with their outcomes, known from now on; an end without an instant is left to accounting.
+
+    The run time is that between start and end, until accounting reports it without suspended time.
+    """
+    waits = _OVER & pl.col("end").is_null()
+    ran = pl.coalesce("elapsed", pl.when(_OVER).then(pl.col("end") - pl.col("start")))
     return rows.with_columns(
-        pl.when(~waits).then(pl.col(name)).alias(name) for name in _AFTERWARDS
+        pl.when(~waits).then(ran if name == "elapsed" else pl.col(name)).alias(name) for name in _AFTERWARDS
     ).with_columns(pl.when(_OVER).then(now).otherwise(None).cast(pl.Int64).alias("known_at"))
+
+
+def without_ends(rows: pl.DataFrame) -> pl.DataFrame:
+    """The same records as if nobody knew yet how their jobs ended."""
+    return rows.with_columns(
+        pl.when(~_OVER).then(pl.col(name)).alias(name) for name in (*_AFTERWARDS, "known_at")
+    )
+
+
+def settled(ends: pl.DataFrame, *, now: int) -> pl.DataFrame:
+    """The ends for which accounting has had its time."""
+    return ends.filter(pl.col("end") + GRACE <= now)
 
 
 def from_accounting(frame: pl.DataFrame, *, began: int, now: int) -> pl.DataFrame:

@@ -24,7 +24,15 @@ from tocsin.watch import stages
 from tocsin.watch.arrays import missing_arrays
 from tocsin.watch.due_verdicts import DueVerdicts
 from tocsin.watch.job_events import JobEvents
-from tocsin.watch.observations import NOTHING, changed, from_accounting, from_queue, without_fresh_ends
+from tocsin.watch.observations import (
+    NOTHING,
+    changed,
+    from_accounting,
+    from_queue,
+    settled,
+    with_outcomes,
+    without_ends,
+)
 from tocsin.watch.script_reader import ScriptReader
 from tocsin.watch.unaccounted import Unaccounted
 
@@ -101,6 +109,8 @@ class Watcher:
         self._ended_seen: dict[str, int] = {}
         self._living: set[str] = set()
         self._unaccounted = Unaccounted()
+        self._awaited = _NOTHING_SEEN
+        """Jobs whose end is stored, and whose verdict on it waits for accounting."""
 
     def step(self, now: int) -> Round:
         """One round. It raises ClusterError or StoreError if nothing can be done; call it again later."""
@@ -113,7 +123,8 @@ class Watcher:
         queue = from_queue(dump, began=progress.began)
         self._due_verdicts.load([*queue["job"], *recent["job"]])
         queue = queue.with_columns(self._due_verdicts.given(queue))
-        self._note_ends(queue, progress, now)
+        recent = recent.filter((self._due_verdicts.given(recent) & _END) == 0)
+        self._note_ends(queue, recent, progress, now)
         ended, until = self._accounting(progress, now, troubles)
         self._due_verdicts.load(ended["job"])
         verdicts = self._settle(queue, ended, recent, now, troubles, caught_up=until == now)
@@ -160,10 +171,13 @@ class Watcher:
             _SEEN
         )
 
-    def _note_ends(self, queue: pl.DataFrame, progress: watching.Progress, now: int) -> None:
+    def _note_ends(
+        self, queue: pl.DataFrame, recent: pl.DataFrame, progress: watching.Progress, now: int
+    ) -> None:
         """Note the jobs that left the queue since the last reading, or ended without a verdict on their end."""
         alive = queue.filter(pl.col("outcome").is_null())
         over = queue.filter(pl.col("outcome").is_not_null() & ((pl.col("given") & _END) == 0))
+        over = pl.concat([over.select(_SEEN), recent])
         floor = progress.reached if self._looked is None else self._looked
         self._unaccounted.remove(alive["job"])
         self._unaccounted.add(dict.fromkeys(self._living.difference(queue["job"]), floor), now)
@@ -210,40 +224,56 @@ class Watcher:
         caught_up: bool,
     ) -> list[Verdict]:
         """Store the observations, then give the verdicts that are due."""
-        queued = without_fresh_ends(queue.filter((pl.col("given") & _END) == 0), now=now).drop("given")
-        settled = queued.filter(pl.col("outcome").is_not_null())["job"]
+        queued = with_outcomes(queue.filter((pl.col("given") & _END) == 0), now=now).drop("given")
+        shown = queued.filter(pl.col("outcome").is_not_null()).select(_SEEN)
+        awaited = pl.concat([self._awaited, recent, shown]).unique("job", keep="last", maintain_order=True)
+        over = settled(awaited, now=now).join(ended, on="job", how="anti")
         arrays, kept = self._arrays(pl.concat([queue, ended.with_columns(self._due_verdicts.given(ended))]))
-        due = self._due(queue, settled, [ended, arrays, kept, recent], now)
+        due = self._due([queue, recent], [ended, arrays, kept, over], now)
         queued, ended, arrays, due = self._with_scripts(queued, ended, arrays, due, now, troubles)
         lost = self._lost(now) if caught_up else NOTHING
         fresh_queued, queue_seen = changed(queued, self._queue_seen)
         fresh_ended, ended_seen = changed(ended, self._ended_seen)
         fresh = [frame for frame in (fresh_queued, fresh_ended, arrays, lost) if frame.height]
-        if fresh:
+        if fresh or over.height:
+            # Others hear of an end once: from accounting, or when it had its time.
+            events = [without_ends(fresh_queued), fresh_ended, arrays, lost, self._records(queued, over)]
             with self.store.writing() as connection:
                 for frame in fresh:
                     merge_in(connection, frame.select(SCHEMA.names()))
+                for frame in events:
                     self._events.put(connection, frame)
         self._queue_seen, self._ended_seen = queue_seen, ended_seen or self._ended_seen
         verdicts = self._due_verdicts.give(due, [frame.select(KEY) for frame in fresh], now)
-        self._unaccounted.remove([*settled, *ended["job"], *lost["job"]])
-        self._forget({*queue["job"], *self._ended_seen})
+        self._unaccounted.remove([*over["job"], *ended["job"], *lost["job"]])
+        self._awaited = awaited.filter((self._due_verdicts.given(awaited) & _END) == 0)
+        self._forget({*queue["job"], *self._ended_seen, *self._awaited["job"]})
         return verdicts
 
+    def _records(self, queued: pl.DataFrame, over: pl.DataFrame) -> pl.DataFrame:
+        """The full records of jobs that are over: from the queue, or as stored if they have left it."""
+        here = queued.join(over, on="job", how="semi")
+        gone = over.join(here, on="job", how="anti")
+        if gone.is_empty():
+            return here
+        kept = watching.jobs_named(self.store, gone.select(KEY)).with_columns(key_text())
+        return pl.concat([here, kept.select(here.columns)])
+
     def _due(
-        self, queue: pl.DataFrame, settled: pl.Series, others: Sequence[pl.DataFrame], now: int
+        self, open_ends: Sequence[pl.DataFrame], whole: Sequence[pl.DataFrame], now: int
     ) -> pl.DataFrame:
-        """Keys with the bits of stages that were reached and have no verdict, and whether the job is over."""
-        # The end of a job that ended in the queue waits for accounting.
-        ends = pl.col("outcome").is_null() | pl.col("job").is_in(settled.implode())
-        by_queue = queue.select(
-            *_SEEN, reached=pl.when(ends).then(stages.reached(now)).otherwise(stages.reached(now) & ~_END)
-        )
-        by_others = pl.concat([frame.select(_SEEN) for frame in others]).with_columns(
-            reached=stages.reached(now)
-        )
+        """Keys with the bits of stages that were reached and have no verdict, and whether the job is over.
+
+        The ends in `open_ends` wait for accounting.
+        """
+        before, after = (pl.concat([frame.select(_SEEN) for frame in part]) for part in (open_ends, whole))
         due = (
-            pl.concat([by_queue, by_others])
+            pl.concat(
+                [
+                    before.with_columns(reached=stages.reached(now) & ~_END),
+                    after.with_columns(reached=stages.reached(now)),
+                ]
+            )
             .group_by("job", *KEY, maintain_order=True)
             .agg(pl.col("reached").bitwise_or(), over=pl.col("outcome").is_not_null().any())
         )
