@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tocsin.history.ledger import Ledger
     from tocsin.judge.judge import Judge
     from tocsin.store.outbox import Subscriptions
+    from tocsin.watch.challengers import Challengers
     from tocsin.watch.loop import Rounds
 
 __all__ = ["Source", "demo_cluster", "live_slurm", "streamed"]
@@ -36,7 +37,7 @@ class Source:
     reading: Callable[[], float]
     """The time there; reading it moves nothing."""
     interval: float
-    rounds: "Callable[[Judge, Ledger, Subscriptions], Rounds]"
+    rounds: "Callable[[Judge, Ledger, Subscriptions, Challengers], Rounds]"
     live: bool
     """Whether it is a Slurm that can be asked what a user may request."""
     actuator: "Actuator | None" = None
@@ -72,7 +73,9 @@ def streamed(app: App, name: str | None) -> Iterator[Source]:
 
     with job_events(app, name) as events:
 
-        def rounds(judge: "Judge", ledger: "Ledger", sinks: "Subscriptions") -> "Rounds":
+        def rounds(
+            judge: "Judge", ledger: "Ledger", sinks: "Subscriptions", challengers: "Challengers"
+        ) -> "Rounds":
             return StreamRounds(
                 events,
                 app.store,
@@ -81,6 +84,7 @@ def streamed(app: App, name: str | None) -> Iterator[Source]:
                 folder=app.home.scripts,
                 sinks=sinks,
                 measure=measure_due(app, events.name),
+                challengers=challengers,
                 notify=app.notify,
             )
 
@@ -145,6 +149,7 @@ def _watcher(
     judge: "Judge",
     ledger: "Ledger",
     sinks: "Subscriptions",
+    challengers: "Challengers",
     *,
     outputs: bool = True,
 ) -> "Rounds":
@@ -162,4 +167,5 @@ def _watcher(
         sinks=sinks,
         measure=measure_due(app, cluster.name),
         causes=causes_at_end(app, scripts.read if scripts else ledger.script) if outputs else None,
+        challengers=challengers,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.app.actions import Acting, mode_text
 from tocsin.app.app import App
+from tocsin.app.challengers import open_challengers
 from tocsin.app.followed import demo_cluster, live_slurm, streamed
 from tocsin.app.heartbeat import beating, watch_lock
 from tocsin.app.judge import LiveJudge
@@ -98,6 +99,7 @@ def follow(
         ledger, keep = stack.enter_context(open_history(app, source.name))
         policy = live_policy(app, simulated=demo)
         live = LiveJudge(app, ledger, cluster=source.name, stages=BITS, policy=policy)
+        challengers = open_challengers(app, source.name)
         sinks = open_sinks(app)
         acting = Acting(app, source.actuator, sinks.subscriptions) if source.actuator else None
         beat = stack.enter_context(beating(app.home.cache, source.name))
@@ -107,6 +109,7 @@ def follow(
             for trouble in acting.after_round(done.verdicts, done.at) if acting else ():
                 app.notify(f"tocsin: {trouble}")
             observer.finished(done)
+            challengers.score()
 
         def waiting(pause: float, problem: str | None) -> None:
             beat(pause, problem)
@@ -114,7 +117,7 @@ def follow(
 
         loop = Loop(
             app=app,
-            rounds=source.rounds(live.judge, ledger, sinks.subscriptions),
+            rounds=source.rounds(live.judge, ledger, sinks.subscriptions, challengers),
             live=live,
             output=output,
             sinks=sinks,

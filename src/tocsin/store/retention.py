@@ -19,7 +19,17 @@ from tocsin.store.database import Store
 from tocsin.store.home import Home, open_private
 from tocsin.store.jobs import superseded
 from tocsin.store.scriptfiles import saved_scripts
-from tocsin.store.tables import NO_TASK, actions, causes, habit_hints, jobs, key_text, screenings, verdicts
+from tocsin.store.tables import (
+    NO_TASK,
+    actions,
+    causes,
+    challenger_scores,
+    habit_hints,
+    jobs,
+    key_text,
+    screenings,
+    verdicts,
+)
 from tocsin.store.windows import WindowStore
 
 __all__ = ["Pruned", "backup", "prune"]
@@ -53,7 +63,7 @@ def prune(
         verdict_count = _count(connection, verdicts, verdicts.c.job.in_(gone))
         used = set(connection.execute(sa.select(jobs.c.script).where(sa.not_(old)).distinct()).scalars())
         if not dry_run:
-            for table in (verdicts, screenings, habit_hints, actions, causes):
+            for table in (verdicts, screenings, habit_hints, actions, causes, challenger_scores):
                 connection.execute(sa.delete(table).where(table.c.job.in_(gone)))
             connection.execute(sa.delete(jobs).where(_array_of_old(before)))
             connection.execute(sa.delete(jobs).where(_ended(jobs, before)))

@@ -18,11 +18,13 @@ __all__ = [
     "audit",
     "cases",
     "causes",
+    "challenger_scores",
     "feedback",
     "habit_hints",
     "imports",
     "jobs",
     "key_text",
+    "learning_runs",
     "outbox",
     "screenings",
     "sink_states",
@@ -244,6 +246,32 @@ causes = sa.Table(
     sa.Column("document", sa.JSON, nullable=False, doc="the cause with its line"),
 )
 """Why jobs failed, as far as somebody looked."""
+
+learning_runs = sa.Table(
+    "learning_runs",
+    METADATA,
+    sa.Column("id", _SERIAL, primary_key=True),
+    sa.Column("started", sa.BigInteger, nullable=False, index=True),
+    sa.Column("ended", sa.BigInteger, doc="absent while it runs"),
+    sa.Column("who", sa.Text, nullable=False, doc="who started it; `service`: nobody, it was due"),
+    sa.Column("state", sa.Text, nullable=False, doc="running, done, failed, interrupted"),
+    sa.Column("outcomes", sa.JSON, nullable=False, doc="what became of each model in use"),
+    sa.Column("error", sa.Text, nullable=False),
+)
+"""Nightly runs: who started them, and what came of them."""
+
+challenger_scores = sa.Table(
+    "challenger_scores",
+    METADATA,
+    sa.Column("job", sa.Text, primary_key=True),
+    sa.Column("stage", sa.Text, primary_key=True),
+    sa.Column("detector", sa.Text, primary_key=True),
+    sa.Column("version", sa.Text, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False, index=True),
+    sa.Column("probability", sa.Double, nullable=False),
+    sa.Column("threshold", sa.Double, nullable=False),
+)
+"""What models that run beside the one in use said about live jobs. Nothing acts on it."""
 
 
 def key_text(table: sa.FromClause = jobs) -> sa.ColumnElement[str]:

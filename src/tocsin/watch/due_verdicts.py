@@ -18,6 +18,7 @@ from tocsin.store.decisions import record
 from tocsin.store.outbox import Subscriptions
 from tocsin.store.verdicts import next_seq
 from tocsin.watch import stages
+from tocsin.watch.challengers import Challengers, Judged
 from tocsin.watch.known_at_stage import KnownAtStage
 
 __all__ = ["DueVerdicts"]
@@ -38,6 +39,7 @@ class DueVerdicts:
         sinks: Subscriptions | None = None,
         measure: Callable[[pl.DataFrame], None] | None = None,
         causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
+        challengers: Challengers | None = None,
     ) -> None:
         """`measure` stores the first metrics of jobs that reach `early`, named by their keys.
 
@@ -49,6 +51,7 @@ class DueVerdicts:
         self.sinks = sinks
         self._measure = measure
         self._causes = causes
+        self._challengers = challengers
         self._known = KnownAtStage(ledger, script)
         self._given: dict[str, int] = {}
 
@@ -72,6 +75,8 @@ class DueVerdicts:
 
         `fresh` are the keys of jobs that have changed in the store: the ledger learns them first.
         """
+        if self._challengers:
+            self._challengers.judged = None
         if due.is_empty() and not fresh:
             return []
         early = due.filter(stages.with_stage(Stage.EARLY))
@@ -104,6 +109,9 @@ class DueVerdicts:
                 if stage is Stage.END and self._causes:
                     decision = _with_causes(decision, self._causes(part))
                 given += self._record(decision)
+        if self._challengers:
+            jobs_of = {stage: asked.drop("due", "over") for stage, asked in by_stage.items()}
+            self._challengers.judged = Judged(jobs_of, self._known, now)
         return given
 
     def give_running(self, jobs: pl.DataFrame, now: int) -> list[Verdict]:

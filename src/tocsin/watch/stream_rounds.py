@@ -22,6 +22,7 @@ from tocsin.store.outbox import Subscriptions
 from tocsin.store.scriptfiles import read_script, save_script
 from tocsin.watch import stages
 from tocsin.watch.arrays import missing_arrays
+from tocsin.watch.challengers import Challengers
 from tocsin.watch.due_verdicts import DueVerdicts
 from tocsin.watch.watcher import OVERLAP, Round
 
@@ -76,13 +77,20 @@ class StreamRounds:
         folder: Path,
         sinks: Subscriptions | None = None,
         measure: Callable[[pl.DataFrame], None] | None = None,
+        challengers: Challengers | None = None,
         notify: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """`folder`: where scripts are kept."""
         self.source, self.store, self.ledger = source, store, ledger
         self._folder, self._notify = folder, notify
         self._due_verdicts = DueVerdicts(
-            store, judge, ledger, script=self._script, sinks=sinks, measure=measure
+            store,
+            judge,
+            ledger,
+            script=self._script,
+            sinks=sinks,
+            measure=measure,
+            challengers=challengers,
         )
         self._progress: watching.Progress | None = None
         self._arrived: Arrived | None = None

@@ -22,6 +22,7 @@ from tocsin.store.jobs import merge_in
 from tocsin.store.outbox import Subscriptions
 from tocsin.watch import stages
 from tocsin.watch.arrays import missing_arrays
+from tocsin.watch.challengers import Challengers
 from tocsin.watch.due_verdicts import DueVerdicts
 from tocsin.watch.job_events import JobEvents
 from tocsin.watch.observations import (
@@ -86,6 +87,7 @@ class Watcher:
         events: JobEvents | None = None,
         measure: Callable[[pl.DataFrame], None] | None = None,
         causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
+        challengers: Challengers | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self.cluster = cluster
@@ -94,7 +96,14 @@ class Watcher:
         self.scripts = scripts
         read = scripts.read if scripts else ledger.script
         self._due_verdicts = DueVerdicts(
-            store, judge, ledger, script=read, sinks=sinks, measure=measure, causes=causes
+            store,
+            judge,
+            ledger,
+            script=read,
+            sinks=sinks,
+            measure=measure,
+            causes=causes,
+            challengers=challengers,
         )
         self._events = events or JobEvents(sinks or {})
         self._seconds = seconds

@@ -2,7 +2,7 @@
 
 __all__ = ["HEAD", "VERSION_TABLE"]
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest revision. Revisions are numbers in order, so that a newer store is recognised without Alembic."""
 
 VERSION_TABLE = "tocsin_version"
