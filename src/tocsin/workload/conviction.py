@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.workload.keywords import MisuseWords, misuse_words, words_beside
 from tocsin.workload.normal import Commands
+from tocsin.workload.signs.cyber import CRACKER_NAME, SCANNER_NAME
 from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.signs.look import Sign
 from tocsin.workload.signs.mining import ALGORITHM, HOST_AND_USER, MINER_NAME, POOL_NAME
@@ -28,7 +29,7 @@ _ORDINARY = _EVERYWHERE | {"hive", "rig", "rigs"}
 """Words that stand beside misuse and beside data."""
 _ONE_TRAIT = 0.45
 """At most, with one trait: below what counts as seen."""
-_SEEN_BY_MODEL = frozenset({HOST_AND_USER, MINER_NAME, ALGORITHM, POOL_NAME})
+_SEEN_BY_MODEL = frozenset({HOST_AND_USER, MINER_NAME, ALGORITHM, POOL_NAME, CRACKER_NAME, SCANNER_NAME})
 """Signs whose words may be all that the model has seen, so that its opinion is no second trait."""
 _SILENT = MisuseWords(frozenset(), clear=False, repeated=False, beside=frozenset())
 

@@ -5,7 +5,10 @@ Measured over the 20,230 innocent scripts of the jobspec database: none of those
 
 from tocsin.workload.signs.rule import COMMAND, CYBER, rule
 
-__all__ = ["CYBER_SIGNS", "FETCHED_AT_ONCE", "OPEN_SIGNS"]
+__all__ = ["CRACKER_NAME", "CYBER_SIGNS", "FETCHED_AT_ONCE", "OPEN_SIGNS", "SCANNER_NAME"]
+
+CRACKER_NAME = "a program with the name of a password cracker"
+SCANNER_NAME = "a program with the name of a network scanner"
 
 # It begins with a digit, and nothing before it is asked first, since a search is fastest so.
 _NETWORK = r"\d\d{0,2}\.\d{1,3}\.\d{1,3}\.(?:\d{1,3}/(?:[0-9]|[12][0-9]|3[01])\b|\d{1,3}-\d{1,3}\b|\*)"
@@ -38,8 +41,17 @@ CYBER_SIGNS = (
         "john",
         line=(
             rf"{COMMAND}john(?:\.exe)?\s",
-            r"\s--?(?:wordlist|format|incremental|fork|rules|show|single|session|restore|mask|pot|loopback|users)\b",
+            r"\s--?(?:incremental|fork|rules|show|single|restore|mask|pot|loopback|users)\b"
+            r"|\s--?format[ =](?:raw|nt|lm|md5|sha|bcrypt|crypt|des|krb|net|zip|rar|pdf|office|ssh|wpa|mysql|oracle|phpass|dynamic|pkzip|keepass|dmg)"
+            r"|hash|shadow|passw|rockyou|crack",
         ),
+    ),
+    rule(
+        CYBER,
+        CRACKER_NAME,
+        "john",
+        line=(rf"{COMMAND}john(?:\.exe)?\s", r"\s--?(?:wordlist|format|session)\b"),
+        weak=True,
     ),
     rule(
         CYBER,
@@ -113,8 +125,19 @@ CYBER_SIGNS = (
         line=(
             rf"{COMMAND}(?:nmap|zmap|zgrab2?)\s",
             r"^(?!.{0,500}\b(?:localhost|127\.0\.0\.1)\b)",
-            r"\s-(?:s[STUVACNPn]|p|A|O|Pn|T[0-5]|iL|o[NXGA]|F|r)|\s--(?:script|top-ports|probe)|/\d\d?\b",
+            rf"{_TARGET}|\s(?-i:-s[STUVACNPn]|-Pn|-T[0-5]|-iL|-o[NXGA])\s|\s--(?:script|top-ports|probe)|/\d\d?\b",
         ),
+    ),
+    rule(
+        CYBER,
+        SCANNER_NAME,
+        "nmap zmap zgrab zgrab2",
+        line=(
+            rf"{COMMAND}(?:nmap|zmap|zgrab2?)\s",
+            r"^(?!.{0,500}\b(?:localhost|127\.0\.0\.1)\b)",
+            r"\s(?-i:-p|-A|-O|-F|-r)",
+        ),
+        weak=True,
     ),
     rule(
         CYBER,
@@ -133,7 +156,7 @@ CYBER_SIGNS = (
         "an attack tool",
         "sqlmap crackmapexec netexec nxc msfconsole msfvenom ettercap arpspoof bettercap responder kerbrute bloodhound evil "
         "impacket secretsdump",
-        line=rf"{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:sqlmap(?:\.py)?\s+-|responder(?:\.py)?\s+-I\s|secretsdump(?:\.py)?\s+-)|crackmapexec\s"
+        line=rf"{COMMAND}(?:(?:python\d?\s+)?(?:[\w./-]{{0,99}}/)?(?:sqlmap(?:\.py)?\s+-|responder(?:\.py)?\s+-I\s+(?:[a-z]{{2,8}}\d|lo\b|all\b|\$)|secretsdump(?:\.py)?\s+-)|crackmapexec\s"
         r"|(?:netexec|nxc)\s+(?:smb|ssh|ldap|winrm|mssql|rdp)\s|msf(?:console|venom)\b|ettercap\s|arpspoof\s|bettercap\s+-"
         r"|kerbrute\s+\w|bloodhound-python\s|evil-winrm\s|impacket-\w)",
     ),
