@@ -41,7 +41,7 @@ class PrivateData:
                     with suppress(ClusterError):
                         self._words[conf] = self._ask(conf)
                 self._until = self._now() + _KEPT
-            return frozenset().union(*self._words.values())
+            return frozenset[str]().union(*self._words.values())
 
     def _ask(self, conf: str) -> frozenset[str]:
         text = self._run(["scontrol", "show", "config"], timeout=10, env=slurm_env(conf))
