@@ -81,7 +81,7 @@ whole() {
     find "$venv" -name direct_url.json -delete
     find "$root" -newermt "@$SOURCE_DATE_EPOCH" -exec touch --no-dereference -d "@$SOURCE_DATE_EPOCH" {} +
     # Compiled here: files that Python wrote later would stay behind when the package is removed.
-    "$venv/bin/python3" -m compileall -qq -s "$root" "$venv/lib" || true  # a library may ship a file for another Python
+    "$venv/bin/python3" -m compileall -qq -s "$root" -p / "$venv/lib" || true  # a library may ship a file for another Python
 
     install -d "$root/usr/bin" "$root/usr/share/doc/tocsin/examples"
     ln -s /opt/tocsin/bin/tocsin "$root/usr/bin/tocsin"

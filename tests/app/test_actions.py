@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tocsin.app.actions import Acting, ActionRequest, list_actions
 from tocsin.app.advice import advice_text
 from tocsin.app.app import App
 from tocsin.app.own_jobs import cancel_job, link_resubmission, resubmissions
+from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
 from tocsin.core.decision import Decision
 from tocsin.core.errors import InputError, NotFound
 from tocsin.core.ids import JobKey
@@ -22,6 +24,7 @@ from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Failure, Finding, Level, Verdict
 from tocsin.store import audit
+from tocsin.store.actions import plan
 from tocsin.store.decisions import record
 from tocsin.store.jobs import Filter, load, merge_in
 
@@ -129,6 +132,32 @@ def test_users_cannot_cancel_the_jobs_of_others(app: App) -> None:
         cancel_job(app, "17", who="bob")
     assert list_actions(app, ActionRequest(everything=True)) == []
     assert audit.read(app.store) == []
+
+
+def test_owners_cancel_their_job_even_if_policy_had_only_recorded_that(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeSlurm(jobs={ARRAY: FakeJob()})
+    monkeypatch.setattr("tocsin.app.own_jobs.live_cluster", lambda app, name: nullcontext(fake))
+    keep(app, {"job_id": 17, "user": "ann"})
+    recorded = PlannedAction(
+        job=str(ARRAY),
+        kind=ActionKind.CANCEL,
+        status=ActionStatus.SHADOW,
+        at=NOON,
+        reason="likely to fail",
+        detector="failure",
+        finding="will_fail",
+        stage=Stage.SUBMIT,
+        user="ann",
+    )
+    with app.store.writing() as connection:
+        plan(connection, recorded)
+    assert cancel_job(app, "17", who="ann").status is ActionStatus.DONE
+    assert fake.jobs[ARRAY].cancelled
+    assert audit.read(app.store)[0].who == "ann"
+    assert cancel_job(app, "17", who="ann").status is ActionStatus.DONE
+    assert fake.changes == ["cancel"], "the second time changes nothing"
 
 
 def test_the_commands_list_and_refuse_in_words(tocsin: Tocsin) -> None:

@@ -323,3 +323,53 @@ def test_advice_is_text_for_a_terminal_and_empty_if_nothing_is_wrong(api: TestCl
     assert advice().startswith("tocsin: critical: ")
     assert "5000G" in advice()
     assert "memory" not in advice("--mem=1G")
+
+
+def own_job(api: TestClient, user: str) -> str:
+    job: str = get(api, "/jobs", user=user, limit=1)["jobs"][0]["job"]
+    return job
+
+
+def test_owners_see_what_was_done_to_their_jobs_and_not_what_was_only_recorded(served: Served) -> None:
+    job = own_job(served.client(), LINUS.user)
+    common = {"job": job, "at": 1794775400, "detector": "workload", "finding": "rogue", "user": LINUS.user}
+    with served.service.app.store.writing() as connection:
+        for kind, status in ((ActionKind.HOLD, ActionStatus.SHADOW), (ActionKind.LEASE, ActionStatus.DONE)):
+            plan(
+                connection,
+                PlannedAction(kind=kind, status=status, reason="not allowed", stage=Stage.SUBMIT, **common),
+            )
+    everything = get(served.client(), f"/jobs/{job}/actions")["actions"]
+    assert {each["kind"] for each in everything} == {"hold", "lease"}
+    assert [each["kind"] for each in get(served.client(LINUS), f"/jobs/{job}/actions")["actions"]] == [
+        "lease"
+    ]
+    other = own_job(served.client(), "ada")
+    assert get(served.client(LINUS), f"/jobs/{other}/actions", 404)["status"] == 404
+
+
+def test_owners_link_a_job_to_its_later_submission_and_nobody_elses(served: Served) -> None:
+    jobs = [job["job"] for job in get(served.client(), "/jobs", user=LINUS.user, limit=2)["jobs"]]
+    new, old = jobs
+    api = served.client(LINUS)
+    path = f"/api/v1/jobs/{old}/actions"
+    reply = api.post(path, json={"action": "resubmitted", "new": new})
+    assert reply.status_code == 200, reply.text
+    [linked] = reply.json()["resubmissions"]
+    assert (linked["old"], linked["new"], linked["who"]) == (old, new, LINUS.user)
+    assert get(api, f"/jobs/{old}/actions")["resubmissions"] == [linked]
+    other = own_job(served.client(), "ada")
+    assert api.post(path, json={"action": "resubmitted", "new": other}).status_code == 404
+    assert (
+        api.post(f"/api/v1/jobs/{new}/actions", json={"action": "resubmitted", "new": old}).status_code == 400
+    )
+    assert api.post(path, json={"action": "resubmitted"}).status_code == 400
+
+
+def test_a_job_of_the_demo_cannot_be_cancelled_and_the_reply_says_why(served: Served) -> None:
+    api = served.client(LINUS)
+    path = f"/api/v1/jobs/{own_job(served.client(), LINUS.user)}/actions"
+    refused = api.post(path, json={"action": "cancel"})
+    assert refused.status_code == 400
+    assert "simulated" in refused.json()["detail"]
+    assert "name the action" in api.post(path, json={}).json()["detail"]

@@ -4,9 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export DEBIAN_FRONTEND=noninteractive
-as_tocsin() { setpriv --reuid tocsin --regid tocsin --init-groups --no-new-privs --bounding-set=-all env -C / HOME=/var/lib/tocsin "$@"; }
+as_tocsin=(setpriv --reuid tocsin --regid tocsin --init-groups --no-new-privs --bounding-set=-all env -C / HOME=/var/lib/tocsin)
 schema() { /opt/tocsin/bin/python3 -c 'import sqlite3; print(sqlite3.connect("/var/lib/tocsin/tocsin.db").execute("SELECT version_num FROM alembic_version").fetchone()[0])' 2>/dev/null; }
-files() { find /etc /opt /usr /var /run -xdev ! -path '/var/lib/dpkg*' ! -path '/var/lib/apt*' ! -path '/var/cache/*' ! -path '/var/log/*' \
+files() { find /etc /opt /usr /var /run -xdev ! -path '/var/lib/dpkg*' ! -path '/var/lib/apt*' ! -path '/var/cache/*' ! -path '/var/log/*' ! -path '/usr/lib/python3*' \
     ! -name 'passwd*' ! -name 'shadow*' ! -name 'group*' ! -name 'gshadow*' ! -name 'subuid*' ! -name 'subgid*' ! -name 'ld.so.cache' ! -name '.pwd.lock' | sort; }
 step() { echo "== $*"; }
 
@@ -26,18 +26,19 @@ zgrep -q 'Early warning' /usr/share/man/man1/tocsin.1.gz
 tocsin-agent --help >/dev/null
 
 step "use it as the service's user, without any capability"
-as_tocsin tocsin demo --days 3 --seed 1 >/dev/null
-as_tocsin tocsin serve --no-watch --for 60 &
+"${as_tocsin[@]}" tocsin demo --days 3 --seed 1 >/dev/null
+"${as_tocsin[@]}" tocsin serve --no-watch --for 600 &
+service=$!
 for _ in $(seq 300); do [ -S /run/tocsin/tocsin.sock ] && break; sleep 0.2; done
 tocsin jobs -M demo -n >/tmp/jobs
 [ -s /tmp/jobs ]
 /opt/tocsin/bin/python3 -c 'import lightgbm, polars, confluent_kafka, paho.mqtt, psycopg, onnxruntime, vl_convert'
-kill %1
-wait %1
+kill "$service"
+wait "$service"
 
 step "upgrade a store of an earlier version"
 before=$(schema)
-as_tocsin /opt/tocsin/bin/python3 - <<'END'
+"${as_tocsin[@]}" /opt/tocsin/bin/python3 - <<'END'
 import sqlite3
 store = sqlite3.connect("/var/lib/tocsin/tocsin.db")  # the schema before causes were kept
 store.execute("DROP TABLE causes")

@@ -1,7 +1,7 @@
 """Actions on jobs: carried out while a cluster is followed, listed, undone, and released when they expire."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,6 +95,8 @@ class ActionRequest:
     """The owner of the job."""
     job: str | None = None
     """Its id, or its key."""
+    jobs: Sequence[str] = ()
+    """Their keys."""
     limit: int | None = None
 
 
@@ -103,22 +105,28 @@ def list_actions(app: App, request: ActionRequest) -> "list[Action]":
     from tocsin.store import actions
     from tocsin.store.tables import actions as table
 
-    keys = _keys(app, request.job) if request.job else []
+    keys = [*(_keys(app, request.job) if request.job else ()), *_with_arrays(request.jobs)]
     wanted = [
         *([] if request.everything else [table.c.status.in_([str(s) for s in ActionStatus if s.open])]),
         *([table.c.user == request.user] if request.user else []),
-        *([table.c.job.in_(keys)] if request.job else []),
+        *([table.c.job.in_(keys)] if request.job or request.jobs else []),
     ]
     return actions.list_actions(app.store, *wanted, limit=request.limit)
 
 
 def _keys(app: App, job: str) -> list[str]:
-    """The keys of the jobs that are meant; an action on an array is one on its tasks, too."""
+    """The keys of the jobs that are meant."""
     from tocsin.app.jobs import find_jobs
     from tocsin.core.frames import key_text
+
+    return _with_arrays(find_jobs(app, job, None).select(key_text()).to_series())
+
+
+def _with_arrays(jobs: Iterable[str]) -> list[str]:
+    """These keys, and those of their arrays: an action on an array is one on its tasks, too."""
     from tocsin.core.ids import parse_key
 
-    keys = [parse_key(key) for key in find_jobs(app, job, None).select(key_text()).to_series()]
+    keys = [parse_key(job) for job in jobs]
     return sorted({str(each) for key in keys for each in (key, key._replace(task=None))})
 
 

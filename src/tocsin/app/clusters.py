@@ -1,13 +1,12 @@
 """The clusters of the settings: how each is reached."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.core.errors import ClusterError, NotFound, SettingsError
+from tocsin.core.errors import ClusterError, InputError, NotFound, SettingsError
 from tocsin.core.settings import ClusterSettings, without_password
 from tocsin.store.home import user_name
 
@@ -24,8 +23,10 @@ __all__ = [
     "live_cluster",
     "require_cluster",
     "rest_client",
+    "slurm_confs",
 ]
 
+DEMO = "demo"
 UNNAMED = "cluster"
 """The name of a cluster whose Slurm reports none."""
 FIRST_DAYS = 30
@@ -55,13 +56,22 @@ def require_cluster(app: App, name: str) -> None:
         raise NotFound(f'no cluster "{name}";{suggestion} known clusters: {", ".join(known) or "none"}')
 
 
+def slurm_confs(app: App) -> list[str]:
+    """The slurm.conf of each Slurm in the settings, each once; an empty one is this host's."""
+    return list(dict.fromkeys(cluster.slurm_conf for cluster in app.settings.cluster.values())) or [""]
+
+
 def rest_client(cluster: ClusterSettings) -> "SlurmRest":
     """A client of the cluster's slurmrestd, with a token that is renewed in time."""
     from tocsin.sources.rest import SlurmRest
     from tocsin.sources.rest_token import ScontrolToken, TokenFile
 
     user = cluster.rest_user or user_name()
-    token = TokenFile(cluster.rest_token_file) if cluster.rest_token_file else ScontrolToken()
+    token = (
+        TokenFile(cluster.rest_token_file)
+        if cluster.rest_token_file
+        else ScontrolToken(slurm_conf=cluster.slurm_conf)
+    )
     return SlurmRest(cluster.rest_url, user=user, token=token, timeout=cluster.timeout)
 
 
@@ -74,17 +84,17 @@ def live_cluster(app: App, name: str | None, *, guess: bool = True) -> "Iterator
     from tocsin.sources.slurm_cluster import SlurmCluster
 
     name, cluster = cluster_named(app, name)
-    if cluster.slurm_conf:
-        os.environ["SLURM_CONF"] = cluster.slurm_conf  # Slurm's own commands read it
+    if name == DEMO and name not in app.settings.cluster:
+        raise InputError("the demo cluster is simulated; nothing can be done to its jobs")
     if name is None:
         name = host_cluster(cluster.timeout) if guess else _cluster_name(cluster.timeout)
         if name is None:
             raise ClusterError("Slurm does not report the name of its cluster; give it with -M")
     if not cluster.rest_url:
-        yield SlurmCluster(name, timeout=cluster.timeout)
+        yield SlurmCluster(name, slurm_conf=cluster.slurm_conf, timeout=cluster.timeout)
         return
     with rest_client(cluster) as rest:
-        yield SlurmCluster(name, rest=rest, timeout=cluster.timeout)
+        yield SlurmCluster(name, rest=rest, slurm_conf=cluster.slurm_conf, timeout=cluster.timeout)
 
 
 def host_cluster(timeout: float) -> str:
@@ -111,8 +121,6 @@ def accounting_source(app: App, name: str | None, since: int | None, until: int)
     from tocsin.store.importing import furthest_position
 
     name, cluster = cluster_named(app, name)
-    if cluster.slurm_conf:
-        os.environ["SLURM_CONF"] = cluster.slurm_conf  # Slurm's own commands read it
     if since is None:
         kind = (
             f"rest:{without_password(cluster.rest_url)}:{name}:"
@@ -125,4 +133,5 @@ def accounting_source(app: App, name: str | None, since: int | None, until: int)
         with rest_client(cluster) as rest:
             yield RestAccounting(rest, since, until, cluster=name)
     else:
-        yield SacctLive(since, until, cluster=name, timeout=cluster.timeout)
+        conf = cluster.slurm_conf
+        yield SacctLive(since, until, cluster=name, slurm_conf=conf, timeout=cluster.timeout)

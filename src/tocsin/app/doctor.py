@@ -4,13 +4,13 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.app.clusters import rest_client
+from tocsin.app.clusters import rest_client, slurm_confs
 from tocsin.app.heartbeat import read_heartbeats, watch_lock
 from tocsin.app.judge import untrained
 from tocsin.app.sinks import check_sinks
@@ -60,7 +60,10 @@ def doctor(app: App) -> Iterator[Finding]:
     )
     for check in (_home, _store, _models, _watch, _events, _sinks, _libraries):
         yield from _guarded(check.__name__.strip("_"), check, app)
-    yield from _guarded("slurm", _slurm, app)
+    confs = slurm_confs(app)
+    for conf in confs:
+        named = f" of {conf}" if conf and len(confs) > 1 else ""
+        yield from _guarded(f"slurm{named}", partial(_slurm, conf, named), app)
     for name, cluster in app.settings.cluster.items():
         if cluster.rest_url:
             yield from _guarded(f"rest {name}", partial(_rest, name, cluster), app)
@@ -183,9 +186,16 @@ def _libraries(_: App) -> Iterator[Finding]:
     yield Finding("sqlite", Status.FINE, sqlite3.sqlite_version)
 
 
-def _slurm(app: App) -> Iterator[Finding]:
-    from tocsin.sources.commands import run
+def _slurm(conf: str, named: str, app: App) -> Iterator[Finding]:
+    """One Slurm, by its slurm.conf; with several of them, each link is named after its file."""
+    for finding in _links(conf, app):
+        yield replace(finding, link=finding.link + named)
 
+
+def _links(conf: str, app: App) -> Iterator[Finding]:
+    from tocsin.sources.commands import run, slurm_env
+
+    env = slurm_env(conf)
     missing = [name for name in ("sacct", "squeue", "scontrol") if not shutil.which(name)]
     if missing:
         wanted = any(not (one.rest_url or one.kafka_topic) for one in app.settings.cluster.values())
@@ -197,8 +207,8 @@ def _slurm(app: App) -> Iterator[Finding]:
         )
         return
     try:
-        version = run(["scontrol", "--version"], timeout=10).decode().strip()
-        text = run(["scontrol", "show", "config"], timeout=10).decode(errors="replace")
+        version = run(["scontrol", "--version"], timeout=10, env=env).decode().strip()
+        text = run(["scontrol", "show", "config"], timeout=10, env=env).decode(errors="replace")
     except TocsinError as error:
         followed = any(beat.cluster != "demo" for beat in read_heartbeats(app.home.cache))
         asked = bool(app.settings.cluster) or followed
@@ -216,10 +226,10 @@ def _slurm(app: App) -> Iterator[Finding]:
     config = read_config(text)
     yield from _controller(config)
     yield from _starts(app, dict(config))
-    run(["sacct", "-n", "-X", "-P", "-S", "now-1hour", "-o", "JobID"], timeout=30)
+    run(["sacct", "-n", "-X", "-P", "-S", "now-1hour", "-o", "JobID"], timeout=30, env=env)
     yield Finding("accounting", Status.FINE, "sacct answers")
     off = None if app.settings.watch.scripts else "watch.scripts is false"
-    if why := off or SlurmCluster("", timeout=30).scripts_refused(user_name()):
+    if why := off or SlurmCluster("", slurm_conf=conf, timeout=30).scripts_refused(user_name()):
         yield Finding("scripts", Status.NOTE, f"`tocsin watch` does not read them: {why}")
     else:
         yield Finding("scripts", Status.FINE, f"user {user_name()} may read them")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.app.actions import open_executor
 from tocsin.app.app import App
-from tocsin.app.clusters import live_cluster
+from tocsin.app.clusters import cluster_named, live_cluster
 from tocsin.app.jobs import find_jobs
 from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
 from tocsin.core.errors import ClusterError, InputError, NotFound
@@ -20,7 +20,15 @@ from tocsin.store.home import user_name
 if TYPE_CHECKING:
     from tocsin.store.actions import Action
 
-__all__ = ["Resubmission", "ResubmitRequest", "cancel_job", "link_resubmission", "resubmissions", "resubmit"]
+__all__ = [
+    "Resubmission",
+    "ResubmitRequest",
+    "cancel_job",
+    "link_own_jobs",
+    "link_resubmission",
+    "resubmissions",
+    "resubmit",
+]
 
 _RESUBMITTED = "resubmitted"
 
@@ -71,12 +79,13 @@ def cancel_job(
         stage=Stage.SUBMIT,
         user=owner,
     )
-    with app.store.writing() as connection:
-        actions.plan(connection, planned, who=who)
     with live_cluster(app, key.cluster) as live:
+        with app.store.writing() as connection:
+            actions.plan(connection, planned, who=who)
         executor = open_executor(app, live, act=True)
         [action] = [each for each in actions.of_job(app.store, key) if each.kind is ActionKind.CANCEL]
-        if action.status is ActionStatus.PLANNED:
+        # One that policy only recorded, or that failed before, does not stand in a person's way.
+        if action.status is not ActionStatus.DONE:
             executor.carry_out(action, now, who=who)
     return actions.find(app.store, action.id)
 
@@ -88,18 +97,30 @@ def resubmit(app: App, request: ResubmitRequest) -> Resubmission:
 
     who = user_name()
     key, _ = _owned(app, request.job, who, False, request.cluster)
+    conf = cluster_named(app, key.cluster)[1].slurm_conf
     with tempfile.TemporaryDirectory() as folder:
         path = Path(request.script) if request.script else _stored_script(app, key, Path(folder))
         risk = check(
             app, CheckRequest(script=str(path), submit_options=request.submit_options, cluster=key.cluster)
         )
-        number = submit(path, (), request.submit_options)
-    job = follow([number]).get(number)
+        number = submit(path, (), request.submit_options, slurm_conf=conf)
+    job = follow([number], slurm_conf=conf).get(number)
     if job is None or job.submit is None:
         raise ClusterError(f"sbatch submitted job {number}, but squeue does not show it; link it later")
     new = JobKey(key.cluster, int(number), None, job.submit)
     after = risk.failure.probability if risk.failure else None
     return link_resubmission(app, str(key), str(new), who=who, risk_after=after)
+
+
+def link_own_jobs(app: App, old: str, new: str, *, who: str, operator: bool = False) -> Resubmission:
+    """Link a job to its later submission; both must belong to that user, or the user be an operator."""
+    first, owner = _owned(app, old, who, operator, None)
+    second, same = _owned(app, new, who, operator, first.cluster)
+    if owner != same:
+        raise InputError(f"{second} belongs to another user than {first}; only jobs of one user are linked")
+    if second.submit < first.submit:
+        raise InputError(f"{second} was submitted before {first}; name the old job first")
+    return link_resubmission(app, str(first), str(second), who=who)
 
 
 def link_resubmission(

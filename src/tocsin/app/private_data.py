@@ -2,10 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from tocsin.core.errors import ClusterError
-from tocsin.sources.commands import run
+from tocsin.sources.commands import run, slurm_env
 from tocsin.sources.slurm_machine import read_config
 
 __all__ = ["PrivateData"]
@@ -16,22 +17,33 @@ _UNKNOWN = frozenset({"nodes", "usage"})
 
 
 class PrivateData:
-    """The words of PrivateData, asked for every 5 minutes; the last answer holds while Slurm gives none."""
+    """The words of PrivateData, asked for every 5 minutes; the last answer holds while Slurm gives none.
 
-    def __init__(self, *, run: Callable[..., bytes] = run, now: Callable[[], float] = time.monotonic) -> None:
+    With several clusters, each by its slurm.conf: what one of them hides is hidden.
+    """
+
+    def __init__(
+        self,
+        slurm_confs: Sequence[str] = ("",),
+        *,
+        run: Callable[..., bytes] = run,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._run, self._now = run, now
-        self._words = _UNKNOWN
+        self._words = dict.fromkeys(slurm_confs or ("",), _UNKNOWN)
         self._until = now()
         self._lock = threading.Lock()
 
     def __call__(self) -> frozenset[str]:
         with self._lock:
             if self._now() >= self._until:
-                try:
-                    text = self._run(["scontrol", "show", "config"], timeout=10).decode("utf-8", "replace")
-                    found = read_config(text).get("PrivateData", "")
-                    self._words = frozenset(word.strip().lower() for word in found.split(",")) - {"none", ""}
-                except ClusterError:
-                    pass
+                for conf in self._words:
+                    with suppress(ClusterError):
+                        self._words[conf] = self._ask(conf)
                 self._until = self._now() + _KEPT
-            return self._words
+            return frozenset[str]().union(*self._words.values())
+
+    def _ask(self, conf: str) -> frozenset[str]:
+        text = self._run(["scontrol", "show", "config"], timeout=10, env=slurm_env(conf))
+        found = read_config(text.decode("utf-8", "replace")).get("PrivateData", "")
+        return frozenset(word.strip().lower() for word in found.split(",")) - {"none", ""}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.app.app import App
 from tocsin.app.clusters import cluster_named
 from tocsin.core.errors import ClusterError, InputError
+from tocsin.core.settings import ClusterSettings
 
 if TYPE_CHECKING:
     from tocsin.slurm.hooks import Change, Hook
@@ -167,12 +168,11 @@ def _folder(app: App, request: HookRequest) -> Path:
 
 def _config(app: App) -> dict[str, str] | None:
     """slurm.conf as slurmctld has it; None if it does not answer."""
-    from tocsin.sources.commands import run
+    from tocsin.sources.commands import run, slurm_env
     from tocsin.sources.slurm_machine import read_config
 
-    _, cluster = cluster_named(app, None) if len(app.settings.cluster) < 2 else (None, None)
-    if cluster and cluster.slurm_conf:
-        os.environ["SLURM_CONF"] = cluster.slurm_conf  # Slurm's own commands read it
+    _, cluster = cluster_named(app, None) if len(app.settings.cluster) < 2 else (None, ClusterSettings())
     with suppress(ClusterError):
-        return dict(read_config(run(["scontrol", "show", "config"], timeout=10).decode("utf-8", "replace")))
+        text = run(["scontrol", "show", "config"], timeout=10, env=slurm_env(cluster.slurm_conf))
+        return dict(read_config(text.decode("utf-8", "replace")))
     return None

@@ -7,7 +7,7 @@ import uuid
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from multiprocessing.connection import Connection
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from tocsin.app.app import App
 from tocsin.app.children import Child, start
 from tocsin.app.logs import LogRequest
+from tocsin.app.task_files import TaskFiles
 from tocsin.core.errors import InputError, NotFound, TocsinError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
@@ -76,12 +77,13 @@ class Task:
 
 
 class Tasks:
-    """The tasks of a service. They are kept in memory: a restart forgets them, and what they wrote stays."""
+    """The tasks of a service. The last ones are kept in the home folder; those that a restart cut off have failed."""
 
     def __init__(self, app: App, workers: int) -> None:
         self._app = app
         self._threads = ThreadPoolExecutor(max(1, workers), "task")
-        self._tasks: OrderedDict[str, Task] = OrderedDict()
+        self._files = TaskFiles(app.home.cache / "tasks")
+        self._tasks = OrderedDict((task.id, task) for task in map(_restored, self._files.read()) if task)
         self._lock = threading.Lock()
 
     def start(self, kind: Kind, request: dict[str, Any], *, who: str) -> Task:
@@ -92,16 +94,18 @@ class Tasks:
                 raise InputError(f"{MOST_WAITING} tasks are waiting already; try again when some have ended")
             task = Task(id=uuid.uuid4().hex, kind=kind, request=request, who=who, created=int(time.time()))
             self._tasks[task.id] = task
+            self._files.write(_stored(task))
             over = [each.id for each in self._tasks.values() if each.state not in _LIVING]
             for old in over[: max(0, len(self._tasks) - MOST_KEPT)]:
                 del self._tasks[old]
+                self._files.remove(old)
         self._threads.submit(self._look_after, task)
         return task
 
     def get(self, kind: Kind, number: str) -> Task:
         task = self._tasks.get(number)
         if task is None or task.kind is not kind:
-            raise NotFound(f"there is no {kind} {number[:60]}; a restart of the service forgets them")
+            raise NotFound(f"there is no {kind} {number[:60]}; the service keeps the last {MOST_KEPT} tasks")
         return task
 
     def list(self, kind: Kind) -> list[Task]:
@@ -143,13 +147,32 @@ class Tasks:
         task.child.process.join()
         with self._lock:
             if task.state is TaskState.RUNNING:
-                self._end(task, state)
                 task.result = value if state is TaskState.DONE else None
                 task.error = None if state is TaskState.DONE else str(value)
+                self._end(task, state)
             task.child = None
 
     def _end(self, task: Task, state: TaskState) -> None:
         task.state, task.ended = state, int(time.time())
+        self._files.write(_stored(task))
+
+
+def _stored(task: Task) -> dict[str, Any]:
+    return {
+        each.name: getattr(task, each.name) for each in fields(task) if each.name not in ("child", "progress")
+    }
+
+
+def _restored(document: dict[str, Any]) -> Task | None:
+    """None if it is of another version, which had other kinds."""
+    try:
+        task = Task(**{**document, "kind": Kind(document["kind"]), "state": TaskState(document["state"])})
+    except (KeyError, ValueError, TypeError):
+        return None
+    if task.state in _LIVING:
+        task.state, task.ended = TaskState.FAILED, int(time.time())
+        task.error = "the service was restarted meanwhile; start it again"
+    return task
 
 
 def _arguments(kind: Kind, request: dict[str, Any]) -> Any:

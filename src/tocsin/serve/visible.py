@@ -6,7 +6,7 @@ from typing import Any
 from tocsin.core.errors import Forbidden
 from tocsin.serve.principal import Principal, Role
 
-__all__ = ["own_users", "require", "visible"]
+__all__ = ["own_users", "require", "visible", "visible_actions"]
 
 _HIDDEN = frozenset({"open", "habit"})
 """Kinds of findings that would show a misuser what gave them away, or a thief that the theft was noticed."""
@@ -44,6 +44,13 @@ def visible(document: dict[str, Any], principal: Principal) -> dict[str, Any]:
     if document["rogue"]:
         shown["rogue"] = {**document["rogue"], "case": None}
     return shown
+
+
+def visible_actions(documents: Sequence[dict[str, Any]], principal: Principal) -> list[dict[str, Any]]:
+    """Users see what was done to their jobs, not what was only planned or recorded, and no number of a case."""
+    if principal.is_operator:
+        return list(documents)
+    return [{**each, "case": None} for each in documents if each["done"] is not None]
 
 
 def _finding(finding: dict[str, Any]) -> dict[str, Any]:

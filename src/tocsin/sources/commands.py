@@ -13,13 +13,21 @@ from typing import Any
 
 from tocsin.core.errors import ClusterError
 
-__all__ = ["MAX_BYTES", "run", "stream"]
+__all__ = ["MAX_BYTES", "run", "slurm_env", "stream"]
 
 MAX_BYTES = 2**30
 _CHUNK = 2**18
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SLURM_CONF", "SLURM_JWT")
 # TZ=UTC makes the times we pass unambiguous; SLURM_TIME_FORMAT makes the times we read epoch seconds.
 _SET = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
+
+
+def slurm_env(slurm_conf: str) -> dict[str, str]:
+    """What makes Slurm's commands read this slurm.conf; nothing for an empty path, the default of this process.
+
+    It is given with each command: one process may ask several clusters at once.
+    """
+    return {"SLURM_CONF": slurm_conf} if slurm_conf else {}
 
 
 def run(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tocsin.core.errors import ClusterError, SettingsError
 from tocsin.core.units import format_instant
-from tocsin.sources.commands import run
+from tocsin.sources.commands import run, slurm_env
 from tocsin.sources.secrets import read_secret
 
 __all__ = ["ScontrolToken", "TokenFile", "expiry"]
@@ -67,12 +67,14 @@ class ScontrolToken:
         self,
         *,
         lifespan: int = 1800,
+        slurm_conf: str = "",
         timeout: float = 30.0,
         now: Callable[[], float] = time.time,
         run: Callable[..., bytes] = run,
     ) -> None:
         self.lifespan, self.timeout = lifespan, timeout
         self._now, self._run = now, run
+        self._env = slurm_env(slurm_conf)
         self._token = ""
         self._end = 0.0
         self._lock = threading.Lock()
@@ -89,7 +91,8 @@ class ScontrolToken:
             return self._token
 
     def _renew(self) -> None:
-        output = self._run(["scontrol", "token", f"lifespan={self.lifespan}"], timeout=self.timeout)
+        argv = ["scontrol", "token", f"lifespan={self.lifespan}"]
+        output = self._run(argv, timeout=self.timeout, env=self._env)
         token = checked_token(
             output.decode("utf-8", "replace").strip().removeprefix("SLURM_JWT="), "from scontrol token"
         )

@@ -12,7 +12,7 @@ from tocsin.core.errors import ClusterError, SourceError
 from tocsin.core.frames import conform
 from tocsin.core.intake import Batch, Rejects
 from tocsin.sources.columns import checked_zone
-from tocsin.sources.commands import run, stream
+from tocsin.sources.commands import run, slurm_env, stream
 from tocsin.sources.lines import Block, LineFile, Lines, Pipe
 from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import (
@@ -200,12 +200,14 @@ class SacctLive:
         until: int,
         *,
         cluster: str | None = None,
+        slurm_conf: str = "",
         command: str = "sacct",
         timeout: float = 600,
     ) -> None:
         self.since, self.until = since, max(since, until)
         self.cluster = cluster
         self.command = command
+        self.env = slurm_env(slurm_conf)
         self.timeout = timeout
         self.rejects = Rejects()
         self.notes: list[str] = []
@@ -215,7 +217,7 @@ class SacctLive:
     def columns(self) -> list[str]:
         """Those of LIVE_COLUMNS that this version of sacct has."""
         known = (
-            run([self.command, "--helpformat"], timeout=self.timeout)
+            run([self.command, "--helpformat"], timeout=self.timeout, env=self.env)
             .decode("utf-8", "replace")
             .lower()
             .split()
@@ -251,7 +253,7 @@ class SacctLive:
         argv += ["-M", self.cluster] if self.cluster else []
         output = Lines(
             self.command,
-            lambda: stream(argv, timeout=self.timeout),
+            lambda: stream(argv, timeout=self.timeout, env=self.env),
             notes=[],  # an empty span is normal
         )
         table = SacctTable(columns, wanted=WANTED, notes=self.notes, delimiter=_SEPARATOR)

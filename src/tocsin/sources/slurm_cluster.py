@@ -12,7 +12,7 @@ from tocsin.core.errors import ClusterError
 from tocsin.core.ids import JobKey
 from tocsin.core.intake import JobSource, Rejects, valid_batches, valid_jobs
 from tocsin.core.machine import Machine
-from tocsin.sources.commands import run
+from tocsin.sources.commands import run, slurm_env
 from tocsin.sources.slurm_actions import SlurmActions, slurm_id
 from tocsin.sources.slurm_machine import read_config
 from tocsin.sources.squeue import QUEUE_ENV, queue_command, read_queue, separators
@@ -27,7 +27,7 @@ __all__ = ["SlurmCluster"]
 class SlurmCluster(SlurmActions):
     """The cluster `name`. With `rest`, queue, accounting, machine and actions go over slurmrestd.
 
-    Scripts are always read by command: slurmrestd has them only since 24.05.
+    `slurm_conf` is the file that its commands read, where it is not the default one. Scripts are always read by command: slurmrestd has them only since 24.05.
     """
 
     def __init__(
@@ -35,16 +35,20 @@ class SlurmCluster(SlurmActions):
         name: str,
         *,
         rest: "SlurmRest | None" = None,
+        slurm_conf: str = "",
         timeout: float = 60.0,
         run: Callable[..., bytes] = run,
     ) -> None:
         self.name = name
         self.rest = rest
+        self.slurm_conf = slurm_conf
         self.timeout = timeout
         self._command = run
         self._requests = SqueueRequests(self._run)
 
     def _run(self, argv: list[str], **more: dict[str, str]) -> bytes:
+        if env := slurm_env(self.slurm_conf):
+            more["env"] = env | more.get("env", {})
         return self._command(argv, timeout=self.timeout, **more)
 
     # --- reading ---------------------------------------------------------------------------------
@@ -69,7 +73,7 @@ class SlurmCluster(SlurmActions):
             return RestAccounting(self.rest, since, until, cluster=self.name)
         from tocsin.sources.sacct import SacctLive
 
-        return SacctLive(since, until, cluster=self.name)
+        return SacctLive(since, until, cluster=self.name, slurm_conf=self.slurm_conf)
 
     def accounting(self, since: int, until: int) -> Iterator[pl.DataFrame]:
         return (batch.jobs for batch in valid_batches(self.history(since, until)) if batch.jobs.height)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tocsin.core.errors import ClusterError
-from tocsin.sources.commands import run
+from tocsin.sources.commands import run, slurm_env
 
 __all__ = ["FORGOTTEN", "SubmittedJob", "cancel", "exit_code", "follow", "forgotten", "submit"]
 
@@ -35,21 +35,22 @@ class SubmittedJob:
         return self.state not in _ACTIVE
 
 
-def submit(script: Path, arguments: Sequence[str], options: Sequence[str]) -> str:
+def submit(script: Path, arguments: Sequence[str], options: Sequence[str], *, slurm_conf: str = "") -> str:
     """The raw id of the new job."""
     argv = ["sbatch", "--parsable", *options, str(script), *arguments]
-    answer = run(argv, timeout=_TIMEOUT).decode("utf-8", "replace").strip()
+    answer = run(argv, timeout=_TIMEOUT, env=slurm_env(slurm_conf)).decode("utf-8", "replace").strip()
     job = answer.partition(";")[0]
     if not job.isdecimal():
         raise ClusterError(f"sbatch printed {answer[:80]!r}, not the id of a job")
     return job
 
 
-def follow(jobs: Iterable[str]) -> dict[str, SubmittedJob]:
+def follow(jobs: Iterable[str], *, slurm_conf: str = "") -> dict[str, SubmittedJob]:
     """These jobs as slurmctld has them now; those that it has forgotten are left out."""
     wanted = set(jobs)
     # Without -j: squeue fails as a whole if it has forgotten one of them.
-    output = run(["squeue", "-h", "-t", "all", "-o", _FORMAT], timeout=_TIMEOUT)
+    argv = ["squeue", "-h", "-t", "all", "-o", _FORMAT]
+    output = run(argv, timeout=_TIMEOUT, env=slurm_env(slurm_conf))
     found = {}
     for line in output.decode("utf-8", "replace").splitlines():
         job, *rest = line.split("|")

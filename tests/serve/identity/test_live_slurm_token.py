@@ -114,7 +114,7 @@ def test_private_data_is_hidden_while_slurm_cannot_be_asked() -> None:
     ]
     now = 0.0
 
-    def run(command: list[str], timeout: float) -> bytes:
+    def run(command: list[str], timeout: float, env: dict[str, str]) -> bytes:
         answer = answers.pop(0)
         if isinstance(answer, ClusterError):
             raise answer
@@ -126,3 +126,12 @@ def test_private_data_is_hidden_while_slurm_cannot_be_asked() -> None:
     assert private() == {"jobs", "nodes"}
     now = 602.0
     assert private() == {"jobs", "nodes"}, "the last answer holds"
+
+
+def test_what_one_of_several_clusters_hides_is_hidden() -> None:
+    hides = {"/big/slurm.conf": b"PrivateData = usage\n", "/small/slurm.conf": b"PrivateData = none\n"}
+
+    def run(command: list[str], timeout: float, env: dict[str, str]) -> bytes:
+        return hides[env["SLURM_CONF"]]
+
+    assert PrivateData(list(hides), run=run)() == {"usage"}

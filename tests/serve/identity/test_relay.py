@@ -2,8 +2,10 @@
 
 import os
 import pwd
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
@@ -141,3 +143,18 @@ def test_without_its_service_a_relay_says_so(path: Path) -> None:
 def test_a_relay_sends_its_token_over_tls_or_on_this_host_only(url: str) -> None:
     with pytest.raises(SettingsError, match=r"https://"):
         Relay(url, "t")
+
+
+def test_a_relay_has_a_heartbeat_while_the_service_answers_it(app: App, path: Path) -> None:
+    beats = threading.Semaphore(0)
+    service = ExitStack()
+    relay = Relay(
+        service.enter_context(serving(gated(app))), new_token(app, "login1", relay=True), beat=beats.release
+    )
+    with serving(relay_app(relay, body_megabytes=4, seconds=30), path, lifespan="on"):
+        for _ in range(3):
+            assert beats.acquire(timeout=60)
+        service.close()
+        while beats.acquire(blocking=False):  # those from before it ended
+            pass
+        assert not beats.acquire(timeout=2.5)

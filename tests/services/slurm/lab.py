@@ -125,8 +125,8 @@ class SlurmLab(Commands):
 
     def _lay_out(self) -> None:
         for user in USERS:
-            _make_user(user)
-        _make_user(REST_USER)
+            make_user(user)
+        make_user(REST_USER)
         for name, owner, mode in (
             ("etc", "root", 0o755),
             ("log", "root", 0o755),
@@ -354,7 +354,7 @@ def _nodes_served() -> set[str]:
     return served
 
 
-def _make_user(name: str) -> None:
+def make_user(name: str) -> None:
     try:
         pwd.getpwnam(name)
     except KeyError:

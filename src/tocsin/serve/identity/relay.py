@@ -4,6 +4,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import httpx2
@@ -24,15 +25,26 @@ _FORWARDED = frozenset(
 """A client's own credentials and whatever else it sends stay here."""
 _NOT_RETURNED = frozenset({"connection", "keep-alive", "transfer-encoding", "set-cookie", "server"})
 _CONNECT_SECONDS = 3.0
+_BEAT_SECONDS = 1.0
+"""Between two questions whether the service answers, and for each answer: the hooks in Slurm trust a heartbeat for 3 s."""
 
 
 class Relay:
-    """Forwards to the service at `url`. The kernel names the user; the relay signs the name with its token."""
+    """Forwards to the service at `url`. The kernel names the user; the relay signs the name with its token.
+
+    `beat` is called once a second while the service answers: it writes the heartbeat of the login node.
+    """
 
     def __init__(
-        self, url: str, token: str, *, ca_file: str | None = None, now: Callable[[], float] = time.time
+        self,
+        url: str,
+        token: str,
+        *,
+        ca_file: str | None = None,
+        now: Callable[[], float] = time.time,
+        beat: Callable[[], None] = lambda: None,
     ) -> None:
-        self._url, self._token, self._now = _checked(url), token, now
+        self._url, self._token, self._now, self._beat = _checked(url), token, now, beat
         self._context = ssl.create_default_context(cafile=ca_file) if url.startswith("https:") else None
         self._client: httpx2.AsyncClient | None = None
 
@@ -49,11 +61,23 @@ class Relay:
         timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)  # the whole request has a deadline
         verify = self._context if self._context is not None else True
         async with httpx2.AsyncClient(trust_env=False, timeout=timeout, verify=verify) as self._client:
+            beating = asyncio.create_task(self._keep_beating(self._client))
             while True:
                 kind = (await receive())["type"]
+                if kind == "lifespan.shutdown":
+                    beating.cancel()
                 await send({"type": f"{kind}.complete"})
                 if kind == "lifespan.shutdown":
                     return
+
+    async def _keep_beating(self, client: httpx2.AsyncClient) -> None:
+        """In the loop that forwards: neither a relay nor a service that hangs has a heartbeat."""
+        while True:
+            with suppress(httpx2.HTTPError):
+                reply = await client.get(f"{self._url}/healthz", timeout=_BEAT_SECONDS)
+                if reply.status_code == 200:
+                    self._beat()
+            await asyncio.sleep(_BEAT_SECONDS)
 
     async def _forward(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         if request.peer.uid is None or self._client is None:

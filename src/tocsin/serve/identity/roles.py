@@ -70,6 +70,7 @@ PERMISSIONS: Mapping[tuple[str, str], Permission] = {
     ("GET", f"{_API}/jobs/{{job}}/explanation"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/traces"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/embeddings"): _OWN,
+    ("GET", f"{_API}/jobs/{{job}}/actions"): _OWN,
     ("POST", f"{_API}/jobs/{{job}}/actions"): _CHANGES_OWN,
     ("POST", f"{_API}/check"): _USER,
     ("POST", f"{_API}/advice"): _USER,

@@ -1,6 +1,7 @@
 """Puts identity together from the settings: `secured` is all that a server needs of it."""
 
 from tocsin.app.app import App
+from tocsin.app.clusters import slurm_confs
 from tocsin.app.credentials import Credentials, secret_in
 from tocsin.app.private_data import PrivateData
 from tocsin.app.roles import RoleLists
@@ -36,7 +37,7 @@ def secured(inner: asgi.App, app: App, *, url: str, demo: bool = False) -> asgi.
         public_url=public_url,
         oidc=oidc is not None,
         per_minute=settings.requests_per_minute,
-        private_data=frozenset if demo else PrivateData(),
+        private_data=frozenset if demo else PrivateData(slurm_confs(app)),
     )
     return SecurityHeaders(
         Deadline(BodyLimit(gate, settings.max_body_megabytes << 20), settings.request_seconds)

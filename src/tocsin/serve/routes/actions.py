@@ -1,16 +1,20 @@
-"""Actions on jobs, and their undo."""
+"""Actions on jobs and their undo; what owners may do to their own jobs."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tocsin.app.actions import ActionRequest, list_actions, undo
-from tocsin.serve.asking import Asker, Limit, TheApp
+from tocsin.app.own_jobs import cancel_job, link_own_jobs, resubmissions
+from tocsin.core.errors import InputError
+from tocsin.core.job_json import to_json
+from tocsin.serve.asking import Asker, Cluster, JobName, Limit, TheApp
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply
-from tocsin.serve.visible import require
+from tocsin.serve.routes.jobs import own_jobs
+from tocsin.serve.visible import require, visible_actions
 
 __all__ = ["router"]
 
@@ -26,6 +30,14 @@ _ACTION = {
     "user": "ann",
     "reason": "cryptomining is not allowed for the account chem",
 }
+_RESUBMISSION = {
+    "old": "lab:4711@1794775393",
+    "new": "lab:4730@1794779001",
+    "who": "ann",
+    "risk_before": 0.84,
+    "risk_after": 0.12,
+    "at": "2026-11-15T21:43:21Z",
+}
 Number = Annotated[int, Path(ge=1, le=2**62)]
 
 
@@ -35,6 +47,60 @@ class Undo(BaseModel):
     )
 
     note: str = Field("", max_length=2000, description="The reason, kept in the audit.")
+
+
+class JobAction(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"action": "cancel"}})
+
+    action: Literal["cancel", "resubmitted"] | None = Field(
+        None,
+        description="cancel: cancel the job now. resubmitted: link it to a later submission of the same job.",
+    )
+    new: str | None = Field(None, max_length=200, description="For resubmitted: id or key of the new job.")
+
+
+_NO_ACTION = JobAction()
+"""Whose job it is, is looked at before what is to be done to it."""
+
+
+@router.get("/jobs/{job}/actions", responses=reply({"actions": [_ACTION], "resubmissions": [_RESUBMISSION]}))
+def job_actions(
+    request: Request, app: TheApp, asker: Asker, job: JobName, cluster: Cluster = None
+) -> Response:
+    """What was done to a job, and its later submissions; operators also see what was only planned or recorded."""
+    rows = own_jobs(app, asker, job, cluster)
+    keys = [to_json(each.row)["job"] for each in rows]
+    found = [action.to_json() for action in list_actions(app, ActionRequest(everything=True, jobs=keys))]
+    later = [each.to_json() for key in keys for each in resubmissions(app, key)]
+    return json_reply(request, {"actions": visible_actions(found, asker), "resubmissions": later})
+
+
+@router.post("/jobs/{job}/actions", responses=reply({"actions": [_ACTION], "resubmissions": [_RESUBMISSION]}))
+def act_on_job(
+    request: Request,
+    app: TheApp,
+    asker: Asker,
+    job: JobName,
+    cluster: Cluster = None,
+    given: Annotated[JobAction, Body()] = _NO_ACTION,
+) -> Response:
+    """Cancel a job of your own, or link it to its later submission; operators may do so for others.
+
+    The service never submits jobs: it has the rights of an operator, not of the user. `tocsin resubmit` does.
+    """
+    own_jobs(app, asker, job, cluster)
+    who, operator = asker.user, asker.is_operator
+    if given.action is None:
+        raise InputError('name the action: {"action": "cancel"} or {"action": "resubmitted", "new": JOB}')
+    if given.action == "cancel":
+        done = cancel_job(app, job, who=who, operator=operator, cluster=cluster)
+        shown = visible_actions([done.to_json()], asker)
+        return json_reply(request, {"actions": shown, "resubmissions": []})
+    if given.new is None:
+        raise InputError('name the new job: {"action": "resubmitted", "new": JOB}')
+    own_jobs(app, asker, given.new, cluster)
+    linked = link_own_jobs(app, job, given.new, who=who, operator=operator)
+    return json_reply(request, {"actions": [], "resubmissions": [linked.to_json()]})
 
 
 @router.get("/actions", responses=reply({"actions": [_ACTION]}))

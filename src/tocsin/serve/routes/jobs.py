@@ -16,7 +16,7 @@ from tocsin.serve.principal import Principal
 from tocsin.serve.replies import cursor_of, cursor_text, json_reply
 from tocsin.serve.visible import own_users, visible
 
-__all__ = ["router"]
+__all__ = ["own_jobs", "router"]
 
 router = APIRouter(tags=["jobs"])
 
@@ -84,7 +84,7 @@ def one_job(request: Request, app: TheApp, asker: Asker, job: JobName, cluster: 
     """Every submission and task that the id or key names, each with its verdicts."""
     documents = [
         {**to_json(each.row), "verdicts": [visible(verdict.to_json(), asker) for verdict in each.verdicts]}
-        for each in _own(app, asker, job, cluster)
+        for each in own_jobs(app, asker, job, cluster)
     ]
     return json_reply(request, {"jobs": documents})
 
@@ -110,7 +110,7 @@ def job_timeline(
     request: Request, app: TheApp, asker: Asker, job: JobName, cluster: Cluster = None
 ) -> Response:
     """Changes of state and verdicts, in order of time."""
-    found = [timeline(each) for each in _own(app, asker, job, cluster)]
+    found = [timeline(each) for each in own_jobs(app, asker, job, cluster)]
     for each in found:
         each["events"] = [_event(event, asker) for event in each["events"]]
     return json_reply(request, {"timelines": found})
@@ -128,7 +128,7 @@ def job_verdicts(
     """The verdicts on a job, in the order in which they were given."""
     found = [
         visible(verdict.to_json(), asker)
-        for each in _own(app, asker, job, cluster)
+        for each in own_jobs(app, asker, job, cluster)
         for verdict in each.verdicts
     ]
     return json_reply(request, {"verdicts": found})
@@ -146,12 +146,12 @@ def explanation(
     stage: Annotated[Stage, Query(description="Use what was known at this stage.")] = Stage.SUBMIT,
 ) -> Response:
     """The verdict on one job from what was known at a stage, with all evidence; it may take seconds."""
-    _own(service.app, asker, job, cluster)
+    own_jobs(service.app, asker, job, cluster)
     found = service.explain(job, cluster=cluster, stage=stage)
     return json_reply(request, {"verdict": visible(found.verdict.to_json(), asker), "outcome": found.outcome})
 
 
-def _own(app: TheApp, asker: Principal, job: str, cluster: str | None) -> list[JobWithVerdicts]:
+def own_jobs(app: TheApp, asker: Principal, job: str, cluster: str | None) -> list[JobWithVerdicts]:
     """Those that the person may see; the jobs of others do not exist for users."""
     found = [each for each in show_job(app, job, cluster) if asker.may_see(each.row["user"])]
     if not found:
