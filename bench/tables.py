@@ -146,11 +146,12 @@ def _walk(result: Results) -> Iterator[str]:
         f"Target: {result['target']} at {result['stage']}. The model is retrained every {result['every_days']} days on everything "
         'known by then; each job after the first fifth is predicted once. "Run time held" is the share of completed jobs (in '
         'brackets: of all ended jobs) within the predicted 95 % bound. "Last 20 %" are the jobs that the single split above '
-        "predicts. The audit changes everything that became known after an instant T and counts the predictions before T that change."
+        "predicts. The audit changes everything that became known after an instant T and counts the predictions before T that change. "
+        '"Promise kept" counts the months in which the model\'s alarms had the precision that the rule promises, of those with alarms.'
     )
     yield ""
-    yield "| log | predicted | AUC | AP | AUC, last 20 % | AP | calibration error | run time held | seconds | MiB | audit |"
-    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    yield "| log | predicted | AUC | AP | AUC, last 20 % | AP | calibration error | run time held | promise kept | seconds | MiB | audit |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
     for log, row in result["logs"].items():
         figures, last, audit = row["figures"], row["last_fifth"], row.get("audit")
         proof = f"{audit['differing']} of {audit['compared']:,}" if audit else ""
@@ -159,9 +160,11 @@ def _walk(result: Results) -> Iterator[str]:
             if row["runtime_covered"]
             else ""
         )
+        promise = row.get("promise")
+        kept = f"{promise['kept']} of {promise['months'] - promise['silent']}" if promise else ""
         yield (
             f"| {log} | {row['predicted']:,} | {_interval(figures['auc'])} | {_interval(figures['average_precision'])} "
-            f"| {_number(last['auc'])} | {_number(last['average_precision'])} | {_number(figures['calibration_error'])} | {held} | {row['seconds']:,.0f} | {row['peak_mib']:,} | {proof} |"
+            f"| {_number(last['auc'])} | {_number(last['average_precision'])} | {_number(figures['calibration_error'])} | {held} | {kept} | {row['seconds']:,.0f} | {row['peak_mib']:,} | {proof} |"
         )
     yield ""
 

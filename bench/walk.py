@@ -35,7 +35,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
         jobs = read()
         began = time.perf_counter()
         walked = list(walk(jobs))
-        told = report(walked, Target.UNSUCCESSFUL)
+        told = report(walked, Target.UNSUCCESSFUL, rule=FailureDetector().rule)
         seconds = time.perf_counter() - began
         found[name] = {
             "seconds": round(seconds, 1),
@@ -47,6 +47,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             "runtime_covered": _short(told.runtime.completed),
             "runtime_covered_all": _short(told.runtime.all_ended),
             "wasted": round(told.wasted),
+            "promise": told.to_json()["promise"],
             "sources": {each.source: _source(each) for each in told.sources},
             "months": [[m.month, m.jobs, _short(m.auc), _short(m.covered)] for m in told.months],
         }

@@ -10,7 +10,9 @@ from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.learn.report import report
 from tocsin.learn.walk import StepResult
+from tocsin.models.promise import Range
 from tocsin.models.splits import Step
+from tocsin.models.thresholds import ThresholdRule
 
 NOBODY = np.array([], dtype=np.int64)
 MARCH = 1_740_787_200  # 2025-03-01
@@ -138,3 +140,15 @@ def test_steps_whose_threshold_does_not_meet_the_rule_are_counted() -> None:
     steps = asked()
     assert report(steps, Target.FAILED).unmet == 0
     assert report([replace(steps[0], met=False), steps[1]], Target.FAILED).unmet == 1
+
+
+def test_a_promise_is_kept_missed_or_silent_month_by_month() -> None:
+    march, april = asked()
+    may = step([job(7, submit=MARCH + 65 * DAY, outcome=Outcome.FAILED)], [0.8])
+    steps = [replace(march, expected=Range(0.7, 0.4, 0.9)), april, may]
+    found = report(steps, Target.FAILED, rule=ThresholdRule("precision_at_least", 0.8)).promise
+    assert found
+    assert (found.months, found.silent, found.kept, found.missed) == (3, 1, 1, ["2025-03"])
+    # 0.5 in March, where 0.4 to 0.9 was expected; all of May's alarms were right, and the rule was all that was expected
+    assert found.inside == 2
+    assert report(steps, Target.FAILED, rule=ThresholdRule("recall_at_least", 0.5)).promise is None

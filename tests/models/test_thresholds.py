@@ -23,9 +23,40 @@ ROWS = st.lists(
 )
 
 
-def test_precision_at_least_takes_the_most_recall_there_is() -> None:
-    found = choose(ThresholdRule("precision_at_least", 0.75), Y, P, DAYS)
-    assert (found.value, found.precision, found.recall, found.met) == (0.6, 0.75, 1.0, True)
+def steady(precisions: list[float], *, each: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Jobs with probability 0.9 that fail this often in one month after the other, and as many with 0.1 that rarely do."""
+    random = np.random.default_rng(5)
+    months = np.repeat(np.arange(len(precisions)), each)
+    sure = random.random(len(months)) < np.array(precisions)[months]
+    y = np.r_[sure, random.random(len(months)) < 0.02].astype(float)
+    p = np.r_[np.full(len(months), 0.9), np.full(len(months), 0.1)]
+    return y, p, np.tile(months * 30 * 86400 + random.integers(0, 30 * 86400, len(months)), 2)
+
+
+def test_precision_at_least_takes_the_most_recall_that_later_months_will_have() -> None:
+    found = choose(ThresholdRule("precision_at_least", 0.8), *steady([0.93] * 6))
+    assert (found.value, found.alarms, found.met) == (0.9, 1200, True)
+    assert "in nine of ten later months" in found.text
+
+
+@pytest.mark.parametrize(
+    "months",
+    [
+        pytest.param([0.82] * 6, id="without a margin"),
+        pytest.param([0.99, 0.99, 0.99, 0.62, 0.99, 0.99], id="with a bad month"),
+    ],
+)
+def test_a_precision_that_the_next_month_may_not_have_is_not_promised(months: list[float]) -> None:
+    y, p, submit = steady(months)
+    assert y[p > 0.5].mean() > 0.8
+    found = choose(ThresholdRule("precision_at_least", 0.8), y, p, submit)
+    assert (found.met, found.alarms) == (False, 0)
+    assert "no threshold promises precision 0.8" in found.text
+
+
+def test_a_handful_of_good_alarms_promises_nothing() -> None:
+    few = choose(ThresholdRule("precision_at_least", 0.8), *steady([1.0] * 2, each=5))
+    assert not few.met
 
 
 def test_recall_at_least_takes_the_most_precise() -> None:
@@ -49,7 +80,7 @@ def test_least_cost_weighs_rows_by_node_hours() -> None:
 def test_where_no_threshold_is_as_precise_as_asked_for_nothing_rings() -> None:
     found = choose(ThresholdRule("precision_at_least", 0.9), 1 - Y, P, DAYS)
     assert not found.met
-    assert "no threshold has precision 0.9 (the best has 0.500)" in found.text
+    assert "no threshold promises precision 0.9" in found.text
     assert found.alarms == 0
     assert found.value > 1, "not even a job that is surer than all of these"
 

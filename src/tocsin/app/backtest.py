@@ -80,7 +80,7 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
         "split": _split(request),
         "engine": request.engine,
         "too_short": jobs.height - used.height,
-        **report(steps, target).to_json(),
+        **report(steps, target, rule=rule).to_json(),
         "rule": asdict(rule),
         "first": format_instant(steps[0].step.cut),
         "refused": next((step.refused for step in reversed(steps) if step.refused), None),

@@ -83,6 +83,8 @@ def _print(found: dict[str, Any]) -> None:
         interval = "" if figure["low"] is None else f"  [{figure['low']:.4f}, {figure['high']:.4f}]"
         print_line(f"  {figure['name']:<20} {value}{interval}")
     print_line()
+    if found["promise"]:
+        _print_promise(found["promise"])
     runtime = found["runtime"]
     if runtime["completed"] is not None:
         jobs = count(runtime["jobs"], "completed job")
@@ -98,6 +100,14 @@ def _print(found: dict[str, Any]) -> None:
             say(f"note: {source['source']}: {source['missing']}")
     print_line()
     print_table(found["months"], _COLUMNS, header=True, parsable=False)
+
+
+def _print_promise(promise: dict[str, Any]) -> None:
+    alarming = promise["months"] - promise["silent"]
+    print_line(
+        f"  promised precision {promise['precision']:g}: kept in {promise['kept']} of {count(alarming, 'month')} with alarms "
+        f"of the model, {promise['silent']} without; in {promise['inside']} it was in the range expected at the training"
+    )
 
 
 _SOURCES = [

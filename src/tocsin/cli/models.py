@@ -173,6 +173,8 @@ def _print_card(card: dict[str, Any]) -> None:
     line("features", f"{len(features)}: {', '.join(features)}" if features else "")
     line("parameters", ", ".join(f"{name}={value}" for name, value in card["parameters"].items()))
     line("calibration", (card["calibration"] or {}).get("kind"))
+    for purpose, rows in card.get("uses", {}).items():
+        line("rows for", f"{purpose}: {rows}")
     line("parent", card["parent"])
     for threshold in card["thresholds"]:
         line(

@@ -70,7 +70,8 @@ def failure(app: App, request: FailureRequest, as_json: bool) -> None:
         interval = "" if low is None else f"  [{low:.4f}, {high:.4f}]"
         print_line(f"  {name:<20} {value:.4f}{interval}")
     chosen = trained["threshold"]
-    print_line(f"  raises an alarm at probability {chosen['value']:.3f} or more: {chosen['text']}")
+    alarms = f"an alarm at probability {chosen['value']:.3f} or more" if chosen["value"] <= 1 else "no alarm"
+    print_line(f"  raises {alarms}: {chosen['text']}")
     print_line(f"  most important features: {', '.join(list(trained['importances'])[:5])}")
     print_line(f"charts of its curves: tocsin models show failure {trained['version']} --out FOLDER")
     _print_promoted("failure", trained)

@@ -17,7 +17,7 @@ from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.history_features import history_features
-from tocsin.failure.holdout import calibrated
+from tocsin.failure.holdout import calibrated, rehearsed
 from tocsin.failure.labels import default_target, trainable
 from tocsin.failure.model_training import train
 from tocsin.failure.plan import Plan
@@ -86,6 +86,7 @@ class FailureDetector:
             plan=plan,
             holdout=holdout,
             calibrated=calibrated(holdout, rule=self.rule),
+            rehearsal=rehearsed(holdout, rule=self.rule),
             causes=base_causes(rows["outcome"], target),
             window=Window(first=int(submit[0]), last=int(submit[-1])),
             rows=rows.height,

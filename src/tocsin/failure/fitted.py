@@ -22,7 +22,7 @@ from tocsin.failure.contributions import top_contributions
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME, failure_finding, with_shortages
 from tocsin.failure.history_features import history_features
-from tocsin.failure.holdout import calibrated
+from tocsin.failure.holdout import calibrated, rehearsed
 from tocsin.failure.missing import USER_JOBS, missing_parts
 from tocsin.failure.model_files import FailureModel
 from tocsin.failure.resources import READ as RESOURCES_READ
@@ -40,7 +40,11 @@ class FittedFailure(FailureModel):
 
     def with_rule(self, rule: ThresholdRule) -> "FittedFailure":
         """The same model with its threshold chosen by another rule."""
-        return replace(self, calibrated=calibrated(self.holdout, rule=rule))
+        return replace(
+            self,
+            calibrated=calibrated(self.holdout, rule=rule),
+            rehearsal=rehearsed(self.holdout, rule=rule),
+        )
 
     def probabilities(self, jobs: pl.DataFrame, history: pl.DataFrame) -> NDArray[np.float64]:
         """One per row, calibrated; `history` are the jobs' `history_features` at the model's stage."""

@@ -1,4 +1,4 @@
-"""Scores on held-out later jobs, and what follows from them: calibration and threshold."""
+"""Scores of jobs by models of earlier jobs, and what follows from them: calibration and threshold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,26 +15,45 @@ from tocsin.models.calibration import IDENTITY, Calibrator, calibrate, calibrato
 from tocsin.models.files import MALFORMED, MOST_BYTES, read_file
 from tocsin.models.thresholds import Threshold, ThresholdRule, choose, table, threshold_from_json
 
-__all__ = ["Calibrated", "Holdout", "calibrated"]
+__all__ = ["Calibrated", "Holdout", "calibrated", "rehearsed"]
 
 LEVEL = 0.01
 _MOST_ROWS = 50_000_000
 
 
+_COLUMNS = {
+    "score": pl.Float64, "failed": pl.Float64, "submit": pl.Int64, "hours": pl.Float64,
+    "chooses": pl.Boolean, "measures": pl.Boolean,
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Holdout:
-    """A model's scores on jobs later than its training, and how these jobs ended."""
+    """Scores of jobs by models of earlier jobs, in order of time, and how these jobs ended."""
 
     scores: NDArray[np.float64]
     failed: NDArray[np.float64]
     submit: NDArray[np.int64]
     hours: NDArray[np.float64]
     """Node-hours of each job."""
+    chooses: NDArray[np.bool_]
+    """The rows that choose the calibration and threshold which the figures are measured with."""
+    measures: NDArray[np.bool_]
+    """The rows that the figures are measured on: later ones, which chose nothing."""
+
+    def part(self, rows: NDArray[np.bool_]) -> "Holdout":
+        return Holdout(
+            self.scores[rows],
+            self.failed[rows],
+            self.submit[rows],
+            self.hours[rows],
+            self.chooses[rows],
+            self.measures[rows],
+        )
 
     def frame(self) -> pl.DataFrame:
-        return pl.DataFrame(
-            {"score": self.scores, "failed": self.failed, "submit": self.submit, "hours": self.hours}
-        )
+        values = (self.scores, self.failed, self.submit, self.hours, self.chooses, self.measures)
+        return pl.DataFrame(dict(zip(_COLUMNS, values, strict=True)))
 
     @classmethod
     def read(cls, path: Path) -> "Holdout":
@@ -43,15 +62,11 @@ class Holdout:
             content = read_file(path, most=MOST_BYTES)
             if pl.scan_parquet(content).select(pl.len()).collect().item() > _MOST_ROWS:
                 raise ValueError(f"it has more than {_MOST_ROWS:,} rows")
-            table = pl.read_parquet(content).cast(
-                {"score": pl.Float64, "failed": pl.Float64, "submit": pl.Int64, "hours": pl.Float64}
-            )
-            scores, bad, submit, hours = (
-                table[name].to_numpy() for name in ("score", "failed", "submit", "hours")
-            )
+            table = pl.read_parquet(content).cast(_COLUMNS)  # type: ignore[arg-type]  # types by name
+            found = cls(*(table[name].to_numpy() for name in _COLUMNS))
         except (*UNREADABLE, *MALFORMED) as error:
             raise ModelError(f"{path} cannot be read: {str(error)[:100]}; train again") from None
-        return cls(scores, bad, submit, hours)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +96,17 @@ class Calibrated:
         )
 
 
+def rehearsed(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
+    """Calibration and threshold as chosen by the rows before those that the figures are measured on."""
+    if holdout.chooses.any():
+        return calibrated(holdout.part(holdout.chooses), rule=rule)
+    rows = table(holdout.failed, holdout.scores, holdout.submit, holdout.hours)
+    silent = replace(rows[0], rule=rule, met=False, text="no outcome was known in time to choose a threshold")
+    return Calibrated(calibrator=IDENTITY, brier={}, threshold=silent, table=rows)
+
+
 def calibrated(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
-    """Fit the calibration curve and choose the threshold by the rule."""
+    """Fit the calibration curve and choose the threshold by the rule, by all rows."""
     y, submit, hours = holdout.failed, holdout.submit, holdout.hours
     chosen = calibrate(holdout.scores, y)
     # A flat curve would give all jobs one probability; without evidence the raw order is still the best guess.

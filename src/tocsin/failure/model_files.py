@@ -18,10 +18,11 @@ from tocsin.failure.shortages import Shortages
 from tocsin.models.cards import Window
 from tocsin.models.engines import Booster, engine
 from tocsin.models.files import MALFORMED, read_json
+from tocsin.models.promise import Range, later_precision
 
 __all__ = ["FILE", "VERSION", "FailureModel"]
 
-VERSION = 5
+VERSION = 6
 """Of the file format."""
 FILE = "failure.json"
 _HOLDOUT = "holdout.parquet"
@@ -38,6 +39,9 @@ class FailureModel:
     plan: Plan
     holdout: Holdout
     calibrated: Calibrated
+    """In use: chosen by all of the holdout."""
+    rehearsal: Calibrated
+    """Chosen by the first half of the holdout, and measured on the second."""
     causes: Mapping[str, float]
     """The share of each cause among the training's failures."""
     window: Window
@@ -56,6 +60,15 @@ class FailureModel:
     def save(self, folder: Path) -> None:
         _write(self, folder)
 
+    def promised(self) -> Range | None:
+        """The precision of its alarms, with the range expected in later months; None where there were no alarms.
+
+        Measured on the last jobs of its training, which chose nothing.
+        """
+        rows, found = self.holdout.part(self.holdout.measures), self.rehearsal
+        alarms = found.calibrator.apply(rows.scores) >= found.threshold.value
+        return later_precision(alarms, rows.failed, rows.submit)
+
 
 def _write(model: FailureModel, folder: Path) -> None:
     document = {
@@ -65,6 +78,7 @@ def _write(model: FailureModel, folder: Path) -> None:
         "engine": model.engine,
         "plan": model.plan.to_json(),
         "calibrated": model.calibrated.to_json(),
+        "rehearsal": model.rehearsal.to_json(),
         "causes": dict(model.causes),
         "window": asdict(model.window),
         "rows": model.rows,
@@ -103,6 +117,7 @@ def _read(folder: Path, *, threads: int) -> dict[str, Any]:
             "plan": plan_from_json(document["plan"]),
             "holdout": Holdout.read(folder / _HOLDOUT),
             "calibrated": Calibrated.from_json(document["calibrated"]),
+            "rehearsal": Calibrated.from_json(document["rehearsal"]),
             "causes": {str(cause): float(share) for cause, share in document["causes"].items()},
             "window": Window(**document["window"]),
             "rows": int(document["rows"]),
@@ -120,6 +135,7 @@ def _read(folder: Path, *, threads: int) -> dict[str, Any]:
 def _write_curves(model: FailureModel, folder: Path) -> None:
     from tocsin.models.curves import curves  # loaded lazily: predictions never need it
 
-    p = model.calibrated.calibrator.apply(model.holdout.scores)
-    found = curves(model.holdout.failed, p, threshold=model.calibrated.threshold.value)
+    rows = model.holdout.part(model.holdout.measures)
+    p = model.rehearsal.calibrator.apply(rows.scores)
+    found = curves(rows.failed, p, threshold=model.rehearsal.threshold.value)
     (folder / "curves.json").write_text(json.dumps(found, sort_keys=True, allow_nan=False) + "\n", "utf-8")

@@ -1,7 +1,17 @@
-"""Train a model: plan, hold out the latest jobs for calibration, then fit on all rows."""
+"""Train a model: a plan from the first jobs, scores of all later ones by models of earlier ones, then a fit on all rows.
+
+```
+ first 60 %            next 20 %                  last 20 %
+ search, features      calibration, threshold     figures: these rows chose nothing
+```
+
+The scores come from four models by the same plan, each trained on what was known before the jobs that it scores. For use,
+the model is then fitted on all rows, and calibration and threshold are chosen again from the scores of the last 40 %.
+"""
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tocsin.core.detector import Budget
 from tocsin.core.errors import ModelError
@@ -10,12 +20,14 @@ from tocsin.failure.labels import failed
 from tocsin.failure.node_hours import node_hours
 from tocsin.failure.plan import Plan, fitted, make_plan
 from tocsin.models.engines import Booster, Engine, Matrix
-from tocsin.models.splits import first_last
+from tocsin.models.splits import Step, first_last, folds
 
-__all__ = ["SHARE", "train"]
+__all__ = ["FIRST", "SCORED", "train"]
 
-SHARE = 0.8
-"""The first share of the jobs trains the model whose scores on the rest calibrate the final one."""
+FIRST = 0.6
+"""The first share of the jobs chooses features, parameters and rounds."""
+SCORED = 4
+"""The rest is scored in this many parts, each by a model of all jobs before it."""
 
 
 def train(
@@ -31,29 +43,89 @@ def train(
 ) -> tuple[Plan, Holdout, Booster, Matrix]:
     """`X` and `jobs` row by row, in order of time; a plan that is given is used as it is.
 
-    The holdout's scores come from a model by the same plan that saw only the first 80 %. The returned model saw all
-    rows, because the last days say most about the next ones. The matrix returned has the plan's columns only.
+    The returned model saw all rows, because the last days say most about the next ones. The matrix returned has the
+    plan's columns only.
     """
     y = failed(jobs)
     submit, known = (jobs[name].to_numpy() for name in ("submit", "known_at"))
-    if plan is None:
-        plan = make_plan(engine, X, names, y, submit, known, seed=seed, budget=budget, threads=threads)
-    if plan.names != names:
-        places = {name: place for place, name in enumerate(names)}
-        X = np.ascontiguousarray(X[:, [places[name] for name in plan.names]])
-    holdout = _hold_out(plan, engine, X, jobs, seed=seed, threads=threads)
-    return plan, holdout, fitted(plan, engine, X, y, seed=seed, threads=threads), X
-
-
-def _hold_out(
-    plan: Plan, engine: Engine, X: Matrix, jobs: pl.DataFrame, *, seed: int, threads: int
-) -> Holdout:
-    y = failed(jobs)
-    submit = jobs["submit"].to_numpy()
-    step = first_last(submit, jobs["known_at"].to_numpy(), share=SHARE)
-    if np.unique(y[step.train]).size < 2:
+    steps = [
+        step
+        for step in folds(submit, known, count=SCORED, first=FIRST)
+        if len(step.test) and np.unique(y[step.train]).size > 1
+    ]
+    if not steps:
         raise ModelError(
             "all jobs in the first part of the training ended the same way; take a longer window or another target"
         )
-    early = fitted(plan, engine, X[step.train], y[step.train], seed=seed, threads=threads)
-    return Holdout(early.predict(X[step.test]), y[step.test], submit[step.test], node_hours(jobs)[step.test])
+    if plan is None:
+        plan, steps = _planned(
+            engine, X, names, y, submit, known, steps, seed=seed, budget=budget, threads=threads
+        )
+    if plan.names != names:
+        places = {name: place for place, name in enumerate(names)}
+        X = np.ascontiguousarray(X[:, [places[name] for name in plan.names]])
+    holdout = _scored(plan, engine, X, jobs, steps, seed=seed, threads=threads)
+    return plan, holdout, fitted(plan, engine, X, y, seed=seed, threads=threads), X
+
+
+def _planned(
+    engine: Engine,
+    X: Matrix,
+    names: tuple[str, ...],
+    y: NDArray[np.float64],
+    submit: NDArray[np.int64],
+    known: NDArray[np.int64],
+    steps: list[Step],
+    *,
+    seed: int,
+    budget: Budget,
+    threads: int,
+) -> tuple[Plan, list[Step]]:
+    """A plan from what the first step knew, or from a later one if that is too little; and the steps from there on."""
+    for place, step in enumerate(steps):
+        rows = step.train
+        try:
+            plan = make_plan(
+                engine,
+                X[rows],
+                names,
+                y[rows],
+                submit[rows],
+                known[rows],
+                seed=seed,
+                budget=budget,
+                threads=threads,
+            )
+        except ModelError:
+            if place == len(steps) - 1:
+                raise
+        else:
+            return plan, steps[place:]
+    raise AssertionError("there is at least one step")
+
+
+def _scored(
+    plan: Plan,
+    engine: Engine,
+    X: Matrix,
+    jobs: pl.DataFrame,
+    steps: list[Step],
+    *,
+    seed: int,
+    threads: int,
+) -> Holdout:
+    y, scores = failed(jobs), []
+    for step in steps:
+        early = fitted(plan, engine, X[step.train], y[step.train], seed=seed, threads=threads)
+        scores.append(early.predict(X[step.test]))
+    rows = np.concatenate([step.test for step in steps])
+    submit, known = (jobs[name].to_numpy()[rows] for name in ("submit", "known_at"))
+    half = first_last(submit, known, share=0.5) if len(rows) > 1 else Step(0, np.arange(0), np.arange(1))
+    return Holdout(
+        scores=np.concatenate(scores),
+        failed=y[rows],
+        submit=submit,
+        hours=node_hours(jobs)[rows],
+        chooses=np.isin(np.arange(len(rows)), half.train),
+        measures=np.isin(np.arange(len(rows)), half.test),
+    )

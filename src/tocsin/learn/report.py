@@ -12,8 +12,11 @@ from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.failure.labels import failed
 from tocsin.failure.node_hours import hours_unit, node_hours
+from tocsin.learn.alarms import MODEL
+from tocsin.learn.promises import Promise, months_kept
 from tocsin.learn.walk import StepResult, counted
 from tocsin.models.metrics import Metric, evaluate, measure
+from tocsin.models.thresholds import ThresholdRule
 
 __all__ = ["ALL", "Coverage", "Month", "Report", "Source", "report"]
 
@@ -87,12 +90,17 @@ class Report:
     wasted: float
     """Hours of failing jobs without an alarm."""
     runtime: Coverage
+    promise: Promise | None
+    """None for a rule that promises no precision."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def report(walked: Sequence[StepResult], target: Target, *, seed: int = 0) -> Report:
+def report(
+    walked: Sequence[StepResult], target: Target, *, rule: ThresholdRule | None = None, seed: int = 0
+) -> Report:
+    """`rule`: the one that the thresholds were chosen by."""
     jobs = pl.concat([each.jobs for each in walked])
     counts = counted(jobs, target)
     if not counts.any():
@@ -107,6 +115,12 @@ def report(walked: Sequence[StepResult], target: Target, *, seed: int = 0) -> Re
     missing = {source: reason for each in walked for source, reason in each.missing.items()}
     held = _held(judged, np.concatenate([each.bound for each in walked])[counts])
     hours = node_hours(judged)
+    names = judged.select(pl.from_epoch("submit", time_unit="s").dt.strftime("%Y-%m")).to_series().to_numpy()
+    promise = None
+    if rule and rule.kind == "precision_at_least":
+        every = [each.expected for each in walked for _ in range(each.jobs.height)]
+        expected = [each for each, wanted in zip(every, counts.tolist(), strict=True) if wanted]
+        promise = months_kept(rule.value, names, y, alarms[MODEL], expected)
     return Report(
         target=target,
         predicted=jobs.height,
@@ -116,13 +130,14 @@ def report(walked: Sequence[StepResult], target: Target, *, seed: int = 0) -> Re
         without_model=sum(each.refused is not None for each in walked),
         figures=_figures(y, p, alarms[ALL], judged["submit"].to_numpy(), seed),
         sources=[_source(name, flags, y, hours, missing.get(name)) for name, flags in alarms.items()],
-        months=_months(judged, y, p, alarms[ALL], held),
+        months=_months(names, y, p, alarms[ALL], held),
         unmet=sum(not each.met for each in walked if each.refused is None),
         hours=hours_unit(judged),
         wasted=float(hours[~alarms[ALL] & (y > 0)].sum()),
         runtime=Coverage(
             completed=_mean(held[y == 0]), all_ended=_mean(held), jobs=int(np.isfinite(held[y == 0]).sum())
         ),
+        promise=promise,
     )
 
 
@@ -156,8 +171,7 @@ def _held(jobs: pl.DataFrame, bound: Floats) -> Floats:
     return np.where(np.isnan(elapsed) | np.isnan(bound), np.nan, (elapsed <= bound).astype(np.float64))
 
 
-def _months(jobs: pl.DataFrame, y: Floats, p: Floats, alarms: Flags, held: Floats) -> list[Month]:
-    names = jobs.select(pl.from_epoch("submit", time_unit="s").dt.strftime("%Y-%m")).to_series().to_numpy()
+def _months(names: NDArray[Any], y: Floats, p: Floats, alarms: Flags, held: Floats) -> list[Month]:
     found = []
     for name in np.unique(names)[:_MOST_MONTHS]:
         rows = names == name

@@ -18,6 +18,7 @@ from tocsin.failure.labels import FEWEST, failed
 from tocsin.history.cached import CachedKnown
 from tocsin.judge.answers import as_known
 from tocsin.learn.alarms import MODEL, SHORTAGES, Alarms, Rules, failure_alarms
+from tocsin.models.promise import Range
 from tocsin.models.splits import NEVER, Step, walk
 
 __all__ = ["RESOURCES_EVERY", "SEARCH_EVERY", "StepResult", "Walk", "WalkRequest", "counted"]
@@ -57,6 +58,8 @@ class StepResult:
     """Whether the threshold meets the rule."""
     refused: str | None = None
     """Why there was no model: then the probability is the share of failures so far."""
+    expected: Range | None = None
+    """The precision that the model's card gives for its alarms, with its range in later months."""
 
 
 class Walk:
@@ -147,6 +150,7 @@ class Walk:
             bound=np.array([np.nan if each is None else each.p95 for each in runtimes]),
             searched=searched,
             met=fitted.calibrated.threshold.met,
+            expected=fitted.promised(),
         )
 
     def _without_model(self, step: Step, why: str) -> StepResult:

@@ -77,6 +77,8 @@ class Card:
     calibration: Mapping[str, Any] | None = None
     thresholds: Sequence[Mapping[str, Any]] = field(default_factory=list)
     figures: Sequence[Figure] = field(default_factory=list)
+    uses: Mapping[str, str] = field(default_factory=dict)
+    """Which rows were used for what; left out of card.json if nothing is said."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The SHA-256 of each file beside the card, by its path in the folder."""
     parent: str | None = None
@@ -85,7 +87,10 @@ class Card:
 
     def to_json(self) -> dict[str, Any]:
         """As in card.json, without the card's own hash."""
-        return {"schema": SCHEMA_VERSION, **to_json(self)}
+        document = {"schema": SCHEMA_VERSION, **to_json(self)}
+        if not self.uses:
+            del document["uses"]
+        return document
 
     def render(self) -> bytes:
         """The bytes of card.json, with the card's own hash as the last key."""
@@ -124,7 +129,8 @@ def _parse(content: bytes) -> Card:
     if not document.get("files"):
         raise ValueError("it has no hashes of the model's files")
     seal = document.pop(_SEAL, None)
-    card: Card = from_json({key: value for key, value in document.items() if key != "schema"}, Card)
+    told = {"uses": {}, **{key: value for key, value in document.items() if key != "schema"}}
+    card: Card = from_json(told, Card)
     with suppress(ValueError):  # half a surrogate, or a number beyond all floats, cannot be written
         if seal == hashlib.sha256(_canonical(document)).hexdigest() and card.render() == content:
             return card

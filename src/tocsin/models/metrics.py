@@ -188,4 +188,5 @@ def _metric(name: str, value: float, interval: tuple[float, float] | None, why: 
         return Metric(name=name, value=None, reason=METRICS[name])
     if interval is None:
         return Metric(name=name, value=float(value), reason=why)
-    return Metric(name=name, value=float(value), low=interval[0], high=interval[1])
+    # Resampled values of a skewed metric may all lie on one side of its value.
+    return Metric(name=name, value=float(value), low=min(interval[0], value), high=max(interval[1], value))

@@ -1,4 +1,8 @@
-"""Alarm thresholds: the probability from which a job raises an alarm, chosen by the operator's rule."""
+"""Alarm thresholds: the probability from which a job raises an alarm, chosen by the operator's rule.
+
+A precision is a promise about later jobs, so a threshold must have it with a margin: by how much precision varies from
+period to period, nine of ten later periods keep it. Without such a threshold there are no alarms.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -9,15 +13,19 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.models.metrics import Sorted
+from tocsin.models.promise import lowest_precision, periods
 from tocsin.models.splits import DAY
 
 __all__ = ["RULES", "Threshold", "ThresholdRule", "choose", "table", "threshold_from_json"]
 
 FEWEST_ALARMS = 10
 """The precision of fewer alarms is luck; if fewer than twice as many jobs fail, half of the failures are enough."""
+CANDIDATES = 200
+"""Thresholds that are tried for a precision, at numbers of alarms that grow by the same factor: of thousands, the luckiest
+would be taken."""
 
 RULES: Mapping[str, str] = {
-    "precision_at_least": "precision of at least {:g}, then the highest recall",
+    "precision_at_least": "precision of at least {:g} in nine of ten months, then the highest recall",
     "recall_at_least": "recall of at least {:g}, then the highest precision",
     "alarms_per_day_at_most": "at most {:g} alarms a day, then the highest recall",
     "least_cost": "lowest cost in node-hours (CPU-hours if a log has no nodes): those of missed failures plus {:g} times those of good "
@@ -92,11 +100,13 @@ def choose(
 ) -> Threshold:
     """The best threshold by this rule among the probabilities of these rows.
 
-    If no threshold has the required recall, the nearest one is returned; if none has the required precision, one that
-    raises no alarm. `met` is then false and `text` gives the reason.
+    If no threshold has the required recall, the nearest one is returned; if none promises the required precision, one
+    that raises no alarm. `met` is then false and `text` gives the reason.
     """
     curve = _Curve(y, p, submit, weight)
-    if rule.kind == "least_cost":
+    if rule.kind == "precision_at_least":
+        place, met, text = _promised(rule, curve)
+    elif rule.kind == "least_cost":
         cost = curve.wasted + rule.value * curve.delayed
         place, met = int(np.argmin(cost)), True
         text = f"costs {cost[place]:,.1f} hours, against {cost[0]:,.1f} without alarms"
@@ -107,24 +117,30 @@ def choose(
         if not met:
             text = f"even the highest probability gives {curve.alarms_per_day[1]:.3g} alarms a day, so there will be no alarms"
     else:
-        measure = curve.precision if rule.kind == "precision_at_least" else curve.recall
-        other = curve.recall if rule.kind == "precision_at_least" else curve.precision
-        name = rule.kind.partition("_")[0]
-        fewest = curve.fewest if name == "precision" else 1.0
-        fits = np.flatnonzero((measure[1:] >= rule.value) & (curve.alarms[1:] >= fewest)) + 1
+        fits = np.flatnonzero(curve.recall[1:] >= rule.value) + 1
         met = fits.size > 0 and curve.failing > 0
-        if met:
-            place = int(fits[np.argmax(other[fits])])
-            text = f"{name} {measure[place]:.3f}"
-        else:
-            enough = np.flatnonzero(curve.alarms >= max(1.0, fewest))
-            best = int(enough[np.argmax(measure[enough])])
-            place = 0 if name == "precision" else best
-            silent = ", so there will be no alarms" * (place == 0)
-            text = f"no threshold has {name} {rule.value:g} (the best has {measure[best]:.3f}){silent}"
-            if not curve.failing:
-                text = f"{name} is unknown because none of these jobs failed{silent}"
+        place = int(fits[np.argmax(curve.precision[fits])]) if met else 1
+        text = f"recall {curve.recall[place]:.3f}"
+        if not met:
+            text = "recall is unknown because none of these jobs failed"
     return curve.threshold(place, rule, met, text)
+
+
+def _promised(rule: ThresholdRule, curve: "_Curve") -> tuple[int, bool, str]:
+    """The lowest threshold whose precision later periods will keep: its place, whether there is one, and why not."""
+    if not curve.failing:
+        return 0, False, "precision is unknown because none of these jobs failed, so there will be no alarms"
+    most = curve.alarms[-1]
+    wanted = np.geomspace(min(max(curve.fewest, 1.0), most), most, CANDIDATES)
+    places = np.unique(np.searchsorted(curve.alarms, wanted.round()))
+    low = lowest_precision(*curve.by_period(places))
+    fits = np.flatnonzero(low >= rule.value)
+    if fits.size:
+        place = int(fits[-1])
+        kept = f"precision {curve.precision[places[place]]:.3f}, and at least {low[place]:.3f} in nine of ten later months"
+        return int(places[place]), True, kept
+    text = f"no threshold promises precision {rule.value:g} (the best promises {low.max():.3f}), so there will be no alarms"
+    return 0, False, text
 
 
 def table(
@@ -157,6 +173,7 @@ class _Curve:
         if not np.isfinite(hours).all() or (hours < 0).any():
             raise ModelError("the weight of a row is negative or not finite")
         bad, every = rows.sums(hours[rows.order])
+        self._rows, self._period = rows, periods(submit)[rows.order]
         self.days = max(1.0, (int(np.max(submit)) - int(np.min(submit))) / DAY)
         self.value = np.r_[np.nextafter(1.0, 2.0), rows.p]
         self.alarms = np.r_[0.0, np.cumsum(rows.total)]
@@ -169,6 +186,16 @@ class _Curve:
         self.saved = np.r_[0.0, np.cumsum(bad)]
         self.delayed = np.r_[0.0, np.cumsum(every - bad)]
         self.wasted = np.maximum(bad.sum() - self.saved, 0.0)
+
+    def by_period(self, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The alarms and hits of thresholds that raise some, in each period of time."""
+        last = self.alarms[places].astype(np.int64) - 1
+        alarms, hits = np.empty((2, int(self._period.max()) + 1, len(places)))
+        for period in range(len(alarms)):
+            here = self._period == period
+            alarms[period] = np.cumsum(here)[last]
+            hits[period] = np.cumsum(here * self._rows.y)[last]
+        return alarms, hits
 
     def threshold(self, place: int, rule: ThresholdRule | None, met: bool, text: str) -> Threshold:
         return Threshold(

@@ -1,0 +1,57 @@
+"""Whether the model's alarms had the promised precision, month by month."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tocsin.models.promise import Range
+
+__all__ = ["Promise", "months_kept"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """In how many months a rule on precision was kept by the model's alarms."""
+
+    precision: float
+    """What the rule promises."""
+    months: int
+    silent: int
+    """Months without an alarm of the model."""
+    kept: int
+    """Months with at least the promised precision."""
+    inside: int
+    """Months whose precision lies in the range that was expected when the models were trained."""
+    missed: list[str]
+    """The months that were not kept."""
+
+
+def months_kept(
+    precision: float,
+    months: NDArray[np.str_],
+    y: Floats,
+    alarms: NDArray[np.bool_],
+    expected: Sequence[Range | None],
+) -> Promise:
+    """`months` and what follows have a value for each job; a model without alarms in its training expects the rule."""
+    low = np.array([each.low if each else precision for each in expected])
+    high = np.array([each.high if each else 1.0 for each in expected])
+    kept, inside, missed = 0, 0, []
+    names = np.unique(months)
+    for name in names:
+        rows = alarms & (months == name)
+        if not rows.any():
+            continue
+        found = float(y[rows].mean())
+        kept += found >= precision
+        inside += bool(low[rows].mean() <= found <= high[rows].mean())
+        if found < precision:
+            missed.append(str(name))
+    silent = len(names) - kept - len(missed)
+    return Promise(
+        precision=precision, months=len(names), silent=silent, kept=kept, inside=inside, missed=missed
+    )
