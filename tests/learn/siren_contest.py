@@ -111,6 +111,7 @@ def night(
     *,
     now: int = NOW,
     day: str = DAY,
+    every_days: int = 1,
     dry_run: bool = False,
     reached: Callable[[str], None] = lambda _: None,
 ) -> list[Outcome]:
@@ -120,6 +121,7 @@ def night(
         journal=Journal(folder / "nightly.json"),
         night=Night(store=None, now=now, holdback_days=3),  # type: ignore[arg-type]  # it reads no store
         day=day,
+        every_days=every_days,
         dry_run=dry_run,
         reached=reached,
     )

@@ -41,7 +41,7 @@ def test_a_run_killed_at_each_step_ends_in_the_same_state(tmp_path: Path, gain: 
     found = json.loads(done.stdout)
     assert [name.split()[1] for name in found] == (
         ["begun", "trained", "stored", "retrained", "challenging", "figures", "contested"]
-        + (["promoted", "done"] if gain == "0.1" else ["withdrawn", "done"])
+        + (["promoted", "done"] if gain == "0.1" else ["done"])
     )
     assert {name: files for name, files in found.items() if files} == {}
 
@@ -65,9 +65,9 @@ def test_a_better_challenger_is_promoted_and_can_be_rolled_back(registry: Regist
     assert registry.rollback(SIREN) == "1"
 
 
-def test_a_worse_one_is_stored_with_its_figures_and_not_in_use(registry: Registry) -> None:
+def test_a_worse_one_stays_beside_the_champion_with_its_figures(registry: Registry) -> None:
     [found] = night(registry.folder, SirenContest(gain=-0.1))
-    assert (found.state, registry.champion(SIREN), registry.challenger(SIREN)) == ("kept", "1", None)
+    assert (found.state, registry.champion(SIREN), registry.challenger(SIREN)) == ("kept", "1", "2")
     assert registry.versions(SIREN) == ["1", "2"]
     assert any(figure.name == "loudness_gain" for figure in registry.card(SIREN, "2").figures)
 
@@ -78,6 +78,15 @@ def test_a_worse_one_is_removed_after_the_next_night(registry: Registry) -> None
     [found] = night(registry.folder, SirenContest(gain=-0.2), **LATER)
     assert (found.state, found.challenger) == ("kept", "4")
     assert registry.versions(SIREN) == ["1", by_hand, "4"]
+
+
+def test_models_of_long_ago_are_removed_and_ten_can_be_rolled_back_to(registry: Registry) -> None:
+    for day in range(14):
+        night(registry.folder, SirenContest(), now=NOW + day * 86400, day=f"2027-02-{day + 1:02}")
+    kept = [str(version) for version in range(5, 16)]
+    assert registry.versions(SIREN) == ["1", *kept], "the first one was trained by hand"
+    assert registry.aliases(SIREN)[Stage.SUBMIT, None].previous == tuple(kept[:-1])
+    assert [registry.rollback(SIREN) for _ in range(10)] == kept[-2::-1]
 
 
 def test_a_worse_one_that_a_person_promoted_is_never_removed(registry: Registry) -> None:
@@ -104,6 +113,18 @@ def test_a_second_run_of_the_day_does_nothing_and_says_so(registry: Registry) ->
     assert (tomorrow.state, tomorrow.champion, tomorrow.challenger) == ("promoted", "2", "3")
 
 
+def test_a_model_with_a_period_waits_for_its_day_and_shows_drift_meanwhile(registry: Registry) -> None:
+    night(registry.folder, SirenContest())
+    before = state(registry.folder)
+    week = {"every_days": 7, "now": NOW + 6 * 86400}
+    [waits] = night(registry.folder, SirenContest(), day="2027-01-21", **week)
+    assert (waits.state, waits.why) == ("skipped", "it was retrained on 2027-01-15; next on 2027-01-22")
+    assert waits.drift == [Drift(name="pitch", stability=0.3)]
+    assert state(registry.folder) == before
+    [found] = night(registry.folder, SirenContest(), day="2027-01-22", **week)
+    assert (found.state, found.champion, found.challenger) == ("promoted", "2", "3")
+
+
 def test_a_dry_run_changes_nothing(registry: Registry) -> None:
     before = state(registry.folder)
     [found] = night(registry.folder, SirenContest(), dry_run=True)
@@ -114,7 +135,7 @@ def test_a_dry_run_changes_nothing(registry: Registry) -> None:
 def test_the_detectors_own_gate_has_the_last_word(registry: Registry) -> None:
     [found] = night(registry.folder, SirenContest(refusal="it has no licence to wail"))
     assert (found.state, found.why) == ("kept", "it has no licence to wail")
-    assert registry.champion(SIREN) == "1"
+    assert (registry.champion(SIREN), registry.challenger(SIREN)) == ("1", None)
 
 
 def test_a_roll_back_by_hand_is_respected(registry: Registry) -> None:
