@@ -139,11 +139,11 @@ class Tasks:
         value: Any = "its process died (out of memory?)"
         with suppress(EOFError, OSError):
             while True:
-                what, value = task.child.pipe.recv()
+                what, sent = task.child.pipe.recv()
                 if what != "progress":
-                    state = TaskState(what)
+                    state, value = TaskState(what), sent
                     break
-                task.progress = value
+                task.progress = sent
         task.child.pipe.close()
         task.child.process.join()
         with self._lock:
