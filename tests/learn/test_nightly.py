@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.learn.siren_contest import DAY, NOW, SIREN, SirenContest, card, night, prepared, save, state
+from tests.learn.siren_contest import (
+    DAY,
+    NOW,
+    SIREN,
+    LiveSirenContest,
+    SirenContest,
+    card,
+    night,
+    prepared,
+    save,
+    state,
+)
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
 from tocsin.learn.comparison import decide, require_blocks
@@ -123,6 +134,44 @@ def test_a_model_with_a_period_waits_for_its_day_and_shows_drift_meanwhile(regis
     assert state(registry.folder) == before
     [found] = night(registry.folder, SirenContest(), day="2027-01-22", **week)
     assert (found.state, found.champion, found.challenger) == ("promoted", "2", "3")
+
+
+def test_a_challenger_that_is_no_worse_on_live_jobs_goes_into_use_when_a_contest_is_due(
+    registry: Registry,
+) -> None:
+    night(registry.folder, SirenContest(gain=-0.1))
+    live = LiveSirenContest(gain=-0.2, live_gain=0.1)
+    [waits] = night(registry.folder, live, **LATER, every_days=7)
+    assert (waits.state, registry.champion(SIREN)) == ("skipped", "1")
+    first, second = night(registry.folder, live, **LATER)
+    assert (first.state, first.champion, first.challenger) == ("promoted", "1", "2")
+    assert first.why.startswith("beside the champion, it was better beyond noise: loudness")
+    assert (second.state, second.champion, second.challenger) == ("kept", "2", "3")
+    assert (registry.champion(SIREN), registry.challenger(SIREN)) == ("2", "3")
+    [promotion] = registry.card(SIREN, "2").promotions
+    assert "100 live jobs" in promotion.why
+
+
+def test_a_challenger_that_is_worse_on_live_jobs_is_replaced_by_the_next(registry: Registry) -> None:
+    night(registry.folder, SirenContest(gain=-0.1))
+    [found] = night(registry.folder, LiveSirenContest(gain=-0.2, live_gain=-0.1), **LATER)
+    assert (found.state, found.champion, found.challenger) == ("kept", "1", "3")
+    assert (registry.versions(SIREN), registry.challenger(SIREN)) == (["1", "3"], "3")
+
+
+def test_a_run_that_dies_after_a_live_promotion_is_continued(registry: Registry) -> None:
+    night(registry.folder, SirenContest(gain=-0.1))
+
+    def die(step: str) -> None:
+        if step == "promoted live":
+            raise KeyboardInterrupt
+
+    live = LiveSirenContest(gain=-0.2)
+    with pytest.raises(KeyboardInterrupt):
+        night(registry.folder, live, **LATER, reached=die)
+    [found] = night(registry.folder, live, **LATER)
+    assert (found.state, found.champion, found.challenger) == ("kept", "2", "3")
+    assert len(registry.card(SIREN, "2").promotions) == 1
 
 
 def test_a_dry_run_changes_nothing(registry: Registry) -> None:
