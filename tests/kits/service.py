@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,10 +56,18 @@ class Served:
 
 
 @contextmanager
-def serving(home: Path, **request: Any) -> Iterator[Served]:
-    """A service on this home; by default it does not watch."""
-    environ = {"HOME": str(home.parent), "TZ": "UTC", "PATH": os.environ["PATH"]}
-    with App(folder=str(home), environ=environ) as app:
+def serving(
+    home: Path, *, learns: bool = False, environ: Mapping[str, str] | None = None, **request: Any
+) -> Iterator[Served]:
+    """A service on this home; by default it neither watches nor retrains by itself."""
+    settings = {
+        "HOME": str(home.parent),
+        "TZ": "UTC",
+        "PATH": os.environ["PATH"],
+        "TOCSIN_LEARN__IN_SERVICE": str(learns).lower(),
+        **(environ or {}),
+    }
+    with App(folder=str(home), environ=settings) as app:
         metrics, broadcast = Metrics(), Broadcast(app)
         service = Service(app, ServiceRequest(**{"watch": False, **request}), Output(lambda _: None))
         metrics.watch(service, lambda: broadcast.clients)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
+from tocsin.learn.comparison import Result, decide
 from tocsin.learn.contest import Champion, Measure, Night, Trained
 from tocsin.learn.journal import Journal
 from tocsin.learn.nightly import Nightly, Outcome
@@ -46,6 +47,28 @@ class SirenContest:
         if self.missing:
             raise ModelError(self.missing)
         return SirenMatch(self, champion, night)
+
+
+@dataclass(frozen=True)
+class LiveSirenContest(SirenContest):
+    """Its challengers are also heard on live jobs."""
+
+    live_gain: float = 0.1
+
+    def live(self, champion: Champion, challenger: str, night: Night) -> Result:
+        del champion, challenger, night
+        noise = np.random.default_rng(1).normal(1, 0.05, 100)
+        other = noise + np.random.default_rng(2).normal(self.live_gain, 0.05, 100)
+        return decide(
+            lambda weight: (
+                float(np.average(noise, weights=weight)),
+                float(np.average(other, weights=weight)),
+            ),
+            np.arange(100),
+            figure="loudness",
+            higher_is_better=True,
+            held_back="100 live jobs",
+        )
 
 
 @dataclass(frozen=True)
@@ -111,6 +134,7 @@ def night(
     *,
     now: int = NOW,
     day: str = DAY,
+    every_days: int = 1,
     dry_run: bool = False,
     reached: Callable[[str], None] = lambda _: None,
 ) -> list[Outcome]:
@@ -120,6 +144,7 @@ def night(
         journal=Journal(folder / "nightly.json"),
         night=Night(store=None, now=now, holdback_days=3),  # type: ignore[arg-type]  # it reads no store
         day=day,
+        every_days=every_days,
         dry_run=dry_run,
         reached=reached,
     )

@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.learn.siren_contest import DAY, NOW, SIREN, SirenContest, card, night, prepared, save, state
+from tests.learn.siren_contest import (
+    DAY,
+    NOW,
+    SIREN,
+    LiveSirenContest,
+    SirenContest,
+    card,
+    night,
+    prepared,
+    save,
+    state,
+)
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
 from tocsin.learn.comparison import decide, require_blocks
@@ -41,7 +52,7 @@ def test_a_run_killed_at_each_step_ends_in_the_same_state(tmp_path: Path, gain: 
     found = json.loads(done.stdout)
     assert [name.split()[1] for name in found] == (
         ["begun", "trained", "stored", "retrained", "challenging", "figures", "contested"]
-        + (["promoted", "done"] if gain == "0.1" else ["withdrawn", "done"])
+        + (["promoted", "done"] if gain == "0.1" else ["done"])
     )
     assert {name: files for name, files in found.items() if files} == {}
 
@@ -65,9 +76,9 @@ def test_a_better_challenger_is_promoted_and_can_be_rolled_back(registry: Regist
     assert registry.rollback(SIREN) == "1"
 
 
-def test_a_worse_one_is_stored_with_its_figures_and_not_in_use(registry: Registry) -> None:
+def test_a_worse_one_stays_beside_the_champion_with_its_figures(registry: Registry) -> None:
     [found] = night(registry.folder, SirenContest(gain=-0.1))
-    assert (found.state, registry.champion(SIREN), registry.challenger(SIREN)) == ("kept", "1", None)
+    assert (found.state, registry.champion(SIREN), registry.challenger(SIREN)) == ("kept", "1", "2")
     assert registry.versions(SIREN) == ["1", "2"]
     assert any(figure.name == "loudness_gain" for figure in registry.card(SIREN, "2").figures)
 
@@ -78,6 +89,15 @@ def test_a_worse_one_is_removed_after_the_next_night(registry: Registry) -> None
     [found] = night(registry.folder, SirenContest(gain=-0.2), **LATER)
     assert (found.state, found.challenger) == ("kept", "4")
     assert registry.versions(SIREN) == ["1", by_hand, "4"]
+
+
+def test_models_of_long_ago_are_removed_and_ten_can_be_rolled_back_to(registry: Registry) -> None:
+    for day in range(14):
+        night(registry.folder, SirenContest(), now=NOW + day * 86400, day=f"2027-02-{day + 1:02}")
+    kept = [str(version) for version in range(5, 16)]
+    assert registry.versions(SIREN) == ["1", *kept], "the first one was trained by hand"
+    assert registry.aliases(SIREN)[Stage.SUBMIT, None].previous == tuple(kept[:-1])
+    assert [registry.rollback(SIREN) for _ in range(10)] == kept[-2::-1]
 
 
 def test_a_worse_one_that_a_person_promoted_is_never_removed(registry: Registry) -> None:
@@ -104,6 +124,56 @@ def test_a_second_run_of_the_day_does_nothing_and_says_so(registry: Registry) ->
     assert (tomorrow.state, tomorrow.champion, tomorrow.challenger) == ("promoted", "2", "3")
 
 
+def test_a_model_with_a_period_waits_for_its_day_and_shows_drift_meanwhile(registry: Registry) -> None:
+    night(registry.folder, SirenContest())
+    before = state(registry.folder)
+    week = {"every_days": 7, "now": NOW + 6 * 86400}
+    [waits] = night(registry.folder, SirenContest(), day="2027-01-21", **week)
+    assert (waits.state, waits.why) == ("skipped", "it was retrained on 2027-01-15; next on 2027-01-22")
+    assert waits.drift == [Drift(name="pitch", stability=0.3)]
+    assert state(registry.folder) == before
+    [found] = night(registry.folder, SirenContest(), day="2027-01-22", **week)
+    assert (found.state, found.champion, found.challenger) == ("promoted", "2", "3")
+
+
+def test_a_challenger_that_is_no_worse_on_live_jobs_goes_into_use_when_a_contest_is_due(
+    registry: Registry,
+) -> None:
+    night(registry.folder, SirenContest(gain=-0.1))
+    live = LiveSirenContest(gain=-0.2, live_gain=0.1)
+    [waits] = night(registry.folder, live, **LATER, every_days=7)
+    assert (waits.state, registry.champion(SIREN)) == ("skipped", "1")
+    first, second = night(registry.folder, live, **LATER)
+    assert (first.state, first.champion, first.challenger) == ("promoted", "1", "2")
+    assert first.why.startswith("beside the champion, it was better beyond noise: loudness")
+    assert (second.state, second.champion, second.challenger) == ("kept", "2", "3")
+    assert (registry.champion(SIREN), registry.challenger(SIREN)) == ("2", "3")
+    [promotion] = registry.card(SIREN, "2").promotions
+    assert "100 live jobs" in promotion.why
+
+
+def test_a_challenger_that_is_worse_on_live_jobs_is_replaced_by_the_next(registry: Registry) -> None:
+    night(registry.folder, SirenContest(gain=-0.1))
+    [found] = night(registry.folder, LiveSirenContest(gain=-0.2, live_gain=-0.1), **LATER)
+    assert (found.state, found.champion, found.challenger) == ("kept", "1", "3")
+    assert (registry.versions(SIREN), registry.challenger(SIREN)) == (["1", "3"], "3")
+
+
+def test_a_run_that_dies_after_a_live_promotion_is_continued(registry: Registry) -> None:
+    night(registry.folder, SirenContest(gain=-0.1))
+
+    def die(step: str) -> None:
+        if step == "promoted live":
+            raise KeyboardInterrupt
+
+    live = LiveSirenContest(gain=-0.2)
+    with pytest.raises(KeyboardInterrupt):
+        night(registry.folder, live, **LATER, reached=die)
+    [found] = night(registry.folder, live, **LATER)
+    assert (found.state, found.champion, found.challenger) == ("kept", "2", "3")
+    assert len(registry.card(SIREN, "2").promotions) == 1
+
+
 def test_a_dry_run_changes_nothing(registry: Registry) -> None:
     before = state(registry.folder)
     [found] = night(registry.folder, SirenContest(), dry_run=True)
@@ -114,7 +184,7 @@ def test_a_dry_run_changes_nothing(registry: Registry) -> None:
 def test_the_detectors_own_gate_has_the_last_word(registry: Registry) -> None:
     [found] = night(registry.folder, SirenContest(refusal="it has no licence to wail"))
     assert (found.state, found.why) == ("kept", "it has no licence to wail")
-    assert registry.champion(SIREN) == "1"
+    assert (registry.champion(SIREN), registry.challenger(SIREN)) == ("1", None)
 
 
 def test_a_roll_back_by_hand_is_respected(registry: Registry) -> None:

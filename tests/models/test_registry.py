@@ -451,3 +451,14 @@ def test_further_figures_are_written_on_the_card(registry: Registry) -> None:
     registry.add_figures("failure", "1", [replace(one, value=0.6), replace(one, data="e")])
     found = [(each.value, each.data) for each in registry.verify("failure", "1").figures if each.name == "f1"]
     assert found == [(0.6, "d"), (0.5, "e")]
+
+
+def test_pruning_keeps_what_is_named_what_was_not_chosen_and_the_newest(registry: Registry) -> None:
+    for _ in range(6):
+        add(registry)
+    registry.promote("failure", "1")
+    registry.promote("failure", "2")
+    registry.challenge("failure", "3", Stage.SUBMIT)
+    assert registry.prune("failure", lambda card: card.version != "4", keep=1) == ["5"]
+    assert registry.versions("failure") == ["1", "2", "3", "4", "6"]
+    assert registry.prune("failure", lambda _: True, keep=9) == []

@@ -9,11 +9,13 @@ from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 
 if TYPE_CHECKING:
+    from tocsin.app.learning import LiveMeasurement
     from tocsin.models.cards import Card
     from tocsin.models.registry import Registry
 
 __all__ = [
     "ModelRequest",
+    "challenge",
     "list_models",
     "promote",
     "rollback",
@@ -33,15 +35,26 @@ class ModelRequest:
     cluster: str | None = None
 
 
-def list_models(app: App, detector: str | None) -> list[dict[str, Any]]:
-    """One row for each version, also for a card that cannot be read."""
-    return [row for name in _detectors(app.registry, detector) for row in _rows(app.registry, name)]
+def list_models(
+    app: App, detector: str | None, measured: "LiveMeasurement | None" = None
+) -> list[dict[str, Any]]:
+    """One row for each version, also for a card that cannot be read, with its live figures as far as measured."""
+    rows = [row for name in _detectors(app.registry, detector) for row in _rows(app.registry, name)]
+    return [{**row, "live": _live(measured, row["detector"], row["version"])} for row in rows]
 
 
-def show_model(app: App, model: ModelRequest) -> dict[str, Any]:
-    """The card of a version, with its aliases."""
+def show_model(app: App, model: ModelRequest, measured: "LiveMeasurement | None" = None) -> dict[str, Any]:
+    """The card of a version, with its aliases and its live figures as far as measured."""
     card = _card(app.registry, model)
-    return {**card.to_json(), "aliases": _aliases(app.registry, card)}
+    live = _live(measured, card.detector, card.version)
+    return {**card.to_json(), "aliases": _aliases(app.registry, card), "live": live}
+
+
+def _live(measured: "LiveMeasurement | None", detector: str, version: str) -> list[Any]:
+    """One for each cluster and stage on which the version scored jobs."""
+    if measured is None:
+        return []
+    return [row for row in measured.figures if (row["detector"], row["version"]) == (detector, version)]
 
 
 def write_charts(app: App, model: ModelRequest, folder: Path) -> list[Path]:
@@ -61,6 +74,21 @@ def promote(app: App, model: ModelRequest, why: str) -> dict[str, Any]:
     before = registry.champion(detector, card.stage, cluster)
     registry.promote(detector, card.version, cluster=cluster, why=why)
     return _change(detector, card.stage, card.version, cluster, before)
+
+
+def challenge(app: App, model: ModelRequest, *, end: bool = False) -> dict[str, Any]:
+    """Let a version run beside the champion of its stage on live jobs; with `end`, none does any more."""
+    registry, detector, cluster = app.registry, model.detector, model.cluster
+    card = _card(registry, model)
+    if model.stage and card.stage != model.stage:
+        raise ModelError(f"{detector} {card.version} is a model for {card.stage}, not for {model.stage}")
+    before = registry.challenger(detector, card.stage, cluster)
+    if not end and card.version == registry.champion(detector, card.stage, cluster):
+        raise ModelError(f"{detector} {card.version} is in use at {card.stage}; it cannot run beside itself")
+    version = None if end else card.version
+    registry.challenge(detector, version, card.stage, cluster=cluster)
+    place = {"detector": detector, "stage": str(card.stage), "cluster": cluster}
+    return {**place, "challenger": version, "before": before}
 
 
 def rollback(app: App, model: ModelRequest, why: str, *, to_none: bool = False) -> dict[str, Any]:

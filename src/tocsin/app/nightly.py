@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tocsin.app import first_models
 from tocsin.app.app import App
 from tocsin.app.first_metrics import measure_stored
 from tocsin.app.train import threads
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
     from tocsin.learn.contest_traces import NormalWindows
     from tocsin.learn.nightly import Outcome
 
-__all__ = ["NightlyRequest", "contests", "nightly"]
+__all__ = ["LOCK", "NightlyRequest", "contests", "nightly"]
 
 JOURNAL = "nightly.json"
 LOCK = "nightly"
+"""Held by whoever retrains: a timer, the service, or `watch`."""
+KEEP_SCORES = 90 * 86_400
+"""Seconds for which the scores of challengers are kept; live figures read 28 days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,42 +39,77 @@ def nightly(
     app: App,
     request: NightlyRequest,
     *,
+    who: str | None = None,
     now: int | None = None,
     reached: Callable[[str], None] = lambda _: None,
 ) -> "list[Outcome]":
-    """The outcome of each model in use; `reached` is called between any two steps."""
-    from tocsin.learn.contest import Night
-    from tocsin.learn.journal import Journal
-    from tocsin.learn.nightly import Nightly
+    """The outcome of each model in use, and of first models; `reached` is called between any two steps.
+
+    One run at a time, whoever starts it (by default the user of this process). A detector that is named is retrained whatever its period.
+    """
+    from tocsin.store import learning_runs, scores
+    from tocsin.store.home import user_name
+    from tocsin.store.learning_runs import RunState
     from tocsin.store.locks import locked
 
     now = int(time.time()) if now is None else now
-    wanted, known = _wanted(app, request.detectors), contests(app)
-    found: list[Outcome] = []
+    wanted = _wanted(app, request.detectors)
     app.home.prepare()
     with locked(app.store, LOCK) as held:
         if not held:
             raise StoreError("another `tocsin nightly` is running with this store; this one stops")
-        if not request.dry_run:
+        if request.dry_run:
+            return _run(app, request, wanted, now, reached)
+        learning_runs.interrupt(app.store)  # of a process that was killed: nobody else holds the lock
+        number = learning_runs.begin(app.store, who=who or user_name(), at=now)
+        try:
             measure_stored(app)
-        for name in wanted:
-            run = Nightly(
-                registry=app.registry,
-                contests=known,
-                journal=Journal(app.home.models / JOURNAL),
-                night=Night(
-                    store=app.store,
-                    now=now,
-                    holdback_days=app.settings.learn.holdback_days,
-                    threads=threads(),
-                    progress=partial(app.progress, f"retraining {name}"),
-                ),
-                day=datetime.fromtimestamp(now, app.zone()).date().isoformat(),
-                dry_run=request.dry_run,
-                notify=app.notify,
-                reached=reached,
-            )
-            found += run.run(name, request.cluster)
+            scores.forget(app.store, before=now - KEEP_SCORES)
+            found = _run(app, request, wanted, now, reached)
+        except Exception as error:
+            learning_runs.end(app.store, number, RunState.FAILED, at=_later(now), error=str(error)[:1000])
+            raise
+        outcomes = [outcome.to_json() for outcome in found]
+        learning_runs.end(app.store, number, RunState.DONE, at=_later(now), outcomes=outcomes)
+    return found
+
+
+def _later(now: int) -> int:
+    """The time; a run of the past, in a test, ends when it began."""
+    return max(now, int(time.time()))
+
+
+def _run(
+    app: App, request: NightlyRequest, wanted: Sequence[str], now: int, reached: Callable[[str], None]
+) -> "list[Outcome]":
+    from tocsin.learn.contest import Night
+    from tocsin.learn.journal import Journal
+    from tocsin.learn.nightly import Nightly
+
+    known, settings = contests(app), app.settings.learn
+    found: list[Outcome] = []
+    for name in wanted:
+        run = Nightly(
+            registry=app.registry,
+            contests=known,
+            journal=Journal(app.home.models / JOURNAL),
+            night=Night(
+                store=app.store,
+                now=now,
+                holdback_days=settings.holdback_days,
+                control_share=app.settings.policy.control_percent / 100,
+                threads=threads(),
+                progress=partial(app.progress, f"retraining {name}"),
+            ),
+            day=datetime.fromtimestamp(now, app.zone()).date().isoformat(),
+            every_days=settings.failure_days if name == "failure" and not request.detectors else 1,
+            dry_run=request.dry_run,
+            notify=app.notify,
+            reached=reached,
+        )
+        found += run.run(name, request.cluster)
+    if not request.detectors or first_models.DETECTOR in request.detectors:
+        found += first_models.first_models(app, only=request.cluster, dry_run=request.dry_run)
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from tocsin.app.app import App
 from tocsin.app.children import Child, start
+from tocsin.app.nightly import LOCK
 from tocsin.core.errors import TocsinError
 
 __all__ = ["Retraining"]
@@ -98,10 +99,14 @@ def _train(app: App, now: int, pipe: "Connection[Any, Any]") -> None:
     os.nice(NICE)
     from tocsin.core.stages import Stage
     from tocsin.learn.train_execution import train_on_store
+    from tocsin.store.locks import locked
 
     app.home.prepare()
     try:
-        with app:
+        with app, locked(app.store, LOCK) as held:
+            if not held:  # a nightly run is active; it is tried again later
+                pipe.send(None)
+                return
             kept = train_on_store(
                 app.store,
                 app.registry,

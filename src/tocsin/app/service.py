@@ -14,6 +14,7 @@ from tocsin.app.app import App
 from tocsin.app.check import Explained, ScriptQuestion, check_stored, explain
 from tocsin.app.desk import Desk
 from tocsin.app.judge import untrained
+from tocsin.app.learner import Learner
 from tocsin.app.ledger import open_history, past_jobs
 from tocsin.app.loop import Output
 from tocsin.app.tasks import Tasks
@@ -123,6 +124,8 @@ class Service:
     ) -> None:
         self.app, self.request = app, request
         self.tasks = Tasks(app, app.settings.service.workers)
+        # simulated jobs are nothing to learn from
+        self.learner = Learner(app, self.tasks, retrains=not request.demo)
         self.states: list[ClusterState] = []
         self._output, self._on_round = output, on_round
         self._one_by_one = ThreadPoolExecutor(1, "check")
@@ -156,6 +159,9 @@ class Service:
             )
             self._threads.append(thread)
             thread.start()
+        thread = threading.Thread(target=self.learner.run, args=(self._stop,), name="learn", daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def stop(self) -> None:
         """End all threads and child processes; histories are saved."""

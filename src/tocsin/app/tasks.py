@@ -32,6 +32,7 @@ class Kind(StrEnum):
     BACKTEST = "backtest"
     PROFILES = "profiles"
     TRAINING = "training"
+    CONTEST = "contest"
 
 
 class TaskState(StrEnum):
@@ -112,6 +113,10 @@ class Tasks:
         """The newest first."""
         return [task for task in reversed(self._tasks.values()) if task.kind is kind]
 
+    def running(self, kind: Kind) -> bool:
+        """Whether one is under way or waits for a worker."""
+        return any(task.kind is kind and task.state in _LIVING for task in list(self._tasks.values()))
+
     def cancel(self, kind: Kind, number: str) -> Task:
         """Stop it, unless it has ended."""
         task = self.get(kind, number)
@@ -133,16 +138,16 @@ class Tasks:
                 return
             task.state = TaskState.RUNNING
             app = App(self._app.config_file, self._app.folder, dict(self._app.environ))
-            task.child = start(_work, app, task.kind, task.request)
+            task.child = start(_work, app, task.kind, task.request, task.who)
         state: TaskState = TaskState.FAILED
         value: Any = "its process died (out of memory?)"
         with suppress(EOFError, OSError):
             while True:
-                what, value = task.child.pipe.recv()
+                what, sent = task.child.pipe.recv()
                 if what != "progress":
-                    state = TaskState(what)
+                    state, value = TaskState(what), sent
                     break
-                task.progress = value
+                task.progress = sent
         task.child.pipe.close()
         task.child.process.join()
         with self._lock:
@@ -179,6 +184,14 @@ def _arguments(kind: Kind, request: dict[str, Any]) -> Any:
     """The request of `app` that this document stands for."""
     from tocsin.app.threshold import parse_rule
 
+    if kind is Kind.CONTEST:
+        from tocsin.app.nightly import NightlyRequest
+
+        return NightlyRequest(
+            detectors=request.get("detectors", ()),
+            cluster=request.get("cluster"),
+            dry_run=request.get("dry_run", False),
+        )
     log = LogRequest(cluster=request.get("cluster"))
     stage, target = Stage(request.get("stage", "submit")), request.get("target")
     if kind is Kind.PROFILES:
@@ -209,7 +222,7 @@ def _arguments(kind: Kind, request: dict[str, Any]) -> Any:
     )
 
 
-def _work(app: App, kind: Kind, request: dict[str, Any], pipe: "Connection[Any, Any]") -> None:
+def _work(app: App, kind: Kind, request: dict[str, Any], who: str, pipe: "Connection[Any, Any]") -> None:
     """In the child."""
     os.nice(NICE)
     last = 0.0
@@ -223,12 +236,12 @@ def _work(app: App, kind: Kind, request: dict[str, Any], pipe: "Connection[Any, 
     app.progress = progress
     try:
         with app:
-            pipe.send((str(TaskState.DONE), _result(app, kind, _arguments(kind, request), request)))
+            pipe.send((str(TaskState.DONE), _result(app, kind, _arguments(kind, request), request, who)))
     except TocsinError as error:
         pipe.send((str(TaskState.FAILED), str(error)))
 
 
-def _result(app: App, kind: Kind, arguments: Any, request: dict[str, Any]) -> dict[str, Any]:
+def _result(app: App, kind: Kind, arguments: Any, request: dict[str, Any], who: str) -> dict[str, Any]:
     if kind is Kind.BACKTEST:
         from tocsin.app.backtest import backtest
 
@@ -237,6 +250,10 @@ def _result(app: App, kind: Kind, arguments: Any, request: dict[str, Any]) -> di
         from tocsin.app.train import train_failure
 
         return train_failure(app, arguments)
+    if kind is Kind.CONTEST:
+        from tocsin.app.nightly import nightly
+
+        return {"outcomes": [outcome.to_json() for outcome in nightly(app, arguments, who=who)]}
     from tocsin.app.profiles import profiles
 
     kind_of_profile, method = request.get("kind", "request"), request.get("method", "mixture")

@@ -7,6 +7,7 @@ import click
 
 from tocsin.app import models as app_models
 from tocsin.app.app import App
+from tocsin.app.learning import measured_here
 from tocsin.app.models import ModelRequest
 from tocsin.app.text import count
 from tocsin.cli import options
@@ -38,12 +39,18 @@ def models(context: click.Context) -> None:
 @options.listing
 @click.pass_obj
 def list_(app: App, detector: str | None, listing: Listing) -> None:
-    """List all versions, the oldest first."""
-    rows = app_models.list_models(app, detector)
+    """List all versions, the oldest first, with their live precision and recall.
+
+    Live figures are those of the last four weeks of verdicts, on jobs whose outcome is known by now. A version that was
+    used at several clusters has a line for each.
+    """
+    rows = app_models.list_models(app, detector, measured_here(app, detector))
     if listing.as_json:
         print_json(rows)
     elif rows:
-        listing.print_table(rows, _COLUMNS)
+        listing.print_table(
+            [{**row, "live": live} for row in rows for live in row["live"] or [None]], _COLUMNS
+        )
     else:
         say(f"there is no model in {app.home.models} yet")
 
@@ -63,7 +70,7 @@ def show(app: App, model: ModelRequest, out: Path | None, as_json: bool) -> None
     if out is not None:
         for path in app_models.write_charts(app, model, out):
             say(f"wrote {path}")
-    card = app_models.show_model(app, model)
+    card = app_models.show_model(app, model, measured_here(app, model.detector))
     if as_json:
         print_json(card)
     else:
@@ -85,6 +92,32 @@ def promote(app: App, model: ModelRequest, why: str, as_json: bool) -> None:
     A champion of one cluster (-M) is used there instead of the champion for all clusters.
     """
     _report(app_models.promote(app, model, why), as_json)
+
+
+@models.command()
+@_detector
+@click.argument("version", default="challenger")
+@_stage
+@_cluster
+@click.option("--end", is_flag=True, help="Let no version run beside the one in use.")
+@options.as_json
+@click.pass_obj
+@options.gathered(ModelRequest, "model")
+def challenge(app: App, model: ModelRequest, end: bool, as_json: bool) -> None:
+    """Let VERSION score live jobs beside the one in use.
+
+    Nothing acts on its scores. `tocsin models` compares both as outcomes arrive, and the next nightly run promotes it if it is
+    no worse on live jobs.
+    """
+    change = app_models.challenge(app, model, end=end)
+    if as_json:
+        print_json(change)
+        return
+    place = f"{change['stage']} on {change['cluster']}" if change["cluster"] else change["stage"]
+    if end:
+        say(f"no version of {change['detector']} runs beside the one in use at {place} now")
+    else:
+        say(f"{change['detector']} {change['challenger']} now runs beside the one in use at {place}")
 
 
 @models.command()
@@ -151,7 +184,18 @@ _COLUMNS = [
     Column("Engine", lambda row: row["engine"] or "cannot be read", -14),
     Column("Rows", lambda row: "" if row["rows"] is None else str(row["rows"]), 10),
     Column("Created", text_of("created"), -20),
+    Column("LiveJobs", lambda row: f"{row['live']['jobs']:,}" if row["live"] else "", 8),
+    Column("LivePrecision", lambda row: _measured(row["live"], "precision"), -18),
+    Column("LiveRecall", lambda row: _measured(row["live"], "recall"), -18),
 ]
+
+
+def _measured(live: dict[str, Any] | None, name: str) -> str:
+    """`0.84 [0.79,0.88]`; empty without a live job, and `too few` where a figure would be luck."""
+    if not live:
+        return ""
+    found = live[name]
+    return f"{found['value']:.2f} [{found['low']:.2f},{found['high']:.2f}]" if found else "too few"
 
 
 def _print_card(card: dict[str, Any]) -> None:
@@ -187,9 +231,24 @@ def _print_card(card: dict[str, Any]) -> None:
             "figure",
             f"{figure['name']} {value}{interval} at {figure['stage']}, {figure['split']}, {figure['data']}",
         )
+    for live in card["live"]:
+        line("live", _live_text(live))
     for promotion in card["promotions"]:
         place = f" on {promotion['cluster']}" if promotion["cluster"] else ""
         replaced = promotion["replaced"] or "none"
         line("promoted", f"{promotion['at']}{place}, replaced {replaced}: {promotion['why']}")
     for name, digest in card["files"].items():
         line("file", f"{name} sha256 {digest}")
+
+
+def _live_text(live: dict[str, Any]) -> str:
+    share = ", control share only" if live["control"] else ""
+    return (
+        f"{live['stage']} on {live['cluster']}, verdicts from {live['since']} to {live['until']}{share}: "
+        f"{live['jobs']:,} jobs, {live['failed']:,} failed, {live['alarms']:,} alarms; "
+        + "; ".join(
+            f"{name} {_measured(live, name)}"
+            + (f" ({live['missing'][name]})" if name in live["missing"] else "")
+            for name in ("precision", "recall", "auc")
+        )
+    )

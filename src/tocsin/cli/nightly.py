@@ -23,9 +23,10 @@ __all__ = ["nightly"]
 def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
     """Retrain models and promote those that beat the ones in use.
 
-    Meant for a timer. The last days (learn.holdback_days) are held back from training. A new model goes into use if it is
-    better on them beyond noise, or not worse; otherwise it is stored. A second run on the same day does nothing, and a
-    killed run is continued by the next one. Undo a promotion with `tocsin models rollback`.
+    Meant for a timer; `tocsin serve` does it by itself. The last days (learn.holdback_days) are held back from training. A
+    new model goes into use if it is better on them beyond noise, or not worse; otherwise it runs beside the one in use. The
+    failure model is retrained every learn.failure_days, or when it is named. A second run on the same day does nothing, and
+    a killed run is continued by the next one. Undo a promotion with `tocsin models rollback`.
     """
     found = [outcome.to_json() for outcome in run(app, request)]
     if as_json:
@@ -44,7 +45,7 @@ def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
 
 _STATES = {
     "promoted": "{challenger} replaces {champion}: {why}",
-    "kept": "{champion} stays in use; {challenger} is stored: {why}",
+    "kept": "{champion} stays in use; {challenger} does not replace it: {why}",
     "done": "already done today ({why})",
     "skipped": "{champion} stays in use, not retrained: {why}",
     "failed": "{champion} stays in use: {why}",

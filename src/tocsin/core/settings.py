@@ -135,8 +135,17 @@ class CausesSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnSettings:
-    """How `tocsin nightly` retrains."""
+    """How models are retrained, by `tocsin nightly` and by the service itself."""
 
+    in_service: bool = _setting(
+        True, "`tocsin serve` retrains by itself once a day; false: only `tocsin nightly`, by a timer, does"
+    )
+    hour: int = _setting(
+        2, "hour of the day from which the service retrains, 0 to 23, in this host's time zone"
+    )
+    failure_days: int = _setting(
+        7, "days between two retrainings of the failure model; others are retrained every day"
+    )
     holdback_days: int = _setting(
         3, "last days that a new model is not trained on, but compared on with the model in use"
     )

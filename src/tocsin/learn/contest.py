@@ -17,9 +17,10 @@ from tocsin.models.cards import Card
 from tocsin.models.drift import Drift
 
 if TYPE_CHECKING:
+    from tocsin.learn.comparison import Result
     from tocsin.store.database import Store
 
-__all__ = ["Champion", "Contest", "Match", "Measure", "Night", "Trained"]
+__all__ = ["Champion", "Contest", "LiveContest", "Match", "Measure", "Night", "Trained"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,8 @@ class Night:
     """Nothing that became known later is used."""
     holdback_days: float
     """The last days are held back: no challenger is trained on them, and both models are measured on them."""
+    control_share: float = 0.1
+    """Of the jobs that are left alone, so that live figures can be measured on them."""
     threads: int = 1
     progress: Callable[[int, int], None] | None = None
 
@@ -108,4 +111,13 @@ class Contest(Protocol):
 
     def prepare(self, champion: Champion, night: Night) -> Match:
         """Read the data and hold some back; ModelError says why there can be no contest tonight."""
+        ...
+
+
+@runtime_checkable
+class LiveContest(Protocol):
+    """A contest whose challengers also score live jobs."""
+
+    def live(self, champion: Champion, challenger: str, night: Night) -> "Result":
+        """Both on live jobs whose outcome is known by now; ModelError says why they cannot be compared yet."""
         ...

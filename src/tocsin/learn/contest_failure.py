@@ -22,8 +22,10 @@ from tocsin.failure.labels import FEWEST, FEWEST_OF_EACH, failed, mature
 from tocsin.failure.model_card import model_card
 from tocsin.history.replay import Replay
 from tocsin.judge.answers import as_known
+from tocsin.learn.comparison import Result
 from tocsin.learn.contest import Champion, Measure, Night, Trained
 from tocsin.learn.feedback import with_answers
+from tocsin.learn.live_figures import Live
 from tocsin.learn.train_failure import SHORTEST
 from tocsin.learn.walk import counted
 from tocsin.models.drift import Drift, stability
@@ -76,6 +78,15 @@ class FailureContest:
             )
         past = labelled.filter(pl.col("known_at") <= cut, pl.col("submit") < cut)
         return FailureMatch(champion, night, model, Replay(jobs), past, held, cut)
+
+    def live(self, champion: Champion, challenger: str, night: Night) -> Result:
+        """On the jobs of the champion's cluster."""
+        clusters = [champion.cluster] if champion.cluster else list(champion.card.clusters)
+        if len(clusters) != 1:
+            raise ModelError("live jobs of several clusters are not compared together")
+        [cluster] = clusters
+        live = Live(night.store, cluster, now=night.now, share=night.control_share)
+        return live.compared(champion.detector, champion.stage, champion.version, challenger)
 
 
 @dataclass

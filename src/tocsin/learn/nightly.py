@@ -7,12 +7,13 @@ is gone on with by the next one and ends in the same state.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from typing import Any
 
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 from tocsin.learn.comparison import LEVEL, Result, decide, require_blocks
-from tocsin.learn.contest import Champion, Contest, Match, Night
+from tocsin.learn.contest import Champion, Contest, LiveContest, Match, Night
 from tocsin.learn.journal import Entry, Journal, Step
 from tocsin.models.cards import Figure
 from tocsin.models.drift import Drift
@@ -30,8 +31,8 @@ class Outcome:
     cluster: str | None
     champion: str
     state: str
-    """promoted, kept (the challenger is not in use, and stored until the next night), done (earlier today), skipped, failed, or planned (in
-    a dry run)."""
+    """promoted, kept (the challenger runs beside the champion until the next contest), done (earlier today), skipped,
+    failed, or planned (in a dry run)."""
     why: str
     challenger: str | None = None
     result: Result | None = None
@@ -67,6 +68,8 @@ class Nightly:
     journal: Journal
     night: Night
     day: str
+    every_days: int = 1
+    """Days between two contests of the same model."""
     dry_run: bool = False
     notify: Callable[[str], None] = lambda _: None
     reached: Callable[[str], None] = lambda _: None
@@ -78,13 +81,17 @@ class Nightly:
             if cluster in (None, place[1]) or self._learned_from(detector, version) == [cluster]:
                 yield from self._outcomes(detector, place, version)
                 if not self.dry_run:
-                    self._remove_losers(detector, place)
+                    self._remove_old(detector, place)
 
-    def _remove_losers(self, detector: str, place: Place) -> None:
-        """Challengers of earlier nights that were not promoted; the last one stays, for a person to look at."""
+    def _remove_old(self, detector: str, place: Place) -> None:
+        """Versions of earlier nights that lost, or that were in use long ago.
+
+        Kept are the last night's, and those that the registry names: the one in use, the one beside it, and the last that
+        were in use before. What a person trained is never removed.
+        """
         entries = self.journal.of(detector, *place)
         for entry in entries[:-1]:
-            if entry.promoted or entry.challenger is None or entry.challenger == entries[-1].challenger:
+            if entry.challenger is None or entry.challenger == entries[-1].challenger:
                 continue
             with suppress(ModelError, NotFound):  # removed before
                 card = self.registry.card(detector, entry.challenger)
@@ -110,7 +117,12 @@ class Nightly:
                 here = replace(here, champion=self.registry.champion(detector, *place) or version)
             elif entry and entry.day == self.day:
                 yield replace(_outcome(entry), state="done")
-            if entry is None or entry.day != self.day:
+            if entry is not None and entry.day != self.day and (due := self._next_day(entry)) > self.day:
+                yield self._not_due(here, contest, place, f"it was retrained on {entry.day}; next on {due}")
+            elif entry is None or entry.day != self.day:
+                if promoted := self._promoted_live(here, contest, place):
+                    yield promoted
+                    here = replace(here, champion=str(promoted.challenger))
                 yield self._tonight(here, contest, place)
         except ModelError as error:
             yield replace(here, why=str(error))
@@ -124,6 +136,44 @@ class Nightly:
         if stage not in contest.stages:
             raise ModelError(f"models for {stage} are trained by hand only")
         return contest
+
+    def _next_day(self, entry: Entry) -> str:
+        return (date.fromisoformat(entry.day) + timedelta(days=self.every_days)).isoformat()
+
+    def _not_due(self, here: Outcome, contest: Contest, place: Place, why: str) -> Outcome:
+        """Only how far the data have moved meanwhile."""
+        drift: list[Drift] = []
+        with suppress(ModelError):  # there is nothing to compare with yet
+            champion = self._champion(here.detector, place, here.champion)
+            drift = list(contest.prepare(champion, self.night).drift())
+        return replace(here, why=why, drift=drift)
+
+    def _promoted_live(self, here: Outcome, contest: Contest, place: Place) -> Outcome | None:
+        """Promote the challenger that has run beside the champion, if it is no worse on live jobs.
+
+        It is asked only when a contest is due: whoever looks every night finds what he looks for sooner or later.
+        """
+        aliases = self.registry.aliases(here.detector)[place]
+        if self.dry_run or aliases.held or aliases.challenger is None or not isinstance(contest, LiveContest):
+            return None
+        try:
+            champion = self._champion(here.detector, place, here.champion)
+            result = contest.live(champion, aliases.challenger, self.night)
+        except ModelError:  # too few live jobs; tonight's contest replaces it
+            return None
+        why = f"beside the champion, it was {result.why}"
+        if not result.promotes or not self.registry.promote(
+            here.detector,
+            aliases.challenger,
+            cluster=place[1],
+            why=f"nightly: {why}",
+            at=self.night.now,
+            unless_held=True,
+            instead_of=here.champion,
+        ):
+            return None
+        self.reached("promoted live")
+        return replace(here, state="promoted", challenger=aliases.challenger, why=why, result=result)
 
     def _tonight(self, here: Outcome, contest: Contest, place: Place) -> Outcome:
         if self.registry.aliases(here.detector)[place].held:
@@ -221,7 +271,7 @@ class Nightly:
         assert entry.result is not None, "it was contested"
         why = entry.result.why
         if not entry.result.promotes:
-            return self._give_up(entry, why)
+            return self._stay_beside(entry, why)
         if refused := match.refused(self.registry.open_verified(entry.detector, entry.challenger)[0]):
             return self._give_up(entry, refused)
         promoted = self.registry.promote(
@@ -237,6 +287,12 @@ class Nightly:
         if not promoted:
             return self._give_up(entry, "another version was promoted, or it was rolled back, meanwhile")
         entry = self.journal.advance(entry, Step.DONE, promoted=True, why=why)
+        self.reached("done")
+        return entry
+
+    def _stay_beside(self, entry: Entry, why: str) -> Entry:
+        """The challenger runs beside the champion on live jobs, until the next contest or until a person ends it."""
+        entry = self.journal.advance(entry, Step.DONE, promoted=False, why=why)
         self.reached("done")
         return entry
 

@@ -20,6 +20,10 @@ from tocsin.workload.execution.training import ALPHA_DAYS, due, execution_labels
 __all__ = ["TrainedExecution", "execution_is_due", "fit_on_store", "train_on_store"]
 
 _DETECTOR = "workload"
+KEPT = 3
+"""Versions that a service trained, and that are not in use, nor were lately: the last ones stay."""
+_BY_SERVICE = "by_service"
+"""On the card, among the parameters: no person trained it, so no person misses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +55,11 @@ def train_on_store(
     """Train on jobs that ended in the last α days, labelled by the screenings of their scripts and by answered cases.
 
     The model goes into use only if at least one operation passes the gate, and then for those operations only.
+    `unless_held`: a service trains it. Of those that are not in use, it keeps the last few.
     """
     fitted, card = fit_on_store(store, now=now, alpha_days=alpha_days, cluster=cluster, seed=seed)
+    if unless_held:
+        card = replace(card, parameters={**card.parameters, _BY_SERVICE: True})
     # Each training of a service is stored: when the last one was tells when the next is due.
     version = registry.add(_DETECTOR, fitted.save, card, unless_stored=not unless_held)
     promoted = (
@@ -60,6 +67,8 @@ def train_on_store(
         and bool(fitted.in_use)
         and registry.promote(_DETECTOR, version, cluster=cluster, why=why, at=now, unless_held=unless_held)
     )
+    if unless_held:
+        registry.prune(_DETECTOR, lambda card: bool(card.parameters.get(_BY_SERVICE)), keep=KEPT)
     return TrainedExecution(version, fitted, promoted)
 
 

@@ -22,6 +22,7 @@ from tocsin.serve.routes import (
     events,
     health,
     jobs,
+    learning,
     models,
     pages,
     tasks,
@@ -31,7 +32,7 @@ from tocsin.serve.routes import (
 
 __all__ = ["create", "routes"]
 
-_ROUTERS = (jobs, check, verdicts, cases, allow, models, tasks, traces, clusters, events, actions)
+_ROUTERS = (jobs, check, verdicts, cases, allow, models, learning, tasks, traces, clusters, events, actions)
 
 
 def routes(service: Service, broadcast: Broadcast, metrics: Metrics) -> FastAPI:

@@ -15,6 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin import __version__
+from tocsin.app.learning import LiveMeasurement
 from tocsin.app.service import Service
 from tocsin.core.verdict import Verdict
 
@@ -93,6 +94,45 @@ class _State:
             if state.last is not None:
                 last.add_metric(name, state.last)
         yield from (up, last, queued)
+        if measured := self._service.learner.measured:
+            yield from _live(measured)
+        if run := self._service.learner.last_run():
+            yield GaugeMetricFamily(
+                "tocsin_learning_last_run_timestamp_seconds",
+                "When the last nightly run started.",
+                run.started,
+            )
+            good = float(run.state == "done")
+            yield GaugeMetricFamily("tocsin_learning_last_run_done", "Whether it has ended well.", good)
+
+
+def _live(measured: LiveMeasurement) -> Iterator[Metric]:
+    """How the models in use, and their challengers, do on live jobs."""
+    labels = ["cluster", "detector", "stage", "role"]
+    names = {
+        "precision": "Live precision of alarms.",
+        "recall": "Share of the failed jobs that had an alarm.",
+        "auc": "Area under the ROC curve on live jobs.",
+    }
+    ratios = {
+        (name, bound): GaugeMetricFamily(
+            f"tocsin_model_live_{name}_{suffix}", text + (f" {words} end of its 95 % interval." if words else ""),
+            labels=labels,
+        )
+        for name, text in names.items()
+        for bound, suffix, words in (("value", "ratio", ""), ("low", "low_ratio", "Lower"), ("high", "high_ratio", "Upper"))
+    }  # fmt: skip
+    jobs = GaugeMetricFamily("tocsin_model_live_jobs", "Live jobs that these are measured on.", labels=labels)
+    for row in measured.figures:
+        if row["role"] not in ("champion", "challenger"):
+            continue
+        where = [str(row[name]) for name in labels]
+        jobs.add_metric(where, row["jobs"])
+        for (name, bound), family in ratios.items():
+            if row[name] is not None:
+                family.add_metric(where, row[name][bound])
+    yield jobs
+    yield from ratios.values()
 
 
 class Measured:

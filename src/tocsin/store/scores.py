@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from typing import Any
 
 import polars as pl
 import sqlalchemy as sa
@@ -58,7 +59,9 @@ def forget(store: Store, *, before: int) -> None:
 def of_challengers(store: Store, cluster: str, *, detector: str, since: int) -> pl.DataFrame:
     """Columns as in SCORES; a challenger has the target of the model in use."""
     table = challenger_scores
-    columns = [sa.null().label(name) if name == "target" else table.c[name] for name in SCORES.names()]
+    columns: list[sa.ColumnElement[Any]] = [
+        sa.null().label(name) if name == "target" else table.c[name] for name in SCORES.names()
+    ]
     query = sa.select(*columns).where(
         table.c.detector == detector,
         table.c.at >= since,
@@ -99,6 +102,6 @@ def last_verdict(store: Store, cluster: str) -> int | None:
         return connection.execute(query).scalar()
 
 
-def _frame(store: Store, query: sa.Select[tuple[object, ...]]) -> pl.DataFrame:
+def _frame(store: Store, query: sa.Select[Any]) -> pl.DataFrame:
     with store.reading() as connection:
         return pl.DataFrame([tuple(row) for row in connection.execute(query)], schema=SCORES, orient="row")

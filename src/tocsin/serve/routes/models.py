@@ -5,14 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tocsin.app.models import ModelRequest, list_models, promote, rollback, show_model
+from tocsin.app.models import ModelRequest, challenge, list_models, promote, rollback, show_model
 from tocsin.app.threshold import set_threshold, thresholds
 from tocsin.core.errors import NotFound
 from tocsin.core.stages import Stage
-from tocsin.serve.asking import Asker, Cluster, TheApp
+from tocsin.serve.asking import Asker, Cluster, TheApp, TheService
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply
+from tocsin.serve.routes.learning import LIVE
 from tocsin.serve.visible import require
 
 __all__ = ["router"]
@@ -26,17 +27,30 @@ Version = Annotated[
 ]
 OfStage = Annotated[Stage | None, Query(description="For champion and challenger: of this stage.")]
 _CHANGE = {"detector": "failure", "stage": "submit", "cluster": None, "champion": "3", "before": "2"}
-_MODEL = {"detector": "failure", "version": "3", "stage": "submit", "aliases": ["champion"], "trouble": None}
+_MODEL = {
+    "detector": "failure",
+    "version": "3",
+    "stage": "submit",
+    "aliases": ["champion"],
+    "trouble": None,
+    "live": [LIVE],
+}
+_CHALLENGER = {"detector": "failure", "stage": "submit", "cluster": None, "challenger": "4", "before": None}
 _TABLE = {"version": "3", "threshold": {"value": 0.62}, "table": []}
 
 
-class Change(BaseModel):
+class Place(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"cluster": "lab"}})
+
+    stage: Stage | None = None
+    cluster: str | None = Field(None, max_length=100, description="For this cluster only.")
+
+
+class Change(Place):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"example": {"why": "better on last week's jobs"}}
     )
 
-    stage: Stage | None = None
-    cluster: str | None = Field(None, max_length=100, description="For this cluster only.")
     why: str = Field("", max_length=2000)
 
 
@@ -56,26 +70,30 @@ class NewThreshold(BaseModel):
 
 @router.get("/models", responses=reply({"models": [_MODEL]}))
 def all_models(
-    request: Request, app: TheApp, asker: Asker, detector: Annotated[str | None, Query(max_length=100)] = None
+    request: Request,
+    service: TheService,
+    asker: Asker,
+    detector: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
-    """Every version of every detector's models."""
+    """Every version of every detector's models, with the live figures of those that were in use lately."""
     del asker
-    return json_reply(request, {"models": list_models(app, detector)})
+    return json_reply(request, {"models": list_models(service.app, detector, service.learner.measured)})
 
 
 @router.get("/models/{detector}/{version}", responses=reply(_MODEL))
 def one_model(
     request: Request,
-    app: TheApp,
+    service: TheService,
     asker: Asker,
     detector: Detector,
     version: Version,
     stage: OfStage = None,
     cluster: Cluster = None,
 ) -> Response:
-    """The card of a version."""
+    """The card of a version, with its live figures."""
     del asker
-    return json_reply(request, show_model(app, _model(detector, version, stage, cluster)))
+    wanted = _model(detector, version, stage, cluster)
+    return json_reply(request, show_model(service.app, wanted, service.learner.measured))
 
 
 @router.post("/models/{detector}/{version}/promote", responses=reply(_CHANGE))
@@ -94,6 +112,29 @@ def roll_back(request: Request, app: TheApp, asker: Asker, detector: Detector, c
     require(asker, Role.OPERATOR, "rolling a model back")
     wanted = _model(detector, "champion", change.stage, change.cluster)
     return json_reply(request, rollback(app, wanted, _why(asker.user, change.why), to_none=change.to_none))
+
+
+@router.post("/models/{detector}/{version}/challenge", responses=reply(_CHALLENGER))
+def challenge_model(
+    request: Request, app: TheApp, asker: Asker, detector: Detector, version: Version, change: Place
+) -> Response:
+    """Let this version score live jobs beside the one in use; nothing acts on its scores."""
+    require(asker, Role.OPERATOR, "naming a challenger")
+    return json_reply(request, challenge(app, _model(detector, version, change.stage, change.cluster)))
+
+
+@router.delete("/models/{detector}/challenger", responses=reply({**_CHALLENGER, "challenger": None}))
+def end_challenge(
+    request: Request,
+    app: TheApp,
+    asker: Asker,
+    detector: Detector,
+    stage: OfStage = None,
+    cluster: Cluster = None,
+) -> Response:
+    """No version scores live jobs beside the one in use any more."""
+    require(asker, Role.OPERATOR, "ending a challenge")
+    return json_reply(request, challenge(app, _model(detector, "challenger", stage, cluster), end=True))
 
 
 @router.get("/thresholds", responses=reply(_TABLE))

@@ -1,4 +1,4 @@
-"""Heavy work: back-tests, profiles and trainings run in processes of their own; start one, then ask for its result."""
+"""Heavy work: back-tests, profiles, trainings and contests run in processes of their own; start one, then ask for its result."""
 
 from typing import Annotated, Any, Literal
 
@@ -62,6 +62,13 @@ class Profiles(_Jobs):
     k: int | None = Field(None, ge=1, le=100)
 
 
+class Contest(_Jobs):
+    detectors: list[Annotated[str, Field(max_length=100)]] = Field(
+        [], max_length=20, description="Only these, whatever their period; by default all that are due."
+    )
+    dry_run: bool = Field(False, description="Show drift and what would be done; train and change nothing.")
+
+
 def _routes(path: str, kind: Kind, model: type[BaseModel], what: str) -> None:
     """The same four routes for each kind."""
 
@@ -113,3 +120,4 @@ def _short(task: Task) -> dict[str, Any]:
 _routes("backtests", Kind.BACKTEST, Backtest, "a back-test")
 _routes("profiles", Kind.PROFILES, Profiles, "the search for profiles")
 _routes("trainings", Kind.TRAINING, Training, "a training")
+_routes("contests", Kind.CONTEST, Contest, "a contest of new models with those in use")

@@ -1,0 +1,136 @@
+"""The learning of a service: retrains and measures when it is due, both in processes of their own."""
+
+import logging
+import os
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from tocsin.app.app import App
+from tocsin.app.children import Child, start
+from tocsin.app.learning import LiveMeasurement, learning, measure_live
+from tocsin.app.schedule import BY_SERVICE, next_run
+from tocsin.app.tasks import Kind, Tasks
+from tocsin.core.errors import TocsinError
+
+if TYPE_CHECKING:
+    from tocsin.store.learning_runs import LearningRun
+    from tocsin.watch.loop import Stop
+
+__all__ = ["Learner", "Measuring"]
+
+FIRST_LOOK = 30.0
+"""Seconds after the start of a service in which it loads histories instead."""
+LOOK_EVERY = 5.0
+RETRY = 60.0
+"""Seconds until a run is started again that could not begin, because another process retrains."""
+MEASURE_EVERY = 900.0
+"""Seconds between two measurements: outcomes arrive slowly."""
+NICE = 10
+
+
+class Learner:
+    """Call `run` in a thread; the rest may be asked from any."""
+
+    def __init__(self, app: App, tasks: Tasks, *, retrains: bool) -> None:
+        self._app, self._tasks, self._retrains = app, tasks, retrains
+        self._not_before = 0.0
+        self.measuring = Measuring(app)
+
+    def run(self, stop: "Stop") -> None:
+        """Until stopped."""
+        reported, pause = "", FIRST_LOOK
+        try:
+            while not stop.wait(pause):
+                pause = LOOK_EVERY
+                try:
+                    self.measuring.poll(time.monotonic())
+                    self._retrain_if_due()
+                except Exception as error:  # whatever it is, it must not end the learning for good
+                    if not isinstance(error, TocsinError | OSError):
+                        logging.getLogger("tocsin.service").exception("retraining and measuring failed")
+                    if str(error) != reported:
+                        self._app.notify(f"tocsin: the models are not retrained: {error} (trying again)")
+                        reported = str(error)
+        finally:
+            self.measuring.close()
+
+    def _retrain_if_due(self) -> None:
+        now = int(time.time())
+        if not self._retrains or time.monotonic() < self._not_before or self._tasks.running(Kind.CONTEST):
+            return
+        due = next_run(self._app, now)
+        if due is not None and due <= now:
+            self._not_before = time.monotonic() + RETRY
+            self._tasks.start(Kind.CONTEST, {}, who=BY_SERVICE)
+
+    @property
+    def measured(self) -> LiveMeasurement | None:
+        """The live figures, once they were measured."""
+        return self.measuring.last
+
+    def last_run(self) -> "LearningRun | None":
+        """The last nightly run, whoever started it."""
+        from tocsin.store.learning_runs import last_runs
+
+        with suppress(TocsinError):  # the store does not answer
+            return next(iter(last_runs(self._app.store, 1)), None)
+        return None
+
+    def state(self) -> dict[str, Any]:
+        """When models are retrained, what came of it, and how they do."""
+        running = self._tasks.running(Kind.CONTEST)
+        return learning(self._app, self.measured, now=int(time.time()), running=running)
+
+
+class Measuring:
+    """Live figures of a service, measured now and then in a child process."""
+
+    def __init__(self, app: App, every: float = MEASURE_EVERY) -> None:
+        self._app, self._every = app, every
+        self._child: Child | None = None
+        self._next = 0.0
+        self.last: LiveMeasurement | None = None
+
+    def poll(self, now: float) -> None:
+        """Start a measurement that is due, and take the result of one that has ended."""
+        if self._child is not None:
+            if self._child.pipe.poll():
+                self._take(self._child)
+        elif now >= self._next:
+            app = App(self._app.config_file, self._app.folder, dict(self._app.environ))
+            self._child, self._next = start(_measure, app), now + self._every
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.process.terminate()
+            self._end(self._child)
+
+    def _take(self, child: Child) -> None:
+        try:
+            found = child.pipe.recv()
+        except (EOFError, OSError):
+            found = "its process died"
+        self._end(child)
+        if isinstance(found, LiveMeasurement):
+            self.last = found
+        else:
+            self._app.notify(f"tocsin: the live figures could not be measured: {found}")
+
+    def _end(self, child: Child) -> None:
+        child.pipe.close()
+        child.process.join()
+        self._child = None
+
+
+def _measure(app: App, pipe: "Connection[Any, Any]") -> None:
+    """In the child."""
+    os.nice(NICE)
+    try:
+        with app:
+            found: LiveMeasurement | str = measure_live(app)
+    except TocsinError as error:
+        found = str(error)
+    with suppress(BrokenPipeError):  # the service was killed meanwhile
+        pipe.send(found)
