@@ -34,7 +34,8 @@ def test_an_empty_home_has_what_came_with_tocsin(tmp_path: Path) -> None:
     done = tocsin(Registry(tmp_path / "models"), "list", "--json")
     rows = json.loads(done.stdout)
     assert [(row["detector"], row["version"], row["aliases"]) for row in rows] == [
-        ("workload", "builtin", ["champion"])
+        ("failure", "builtin", ["champion"]),
+        ("workload", "builtin", ["champion"]),
     ]
 
 
@@ -42,15 +43,17 @@ def test_a_listing_names_the_champion(registry: Registry) -> None:
     tocsin(registry, "promote", "failure", "2")
     lines = tocsin(registry).stdout.splitlines()
     assert lines[0].split()[:3] == ["Detector", "Version", "Alias"]
-    assert lines[3].split()[:4] == ["failure", "2", "champion", "submit"]
+    assert ["failure", "2", "champion", "submit"] in [line.split()[:4] for line in lines]
     rows = json.loads(tocsin(registry, "list", "failure", "--json").stdout)
-    assert [(row["version"], row["aliases"]) for row in rows] == [("1", []), ("2", ["champion"]), ("3", [])]
+    trained = [(row["version"], row["aliases"]) for row in rows if "builtin" not in row["version"]]
+    assert trained == [("1", []), ("2", ["champion"]), ("3", [])]
 
 
 def test_a_damaged_card_is_a_row_too(registry: Registry) -> None:
     (registry.folder / "failure" / "2" / "card.json").write_text("{")
     rows = json.loads(tocsin(registry, "list", "--json").stdout)
-    assert "card.json is refused" in rows[1]["trouble"]
+    [damaged] = [row for row in rows if row["trouble"]]
+    assert "card.json is refused" in damaged["trouble"]
     assert "cannot be read" in tocsin(registry).stdout
 
 
