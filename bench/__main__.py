@@ -35,7 +35,7 @@ NAMES = (
         "traces_speed",
     ),
     *("mutations", "kills", "streams"),
-    *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution", "causes"),
+    *("verdict", "failure", "dayone", "walk", "imbalance", "workload", "misuse", "execution", "causes"),
 )
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"

@@ -77,6 +77,18 @@ GOALS = (
         at_most=20,
         unit="MiB",
     ),
+    Goal(
+        "shipped failure model on clusters never seen: mean AUC behind own-trained at submit",
+        "dayone",
+        ("mean_loss", "submit"),
+        at_most=0.04,
+    ),
+    Goal(
+        "months in which the blend is over 0.005 of AUC behind the better model",
+        "dayone",
+        ("blend_months_behind",),
+        at_most=0,
+    ),
     Goal("mutated scripts, models and logs read", "mutations", ("cases",), at_least=30_000),
     Goal("mutated files that end in an exception", "mutations", ("exceptions",), at_most=0),
     Goal("mutated files that end in a crash", "mutations", ("crashes",), at_most=0),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from bench.dayone_tables import dayone_section
 from bench.traces_tables import speed_section, traces_section
 
 __all__ = ["sections"]
@@ -15,6 +16,7 @@ def sections(results: Results) -> list[str]:
     found: list[str] = []
     for name, section in (
         ("failure", _failure),
+        ("dayone", dayone_section),
         ("walk", _walk),
         ("imbalance", _imbalance),
         ("verdict", _verdict),

@@ -9,7 +9,6 @@ import pytest
 
 from tests.kits.command_line import Tocsin
 from tocsin.core.schema import verdict_schema
-from tocsin.judge.plugins import find_detectors
 
 FINE = "#!/bin/bash\n#SBATCH --job-name=ok\n#SBATCH --partition=main\n#SBATCH --mem=4G\n#SBATCH --time=60\nsrun ./a.out\n"
 
@@ -21,27 +20,23 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_request_that_fits_is_fine_once_there_is_a_model(
-    tocsin: Tocsin, script: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = tocsin("check", script, "-M", "demo", "-u", "ada")
-    assert said.code == 3
-    assert said.out.startswith("UNKNOWN:")
-    assert "tocsin train failure" in said.out
-    without_failure = {name: each for name, each in find_detectors().items() if name != "failure"}
-    monkeypatch.setattr("tocsin.judge.plugins.find_detectors", lambda *_: without_failure)
+def test_a_request_that_fits_is_fine_and_has_a_risk_on_the_first_day(tocsin: Tocsin, script: Path) -> None:
     said = tocsin("check", script, "-M", "demo", "-u", "ada")
     assert said.code == 0
     assert said.out.startswith("OK:")
+    assert "  risk of failure " in said.out
+    assert "    from other clusters' experience; 0 jobs of this cluster seen so far" in said.out
 
 
-def test_without_a_model_an_ordinary_user_reads_whom_to_ask(
+def test_an_ordinary_user_gets_a_risk_from_the_shipped_model(
     tocsin: Tocsin, script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tocsin.store.home.user_name", lambda *_: "ada")
     said = tocsin("check", script, "-M", "demo", "--json")
-    assert said.code == 3
-    assert "administrator" in json.loads(said.out)["missing"]["failure"]
+    assert said.code == 0
+    document = json.loads(said.out)
+    assert document["models"]["failure"] == "builtin"
+    assert 0 < document["failure"]["probability"] < 1
 
 
 def test_without_a_home_a_user_reads_whom_to_ask(

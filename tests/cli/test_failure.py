@@ -60,7 +60,7 @@ def test_a_training_prints_its_figures_and_its_curves_can_be_drawn(tocsin: Tocsi
     assert "tocsin models promote failure 1" in said.err
     assert tocsin("models", "show", "failure", "1", "--out", tmp_path / "charts").code == 0
     assert (tmp_path / "charts" / "precision-recall.svg").is_file()
-    assert "no failure model is trained for submit yet" in tocsin("threshold").err
+    assert json.loads(tocsin("threshold", "--json").out)["version"] == "builtin"
     assert tocsin("models", "promote", "failure", "1").code == 0
     assert tocsin("threshold").code == 0
 
@@ -225,11 +225,6 @@ def test_jobs_that_cannot_be_predicted_are_reported(home: Path, tocsin: Tocsin) 
         ("lab:1@5",): "no job lab:1@5",
         ("hello",): '"hello" is not a job id',
         ("1", "-M", "nowhere"): 'no cluster "nowhere"; known clusters: ',
-        (
-            "1",
-            "--stage",
-            "start",
-        ): "no failure model is trained for start yet; `tocsin train failure --stage start`",
     }.items():
         said = tocsin("predict", *arguments)
         assert said.code == 1
@@ -237,11 +232,12 @@ def test_jobs_that_cannot_be_predicted_are_reported(home: Path, tocsin: Tocsin) 
         assert "internal error" not in said.err
 
 
-def test_without_a_model_the_error_names_the_next_step(tocsin: Tocsin) -> None:
-    for command in (["threshold"], ["threshold", "--rule", "least_cost=1"]):
-        said = tocsin(*command)
-        assert said.code == 1
-        assert "no failure model is trained for submit yet; `tocsin train failure --stage submit`" in said.err
+def test_without_a_model_of_its_own_a_cluster_uses_the_shipped_one(tocsin: Tocsin) -> None:
+    document = json.loads(tocsin("threshold", "--json").out)
+    assert document["version"] == "builtin"
+    assert "on every cluster that was left out" in document["threshold"]["text"]
+    assert tocsin("threshold", "--rule", "alarms_per_day_at_most=5").code == 0
+    assert json.loads(tocsin("threshold", "--json").out)["version"] == "1", "a version never changes"
 
 
 def test_every_command_of_the_page_works(

@@ -258,7 +258,7 @@ def test_the_shipped_model_serves_until_another_is_promoted_and_is_never_written
     (shipped / "card.json").write_bytes(sealed.render())
     before = {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()}
 
-    registry = Registry(tmp_path / "models", builtin=shipped.parent)
+    registry = Registry(tmp_path / "models", builtin=(shipped.parent,))
     assert registry.detectors() == ["failure"]
     assert registry.open_verified("failure")[0] == shipped
     assert registry.champion("failure", Stage.START) is None
@@ -267,6 +267,22 @@ def test_the_shipped_model_serves_until_another_is_promoted_and_is_never_written
     assert registry.rollback("failure") == BUILTIN
     assert registry.versions("failure") == [BUILTIN, "1"]
     assert {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()} == before
+
+
+def test_a_detector_may_ship_a_model_for_each_stage(tmp_path: Path) -> None:
+    maker = Registry(tmp_path / "maker")
+    for stage, name in ((Stage.SUBMIT, BUILTIN), (Stage.START, f"{BUILTIN}-start")):
+        made = maker.folder / "failure" / add(maker)
+        files = json.loads((made / "card.json").read_text())["files"]
+        (made / "card.json").write_bytes(card(version=name, stage=stage, files=files).render())
+        (tmp_path / "shipped" / "failure").mkdir(parents=True, exist_ok=True)
+        made.rename(tmp_path / "shipped" / "failure" / stage)
+    registry = Registry(tmp_path / "models", builtin=(tmp_path / "shipped",))
+    assert registry.versions("failure") == [BUILTIN, "builtin-start"]
+    assert registry.champion("failure", Stage.START) == "builtin-start"
+    assert registry.champion("failure", Stage.EARLY) is None
+    assert registry.open_verified("failure", stage=Stage.START)[1].stage is Stage.START
+    assert add(registry) == "1"
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -> None:

@@ -175,7 +175,8 @@ def test_models_are_listed_with_their_cards(api: TestClient) -> None:
     card = get(api, "/models/workload/builtin")
     assert card["version"] == "builtin"
     assert get(api, "/models/workload/4711", 404)["status"] == 404
-    assert get(api, "/thresholds", 409)["type"] == "urn:tocsin:problem:model"
+    assert get(api, "/thresholds")["version"] == "builtin"
+    assert get(api, "/thresholds?stage=end", 409)["type"] == "urn:tocsin:problem:model"
 
 
 def test_a_back_test_runs_in_a_process_of_its_own(api: TestClient) -> None:

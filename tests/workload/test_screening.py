@@ -198,7 +198,7 @@ def builtin_once() -> Screener:
 
 
 def test_the_shipped_weights_are_sound() -> None:
-    registry = Registry(Path("/nowhere"), builtin=BUILTIN.parent)
+    registry = Registry(Path("/nowhere"), builtin=(BUILTIN.parent,))
     folder, card = registry.open_verified("workload")
     assert folder == BUILTIN
     assert {figure.name.partition(":")[0] for figure in card.figures} == {"ai", "cryptomining", "cyber"}
@@ -335,7 +335,7 @@ def test_what_a_site_taught_goes_into_the_registry(tmp_path: Path, screener: Scr
     result = trained_on(screener, "rendering", labelled_scripts(tmp_path / "data"))
     card = operation_card(result.screener, "rendering", created=0, data="examples", training=result)
     assert card.rows == 40
-    registry = Registry(tmp_path / "models", builtin=BUILTIN.parent)
+    registry = Registry(tmp_path / "models", builtin=(BUILTIN.parent,))
     registry.promote("workload", registry.add("workload", result.screener.save, card))
     folder, _ = registry.open_verified("workload", stage=Stage.SUBMIT)
     assert "rendering" in load_screener(folder).operations

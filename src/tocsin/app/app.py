@@ -65,10 +65,10 @@ class App:
     @cached_property
     def registry(self) -> "Registry":
         """The models of the home folder, and those shipped with tocsin."""
-        from tocsin import workload
         from tocsin.models.registry import Registry
 
-        return Registry(self.home.models, builtin=Path(workload.__file__).parent / "builtin")
+        shipped = tuple(Path(__file__).parents[1] / room / "builtin" for room in ("workload", "failure"))
+        return Registry(self.home.models, builtin=shipped)
 
     def zone(self, cluster: str | None = None, name: str | None = None) -> ZoneInfo:
         """The time zone of this name, else of the cluster's settings, else of this host."""

@@ -50,6 +50,7 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
     from tocsin.core.fields import KEY
     from tocsin.failure.detector import FailureDetector
     from tocsin.failure.labels import default_target
+    from tocsin.failure.shipped import shipped_model
     from tocsin.history.replay import Replay
     from tocsin.judge.plugins import find_detectors
     from tocsin.learn.audit import audit
@@ -59,7 +60,14 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
     cluster = one_cluster(jobs)
     zone = app.zone(request.log.cluster or cluster, request.log.tz).key
     target, rule = request.target or default_target(jobs), parse_rule(request.rule)
-    detector = FailureDetector(target=target, rule=rule, zone=zone, engine=request.engine, threads=threads())
+    detector = FailureDetector(
+        target=target,
+        rule=rule,
+        zone=zone,
+        engine=request.engine,
+        threads=threads(),
+        shipped=shipped_model(request.stage),
+    )
     options = WalkRequest(
         stage=request.stage,
         every_days=request.every_days,
@@ -79,6 +87,7 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
         "stage": str(request.stage),
         "split": _split(request),
         "engine": request.engine,
+        "shipped": detector.shipped is not None,
         "too_short": jobs.height - used.height,
         **report(steps, target, rule=rule).to_json(),
         "rule": asdict(rule),

@@ -71,6 +71,7 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
     jobs = read_jobs(app, request.log)
     from tocsin.core.detector import Budget
     from tocsin.failure.detector import FailureDetector
+    from tocsin.failure.shipped import shipped_model
     from tocsin.history.replay import Replay
     from tocsin.learn.feedback import with_answers
     from tocsin.learn.train_failure import train_failure as train
@@ -93,6 +94,7 @@ def train_failure(app: App, request: FailureRequest) -> dict[str, Any]:
             engine=request.engine,
             zone=app.zone(request.log.cluster or cluster, request.log.tz).key,
             threads=threads(),
+            shipped=shipped_model(request.stage),
         ),
         stage=request.stage,
         budget=Budget(trials=trials, progress=partial(app.progress, "searching")),

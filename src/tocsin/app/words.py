@@ -98,7 +98,10 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
     if failure:
         group = f"; profile: {failure.profile}" if failure.profile else ""
         yield ""
-        yield f"  risk of failure {failure.probability:.0%} (alarm at {failure.threshold:.0%} or more){group}"
+        alarm = f"alarm at {failure.threshold:.0%} or more" if failure.threshold <= 1 else "raises no alarms"
+        yield f"  risk of failure {failure.probability:.0%} ({alarm}){group}"
+        if failure.basis:
+            yield f"    {failure.basis}"
         for reason in failure.contributions:
             points = f"{abs(reason.effect) * 100:.0f}" if abs(reason.effect) >= 0.005 else "less than 1"
             verb = "raises" if reason.effect > 0 else "lowers"

@@ -73,7 +73,8 @@ def _print(found: dict[str, Any]) -> None:
         say(f"left out: {count(found['too_short'], 'job')} that ran for less than --shortest")
     if found["refused"]:
         steps = count(found["without_model"], "step")
-        say(f"note: {steps} had no model and predicted the share of failures so far: {found['refused']}")
+        by = "the shipped model" if found["shipped"] else "the share of failures so far"
+        say(f"note: {steps} could train no model and predicted by {by}: {found['refused']}")
     if found["unmet"]:
         trainings = count(found["trainings"], "training")
         say(f"note: no threshold met the rule in {found['unmet']} of {trainings}")

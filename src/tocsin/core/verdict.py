@@ -146,6 +146,8 @@ class Failure:
     contributions: list[Contribution] = field(default_factory=list)
     similar: list[Similar] = field(default_factory=list)
     profile: str | None = None
+    basis: str | None = None
+    """What the probability rests on, where that is not this cluster's own jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The detector `failure`: the probability that a job fails, with a finding at or above the threshold."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,11 +13,12 @@ from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.failure.causes import base_causes
 from tocsin.failure.columns import Columns
+from tocsin.failure.experience import Experience, blended, own_weight
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.history_features import history_features
-from tocsin.failure.holdout import calibrated, rehearsed
+from tocsin.failure.holdout import Holdout, calibrated, rehearsed
 from tocsin.failure.labels import default_target, trainable
 from tocsin.failure.model_training import train
 from tocsin.failure.plan import Plan
@@ -51,6 +52,8 @@ class FailureDetector:
     """From an earlier training by the same plan, to be calibrated anew; without one, it is trained."""
     explainers: bool = True
     """Whether to fit what only explanations need."""
+    shipped: FittedFailure | None = None
+    """Other clusters' experience, to be blended with what is learned here; for the same stage."""
 
     def fit(
         self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
@@ -59,9 +62,10 @@ class FailureDetector:
         _check_zone(self.zone)
         target = self.target or default_target(jobs)
         rows = trainable(jobs, target, stage)
+        history = history_features(rows, known, stage=stage)
         columns, X = Columns.fit(
             rows,
-            history_features(rows, known, stage=stage),
+            history,
             stage=stage,
             zone=self.zone,
             settled=self.plan.names if self.plan else None,
@@ -77,6 +81,9 @@ class FailureDetector:
             budget=budget,
             threads=self.threads,
         )
+        experience = None
+        if self.shipped is not None:
+            experience, holdout = _with_experience(self.shipped.for_target(target), rows, history, holdout)
         submit = rows["submit"].to_numpy()
         return FittedFailure(
             columns=columns.only(plan.names),
@@ -96,10 +103,28 @@ class FailureDetector:
             else ResourceModel.fit(X, rows, seed=seed, threads=self.threads),
             shortages=Shortages.fit(rows),
             explainers=Explainers.fit(X, rows, plan, seed=seed) if self.explainers else None,
+            experience=experience,
         )
 
     def load(self, folder: Path) -> FittedFailure:
         return FittedFailure.load(folder, threads=self.threads)
+
+
+def _with_experience(
+    shipped: FittedFailure, jobs: pl.DataFrame, history: pl.DataFrame, holdout: Holdout
+) -> tuple[Experience, Holdout]:
+    """Weigh other clusters' experience by the jobs that were held out, which are the last ones; their scores, blended.
+
+    The jobs that figures are measured on choose nothing, so that they do not choose the weight.
+    """
+    held = len(holdout.scores)
+    X = shipped.columns.matrix(jobs.tail(held), history.tail(held))
+    others, rows = shipped.booster.predict(X), holdout.chooses
+    weight = own_weight(holdout.scores[rows], others[rows], holdout.failed[rows])
+    return (
+        Experience(shipped.columns, shipped.booster, weight),
+        replace(holdout, scores=blended(holdout.scores, others, weight)),
+    )
 
 
 def _check_zone(zone: str) -> None:

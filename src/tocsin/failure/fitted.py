@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tocsin.core.detector import Known, Parts
 from tocsin.core.errors import ModelError
+from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import Advice, Anomaly, Contribution, Failure, Nodes, Resources
@@ -19,11 +20,13 @@ from tocsin.failure.causes import READ as CAUSES_READ
 from tocsin.failure.causes import causes
 from tocsin.failure.changes import Evidence
 from tocsin.failure.contributions import top_contributions
+from tocsin.failure.experience import Rows, blended, named_for
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME, failure_finding, with_shortages
 from tocsin.failure.history_features import history_features
 from tocsin.failure.holdout import calibrated, rehearsed
-from tocsin.failure.missing import USER_JOBS, missing_parts
+from tocsin.failure.labels import default_target
+from tocsin.failure.missing import CLUSTER_JOBS, USER_JOBS, missing_parts
 from tocsin.failure.model_files import FailureModel
 from tocsin.failure.resources import READ as RESOURCES_READ
 from tocsin.failure.shortages import READ as SHORTAGES_READ
@@ -46,64 +49,81 @@ class FittedFailure(FailureModel):
             rehearsal=rehearsed(self.holdout, rule=rule),
         )
 
+    def for_target(self, target: Target) -> "FittedFailure":
+        """The shipped model for this target; its trees read the shares of the target's outcomes."""
+        if target is self.target:
+            return replace(self, settled=True)
+        names = named_for(self.columns.names, target)
+        return replace(self, target=target, columns=self.columns.only(names), settled=True)
+
     def probabilities(self, jobs: pl.DataFrame, history: pl.DataFrame) -> NDArray[np.float64]:
         """One per row, calibrated; `history` are the jobs' `history_features` at the model's stage."""
-        return self._risks(self.columns.matrix(jobs, history))
+        if not self.settled:
+            return self.for_target(default_target(jobs)).probabilities(jobs, history)
+        return self._risks(self._rows(jobs, history))
 
     def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         self._check(stage)
         if not jobs.height:
             return []
+        if not self.settled:
+            return self.for_target(default_target(jobs)).assess(jobs, known, stage=stage)
         history = history_features(jobs, known, stage=stage, names=self._reads())
-        X = self.columns.matrix(jobs, history)
-        p = self._risks(X)
-        missing = missing_parts(jobs, history, stage, self.clusters)
-        resources = self.resources.resources(X, jobs, history)
+        rows = self._rows(jobs, history)
+        p = self._risks(rows)
+        missing = missing_parts(jobs, history, stage, self._taught_by)
+        basis = self._basis(history)
+        resources = self.resources.resources(rows.own, jobs, history)
         nodes = nodes_of_jobs(jobs, known, stage=stage)
         alarmed: dict[int, dict[str, Any]] = {}
-        if self.causes and (rows := np.flatnonzero(p >= self.calibrated.threshold.value).tolist()):
+        if self.causes and (above := np.flatnonzero(p >= self.calibrated.threshold.value).tolist()):
             by_cause = pl.DataFrame([history.get_column(name) for name in CAUSES_READ])
-            if len(rows) < jobs.height:  # choosing one row of one would cost more than all else
-                by_cause = by_cause[rows]
-            alarmed = dict(zip(rows, by_cause.to_dicts(), strict=True))
+            if len(above) < jobs.height:  # choosing one row of one would cost more than all else
+                by_cause = by_cause[above]
+            alarmed = dict(zip(above, by_cause.to_dicts(), strict=True))
         parts = [
             Parts(missing=reasons)
             if reasons is not None and NAME in reasons
-            else self._parts(risk, alarmed.get(row), reasons, resources=resources[row], nodes=nodes[row])
+            else self._parts(
+                risk, alarmed.get(row), reasons, resources=resources[row], nodes=nodes[row], basis=basis[row]
+            )
             for row, (risk, reasons) in enumerate(zip(p.tolist(), missing, strict=True))
         ]
         return self._with_shortages(parts, jobs, stage)
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
         self._check(stage)
+        if not self.settled:
+            return self.for_target(default_target(job)).explain(job, known, stage=stage)
         history = history_features(job, known, stage=stage)
-        missing = missing_parts(job, history, stage, self.clusters)[0]
-        if job["submit"][0] <= self.window.last:
+        missing = missing_parts(job, history, stage, self._taught_by)[0]
+        if not self.shipped and job["submit"][0] <= self.window.last:
             missing = {**(missing or {}), "failure.hindsight": self._hindsight()}
         if missing is not None and NAME in missing:
             return Parts(missing=missing)
-        X = self.columns.matrix(job, history)
+        rows = self._rows(job, history)
         row = history.row(0, named=True)
         parts = self._parts(
-            float(self._risks(X)[0]),
+            float(self._risks(rows)[0]),
             row,
             missing,
-            contributions=top_contributions(
-                self.columns.names, X[0].tolist(), self.booster.contributions(X)[0], row, self._at
-            ),
-            resources=self.resources.resources(X, job, history)[0],
+            contributions=top_contributions(*self._effects(rows), row, self._at),
+            resources=self.resources.resources(rows.own, job, history)[0],
             nodes=nodes_of_jobs(job, known, stage=stage)[0],
+            basis=self._basis(history)[0],
         )
         if self.explainers:
-            parts = self._explained(parts, self.explainers, job, X)
+            parts = self._explained(parts, self.explainers, job, rows.own)
         if stage is Stage.SUBMIT:
-            parts = replace(parts, advice=self._advice(parts, job, X, history, known))
+            parts = replace(parts, advice=self._advice(parts, job, rows, history, known))
         return self._with_shortages([parts], job, stage)[0]
 
     def _reads(self) -> list[str]:
         """The statistics of history that `assess` needs."""
         read = (
             *self.columns.reads,
+            *(self.experience.columns.reads if self.experience else ()),
+            *((CLUSTER_JOBS,) if self.shipped else ()),
             USER_JOBS,
             *(CAUSES_READ if self.causes else ()),
             *RESOURCES_READ,
@@ -120,8 +140,45 @@ class FittedFailure(FailureModel):
                 f"this model is for {self.columns.stage}, not for {stage}; train one for {stage}"
             )
 
-    def _risks(self, X: Matrix) -> NDArray[np.float64]:
-        return self.calibrated.calibrator.apply(self.booster.predict(X))
+    @property
+    def _taught_by(self) -> tuple[str, ...] | None:
+        """None: it is meant for clusters that it has never seen."""
+        return None if self.shipped else self.clusters
+
+    def _basis(self, history: pl.DataFrame) -> list[str | None]:
+        """For each job what its probability rests on, where that is not this cluster's own past alone."""
+        if not self.shipped:
+            return [None] * history.height
+        return [
+            f"from other clusters' experience; {jobs:,.0f} job{'' if jobs == 1 else 's'} of this cluster seen so far"
+            for jobs in history.get_column(CLUSTER_JOBS).fill_null(0).to_list()
+        ]
+
+    def _rows(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Rows:
+        own = self.columns.matrix(jobs, history)
+        return Rows(own, self.experience.columns.matrix(jobs, history) if self.experience else None)
+
+    def _risks(self, rows: Rows) -> NDArray[np.float64]:
+        scores = self.booster.predict(rows.own)
+        if self.experience is not None and rows.carried is not None:
+            others = self.experience.booster.predict(rows.carried)
+            scores = blended(scores, others, self.experience.own_weight)
+        return self.calibrated.calibrator.apply(scores)
+
+    def _effects(self, rows: Rows) -> tuple[Sequence[str], Sequence[float], NDArray[np.float64]]:
+        """Names, values and effects on the log-odds of the features of one job, the base behind them."""
+        names, values = list(self.columns.names), rows.own[0].tolist()
+        effects = self.booster.contributions(rows.own)[0]
+        if self.experience is None or rows.carried is None:
+            return names, values, effects
+        weight = self.experience.own_weight
+        others = self.experience.booster.contributions(rows.carried)[0] * (1 - weight)
+        effects = effects * weight
+        return (
+            [*names, *self.experience.columns.names],
+            [*values, *rows.carried[0].tolist()],
+            np.concatenate([effects[:-1], others[:-1], effects[-1:] + others[-1:]]),
+        )
 
     def _at(self, odds: NDArray[np.float64]) -> NDArray[np.float64]:
         """The calibrated probabilities at these log-odds."""
@@ -136,6 +193,7 @@ class FittedFailure(FailureModel):
         contributions: Sequence[Contribution] = (),
         resources: Resources,
         nodes: Nodes | None,
+        basis: str | None,
     ) -> Parts:
         threshold = self.calibrated.threshold.value
         failure = Failure(
@@ -145,6 +203,7 @@ class FittedFailure(FailureModel):
             target=self.target,
             causes=causes(p, history, self.causes) if self.causes and history is not None else {},
             contributions=list(contributions),
+            basis=basis,
         )
         return Parts(
             findings=[failure_finding(failure)] if failure.will_fail else [],
@@ -174,7 +233,7 @@ class FittedFailure(FailureModel):
         )
 
     def _advice(
-        self, parts: Parts, job: pl.DataFrame, X: Matrix, history: pl.DataFrame, known: Known
+        self, parts: Parts, job: pl.DataFrame, rows: Rows, history: pl.DataFrame, known: Known
     ) -> list[Advice]:
         row = job.row(0, named=True)
         evidence = Evidence(
@@ -185,20 +244,26 @@ class FittedFailure(FailureModel):
             machine=known.machine,
             submission=read_submissions(known, [(row["script"], row["submit_line"])])[0],
         )
-        return advise(job, evidence, lambda changed: self._risk_of_change(X, changed, history, known))
+        return advise(job, evidence, lambda changed: self._risk_of_change(rows, changed, history, known))
 
-    def _risk_of_change(self, X: Matrix, changed: pl.DataFrame, history: pl.DataFrame, known: Known) -> float:
+    def _risk_of_change(
+        self, rows: Rows, changed: pl.DataFrame, history: pl.DataFrame, known: Known
+    ) -> float:
         """The risk of the job with another request, as it would be if that were submitted.
 
         Where a request that nobody made yet looks like a riskier kind of job, only the features count in which the
         model is monotone.
         """
-        anew = history_features(changed, known, stage=self.columns.stage, names=self.columns.reads)
-        monotone = moved(X, self.columns.matrix(changed, history), self.columns.names)
-        now, as_new, as_moved = self._risks(
-            np.vstack([X, self.columns.matrix(changed, anew), monotone])
-        ).tolist()
-        return float(as_new if as_new <= now else as_moved)
+        anew = self._rows(
+            changed, history_features(changed, known, stage=self.columns.stage, names=self._reads())
+        )
+        alike = self._rows(changed, history)
+        monotone = Rows(moved(rows.own, alike.own, self.columns.names))
+        if self.experience is not None and rows.carried is not None and alike.carried is not None:
+            names = self.experience.columns.names
+            monotone = replace(monotone, carried=moved(rows.carried, alike.carried, names))
+        now, as_new, as_moved = (float(self._risks(each)[0]) for each in (rows, anew, monotone))
+        return as_new if as_new <= now else as_moved
 
     def _with_shortages(self, parts: list[Parts], jobs: pl.DataFrame, stage: Stage) -> list[Parts]:
         if stage is not Stage.SUBMIT:

@@ -8,7 +8,10 @@ import polars as pl
 from tocsin.core.frames import reached_at
 from tocsin.core.stages import Stage
 
-__all__ = ["USER_JOBS", "missing_parts"]
+__all__ = ["CLUSTER_JOBS", "USER_JOBS", "missing_parts"]
+
+CLUSTER_JOBS = "cluster.submitted"
+"""How many jobs of the cluster are known."""
 
 USER_JOBS = "user.submitted"
 """How many jobs of the user are known."""
@@ -17,9 +20,9 @@ _NOT_REACHED = "the job has not reached this stage"
 
 
 def missing_parts(
-    jobs: pl.DataFrame, history: pl.DataFrame, stage: Stage, clusters: Sequence[str]
+    jobs: pl.DataFrame, history: pl.DataFrame, stage: Stage, clusters: Sequence[str] | None
 ) -> list[dict[str, str] | None]:
-    """For each job the missing parts with the reason, or None; `clusters` are those that trained the model."""
+    """For each job the missing parts with the reason, or None; `clusters` are those that trained the model, None: for all."""
     rows: list[dict[str, str] | None] = [None] * jobs.height
     strange = ~(history[USER_JOBS].to_numpy() > 0)
     for row in np.flatnonzero(strange).tolist():
@@ -30,7 +33,7 @@ def missing_parts(
             else _NO_USER
         }
     for row, cluster in enumerate(jobs.get_column("cluster").to_list()):
-        if cluster not in clusters:
+        if clusters is not None and cluster not in clusters:
             rows[row] = {
                 **(rows[row] or {}),
                 "failure.cluster": f"the model was trained on jobs of {', '.join(clusters)}, so its probability may be wrong "

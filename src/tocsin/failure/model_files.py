@@ -9,6 +9,7 @@ from typing import Any, Self
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.failure.columns import Columns
+from tocsin.failure.experience import Experience
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME
 from tocsin.failure.holdout import Calibrated, Holdout
@@ -26,6 +27,7 @@ VERSION = 6
 """Of the file format."""
 FILE = "failure.json"
 _HOLDOUT = "holdout.parquet"
+_EXPERIENCE = "experience.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,13 @@ class FailureModel:
     resources: ResourceModel
     shortages: Shortages
     explainers: Explainers | None = None
-    """None in a back-test, where nothing is explained."""
+    """None in a back-test, where nothing is explained, and in the shipped model."""
+    experience: Experience | None = None
+    """Other clusters' experience, blended with what this model learned."""
+    shipped: bool = False
+    """It learned from other clusters alone, and is for all that have no model of their own."""
+    settled: bool = True
+    """False: the target is that of the jobs asked about; only the shipped model leaves it open."""
 
     @classmethod
     def load(cls, folder: Path, *, threads: int) -> Self:
@@ -84,6 +92,9 @@ def _write(model: FailureModel, folder: Path) -> None:
         "rows": model.rows,
         "clusters": list(model.clusters),
         "explainers": model.explainers is not None,
+        "shipped": model.shipped,
+        "experience": model.experience
+        and {"columns": model.experience.columns.to_json(), "own_weight": model.experience.own_weight},
     }
     text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
     (folder / FILE).write_text(text + "\n", "utf-8")
@@ -93,6 +104,8 @@ def _write(model: FailureModel, folder: Path) -> None:
     model.shortages.save(folder)
     if model.explainers:
         model.explainers.save(folder)
+    if model.experience:
+        model.experience.booster.save(folder / _EXPERIENCE)
     _write_curves(model, folder)
 
 
@@ -125,11 +138,24 @@ def _read(folder: Path, *, threads: int) -> dict[str, Any]:
             "resources": ResourceModel.load(folder, threads=threads),
             "shortages": Shortages.load(folder),
             "explainers": Explainers.load(folder) if document["explainers"] else None,
+            "shipped": document.get("shipped", False) is True,
+            "settled": document.get("shipped", False) is not True,
+            "experience": _experience(document.get("experience"), folder, threads=threads),
         }
     except MALFORMED as error:
         raise ModelError(
             f"{path} was changed after it was written ({str(error)[:100]}); restore it from a backup or train again"
         ) from None
+
+
+def _experience(document: Any, folder: Path, *, threads: int) -> Experience | None:
+    if document is None:
+        return None
+    weight = float(document["own_weight"])
+    if not 0 <= weight <= 1:
+        raise ValueError(f"the weight {weight} is not between 0 and 1")
+    booster = engine("lightgbm").load(folder / _EXPERIENCE, threads=threads)
+    return Experience(Columns.from_json(document["columns"]), booster, weight)
 
 
 def _write_curves(model: FailureModel, folder: Path) -> None:

@@ -15,13 +15,14 @@ import polars as pl
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Outcome
+from tocsin.core.units import UNLIMITED
 from tocsin.core.verdict import MemoryRange, Resources, RuntimeRange
 from tocsin.failure.conformal import conformal_offset
 from tocsin.history import recipe
 from tocsin.models.engines import Booster, Floats, Matrix, engine
 from tocsin.models.files import MALFORMED, read_json
 
-__all__ = ["FILE", "KINDS", "READ", "Kind", "Need", "ResourceModel"]
+__all__ = ["FILE", "KINDS", "LEVEL", "READ", "Kind", "Need", "Quantiles", "ResourceModel", "share_used"]
 
 FILE = "resources.json"
 VERSION = 1
@@ -75,7 +76,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class _Quantiles:
+class Quantiles:
     p50: Booster
     p95: Booster
     offset: float
@@ -93,7 +94,9 @@ class _Quantiles:
 class ResourceModel:
     """A resource that too few jobs record has no entry."""
 
-    quantiles: Mapping[str, _Quantiles]
+    quantiles: Mapping[str, Quantiles]
+    relative: bool = False
+    """Needs are shares of the request, as other clusters' jobs show them; a job without a request has none."""
 
     @classmethod
     def fit(cls, X: Matrix, jobs: pl.DataFrame, *, seed: int, threads: int) -> "ResourceModel":
@@ -102,10 +105,21 @@ class ResourceModel:
         return cls({name: quantiles for name, quantiles in found.items() if quantiles is not None})
 
     def predict(self, X: Matrix) -> dict[str, Need]:
+        """Needs that are not relative."""
         return {
             name: Need(_amount(q.p50.predict(X)), _amount(q.p95.predict(X) + q.offset))
             for name, q in self.quantiles.items()
         }
+
+    def _predict_shares(self, X: Matrix, jobs: pl.DataFrame) -> dict[str, Need]:
+        """NaN for a job without a request. A scheduler ends jobs at their limits, so the bound is never beyond."""
+        found = {}
+        for kind in KINDS:
+            if q := self.quantiles.get(kind.name):
+                asked = _requested(kind, jobs)
+                p95 = np.minimum(q.p95.predict(X) + q.offset, 0.0)
+                found[kind.name] = Need(_amount(q.p50.predict(X) + asked), _amount(p95 + asked))
+        return found
 
     def recalibrated(self, X: Matrix, jobs: pl.DataFrame) -> "ResourceModel":
         """The same model with its offsets fitted on those of the jobs that did not teach it; rows in order of time."""
@@ -119,7 +133,7 @@ class ResourceModel:
 
     def resources(self, X: Matrix, jobs: pl.DataFrame, history: pl.DataFrame) -> list[Resources]:
         """The needs of each job beside its request; `history` has at least the columns READ."""
-        need = self.predict(X)
+        need = self._predict_shares(X, jobs) if self.relative else self.predict(X)
         if KINDS[0].name in need:
             need[KINDS[0].name] = _not_below(need[KINDS[0].name], history)
         runtime = self._ranges(need, KINDS[0], jobs)
@@ -135,6 +149,7 @@ class ResourceModel:
     def save(self, folder: Path) -> None:
         document = {
             "version": VERSION,
+            "relative": self.relative,
             "quantiles": {
                 name: {"offset": q.offset, "taught_until": q.taught_until}
                 for name, q in sorted(self.quantiles.items())
@@ -154,7 +169,7 @@ class ResourceModel:
                 raise ValueError(f"it is not of version {VERSION}")
             return cls(
                 {
-                    kind.name: _Quantiles(
+                    kind.name: Quantiles(
                         p50=lightgbm.load(folder / f"{kind.name}-p50.txt", threads=threads),
                         p95=lightgbm.load(folder / f"{kind.name}-p95.txt", threads=threads),
                         offset=float(document["quantiles"][kind.name]["offset"]),
@@ -162,7 +177,8 @@ class ResourceModel:
                     )
                     for kind in KINDS
                     if kind.name in document["quantiles"]
-                }
+                },
+                document.get("relative", False) is True,
             )
         except (OSError, *MALFORMED) as error:
             raise ModelError(f"{path} cannot be read: {str(error)[:200]}; train again") from None
@@ -175,7 +191,9 @@ class ResourceModel:
         p50, p95 = need[kind.name].p50, need[kind.name].p95
         asked = jobs[kind.requested].to_list()
         return [
-            (int(middle), int(bound), None if limit is None or limit < 0 else limit)
+            None
+            if np.isnan(bound)
+            else (int(middle), int(bound), None if limit is None or limit < 0 else limit)
             for middle, bound, limit in zip(np.rint(np.minimum(p50, p95)), np.ceil(p95), asked, strict=True)
         ]
 
@@ -190,7 +208,7 @@ def _not_below(need: Need, history: pl.DataFrame) -> Need:
     return Need(np.where(longer, last, need.p50), np.where(longer, most, need.p95))
 
 
-def _fitted(kind: Kind, X: Matrix, jobs: pl.DataFrame, seed: int, threads: int) -> _Quantiles | None:
+def _fitted(kind: Kind, X: Matrix, jobs: pl.DataFrame, seed: int, threads: int) -> Quantiles | None:
     use = _use(kind, jobs)
     rows = np.flatnonzero(~np.isnan(use))[-ROWS:]
     cut = len(rows) - int(len(rows) * HELD_BACK)
@@ -210,7 +228,7 @@ def _fitted(kind: Kind, X: Matrix, jobs: pl.DataFrame, seed: int, threads: int) 
 
     bound = quantile(LEVEL)
     offset = conformal_offset(use[later] - bound.predict(X[later]), level=LEVEL)
-    return _Quantiles(quantile(0.5), bound, offset, int(jobs["submit"][int(teach[-1])]))
+    return Quantiles(quantile(0.5), bound, offset, int(jobs["submit"][int(teach[-1])]))
 
 
 def _leaf(rows: int) -> int:
@@ -227,6 +245,17 @@ def _use(kind: Kind, jobs: pl.DataFrame) -> Floats:
         amount = pl.when(full).then(pl.max_horizontal(kind.used, kind.requested)).otherwise(amount)
     amount = amount.cast(pl.Float64).fill_null(float("nan"))
     return np.asarray(np.log1p(jobs.select(amount).to_series().to_numpy()), dtype=np.float64)
+
+
+def share_used(kind: Kind, jobs: pl.DataFrame) -> Floats:
+    """What each job used of its request, in logarithms; NaN as for the use itself, or without a request."""
+    return _use(kind, jobs) - _requested(kind, jobs)
+
+
+def _requested(kind: Kind, jobs: pl.DataFrame) -> Floats:
+    asked = pl.when(pl.col(kind.requested).is_between(1, UNLIMITED - 1)).then(pl.col(kind.requested))
+    amounts = jobs.select(asked.cast(pl.Float64).fill_null(float("nan"))).to_series().to_numpy()
+    return np.asarray(np.log1p(amounts), dtype=np.float64)
 
 
 def _amount(logs: Floats) -> Floats:

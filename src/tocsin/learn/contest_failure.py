@@ -20,6 +20,7 @@ from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.history_features import history_features
 from tocsin.failure.labels import FEWEST, FEWEST_OF_EACH, failed, mature
 from tocsin.failure.model_card import model_card
+from tocsin.failure.shipped import shipped_model
 from tocsin.history.replay import Replay
 from tocsin.judge.answers import as_known
 from tocsin.learn.comparison import Result
@@ -118,6 +119,7 @@ class FailureMatch:
             engine=self.model.engine,
             zone=self.model.columns.zone,
             threads=self.night.threads,
+            shipped=shipped_model(self.champion.stage),
         )
         fitted = detector.fit(
             self.past,

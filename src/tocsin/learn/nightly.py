@@ -17,7 +17,7 @@ from tocsin.learn.contest import Champion, Contest, LiveContest, Match, Night
 from tocsin.learn.journal import Entry, Journal, Step
 from tocsin.models.cards import Figure
 from tocsin.models.drift import Drift
-from tocsin.models.registry import BUILTIN, Place, Registry
+from tocsin.models.registry import Place, Registry, is_shipped
 
 __all__ = ["Nightly", "Outcome", "champions"]
 
@@ -57,8 +57,8 @@ def champions(registry: Registry, detector: str) -> Iterator[tuple[Place, str]]:
     aliases = registry.aliases(detector)
     for stage, cluster in sorted(aliases, key=lambda place: (place[0].order, place[1] or "")):
         version = aliases[stage, cluster].champion
-        if version not in (None, BUILTIN):
-            yield (stage, cluster), str(version)
+        if version is not None and not is_shipped(version):
+            yield (stage, cluster), version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +228,7 @@ class Nightly:
     def _retrained(self, entry: Entry, match: Match) -> str:
         """The version that this run stored before it was killed, or a new one."""
         for version in reversed(self.registry.versions(entry.detector)):
-            if version == BUILTIN:
+            if is_shipped(version):
                 continue
             with suppress(ModelError):  # a damaged card is not of this run
                 card = self.registry.card(entry.detector, version)

@@ -8,7 +8,7 @@ from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
 from tocsin.learn.feedback import answered
 from tocsin.models.cards import Card
-from tocsin.models.registry import BUILTIN, Registry
+from tocsin.models.registry import Registry, is_shipped
 from tocsin.models.splits import DAY
 from tocsin.store import screenings
 from tocsin.store.database import Store
@@ -104,7 +104,7 @@ def fit_on_store(
 
 def execution_is_due(registry: Registry, *, now: int, beta_days: float) -> bool:
     """Whether the last training, promoted or not, is at least β days ago, or never was."""
-    newest_first = reversed([one for one in registry.versions(_DETECTOR) if one != BUILTIN])
+    newest_first = reversed([one for one in registry.versions(_DETECTOR) if not is_shipped(one)])
     cards = (registry.card(_DETECTOR, one) for one in newest_first)
     trained = next((card.created for card in cards if card.stage is Stage.END), None)
     return due(trained, now=now, beta_days=beta_days)

@@ -28,6 +28,7 @@ SEARCH_EVERY = 12
 RESOURCES_EVERY = 4
 """Trainings from one model of run time and memory to the next."""
 FIRST = 0.2
+"""The share of the jobs before the first prediction, where no shipped model can make it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +58,11 @@ class StepResult:
     met: bool = True
     """Whether the threshold meets the rule."""
     refused: str | None = None
-    """Why there was no model: then the probability is the share of failures so far."""
+    """Why no model was trained: then the shipped one predicts, or else the share of failures so far does."""
     expected: Range | None = None
     """The precision that the model's card gives for its alarms, with its range in later months."""
+    own_weight: float | None = None
+    """Of the model that was trained, beside other clusters' experience; None where that is not used."""
 
 
 class Walk:
@@ -75,7 +78,7 @@ class Walk:
         rules: Mapping[str, Detector] | None = None,
         start: int | None = None,
     ) -> None:
-        """`rules`: detectors that need no training, by name; `start`: the first prediction, by default after a fifth of the jobs."""
+        """`rules`: detectors that need no training, by name; `start`: the first prediction, by default the first job, or after a fifth of the jobs without a shipped model."""
         if detector.target is None:
             raise ModelError("a back-test needs a target: jobs that end later must not choose it")
         self.jobs = jobs.filter(reached_at(request.stage).is_not_null()).sort(
@@ -96,7 +99,7 @@ class Walk:
             walk(
                 self.jobs["submit"].to_numpy(),
                 outcome_known.to_numpy(),
-                first=FIRST,
+                first=FIRST if detector.shipped is None else 0.0,
                 start=start,
                 every_days=request.every_days,
                 train_days=request.train_days,
@@ -129,7 +132,7 @@ class Walk:
                     budget=self.request.budget,
                 )
             except ModelError as error:
-                yield self._without_model(step, str(error))
+                yield self._untrained(step, str(error))
                 continue
             since_search = 1 if searched else since_search + 1
             since_resources = 1 if fresh else since_resources + 1
@@ -151,10 +154,17 @@ class Walk:
             searched=searched,
             met=fitted.calibrated.threshold.met,
             expected=fitted.promised(),
+            own_weight=fitted.experience.own_weight if fitted.experience else None,
         )
 
+    def _untrained(self, step: Step, why: str) -> StepResult:
+        if self.detector.shipped is None or self.detector.target is None:
+            return self._without_model(step, why)
+        shipped = self.detector.shipped.for_target(self.detector.target)
+        return replace(self._predicted(step, shipped, searched=False), refused=why)
+
     def _without_model(self, step: Step, why: str) -> StepResult:
-        """Where nothing can be learned yet: the share of failures so far, and the alarms of rules."""
+        """Where there is no model at all: the share of failures so far, and the alarms of rules."""
         train = self.jobs[step.train].filter(pl.Series(self._labelled[step.train]))
         jobs, count = self.jobs[step.test], len(step.test)
         visible = as_known(jobs, self.request.stage)

@@ -14,14 +14,16 @@ from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Figure, Promotion, read_card
 from tocsin.models.files import discard, hashes, locked, read_file, replace_file, scratch, settle
 
-__all__ = ["BUILTIN", "CARD", "PREVIOUS", "Aliases", "Place", "Registry"]
+__all__ = ["BUILTIN", "CARD", "PREVIOUS", "Aliases", "Place", "Registry", "is_shipped"]
 
 BUILTIN = "builtin"
+"""The version that is shipped: of a detector with several stages for `submit`, `builtin-start` for the next, and so on."""
 CARD = "card.json"
 _ALIASES = "aliases.json"
 _ALL = "*"  # in aliases.json: for all clusters
 _DETECTOR = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
+_SHIPPED = re.compile(rf"{BUILTIN}(-[a-z]{{1,16}})?", re.ASCII)
 _MOST_CARD = 64 << 20
 PREVIOUS = 10
 """Promotions that can be rolled back; models of earlier ones may be removed."""
@@ -43,33 +45,32 @@ class Aliases:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The folder `models/`; `builtin` is a read-only folder of shipped models, one per detector.
+    """The folder `models/`; `builtin` are read-only folders of shipped models: DETECTOR, or DETECTOR/STAGE for several.
 
     A model is for one stage (see its card). Each stage has one champion for all clusters, and a cluster may have its
     own. Where `stage` is left out, the detector must have champions at one stage only.
     """
 
     folder: Path
-    builtin: Path | None = None
+    builtin: tuple[Path, ...] = ()
 
     def detectors(self) -> list[str]:
         """The detectors that have a model."""
         found = set()
-        for folder in filter(None, (self.folder, self.builtin)):
+        for folder in (self.folder, *self.builtin):
             with _readable(folder):
                 if folder.is_dir():
                     found |= {path.name for path in folder.iterdir() if _DETECTOR.fullmatch(path.name)}
         return sorted(name for name in found if self.versions(name))
 
     def versions(self, detector: str) -> list[str]:
-        """The oldest first, the shipped one before all others."""
+        """The oldest first, shipped ones before all others."""
         home = self._home(detector)
         found: list[str] = []
         with _readable(home):
             if home.is_dir():
                 found = [p.name for p in home.iterdir() if _VERSION.fullmatch(p.name) and p.is_dir()]
-        shipped = self.builtin is not None and (self.builtin / detector / CARD).exists()
-        return [BUILTIN] * shipped + sorted(found, key=int)
+        return [*self._shipped(detector), *sorted(found, key=int)]
 
     def add(
         self, detector: str, write: Callable[[Path], None], card: Card, *, unless_stored: bool = False
@@ -95,7 +96,7 @@ class Registry:
                 with locked(home):
                     if unless_stored and (known := self._stored(detector, card, files)):
                         return known
-                    last = max((int(v) for v in self.versions(detector) if v != BUILTIN), default=0)
+                    last = max((int(v) for v in self.versions(detector) if not is_shipped(v)), default=0)
                     version = str(last + 1)
                     card = replace(card, version=version, files=files, promotions=[])
                     (folder / CARD).write_bytes(card.render())
@@ -106,7 +107,7 @@ class Registry:
         """The newest version with these files, for the same stage and of the same parent, that no alias names."""
         named = self._named(detector)
         for version in reversed(self.versions(detector)):
-            if version == BUILTIN or version in named:
+            if is_shipped(version) or version in named:
                 continue
             with suppress(ModelError):  # a damaged card is nothing to go on with
                 found = self.card(detector, version)
@@ -125,7 +126,7 @@ class Registry:
     def remove(self, detector: str, version: str) -> None:
         """Delete a version, unless an alias names it or it is the shipped one."""
         with self._changing(detector):
-            if version != BUILTIN and version not in self._named(detector):
+            if not is_shipped(version) and version not in self._named(detector):
                 discard(self._existing(detector, version))
 
     def prune(self, detector: str, which: Callable[[Card], bool], *, keep: int) -> list[str]:
@@ -135,7 +136,11 @@ class Registry:
             chosen = []
             for version in self.versions(detector):
                 with suppress(ModelError):  # a damaged card is a person's to look at
-                    if version != BUILTIN and version not in named and which(self.card(detector, version)):
+                    if (
+                        not is_shipped(version)
+                        and version not in named
+                        and which(self.card(detector, version))
+                    ):
                         chosen.append(version)
             gone = chosen[: max(0, len(chosen) - keep)]
             for version in gone:
@@ -349,7 +354,7 @@ class Registry:
 
         A card newer than the aliases has the note already, of a process that was killed before it wrote them.
         """
-        if version == BUILTIN:
+        if is_shipped(version):
             return
         promotion = Promotion(
             at=int(time.time()) if at is None else at, cluster=cluster, replaced=before, why=why
@@ -381,19 +386,38 @@ class Registry:
     def _for_all(self, detector: str, aliases: Mapping[Place, Aliases], stage: Stage) -> Aliases:
         """The aliases of a stage for all clusters; the shipped model is champion until another is promoted."""
         found = aliases.get((stage, None), Aliases())
-        if found.champion is None and BUILTIN in self.versions(detector):
-            shipped = self.card(detector, BUILTIN)
-            return replace(found, champion=BUILTIN) if shipped.stage is stage else found
+        if found.champion is None:
+            return replace(found, champion=self._shipped_for(detector, stage))
         return found
 
     def _only_stage(self, detector: str) -> Stage:
         stages = {stage for (stage, _), entry in self.aliases(detector).items() if entry.champion}
-        if not stages and BUILTIN in self.versions(detector):
+        if not stages and BUILTIN in self._shipped(detector):
             stages = {self.card(detector, BUILTIN).stage}
         if len(stages) > 1:
             named = ", ".join(stage for stage in Stage if stage in stages)
             raise ModelError(f'"{detector}" has champions for {named}; name one with --stage')
         return stages.pop() if stages else Stage.SUBMIT
+
+    def _shipped(self, detector: str) -> dict[str, Path]:
+        """The shipped versions and their folders, by stage."""
+        found = {}
+        for root in self.builtin:
+            folder = root / detector
+            if (folder / CARD).exists():
+                found[BUILTIN] = folder
+            for stage in Stage:
+                if (folder / stage / CARD).exists():
+                    found[_shipped_name(stage)] = folder / stage
+        return found
+
+    def _shipped_for(self, detector: str, stage: Stage) -> str | None:
+        """The shipped version for this stage; its card is read only where the folder does not name the stage."""
+        shipped, name = self._shipped(detector), _shipped_name(stage)
+        if name in shipped and shipped[name].name == stage:
+            return name
+        alone = BUILTIN in shipped and shipped[BUILTIN].name == detector
+        return BUILTIN if alone and self.card(detector, BUILTIN).stage is stage else None
 
     def _home(self, detector: str) -> Path:
         if not _DETECTOR.fullmatch(detector):
@@ -404,8 +428,8 @@ class Registry:
 
     def _existing(self, detector: str, version: str) -> Path:
         folder = self._home(detector) / version
-        if version == BUILTIN:
-            folder = (self.builtin or self.folder) / detector
+        if is_shipped(version):
+            folder = self._shipped(detector).get(version, folder)
         elif not _VERSION.fullmatch(version):
             raise ModelError(
                 f'"{version[:80]}" is not a model version; versions are 1, 2, 3, … and {BUILTIN}'
@@ -414,6 +438,15 @@ class Registry:
             there = f"the versions are {', '.join(known)}" if known else "there is none yet"
             raise NotFound(f'there is no version {version} of "{detector}" in {self.folder}; {there}')
         return folder
+
+
+def is_shipped(version: str | None) -> bool:
+    """Whether it came with tocsin."""
+    return version is not None and _SHIPPED.fullmatch(version) is not None
+
+
+def _shipped_name(stage: Stage) -> str:
+    return BUILTIN if stage is Stage.SUBMIT else f"{BUILTIN}-{stage}"
 
 
 def _words(place: Place) -> str:
@@ -426,7 +459,7 @@ def _aliases(entry: Any) -> Aliases:
     found = Aliases(**{**entry, "previous": tuple(entry["previous"])})
     names = [*filter(None, (found.champion, found.challenger)), *found.previous]
     if not entry.keys() >= {"champion", "challenger"} or not all(
-        name == BUILTIN or _VERSION.fullmatch(name) for name in names
+        is_shipped(name) or _VERSION.fullmatch(name) for name in names
     ):
         raise ValueError("not aliases")
     return found

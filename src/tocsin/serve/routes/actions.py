@@ -53,10 +53,12 @@ class JobAction(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"action": "cancel"}})
 
     action: Literal["cancel", "resubmitted"] | None = Field(
-        None,
+        default=None,
         description="cancel: cancel the job now. resubmitted: link it to a later submission of the same job.",
     )
-    new: str | None = Field(None, max_length=200, description="For resubmitted: id or key of the new job.")
+    new: str | None = Field(
+        default=None, max_length=200, description="For resubmitted: id or key of the new job."
+    )
 
 
 _NO_ACTION = JobAction()

@@ -1,0 +1,71 @@
+"""Other clusters' experience: trees over statistics that carry over, and their blend with a cluster's own model."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tocsin.core.outcomes import Target
+from tocsin.failure.columns import Columns
+from tocsin.models.engines import Booster, Floats, Matrix
+from tocsin.models.metrics import measure
+
+__all__ = ["Experience", "Rows", "blended", "named_for", "own_weight"]
+
+_EDGE = 1e-6
+"""Probabilities closer to 0 or 1 count as this: no model is ever certain."""
+_WEIGHTS = np.linspace(0.0, 1.0, 21)
+_AS_GOOD = 0.001
+"""Weights whose AUC is this close to the best are as good: the middle of them is taken."""
+_PRIOR = 0.3
+"""The own model's weight before any evidence: it has seen few jobs then."""
+_PRIOR_JOBS = 20
+"""The prior weighs as much as this many jobs of the rarer outcome."""
+_TARGET_SHARE = re.compile(r"(?<=\.)failed(?=_|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The features of some jobs: those of the own model, and those that carry over."""
+
+    own: Matrix
+    carried: Matrix | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """Trees that learned from other clusters, and how much the own model weighs beside them."""
+
+    columns: Columns
+    booster: Booster
+    own_weight: float = 0.0
+    """Of the own model's log-odds; the rest is theirs."""
+
+
+def named_for(names: Sequence[str], target: Target) -> tuple[str, ...]:
+    """The features of a target: the trees read the share of its outcomes among earlier jobs, whichever these are."""
+    if target is Target.FAILED:
+        return tuple(names)
+    return tuple(_TARGET_SHARE.sub(str(target), name) for name in names)
+
+
+def blended(own: Floats, others: Floats, own_weight: float) -> Floats:
+    """The probabilities at the weighted mean of the log-odds of both."""
+    odds = own_weight * _odds(own) + (1 - own_weight) * _odds(others)
+    return np.asarray(1 / (1 + np.exp(-odds)))
+
+
+def own_weight(own: Floats, others: Floats, failed: Floats) -> float:
+    """The weight of the own model with the best ranking of these jobs, which neither learned from."""
+    rarer = min(failed.sum(), len(failed) - failed.sum())
+    if not rarer:
+        return _PRIOR
+    auc = np.array([measure("auc", failed, blended(own, others, w)) for w in _WEIGHTS])
+    best = float(_WEIGHTS[auc >= auc.max() - _AS_GOOD].mean())
+    return round(float((best * rarer + _PRIOR * _PRIOR_JOBS) / (rarer + _PRIOR_JOBS)), 3)
+
+
+def _odds(p: Floats) -> Floats:
+    inner = np.clip(p, _EDGE, 1 - _EDGE)
+    return np.asarray(np.log(inner / (1 - inner)))

@@ -1,0 +1,130 @@
+"""Other clusters' experience: from the first job on, beside a cluster's own model, and told where it comes from."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.failure.test_detector import BUDGET, later
+from tocsin.core.outcomes import Target
+from tocsin.core.stages import Stage
+from tocsin.failure.detector import DETECTOR, FailureDetector
+from tocsin.failure.experience import blended, named_for, own_weight
+from tocsin.failure.fitted import FittedFailure
+from tocsin.failure.history_features import history_features
+from tocsin.failure.shipped import shipped_model
+from tocsin.history.ledger import Ledger
+from tocsin.judge.check_data import CheckData
+from tocsin.models.metrics import measure
+
+STAGES = (Stage.SUBMIT,)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> FittedFailure:
+    found = shipped_model(Stage.SUBMIT)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def blend(check_data: CheckData, shipped: FittedFailure) -> FittedFailure:
+    detector = FailureDetector(shipped=shipped, explainers=False)
+    return detector.fit(check_data.ended(), check_data.known(), stage=Stage.SUBMIT, seed=0, budget=BUDGET)
+
+
+def test_the_first_job_of_a_cluster_gets_a_probability(check_data: CheckData, shipped: FittedFailure) -> None:
+    [parts] = shipped.assess(check_data.log.head(1), Ledger(), stage=Stage.SUBMIT)
+    assert parts.failure is not None
+    assert 0 < parts.failure.probability < 1
+    assert parts.failure.basis == "from other clusters' experience; 0 jobs of this cluster seen so far"
+    assert "failure.cluster" not in parts.missing
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_it_ranks_the_jobs_of_a_cluster_that_it_has_never_seen(check_data: CheckData, stage: Stage) -> None:
+    model = shipped_model(stage)
+    assert model is not None
+    jobs = later(check_data)
+    if stage is not Stage.SUBMIT:
+        jobs = jobs.filter(pl.col("start").is_not_null(), pl.col("elapsed") > 120)
+    p = model.probabilities(jobs, history_features(jobs, check_data.known(), stage=stage))
+    assert measure("auc", jobs["outcome"].ne("completed").to_numpy(), p) > 0.6
+
+
+def test_the_jobs_seen_so_far_are_counted(check_data: CheckData, shipped: FittedFailure) -> None:
+    job = later(check_data).tail(1)
+    earlier = check_data.log.filter(pl.col("submit") < job["submit"][0]).height
+    failure = shipped.explain(job, check_data.known(), stage=Stage.SUBMIT).failure
+    assert failure is not None
+    assert failure.basis is not None
+    assert f"; {earlier:,} jobs of this cluster" in failure.basis
+    assert failure.contributions
+
+
+def test_the_target_of_an_archive_is_its_own(check_data: CheckData, shipped: FittedFailure) -> None:
+    jobs = later(check_data).with_columns(source=pl.lit("swf"))
+    assert shipped.target is Target.FAILED
+    parts = shipped.assess(jobs, check_data.known(), stage=Stage.SUBMIT)
+    assert {each.failure.target for each in parts if each.failure} == {Target.UNSUCCESSFUL}
+    assert named_for(["user.failed_last10"], Target.UNSUCCESSFUL) == ("user.unsuccessful_last10",)
+
+
+def test_a_blend_is_no_worse_than_its_parts(
+    check_data: CheckData, shipped: FittedFailure, blend: FittedFailure
+) -> None:
+    jobs = later(check_data)
+    history = check_data.known().features(jobs, stage=Stage.SUBMIT)
+    y = jobs["outcome"].ne("completed").to_numpy()
+    own = replace(blend, experience=None)
+    parts = [measure("auc", y, model.probabilities(jobs, history)) for model in (own, shipped)]
+    assert measure("auc", y, blend.probabilities(jobs, history)) > max(parts) - 0.02
+
+
+def test_a_blend_is_explained_by_both(check_data: CheckData, blend: FittedFailure) -> None:
+    jobs, past = later(check_data), check_data.known()
+    [parts] = blend.assess(jobs.head(1), past, stage=Stage.SUBMIT)
+    failure = blend.explain(jobs.head(1), past, stage=Stage.SUBMIT).failure
+    assert failure is not None
+    assert parts.failure is not None
+    assert failure.probability == pytest.approx(parts.failure.probability, abs=1e-12)
+    assert failure.basis is None, "its own jobs taught it as well"
+    rest = failure.probability - sum(reason.effect for reason in failure.contributions)
+    assert 0 <= rest <= 1
+
+
+def test_a_blend_says_the_same_after_loading_and_in_a_service(
+    check_data: CheckData, blend: FittedFailure, tmp_path: Path
+) -> None:
+    blend.save(tmp_path)
+    loaded = DETECTOR.load(tmp_path)
+    jobs = later(check_data).head(40)
+    ledger = Ledger()
+    ledger.learn(check_data.log)
+    replayed = blend.assess(jobs, check_data.known(), stage=Stage.SUBMIT)
+    assert loaded.assess(jobs, check_data.known(), stage=Stage.SUBMIT) == replayed
+    assert loaded.assess(jobs, ledger, stage=Stage.SUBMIT) == replayed
+
+
+def test_the_better_model_weighs_more() -> None:
+    random = np.random.default_rng(0)
+    failed = (random.random(2000) < 0.2).astype(float)
+    good = np.clip(0.2 + 0.4 * failed + random.normal(0, 0.15, 2000), 0.01, 0.99)
+    noise = random.uniform(0.01, 0.99, 2000)
+    assert own_weight(good, noise, failed) > 0.7
+    assert own_weight(noise, good, failed) < 0.3
+
+
+def test_few_jobs_decide_little() -> None:
+    failed = np.array([0.0, 1.0, 0.0, 1.0])
+    right = np.array([0.1, 0.9, 0.2, 0.8])
+    assert 0.2 < own_weight(right, 1 - right, failed) < 0.5
+    assert own_weight(right, right, np.zeros(4)) == own_weight(right, 1 - right, np.zeros(4))
+
+
+def test_equal_probabilities_stay_as_they_are() -> None:
+    p = np.array([0.001, 0.3, 0.9])
+    assert blended(p, p, 0.4) == pytest.approx(p)
+    assert blended(p, np.full(3, 0.5), 1.0) == pytest.approx(p)

@@ -1,0 +1,1 @@
+"""What the shipped failure models learn from, and how."""
