@@ -113,7 +113,7 @@ def _split(
             if each.name == "auc"
         ]
         figures[name] = [_short(auc.value), _short(auc.low), _short(auc.high)]
-    return {"jobs": later.height, **figures, "own_weight": blend.experience and blend.experience.own_weight}
+    return {"jobs": later.height, **figures, "own_weight": blend.calibrated.own_weight}
 
 
 def _months(jobs: pl.DataFrame, known: Known, shipped: FittedFailure) -> Iterator[dict[str, Any]]:
@@ -146,7 +146,7 @@ def _months(jobs: pl.DataFrame, known: Known, shipped: FittedFailure) -> Iterato
                 name: _short(measure("auc", y, model.probabilities(later, history)))
                 for name, model in models.items()
             },
-            "own_weight": blend.experience.own_weight if blend and blend.experience else None,
+            "own_weight": blend.calibrated.own_weight if blend else None,
         }
 
 

@@ -13,7 +13,7 @@ from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.failure.causes import base_causes
 from tocsin.failure.columns import Columns
-from tocsin.failure.experience import Experience, blended, own_weight
+from tocsin.failure.experience import Experience
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME
 from tocsin.failure.fitted import FittedFailure
@@ -83,7 +83,9 @@ class FailureDetector:
         )
         experience = None
         if self.shipped is not None:
-            experience, holdout = _with_experience(self.shipped.for_target(target), rows, history, holdout)
+            shipped = self.shipped.for_target(target)
+            experience = Experience(shipped.columns, shipped.booster)
+            holdout = _with_experience(shipped, rows, history, holdout)
         submit = rows["submit"].to_numpy()
         return FittedFailure(
             columns=columns.only(plan.names),
@@ -112,19 +114,11 @@ class FailureDetector:
 
 def _with_experience(
     shipped: FittedFailure, jobs: pl.DataFrame, history: pl.DataFrame, holdout: Holdout
-) -> tuple[Experience, Holdout]:
-    """Weigh other clusters' experience by the jobs that were held out, which are the last ones; their scores, blended.
-
-    The jobs that figures are measured on choose nothing, so that they do not choose the weight.
-    """
+) -> Holdout:
+    """The holdout with the scores that other clusters' experience gives its jobs, which are the last ones."""
     held = len(holdout.scores)
     X = shipped.columns.matrix(jobs.tail(held), history.tail(held))
-    others, rows = shipped.booster.predict(X), holdout.chooses
-    weight = own_weight(holdout.scores[rows], others[rows], holdout.failed[rows])
-    return (
-        Experience(shipped.columns, shipped.booster, weight),
-        replace(holdout, scores=blended(holdout.scores, others, weight)),
-    )
+    return replace(holdout, others=shipped.booster.predict(X))
 
 
 def _check_zone(zone: str) -> None:

@@ -35,12 +35,10 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """Trees that learned from other clusters, and how much the own model weighs beside them."""
+    """Trees that learned from other clusters."""
 
     columns: Columns
     booster: Booster
-    own_weight: float = 0.0
-    """Of the own model's log-odds; the rest is theirs."""
 
 
 def named_for(names: Sequence[str], target: Target) -> tuple[str, ...]:

@@ -162,8 +162,13 @@ class FittedFailure(FailureModel):
         scores = self.booster.predict(rows.own)
         if self.experience is not None and rows.carried is not None:
             others = self.experience.booster.predict(rows.carried)
-            scores = blended(scores, others, self.experience.own_weight)
+            scores = blended(scores, others, self._own_weight)
         return self.calibrated.calibrator.apply(scores)
+
+    @property
+    def _own_weight(self) -> float:
+        weight = self.calibrated.own_weight
+        return 1.0 if weight is None else weight
 
     def _effects(self, rows: Rows) -> tuple[Sequence[str], Sequence[float], NDArray[np.float64]]:
         """Names, values and effects on the log-odds of the features of one job, the base behind them."""
@@ -171,7 +176,7 @@ class FittedFailure(FailureModel):
         effects = self.booster.contributions(rows.own)[0]
         if self.experience is None or rows.carried is None:
             return names, values, effects
-        weight = self.experience.own_weight
+        weight = self._own_weight
         others = self.experience.booster.contributions(rows.carried)[0] * (1 - weight)
         effects = effects * weight
         return (

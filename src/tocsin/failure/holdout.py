@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import UNREADABLE
+from tocsin.failure.experience import blended, own_weight
 from tocsin.models.calibration import IDENTITY, Calibrator, calibrate, calibrator_from_json
 from tocsin.models.files import MALFORMED, MOST_BYTES, read_file
 from tocsin.models.thresholds import Threshold, ThresholdRule, choose, table, threshold_from_json
@@ -23,7 +24,7 @@ _MOST_ROWS = 50_000_000
 
 _COLUMNS = {
     "score": pl.Float64, "failed": pl.Float64, "submit": pl.Int64, "hours": pl.Float64,
-    "chooses": pl.Boolean, "measures": pl.Boolean,
+    "chooses": pl.Boolean, "measures": pl.Boolean, "others": pl.Float64,
 }  # fmt: skip
 
 
@@ -40,6 +41,8 @@ class Holdout:
     """The rows that choose the calibration and threshold which the figures are measured with."""
     measures: NDArray[np.bool_]
     """The rows that the figures are measured on: later ones, which chose nothing."""
+    others: NDArray[np.float64] | None = None
+    """The scores of the same jobs by other clusters' experience, where that is used."""
 
     def part(self, rows: NDArray[np.bool_]) -> "Holdout":
         return Holdout(
@@ -49,11 +52,18 @@ class Holdout:
             self.hours[rows],
             self.chooses[rows],
             self.measures[rows],
+            None if self.others is None else self.others[rows],
         )
 
+    def blended(self, own_weight: float | None) -> NDArray[np.float64]:
+        """The scores together with those of other clusters' experience."""
+        if self.others is None or own_weight is None:
+            return self.scores
+        return blended(self.scores, self.others, own_weight)
+
     def frame(self) -> pl.DataFrame:
-        values = (self.scores, self.failed, self.submit, self.hours, self.chooses, self.measures)
-        return pl.DataFrame(dict(zip(_COLUMNS, values, strict=True)))
+        values = (self.scores, self.failed, self.submit, self.hours, self.chooses, self.measures, self.others)
+        return pl.DataFrame(dict(zip(_COLUMNS, values, strict=True)), schema=_COLUMNS)
 
     @classmethod
     def read(cls, path: Path) -> "Holdout":
@@ -64,6 +74,8 @@ class Holdout:
                 raise ValueError(f"it has more than {_MOST_ROWS:,} rows")
             table = pl.read_parquet(content).cast(_COLUMNS)  # type: ignore[arg-type]  # types by name
             found = cls(*(table[name].to_numpy() for name in _COLUMNS))
+            if table["others"].null_count():
+                found = replace(found, others=None)
         except (*UNREADABLE, *MALFORMED) as error:
             raise ModelError(f"{path} cannot be read: {str(error)[:100]}; train again") from None
         return found
@@ -73,6 +85,8 @@ class Holdout:
 class Calibrated:
     """How a model's scores become probabilities, and from which probability on it alarms."""
 
+    own_weight: float | None = None
+    """Of the model's own log-odds beside those of other clusters' experience; None where that is not used."""
     calibrator: Calibrator
     brier: Mapping[str, float]
     threshold: Threshold
@@ -80,6 +94,7 @@ class Calibrated:
 
     def to_json(self) -> dict[str, Any]:
         return {
+            "own_weight": self.own_weight,
             "calibrator": self.calibrator.to_json(),
             "brier": dict(self.brier),
             "threshold": self.threshold.to_json(),
@@ -88,12 +103,23 @@ class Calibrated:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Calibrated":
+        weight = document.get("own_weight")
         return cls(
+            own_weight=None if weight is None else _share(weight),
             calibrator=calibrator_from_json(document["calibrator"]),
             brier=dict(document["brier"]),
             threshold=threshold_from_json(document["threshold"]),
             table=[threshold_from_json(row) for row in document["table"]],
         )
+
+    def probabilities(self, holdout: Holdout) -> NDArray[np.float64]:
+        return self.calibrator.apply(holdout.blended(self.own_weight))
+
+
+def _share(value: Any) -> float:
+    if not 0 <= float(value) <= 1:
+        raise ValueError(f"own_weight is {value}, which is no share")
+    return float(value)
 
 
 def rehearsed(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
@@ -106,15 +132,18 @@ def rehearsed(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
 
 
 def calibrated(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
-    """Fit the calibration curve and choose the threshold by the rule, by all rows."""
+    """Weigh other clusters' experience, fit the calibration curve and choose the threshold by the rule, by all rows."""
     y, submit, hours = holdout.failed, holdout.submit, holdout.hours
-    chosen = calibrate(holdout.scores, y)
+    weight = None if holdout.others is None else own_weight(holdout.scores, holdout.others, y)
+    scores = holdout.blended(weight)
+    chosen = calibrate(scores, y)
     # A flat curve would give all jobs one probability; without evidence the raw order is still the best guess.
     level = np.ptp(chosen.calibrator.apply(np.array([0.01, 0.99]))) < LEVEL
     calibrator = IDENTITY if level else chosen.calibrator
-    p = calibrator.apply(holdout.scores)
+    p = calibrator.apply(scores)
     threshold = _lowered(choose(rule, y, p, submit, hours), p)
     return Calibrated(
+        own_weight=weight,
         calibrator=calibrator,
         brier=chosen.brier,
         threshold=threshold,

@@ -40,9 +40,7 @@ def model_card(model: "FittedFailure", *, created: int, parent: str | None = Non
 def _figures(model: "FittedFailure") -> list[Metric]:
     """The interval of precision is that of a later month; the others say how well the figure itself is known."""
     rows, chosen = model.holdout.part(model.holdout.measures), model.rehearsal
-    found = evaluate(
-        rows.failed, chosen.calibrator.apply(rows.scores), rows.submit, threshold=chosen.threshold.value
-    )
+    found = evaluate(rows.failed, chosen.probabilities(rows), rows.submit, threshold=chosen.threshold.value)
     promised = model.promised()
     if promised is None:
         return found

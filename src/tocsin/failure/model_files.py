@@ -74,7 +74,7 @@ class FailureModel:
         Measured on the last jobs of its training, which chose nothing.
         """
         rows, found = self.holdout.part(self.holdout.measures), self.rehearsal
-        alarms = found.calibrator.apply(rows.scores) >= found.threshold.value
+        alarms = found.probabilities(rows) >= found.threshold.value
         return later_precision(alarms, rows.failed, rows.submit)
 
 
@@ -93,8 +93,7 @@ def _write(model: FailureModel, folder: Path) -> None:
         "clusters": list(model.clusters),
         "explainers": model.explainers is not None,
         "shipped": model.shipped,
-        "experience": model.experience
-        and {"columns": model.experience.columns.to_json(), "own_weight": model.experience.own_weight},
+        "experience": model.experience and {"columns": model.experience.columns.to_json()},
     }
     text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
     (folder / FILE).write_text(text + "\n", "utf-8")
@@ -151,17 +150,14 @@ def _read(folder: Path, *, threads: int) -> dict[str, Any]:
 def _experience(document: Any, folder: Path, *, threads: int) -> Experience | None:
     if document is None:
         return None
-    weight = float(document["own_weight"])
-    if not 0 <= weight <= 1:
-        raise ValueError(f"the weight {weight} is not between 0 and 1")
     booster = engine("lightgbm").load(folder / _EXPERIENCE, threads=threads)
-    return Experience(Columns.from_json(document["columns"]), booster, weight)
+    return Experience(Columns.from_json(document["columns"]), booster)
 
 
 def _write_curves(model: FailureModel, folder: Path) -> None:
     from tocsin.models.curves import curves  # loaded lazily: predictions never need it
 
     rows = model.holdout.part(model.holdout.measures)
-    p = model.rehearsal.calibrator.apply(rows.scores)
+    p = model.rehearsal.probabilities(rows)
     found = curves(rows.failed, p, threshold=model.rehearsal.threshold.value)
     (folder / "curves.json").write_text(json.dumps(found, sort_keys=True, allow_nan=False) + "\n", "utf-8")

@@ -154,7 +154,7 @@ class Walk:
             searched=searched,
             met=fitted.calibrated.threshold.met,
             expected=fitted.promised(),
-            own_weight=fitted.experience.own_weight if fitted.experience else None,
+            own_weight=fitted.calibrated.own_weight,
         )
 
     def _untrained(self, step: Step, why: str) -> StepResult:
