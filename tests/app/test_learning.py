@@ -60,8 +60,11 @@ def test_the_service_retrains_when_it_is_due_and_once_a_day(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learner, "FIRST_LOOK", 0.0)
+    monkeypatch.setattr(learner, "LOOK_EVERY", 0.1)
+    notes: list[str] = []
     with serving(home, learns=True, environ=SETTINGS) as served:
         app, tasks = served.service.app, served.service.tasks
+        app.notify = notes.append
         wait_until(lambda: (runs := last_runs(app.store)) and runs[0].state is RunState.DONE, LONG)
         [task] = tasks.list(Kind.CONTEST)
         wait_until(lambda: over(task), LONG)
@@ -71,6 +74,8 @@ def test_the_service_retrains_when_it_is_due_and_once_a_day(
         assert outcome["state"] in ("promoted", "kept")
         assert (outcome["champion"], outcome["challenger"]) == ("1", "2")
         assert task.result == {"outcomes": [outcome]}
+        wait_until(lambda: notes, LONG)
+        assert notes == [f"retrained failure at submit on demo: 2 {outcome['state']}, {outcome['why']}"]
         due = next_run(app, run.started)
         assert due is not None
         assert due > run.started, "not again today"

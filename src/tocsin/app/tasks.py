@@ -148,9 +148,9 @@ class Tasks:
         task.child.process.join()
         with self._lock:
             if task.state is TaskState.RUNNING:
-                self._end(task, state)
                 task.result = value if state is TaskState.DONE else None
                 task.error = None if state is TaskState.DONE else str(value)
+                self._end(task, state)  # last: whoever sees that it has ended finds its result
             task.child = None
 
     def _end(self, task: Task, state: TaskState) -> None:
