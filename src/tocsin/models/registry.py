@@ -131,11 +131,11 @@ class Registry:
     def prune(self, detector: str, which: Callable[[Card], bool], *, keep: int) -> list[str]:
         """Delete versions that no alias names, but for the `keep` newest of them; `which` chooses by the card."""
         with self._changing(detector):
-            named = self._named(detector)
-            chosen = []
-            for version in self.versions(detector):
+            named, chosen = self._named(detector), []
+            numbered = [version for version in self.versions(detector) if _VERSION.fullmatch(version)]
+            for version in numbered:
                 with suppress(ModelError):  # a damaged card is a person's to look at
-                    if version != BUILTIN and version not in named and which(self.card(detector, version)):
+                    if version not in named and which(self.card(detector, version)):
                         chosen.append(version)
             gone = chosen[: max(0, len(chosen) - keep)]
             for version in gone:
