@@ -150,7 +150,7 @@ class Tasks:
             if task.state is TaskState.RUNNING:
                 task.result = value if state is TaskState.DONE else None
                 task.error = None if state is TaskState.DONE else str(value)
-                self._end(task, state)  # last: whoever sees that it has ended finds its result
+                self._end(task, state)
             task.child = None
 
     def _end(self, task: Task, state: TaskState) -> None:
