@@ -14,7 +14,7 @@ from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Figure, Promotion, read_card
 from tocsin.models.files import discard, hashes, locked, read_file, replace_file, scratch, settle
 
-__all__ = ["BUILTIN", "CARD", "PREVIOUS", "Aliases", "Place", "Registry"]
+__all__ = ["BUILTIN", "CARD", "Aliases", "Place", "Registry"]
 
 BUILTIN = "builtin"
 CARD = "card.json"
@@ -23,7 +23,7 @@ _ALL = "*"  # in aliases.json: for all clusters
 _DETECTOR = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 _MOST_CARD = 64 << 20
-PREVIOUS = 10
+_PREVIOUS = 10
 """Promotions that can be rolled back; models of earlier ones may be removed."""
 
 Place = tuple[Stage, str | None]
@@ -258,7 +258,7 @@ class Registry:
             aliases[place] = Aliases(
                 champion=version,
                 challenger=None if before.challenger == version else before.challenger,
-                previous=(before.previous + ((before.champion,) if before.champion else ()))[-PREVIOUS:],
+                previous=(before.previous + ((before.champion,) if before.champion else ()))[-_PREVIOUS:],
             )
             self._note(detector, version, cluster, in_use, why, at)
             self._write_aliases(detector, aliases)
