@@ -14,7 +14,7 @@ from tocsin.core.stages import Stage
 from tocsin.models.cards import Card, Figure, Promotion, read_card
 from tocsin.models.files import discard, hashes, locked, read_file, replace_file, scratch, settle
 
-__all__ = ["BUILTIN", "CARD", "Aliases", "Place", "Registry"]
+__all__ = ["BUILTIN", "CARD", "PREVIOUS", "Aliases", "Place", "Registry"]
 
 BUILTIN = "builtin"
 CARD = "card.json"
@@ -23,7 +23,7 @@ _ALL = "*"  # in aliases.json: for all clusters
 _DETECTOR = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 _MOST_CARD = 64 << 20
-_PREVIOUS = 10
+PREVIOUS = 10
 """Promotions that can be rolled back; models of earlier ones may be removed."""
 
 Place = tuple[Stage, str | None]
@@ -131,11 +131,11 @@ class Registry:
     def prune(self, detector: str, which: Callable[[Card], bool], *, keep: int) -> list[str]:
         """Delete versions that no alias names, but for the `keep` newest of them; `which` chooses by the card."""
         with self._changing(detector):
-            named, chosen = self._named(detector), []
-            numbered = [version for version in self.versions(detector) if _VERSION.fullmatch(version)]
-            for version in numbered:
+            named = self._named(detector)
+            chosen = []
+            for version in self.versions(detector):
                 with suppress(ModelError):  # a damaged card is a person's to look at
-                    if version not in named and which(self.card(detector, version)):
+                    if version != BUILTIN and version not in named and which(self.card(detector, version)):
                         chosen.append(version)
             gone = chosen[: max(0, len(chosen) - keep)]
             for version in gone:
@@ -258,7 +258,7 @@ class Registry:
             aliases[place] = Aliases(
                 champion=version,
                 challenger=None if before.challenger == version else before.challenger,
-                previous=(before.previous + ((before.champion,) if before.champion else ()))[-_PREVIOUS:],
+                previous=(before.previous + ((before.champion,) if before.champion else ()))[-PREVIOUS:],
             )
             self._note(detector, version, cluster, in_use, why, at)
             self._write_aliases(detector, aliases)
