@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tocsin.app.app import App
+from tocsin.app.doctor import doctor
 from tocsin.app.nightly import LOCK
 from tocsin.app.schedule import due_at, next_run
 from tocsin.core.errors import SettingsError
@@ -84,3 +85,15 @@ def test_a_timer_alone_and_a_wrong_hour(app: App) -> None:
                                             "TOCSIN_LEARN__HOUR": "24"})  # fmt: skip
     with other, pytest.raises(SettingsError, match=r"learn\.hour is 24"):
         next_run(other, 0)
+
+
+def test_the_doctor_reports_the_last_run(app: App) -> None:
+    def link() -> tuple[str, str]:
+        [found] = [each for each in doctor(app) if each.link == "learning"]
+        return str(found.status), found.text
+
+    assert link() == ("absent", "no model has been retrained yet")
+    number = learning_runs.begin(app.store, who="ann", at=at("2026-11-17T09:00:00Z"))
+    assert link() == ("fine", "retraining started 2026-11-17T09:00:00Z by ann: running")
+    learning_runs.end(app.store, number, RunState.FAILED, at=at("2026-11-17T09:01:00Z"), error="no room")
+    assert link() == ("note", "retraining started 2026-11-17T09:00:00Z by ann: failed (no room)")

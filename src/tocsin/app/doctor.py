@@ -58,7 +58,7 @@ def doctor(app: App) -> Iterator[Finding]:
         Status.FINE,
         f"{sum(line.origin != 'default' for line in lines)} set, the rest at defaults",
     )
-    for check in (_home, _store, _models, _watch, _events, _sinks, _libraries):
+    for check in (_home, _store, _models, _learning, _watch, _events, _sinks, _libraries):
         yield from _guarded(check.__name__.strip("_"), check, app)
     confs = slurm_confs(app)
     for conf in confs:
@@ -106,6 +106,25 @@ def _models(app: App) -> Iterator[Finding]:
             else:
                 text = "none for submission: verdicts are unknown unless something else is found"
                 yield Finding(f"model {name}", Status.NOTE, text, untrained(name, Stage.SUBMIT))
+
+
+def _learning(app: App) -> Iterator[Finding]:
+    """What came of the last nightly run."""
+    from tocsin.core.units import format_instant
+    from tocsin.store.learning_runs import RunState, last_runs
+
+    runs = last_runs(app.store, 1)
+    if not runs:
+        fix = "leave `tocsin serve` running at night, or run: tocsin nightly"
+        yield Finding("learning", Status.ABSENT, "no model has been retrained yet", fix)
+    for run in runs:
+        text = f"retraining started {format_instant(run.started)} by {run.who}: {run.state}"
+        if run.state in (RunState.FAILED, RunState.INTERRUPTED):
+            fix = "see why with: tocsin nightly"
+            why = f" ({run.error})" if run.error else ""
+            yield Finding("learning", Status.NOTE, text + why, fix)
+        else:
+            yield Finding("learning", Status.FINE, text)
 
 
 def _watch(app: App) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from tocsin.app.app import App
 from tocsin.app.children import Child, start
 from tocsin.app.learning import LiveMeasurement, learning, measure_live
 from tocsin.app.schedule import BY_SERVICE, next_run
-from tocsin.app.tasks import Kind, Tasks
+from tocsin.app.tasks import Kind, Task, Tasks
 from tocsin.core.errors import TocsinError
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ RETRY = 60.0
 """Seconds until a run is started again that could not begin, because another process retrains."""
 MEASURE_EVERY = 900.0
 """Seconds between two measurements: outcomes arrive slowly."""
+_SHARE = 50
+"""A measurement that took long is repeated after so many times its duration."""
 NICE = 10
 
 
@@ -36,6 +38,7 @@ class Learner:
     def __init__(self, app: App, tasks: Tasks, *, retrains: bool) -> None:
         self._app, self._tasks, self._retrains = app, tasks, retrains
         self._not_before = 0.0
+        self._task: Task | None = None
         self.measuring = Measuring(app)
 
     def run(self, stop: "Stop") -> None:
@@ -46,6 +49,7 @@ class Learner:
                 pause = LOOK_EVERY
                 try:
                     self.measuring.poll(time.monotonic())
+                    self._report()
                     self._retrain_if_due()
                 except Exception as error:  # whatever it is, it must not end the learning for good
                     if not isinstance(error, TocsinError | OSError):
@@ -63,7 +67,23 @@ class Learner:
         due = next_run(self._app, now)
         if due is not None and due <= now:
             self._not_before = time.monotonic() + RETRY
-            self._tasks.start(Kind.CONTEST, {}, who=BY_SERVICE)
+            self._task = self._tasks.start(Kind.CONTEST, {}, who=BY_SERVICE)
+
+    def _report(self) -> None:
+        """Tell people what came of a run that was due; those of others report for themselves."""
+        task = self._task
+        if task is None or task.ended is None:
+            return
+        self._task = None
+        if task.error:
+            self._app.notify(f"tocsin: retraining failed: {task.error}")
+        for outcome in task.result["outcomes"] if task.result else ():
+            if outcome["state"] in ("promoted", "kept", "failed"):
+                where = f" on {outcome['cluster']}" if outcome["cluster"] else ""
+                self._app.notify(
+                    f"retrained {outcome['detector']} at {outcome['stage']}{where}: "
+                    f"{outcome['challenger'] or outcome['champion']} {outcome['state']}, {outcome['why']}"
+                )
 
     @property
     def measured(self) -> LiveMeasurement | None:
@@ -90,7 +110,7 @@ class Measuring:
     def __init__(self, app: App, every: float = MEASURE_EVERY) -> None:
         self._app, self._every = app, every
         self._child: Child | None = None
-        self._next = 0.0
+        self._began = self._next = 0.0
         self.last: LiveMeasurement | None = None
 
     def poll(self, now: float) -> None:
@@ -98,9 +118,10 @@ class Measuring:
         if self._child is not None:
             if self._child.pipe.poll():
                 self._take(self._child)
+                self._next = max(self._next, now + _SHARE * (now - self._began))
         elif now >= self._next:
             app = App(self._app.config_file, self._app.folder, dict(self._app.environ))
-            self._child, self._next = start(_measure, app), now + self._every
+            self._child, self._began, self._next = start(_measure, app), now, now + self._every
 
     def close(self) -> None:
         if self._child is not None:
