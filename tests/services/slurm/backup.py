@@ -8,10 +8,11 @@ from tests.services.slurm.lab import SlurmLab
 STANDBY = "standby"
 # Each controller has a host name, and by it an address, of its own; both listen on the same port.
 _START = 'mount --bind "$2" /etc/hosts && hostname "$1" && exec slurmctld -D -i'
+# A busy host can keep a healthy slurmctld from answering for seconds: with 5 s the backup took over unasked.
 _SETTINGS = f"""
 SlurmctldHost={STANDBY}(127.0.0.2)
 CommunicationParameters=NoCtldInAddrAny
-SlurmctldTimeout=5
+SlurmctldTimeout=30
 """
 
 
