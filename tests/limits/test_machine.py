@@ -340,3 +340,11 @@ def test_a_job_alone_and_among_many_has_the_same_findings() -> None:
     together = assess(*wishes, past=Known(MACHINE))
     for wish, parts in list(zip(wishes, together, strict=True))[::7]:
         assert assess(wish, past=Known(MACHINE))[0].findings == parts.findings
+
+
+def test_partitions_are_named_in_the_order_of_the_request_whatever_others_request() -> None:
+    closed = replace(MACHINE, partitions=tuple(replace(p, state="DRAIN") for p in MACHINE.partitions))
+    _, second = assess(job(partition="gpu,main"), job(partition="main,gpu"), past=Known(closed))
+    [found] = second.findings
+    assert found.text.startswith("requests partition main, which is DRAIN")
+    assert [text.split(",")[0] for text in found.evidence] == ["requests partition gpu"]

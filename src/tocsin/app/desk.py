@@ -3,6 +3,7 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tocsin.app.app import App
@@ -63,9 +64,20 @@ class Desk:
         followed = self._followed
         if not followed.live and followed.ledger.machine is not None:
             return followed.ledger.machine, {}
-        machine, missing = self._machines.get(user, lambda: read_machine(self._app, followed.name, user)[1:])
-        if machine is None and followed.ledger.machine is not None:
-            return followed.ledger.machine, missing
+        machine, missing = self._machines.get(user, lambda: self._read_machine(user))
+        watched = followed.ledger.machine
+        if watched is None:
+            return machine, missing
+        if machine is None:
+            return watched, missing
+        return replace(machine, nodes=watched.nodes, partitions=watched.partitions), missing
+
+    def _read_machine(self, user: str) -> "tuple[Machine | None, dict[str, str]]":
+        """As Slurm reports it to this user. Nodes and partitions are those of the watch, once for all users: they are
+        fresher, and thousands of them for each of a thousand users would fill the memory."""
+        _, machine, missing = read_machine(self._app, self._followed.name, user)
+        if machine is not None and self._followed.ledger.machine is not None:
+            machine = replace(machine, nodes=(), partitions=())
         return machine, missing
 
     def check(self, asked: ScriptQuestion, prepared: "tuple[Machine | None, dict[str, str]]") -> Verdict:

@@ -218,6 +218,11 @@ class ServiceSettings:
         "unix socket of the service; empty: /run/tocsin/tocsin.sock for the service's user, else run/ in the home",
     )
     listen: str = _setting("127.0.0.1:8642", "address and port for HTTP; empty: the unix socket only")
+    tls_certificate_file: str = _setting(
+        "",
+        "certificate of the port, with its chain, as PEM; empty: plain HTTP, for this host or behind a proxy",
+    )
+    tls_key_file: str = _setting("", "file with the key of that certificate", secret=True)
     url: str = _setting("", "service to ask when none answers on the socket, such as https://tocsin.site")
     workers: int = _setting(1, "trainings, back-tests and profiles that run at once, each in its own process")
     public_url: str = _setting(

@@ -2,45 +2,38 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-import polars as pl
 
 from tocsin.core.machine import Association, JobLimits, Machine
 from tocsin.core.units import format_duration, format_memory
 from tocsin.limits.breach import Breach, Change
 from tocsin.limits.capacity import Capacity
+from tocsin.limits.demand import Demand
 from tocsin.scripts.submission import Submission
 
-__all__ = ["access_breaches", "gres_breaches", "with_default_qos"]
+__all__ = ["access_breaches", "default_qos", "gres_breaches"]
 
-Row = Mapping[str, Any]
 Problem = tuple[str, str, str, Change | None]
 """Kind, text, remedy, change."""
 
 
-def with_default_qos(demand: pl.DataFrame, machine: Machine) -> pl.DataFrame:
-    """Fill in the QOS that Slurm gives a job without one: that of its association, else `normal`."""
-    default = {
+def default_qos(machine: Machine) -> dict[str, str | None]:
+    """By account, the QOS that Slurm gives a job without one: that of its association, else `normal`."""
+    return {
         a.account: a.default_qos or ("normal" if "normal" in a.qos else None)
         for a in machine.associations or ()
     }
-    if not any(default.values()):
-        return demand
-    known = pl.col("account").replace_strict(default, default=None, return_dtype=pl.String)
-    return demand.with_columns(qos=pl.coalesce("qos", known))
 
 
-def access_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+def access_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
     machine = capacity.machine
     if machine.associations is None and machine.licenses is None and machine.reservations is None:
         return
-    for row in demand.iter_rows(named=True):
+    for row in demand:
         for problem in _problems(row, capacity):
             yield Breach.here(row, *problem)
 
 
-def _problems(row: Row, capacity: Capacity) -> Iterator[Problem]:
+def _problems(row: Demand, capacity: Capacity) -> Iterator[Problem]:
     machine = capacity.machine
     yield from _licenses(row["licenses"], machine.licenses)
     yield from _reservation(row, machine)
@@ -76,7 +69,7 @@ def _qos(qos: str, association: Association | None, machine: Machine) -> Problem
     return "qos_not_associated", text, f"use one of {', '.join(allowed[:10])}", None
 
 
-def _above(row: Row, limits: Sequence[tuple[str, JobLimits]], capacity: Capacity) -> Iterator[Problem]:
+def _above(row: Demand, limits: Sequence[tuple[str, JobLimits]], capacity: Capacity) -> Iterator[Problem]:
     """The limit of the QOS counts before that of the account."""
     time = row["time_limit"] or capacity.partitions[row["partition"]].default_time
     for owner, limit in limits:
@@ -126,7 +119,7 @@ def _licenses(requested: str | None, known: Mapping[str, int] | None) -> Iterato
             yield "licenses_above_total", text, f"request at most {known[name]}", None
 
 
-def _reservation(row: Row, machine: Machine) -> Iterator[Problem]:
+def _reservation(row: Demand, machine: Machine) -> Iterator[Problem]:
     name, known = row["reservation"], machine.reservations
     if not name or known is None or "," in name:
         return

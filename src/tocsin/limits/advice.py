@@ -3,22 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-import polars as pl
-
 from tocsin.core.verdict import Advice, Level
 from tocsin.limits.breach import Breach
+from tocsin.limits.demand import Request
 from tocsin.scripts.changes import change_edit, change_text
 from tocsin.scripts.request import Value
 from tocsin.scripts.submission import Submission, edited
 
 __all__ = ["Check", "advice", "with_valid_changes"]
 
-Check = Callable[[pl.DataFrame, Submission | None], Sequence[Breach]]
-"""The breaches of a frame of one job."""
+Check = Callable[[Request, Submission | None], Sequence[Breach]]
+"""The breaches of one job."""
 
 
 def with_valid_changes(
-    job: pl.DataFrame, submission: Submission | None, breaches: Sequence[Breach], check: Check
+    request: Request, submission: Submission | None, breaches: Sequence[Breach], check: Check
 ) -> list[Breach]:
     """The same breaches, without changes that contradict each other or with which the job still breaks a limit."""
     changes: dict[str, Value] = {}
@@ -29,7 +28,7 @@ def with_valid_changes(
     fitting = {field: value for field, value in changes.items() if field not in disputed}
     if fitting:
         accepted = {b.kind for b in breaches if b.change is None}
-        left = check(*_changed(job, submission, fitting))
+        left = check(*_changed(request, submission, fitting))
         if any(b.level is Level.CRITICAL and b.kind not in accepted for b in left):
             fitting = {}
     return [b if b.change is None or b.change[0] in fitting else _without_change(b) for b in breaches]
@@ -47,23 +46,19 @@ def _without_change(breach: Breach) -> Breach:
 
 
 def _changed(
-    job: pl.DataFrame, submission: Submission | None, changes: Mapping[str, Value]
-) -> tuple[pl.DataFrame, Submission | None]:
+    request: Request, submission: Submission | None, changes: Mapping[str, Value]
+) -> tuple[Request, Submission | None]:
     """The job as it would be submitted with these changes."""
-    row = job.row(0, named=True)
     values: dict[str, Value | None] = dict(changes)
     for field, value in changes.items():
         submission = submission and (edited(submission, field, value) or submission)
     if submission and len(submission.script.components) == 1:
         values |= {name: value for name, value in submission.script.request.items() if name not in changes}
-    width = values.get("cpus_per_task", row["cpus_per_task"])
-    if "cpus_per_task" in changes and row["req_cpus"] and isinstance(width, int):
-        tasks = row["req_tasks"] or max(row["req_cpus"] // (row["cpus_per_task"] or 1), 1)
+    width = values.get("cpus_per_task", request["cpus_per_task"])
+    if "cpus_per_task" in changes and request["req_cpus"] and isinstance(width, int):
+        tasks = request["req_tasks"] or max(request["req_cpus"] // (request["cpus_per_task"] or 1), 1)
         values["req_cpus"] = tasks * width
-    schema = job.schema
-    return job.with_columns(
-        pl.lit(value, schema[name]).alias(name) for name, value in values.items() if name in schema
-    ), submission
+    return {**request, **values}, submission
 
 
 def advice(breaches: Sequence[Breach], submission: Submission | None) -> list[Advice]:

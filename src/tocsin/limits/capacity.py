@@ -1,50 +1,22 @@
-"""What each partition can give, as frames: its limits, and its nodes grouped by type."""
+"""What each partition can give: its limits, and its nodes grouped by type."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
-
-import polars as pl
 
 from tocsin.core.errors import NodeListError
 from tocsin.core.machine import Machine, Node, Partition
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.units import UNLIMITED, format_memory
 
-__all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "available", "count_types", "gpu_types", "type_frame"]
+__all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "TypeCount", "available", "count_types", "gpu_types"]
 
 NO_LIMIT = 2**62
 """Stands for a limit that is unknown or not set."""
 
 _OUT = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE"})
-
-_LIMITS: dict[str, type[pl.DataType]] = {
-    "partition": pl.String,
-    "most_nodes": pl.Int64,
-    "most_cpus": pl.Int64,
-    "largest_cpus": pl.Int64,
-    "most_time": pl.Int64,
-    "min_nodes": pl.Int64,
-    "max_cpus_per_node": pl.Int64,
-    "max_memory_per_node": pl.Int64,
-    "max_memory_per_cpu": pl.Int64,
-}
-_TYPES: dict[str, type[pl.DataType] | pl.DataType] = {
-    "partition": pl.String,
-    "node_cpus": pl.Float64,
-    "node_memory": pl.Float64,
-    "node_gpus": pl.Float64,
-    "node_gpu_types": pl.List(pl.String),
-    "node_features": pl.List(pl.String),
-    "node_tmp": pl.Float64,
-    "node_sockets": pl.Float64,
-    "node_cores": pl.Float64,
-    "node_threads": pl.Float64,
-    "number": pl.Float64,
-    "serving": pl.Float64,
-}
 
 
 class Size(NamedTuple):
@@ -97,12 +69,10 @@ class Capacity:
     """The node types of each partition as text."""
     features: frozenset[str] | None
     """All features of any node; None if unknown."""
-    limits: pl.DataFrame
-    """One row per partition."""
-    types: pl.DataFrame
-    """One row per partition and node type."""
-    serving: Mapping[str, tuple[NodeType, ...]]
-    """The types of each partition that have an available node."""
+    limits: Mapping[str, Mapping[str, int]]
+    """The limits of each partition, by name."""
+    types: Mapping[str, Sequence[TypeCount]]
+    """The node types of each partition."""
 
     @classmethod
     def of(cls, machine: Machine) -> "Capacity":
@@ -130,13 +100,8 @@ class Capacity:
                 name: tuple(_describe(name, *each) for each in found[:10]) for name, found in types.items()
             },
             features=features if reported else None,
-            limits=pl.DataFrame(
-                [_limits(p, nodes[p.name], largest[p.name]) for p in machine.partitions],
-                schema=_LIMITS,
-                orient="row",
-            ),
-            types=type_frame(types.items()),
-            serving={name: tuple(t for t, _, serving in found if serving) for name, found in types.items()},
+            limits={p.name: _limits(p, nodes[p.name], largest[p.name]) for p in machine.partitions},
+            types=types,
         )
 
     def unavailable(self, partition: str) -> list[str]:
@@ -167,12 +132,6 @@ def count_types(nodes: Iterable[Node]) -> list[TypeCount]:
     return [(kind, count, serving[kind]) for kind, count in number.items()]
 
 
-def type_frame(types: Iterable[tuple[str, list[TypeCount]]]) -> pl.DataFrame:
-    """The columns of NodeType for each partition, with how many nodes there are and how many are available."""
-    rows = [(name, *kind, *counts) for name, found in types for kind, *counts in found]
-    return pl.DataFrame(rows, schema=_TYPES, orient="row", strict=False)
-
-
 def _names(partition: Partition, machine: Machine) -> frozenset[str]:
     if partition.node_list:
         try:
@@ -182,22 +141,21 @@ def _names(partition: Partition, machine: Machine) -> frozenset[str]:
     return frozenset(node.name for node in machine.nodes if partition.name in node.partitions)
 
 
-def _limits(partition: Partition, nodes: tuple[Node, ...], largest: Size) -> tuple[str | int, ...]:
+def _limits(partition: Partition, nodes: tuple[Node, ...], largest: Size) -> dict[str, int]:
     there = len(nodes) if partition.nodes is None and nodes else partition.nodes
     most = [number for number in (there, partition.max_nodes) if number is not None]
     sizes = sorted((node.cpus for node in nodes if node.cpus is not None), reverse=True)
     known = len(sizes) == len(nodes) > 0
-    return (
-        partition.name,
-        min(most, default=NO_LIMIT),
-        sum(sizes[: min(most, default=NO_LIMIT)]) if known else _or_no_limit(partition.cpus),
-        largest.cpus,
-        UNLIMITED if partition.max_time is None else partition.max_time,
-        partition.min_nodes or 0,
-        _or_no_limit(partition.max_cpus_per_node),
-        _or_no_limit(partition.max_memory_per_node),
-        _or_no_limit(partition.max_memory_per_cpu),
-    )
+    return {
+        "most_nodes": min(most, default=NO_LIMIT),
+        "most_cpus": sum(sizes[: min(most, default=NO_LIMIT)]) if known else _or_no_limit(partition.cpus),
+        "largest_cpus": largest.cpus,
+        "most_time": UNLIMITED if partition.max_time is None else partition.max_time,
+        "min_nodes": partition.min_nodes or 0,
+        "max_cpus_per_node": _or_no_limit(partition.max_cpus_per_node),
+        "max_memory_per_node": _or_no_limit(partition.max_memory_per_node),
+        "max_memory_per_cpu": _or_no_limit(partition.max_memory_per_cpu),
+    }
 
 
 def _largest(partition: Partition, nodes: tuple[Node, ...]) -> Size:

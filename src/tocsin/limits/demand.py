@@ -1,8 +1,9 @@
 """What each job needs from nodes: tasks and their size, whether they may spread, and what every node must have."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -13,67 +14,23 @@ from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.slurm_values import gpu_count, gres_gpus, megabytes
 from tocsin.scripts.submission import Submission
 
-__all__ = ["demands"]
+__all__ = ["Demand", "Request", "demands", "requests"]
+
+Request = Mapping[str, Any]
+"""The fields of a job that the rules read, by name."""
+Demand = dict[str, Any]
+"""A request for one of its partitions, with `row` (the job's number) and what it needs in numbers. The rules are computed
+for one job after another: for one script, a frame would take longer to build than all rules to check."""
 
 _OPERATORS = r"[|()\[\]*,!]"
 """Operators of a constraint besides `&`."""
 
-_FIELDS = [
+_FIELDS = (
     *("job_id", "account", "qos", "group", "user", "partition", "array", "licenses", "reservation"),
-    *("constraints", "req_node_list", "exclude_nodes", "time_limit", "time_min"),
+    *("constraints", "req_node_list", "exclude_nodes", "time_limit", "time_min", "work_dir"),
     *("req_nodes", "req_cpus", "req_tasks", "cpus_per_task", "tasks_per_node", "req_memory", "req_gpus"),
-]
-
-_SHARED = pl.col("shared") > 0
-# Built once: for one job, building these expressions took as long as computing them.
-_STEPS: tuple[list[pl.Expr], ...] = (
-    [
-        pl.max_horizontal(
-            pl.min_horizontal(
-                pl.coalesce(
-                    pl.col("req_tasks").cast(pl.Float64),
-                    pl.col("req_cpus") // pl.col("cpus"),
-                    "asked_nodes",
-                ),
-                # fewer than tasks if they share CPUs (-O)
-                (pl.col("req_cpus") // pl.col("cpus")).clip(1),
-            ).clip(1),
-            pl.when(pl.col("req_tasks").is_null()).then(pl.col("asked_nodes")),
-        ).alias("tasks")
-    ],
-    [
-        pl.when(_SHARED).then(pl.col("asked_nodes")).otherwise(pl.col("tasks")).alias("tasks"),
-        pl.when(~_SHARED).then(pl.col("block")).alias("block"),
-    ],
-    [
-        # one task cannot span two nodes, and a number of tasks per node sets the number of nodes
-        (
-            (pl.col("per") == "node").fill_null(False)
-            | pl.col("fixed").fill_null(False)
-            | (pl.col("tasks") <= pl.col("asked_nodes"))
-            | (pl.col("tasks") <= pl.col("asked_nodes") * pl.col("block")).fill_null(False)
-        ).alias("exact"),
-        (pl.col("memory") * pl.col("req_nodes").fill_null(1).clip(1) / pl.col("tasks")).alias("task_memory"),
-    ],
-    [
-        pl.max_horizontal(
-            pl.min_horizontal("asked_nodes", "tasks"), (pl.col("tasks") / pl.col("block")).ceil()
-        ).alias("nodes")
-    ],
+    *("req_gres", "script", "submit_line"),
 )
-_CPUS = (
-    pl.coalesce(
-        pl.col("cpus_per_task"),
-        pl.when(pl.col("req_tasks") > 0).then(pl.col("req_cpus") // pl.col("req_tasks")),
-    )
-    .fill_null(1)
-    .clip(1)
-    .cast(pl.Float64)
-)
-_BLOCK = pl.when(pl.col("tasks_per_node") > 0).then(pl.col("tasks_per_node")).cast(pl.Float64)
-_GPUS = pl.col("req_gpus").fill_null(0).clip(0).cast(pl.Float64)
-_TIME = pl.coalesce("time_min", "time_limit")
-_NODES = pl.col("req_nodes").fill_null(1).clip(1)
 
 
 class _EachNode(NamedTuple):
@@ -86,62 +43,79 @@ class _EachNode(NamedTuple):
     cores: int = 0
     threads: int = 0
     socket_tasks: int = 0
-    shared: int = 0
-    """1 with -O: all tasks of a node share its CPUs, so any number of them fits."""
+    shared: bool = False
+    """With -O: all tasks of a node share its CPUs, so any number of them fits."""
+
+
+def requests(jobs: pl.DataFrame) -> list[Request]:
+    """One for each job."""
+    columns = zip(*(jobs.get_column(name).to_list() for name in _FIELDS), strict=True)
+    return [dict(zip(_FIELDS, values, strict=True)) for values in columns]
 
 
 def demands(
-    jobs: pl.DataFrame, submissions: Sequence[Submission | None], default: str | None
-) -> pl.DataFrame:
-    """One row for each job and each of its partitions.
+    asked: Sequence[Request], submissions: Sequence[Submission | None], default: str | None
+) -> Iterator[Demand]:
+    """One for each job and each of its partitions; without any, and without a default, its partition is None.
 
     Slurm puts `-n 64` on as many nodes as needed, but its records name one node and all the memory on it. So a job
     without a fixed number of nodes is compared with the best way to spread it, never with that one node.
     """
-    steps = _requested(
-        jobs, submissions, default
-    )  # lazy: for one job, each eager step would cost more than its work
-    for columns in _STEPS:
-        steps = steps.with_columns(columns)
-    return (
-        steps.explode("partition", empty_as_null=True)
-        .with_columns(pl.col("partition").str.strip_chars())
-        .collect()
-    )
+    for row, (request, submission) in enumerate(zip(asked, submissions, strict=True)):
+        needed = {**request, "row": row, **_needed(request, submission)}
+        given = default if request["partition"] is None else request["partition"]
+        for partition in [None] if given is None else given.split(","):
+            yield {**needed, "partition": partition and partition.strip()}
 
 
-def _requested(
-    jobs: pl.DataFrame, submissions: Sequence[Submission | None], default: str | None
-) -> pl.LazyFrame:
-    """One row for each job: its request in numbers, with defaults filled in and its partitions as a list."""
-    each = {id(s): _each_node(s) for s in {id(s): s for s in submissions}.values()}  # most scripts come again
-    needs = pl.DataFrame(
-        [each[id(submission)] for submission in submissions],
-        schema=dict.fromkeys(_EachNode._fields, pl.Float64),
-        orient="row",
-        strict=False,
-    )
-    per = pl.Series([None if s is None else s.memory_per for s in submissions], dtype=pl.String)
-    return (
-        pl.concat([jobs[_FIELDS], needs], how="horizontal")
-        .lazy()
-        .with_row_index("row")
-        .with_columns(
-            fixed=pl.Series([None if s is None else s.fixed for s in submissions], dtype=pl.Boolean),
-            per=per,
-            partition=pl.col("partition").fill_null(pl.lit(default, pl.String)).str.split(","),
-            asked_nodes=pl.max_horizontal(_NODES, _listed(jobs, submissions)).cast(pl.Float64),
-            cpus=_CPUS,
-            block=_BLOCK,
-            memory=pl.when((pl.col("req_memory") > 0) & (~_SHARED | (pl.lit(per) == "node")))
-            .then(pl.col("req_memory"))
-            .cast(pl.Float64),
-            gpus=_GPUS,
-            gpu_types=_mapped(jobs["req_gres"], {text: gpu_types(text) for text in _texts(jobs["req_gres"])}),
-            needs=_mapped(jobs["constraints"], {text: _names(text) for text in _texts(jobs["constraints"])}),
-            time=_TIME,
-        )
-    )
+def _needed(request: Request, submission: Submission | None) -> Demand:
+    """The request in numbers, with defaults filled in."""
+    each = _each_node(submission)
+    fixed = None if submission is None else submission.fixed
+    per_node = submission is not None and submission.memory_per == "node"
+    least_nodes = max(request["req_nodes"] or 1, 1)
+    nodes = float(max(least_nodes, _listed(request["req_node_list"], submission)))
+    cpus = _cpus(request)
+    block = request["tasks_per_node"] if (request["tasks_per_node"] or 0) > 0 else None
+    if each.shared:
+        tasks, block = nodes, None
+    else:
+        tasks = _tasks(request, cpus, nodes)
+    asked_memory = request["req_memory"] or 0
+    memory = float(asked_memory) if asked_memory > 0 and (not each.shared or per_node) else None
+    return {
+        **each._asdict(),
+        "fixed": fixed,
+        "asked_nodes": nodes,
+        "cpus": cpus,
+        "tasks": tasks,
+        "block": block,
+        "nodes": max(min(nodes, tasks), math.ceil(tasks / block) if block else 0),
+        # one task cannot span two nodes, and a number of tasks per node sets the number of nodes
+        "exact": per_node or bool(fixed) or tasks <= nodes * (block or 1),
+        "memory": memory,
+        "task_memory": None if memory is None else memory * least_nodes / tasks,
+        "gpus": max(request["req_gpus"] or 0, 0),
+        "gpu_types": gpu_types(request["req_gres"]) if request["req_gres"] else (),
+        "needs": _names(request["constraints"]) if request["constraints"] else [],
+        "time": request["time_limit"] if request["time_min"] is None else request["time_min"],
+    }
+
+
+def _cpus(request: Request) -> int:
+    """CPUs of one task."""
+    each, cpus, tasks = request["cpus_per_task"], request["req_cpus"], request["req_tasks"] or 0
+    if each is None and cpus is not None and tasks > 0:
+        each = cpus // tasks
+    return max(each or 1, 1)
+
+
+def _tasks(request: Request, cpus: int, nodes: float) -> float:
+    fitting = None if request["req_cpus"] is None else request["req_cpus"] // cpus
+    if request["req_tasks"] is not None:
+        # fewer than tasks if they share CPUs (-O)
+        return float(max(min(request["req_tasks"], request["req_tasks"] if fitting is None else fitting), 1))
+    return max(1.0 if fitting is None else float(fitting), nodes)
 
 
 def _each_node(submission: Submission | None) -> _EachNode:
@@ -149,10 +123,9 @@ def _each_node(submission: Submission | None) -> _EachNode:
         return _EachNode()
 
     def number(option: str) -> int:
-        given = submission.value(option)
-        return int(given) if given.isdigit() else 0
+        return _whole(submission.value(option))
 
-    shape = [int(n) if n.isdigit() else 0 for n in submission.value("--extra-node-info").split(":")]
+    shape = [_whole(part) for part in submission.value("--extra-node-info").split(":")]
     sockets, cores, threads = (
         max(number(option), given)
         for option, given in zip(
@@ -164,7 +137,7 @@ def _each_node(submission: Submission | None) -> _EachNode:
     shared = submission.last("--overcommit") is not None
     # Slurm wants a CPU for each of a node's tasks, even if they may share them.
     cpus = max(number("--mincpus"), number("--ntasks-per-node") if shared else 0)
-    found = _EachNode(cpus, 0, 0, sockets, cores, threads, number("--ntasks-per-socket"), int(shared))
+    found = _EachNode(cpus, 0, 0, sockets, cores, threads, number("--ntasks-per-socket"), shared)
     try:
         gpus = [
             reader(given) * factor
@@ -182,28 +155,18 @@ def _each_node(submission: Submission | None) -> _EachNode:
         return found  # reported as a refused option
 
 
-def _listed(jobs: pl.DataFrame, submissions: Sequence[Submission | None]) -> pl.Expr:
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 19 else 0
+
+
+def _listed(names: str | None, submission: Submission | None) -> int:
     """How many nodes a job must have because it names them; known only before it is submitted."""
-    counts = [0] * jobs.height
-    for row, (names, submission) in enumerate(zip(jobs["req_node_list"], submissions, strict=True)):
-        if names and submission is not None and not submission.fixed:
-            try:
-                counts[row] = count_nodes(names)
-            except InputError:
-                continue  # reported as a refused option
-    return pl.lit(pl.Series(counts, dtype=pl.Int64))
-
-
-def _texts(column: pl.Series) -> list[str]:
-    return [text for text in column.unique().to_list() if text is not None]
-
-
-def _mapped(column: pl.Series, values: Mapping[str, Sequence[str]]) -> pl.Expr:
-    if not values:
-        return pl.lit([], pl.List(pl.String))
-    known = pl.Series([list(value) for value in values.values()], dtype=pl.List(pl.String))
-    places = column.replace_strict(list(values), range(len(values)), default=None, return_dtype=pl.Int64)
-    return pl.lit(known.gather(places)).fill_null([])
+    if not names or submission is None or submission.fixed:
+        return 0
+    try:
+        return count_nodes(names)
+    except InputError:
+        return 0  # reported as a refused option
 
 
 def _names(constraint: str) -> list[str]:

@@ -14,11 +14,11 @@ from tocsin.core.errors import ModelError
 from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level
-from tocsin.limits.access_rules import access_breaches, gres_breaches, with_default_qos
-from tocsin.limits.advice import advice, with_valid_changes
+from tocsin.limits.access_rules import access_breaches, default_qos, gres_breaches
+from tocsin.limits.advice import Check, advice, with_valid_changes
 from tocsin.limits.breach import Breach, Thresholds, unavoidable
 from tocsin.limits.capacity import Capacity
-from tocsin.limits.demand import demands
+from tocsin.limits.demand import Demand, Request, demands, requests
 from tocsin.limits.name_rules import feature_breaches, node_list_breaches, preference_breaches
 from tocsin.limits.node_rules import node_breaches
 from tocsin.limits.partition_rules import (
@@ -27,7 +27,7 @@ from tocsin.limits.partition_rules import (
     partition_breaches,
     unknown_partitions,
 )
-from tocsin.limits.past_usage import READ, has_run_here, past_usage_breaches
+from tocsin.limits.past_usage import READ, History, has_run_here, past_usage_breaches
 from tocsin.limits.script_checks import contradictions, misread_lines, missing_folders
 from tocsin.models.files import read_document
 from tocsin.scripts.submission import Submission, components, read_submissions
@@ -48,6 +48,7 @@ _READ_FOR_A_USER = {
     "reservations": "reservation",
 }
 """What is read of a cluster for one user, and the column of a job that it limits."""
+_NO_NODES = "the nodes of the partition are unknown; CPUs, memory, GPUs and features were not compared"
 _NO_ARRAY_SIZE = "the largest allowed array index is unknown"
 _DEFAULT_ARRAY_SIZE = 1001
 """MaxArraySize of slurm.conf where it is not set; sites raise it. slurmrestd does not report it."""
@@ -58,32 +59,38 @@ class FittedLimits:
     """The rules with their thresholds. A started job has its nodes, so it is only compared with earlier jobs."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
-    _last: tuple[Machine, Capacity] | None = field(default=None, repr=False, compare=False)
+    _last: Capacity | None = field(default=None, repr=False, compare=False)
 
     def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         if not jobs.height:
             return []
-        features = known.features(jobs, stage=stage, names=READ)
+        asked = requests(jobs)
+        history = _histories(known.features(jobs, stage=stage, names=READ))
+        past = [
+            [*past_usage_breaches(row, request, seen, self.thresholds)]
+            for row, (request, seen) in enumerate(zip(asked, history, strict=True))
+        ]
         if stage is not Stage.SUBMIT:
-            by_row = _by_row(past_usage_breaches(jobs, features, self.thresholds), jobs.height)
-            return [_parts(breaches, None, {}) for breaches in by_row]
-        submissions = read_submissions(known, jobs[["script", "submit_line"]].rows())
-        missing: list[dict[str, str]] = [{} for _ in submissions]
+            return [_parts(breaches, None, {}) for breaches in past]
+        submissions = read_submissions(
+            known, [(request["script"], request["submit_line"]) for request in asked]
+        )
+        missing: list[dict[str, str]] = [{NAME: _NO_MACHINE} for _ in submissions]
         release = known.machine.release if known.machine else None
-        by_row = _by_row(self._of_request(jobs, features, submissions, release), jobs.height)
-        if known.machine is None or not known.machine.partitions:
-            missing = [{NAME: _NO_MACHINE} for _ in submissions]
-        else:
+        by_row = [
+            [*earlier, *_of_script(row, request, submission, release)]
+            for row, (earlier, request, submission) in enumerate(zip(past, asked, submissions, strict=True))
+        ]
+        if known.machine is not None and known.machine.partitions:
             capacity = self._capacity(known.machine)
-            on_machine, missing = _of_machine(jobs, features, submissions, capacity)
+            on_machine, missing = _of_machine(asked, history, submissions, capacity)
             by_row = [local + general for local, general in zip(on_machine, by_row, strict=True)]
-            for row, submission in enumerate(submissions):
-                if submission and len(submission.script.components) > 1 and not jobs["job_id"][row]:
-                    by_row[row] += _of_components(jobs[row], features[row], submission, row, capacity)
-            for row, breaches in enumerate(by_row):
-                if any(breach.change for breach in breaches):
-                    check = partial(_of_one_job, features=features[row], capacity=capacity)
-                    by_row[row] = with_valid_changes(jobs[row], submissions[row], breaches, check)
+            for row, (request, seen, submission) in enumerate(zip(asked, history, submissions, strict=True)):
+                check = partial(_of_one_job, history=seen, capacity=capacity)
+                if submission and len(submission.script.components) > 1 and not request["job_id"]:
+                    by_row[row] += _of_components(request, submission, row, check, release)
+                if any(breach.change for breach in by_row[row]):
+                    by_row[row] = with_valid_changes(request, submission, by_row[row], check)
         return [_parts(*each) for each in zip(by_row, submissions, missing, strict=True)]
 
     def explain(self, job: pl.DataFrame, known: Known, *, stage: Stage) -> Parts:
@@ -93,28 +100,17 @@ class FittedLimits:
         document = {"version": VERSION, "thresholds": asdict(self.thresholds)}
         (folder / _FILE).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
 
-    def _of_request(
-        self,
-        jobs: pl.DataFrame,
-        features: pl.DataFrame,
-        submissions: Sequence[Submission | None],
-        release: tuple[int, int] | None,
-    ) -> Iterator[Breach]:
-        """Rules that need no machine, only the release of Slurm."""
-        yield from past_usage_breaches(jobs, features, self.thresholds)
-        jobs = jobs[["job_id", "work_dir"]]
-        for row, (submission, (number, work_dir)) in enumerate(zip(submissions, jobs.rows(), strict=True)):
-            if submission is not None:
-                yield from contradictions(submission, row, release)
-                yield from misread_lines(submission, row, accepted=bool(number))
-                if not number:  # not submitted yet, so it is checked where it will be
-                    yield from missing_folders(submission, row, work_dir)
-
     def _capacity(self, machine: Machine) -> Capacity:
-        """Computed once per machine, not for every job."""
-        if self._last is None or self._last[0] is not machine:
-            self._last = (machine, Capacity.of(machine))
-        return self._last[1]
+        """Computed once for the nodes and partitions of a machine, not for every job or for each user who asks."""
+        last = self._last
+        if (
+            last is None
+            or last.machine.nodes is not machine.nodes
+            or last.machine.partitions is not machine.partitions
+            or last.machine.missing != machine.missing
+        ):
+            self._last = last = Capacity.of(machine)
+        return last if last.machine is machine else replace(last, machine=machine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,22 +142,46 @@ def _thresholds(values: Any, path: Path) -> Thresholds:
     return Thresholds(**values)
 
 
+def _histories(features: pl.DataFrame) -> list[History]:
+    columns = zip(*(column.to_list() for column in features.get_columns()), strict=True)
+    return [dict(zip(features.columns, values, strict=True)) for values in columns]
+
+
+def _of_script(
+    row: int, request: Request, submission: Submission | None, release: tuple[int, int] | None
+) -> Iterator[Breach]:
+    """Rules that need no machine, only the release of Slurm."""
+    if submission is None:
+        return
+    yield from contradictions(submission, row, release)
+    yield from misread_lines(submission, row, accepted=bool(request["job_id"]))
+    if not request["job_id"]:  # not submitted yet, so it is checked where it will be
+        yield from missing_folders(submission, row, request["work_dir"])
+
+
 def _of_machine(
-    jobs: pl.DataFrame, features: pl.DataFrame, submissions: Sequence[Submission | None], capacity: Capacity
+    asked: Sequence[Request],
+    history: Sequence[History],
+    submissions: Sequence[Submission | None],
+    capacity: Capacity,
 ) -> tuple[list[list[Breach]], list[dict[str, str]]]:
     """For each job the breaches that no partition avoids, and what was not checked."""
     missing: list[dict[str, str]] = [{} for _ in submissions]
-    wanted = with_default_qos(demands(jobs, submissions, capacity.default), capacity.machine).with_columns(
-        has_run_here=pl.lit(has_run_here(features)).gather(pl.col("row"))
-    )
-    if wanted["partition"].null_count():
-        for row in wanted.filter(pl.col("partition").is_null())["row"]:
-            missing[row][NAME] = _NO_PARTITION
-        wanted = wanted.filter(pl.col("partition").is_not_null())
-    for part, rows, reason in _not_checked(wanted, capacity):
-        for row in rows:
-            missing[row][f"{NAME}.{part}"] = reason
-    known = wanted.join(capacity.limits, on="partition", how="inner", maintain_order="left")
+    qos = default_qos(capacity.machine)
+    wanted: list[Demand] = []
+    for demand in demands(asked, submissions, capacity.default):
+        if demand["partition"] is None:
+            missing[demand["row"]][NAME] = _NO_PARTITION
+            continue
+        demand["has_run_here"] = has_run_here(history[demand["row"]])
+        if demand["qos"] is None:
+            demand["qos"] = qos.get(demand["account"])
+        wanted.append(demand)
+    for part, row, reason in _not_checked(wanted, capacity):
+        missing[row][f"{NAME}.{part}"] = reason
+    known = [
+        {**demand, **limits} for demand in wanted if (limits := capacity.limits.get(demand["partition"]))
+    ]
     found = _by_row(
         (
             *unknown_partitions(wanted, capacity),
@@ -170,16 +190,15 @@ def _of_machine(
             *node_list_breaches(known, capacity),
             *feature_breaches(known, capacity),
             *preference_breaches(submissions, capacity),
-            *array_breaches(jobs, capacity),
+            *array_breaches(asked, capacity),
             *access_breaches(known, capacity),
             *gres_breaches(submissions, capacity.machine),
         ),
-        jobs.height,
+        len(asked),
     )
     partitions: dict[int, list[str]] = {}
-    for row, name in wanted[["row", "partition"]].rows():
-        if found[row]:
-            partitions.setdefault(row, []).append(name)
+    for demand in wanted:
+        partitions.setdefault(demand["row"], []).append(demand["partition"])
     return [
         unavoidable(breaches, partitions.get(row, ())) if breaches else []
         for row, breaches in enumerate(found)
@@ -187,46 +206,47 @@ def _of_machine(
 
 
 def _of_components(
-    job: pl.DataFrame, features: pl.DataFrame, submission: Submission, row: int, capacity: Capacity
+    request: Request, submission: Submission, row: int, check: Check, release: tuple[int, int] | None
 ) -> Iterator[Breach]:
     """The breaches of each component of a heterogeneous job that is not submitted yet."""
     first = submission.script.request
     for index, component in enumerate(components(submission)):
         values = {**dict.fromkeys(first), **component.script.request}
         values |= {name: first.get(name) for name in ("account", "qos") if not values.get(name)}
-        asked = job.with_columns(
-            pl.lit(value, job.schema[name]).alias(name)
-            for name, value in values.items()
-            if name in job.schema
-        )
-        found = [*_of_one_job(asked, component, features=features, capacity=capacity)]
-        for breach in (*found, *contradictions(component, row, capacity.machine.release)):
+        found = check({**request, **values}, component)
+        for breach in (*found, *contradictions(component, row, release)):
             yield replace(breach, row=row, change=None, text=f"component {index}: {breach.text}")
 
 
 def _of_one_job(
-    job: pl.DataFrame, submission: Submission | None, *, features: pl.DataFrame, capacity: Capacity
+    request: Request, submission: Submission | None, *, history: History, capacity: Capacity
 ) -> Sequence[Breach]:
-    return _of_machine(job, features, [submission], capacity)[0][0]
+    return _of_machine([request], [history], [submission], capacity)[0][0]
 
 
-def _not_checked(demand: pl.DataFrame, capacity: Capacity) -> Iterator[tuple[str, pl.Series, str]]:
+def _not_checked(wanted: Sequence[Demand], capacity: Capacity) -> Iterator[tuple[str, int, str]]:
     """Parts of requests that could not be compared because the machine does not report its side."""
     machine = capacity.machine
-    dark = [name for name, nodes in capacity.nodes.items() if not nodes]
-    if dark:
-        reason = "the nodes of the partition are unknown; CPUs, memory, GPUs and features were not compared"
-        yield "nodes", demand.filter(pl.col("partition").is_in(dark))["row"], reason
-    if machine.max_array_size is None:
-        asked = demand.filter(pl.col("array").is_not_null(), pl.col("job_id") == 0)  # it accepted the others
-        large = [highest_index(array) >= _DEFAULT_ARRAY_SIZE for array in asked["array"]]
-        yield "array", asked.filter(pl.Series(large, dtype=pl.Boolean))["row"], _NO_ARRAY_SIZE
-    for part, column in _READ_FOR_A_USER.items():
-        if part in machine.missing:
-            yield part, demand.filter(pl.col(column).is_not_null())["row"], machine.missing[part]
+    dark = {name for name, nodes in capacity.nodes.items() if not nodes}
+    unread = {part: column for part, column in _READ_FOR_A_USER.items() if part in machine.missing}
+    for demand in wanted:
+        row = demand["row"]
+        if demand["partition"] in dark:
+            yield "nodes", row, _NO_NODES
+        # Slurm accepted the array of a job that has an id
+        if (
+            machine.max_array_size is None
+            and demand["array"] is not None
+            and not demand["job_id"]
+            and highest_index(demand["array"]) >= _DEFAULT_ARRAY_SIZE
+        ):
+            yield "array", row, _NO_ARRAY_SIZE
+        for part, column in unread.items():
+            if demand[column] is not None:
+                yield part, row, machine.missing[part]
 
 
-def _by_row(breaches: Sequence[Breach] | Iterator[Breach], height: int) -> list[list[Breach]]:
+def _by_row(breaches: Sequence[Breach], height: int) -> list[list[Breach]]:
     rows: list[list[Breach]] = [[] for _ in range(height)]
     for breach in breaches:
         rows[breach.row].append(breach)

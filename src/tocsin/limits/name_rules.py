@@ -1,29 +1,28 @@
 """Rules about what a request names: features of nodes, and nodes to use or to leave out."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-import polars as pl
+from collections.abc import Iterator, Sequence
 
 from tocsin.core.errors import NodeListError
 from tocsin.core.nodelist import expand_nodes
 from tocsin.limits.breach import Breach, plural
 from tocsin.limits.capacity import Capacity
+from tocsin.limits.demand import Demand
 from tocsin.scripts.submission import Submission
 
 __all__ = ["feature_breaches", "list_problem", "node_list_breaches", "preference_breaches"]
 
-Row = Mapping[str, Any]
 _FEATURE = r"[A-Za-z_][^&|\[\]()*,\s!]*"
 
 
-def feature_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+def feature_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
     """Slurm refuses a feature that no node of the cluster has, wherever it is in the constraint."""
-    if capacity.features is None or demand["constraints"].null_count() == demand.height:
+    if capacity.features is None:
         return
     unknown: dict[int, Breach | None] = {}  # the same in each partition of a job
-    for row in demand.filter(pl.col("constraints").is_not_null()).iter_rows(named=True):
+    for row in demand:
+        if row["constraints"] is None:
+            continue
         constraint = row["constraints"][:10_000]
         evidence = (f"--constraint={constraint[:200]}",)
         if row["row"] not in unknown:
@@ -68,12 +67,11 @@ def _unknown(row: int, option: str, given: str, capacity: Capacity) -> Breach | 
     )
 
 
-def node_list_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+def node_list_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
     """Nodes requested or excluded by name, compared with the nodes of the partition."""
-    if demand["req_node_list"].null_count() == demand["exclude_nodes"].null_count() == demand.height:
-        return
-    listed = demand.filter(pl.col("req_node_list").is_not_null() | pl.col("exclude_nodes").is_not_null())
-    for row in listed.iter_rows(named=True):
+    for row in demand:
+        if row["req_node_list"] is None and row["exclude_nodes"] is None:
+            continue
         try:
             wanted = set(expand_nodes(row["req_node_list"] or ""))
             excluded = set(expand_nodes(row["exclude_nodes"] or ""))
@@ -86,7 +84,7 @@ def node_list_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Bre
 
 
 def list_problem(
-    row: Row, wanted: set[str], excluded: set[str], capacity: Capacity
+    row: Demand, wanted: set[str], excluded: set[str], capacity: Capacity
 ) -> tuple[str, str, str] | None:
     """Kind, text and remedy."""
     partition, nodes = row["partition"], int(row["nodes"])

@@ -1,49 +1,37 @@
 """Rules about nodes: whether any placement of the tasks on a partition's nodes exists, and if not, why."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-import polars as pl
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 from tocsin.core.errors import NodeListError
 from tocsin.core.nodelist import expand_nodes
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import MEGABYTE, Breach, Change, plural, size
-from tocsin.limits.capacity import NO_LIMIT, Capacity, NodeType, count_types, type_frame
+from tocsin.limits.capacity import NO_LIMIT, Capacity, NodeType, TypeCount, count_types
+from tocsin.limits.demand import Demand
 from tocsin.limits.name_rules import list_problem
 from tocsin.limits.partition_rules import other_partitions
 
 __all__ = ["node_breaches"]
 
-Row = Mapping[str, Any]
-_FEW = 8
 _LISTS = ("req_node_list", "exclude_nodes", "reservation")
-_POSSIBLE = (pl.col("asked_nodes") <= pl.col("most_nodes")) & (
-    (pl.col("tasks") * pl.col("cpus") <= pl.col("most_cpus"))
-    | (pl.col("cpus") * pl.col("block").fill_null(1) > pl.col("largest_cpus"))
-)
-_AT_LEAST = pl.max_horizontal("nodes", pl.col("min_nodes").cast(pl.Float64)).alias("nodes")
-"""Slurm gives a job at least as many nodes as its partition requires."""
 
 
-def node_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    """`demand` is joined with the limits of its partitions; too many nodes or CPUs are reported there."""
-    possible = demand.filter(_POSSIBLE)
-    if capacity.features:
-        known = pl.lit(sorted(capacity.features), pl.List(pl.String))
-        possible = possible.filter(pl.col("needs").list.set_difference(known).list.len() == 0)
-    possible = possible.with_columns(_AT_LEAST)
-    if possible.height <= _FEW:  # a frame costs more than a look at each of a few jobs
-        unsure = [not _fits_one_node(row, capacity) for row in possible.iter_rows(named=True)]
-        possible = possible.filter(pl.Series(unsure, dtype=pl.Boolean)) if any(unsure) else possible.clear()
-    if not possible.height:
-        return
-    listed = pl.any_horizontal(pl.col(name).is_not_null() for name in _LISTS)
-    anywhere, chosen = possible.filter(~listed), possible.filter(listed)
-    placed = [_placed(anywhere, capacity.types)] if anywhere.height else []
-    placed += [_placed_on_some(row, chosen, capacity) for row in chosen.iter_rows(named=True)]
-    for row in pl.concat(placed).filter(~pl.col("fits") | ~pl.col("fits_now")).iter_rows(named=True):
-        if row["fits"]:
+def node_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
+    """`demand` has the limits of its partitions; too many nodes or CPUs are reported there."""
+    for asked in demand:
+        if not _possible(asked) or (capacity.features and not capacity.features.issuperset(asked["needs"])):
+            continue
+        # Slurm gives a job at least as many nodes as its partition requires.
+        row = {**asked, "nodes": max(asked["nodes"], asked["min_nodes"])}
+        fits, fits_now = (
+            _fits_on_some(row, capacity)
+            if any(row[name] for name in _LISTS)
+            else _fits(row, capacity.types[row["partition"]])
+        )
+        if not fits:
+            yield _reason(row, capacity)
+        elif not fits_now:
             such = f"too few such nodes of partition {row['partition']} are available now"
             yield Breach.here(
                 row,
@@ -53,144 +41,111 @@ def node_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
                 level=Level.WARNING,
                 evidence=tuple(capacity.unavailable(row["partition"])),
             )
-        else:
-            yield _reason(row, capacity)
 
 
-def _fits_one_node(row: Row, capacity: Capacity) -> bool:
-    """Whether one available node clearly takes the whole job."""
-    if row["asked_nodes"] != 1 or row["nodes"] != 1 or any(row[name] for name in _LISTS):
-        return False
-    return any(
-        _room(row, node) >= row["tasks"] and row["gpus"] <= node.gpus
-        for node in capacity.serving[row["partition"]]
+def _possible(row: Demand) -> bool:
+    """Whether no limit of the partition on nodes or CPUs is broken."""
+    return bool(
+        row["asked_nodes"] <= row["most_nodes"]
+        and (
+            row["tasks"] * row["cpus"] <= row["most_cpus"]
+            or row["cpus"] * (row["block"] or 1) > row["largest_cpus"]
+        )
     )
 
 
-def _room(row: Row, node: NodeType) -> float:
-    """How many tasks of the job a node of this type holds; `_placed` computes the same for frames."""
-    cpus = min(node.cpus, row["max_cpus_per_node"])
-    memory = min(node.memory, row["max_memory_per_node"], row["max_memory_per_cpu"] * cpus)
-    suits = (
-        (not row["gpus"] or node.gpus > 0)
-        and node.gpus >= row["each_gpus"]
-        and (not node.gpu_types or set(row["gpu_types"]) <= set(node.gpu_types))
-        and (node.features is None or set(row["needs"]) <= set(node.features))
-        and cpus >= row["each_cpus"]
-        and node.tmp >= row["tmp"]
-        and node.sockets >= row["sockets"]
-        and node.cores >= row["cores"]
-        and node.threads >= row["threads"]
-        and node.cores * node.threads >= row["socket_tasks"]
-    )
-    room = cpus // row["cpus"]
-    block = row["block"] or 1  # Slurm wants CPUs for all of them on each node, even if there are fewer tasks
-    suits = suits and room >= block
-    if row["memory"] is not None:
-        each = row["memory"] if row["exact"] else row["task_memory"]
-        room = min(room, memory // each if not row["exact"] else (room if each <= memory else 0))
-    return room if suits and room >= min(block, row["tasks"]) else 0
-
-
-def _placed_on_some(row: Row, demand: pl.DataFrame, capacity: Capacity) -> pl.DataFrame:
-    """The job with whether it fits on the nodes that its lists and its reservation leave."""
-    only = demand.filter((pl.col("row") == row["row"]) & (pl.col("partition") == row["partition"]))
+def _fits_on_some(row: Demand, capacity: Capacity) -> tuple[bool, bool]:
+    """Whether the job fits on the nodes that its lists and its reservation leave, and on those available now."""
+    types = capacity.types[row["partition"]]
     booked = next((r for r in capacity.machine.reservations or () if r.name == row["reservation"]), None)
     try:
         wanted = set(expand_nodes(row["req_node_list"] or ""))
         excluded = set(expand_nodes(row["exclude_nodes"] or ""))
         within = set(expand_nodes(booked.node_list)) if booked and booked.node_list else None
     except NodeListError:
-        return _placed(only, capacity.types)  # sbatch reports a bad list itself
+        return _fits(row, types)  # sbatch reports a bad list itself
     if list_problem(row, wanted, excluded, capacity):
-        return only.with_columns(fits=True, fits_now=True)  # reported with its list
-    nodes = [
-        node
-        for node in capacity.nodes[row["partition"]]
-        if node.name not in excluded and (within is None or node.name in within)
-    ]
-    if not capacity.nodes[row["partition"]]:
-        return _placed(only, capacity.types)
-    on_each = all(_room(row, kind) for kind, *_ in count_types(node for node in nodes if node.name in wanted))
+        return True, True  # reported with its list
+    there = capacity.nodes[row["partition"]]
+    if not there:
+        return _fits(row, types)
+    nodes = [node for node in there if node.name not in excluded and (within is None or node.name in within)]
+    on_each = all(
+        _places(row, kind) for kind, *_ in count_types(node for node in nodes if node.name in wanted)
+    )
     if not nodes or not on_each:
-        return only.with_columns(fits=False, fits_now=False)
-    return _placed(only, type_frame([(row["partition"], count_types(nodes))]))
+        return False, False
+    return _fits(row, count_types(nodes))
 
 
-def _placed(demand: pl.DataFrame, types: pl.DataFrame) -> pl.DataFrame:
+def _fits(row: Demand, types: Sequence[TypeCount]) -> tuple[bool, bool]:
     """Whether the tasks fit on the nodes there are, and on those available now.
 
     Each node type holds a number of tasks by its CPUs, memory, GPUs and features; the best nodes are taken first, as
     many as the job may have. Each node is assumed to be empty: no smaller request could fail.
     """
-    both = demand.join(types, on="partition", how="left")
-    cpus = pl.min_horizontal("node_cpus", pl.col("max_cpus_per_node").cast(pl.Float64))
-    memory = pl.min_horizontal(
-        "node_memory",
-        pl.col("max_memory_per_node").cast(pl.Float64),
-        pl.col("max_memory_per_cpu").cast(pl.Float64) * cpus,
+    useful = [
+        (places, kind.gpus, number, serving)
+        for kind, number, serving in types
+        if (places := _places(row, kind))
+    ]
+    most = max(row["nodes"], 0 if row["fixed"] else min(row["tasks"], row["most_nodes"]))
+
+    def enough(counted: Iterable[tuple[float, int, int]]) -> bool:
+        counted = list(counted)
+        return bool(
+            _taken(((places, count) for places, _, count in counted), most) >= row["tasks"]
+            and sum(count for *_, count in counted) >= row["nodes"]
+            # GPUs on the nodes with most of them, which need not be those with most room: an upper bound
+            and _taken(((gpus, count) for _, gpus, count in counted), most) >= row["gpus"]
+        )
+
+    return (
+        enough((places, gpus, number) for places, gpus, number, _ in useful),
+        enough((places, gpus, serving) for places, gpus, _, serving in useful),
     )
-    by_memory = (
-        pl.when(pl.col("memory").is_null() | (pl.col("exact") & (pl.col("memory") <= memory)))
-        .then(pl.lit(float(NO_LIMIT)))
-        .when(pl.col("exact"))
-        .then(0.0)
-        .otherwise(memory // pl.col("task_memory"))
-    )
+
+
+def _taken(amounts: Iterable[tuple[float, int]], most: float) -> float:
+    """The sum over at most so many nodes, those with most of it first; given: the amount of each, and how many nodes."""
+    total = 0.0
+    for each, count in sorted(amounts, reverse=True):
+        total += each * min(count, most)
+        most -= min(count, most)
+    return total
+
+
+def _places(row: Demand, node: NodeType) -> float:
+    """How many tasks of the job a node of this type takes."""
+    cpus = min(node.cpus, row["max_cpus_per_node"])
+    memory = min(node.memory, row["max_memory_per_node"], row["max_memory_per_cpu"] * cpus)
+    block = row["block"] or 1
     suits = (
-        ((pl.col("gpus") == 0) | (pl.col("node_gpus") > 0))
-        & (pl.col("node_gpus") >= pl.col("each_gpus"))
-        & (cpus >= pl.col("each_cpus"))
-        & (cpus // pl.col("cpus") >= pl.col("block").fill_null(1))
-        & pl.all_horizontal(
-            pl.col(f"node_{name}") >= pl.col(name) for name in ("tmp", "sockets", "cores", "threads")
-        )
-        & (pl.col("node_cores") * pl.col("node_threads") >= pl.col("socket_tasks"))
-        & (
-            pl.col("node_gpu_types").is_null()
-            | (pl.col("node_gpu_types").list.len() == 0)
-            | (pl.col("gpu_types").list.set_difference("node_gpu_types").list.len() == 0)
-        )
-        & (
-            pl.col("node_features").is_null()
-            | (pl.col("needs").list.set_difference("node_features").list.len() == 0)
-        )
+        (not row["gpus"] or node.gpus > 0)
+        and node.gpus >= row["each_gpus"]
+        and (not node.gpu_types or set(row["gpu_types"]) <= set(node.gpu_types))
+        and (node.features is None or set(row["needs"]) <= set(node.features))
+        and cpus >= row["each_cpus"]
+        # Slurm wants CPUs for all tasks of a node on each node, even if there are fewer tasks
+        and cpus // row["cpus"] >= block
+        and node.tmp >= row["tmp"]
+        and node.sockets >= row["sockets"]
+        and node.cores >= row["cores"]
+        and node.threads >= row["threads"]
+        and node.cores * node.threads >= row["socket_tasks"]
     )
-    holds = pl.min_horizontal(cpus // pl.col("cpus"), by_memory, "tasks")
-    places = (
-        pl.when(~suits | (holds < pl.min_horizontal(pl.col("block").fill_null(1), "tasks")))
-        .then(0.0)
-        .otherwise(pl.min_horizontal(holds, "block"))
-    )
-    most = pl.max_horizontal(
-        "nodes",
-        pl.when(pl.col("fixed").fill_null(False))
-        .then(0.0)
-        .otherwise(pl.min_horizontal("tasks", pl.col("most_nodes").cast(pl.Float64))),
-    )
-    both = both.with_columns(places=places, most=most).sort(
-        "row", "partition", "places", descending=[False, False, True]
-    )
-    fits = [_enough(count, name) for count, name in (("number", "fits"), ("serving", "fits_now"))]
-    found = both.group_by("row", "partition", maintain_order=True).agg(fits)
-    return demand.join(found, on=("row", "partition"), how="left", maintain_order="left")
+    if not suits:
+        return 0
+    holds = min(cpus // row["cpus"], row["tasks"])
+    if row["memory"] is not None:
+        if not row["exact"]:
+            holds = min(holds, math.floor(memory / row["task_memory"]))
+        elif row["memory"] > memory:
+            return 0
+    return 0 if holds < min(block, row["tasks"]) else min(holds, row["block"] or holds)
 
 
-def _enough(count: str, name: str) -> pl.Expr:
-    """Over the types of one job and partition, best first: room for all tasks and GPUs on enough nodes."""
-    number, most = pl.col(count), pl.col("most").first()
-    taken = (most - (number.cum_sum() - number)).clip(0, number)
-    room = (taken * pl.col("places")).sum() >= pl.col("tasks").first()
-    hosts = pl.when(pl.col("places") > 0).then(number).otherwise(0.0).sum() >= pl.col("nodes").first()
-    # GPUs on the nodes with most of them, which need not be those with most room: an upper bound
-    useful = pl.when(pl.col("places") > 0).then(number).otherwise(0.0)
-    order = pl.col("node_gpus").arg_sort(descending=True)
-    sorted_, gpus = useful.gather(order), pl.col("node_gpus").gather(order)
-    held = ((most - (sorted_.cum_sum() - sorted_)).clip(0, sorted_) * gpus).sum()
-    return (room & hosts & (held >= pl.col("gpus").first())).fill_null(True).alias(name)
-
-
-def _reason(row: Row, capacity: Capacity) -> Breach:
+def _reason(row: Demand, capacity: Capacity) -> Breach:
     """The simplest reason that is enough by itself, else that no node has everything at once."""
     reason = (
         _too_wide(row, capacity)
@@ -209,7 +164,7 @@ def _reason(row: Row, capacity: Capacity) -> Breach:
 Reason = tuple[str, str, str, Change | None]
 
 
-def _too_wide(row: Row, capacity: Capacity) -> Reason | None:
+def _too_wide(row: Demand, capacity: Capacity) -> Reason | None:
     largest = capacity.largest[row["partition"]].cpus
     cpus = int(max(row["cpus"] * (row["block"] or 1), row["each_cpus"]))
     if cpus <= largest:
@@ -225,7 +180,7 @@ def _too_wide(row: Row, capacity: Capacity) -> Reason | None:
     )
 
 
-def _too_much_memory(row: Row, capacity: Capacity) -> Reason | None:
+def _too_much_memory(row: Demand, capacity: Capacity) -> Reason | None:
     largest = capacity.largest[row["partition"]].memory
     memory = int(row["memory"] if row["exact"] else row["task_memory"]) if row["memory"] is not None else 0
     if memory <= largest:
@@ -241,7 +196,7 @@ def _too_much_memory(row: Row, capacity: Capacity) -> Reason | None:
     )
 
 
-def _too_many_gpus(row: Row, capacity: Capacity) -> Reason | None:
+def _too_many_gpus(row: Demand, capacity: Capacity) -> Reason | None:
     partition, wanted = row["partition"], int(row["gpus"])
     at_most = int(min(row["nodes"] if row["exact"] else row["most_nodes"], NO_LIMIT))
     there = sum(sorted((node.gpus for node in capacity.nodes[partition]), reverse=True)[:at_most])
@@ -265,7 +220,7 @@ def _too_many_gpus(row: Row, capacity: Capacity) -> Reason | None:
     )
 
 
-def _request_text(row: Row) -> str:
+def _request_text(row: Demand) -> str:
     """The request in words, without what is not requested."""
     tasks, nodes = int(row["tasks"]), int(row["nodes"])
     words = [f"{plural(tasks, 'task')} with {plural(row['cpus'], 'CPU')}{' each' * (tasks > 1)}"]
@@ -300,6 +255,6 @@ def _request_text(row: Row) -> str:
     return " ".join(words)
 
 
-def _gpus(row: Row) -> str:
+def _gpus(row: Demand) -> str:
     types = f"{'/'.join(row['gpu_types'])} " if row["gpu_types"] else ""
     return plural(row["gpus"], f"{types}GPU")

@@ -1,36 +1,32 @@
 """Rules about partitions: whether one exists and is open, who may use it, and its limits of nodes, CPUs and time."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import polars as pl
 
 from tocsin.core.machine import Partition
 from tocsin.core.units import format_duration
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, Change, plural
 from tocsin.limits.capacity import Capacity
+from tocsin.limits.demand import Demand, Request
 from tocsin.scripts.text import shortened
 
 __all__ = ["array_breaches", "highest_index", "other_partitions", "partition_breaches", "unknown_partitions"]
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
     kind: str
     level: Level
-    broken: pl.Expr
-    """Over the columns of `demands` and `Capacity.limits`."""
-    explain: Callable[[Row, Partition, Capacity], tuple[str, str]]
+    broken: Callable[[Demand], bool]
+    """By a demand with the limits of its partition."""
+    explain: Callable[[Demand, Partition, Capacity], tuple[str, str]]
     """What is wrong, and what to do about it."""
-    change: Callable[[Row, Partition, Capacity], Change | None] = lambda _row, _partition, _capacity: None
+    change: Callable[[Demand, Partition, Capacity], Change | None] = lambda _row, _partition, _capacity: None
 
 
-def _nodes_above(row: Row, partition: Partition, capacity: Capacity) -> tuple[str, str]:
+def _nodes_above(row: Demand, partition: Partition, capacity: Capacity) -> tuple[str, str]:
     most = int(row["most_nodes"])
     allows = "allows a job" if partition.max_nodes == most else "has"
     more = other_partitions(capacity, row, lambda p: _most_nodes(p, capacity) >= row["asked_nodes"])
@@ -40,7 +36,7 @@ def _nodes_above(row: Row, partition: Partition, capacity: Capacity) -> tuple[st
     )
 
 
-def _nodes_below(row: Row, partition: Partition, _capacity: Capacity) -> tuple[str, str]:
+def _nodes_below(row: Demand, partition: Partition, _capacity: Capacity) -> tuple[str, str]:
     least = partition.min_nodes
     text = f"requests {plural(row['asked_nodes'], 'node')}, but partition {partition.name} requires at least {least}"
     if row["fixed"]:
@@ -48,7 +44,7 @@ def _nodes_below(row: Row, partition: Partition, _capacity: Capacity) -> tuple[s
     return text, "the job never starts if --nodes sets this number"
 
 
-def _cpus_above(row: Row, partition: Partition, capacity: Capacity) -> tuple[str, str]:
+def _cpus_above(row: Demand, partition: Partition, capacity: Capacity) -> tuple[str, str]:
     asked, most = int(row["tasks"] * row["cpus"]), int(row["most_cpus"])
     more = other_partitions(capacity, row, lambda p: _most_cpus(p, capacity) >= asked)
     return (
@@ -57,7 +53,7 @@ def _cpus_above(row: Row, partition: Partition, capacity: Capacity) -> tuple[str
     )
 
 
-def _time_above(row: Row, partition: Partition, capacity: Capacity) -> tuple[str, str]:
+def _time_above(row: Demand, partition: Partition, capacity: Capacity) -> tuple[str, str]:
     asked, most = format_duration(row["time"]), format_duration(partition.max_time)
     more = other_partitions(capacity, row, lambda p: p.max_time is None or p.max_time >= row["time"])
     return (
@@ -66,7 +62,7 @@ def _time_above(row: Row, partition: Partition, capacity: Capacity) -> tuple[str
     )
 
 
-def _fit_time(row: Row, partition: Partition, _capacity: Capacity) -> Change | None:
+def _fit_time(row: Demand, partition: Partition, _capacity: Capacity) -> Change | None:
     assert partition.max_time is not None, "it was exceeded"
     return ("time_limit" if row["time_min"] is None else "time_min", partition.max_time)
 
@@ -75,14 +71,14 @@ _LIMITS = (
     _Limit(
         "nodes_above_partition",
         Level.CRITICAL,
-        pl.col("asked_nodes") > pl.col("most_nodes"),
+        lambda row: row["asked_nodes"] > row["most_nodes"],
         _nodes_above,
         lambda row, _p, _c: ("req_nodes", int(row["most_nodes"])) if row["most_nodes"] else None,
     ),
     _Limit(
         "nodes_below_partition",
         Level.CRITICAL,
-        (pl.col("asked_nodes") < pl.col("min_nodes")) & pl.col("fixed"),
+        lambda row: row["fixed"] is True and row["asked_nodes"] < row["min_nodes"],
         _nodes_below,
         lambda _row, partition, _c: ("req_nodes", partition.min_nodes or 1),
     ),
@@ -90,60 +86,66 @@ _LIMITS = (
         # without --nodes Slurm takes as many as the partition requires (seen on 22.05); a record does not show which
         "nodes_below_partition",
         Level.WARNING,
-        (pl.col("asked_nodes") < pl.col("min_nodes")) & pl.col("fixed").is_null(),
+        lambda row: row["fixed"] is None and row["asked_nodes"] < row["min_nodes"],
         _nodes_below,
     ),
     _Limit(
         "cpus_above_partition",
         Level.CRITICAL,
-        (pl.col("asked_nodes") <= pl.col("most_nodes"))
-        & (pl.col("cpus") * pl.col("block").fill_null(1) <= pl.col("largest_cpus"))
-        & (pl.col("tasks") * pl.col("cpus") > pl.col("most_cpus")),
+        lambda row: (
+            row["asked_nodes"] <= row["most_nodes"]
+            and row["cpus"] * (row["block"] or 1) <= row["largest_cpus"]
+            and row["tasks"] * row["cpus"] > row["most_cpus"]
+        ),
         _cpus_above,
     ),
     _Limit(
-        "time_above_partition", Level.CRITICAL, pl.col("time") > pl.col("most_time"), _time_above, _fit_time
+        "time_above_partition",
+        Level.CRITICAL,
+        lambda row: row["time"] is not None and row["time"] > row["most_time"],
+        _time_above,
+        _fit_time,
     ),
 )
 
 
-def unknown_partitions(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    known = ", ".join(sorted(capacity.partitions))
-    rows = zip(demand.get_column("row").to_list(), demand.get_column("partition").to_list(), strict=True)
-    for row, name in rows:
-        if name in capacity.partitions:
+def unknown_partitions(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
+    for row in demand:
+        if row["partition"] in capacity.partitions:
             continue
-        yield Breach(
-            row=row,
-            kind="unknown_partition",
-            text=f'requests partition "{name}", which cluster {capacity.machine.cluster} does not have',
-            remedy=f"use one of {known}",
-            partition=name,
+        name, known = row["partition"], ", ".join(sorted(capacity.partitions))
+        yield Breach.here(
+            row,
+            "unknown_partition",
+            f'requests partition "{name}", which cluster {capacity.machine.cluster} does not have',
+            f"use one of {known}",
         )
 
 
-def partition_breaches(demand: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
-    """`demand` is joined with the limits of its partitions."""
-    broken = demand.select(limit.broken.fill_null(False).alias(str(i)) for i, limit in enumerate(_LIMITS))
-    for limit, rows in zip(_LIMITS, broken.get_columns(), strict=True):
-        if not rows.any():
-            continue
-        for row in demand.filter(rows).iter_rows(named=True):
-            partition = capacity.partitions[row["partition"]]
-            change = limit.change(row, partition, capacity)
-            text, remedy = limit.explain(row, partition, capacity)
-            yield Breach.here(row, limit.kind, text, remedy, change, level=limit.level)
-    for name in demand["partition"].unique():
-        partition, here = capacity.partitions[name], pl.col("partition") == name
+def partition_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
+    """`demand` has the limits of its partitions."""
+    for limit in _LIMITS:
+        for row in demand:
+            if limit.broken(row):
+                partition = capacity.partitions[row["partition"]]
+                change = limit.change(row, partition, capacity)
+                text, remedy = limit.explain(row, partition, capacity)
+                yield Breach.here(row, limit.kind, text, remedy, change, level=limit.level)
+    for row in demand:
+        partition = capacity.partitions[row["partition"]]
         if (partition.state or "UP").upper() != "UP":
-            yield from _closed(demand.filter(here), partition)
-        if any(
-            (partition.allow_accounts, partition.deny_accounts, partition.allow_qos, partition.allow_groups)
-        ):
-            yield from _not_allowed(demand.filter(here), partition)
+            yield _closed(row, partition)
+        lists = (
+            partition.allow_accounts,
+            partition.deny_accounts,
+            partition.allow_qos,
+            partition.allow_groups,
+        )
+        if any(lists) and not row["has_run_here"]:
+            yield from _not_allowed(row, partition)
 
 
-def _closed(demand: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
+def _closed(row: Demand, partition: Partition) -> Breach:
     state = (partition.state or "UP").upper()
     if down := state == "DOWN":
         text = f"waits for partition {partition.name}, which is down"
@@ -151,18 +153,16 @@ def _closed(demand: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
     else:
         text = f"requests partition {partition.name}, which is {state} and takes no jobs"
         remedy = "use another partition"
-    for row in demand["row"]:
-        yield Breach(
-            row=row,
-            kind="partition_down" if down else "partition_closed",
-            level=Level.WARNING if down else Level.CRITICAL,
-            text=text,
-            remedy=remedy,
-            partition=partition.name,
-        )
+    return Breach.here(
+        row,
+        "partition_down" if down else "partition_closed",
+        text,
+        remedy,
+        level=Level.WARNING if down else Level.CRITICAL,
+    )
 
 
-def _not_allowed(demand: pl.DataFrame, partition: Partition) -> Iterator[Breach]:
+def _not_allowed(row: Demand, partition: Partition) -> Iterator[Breach]:
     """Users who have completed a job in this partition may use it, whatever its lists say.
 
     In newer releases lists of accounts include their sub-accounts, and users have more groups than the one in their
@@ -173,37 +173,37 @@ def _not_allowed(demand: pl.DataFrame, partition: Partition) -> Iterator[Breach]
         ("qos", partition.allow_qos, (), Level.CRITICAL),
         ("group", partition.allow_groups, (), Level.WARNING),
     ):
-        if allowed is None and not denied:
+        value = row[what]
+        if value is None or not (
+            (allowed is not None and not _lists(allowed, value)) or _lists(denied, value)
+        ):
             continue
-        name = pl.col(what).str.to_lowercase()
-        outside = ~name.is_in([word.lower() for word in allowed]) if allowed is not None else pl.lit(False)
-        barred = name.is_in([word.lower() for word in denied]) if denied else pl.lit(False)
         shown = what if what != "qos" else "QOS"
         listed = ", ".join(allowed or ())
         unless = ", unless the user is also in one of them" if what == "group" else ""
-        for row, value in (
-            demand.filter((outside | barred) & ~pl.col("has_run_here")).select("row", what).rows()
-        ):
-            yield Breach(
-                row=row,
-                kind=f"{what}_not_allowed",
-                level=level,
-                text=f"uses {shown} {value}, but partition {partition.name} "
-                + (f"only allows {listed}{unless}" if listed else "denies it"),
-                remedy=f"use {'one of them' if listed else f'another {shown}'} or another partition",
-                partition=partition.name,
-            )
+        yield Breach.here(
+            row,
+            f"{what}_not_allowed",
+            f"uses {shown} {value}, but partition {partition.name} "
+            + (f"only allows {listed}{unless}" if listed else "denies it"),
+            f"use {'one of them' if listed else f'another {shown}'} or another partition",
+            level=level,
+        )
 
 
-def array_breaches(jobs: pl.DataFrame, capacity: Capacity) -> Iterator[Breach]:
+def _lists(names: Sequence[str], name: str) -> bool:
+    return name.lower() in (each.lower() for each in names)
+
+
+def array_breaches(asked: Sequence[Request], capacity: Capacity) -> Iterator[Breach]:
     """Slurm refuses indices from MaxArraySize up, however few tasks there are."""
     size = capacity.machine.max_array_size
-    if size is None or jobs["array"].null_count() == jobs.height:
+    if size is None:
         return
-    arrays = jobs.select(pl.col("array"), pl.int_range(pl.len()).alias("row")).filter(
-        pl.col("array").is_not_null() & pl.col("array").str.len_chars().lt(1_000_000)
-    )
-    for array, row in arrays.rows():
+    for row, request in enumerate(asked):
+        array = request["array"]
+        if array is None or len(array) >= 1_000_000:
+            continue
         highest = highest_index(array)
         if highest >= size:
             yield Breach(
@@ -221,7 +221,7 @@ def highest_index(array: str) -> int:
     return max((int(number) for number in re.findall(r"\d{1,18}", plain, re.ASCII)), default=0)
 
 
-def other_partitions(capacity: Capacity, row: Row, takes: Callable[[Partition], bool]) -> str:
+def other_partitions(capacity: Capacity, row: Demand, takes: Callable[[Partition], bool]) -> str:
     """Other open partitions that would take the job, as the end of a sentence."""
     found = [
         partition.name

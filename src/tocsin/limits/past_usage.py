@@ -1,9 +1,7 @@
 """Rules about earlier jobs: a time limit below what all similar jobs needed, memory far below what they used."""
 
-from collections.abc import Iterator
-from functools import cache
-
-import polars as pl
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tocsin.core.units import UNLIMITED, format_duration
 from tocsin.core.verdict import Level
@@ -29,78 +27,64 @@ _COMPLETED_HERE = "place.completed"
 READ = (_COMPLETED_HERE, *(f"{key}.{name}" for key in SIMILAR for name in _STATISTICS))
 """The features read from history."""
 
-_SHORT = pl.col("time_limit") < pl.col("elapsed_least")
+History = Mapping[str, float | None]
+"""The features of one job that were read."""
 
 
-def past_usage_breaches(jobs: pl.DataFrame, features: pl.DataFrame, by: Thresholds) -> Iterator[Breach]:
-    """`features` are history's, row by row."""
-    known = tuple(key for key in SIMILAR if f"{key}.completed" in features.columns)
-    if not known:
+def past_usage_breaches(
+    row: int, request: Mapping[str, Any], history: History, by: Thresholds
+) -> Iterator[Breach]:
+    """Compares the time limit and the memory of one job with the runs of the closest key that has enough of them."""
+    enough = [key for key in SIMILAR if (history.get(f"{key}.completed") or 0) >= by.completed]
+    if not enough:
         return
-    both = pl.concat(
-        [jobs[["time_limit", "req_memory"]], features.select(_closest(known, by.completed))],
-        how="horizontal",
-    ).with_row_index("row")
-    little = (
-        (pl.col("key") == SAME)
-        & (pl.col("req_memory") > 0)
-        & (pl.col("req_memory") < by.memory_share * pl.col("memory_most"))
+    limit, memory = request["time_limit"], request["req_memory"]
+    completed, least, most, peak = (_first(history, enough, name) for name in _STATISTICS)
+    number = int(completed or 0)
+    if limit is not None and least is not None and most is not None and limit < least:
+        yield _short_time(row, enough[0], limit, number, (int(least), int(most)), by)
+    if enough[0] == SAME and memory and peak is not None and 0 < memory < by.memory_share * peak:
+        yield _little_memory(row, memory, number, peak, by)
+
+
+def _first(history: History, keys: list[str], name: str) -> float | None:
+    return next((value for key in keys if (value := history.get(f"{key}.{name}")) is not None), None)
+
+
+def _short_time(row: int, key: str, limit: int, number: int, ran: tuple[int, int], by: Thresholds) -> Breach:
+    asked, (least, most) = format_duration(limit), map(format_duration, ran)
+    advised = min(-(-int(ran[1] * by.margin) // 60) * 60, UNLIMITED)  # whole minutes, as in Slurm
+    unless = " or more" if key == SAME else ", or keep it if this job has less to do"
+    return Breach(
+        row=row,
+        kind="time_below_every_run",
+        level=Level.CRITICAL if key == SAME and number >= by.sure else Level.WARNING,
+        text=f"requests a time limit of {asked}, but all {number} completed jobs {SIMILAR[key]} ran longer "
+        f"({least} to {most})",
+        remedy=f"request {format_duration(advised)}{unless}",
+        evidence=(f"time limit {asked}", f"shortest of {number} completed: {least}", f"longest: {most}"),
+        change=("time_limit", advised),
     )
-    low = both.filter(_SHORT | little)
-    if low.is_empty():
-        return
-    for row in low.filter(_SHORT).iter_rows(named=True):
-        number, limit = int(row["completed"]), format_duration(row["time_limit"])
-        least, most = (format_duration(int(row[f"elapsed_{end}"])) for end in ("least", "most"))
-        advised = min(
-            -(-int(row["elapsed_most"] * by.margin) // 60) * 60, UNLIMITED
-        )  # whole minutes, as in Slurm
-        unless = " or more" if row["key"] == SAME else ", or keep it if this job has less to do"
-        yield Breach(
-            row=row["row"],
-            kind="time_below_every_run",
-            level=Level.CRITICAL if row["key"] == SAME and number >= by.sure else Level.WARNING,
-            text=f"requests a time limit of {limit}, but all {number} completed jobs {SIMILAR[row['key']]} ran longer "
-            f"({least} to {most})",
-            remedy=f"request {format_duration(advised)}{unless}",
-            evidence=(f"time limit {limit}", f"shortest of {number} completed: {least}", f"longest: {most}"),
-            change=("time_limit", advised),
-        )
-    for row in low.filter(little).iter_rows(named=True):
-        number, asked = int(row["completed"]), size(row["req_memory"])
-        advised = -(-int(row["memory_most"] * by.margin) // MEGABYTE) * MEGABYTE
-        yield Breach(
-            row=row["row"],
-            kind="memory_below_past_peak",
-            level=Level.WARNING,
-            text=f"requests {asked} on each node, but the largest of {number} completed jobs {SIMILAR[row['key']]} "
-            f"used {size(row['memory_most'])}",
-            remedy=f"request {size(advised)}",
-            evidence=(
-                f"requested memory {asked}",
-                f"largest peak of {number} completed: {size(row['memory_most'])}",
-            ),
-            change=("req_memory", advised),
-        )
 
 
-@cache
-def _closest(known: tuple[str, ...], completed: int) -> list[pl.Expr]:
-    """The statistics of the closest key with enough completed jobs, and that key; built once for all jobs."""
-    enough = {key: pl.col(f"{key}.completed").fill_null(0) >= completed for key in known}
-    return [
-        pl.coalesce(pl.when(enough[key]).then(pl.lit(key)) for key in known).alias("key"),
-        *(
-            pl.coalesce(
-                pl.when(enough[key]).then(pl.col(f"{key}.{name}").cast(pl.Float64)) for key in known
-            ).alias(name)
-            for name in _STATISTICS
+def _little_memory(row: int, memory: int, number: int, peak: float, by: Thresholds) -> Breach:
+    asked = size(memory)
+    advised = -(-int(peak * by.margin) // MEGABYTE) * MEGABYTE
+    return Breach(
+        row=row,
+        kind="memory_below_past_peak",
+        level=Level.WARNING,
+        text=f"requests {asked} on each node, but the largest of {number} completed jobs {SIMILAR[SAME]} "
+        f"used {size(peak)}",
+        remedy=f"request {size(advised)}",
+        evidence=(
+            f"requested memory {asked}",
+            f"largest peak of {number} completed: {size(peak)}",
         ),
-    ]
+        change=("req_memory", advised),
+    )
 
 
-def has_run_here(features: pl.DataFrame) -> pl.Series:
+def has_run_here(history: History) -> bool:
     """Whether the user has completed a job in this partition."""
-    if _COMPLETED_HERE not in features.columns:
-        return pl.repeat(False, features.height, eager=True)
-    return pl.Series([bool(number) for number in features.get_column(_COMPLETED_HERE).to_list()])
+    return bool(history.get(_COMPLETED_HERE))

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import socket
+import ssl
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +21,10 @@ from tocsin.core.errors import SettingsError
 from tocsin.core.verdict import Verdict
 from tocsin.serve.broadcast import Broadcast
 from tocsin.serve.factory import create
-from tocsin.serve.identity.protocol import uvicorn_options
+from tocsin.serve.identity.protocol import HEAD_SECONDS, PeerProtocol, uvicorn_options
 from tocsin.serve.metrics import Metrics
 from tocsin.serve.systemd import ALIVE, READY, tell_systemd
+from tocsin.serve.tls import tls_context
 
 __all__ = ["run"]
 
@@ -55,11 +57,11 @@ def run(
     with ExitStack() as stack:
         path = socket_path(app)
         sockets = [stack.enter_context(_unix_socket(path))]
-        url = None
+        url, tls = None, tls_context(app)
         if app.settings.service.listen:
             sockets.append(port := stack.enter_context(_port(app.settings.service.listen)))
             host, number = port.getsockname()[:2]
-            url = f"http://{f'[{host}]' if ':' in host else host}:{number}"
+            url = f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{number}"
         stack.callback(service.stop)
         service.start()
         server = _Server(
@@ -70,13 +72,41 @@ def run(
                 backlog=BACKLOG,
                 timeout_graceful_shutdown=3,
                 **uvicorn_options(),
-            )
+            ),
+            tls,
         )
         asyncio.run(server.serve_until(sockets, seconds, lambda: listening(str(path), url)))
 
 
 class _Server(uvicorn.Server):
-    """Ends by SIGTERM and SIGINT without raising them again: that the service was stopped is no error."""
+    """Speaks TLS on its port and not on its unix socket, which uvicorn would treat alike.
+
+    Ends by SIGTERM and SIGINT without raising them again: that the service was stopped is no error.
+    """
+
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:
+        super().__init__(config)
+        self._tls = tls
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        sockets = sockets or []
+        await super().startup([each for each in sockets if each.family == socket.AF_UNIX])
+
+        def protocol() -> PeerProtocol:
+            return PeerProtocol(
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        for port in (each for each in sockets if each.family != socket.AF_UNIX):
+            self.servers.append(
+                await asyncio.get_running_loop().create_server(
+                    protocol,
+                    sock=port,
+                    ssl=self._tls,
+                    ssl_handshake_timeout=HEAD_SECONDS if self._tls else None,
+                    backlog=BACKLOG,
+                )
+            )
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,22 +1,16 @@
 """Over real TLS: secrets are accepted, cookies are secure, and a relay trusts the service's certificate only."""
 
-import datetime
-import ipaddress
 import os
 import signal
 import ssl
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import httpx2
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from tests.kits.certificates import Certificate, self_signed
 from tests.serve.identity.conftest import new_token
 from tests.serve.identity.kit import ANN, gated, serving
 from tests.serve.identity.test_tokens import bearer
@@ -26,49 +20,19 @@ from tocsin.app.credentials import Credentials
 from tocsin.serve.identity.sessions import Sessions
 
 
-class Certificate(NamedTuple):
-    file: Path
-    key: Path
-
-    @property
-    def options(self) -> dict[str, str]:
-        return {"ssl_certfile": str(self.file), "ssl_keyfile": str(self.key)}
-
-
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    """Of 127.0.0.1, signed by itself."""
-    folder = tmp_path_factory.mktemp("tls")
-    key, name = (
-        ec.generate_private_key(ec.SECP256R1()),
-        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tocsin")]),
-    )
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    found = Certificate(folder / "cert.pem", folder / "key.pem")
-    found.file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    private = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    found.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, *private))
-    return found
+    return self_signed(tmp_path_factory.mktemp("tls"), "127.0.0.1")
+
+
+def options(certificate: Certificate) -> dict[str, str]:
+    return {"ssl_certfile": str(certificate.file), "ssl_keyfile": str(certificate.key)}
 
 
 def test_the_kernel_and_the_server_agree_that_it_is_tls(app: App, certificate: Certificate) -> None:
     context = ssl.create_default_context(cafile=str(certificate.file))
     with (
-        serving(gated(app), **certificate.options) as url,
+        serving(gated(app), **options(certificate)) as url,
         httpx2.Client(base_url=url, verify=context) as client,
     ):
         reply = client.get("/api/v1/me", headers=bearer(new_token(app)))
@@ -87,7 +51,7 @@ def test_the_relay_command_trusts_the_named_certificate_and_no_other(
 ) -> None:
     file, path = tmp_path / "relay.token", tmp_path / "s"
     new_token(app, "login1", relay=True, out=str(file))
-    with serving(gated(app), **certificate.options) as url:
+    with serving(gated(app), **options(certificate)) as url:
         ca = ["--ca-file", str(certificate.file)] if trusted else []
         command = ["relay", "--to", url, "--token-file", str(file), "--socket", str(path), *ca]
         process = subprocess.Popen(

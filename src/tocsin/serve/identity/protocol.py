@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tocsin.serve.identity.asgi import Receive, Scope, Send
 from tocsin.serve.identity.peer import KEY, Peer
 
-__all__ = ["ABORT", "PeerProtocol", "uvicorn_options"]
+__all__ = ["ABORT", "HEAD_SECONDS", "PeerProtocol", "uvicorn_options"]
 
 ABORT = "tocsin.abort"
 """Where the protocol puts the function that cuts the connection of a request."""

@@ -1,0 +1,41 @@
+"""The certificate and key with which the service speaks TLS on its port."""
+
+import ssl
+
+from tocsin.app.app import App
+from tocsin.app.credentials import secret_in
+from tocsin.core.errors import SettingsError
+
+__all__ = ["tls_context"]
+
+
+def tls_context(app: App) -> ssl.SSLContext | None:
+    """The context for the files of the settings; None if they name none."""
+    settings = app.settings.service
+    certificate, key = settings.tls_certificate_file, settings.tls_key_file
+    if not certificate and not key:
+        return None
+    if not certificate or not key:
+        given, absent = ("certificate", "key") if certificate else ("key", "certificate")
+        raise SettingsError(
+            f"service.tls_{given}_file is set, but service.tls_{absent}_file is not; TLS needs both"
+        )
+    secret_in(key)  # refused if others can read it
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+
+    def no_password() -> str:
+        raise SettingsError(
+            f"the key in {key} is encrypted, and nobody is there to type its password; write it without one, "
+            "readable by the service's user only"
+        )
+
+    try:
+        context.load_cert_chain(certificate, key, no_password)
+    except OSError as error:  # ssl.SSLError is one
+        reason = error.strerror or str(error)
+        raise SettingsError(
+            f"cannot use the certificate in {certificate} with the key in {key} ({reason}); "
+            "both must be PEM files that belong together"
+        ) from None
+    return context
