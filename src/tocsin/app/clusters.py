@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from tocsin.sources.slurm_cluster import SlurmCluster
 
 __all__ = [
+    "MISREAD",
     "UNNAMED",
+    "WITHOUT_REST",
     "accounting_source",
     "cluster_named",
     "host_cluster",
@@ -29,6 +31,11 @@ __all__ = [
 DEMO = "demo"
 UNNAMED = "cluster"
 """The name of a cluster whose Slurm reports none."""
+WITHOUT_REST = "until it answers, leave rest_url out of the settings: Slurm's client commands are used then"
+MISREAD = (
+    "upgrade tocsin; until then, leave rest_url out of the settings: Slurm's client commands are used then"
+)
+"""What to do about a slurmrestd that is newer than tocsin."""
 FIRST_DAYS = 30
 OVERLAP = 3600  # accounting may arrive late: the last hour before is read again
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
-from tocsin.app.clusters import rest_client, slurm_confs
+from tocsin.app.clusters import MISREAD, WITHOUT_REST, rest_client, slurm_confs
 from tocsin.app.heartbeat import read_heartbeats, watch_lock
 from tocsin.app.judge import untrained
 from tocsin.app.sinks import check_sinks
@@ -66,14 +66,16 @@ def doctor(app: App) -> Iterator[Finding]:
         yield from _guarded(f"slurm{named}", partial(_slurm, conf, named), app)
     for name, cluster in app.settings.cluster.items():
         if cluster.rest_url:
-            yield from _guarded(f"rest {name}", partial(_rest, name, cluster), app)
+            yield from _guarded(f"rest {name}", partial(_rest, name, cluster), app, fix=WITHOUT_REST)
 
 
-def _guarded(link: str, check: Callable[[App], Iterator[Finding]], app: App) -> Iterator[Finding]:
+def _guarded(
+    link: str, check: Callable[[App], Iterator[Finding]], app: App, fix: str = ""
+) -> Iterator[Finding]:
     try:
         yield from check(app)
     except TocsinError as error:
-        yield Finding(link, Status.BROKEN, str(error))
+        yield Finding(link, Status.BROKEN, str(error), fix)
     except OSError as error:
         yield Finding(link, Status.BROKEN, f"{error.strerror}: {error.filename}")
 
@@ -318,4 +320,8 @@ def _rest(name: str, cluster: ClusterSettings, _: App) -> Iterator[Finding]:
     with rest_client(cluster) as rest:
         rest.partitions()  # the cheapest thing that a wrong token is refused for
         version = rest.served("slurm").version
-    yield Finding(f"rest {name}", Status.FINE, f"{rest.url} serves {version} and accepts our token")
+        concerns = rest.concerns()
+    for concern in concerns:
+        yield Finding(f"rest {name}", Status.NOTE, concern, MISREAD)
+    if not concerns:
+        yield Finding(f"rest {name}", Status.FINE, f"{rest.url} serves {version} and accepts our token")

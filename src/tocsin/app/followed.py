@@ -1,7 +1,7 @@
 """The cluster that `watch` follows: a Slurm, one known by its job events in Kafka, or the demo's."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +40,8 @@ class Source:
     rounds: "Callable[[Judge, Ledger, Subscriptions, Challengers], Rounds]"
     live: bool
     """Whether it is a Slurm that can be asked what a user may request."""
+    concerns: Callable[[], Sequence[str]] = tuple
+    """Why what it answers may be misread."""
     actuator: "Actuator | None" = None
     """What can be done to its jobs; nothing to the demo's."""
 
@@ -62,6 +64,7 @@ def live_slurm(app: App, name: str | None) -> Iterator[Source]:
             interval=_interval(app),
             rounds=partial(_watcher, app, cluster, unreadable),
             live=True,
+            concerns=cluster.rest.concerns if cluster.rest else tuple,
             actuator=cluster,
         )
 

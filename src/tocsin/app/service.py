@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
 from tocsin.app.check import Explained, ScriptQuestion, check_stored, explain
+from tocsin.app.clusters import MISREAD
 from tocsin.app.desk import Desk
 from tocsin.app.judge import untrained
 from tocsin.app.learner import Learner
@@ -266,6 +267,9 @@ class Service:
         for state in self.states:
             if reason := state.reason():
                 yield reason
+            elif state.followed:
+                for concern in state.followed.concerns():
+                    yield Reason(f"cluster {state.name}", True, concern, MISREAD)
         yield from self._missing_models()
 
     def _missing_models(self) -> Iterator[Reason]:

@@ -1,6 +1,6 @@
 """`watch`: follow a live cluster, or the demo's, and give verdicts as its jobs change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -46,6 +46,8 @@ class Followed:
     """The time there; reading it moves nothing."""
     live: bool = True
     """Whether it is a Slurm that can be asked what a user may request."""
+    concerns: Callable[[], Sequence[str]] = tuple
+    """Why what it answers may be misread."""
 
 
 class Observer:
@@ -124,7 +126,9 @@ def follow(
             finished=finished,
             waiting=waiting,
         )
-        observer.began(Followed(source.name, ledger, source.reading, live=source.live))
+        observer.began(
+            Followed(source.name, ledger, source.reading, live=source.live, concerns=source.concerns)
+        )
         app.notify(f"watching {source.name}; {mode_text(app)}")
         # simulated jobs, and those of a single pass, are nothing to learn from
         loop.run(source.clock, stop, interval=source.interval, once=once, retrain=not demo and not once)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import polars as pl
 
-from tocsin.core.errors import ClusterError
+from tocsin.core.errors import ClusterError, TocsinError
 from tocsin.core.intake import Rejects
 from tocsin.core.machine import Node, Partition
 from tocsin.core.settings import without_password
@@ -47,6 +47,7 @@ class SlurmRest:
         self._http = RestHttp(url, user=user, token=token, **options)
         self._one_dump = threading.Lock()
         self._offers: dict[str, set[str]] = {}
+        self._unread = ""
 
     def close(self) -> None:
         self._http.close()
@@ -76,10 +77,16 @@ class SlurmRest:
         whole = {version for version in offered if adapter_for(version).reports_exclusive} if queue else None
         return _choose(whole or offered)
 
+    def concerns(self) -> list[str]:
+        """Why what it answers may be misread: a version that was never tested, jobs that could not be read."""
+        versions = {_choose(offered).version for offered in self._offers.values()}
+        notes = [note for version in sorted(versions) for note in notes_on_version(version)]
+        return [f"slurmrestd at {self.url}: {note}" for note in (*notes, self._unread) if note]
+
     def _offered(self) -> dict[str, set[str]]:
         status, body = self._http.request("GET", "/openapi/v3")
-        if status >= 500:
-            raise ClusterError(f"slurmrestd at {self.url} fails with HTTP {status}; see its log")
+        if status >= 500:  # 511 is the refusal of a token
+            raise self._http.refusal("/openapi/v3", status, body)
         offered: dict[str, set[str]] = {}
         for family, version in _PATH.findall(body) if status == 200 else ():
             offered.setdefault(family.decode(), set()).add(version.decode())
@@ -104,8 +111,10 @@ class SlurmRest:
         path = f"/slurm/{version}/jobs{adapter.slash}"
         rejects = Rejects()
         jobs = self._jobs(path, {}, adapter.queue_job, rejects, cluster=cluster, final=False)
+        self._unread = ""
         if rejects.total:
-            self._note([f"{rejects.total} jobs of the queue could not be read: {', '.join(rejects.counts)}"])
+            self._unread = f"{rejects.total} jobs of the queue could not be read: {', '.join(rejects.counts)}"
+            self._note([self._unread])
         return latest(jobs).drop(RECORD)
 
     def accounting(
@@ -204,7 +213,7 @@ class SlurmRest:
             )
         self._note(warning_texts(reply.warnings))
         if failure := error_in(reply.errors):
-            raise failure
+            raise self._with_place(failure, path)
         return pl.concat(frames)
 
     def _records(self, name: str, read: Callable[[dict[str, Any]], T]) -> tuple[T, ...]:
@@ -227,10 +236,17 @@ class SlurmRest:
                     self.release = read_release(about.get("release"))
             return found, errors
 
-        found, errors = self._http.stream_ok(f"/slurm/{version}/{name}{adapter.slash}", parse)
+        path = f"/slurm/{version}/{name}{adapter.slash}"
+        found, errors = self._http.stream_ok(path, parse)
         if failure := error_in(errors):
-            raise failure
+            raise self._with_place(failure, path)
         return tuple(found)
+
+    def _with_place(self, failure: TocsinError, path: str) -> TocsinError:
+        daemon, ask = ("slurmdbd", "sacctmgr ping") if "slurmdb/" in path else ("slurmctld", "scontrol ping")
+        return type(failure)(
+            f"slurmrestd at {self.url} cannot answer {path}: {failure}; is {daemon} up ({ask})?"
+        )
 
     def _note(self, warning_texts: list[str]) -> None:
         self.notes.extend(note for note in warning_texts if note not in self.notes)

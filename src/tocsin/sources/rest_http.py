@@ -76,7 +76,7 @@ class RestHttp:
         """The body of a small successful reply; any other status raises."""
         status, reply = self.request(method, path, body=body)
         if status != 200:
-            raise self._error(path, status, reply)
+            raise self.refusal(path, status, reply)
         return reply
 
     def stream_ok(
@@ -86,7 +86,7 @@ class RestHttp:
 
         def checked(status: int, chunks: Iterator[bytes]) -> T:
             if status != 200:
-                raise self._error(path, status, b"".join(_bounded(chunks, MAX_SMALL_REPLY)))
+                raise self.refusal(path, status, b"".join(_bounded(chunks, MAX_SMALL_REPLY)))
             try:
                 return read(_bounded(chunks, MAX_REPLY))
             except SourceError as error:
@@ -137,7 +137,8 @@ class RestHttp:
             return {}
         return {"X-SLURM-USER-NAME": self.user, "X-SLURM-USER-TOKEN": self._token()}
 
-    def _error(self, path: str, status: int, body: bytes) -> TocsinError:
+    def refusal(self, path: str, status: int, body: bytes) -> TocsinError:
+        """The error that a reply with this status is, with the next step."""
         reply = json_object(body)
         numbers = error_numbers(reply.get("errors"))
         if status in _TOKEN_STATUSES or _TOKEN_ERROR in numbers:
