@@ -22,7 +22,8 @@ _PRIOR = 0.3
 """The own model's weight before any evidence: it has seen few jobs then."""
 _PRIOR_JOBS = 20
 """The prior weighs as much as this many jobs of the rarer outcome."""
-_TARGET_SHARE = re.compile(r"(?<=\.)failed(?=_|$)")
+_TARGET_SHARE = re.compile(r"^(?!nodes\.)(\w+)\.failed(?=_|$)")
+"""A share of failures among earlier jobs; on nodes, failures are counted for every target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def named_for(names: Sequence[str], target: Target) -> tuple[str, ...]:
     """The features of a target: the trees read the share of its outcomes among earlier jobs, whichever these are."""
     if target is Target.FAILED:
         return tuple(names)
-    return tuple(_TARGET_SHARE.sub(str(target), name) for name in names)
+    return tuple(_TARGET_SHARE.sub(rf"\1.{target}", name) for name in names)
 
 
 def blended(own: Floats, others: Floats, own_weight: float) -> Floats:

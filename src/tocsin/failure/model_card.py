@@ -27,7 +27,11 @@ def model_card(model: "FittedFailure", *, created: int, parent: str | None = Non
         window=model.window,
         rows=model.rows,
         features=model.columns.names,
-        parameters={**plan.parameters, "rounds": plan.rounds},
+        parameters={
+            **plan.parameters,
+            "rounds": plan.rounds,
+            **({"own_weight": calibrated.own_weight} if model.experience else {}),
+        },
         search={**plan.search, "dropped": dict(plan.dropped), "importances": dict(plan.importances)},
         calibration={**calibrated.calibrator.to_json(), "brier": dict(calibrated.brier)},
         thresholds=[calibrated.threshold.to_json()],
