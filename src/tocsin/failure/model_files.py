@@ -71,11 +71,19 @@ class FailureModel:
     def promised(self) -> Range | None:
         """The precision of its alarms, with the range expected in later months; None where there were no alarms.
 
-        Measured on the last jobs of its training, which chose nothing.
+        Measured on the last jobs of its training, which chose nothing. The threshold in use was chosen again, with those
+        jobs; the range covers what is expected of it, too.
         """
-        rows, found = self.holdout.part(self.holdout.measures), self.rehearsal
-        alarms = found.probabilities(rows) >= found.threshold.value
-        return later_precision(alarms, rows.failed, rows.submit)
+        measured = _precision(self.rehearsal, self.holdout.part(self.holdout.measures))
+        in_use = _precision(self.calibrated, self.holdout)
+        if measured is None or in_use is None:
+            return measured
+        return Range(measured.value, min(measured.low, in_use.low), max(measured.high, in_use.high))
+
+
+def _precision(chosen: Calibrated, rows: Holdout) -> Range | None:
+    alarms = chosen.probabilities(rows) >= chosen.threshold.value
+    return later_precision(alarms, rows.failed, rows.submit)
 
 
 def _write(model: FailureModel, folder: Path) -> None:

@@ -19,9 +19,9 @@ FEWEST_PERIODS = 6
 """A shorter span is cut into this many periods."""
 BELOW = 1.28
 """Standard deviations: nine of ten later periods are above."""
-AROUND = 1.64
-"""Standard deviations to both sides: nine of ten later periods are inside."""
-SPREAD = 0.08
+AROUND = 1.96
+"""Standard deviations to both sides: 19 of 20 later periods are inside."""
+SPREAD = 0.1
 """The standard deviation between periods at precision 0.8, assumed with the weight of three periods: a few periods that
 happen to agree do not prove that precision never changes."""
 WEIGHT = 3.0
@@ -54,7 +54,7 @@ def lowest_precision(alarms: Floats, hits: Floats) -> Floats:
 
 
 def later_precision(alarm: NDArray[np.bool_], y: NDArray[Any], submit: NDArray[Any]) -> Range | None:
-    """The precision of these alarms, and the range that nine of ten later periods will be in; None without alarms."""
+    """The precision of these alarms, and the range that 19 of 20 later periods will be in; None without alarms."""
     if not alarm.any():
         return None
     place, counts = periods(submit), alarm.astype(np.float64)
