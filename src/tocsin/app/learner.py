@@ -30,6 +30,11 @@ MEASURE_EVERY = 900.0
 _SHARE = 50
 """A measurement that took long is repeated after so many times its duration."""
 NICE = 10
+_TEXTS = {
+    "promoted": "{challenger} is now in use instead of {champion}: {why}",
+    "kept": "{champion} stays in use, {challenger} does not replace it: {why}",
+    "failed": "{champion} stays in use: {why}",
+}
 
 
 class Learner:
@@ -78,11 +83,10 @@ class Learner:
         if task.error:
             self._app.notify(f"tocsin: retraining failed: {task.error}")
         for outcome in task.result["outcomes"] if task.result else ():
-            if outcome["state"] in ("promoted", "kept", "failed"):
+            if text := _TEXTS.get(outcome["state"]):
                 where = f" on {outcome['cluster']}" if outcome["cluster"] else ""
                 self._app.notify(
-                    f"retrained {outcome['detector']} at {outcome['stage']}{where}: "
-                    f"{outcome['challenger'] or outcome['champion']} {outcome['state']}, {outcome['why']}"
+                    f"{outcome['detector']} at {outcome['stage']}{where}: {text.format(**outcome)}"
                 )
 
     @property

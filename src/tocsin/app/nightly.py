@@ -18,13 +18,17 @@ if TYPE_CHECKING:
     from tocsin.learn.contest_traces import NormalWindows
     from tocsin.learn.nightly import Outcome
 
-__all__ = ["LOCK", "NightlyRequest", "contests", "nightly"]
+__all__ = ["LOCK", "AlreadyRunning", "NightlyRequest", "contests", "nightly"]
 
 JOURNAL = "nightly.json"
 LOCK = "nightly"
 """Held by whoever retrains: a timer, the service, or `watch`."""
 KEEP_SCORES = 90 * 86_400
 """Seconds for which the scores of challengers are kept; live figures read 28 days."""
+
+
+class AlreadyRunning(StoreError):
+    """Another process retrains with this store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,7 @@ def nightly(
     app.home.prepare()
     with locked(app.store, LOCK) as held:
         if not held:
-            raise StoreError("another `tocsin nightly` is running with this store; this one stops")
+            raise AlreadyRunning("another `tocsin nightly` is running with this store; this one stops")
         if request.dry_run:
             return _run(app, request, wanted, now, reached)
         learning_runs.interrupt(app.store)  # of a process that was killed: nobody else holds the lock

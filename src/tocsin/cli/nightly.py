@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from tocsin.app.app import App
-from tocsin.app.nightly import NightlyRequest
+from tocsin.app.nightly import AlreadyRunning, NightlyRequest
 from tocsin.app.nightly import nightly as run
 from tocsin.cli import options
 from tocsin.cli.output import print_json, print_line, say
@@ -28,7 +28,13 @@ def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
     failure model is retrained every learn.failure_days, or when it is named. A second run on the same day does nothing, and
     a killed run is continued by the next one. Undo a promotion with `tocsin models rollback`.
     """
-    found = [outcome.to_json() for outcome in run(app, request)]
+    try:
+        found = [outcome.to_json() for outcome in run(app, request)]
+    except AlreadyRunning as other:  # the night is in good hands: no failure of a timer
+        say(f"tocsin: {other}")
+        if as_json:
+            print_json([])
+        return
     if as_json:
         print_json(found)
     else:
