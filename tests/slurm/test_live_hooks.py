@@ -1,40 +1,17 @@
-"""A real Slurm with the hooks: advice at a terminal, a screening window, and a rogue job held within it."""
+"""A real Slurm with the hooks: advice at a terminal, and a screening window. The real service is in tests/serve/test_live_service.py."""
 
 import os
-import pty
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.services import missing_plugin
-from tests.services.daemons import await_true
+from tests.kits.slurm_hooks import advised, hooks_installed, sbatch, script
 from tests.services.slurm import SlurmLab
 from tests.slurm.stand_in import StandIn
 
-TOCSIN = [sys.executable, "-c", "from tocsin.cli.main import run; run()"]
 WINDOW = 12
-SITE = """-- the site's own rules
-function slurm_job_submit(job, partitions, uid)
-  if job.name == "refused" then
-    slurm.log_user("the site refuses this name")
-    return slurm.ERROR
-  end
-  return slurm.SUCCESS
-end
-
-function slurm_job_modify(job, record, partitions, uid)
-  return slurm.SUCCESS
-end
-
-return slurm.SUCCESS
-"""
-MINER = "#!/bin/bash\n./xmrig -o stratum+tcp://pool.minexmr.com:4444 -u 44AFFq5kSiGBoZ4NMDwYtN18obc8AemS33DBLWs3H7otXft -p x --donate-level 1\n"
 
 
 @pytest.fixture(scope="module")
@@ -45,91 +22,15 @@ def service(hooked: SlurmLab) -> Iterator[StandIn]:
 
 @pytest.fixture(scope="module")
 def hooked(slurm: SlurmLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmLab]:
-    """The lab with both hooks, as an operator installs them; restored to the byte at the end."""
-    if sentence := missing_plugin("job_submit_lua.so"):
-        pytest.skip(sentence)
-    site, conf = slurm.conf.with_name("job_submit.lua"), slurm.conf.read_text()
-    site.write_text(SITE)
-    home = tmp_path_factory.mktemp("hooks")
-    options = ["cli_filter", "job_submit", "--socket", str(slurm.folder / "service" / "tocsin.sock"), "--yes"]
-
-    def tocsin(*arguments: str) -> str:
-        environment = {**os.environ, **slurm.env, "TOCSIN_POLICY__SCREENING_SECONDS": str(WINDOW)}
-        command = [*TOCSIN, "--home", str(home), "slurm", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    tocsin("install", *options)
-    slurm.conf.write_text(f"{conf}\nJobSubmitPlugins=lua\nCliFilterPlugins=cli_filter/lua\n")
-    slurm.run("scontrol", "reconfigure")
-    await_true("slurmctld has no lua", lambda: "= lua" in _config(slurm, "JobSubmitPlugins"), 20)
-    status = tocsin("status", *options[2:4])
-    assert "job_submit  installed; screening window 12 s, so jobs start 12 to 13 s after submission" in status
-    yield slurm
-    slurm.conf.write_text(conf)
-    slurm.run("scontrol", "reconfigure")
-    await_true("slurmctld still has lua", lambda: "= lua" not in _config(slurm, "JobSubmitPlugins"), 20)
-    tocsin("uninstall", "--yes")
-    assert site.read_text() == SITE
-    site.unlink()
-    assert not list(slurm.conf.parent.glob("*.lua"))
-
-
-def _config(slurm: SlurmLab, name: str) -> str:
-    return next(line for line in slurm.run("scontrol", "show", "config").stdout.splitlines() if name in line)
-
-
-def sbatch(slurm: SlurmLab, *arguments: str, terminal: bool = True) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of sbatch as alice, whose standard error is a terminal or a pipe."""
-    master, slave = pty.openpty()
-    try:
-        process = subprocess.Popen(
-            [
-                "setpriv",
-                "--reuid=alice",
-                "--regid=alice",
-                "--clear-groups",
-                "sbatch",
-                "--parsable",
-                *arguments,
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=slave if terminal else subprocess.PIPE,
-            cwd=slurm.folder / "home-alice",
-            env=slurm.command_env,
-            text=True,
+    """The lab with both hooks."""
+    home, socket = tmp_path_factory.mktemp("hooks"), slurm.folder / "service" / "tocsin.sock"
+    with hooks_installed(slurm, home, socket, window=WINDOW) as tocsin:
+        status = tocsin("status", "--socket", str(socket))
+        assert (
+            "job_submit  installed; screening window 12 s, so jobs start 12 to 13 s after submission"
+            in status
         )
-        out, err = process.communicate(timeout=30)
-        if terminal:
-            os.set_blocking(master, False)
-            try:
-                err = os.read(master, 65536).decode()
-            except BlockingIOError:
-                err = ""
-    finally:
-        os.close(slave)
-        os.close(master)
-    return process.returncode, out.strip(), err.replace("\r\n", "\n")
-
-
-def advised(slurm: SlurmLab, *arguments: str) -> str:
-    """What sbatch prints at a terminal. On a busy machine an answer may be late, and the job goes without: ask again."""
-    for _ in range(20):
-        code, job, words = sbatch(slurm, *arguments)
-        assert (code, job.isdecimal()) == (0, True)
-        slurm.run("scancel", job)
-        if words:
-            return words
-    return ""
-
-
-def script(slurm: SlurmLab, text: str, name: str = "job.sh") -> str:
-    path = slurm.folder / "home-alice" / name
-    path.write_text(text)
-    path.chmod(0o644)
-    return name
+        yield slurm
 
 
 def begin(slurm: SlurmLab, job: str) -> int:
@@ -240,47 +141,3 @@ def test_a_library_that_is_gone_or_broken_changes_nothing(hooked: SlurmLab) -> N
         hooked.wait_ended([job])
     library.write_bytes(text)
     os.utime(site, (time.time() + 9, time.time() + 9))
-
-
-def test_a_rogue_job_is_held_within_the_window_and_runs_when_its_case_is_dismissed(
-    hooked: SlurmLab, tmp_path: Path
-) -> None:
-    home = tmp_path / "home"
-    environment = {
-        **os.environ,
-        **hooked.env,
-        "TOCSIN_WATCH__INTERVAL": "1",
-        "TOCSIN_POLICY__MODE": "act",
-    }
-
-    def tocsin(*arguments: str) -> str:
-        command = [*TOCSIN, "--home", str(home), *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    tocsin("allow", "default", "cryptomining", "listed")
-    watch = subprocess.Popen(
-        [*TOCSIN, "--home", str(home), "watch", "-M", "lab"], env=environment, stderr=subprocess.PIPE
-    )
-    try:
-        await_true("nothing is watched", lambda: list((home / "cache").glob("watch-*.json")) != [], 60)
-        job = hooked.sbatch(MINER, "--mem=50")
-        await_true(
-            "it is not held",
-            lambda: _reason(hooked, job) == "JobHeldAdmin",
-            WINDOW,
-            lambda: _reason(hooked, job),
-        )
-        assert hooked.state(job) == "PENDING"
-        assert "hold" in tocsin("actions", "-n")
-        tocsin("cases", "dismiss", "1", "--note", "a benchmark")
-        hooked.wait_ended([job], timeout=60)
-        assert "case 1 was dismissed" in tocsin("actions", "--all", "-n")
-    finally:
-        watch.send_signal(signal.SIGTERM)
-        watch.communicate(timeout=60)
-
-
-def _reason(slurm: SlurmLab, job: int) -> str:
-    return slurm.run("squeue", "-h", "-t", "all", "-j", str(job), "-o", "%r").stdout.strip()
