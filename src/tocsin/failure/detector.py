@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import polars as pl
 
 from tocsin.core.detector import Budget, Known, Need
@@ -114,6 +115,7 @@ def _with_experience(
 ) -> tuple[Experience, Holdout]:
     """Weigh other clusters' experience by the jobs that were held out, which are the last ones; their scores, blended."""
     held = len(holdout.scores)
+    assert np.array_equal(jobs["submit"].tail(held).to_numpy(), holdout.submit), "the last jobs are held out"
     X = shipped.columns.matrix(jobs.tail(held), history.tail(held))
     others = shipped.booster.predict(X)
     weight = own_weight(holdout.scores, others, holdout.failed)
