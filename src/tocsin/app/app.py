@@ -68,7 +68,7 @@ class App:
         from tocsin import failure, workload
         from tocsin.models.registry import Registry
 
-        shipped = tuple(Path(room.__file__).parent / "builtin" for room in (workload, failure))
+        shipped = tuple(Path(file).parent / "builtin" for file in (workload.__file__, failure.__file__))
         return Registry(self.home.models, builtin=shipped)
 
     def zone(self, cluster: str | None = None, name: str | None = None) -> ZoneInfo:
