@@ -41,6 +41,8 @@ def test_an_empty_home_has_what_came_with_tocsin(tmp_path: Path) -> None:
     rows = json.loads(done.stdout)
     assert [(row["detector"], row["version"], row["aliases"]) for row in rows] == [
         ("failure", "builtin", ["champion"]),
+        ("failure", "builtin-start", ["champion"]),
+        ("failure", "builtin-early", ["champion"]),
         ("workload", "builtin", ["champion"]),
     ]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import polars as pl
 
 from tocsin.core.detector import Budget, Known, Need
@@ -117,6 +118,7 @@ def _with_experience(
 ) -> Holdout:
     """The holdout with the scores that other clusters' experience gives its jobs, which are the last ones."""
     held = len(holdout.scores)
+    assert np.array_equal(jobs["submit"].tail(held).to_numpy(), holdout.submit), "the last jobs are held out"
     X = shipped.columns.matrix(jobs.tail(held), history.tail(held))
     return replace(holdout, others=shipped.booster.predict(X))
 
