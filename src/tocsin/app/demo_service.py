@@ -6,6 +6,7 @@ from tocsin.app.logs import LogRequest
 from tocsin.app.train import FailureRequest, train_failure
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
+from tocsin.models.registry import is_shipped
 
 __all__ = ["prepare"]
 
@@ -23,7 +24,8 @@ def prepare(app: App) -> None:
     if CLUSTER not in cluster_names(app.store):
         app.notify(f"simulating {DAYS:.0f} days of a small cluster")
         demo(app, seed=1, days=DAYS)
-    if app.registry.champion("failure", Stage.SUBMIT, CLUSTER) is None:
+    in_use = app.registry.champion("failure", Stage.SUBMIT, CLUSTER)
+    if in_use is None or is_shipped(in_use):
         try:
             train_failure(
                 app,
