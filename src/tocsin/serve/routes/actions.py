@@ -59,7 +59,7 @@ class JobAction(BaseModel):
     new: str | None = Field(None, max_length=200, description="For resubmitted: id or key of the new job.")
 
 
-_NO_ACTION = JobAction()
+_NO_ACTION = JobAction(action=None, new=None)
 """Whose job it is, is looked at before what is to be done to it."""
 
 
