@@ -19,7 +19,7 @@ apt-get -qq install --yes --no-install-recommends ./dist/tocsin_*.deb ./dist/toc
 [ "$(stat -c '%U:%G %a' /var/lib/tocsin)" = "tocsin:tocsin 750" ]
 [ "$(getent passwd tocsin | cut -d: -f6,7)" = /var/lib/tocsin:/usr/sbin/nologin ]
 [ -e /etc/tocsin/tocsin.toml ] && [ ! -e /var/lib/tocsin/tocsin.db ]
-! grep -l tocsin /proc/[0-9]*/cmdline 2>/dev/null | grep -v "/$$/" | xargs -r cat 2>/dev/null | grep -az '/opt/tocsin' || { echo "something was started"; exit 1; }
+if grep -lz '[/]opt/tocsin/bin' /proc/[0-9]*/cmdline 2>/dev/null; then echo "something was started" >&2; exit 1; fi  # [/]: not grep itself
 tocsin --version
 tocsin config check
 zgrep -q 'Early warning' /usr/share/man/man1/tocsin.1.gz

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from tocsin.store.actions import Action
     from tocsin.store.outbox import Subscriptions
 
-__all__ = ["Acting", "ActionRequest", "Expired", "expire", "list_actions", "mode_text", "show_action", "undo"]
+__all__ = [
+    "Acting",
+    "ActionRequest",
+    "Expired",
+    "actions_on",
+    "expire",
+    "list_actions",
+    "mode_text",
+    "show_action",
+    "undo",
+]
 
 
 class Acting:
@@ -95,8 +105,6 @@ class ActionRequest:
     """The owner of the job."""
     job: str | None = None
     """Its id, or its key."""
-    jobs: Sequence[str] = ()
-    """Their keys."""
     limit: int | None = None
 
 
@@ -105,13 +113,21 @@ def list_actions(app: App, request: ActionRequest) -> "list[Action]":
     from tocsin.store import actions
     from tocsin.store.tables import actions as table
 
-    keys = [*(_keys(app, request.job) if request.job else ()), *_with_arrays(request.jobs)]
+    keys = _keys(app, request.job) if request.job else []
     wanted = [
         *([] if request.everything else [table.c.status.in_([str(s) for s in ActionStatus if s.open])]),
         *([table.c.user == request.user] if request.user else []),
-        *([table.c.job.in_(keys)] if request.job or request.jobs else []),
+        *([table.c.job.in_(keys)] if request.job else []),
     ]
     return actions.list_actions(app.store, *wanted, limit=request.limit)
+
+
+def actions_on(app: App, jobs: Iterable[str]) -> "list[Action]":
+    """All actions on these jobs, named by their keys, the oldest first."""
+    from tocsin.store import actions
+    from tocsin.store.tables import actions as table
+
+    return actions.list_actions(app.store, table.c.job.in_(_with_arrays(jobs)))
 
 
 def _keys(app: App, job: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tocsin.app.actions import ActionRequest, list_actions, undo
+from tocsin.app.actions import ActionRequest, actions_on, list_actions, undo
 from tocsin.app.own_jobs import cancel_job, link_own_jobs, resubmissions
 from tocsin.core.errors import InputError
 from tocsin.core.job_json import to_json
@@ -61,7 +61,7 @@ class JobAction(BaseModel):
     )
 
 
-_NO_ACTION = JobAction()
+_NO_ACTION = JobAction(action=None, new=None)
 """Whose job it is, is looked at before what is to be done to it."""
 
 
@@ -72,7 +72,7 @@ def job_actions(
     """What was done to a job, and its later submissions; operators also see what was only planned or recorded."""
     rows = own_jobs(app, asker, job, cluster)
     keys = [to_json(each.row)["job"] for each in rows]
-    found = [action.to_json() for action in list_actions(app, ActionRequest(everything=True, jobs=keys))]
+    found = [action.to_json() for action in actions_on(app, keys)]
     later = [each.to_json() for key in keys for each in resubmissions(app, key)]
     return json_reply(request, {"actions": visible_actions(found, asker), "resubmissions": later})
 
