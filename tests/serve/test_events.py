@@ -9,9 +9,10 @@ from tocsin.app.app import App
 from tocsin.core.decision import Decision, NewCase
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
-from tocsin.serve import broadcast
+from tocsin.serve import broadcast, event_stream
 from tocsin.serve.broadcast import Broadcast
 from tocsin.serve.event_stream import EventStream
+from tocsin.serve.identity.protocol import ABORT
 from tocsin.serve.principal import Principal, Role
 from tocsin.store.decisions import record
 from tocsin.store.feed import Position
@@ -130,6 +131,30 @@ def test_a_client_that_does_not_keep_up_is_cut_off(tmp_path: Path, monkeypatch: 
         await asyncio.wait_for(tasks[0], 30)
         quick.gone.set()
         await asyncio.wait_for(tasks[1], 30)
+        reading.cancel()
+
+    with App(folder=str(tmp_path)) as app:
+        asyncio.run(run(app))
+
+
+def test_a_client_that_stops_reading_is_disconnected_and_nothing_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "STALLED", 0.05)
+
+    async def run(app: App) -> None:
+        source, client, cut = Broadcast(app), Client(), asyncio.Event()
+        verdicts(app, *range(5))
+        stream = EventStream(source, Principal("olga", Role.OPERATOR, "test"), Position())
+        task = asyncio.create_task(stream({ABORT: cut.set}, client.receive, client.send))  # type: ignore[arg-type]  # plain dicts
+        await client.jobs(5)
+        client.blocked.clear()
+        reading = asyncio.create_task(source.run())
+        await asyncio.to_thread(verdicts, app, 5)
+        source.wake()
+        await asyncio.wait_for(task, 30)
+        assert cut.is_set()
+        assert source.clients == 0
         reading.cancel()
 
     with App(folder=str(tmp_path)) as app:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,28 @@ def test_events_come_as_they_are_stored_and_resume_where_a_client_left(process: 
     missed = [give(process.home, number) for number in (900_002, 900_003)]
     resumed = itertools.islice(process.events(first["id"]), 2)
     assert [json.loads(event["data"])["job"] for event in resumed] == missed
+
+
+def test_a_hundred_clients_get_the_same_events(process: Process) -> None:
+    with ExitStack() as stack:
+        clients = []
+        for _ in range(100):
+            client = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            client.settimeout(60)
+            client.connect(str(process.socket))
+            client.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+            clients.append(client)
+        wait_until(lambda: b"tocsin_event_clients 100.0" in process.ask("/metrics")[1])
+        given = [give(process.home, number) for number in (900_011, 900_012, 900_013)]
+        for client in clients:
+            lines = (
+                line for line in stack.enter_context(client.makefile("rb")) if line.startswith(b"data: ")
+            )
+            received = [
+                json.loads(line.removeprefix(b"data: "))["job"] for line in itertools.islice(lines, 3)
+            ]
+            assert received == given
+    wait_until(lambda: b"tocsin_event_clients 0.0" in process.ask("/metrics")[1])
 
 
 def test_a_body_of_100_megabytes_is_refused(process: Process) -> None:

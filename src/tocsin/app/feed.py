@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["events_after", "last_position", "list_verdicts", "position_of", "position_text"]
 
-MOST_EVENTS = 500
+MOST_EVENTS = 100
+"""Read at once: a client that reads slowly holds so many in memory, and there may be many such clients."""
 
 
 def list_verdicts(
@@ -39,7 +40,7 @@ def last_position(app: App) -> "Position":
 
 
 def events_after(app: App, position: "Position") -> "list[Event]":
-    """The next verdicts and cases, at most 500 of each."""
+    """The next verdicts and cases, at most 100 of each."""
     from tocsin.store import feed
 
     return feed.events_after(app.store, position, MOST_EVENTS)

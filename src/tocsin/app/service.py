@@ -1,5 +1,6 @@
 """The service: a process that follows clusters, keeps their history, and answers from it."""
 
+import gc
 import logging
 import threading
 import time
@@ -226,9 +227,17 @@ class Service:
     def _changed(self, state: ClusterState, done: "Round | None") -> None:
         if state.followed and (done is None or state.desk is None):
             with suppress(RuntimeError):  # the service ends
-                state.desk = self._one_by_one.submit(Desk, self.app, state.followed)
+                state.desk = self._one_by_one.submit(self._open_desk, state.followed)
         if done is not None and state.name:
             self._on_round(state.name, done.verdicts)
+
+    def _open_desk(self, followed: Followed) -> Desk:
+        """With its models and the history loaded. They stay, so the garbage collector need not look at them again: that
+        would stop all threads for tenths of a second each time."""
+        desk = Desk(self.app, followed)
+        gc.collect()
+        gc.freeze()
+        return desk
 
     # --- answers ---------------------------------------------------------------------------------
 

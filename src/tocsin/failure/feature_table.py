@@ -81,7 +81,7 @@ def _numbers(frame: pl.DataFrame) -> NDArray[Any]:
     if frame.height != 1:
         return frame.to_numpy()
     # One row is read here: polars would hand it to its threads, and on a busy machine they take milliseconds to answer.
-    single = all(kind == pl.Float32 for kind in frame.dtypes)
+    single = {type(kind) for kind in frame.dtypes} == {pl.Float32}
     return np.array([frame.row(0)], np.float32 if single else np.float64)
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
@@ -166,10 +166,15 @@ def _problem(name: str, parts: Any) -> str | None:
         ):
             return "one of its findings is not a Finding, names another detector or has no level"
     try:
-        json.dumps(asdict(parts), allow_nan=False)
+        json.dumps(parts, default=_fields, allow_nan=False)
     except (TypeError, ValueError) as error:
         return f"its answer cannot be written as JSON: {str(error)[:200]}"
     return None
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """A dataclass as JSON writes it; asdict would copy all that is in it first."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def _unanswered(name: str, reason: str) -> Answer:

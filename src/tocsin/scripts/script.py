@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from functools import lru_cache
 from typing import Any
 
 from tocsin.core.errors import InputError, UnitError
@@ -31,7 +32,7 @@ from tocsin.scripts.slurm import SLURM
 from tocsin.scripts.text import decode, readable, split_lines
 from tocsin.scripts.words import Place, Word
 
-__all__ = ["DIALECTS", "Script", "parse", "to_json"]
+__all__ = ["DIALECTS", "SHORT", "Script", "parse", "to_json"]
 
 DIALECTS: Mapping[Scheduler, Dialect] = {
     dialect.scheduler: dialect for dialect in (SLURM, PBS, LSF, GRID_ENGINE, PJM, FLUX, COBALT, OAR)
@@ -53,6 +54,8 @@ _WRAPPED_FIELDS = frozenset(
     )
 )
 _MOST_PROBLEMS = 100
+SHORT = 16_384
+"""Characters of a script up to which what was read of it is remembered; longer ones could fill the memory."""
 _MOST_JOINED = 100
 """Continuation lines of one directive."""
 
@@ -139,6 +142,10 @@ def parse(text: str | bytes, *, scheduler: Scheduler | None = None, zone: tzinfo
     """
     if isinstance(text, bytes):
         text = decode(text)
+    return (_remembered if len(text) <= SHORT else _parse)(text, scheduler, zone)
+
+
+def _parse(text: str, scheduler: Scheduler | None, zone: tzinfo | None) -> Script:
     lines = split_lines(text)
     found = survey(lines)
     scheduler = scheduler or _detect_scheduler(found.directive_lines, lines)
@@ -183,6 +190,10 @@ def parse(text: str | bytes, *, scheduler: Scheduler | None = None, zone: tzinfo
         effective=effective,
         zone=zone,
     )
+
+
+_remembered = lru_cache(maxsize=256)(_parse)
+"""One verdict reads its script several times, and most scripts come again."""
 
 
 def _detect_scheduler(marks: Sequence[DirectiveLine], lines: Sequence[str]) -> Scheduler | None:

@@ -12,7 +12,7 @@ from tocsin.scripts.edits import apply, edit
 from tocsin.scripts.options import Directive
 from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
-from tocsin.scripts.script import Script, parse
+from tocsin.scripts.script import SHORT, Script, parse
 
 __all__ = ["Submission", "components", "edited", "read_submissions"]
 
@@ -65,8 +65,12 @@ def edited(submission: Submission, field: str, value: Value) -> Submission | Non
     return _submission(text, submission.submit_line, submission.script.scheduler)
 
 
-@lru_cache(maxsize=1024)
 def _submission(text: str, submit_line: str | None, scheduler: Scheduler | None) -> Submission:
+    short = len(text) + len(submit_line or "") <= SHORT
+    return (_remembered if short else _read)(text, submit_line, scheduler)
+
+
+def _read(text: str, submit_line: str | None, scheduler: Scheduler | None) -> Submission:
     script = parse(text, scheduler=scheduler)
     if submit_line and submit_line.strip() and len(submit_line) < _LONGEST_LINE:
         with suppress(ValueError):  # an unclosed quote
@@ -76,6 +80,9 @@ def _submission(text: str, submit_line: str | None, scheduler: Scheduler | None)
     if len(script.components) > 1:  # it is unknown which component the job is
         return Submission(script=script, fixed=False, memory_per=None, submit_line=submit_line)
     return _described(script, submit_line)
+
+
+_remembered = lru_cache(maxsize=256)(_read)
 
 
 def components(submission: Submission) -> list[Submission]:

@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from tocsin.app.feed import position_text
 from tocsin.serve.broadcast import Broadcast, Sent
+from tocsin.serve.identity.protocol import ABORT
 from tocsin.serve.principal import Principal
 from tocsin.serve.visible import visible
 
@@ -17,7 +18,7 @@ __all__ = ["EventStream"]
 ALIVE_EVERY = 15.0
 """Seconds without an event after which a comment is sent, so that proxies keep the connection."""
 STALLED = 20.0
-"""Seconds that a client may take for one event."""
+"""Seconds that a client may take for one event; then its connection is cut, and what waits for it is dropped."""
 
 
 class EventStream(Response):
@@ -34,12 +35,13 @@ class EventStream(Response):
         self._broadcast, self._asker, self._position = broadcast, asker, position
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        del scope
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         events = asyncio.create_task(self._events(send))
         gone = asyncio.create_task(_disconnected(receive))
         try:
             await asyncio.wait({events, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if events.done() and isinstance(events.exception(), TimeoutError):
+                scope.get(ABORT, _nothing)()  # closing it would wait until the client reads
         finally:
             for task in (events, gone):
                 task.cancel()
@@ -79,6 +81,10 @@ class EventStream(Response):
         return (
             visible(event.document, self._asker) if self._asker.may_see(event.document.get("user")) else None
         )
+
+
+def _nothing() -> None:
+    """For a server that cannot cut a connection."""
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -76,11 +76,14 @@ def _insert(connection: sa.Connection, entry: AllowEntry, at: int) -> int:
     return number
 
 
+_ALL = sa.select(allow).order_by(allow.c.id)
+
+
 def entries(store: Store) -> list[AllowEntry]:
     """All entries. One without a first day begins when it was made, and a revoked one ends at its revocation, so that
     late verdicts equal timely ones."""
     with store.reading() as connection:
-        return [_entry(row) for row in connection.execute(sa.select(allow).order_by(allow.c.id))]
+        return [_entry(row) for row in connection.execute(_ALL)]
 
 
 def _entry(row: Any) -> AllowEntry:

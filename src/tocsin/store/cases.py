@@ -76,16 +76,19 @@ def open_case(connection: sa.Connection, new: NewCase) -> tuple[int, bool]:
     return connection.execute(sa.select(cases.c.id).where(cases.c.cause == new.cause)).scalar_one(), opened
 
 
+_LAST_ANSWERS = sa.select(sa.func.max(feedback.c.id)).group_by(feedback.c.case).scalar_subquery()
+# Built once: each verdict asks it, and building it costs more than running it.
+_WITH_LAST_ANSWER = (
+    sa.select(cases, feedback.c.who, feedback.c.note)
+    .select_from(
+        cases.outerjoin(feedback, sa.and_(feedback.c.case == cases.c.id, feedback.c.id.in_(_LAST_ANSWERS)))
+    )
+    .order_by(cases.c.id)
+)
+
+
 def known_cases(connection: sa.Connection) -> dict[str, KnownCase]:
     """Every case with its last answer, by cause."""
-    last = sa.select(sa.func.max(feedback.c.id)).group_by(feedback.c.case).scalar_subquery()
-    query = (
-        sa.select(cases, feedback.c.who, feedback.c.note)
-        .select_from(
-            cases.outerjoin(feedback, sa.and_(feedback.c.case == cases.c.id, feedback.c.id.in_(last)))
-        )
-        .order_by(cases.c.id)
-    )
     return {
         row.cause: KnownCase(
             CaseReference(
@@ -95,7 +98,7 @@ def known_cases(connection: sa.Connection) -> dict[str, KnownCase]:
             row.job,
             tuple(row.document.get("operations", ())),
         )
-        for row in connection.execute(query)
+        for row in connection.execute(_WITH_LAST_ANSWER)
     }
 
 

@@ -22,11 +22,12 @@ __all__ = ["Store", "checked_address", "open_store", "readable_errors"]
 
 _LOCK_NUMBER = 0x746F6373  # "tocs": PostgreSQL advisory lock held during migrations
 
+_BULK_CACHE = "PRAGMA cache_size = -65536"  # 64 MiB
 _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -65536",  # 64 MiB
+    "PRAGMA cache_size = -8192",  # 8 MiB: a service has several connections, each with a cache of its own
     "PRAGMA wal_autocheckpoint = 8000",  # pages: 32 MiB; imports ran 20 % faster than with the default of 4 MiB
 )
 
@@ -59,9 +60,11 @@ class Store:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
-        """A transaction."""
+    def writing(self, *, bulk: bool = False) -> Iterator[sa.Connection]:
+        """A transaction; for one with many rows (`bulk`), the connection gets a larger cache, and keeps it."""
         with self._transaction({"tocsin_writing": True}) as connection:
+            if bulk and self.embedded:
+                connection.exec_driver_sql(_BULK_CACHE)
             yield connection
 
     @contextmanager

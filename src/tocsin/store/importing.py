@@ -46,7 +46,7 @@ def run_import(
     read, counts = 0, jobs.Counts()
     with closing(valid_batches(source, resume)) as batches:  # type: ignore[type-var]  # a generator
         for batch in batches:  # closing it also ends a command that is being read
-            with store.writing() as connection:
+            with store.writing(bulk=True) as connection:
                 found = jobs.merge_in(connection, batch.jobs, lag=lag)
                 _advance(connection, number, batch, found, source.rejects.counts)
             read, counts = read + batch.read, counts + found

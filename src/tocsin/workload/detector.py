@@ -1,9 +1,11 @@
 """The detector `workload`: classifies jobs by their script at submission and by their counters at the end."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -24,6 +26,7 @@ MISUSE = {"cryptomining": "mines a cryptocurrency", "cyber": "cracks passwords, 
 """Operations that are always a finding; for others, the allow-list decides."""
 _LONG = 8 * 3600
 """Requested seconds from which on unreadable commands are a warning."""
+_NUMBER = re.compile(r"\d+")
 _NO_SCRIPT = "no script of the job is known, so its workload cannot be classified"
 _PRUNED = "the job's script was pruned, so its workload cannot be classified"
 
@@ -135,30 +138,29 @@ def _screened(screener: Screener, jobs: pl.DataFrame, known: Known) -> list[Scre
 
 def _names(jobs: pl.DataFrame) -> list[str | None]:
     """Job names without numbers, so that the jobs of an array or a sweep are screened once."""
-    if "name" not in jobs.columns:
-        return [None] * len(jobs)
-    return jobs["name"].str.replace_all(r"\d+", "0").to_list()
+    return [name and _NUMBER.sub("0", name) for name in _column(jobs, "name")]
 
 
 def _gpus(jobs: pl.DataFrame) -> list[int | None]:
     """Whether GPUs are requested, as 1 or 0; None if unknown."""
-    known = [
-        expression
-        for name, expression in (
-            ("req_gpus", pl.col("req_gpus") > 0),
-            ("req_gres", pl.col("req_gres").str.contains("gpu")),
-        )
-        if name in jobs.columns
-    ]
-    if not known:
-        return [None] * len(jobs)
-    return jobs.select(gpus=pl.coalesce(known).cast(pl.Int64))["gpus"].to_list()
+
+    def asked(number: int | None, gres: str | None) -> int | None:
+        if number is not None:
+            return int(number > 0)
+        return None if gres is None else int("gpu" in gres)
+
+    return list(map(asked, _column(jobs, "req_gpus"), _column(jobs, "req_gres")))
+
+
+def _column(jobs: pl.DataFrame, name: str) -> list[Any]:
+    """Its values as a list: for one job, an expression of polars would cost more than all that is done with them."""
+    return jobs.get_column(name).to_list() if name in jobs.columns else [None] * jobs.height
 
 
 def _large(jobs: pl.DataFrame) -> list[bool]:
     """Whether GPUs or many hours are requested."""
-    hours = jobs["time_limit"].to_list() if "time_limit" in jobs.columns else [None] * len(jobs)
-    return [bool(gpus) or (limit or 0) >= _LONG for gpus, limit in zip(_gpus(jobs), hours, strict=True)]
+    limits = _column(jobs, "time_limit")
+    return [bool(gpus) or (limit or 0) >= _LONG for gpus, limit in zip(_gpus(jobs), limits, strict=True)]
 
 
 def _parts(workload: Workload, *, large: bool) -> Parts:
