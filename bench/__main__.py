@@ -28,12 +28,14 @@ NAMES = (
         "refusals",
         "live",
         "hooks",
+        "beside_slurm",
+        "releases",
         "agent",
         "series",
         "traces",
         "traces_speed",
     ),
-    *("mutations", "kills", "streams"),
+    *("mutations", "kills", "streams", "faults"),
     *("verdict", "failure", "walk", "imbalance", "workload", "misuse", "execution", "causes"),
 )
 RESULTS = Path(__file__).parent / "results"
