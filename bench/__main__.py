@@ -29,12 +29,14 @@ NAMES = (
         "live",
         "outcomes",
         "hooks",
+        "beside_slurm",
+        "releases",
         "agent",
         "series",
         "traces",
         "traces_speed",
     ),
-    *("mutations", "kills", "streams"),
+    *("mutations", "kills", "streams", "faults"),
     *("verdict", "failure", "dayone", "walk", "imbalance", "workload", "misuse", "execution", "causes"),
 )
 RESULTS = Path(__file__).parent / "results"

@@ -64,6 +64,32 @@ GOALS = (
             ("hung", "service hung for more than 3 s"),
         )
     ),
+    *(
+        Goal(
+            f"submit verdict on a real Slurm by the API, 95 % of 200 jobs ({words})",
+            "beside_slurm",
+            (way, "p95_seconds"),
+            at_most=2,
+            unit="s",
+        )
+        for way, words in (
+            ("commands", "by commands"),
+            ("slurmrestd", "by slurmrestd"),
+            ("postgresql", "by commands, store in PostgreSQL"),
+        )
+    ),
+    Goal(
+        "miners held inside the screening window, of 10",
+        "beside_slurm",
+        ("commands", "miners_held"),
+        at_least=10,
+    ),
+    Goal(
+        "tests of actions, tokens, hooks and service that fail on Slurm 24.11 and 26.05",
+        "releases",
+        ("failed",),
+        at_most=0,
+    ),
     Goal("a check by the service, median at 50/s", "service", ("checks", "p50_ms"), at_most=10, unit="ms"),
     Goal("a check by the service, 99 % at 50/s", "service", ("checks", "p99_ms"), at_most=50, unit="ms"),
     Goal("checks that failed, of 3,000", "service", ("checks", "errors"), at_most=0),
@@ -97,6 +123,12 @@ GOALS = (
     Goal(
         "10,000 jobs through Kafka, 20 kills, 5 cuts: verdicts lost or doubled",
         "streams",
+        ("wrong",),
+        at_most=0,
+    ),
+    Goal(
+        "10,000 jobs through slurmrestd, 20 kills, store locked 5 times: verdicts lost or doubled",
+        "faults",
         ("wrong",),
         at_most=0,
     ),

@@ -24,6 +24,8 @@ def sections(results: Results) -> list[str]:
         ("misuse", _innocent),
         ("execution", _execution),
         ("causes", _causes),
+        ("beside_slurm", _beside_slurm),
+        ("faults", _faults),
         ("live", _live),
         ("refusals", _refusals),
         ("traces", traces_section),
@@ -62,6 +64,47 @@ def _causes(result: Results) -> Iterator[str]:
         f"wrong, {whole['general_share']:.1%} general, {whole['unknown_share']:.1%} unknown; a cause was named in "
         f"{whole['false']} of {whole['harmless']} outputs without one. Expect this of programs that the catalogue has not met. "
         f"256 KiB of output take {result['milliseconds_for_a_long_output']:.0f} ms."
+    )
+    yield ""
+
+
+def _beside_slurm(result: Results) -> Iterator[str]:
+    if "missing" in result:
+        return
+    yield f"## The service beside a real Slurm {result['slurm']}"
+    yield ""
+    yield (
+        f"{result['jobs']} jobs that are bound to run out of memory, one every half second, with a policy that acts: each is "
+        "also put off by the thread that gives the verdicts. Seconds from the return of sbatch until the verdict arrives as an "
+        "event of the API; `watch.interval` is 1. Then miners, one after the other: held before their screening window of 30 s "
+        "was over, and seconds until that."
+    )
+    yield ""
+    yield "| Slurm is read by | p50 | p95 | most | without reasons | without advice | miners held | median | most | load |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for way, words in (
+        ("commands", "commands"),
+        ("slurmrestd", "slurmrestd"),
+        ("postgresql", "commands; the store is PostgreSQL"),
+    ):
+        if row := result.get(way):
+            yield (
+                f"| {words} | {row['p50_seconds']} s | {row['p95_seconds']} s | {row['most_seconds']} s "
+                f"| {row['without_reasons']} | {row['without_advice']} | {row['miners_held']} of {row['miners']} "
+                f"| {row['hold_median_seconds']} s | {row['hold_most_seconds']} s | {row['load'][0]} |"
+            )
+    yield ""
+
+
+def _faults(result: Results) -> Iterator[str]:
+    yield "## Faults"
+    yield ""
+    yield (
+        f"{result['jobs']:,} jobs of a replayed slurmrestd (recorded replies of 22.05, a timetable of {result['seconds']:.0f} s) "
+        f"while `tocsin serve` was killed {result['kills']} times and its store locked {result['locks']} times, once for longer "
+        f"than it waits: of {result['verdicts']:,} verdicts that were due, {result['stored_lost']} are missing and "
+        f"{result['stored_twice']} were given twice in the store, {result['logged_lost']} and {result['logged_twice']} in the "
+        f"log; {result['late']:,} came after their stage and are marked so."
     )
     yield ""
 
