@@ -178,8 +178,9 @@ def _summary(found: dict[str, Any]) -> dict[str, Any]:
             for stage in stages
         },
         "mean_gain_of_blend": {
-            stage: _short(float(np.mean([row["blend"][0] - row["own"][0] for at, row in rows if at == stage])))
+            stage: _short(float(np.mean(gains)))
             for stage in stages
+            if (gains := [row["blend"][0] - row["own"][0] for at, row in rows if at == stage and row["blend"][0]])
         },
         "blend_months": len(months),
         "blend_months_behind": sum(each > 0.005 for each in behind),

@@ -24,8 +24,11 @@ def dayone_section(result: dict[str, Any]) -> Iterator[str]:
                 yield f"| {log} | {stage} | {row['refused']} | | | | |"
                 continue
             figures = " | ".join(_interval(row[name]) for name in ("shipped", "own", "blend"))
-            yield f"| {log} | {stage} | {row['jobs']:,} | {figures} | {row['own_weight']:.2f} |"
+            yield f"| {log} | {stage} | {row['jobs']:,} | {figures} | {_number(row['own_weight'])} |"
     yield ""
+    if "note" in result:
+        yield result["note"]
+        yield ""
     losses = ", ".join(f"{loss:+.3f} at {stage}" for stage, loss in result["mean_loss"].items())
     gains = ", ".join(f"{gain:+.3f} at {stage}" for stage, gain in result["mean_gain_of_blend"].items())
     yield f"Own minus shipped, mean over the logs: {losses}. Blend minus own: {gains}."
