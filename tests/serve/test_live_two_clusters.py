@@ -1,4 +1,4 @@
-"""One service beside two real Slurm clusters, of which one loses its slurmctld."""
+"""One service beside two real Slurm clusters."""
 
 from collections.abc import Iterator
 
@@ -6,23 +6,23 @@ import pytest
 
 from tests.kits.service import Process, wait_until
 from tests.services.slurm import SlurmLab
-from tests.services.slurm.backup import LabWithBackup
 
 JOB = "#!/bin/bash\n#SBATCH --mem=50M\n#SBATCH --time=5\nsleep 1\n"
 LONGEST = 300
-"""Seconds; a takeover begins SlurmctldTimeout after the first slurmctld was last seen."""
+
+
+class Second(SlurmLab):
+    cluster = "second"
 
 
 @pytest.fixture(scope="module")
-def second(slurm: SlurmLab) -> Iterator[LabWithBackup]:
-    with LabWithBackup() as lab:
+def second(slurm: SlurmLab) -> Iterator[Second]:
+    with Second(nodes=1) as lab:
         yield lab
 
 
 @pytest.fixture(scope="module")
-def service(
-    slurm: SlurmLab, second: LabWithBackup, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Process]:
+def service(slurm: SlurmLab, second: Second, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     folder = tmp_path_factory.mktemp("two")
     settings = folder / ".config" / "tocsin" / "tocsin.toml"
     settings.parent.mkdir(parents=True)
@@ -47,22 +47,8 @@ def wait_for_verdicts(service: Process, lab: SlurmLab, job: int) -> None:
 
 
 def test_one_service_follows_two_clusters_with_different_files(
-    service: Process, slurm: SlurmLab, second: LabWithBackup
+    service: Process, slurm: SlurmLab, second: Second
 ) -> None:
     jobs = [(lab, lab.sbatch(JOB)) for lab in (slurm, second)]
     for lab, job in jobs:
         wait_for_verdicts(service, lab, job)
-
-
-def test_a_backup_slurmctld_takes_over_and_no_job_is_missed(
-    service: Process, slurm: SlurmLab, second: LabWithBackup
-) -> None:
-    second.start_backup()
-    waiting = second.sbatch(JOB, "--begin=now+2")
-    second.fail_over()
-    wait_until(lambda: b"cluster second" in service.ask("/readyz")[1], LONGEST)
-    wait_for_verdicts(service, slurm, slurm.sbatch(JOB))  # the other cluster does not wait for it
-
-    service.ready(LONGEST)  # the backup has taken over
-    for job in (waiting, second.sbatch(JOB)):
-        wait_for_verdicts(service, second, job)
