@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 export DEBIAN_FRONTEND=noninteractive
 as_tocsin=(setpriv --reuid tocsin --regid tocsin --init-groups --no-new-privs --bounding-set=-all env -C / HOME=/var/lib/tocsin)
-schema() { /opt/tocsin/bin/python3 -c 'import sqlite3; print(sqlite3.connect("/var/lib/tocsin/tocsin.db").execute("SELECT version_num FROM alembic_version").fetchone()[0])' 2>/dev/null; }
+schema() { /opt/tocsin/bin/python3 -c 'import sqlite3; print(sqlite3.connect("/var/lib/tocsin/tocsin.db").execute("SELECT version_num FROM tocsin_version").fetchone()[0])' 2>/dev/null; }
 files() { find /etc /opt /usr /var /run -xdev ! -path '/var/lib/dpkg*' ! -path '/var/lib/apt*' ! -path '/var/cache/*' ! -path '/var/log/*' ! -path '/usr/lib/python3*' \
     ! -name 'passwd*' ! -name 'shadow*' ! -name 'group*' ! -name 'gshadow*' ! -name 'subuid*' ! -name 'subgid*' ! -name 'ld.so.cache' ! -name '.pwd.lock' | sort; }
 step() { echo "== $*"; }
@@ -40,12 +40,13 @@ step "upgrade a store of an earlier version"
 before=$(schema)
 "${as_tocsin[@]}" /opt/tocsin/bin/python3 - <<'END'
 import sqlite3
-store = sqlite3.connect("/var/lib/tocsin/tocsin.db")  # the schema before causes were kept
-store.execute("DROP TABLE causes")
-store.execute("UPDATE alembic_version SET version_num = '0005'")
+store = sqlite3.connect("/var/lib/tocsin/tocsin.db")  # the schema before the service learned
+store.execute("DROP TABLE learning_runs")
+store.execute("DROP TABLE challenger_scores")
+store.execute("UPDATE tocsin_version SET version_num = '0006'")
 store.commit()
 END
-[ "$(schema)" = 0005 ]
+[ "$(schema)" = 0006 ]
 echo '# ours' >>/etc/tocsin/tocsin.toml
 apt-get -qq install --yes --reinstall --allow-downgrades ./dist/tocsin_*.deb </dev/null
 [ "$(schema)" = "$before" ]
