@@ -100,6 +100,7 @@ def commands(tmp_path: Path) -> list[list[str]]:
         ["demo", "--days", "1"],
         ["backup", str(tmp_path / f"{HOSTILE}backup")],
         ["prune", "--days", "1", "--dry-run"],
+        ["upgrade"],
         ["nightly"],
         ["nightly", HOSTILE],
         ["tokens", "create", HOSTILE],

@@ -137,7 +137,7 @@ def test_the_page_leads_from_nothing_to_verdicts_on_real_jobs(host: Host, slurm:
                 said,
             )  # two jobs are few
         elif "check" in line:
-            assert said.returncode == 3, (line, said)  # there is no model for failures
+            assert said.returncode in (0, 1), (line, said)  # the shipped model looked at it
         else:
             assert said.returncode == 0, (line, said)
     doctor = done["runuser -u tocsin -- tocsin doctor"].stdout

@@ -59,7 +59,7 @@ def test_a_restart_in_the_middle_changes_nothing(store: Store) -> None:
 def test_a_process_that_is_killed_anywhere_loses_nothing_and_doubles_nothing(store: Store, seed: int) -> None:
     chance, cluster = Random(seed), DemoCluster(seed=seed + 1)
     watcher(cluster, store).step(START)
-    mortal = KillableStore(store.engine, store.timeout, [chance.randrange(12) for _ in range(15)])
+    mortal = KillableStore(store.engine, store.timeout, deaths=[chance.randrange(12) for _ in range(15)])
     watch, deaths, now = watcher(cluster, mortal, sinks={"log": takes()}), 0, MORNING
     while mortal.deaths or now < MORNING + 3600:
         cluster.clock.advance_to(now)

@@ -294,6 +294,8 @@ def _known(
     texts: dict[str, str],
 ) -> "tuple[Known, pl.DataFrame]":
     """What is known of the cluster's jobs, and those jobs; only this user's, if no detector needs the others."""
+    import polars as pl
+
     from tocsin.app import script_job
     from tocsin.history.recipe import KEYS, OWN_KEYS
     from tocsin.history.replay import READS, Replay
@@ -301,6 +303,8 @@ def _known(
 
     whole = Need.HISTORY in needs(app, stage, cluster)
     users = [] if whole or not user else [user]
-    fields = list(dict.fromkeys([*READS, *script_job.READS]))
+    fields = list(dict.fromkeys([*READS, *script_job.READS, "array"]))
     jobs = load(app.store, Filter(clusters=[cluster], users=users, arrays=True), fields)
-    return Replay(jobs, machine=machine, scripts=texts.get, keys=tuple(KEYS if whole else OWN_KEYS)), jobs
+    # As the service counts them: the tasks of an array count, and not the array as submitted.
+    past = jobs.filter(pl.col("array").is_null() | pl.col("outcome").is_not_null())
+    return Replay(past, machine=machine, scripts=texts.get, keys=tuple(KEYS if whole else OWN_KEYS)), jobs
