@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
+from tests.conftest import unavailable
 from tests.services import missing_plugin
 from tests.services.daemons import await_true
 from tests.services.slurm import SlurmLab
@@ -40,7 +39,7 @@ def hooks_installed(
 ) -> Iterator[Callable[..., str]]:
     """Both hooks beside a site's own file; restored to the byte at the end. Yields `tocsin slurm ...`."""
     if sentence := missing_plugin("job_submit_lua.so"):
-        pytest.skip(sentence)
+        unavailable(sentence)
     site, conf = slurm.conf.with_name("job_submit.lua"), slurm.conf.read_text()
     site.write_text(SITE)
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
-from tocsin.learn.comparison import Result, decide
-from tocsin.learn.contest import Champion, Measure, Night, Trained
+from tocsin.learn.comparison import Measure, Result, decide
+from tocsin.learn.contest import Champion, Night, Trained
 from tocsin.learn.journal import Journal
 from tocsin.learn.nightly import Nightly, Outcome
 from tocsin.models.cards import Card, Figure

@@ -23,8 +23,7 @@ from tests.learn.siren_contest import (
 )
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
-from tocsin.learn.comparison import decide, require_blocks
-from tocsin.learn.contest import Measure
+from tocsin.learn.comparison import Measure, decide, require_blocks
 from tocsin.learn.journal import Journal, Step
 from tocsin.models.drift import Drift, stability
 from tocsin.models.registry import Registry

@@ -12,6 +12,7 @@ import httpx2
 import jwt
 import pytest
 
+from tests.conftest import unavailable
 from tests.kits.certificates import Certificate, self_signed
 from tests.kits.service import Process
 from tests.serve.identity.conftest import new_token
@@ -28,7 +29,7 @@ def address_of_this_host() -> str:
         try:
             probe.connect(("192.0.2.1", 9))
         except OSError:
-            pytest.skip("this host has no address but its loopback")
+            unavailable("this host has no address but its loopback")
         return str(probe.getsockname()[0])
 
 

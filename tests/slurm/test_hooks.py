@@ -30,6 +30,8 @@ BOTH = list(HOOKS.values())
 try:
     check_lua("probe", b"return 1")
 except InputError as missing:
+    if os.environ.get("CI") == "true":
+        raise
     pytest.skip(str(missing), allow_module_level=True)
 
 

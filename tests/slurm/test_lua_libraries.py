@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import unavailable
 from tests.slurm.stand_in import StandIn
 from tocsin.slurm.heartbeat import heartbeat_file
 from tocsin.slurm.hooks import HOOKS, library
@@ -19,7 +20,7 @@ def lua() -> ctypes.CDLL:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    pytest.skip(f"none of {', '.join(NAMES)} is on this machine; Slurm's packages bring one")
+    unavailable(f"none of {', '.join(NAMES)} is on this machine; Slurm's packages bring one")
 
 
 def run(lua: ctypes.CDLL, text: str) -> None:

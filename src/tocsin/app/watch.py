@@ -1,14 +1,14 @@
 """`watch`: follow a live cluster, or the demo's, and give verdicts as its jobs change."""
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tocsin.app.actions import Acting, mode_text
 from tocsin.app.app import App
 from tocsin.app.challengers import open_challengers
-from tocsin.app.followed import demo_cluster, live_slurm, streamed
+from tocsin.app.followed import Source, demo_cluster, live_slurm, streamed
 from tocsin.app.heartbeat import beating, watch_lock
 from tocsin.app.judge import LiveJudge
 from tocsin.app.ledger import open_history
@@ -69,6 +69,17 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
         follow(app, request, output, stop, Observer())
 
 
+def _source(app: App, request: WatchRequest, *, story: bool) -> AbstractContextManager[Source]:
+    """Where the jobs come from: the demo, the events of a cluster, or its Slurm."""
+    if request.demo:
+        if request.cluster not in (None, "demo"):
+            raise InputError(
+                f'the demo cluster is named "demo", not "{request.cluster}"; leave out -M or --demo'
+            )
+        return demo_cluster(app, request.speed, with_story=story)
+    return (streamed if is_streamed(app, request.cluster) else live_slurm)(app, request.cluster)
+
+
 def follow(
     app: App,
     request: WatchRequest,
@@ -83,17 +94,9 @@ def follow(
     from tocsin.watch.stages import BITS
 
     demo, once = request.demo, request.once
-    if demo and request.cluster not in (None, "demo"):
-        raise InputError(f'the demo cluster is named "demo", not "{request.cluster}"; leave out -M or --demo')
     app.home.prepare()
     with ExitStack() as stack:
-        source = stack.enter_context(
-            demo_cluster(app, request.speed, with_story=story)
-            if demo
-            else streamed(app, request.cluster)
-            if is_streamed(app, request.cluster)
-            else live_slurm(app, request.cluster)
-        )
+        source = stack.enter_context(_source(app, request, story=story))
         if not stack.enter_context(locked(app.store, watch_lock(source.name))):
             raise StoreError(
                 f'another `tocsin watch` follows cluster "{source.name}" with this store; this one stops'

@@ -1,5 +1,6 @@
 """The decision of a contest: by how much the challenger is better, with an interval from a paired bootstrap."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,15 +9,17 @@ from numpy.typing import NDArray
 
 from tocsin.core.errors import ModelError
 from tocsin.core.json_form import to_json
-from tocsin.learn.contest import Measure
 
-__all__ = ["LEVEL", "MARGIN", "RESAMPLES", "Result", "decide", "require_blocks"]
+__all__ = ["LEVEL", "MARGIN", "RESAMPLES", "Measure", "Result", "decide", "require_blocks"]
 
 RESAMPLES = 1000
 LEVEL = 0.95
 MARGIN = 0.02
 """Of the champion's figure: a challenger that is at most this much worse, with 97.5 % confidence, is not worse."""
 FEWEST_BLOCKS = 10
+
+Measure = Callable[[NDArray[np.float64]], tuple[float, float]]
+"""The figures of champion and challenger on the held-back rows, where each row counts with a weight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

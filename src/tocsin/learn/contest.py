@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.core.stages import Stage
+from tocsin.learn.comparison import Measure, Result
 from tocsin.models.cards import Card
 from tocsin.models.drift import Drift
 
 if TYPE_CHECKING:
-    from tocsin.learn.comparison import Result
     from tocsin.store.database import Store
 
-__all__ = ["Champion", "Contest", "LiveContest", "Match", "Measure", "Night", "Trained"]
+__all__ = ["Champion", "Contest", "LiveContest", "Match", "Night", "Trained"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +57,6 @@ class Trained(NamedTuple):
 
     save: Callable[[Path], None]
     card: Card
-
-
-Measure = Callable[[NDArray[np.float64]], tuple[float, float]]
-"""The figures of champion and challenger on the held-back rows, where each row counts with a weight."""
 
 
 class Match(Protocol):
@@ -118,6 +113,6 @@ class Contest(Protocol):
 class LiveContest(Protocol):
     """A contest whose challengers also score live jobs."""
 
-    def live(self, champion: Champion, challenger: str, night: Night) -> "Result":
+    def live(self, champion: Champion, challenger: str, night: Night) -> Result:
         """Both on live jobs whose outcome is known by now; ModelError says why they cannot be compared yet."""
         ...

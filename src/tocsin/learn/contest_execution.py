@@ -14,7 +14,8 @@ from tocsin.core.frames import key_text
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import SEEN_FROM
-from tocsin.learn.contest import Champion, Measure, Night, Trained
+from tocsin.learn.comparison import Measure
+from tocsin.learn.contest import Champion, Night, Trained
 from tocsin.learn.feedback import answered
 from tocsin.learn.train_execution import fit_on_store
 from tocsin.models.drift import Drift, stability

@@ -23,8 +23,8 @@ from tocsin.failure.model_card import model_card
 from tocsin.failure.shipped import shipped_model
 from tocsin.history.replay import Replay
 from tocsin.judge.answers import as_known
-from tocsin.learn.comparison import Result
-from tocsin.learn.contest import Champion, Measure, Night, Trained
+from tocsin.learn.comparison import Measure, Result
+from tocsin.learn.contest import Champion, Night, Trained
 from tocsin.learn.feedback import with_answers
 from tocsin.learn.live_figures import Live
 from tocsin.learn.train_failure import SHORTEST

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
 from tocsin.core.units import format_instant
-from tocsin.learn.contest import Champion, Measure, Night, Trained
+from tocsin.learn.comparison import Measure
+from tocsin.learn.contest import Champion, Night, Trained
 from tocsin.models.drift import Drift, stability
 from tocsin.models.splits import DAY
 from tocsin.store.trace_regions import confirmed_anomalies

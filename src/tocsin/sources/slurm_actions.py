@@ -1,6 +1,7 @@
 """Act on the jobs of a Slurm cluster (port `Actuator`), by commands or through slurmrestd."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,7 +50,7 @@ class _Record(NamedTuple):
         return "user" if self.reason == "JobHeldUser" else "admin"
 
 
-class SlurmActions:
+class SlurmActions(ABC):
     """What can be done to the jobs of the cluster `name`. Each change is read back: Slurm may report failure for an array
     with ended tasks although it worked, and success although it did nothing.
     """
@@ -57,9 +58,9 @@ class SlurmActions:
     name: str
     rest: "SlurmRest | None"
 
+    @abstractmethod
     def _run(self, argv: list[str], **more: dict[str, str]) -> bytes:
         """The output of one of Slurm's commands."""
-        raise NotImplementedError
 
     def standing(self, key: JobKey) -> Standing:
         records = self._records(key)

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.conftest import unavailable
 from tests.serve.identity.conftest import MakeApp
 from tests.serve.identity.kit import gated, serving
 from tocsin.app.app import App
@@ -83,7 +84,7 @@ def test_another_user_is_who_the_kernel_says_whatever_the_headers_say(
 ) -> None:
     python = "/usr/bin/python3"
     if not Path(python).exists():
-        pytest.skip("no Python that every user may run")
+        unavailable("no Python that every user may run")
     with serving(gated(make_app(settings)), path):
         assert asked_by("nobody", path, python) == {"user": "nobody", "role": role, "method": "socket"}
 
