@@ -20,7 +20,7 @@ def lua() -> ctypes.CDLL:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    unavailable(f"none of {', '.join(NAMES)} is on this machine; Slurm's packages bring one")
+    return unavailable(f"none of {', '.join(NAMES)} is on this machine; Slurm's packages bring one")
 
 
 def run(lua: ctypes.CDLL, text: str) -> None:
