@@ -79,7 +79,7 @@ def past_causes_advice(
     app: App, job: Mapping[str, Any], *, yours: bool, skip: str | None = None
 ) -> "list[Advice]":
     """What the last runs of this program ended by, if the same thing ended several of them."""
-    from tocsin.causes.past import advice_of_runs
+    from tocsin.causes.past import PastRun, advice_of_runs
     from tocsin.store.causes import latest_runs
 
     if not job["user"] or not job["name"]:
@@ -94,12 +94,8 @@ def past_causes_advice(
             most=_RUNS,
             skip=skip,
         )
-        return advice_of_runs(
-            [(run.outcome, run.cause) for run in runs],
-            name=job["name"],
-            user=None if yours else job["user"],
-            catalogue=open_catalogue(app),
-        )
+        past = [PastRun(run.outcome, run.cause, run.req_memory, run.time_limit) for run in runs]
+        return advice_of_runs(job, past, yours=yours, catalogue=open_catalogue(app))
     except (StoreError, SettingsError) as error:
         app.notify(f"note: the causes of earlier runs are not shown: {error}")
         return []

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -158,7 +158,9 @@ def judged(asked: ScriptQuestion, evidence: Evidence) -> Verdict:
     give = judge.explain if asked.explain else judge.preview
     verdict = give(frame, Stage.SUBMIT, known=known, at=evidence.at)
     past = evidence.past_causes(frame.row(0, named=True)) if asked.explain else []
-    return replace(verdict, missing=verdict.missing | evidence.missing, advice=[*verdict.advice, *past])
+    return replace(
+        verdict, missing=verdict.missing | evidence.missing, advice=_with_past(verdict.advice, past)
+    )
 
 
 def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
@@ -192,9 +194,15 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
         verdict,
         cause=found.cause,
         missing=verdict.missing | unread,
-        advice=[*verdict.advice, *past],
+        advice=_with_past(verdict.advice, past),
     )
     return Explained(verdict, row["outcome"])
+
+
+def _with_past(advice: Sequence[Advice], past: Sequence[Advice]) -> list[Advice]:
+    """What earlier runs ended by is said where nothing else is advised for the same part of the request."""
+    changed = {one.field for one in advice if one.field}
+    return [*advice, *(one for one in past if one.field not in changed)]
 
 
 def _script_of_array(app: App, job: Mapping[str, Any]) -> str | None:

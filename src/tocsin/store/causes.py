@@ -13,11 +13,13 @@ __all__ = ["Run", "keep", "keep_cause", "latest_runs"]
 
 
 class Run(NamedTuple):
-    """An ended job, and its cause if somebody looked for it."""
+    """An ended job, its cause if somebody looked for it, and what it had requested."""
 
     job: str
     outcome: str
     cause: Cause | None
+    req_memory: int | None
+    time_limit: int | None
 
 
 def keep_cause(store: Store, job: str, cause: Cause, at: int) -> None:
@@ -45,7 +47,7 @@ def latest_runs(
         jobs.c.known_at <= known_by,
     )
     query = (
-        sa.select(key.label("job"), jobs.c.outcome, causes.c.document)
+        sa.select(key.label("job"), jobs.c.outcome, causes.c.document, jobs.c.req_memory, jobs.c.time_limit)
         .join_from(jobs, causes, causes.c.job == key, isouter=True)
         .where(*ended, *([key != skip] if skip else []))
         .order_by(jobs.c.end.desc(), jobs.c.submit.desc())
@@ -54,6 +56,12 @@ def latest_runs(
     with store.reading() as connection:
         rows = connection.execute(query).all()
     return [
-        Run(row.job, row.outcome, from_json(row.document, Cause, "the cause") if row.document else None)
+        Run(
+            row.job,
+            row.outcome,
+            from_json(row.document, Cause, "the cause") if row.document else None,
+            row.req_memory,
+            row.time_limit,
+        )
         for row in rows
     ]
