@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 
 from tests.failure.test_detector import BUDGET, later
+from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import DETECTOR, FailureDetector
-from tocsin.failure.experience import blended, named_for, own_weight
+from tocsin.failure.experience import Experience, Layout, blended, named_for, own_weight
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.history_features import history_features
 from tocsin.failure.shipped import shipped_model
@@ -93,6 +94,25 @@ def test_a_blend_is_explained_by_both(check_data: CheckData, blend: FittedFailur
     assert failure.basis is None, "its own jobs taught it as well"
     rest = failure.probability - sum(reason.effect for reason in failure.contributions)
     assert 0 <= rest <= 1
+
+
+def test_features_laid_out_together_are_those_of_each_model(
+    check_data: CheckData, blend: FittedFailure
+) -> None:
+    assert blend.experience is not None
+    jobs = later(check_data)
+    history = check_data.known().features(jobs, stage=Stage.SUBMIT)
+    rows = Layout(blend.columns, blend.experience.columns).rows(jobs, history)
+    assert rows.carried is not None
+    np.testing.assert_array_equal(rows.own, blend.columns.matrix(jobs, history))
+    np.testing.assert_array_equal(rows.carried, blend.experience.columns.matrix(jobs, history))
+
+
+def test_what_depends_on_a_cluster_does_not_carry_over(blend: FittedFailure) -> None:
+    assert blend.experience is not None
+    columns = replace(blend.experience.columns, names=("req_cpus", "hour"))
+    with pytest.raises(ModelError, match='"hour" does not carry over'):
+        Experience(columns, blend.experience.booster)
 
 
 def test_a_blend_says_the_same_after_loading_and_in_a_service(

@@ -22,6 +22,8 @@ __all__ = ["Desk", "Recent"]
 MACHINE_SECONDS = 300
 """For so long, what a user may request is not read again: each time is several questions to Slurm."""
 EARLIER_SECONDS = 30
+RULES_SECONDS = 0.5
+"""For so long, the allow-list and cases are not read again: a check is advice, and under load they would be most of it."""
 _MOST_USERS = 1000
 _LATEST = 40
 
@@ -48,12 +50,22 @@ class Recent(Generic[_Key, _Value]):
         return value
 
 
+def _kept(read: Callable[[_Key], _Value]) -> Callable[[_Key], _Value]:
+    found: Recent[_Key, _Value] = Recent(RULES_SECONDS, _MOST_USERS)
+    return lambda key: found.get(key, lambda: read(key))
+
+
 class Desk:
     """Where scripts are checked. `prepare` may run in any thread, `check` in one at a time."""
 
     def __init__(self, app: App, followed: Followed) -> None:
         self._app, self._followed = app, followed
         self._live = LiveJudge(app, followed.ledger, cluster=followed.name)
+        judge = self._live.judge
+        judge.facts = _kept(judge.facts)
+        if allow_list := judge.allow_list:
+            kept = _kept(lambda _: allow_list())
+            judge.allow_list = lambda: kept(None)
         self._machines: Recent[str, tuple[Machine | None, dict[str, str]]] = Recent(
             MACHINE_SECONDS, _MOST_USERS
         )

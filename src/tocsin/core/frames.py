@@ -135,9 +135,8 @@ def _in_range(name: str, field: Field) -> pl.Expr:
 
 def from_jobs(jobs: Iterable[Job]) -> pl.DataFrame:
     """A few jobs as a frame."""
-    return pl.DataFrame(
-        [tuple(getattr(job, name) for name in FIELDS) for job in jobs], schema=SCHEMA, orient="row"
-    )
+    # For one job, rows would take polars twice as long as dicts.
+    return pl.from_dicts([{name: getattr(job, name) for name in FIELDS} for job in jobs], schema=SCHEMA)
 
 
 def outcome_from_state(state: pl.Expr) -> pl.Expr:

@@ -5,13 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
+from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.failure.columns import Columns
+from tocsin.failure.feature_table import FeatureTable
+from tocsin.failure.features import FEATURES, LocalTime, Share
 from tocsin.models.engines import Booster, Floats, Matrix
 from tocsin.models.metrics import measure
 
-__all__ = ["Experience", "Rows", "blended", "named_for", "own_weight"]
+__all__ = ["Experience", "Layout", "Rows", "blended", "named_for", "own_weight"]
 
 _EDGE = 1e-6
 """Probabilities closer to 0 or 1 count as this: no model is ever certain."""
@@ -43,6 +47,27 @@ class Experience:
 
     columns: Columns
     booster: Booster
+
+    def __post_init__(self) -> None:
+        for name in self.columns.names:
+            if isinstance(FEATURES[name].make, LocalTime | Share):
+                raise ModelError(f'the feature "{name}" does not carry over between clusters; train again')
+
+
+class Layout:
+    """The features of the own model and of other clusters' experience, laid out at once: many are the same."""
+
+    def __init__(self, own: Columns, carried: Columns) -> None:
+        names = list(dict.fromkeys((*own.names, *carried.names)))
+        self._table = FeatureTable(names, zone=own.zone, codes=own.codes)
+        self._own = len(own.names)
+        self._carried = [names.index(name) for name in carried.names]
+
+    def rows(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Rows:
+        """As the two matrices by themselves."""
+        wide = self._table.values(jobs, history)
+        own, carried = wide[:, : self._own], wide[:, self._carried]
+        return Rows(np.ascontiguousarray(own), np.ascontiguousarray(carried))
 
 
 def named_for(names: Sequence[str], target: Target) -> tuple[str, ...]:

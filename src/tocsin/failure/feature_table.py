@@ -16,6 +16,7 @@ _FEW = 100
 """Rows up to which it costs less to copy all columns than to choose some."""
 _CELLS = 50_000
 """At most this many values are copied at once: for few jobs many features, for many jobs one."""
+_UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu"})
 
 
 class FeatureTable:
@@ -103,7 +104,7 @@ def _expression(name: str, zone: str, codes: Mapping[str, Mapping[str, float]]) 
 def _clock(part: str, zone: str) -> pl.Expr:
     utc = pl.from_epoch("submit", time_unit="s").dt
     # The way through a zone takes most of the time of all expressions together.
-    local = utc if zone == "UTC" else utc.replace_time_zone("UTC").dt.convert_time_zone(zone).dt
+    local = utc if zone in _UTC else utc.replace_time_zone("UTC").dt.convert_time_zone(zone).dt
     if part == "hour":
         # Multiplied, for polars divides one number otherwise than many: the last bit would differ.
         return local.hour().cast(pl.Float32) + local.minute().cast(pl.Float32) * (1 / 60)

@@ -155,8 +155,7 @@ class FittedFailure(FailureModel):
         ]
 
     def _rows(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Rows:
-        own = self.columns.matrix(jobs, history)
-        return Rows(own, self.experience.columns.matrix(jobs, history) if self.experience else None)
+        return self._layout.rows(jobs, history) if self._layout else Rows(self.columns.matrix(jobs, history))
 
     def _risks(self, rows: Rows) -> NDArray[np.float64]:
         scores = self.booster.predict(rows.own)

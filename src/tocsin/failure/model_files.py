@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
 from tocsin.failure.columns import Columns
-from tocsin.failure.experience import Experience
+from tocsin.failure.experience import Experience, Layout
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME
 from tocsin.failure.holdout import Calibrated, Holdout
@@ -60,6 +60,11 @@ class FailureModel:
     """It learned from other clusters alone, and is for all that have no model of their own."""
     settled: bool = True
     """False: the target is that of the jobs asked about; only the shipped model leaves it open."""
+    _layout: Layout | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        layout = Layout(self.columns, self.experience.columns) if self.experience else None
+        object.__setattr__(self, "_layout", layout)
 
     @classmethod
     def load(cls, folder: Path, *, threads: int) -> Self:

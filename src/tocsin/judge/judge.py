@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -11,7 +12,7 @@ from tocsin.core.decision import Decision, Facts, FactsRequest, Screened
 from tocsin.core.detector import Known, Parts
 from tocsin.core.fields import FIELDS
 from tocsin.core.frames import SCHEMA, key_text
-from tocsin.core.ids import parse_key
+from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.stages import Stage, reached_at
 from tocsin.core.verdict import (
     SEEN_FROM,
@@ -166,7 +167,7 @@ def conclude(
     """
     facts = facts or Facts()
     rows = _rows(jobs, stage)
-    keys = jobs.select(key_text()).to_series().to_list()
+    keys = [str(JobKey(row["cluster"], row["job_id"], row["task"], row["submit"])) for row in rows]
     drafts = [_Draft(each) for each in answers]
     screenings = [
         Screened(key, row["cluster"], row["user"] or "", row["submit"], workload.submission.operations)
@@ -296,9 +297,13 @@ class _Draft:
 
 def _rows(jobs: pl.DataFrame, stage: Stage) -> list[dict[str, Any]]:
     """The jobs as rows, without what becomes known only after the stage."""
-    shown = [name for name in SCHEMA.names() if stage.knows(FIELDS[name].stage)]
     blank: dict[str, Any] = dict.fromkeys(SCHEMA.names())
-    return [blank | row for row in jobs[shown].to_dicts()]
+    return [blank | row for row in jobs[_shown(stage)].to_dicts()]
+
+
+@cache
+def _shown(stage: Stage) -> list[str]:
+    return [name for name in SCHEMA.names() if stage.knows(FIELDS[name].stage)]
 
 
 def _without_conflicts(parts: Sequence[Parts]) -> list[Advice]:
