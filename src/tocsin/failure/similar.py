@@ -82,7 +82,10 @@ class SimilarJobs:
         for name, values in self.names.items():
             distance += _NAMED_WEIGHT * (values != (job[name] or ""))
         distance[self.known > job["submit"]] = np.inf
-        nearest = np.lexsort((-self.known, distance))[:most]
+        near = np.arange(len(distance))
+        if len(near) > most:  # to sort all of them would take longer than to measure their distances
+            near = np.flatnonzero(distance <= np.partition(distance, most - 1)[most - 1])
+        nearest = near[np.lexsort((-self.known[near], distance[near]))][:most]
         return [
             Similar(
                 job=self.keys[n], outcome=Outcome(self.outcomes[n]), distance=round(float(distance[n]), 4)

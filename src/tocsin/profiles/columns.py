@@ -117,6 +117,6 @@ COLUMNS: Mapping[Kind, tuple[Column, ...]] = {
 def table(jobs: pl.DataFrame, columns: tuple[Column, ...]) -> NDArray[np.float64]:
     """The values of the columns, one row per job; NaN where a value is not known."""
     made = jobs.select(column.value.cast(pl.Float64).alias(column.name) for column in columns)
-    values = made.fill_null(float("nan")).to_numpy().astype(np.float64)
+    values = made.to_numpy().astype(np.float64)
     values[~np.isfinite(values) | (values < 0)] = np.nan  # clocks that went back, division by zero
     return values

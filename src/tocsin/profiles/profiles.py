@@ -109,17 +109,17 @@ class Profiles:
         for place, column in enumerate(self._columns):
             raw[:, place] = column.scaled(values[:, place])
         points = (np.where(np.isnan(raw), self.fill, raw) - self.centre) / self.scale
-        known = pl.Series(~np.isnan(raw).all(axis=1) if self.names else np.ones(jobs.height, dtype=bool))
+        known = ~np.isnan(raw).all(axis=1) if self.names else np.ones(jobs.height, dtype=bool)
         if self.kind == "usage":
-            known &= jobs.select(_ended).to_series()
-        return pl.select(
-            pl.when(known).then(pl.Series(self.clusters.assign(points))).alias("profile")
-        ).to_series()
+            known &= jobs.select(_ended).to_series().to_numpy()
+        numbers = pl.Series("profile", self.clusters.assign(points))
+        return numbers if known.all() else numbers.set(pl.Series(~known), None)
 
     def assign(self, jobs: pl.DataFrame) -> pl.Series:
         """The name of each job's profile."""
-        names = {number: profile.name for number, profile in enumerate(self.profiles)}
-        return self.numbers(jobs).replace_strict(names, return_dtype=pl.String)
+        numbers = self.numbers(jobs)
+        names = [None if n is None else self.profiles[n].name for n in numbers.to_list()]
+        return pl.Series("profile", names, pl.String)
 
     @property
     def _columns(self) -> tuple[Column, ...]:
