@@ -76,7 +76,7 @@ def _beside_slurm(result: Results) -> Iterator[str]:
     yield (
         f"{result['jobs']} jobs that are bound to run out of memory, one every half second, with a policy that acts: each is "
         "also put off by the thread that gives the verdicts. Seconds from the return of sbatch until the verdict arrives as an "
-        "event of the API; `watch.interval` is 1. Then miners, one after the other: held before their screening window of 30 s "
+        "event of the API. Then miners, one after the other: held before their screening window of 30 s "
         "was over, and seconds until that."
     )
     yield ""

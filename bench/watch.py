@@ -15,6 +15,7 @@ from tests.services.slurm import SlurmLab
 
 from tocsin.app.judge import load_seats
 from tocsin.core.ports import Cluster
+from tocsin.core.settings import WatchSettings
 from tocsin.demo.cluster import START, DemoCluster
 from tocsin.history.ledger import Ledger
 from tocsin.judge.judge import Judge
@@ -27,7 +28,7 @@ from tocsin.watch.watcher import COST_SHARE, Watcher
 __all__ = ["run"]
 
 QUEUED = 10_000
-INTERVAL = 5  # seconds, the default of watch.interval
+INTERVAL = WatchSettings().interval
 SECONDS = 60
 APPLICATION, USER = "reduce", "rosa"
 _COUNT = re.compile(r"^\s*(\w+)\s+\( *\d+\) count:(\d+)", re.MULTILINE)

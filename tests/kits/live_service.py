@@ -49,7 +49,6 @@ WAVES, A_WAVE = 20, sum(COUNTS)
 WINDOW = 30
 """Seconds: a busy machine needs some of them for its verdicts."""
 ACTS: Mapping[str, str] = {
-    "TOCSIN_WATCH__INTERVAL": "1",
     "TOCSIN_POLICY__MODE": "act",
     "TOCSIN_POLICY__SCREENING_SECONDS": str(WINDOW),
     "TOCSIN_POLICY__LEASE_SECONDS": "20",

@@ -76,8 +76,8 @@ class WatchSettings:
     """How `tocsin watch` follows a cluster."""
 
     interval: int = _setting(
-        5,
-        "minimum seconds between two queries of the queue; raised to 20 times the duration of a query, up to 6 intervals",
+        1,
+        "minimum seconds between two queries of the queue; raised to 20 times the duration of a query, up to 30 s",
     )
     scripts: bool = _setting(
         True, "read job scripts, one Slurm query each, if the user is root, SlurmUser or a Slurm Operator"

@@ -12,12 +12,12 @@ from tocsin.core.errors import ClusterError, SourceError, StoreError
 from tocsin.core.ports import Clock
 from tocsin.watch.watcher import COST_SHARE, Round
 
-__all__ = ["LONGEST", "MOST_INTERVALS", "Rounds", "Stop", "run"]
+__all__ = ["LONGEST", "LONGEST_AFTER_SLOW", "Rounds", "Stop", "run"]
 
 LONGEST = 60
 """Longest pause after an error, in seconds."""
-MOST_INTERVALS = 6
-"""Longest pause after a slow answer, in intervals: one hang must not silence the watch."""
+LONGEST_AFTER_SLOW = 30
+"""Longest pause after a slow answer, in seconds: one hang must not silence the watch."""
 _SLOW = 1.0
 """Seconds below which an answer is never called slow."""
 
@@ -77,7 +77,7 @@ def run(
 ) -> None:
     """Run rounds until stopped, between two of them; with `once`, until nothing is left to catch up with.
 
-    The pause is `interval`, or 20 times what reading the queue took, up to 6 intervals. A problem, and a slow cluster, is
+    The pause is `interval`, or 20 times what reading the queue took, up to 30 s. A problem, and a slow cluster, is
     reported once when it begins, and once when it is over. `waiting` gets each pause and why the round before it failed.
     """
     reported: set[str] = set()
@@ -94,7 +94,7 @@ def run(
             _report_once({str(error): f"{error} (trying again)"}, reported, notify)
             waiting(pause, str(error))
             continue
-        wanted, longest = COST_SHARE * done.cost, MOST_INTERVALS * interval
+        wanted, longest = COST_SHARE * done.cost, max(interval, LONGEST_AFTER_SLOW)
         pause = 0.0 if done.behind else min(max(interval, wanted), longest)
         troubles = {trouble: trouble for trouble in done.troubles}
         if wanted > longest and done.cost > _SLOW:

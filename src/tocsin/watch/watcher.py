@@ -40,7 +40,7 @@ from tocsin.watch.unaccounted import Unaccounted
 __all__ = ["COST_SHARE", "Round", "Watcher"]
 
 COST_SHARE = 20
-"""A question to Slurm is repeated after this many times the time that its answer took, or a few intervals."""
+"""A question to Slurm is repeated after this many times the time that its answer took, up to a bound."""
 OVERLAP = 300  # seconds: accounting may come late, so the last minutes are read again
 ACCOUNTING_EVERY = 60  # seconds, at the least: some jobs come and go between two readings of the queue
 ACCOUNTING_PAUSE = 180  # seconds, at the most, after a slow answer
