@@ -3,7 +3,9 @@
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import polars as pl
 import pytest
@@ -20,6 +22,7 @@ from tocsin.core.frames import SCHEMA
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Screening, Workload
 from tocsin.history.replay import Replay
+from tocsin.store.database import Store
 from tocsin.store.jobs import upsert
 from tocsin.store.scriptfiles import save_script
 from tocsin.workload.called_files import FollowedFiles
@@ -135,3 +138,15 @@ def test_watching_goes_on_with_a_model_that_was_promoted_meanwhile(app: App) -> 
     promote(app, "cyber")
     watch(app, WatchRequest(demo=True, speed=100_000), Output(print_line))
     assert seen == {"cyber", "cryptomining"}
+
+
+def test_threads_that_ask_at_once_share_one_store(tmp_path: Path) -> None:
+    together = Barrier(8)
+
+    def ask(app: App) -> Store:
+        together.wait()
+        return app.store
+
+    with App(folder=str(tmp_path)) as app, ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(ask, [app] * 8))
+    assert all(store is found[0] for store in found)

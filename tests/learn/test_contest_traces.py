@@ -55,8 +55,10 @@ def detector() -> TracesDetector:
 
 
 @pytest.fixture
-def registry(tmp_path: Path, detector: TracesDetector) -> Registry:
+def registry(tmp_path: Path, detector: TracesDetector, request: pytest.FixtureRequest) -> Registry:
     """A champion that knows jobs that compute."""
+    if detector is DETECTOR:
+        request.getfixturevalue("torch")
     made = Registry(tmp_path / "models")
     learned = day(0, COMPUTES)
     fitted = detector.fit_windows(learned, kinds(learned), stride=STRIDE, seconds=SECONDS)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
@@ -35,6 +36,8 @@ class App:
     """Receives messages for a person: notes, and what is wrong while work goes on."""
     progress: Callable[[str, int, int], None] = _ignore
     """Receives what is being done, how much of it is done, and of how much."""
+    _store: "Store | None" = field(default=None, init=False, repr=False)
+    _opening: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @cached_property
     def resolved(self) -> tuple[Settings, list[Line]]:
@@ -50,8 +53,15 @@ class App:
 
         return Home(Path(self.folder).absolute()) if self.folder else Home.default(self.environ)
 
-    @cached_property
+    @property
     def store(self) -> "Store":
+        """Opened once, whichever threads ask for it first."""
+        with self._opening:
+            if self._store is None:
+                self._store = self._open_store()
+            return self._store
+
+    def _open_store(self) -> "Store":
         from tocsin.store.database import open_store
 
         secret = self.settings.store.password_file
@@ -90,8 +100,10 @@ class App:
         return ZoneInfo("UTC")
 
     def close(self) -> None:
-        if store := self.__dict__.pop("store", None):
-            store.close()
+        with self._opening:
+            if self._store is not None:
+                self._store.close()
+            self._store = None
 
     def __enter__(self) -> Self:
         return self
