@@ -44,8 +44,8 @@ _LEAST_LETTERS = 12
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}")
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]{4,}={0,2}")
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{24,}={0,6}")
-_HEX = re.compile(r"(?<![A-Za-z0-9])(?:0x)?(?:[0-9a-fA-F]{2}){12,}+")
-_SPACED_HEX = re.compile(r"(?:\b[0-9a-fA-F]{2} ){12,}+")
+_HEX = re.compile(r"(?<![A-Za-z0-9])(?:0x)?(?>(?:[0-9a-fA-F]{2}){12,})")
+_SPACED_HEX = re.compile(r"(?>(?:\b[0-9a-fA-F]{2} ){12,})")
 _LEAST_WORD, _LEAST_HEX = 16, 24
 _IN_HEX, _IN_BASE32 = (
     bytes(code if chr(code) in letters else 32 for code in range(256))
