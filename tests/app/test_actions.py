@@ -1,20 +1,25 @@
-"""Acting after a round, advice as text, and what users may do to their own jobs."""
+"""Acting in a round and after it, advice as text, and what users may do to their own jobs."""
 
 import json
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kits.command_line import Tocsin
-from tests.kits.watching import NOON, ended, frame
+from tests.kits.live_service import MINER
+from tests.kits.watching import NOON, FakeCluster, ended, frame
 from tests.slurm.fake_slurm import FakeJob, FakeSlurm
+from tocsin.app import watch as app_watch
 from tocsin.app.actions import Acting, ActionRequest, list_actions
 from tocsin.app.advice import advice_text
 from tocsin.app.app import App
+from tocsin.app.followed import Source, _watcher
+from tocsin.app.loop import Output
 from tocsin.app.own_jobs import cancel_job, link_resubmission, resubmissions
 from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
 from tocsin.core.decision import Decision
@@ -27,6 +32,7 @@ from tocsin.store import audit
 from tocsin.store.actions import plan
 from tocsin.store.decisions import record
 from tocsin.store.jobs import Filter, load, merge_in
+from tocsin.watch.loop import Stop
 
 
 @pytest.fixture
@@ -75,6 +81,40 @@ def test_an_array_with_one_success_among_its_first_tasks_is_left_alone(app: App)
         keep(app, task(number, **ended(NOON + 1, NOON + 10 + number, "FAILED")))
     Acting(app, fake).after_round([verdict(ARRAY._replace(task=4), Stage.END)], NOON + 20)
     assert list_actions(app, ActionRequest(everything=True)) == []
+
+
+@dataclass(frozen=True)
+class Instant:
+    """A clock that stands."""
+
+    at: float
+
+    def now(self) -> float:
+        return self.at
+
+
+def test_a_miner_is_held_in_the_midst_of_the_round_that_finds_it(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, fake = FakeCluster(queued=[{}], scripts={1: MINER}), FakeSlurm()
+    fake.jobs[JobKey("lab", 1, None, NOON)] = FakeJob()
+    noon = Instant(NOON + 1)
+    source = Source(
+        name="lab",
+        clock=noon,
+        reading=noon.now,
+        interval=1,
+        rounds=partial(_watcher, app, cluster, None),
+        live=False,
+        actuator=fake,
+    )
+    monkeypatch.setattr(app_watch, "live_slurm", lambda *_: nullcontext(source))
+    with Stop() as stop:
+        request = app_watch.WatchRequest(cluster="lab", once=True)
+        app_watch.follow(app, request, Output(fake.changes.append), stop, app_watch.Observer())
+    held, *printed = fake.changes
+    assert held == "hold"
+    assert "cryptomining" in "".join(printed), "it is printed when the round is over"
 
 
 def test_in_advice_mode_nothing_is_planned(app: App) -> None:

@@ -35,7 +35,7 @@ return slurm.SUCCESS
 
 @contextmanager
 def hooks_installed(
-    slurm: SlurmLab, home: Path, socket: Path, *, window: int
+    slurm: SlurmLab, home: Path, socket: Path, *, window: int, advice_milliseconds: int = 150
 ) -> Iterator[Callable[..., str]]:
     """Both hooks beside a site's own file; restored to the byte at the end. Yields `tocsin slurm ...`."""
     if sentence := missing_plugin("job_submit_lua.so"):
@@ -44,7 +44,12 @@ def hooks_installed(
     site.write_text(SITE)
 
     def tocsin(*arguments: str) -> str:
-        environment = {**os.environ, **slurm.env, "TOCSIN_POLICY__SCREENING_SECONDS": str(window)}
+        environment = {
+            **os.environ,
+            **slurm.env,
+            "TOCSIN_POLICY__SCREENING_SECONDS": str(window),
+            "TOCSIN_POLICY__ADVICE_MILLISECONDS": str(advice_milliseconds),
+        }
         command = [*TOCSIN, "--home", str(home), "slurm", *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr

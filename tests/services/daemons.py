@@ -148,6 +148,11 @@ class Daemons:
             if child := self._children.pop(process.name, None):
                 child.wait()
 
+    def kill(self, name: str) -> None:
+        """End a daemon without a warning, as a crash does."""
+        end_now([self.running.pop(name)])
+        self._children.pop(name).wait()
+
     def forget(self) -> None:
         """Leave the daemons to themselves: a later process ends them from their record."""
         for child in self._children.values():

@@ -299,3 +299,32 @@ def test_of_an_array_only_tasks_that_started_later_are_marked(store: KillableSto
     executor(store, fake).step(NOON + 401)
     found = load(store, Filter(clusters=["lab"], arrays=True), ["task", "intervened"])
     assert dict(found.rows()) == {None: True, 1: None, 2: True}
+
+
+# --- order -------------------------------------------------------------------------------------------
+
+
+def test_a_hold_is_carried_out_before_leases_that_were_planned_earlier(
+    store: KillableStore, fake: FakeSlurm
+) -> None:
+    keys = [KEY._replace(job_id=number) for number in range(1, 5)]
+    fake.jobs |= {key: FakeJob() for key in keys}
+    for key in keys:
+        plan(store, ActionKind.LEASE, job=str(key))
+    plan(store, ActionKind.HOLD)
+    executor(store, fake).step(NOON + 1)
+    assert fake.changes[0] == "hold"
+    assert {action.status for action in list_actions(store)} == {"done"}
+
+
+def test_only_what_is_planned_on_the_jobs_at_hand_is_carried_out_at_once(
+    store: KillableStore, fake: FakeSlurm
+) -> None:
+    other = KEY._replace(job_id=1)
+    fake.jobs[other] = FakeJob()
+    plan(store, ActionKind.LEASE, job=str(other))
+    plan(store)
+    assert executor(store, fake).carry_out_planned([str(KEY)], NOON + 1) == []
+    assert fake.changes == ["hold"]
+    assert executor(store, fake).carry_out_planned([str(KEY)], NOON + 1) == []
+    assert fake.changes == ["hold"], "it is done once"

@@ -16,7 +16,12 @@ from tocsin.slurm.hooks import HOOKS, apply_changes, install, uninstall, with_li
 from tocsin.slurm.lua_syntax import check_lua
 from tocsin.slurm.start_delay import start_delay
 
-VALUES = {"WINDOW": 20, "SOCKET": "/run/tocsin/tocsin.sock", "HEARTBEAT": "/run/tocsin/heartbeat"}
+VALUES = {
+    "WINDOW": 20,
+    "SOCKET": "/run/tocsin/tocsin.sock",
+    "HEARTBEAT": "/run/tocsin/heartbeat",
+    "DEADLINE": "0.150",
+}
 SITE = """function slurm_job_submit(job, partitions, uid)
   if job.account == nil then
     return slurm.ERROR
@@ -175,3 +180,23 @@ def test_a_heartbeat_is_one_number_and_a_missing_folder_is_no_error(tmp_path: Pa
     write_heartbeat(beat, 1794775393.7)
     assert beat.read_text() == "1794775393\n"
     write_heartbeat(tmp_path / "no" / "heartbeat", 1.0)
+
+
+def test_a_site_sets_how_long_sbatch_waits_for_advice_and_never_without_a_limit(
+    tocsin: Tocsin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    tocsin("slurm", "install", "--folder", folder, "--yes")
+    library = folder / "tocsin_cli_filter.lua"
+    assert 'local DEADLINE = "0.150"' in library.read_text()
+    monkeypatch.setenv("TOCSIN_POLICY__ADVICE_MILLISECONDS", "1200")
+    [status, _] = json.loads(tocsin("slurm", "status", "--folder", folder, "--json").out)["hooks"]
+    assert (status["current"], status["fix"]) == (False, "tocsin slurm install cli_filter")
+    tocsin("slurm", "install", "--folder", folder, "--yes")
+    assert 'local DEADLINE = "1.200"' in library.read_text()
+    for wrong in ("0", "10001"):
+        monkeypatch.setenv("TOCSIN_POLICY__ADVICE_MILLISECONDS", wrong)
+        refused = tocsin("slurm", "install", "--folder", folder, "--yes")
+        assert (refused.code, refused.out) == (1, "")
+        assert f"policy.advice_milliseconds is {wrong}; it must be 1 to 10000" in refused.err

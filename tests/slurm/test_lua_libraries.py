@@ -136,9 +136,8 @@ def test_a_job_that_cannot_be_read_is_submitted_unchanged(lua: ctypes.CDLL, tmp_
 
 def cli_filter(folder: Path, socket: Path) -> str:
     path = folder / "tocsin_cli_filter.lua"
-    path.write_bytes(
-        library(HOOKS["cli_filter"], {"SOCKET": str(socket), "HEARTBEAT": str(heartbeat_file(socket))})
-    )
+    values = {"SOCKET": str(socket), "HEARTBEAT": str(heartbeat_file(socket)), "DEADLINE": "0.150"}
+    path.write_bytes(library(HOOKS["cli_filter"], values))
     return f'slurm = {{SUCCESS = 0, ERROR = -1}}\npcall(dofile, "{path}")\n'
 
 

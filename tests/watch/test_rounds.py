@@ -401,3 +401,21 @@ def test_memory_holds_no_more_than_is_about(store: Store) -> None:
     kept = [watch._due_verdicts._given, watch._queue_seen, watch._ended_seen, watch._living]
     assert all(len(part) <= 3 for part in kept)
     assert len(watch._unaccounted) == 0
+
+
+def test_a_slurmdbd_that_is_slow_to_fail_is_not_asked_in_every_round(store: Store) -> None:
+    class Failing(FakeCluster):
+        def accounting(self, since: int, until: int) -> Any:
+            asked.append(until)
+            clock[0] += 30
+            raise ClusterError("slurmdbd does not answer")
+
+    asked: list[int] = []
+    clock = [0.0]
+    watch = watcher(Failing(), store)
+    watch._seconds = lambda: clock[0]
+    for now in (NOON, NOON + 5, NOON + 179):
+        assert watch.step(now).troubles == ["slurmdbd does not answer"]
+    assert len(asked) == 1
+    watch.step(NOON + 180)
+    assert len(asked) == 2

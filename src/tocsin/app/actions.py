@@ -11,6 +11,7 @@ from tocsin.app.policy import action_policy
 from tocsin.core.actions import ActionStatus, Mode
 from tocsin.core.errors import ClusterError, InputError
 from tocsin.core.stages import Stage
+from tocsin.core.verdict import ALARMS
 from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
@@ -34,13 +35,19 @@ __all__ = [
 
 
 class Acting:
-    """Acts after each round of a watch, as policy says."""
+    """Acts while a cluster is followed, as policy says: on alarms at once, on all else after each round."""
 
     def __init__(self, app: App, actuator: "Actuator", sinks: "Subscriptions | None" = None) -> None:
         self._app = app
         self._sinks = sinks
         self._policy = action_policy(app)
         self._executor = open_executor(app, actuator, act=self._policy.mode is Mode.ACT)
+
+    def on_verdicts(self, verdicts: Sequence["Verdict"], now: int) -> None:
+        """Carry out what was planned with these verdicts; what fails is tried again after the round."""
+        jobs = [v.job for v in verdicts if any(finding.level in ALARMS for finding in v.findings)]
+        if jobs and self._policy.mode is Mode.ACT:
+            self._executor.carry_out_planned(jobs, now)
 
     def after_round(self, verdicts: Sequence["Verdict"], now: int) -> list[str]:
         """Plan what follows from ended tasks, and bring all actions forward; returns what went wrong."""

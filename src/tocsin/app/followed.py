@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tocsin.judge.judge import Judge
     from tocsin.store.outbox import Subscriptions
     from tocsin.watch.challengers import Challengers
+    from tocsin.watch.due_verdicts import OnVerdicts
     from tocsin.watch.loop import Rounds
 
 __all__ = ["Source", "demo_cluster", "live_slurm", "streamed"]
@@ -37,7 +38,7 @@ class Source:
     reading: Callable[[], float]
     """The time there; reading it moves nothing."""
     interval: float
-    rounds: "Callable[[Judge, Ledger, Subscriptions, Challengers], Rounds]"
+    rounds: "Callable[[Judge, Ledger, Subscriptions, Challengers, OnVerdicts | None], Rounds]"
     live: bool
     """Whether it is a Slurm that can be asked what a user may request."""
     concerns: Callable[[], Sequence[str]] = tuple
@@ -77,7 +78,11 @@ def streamed(app: App, name: str | None) -> Iterator[Source]:
     with job_events(app, name) as events:
 
         def rounds(
-            judge: "Judge", ledger: "Ledger", sinks: "Subscriptions", challengers: "Challengers"
+            judge: "Judge",
+            ledger: "Ledger",
+            sinks: "Subscriptions",
+            challengers: "Challengers",
+            _stored: "OnVerdicts | None",
         ) -> "Rounds":
             return StreamRounds(
                 events,
@@ -153,6 +158,7 @@ def _watcher(
     ledger: "Ledger",
     sinks: "Subscriptions",
     challengers: "Challengers",
+    stored: "OnVerdicts | None",
     *,
     outputs: bool = True,
 ) -> "Rounds":
@@ -171,4 +177,5 @@ def _watcher(
         measure=measure_due(app, cluster.name),
         causes=causes_at_end(app, scripts.read if scripts else ledger.script) if outputs else None,
         challengers=challengers,
+        stored=stored,
     )

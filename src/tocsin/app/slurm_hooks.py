@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
 from tocsin.app.clusters import cluster_named
-from tocsin.core.errors import ClusterError, InputError
+from tocsin.core.errors import ClusterError, InputError, SettingsError
 from tocsin.core.settings import ClusterSettings
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ __all__ = [
 SOCKET = "/run/tocsin/tocsin.sock"
 FOLDER = Path("/etc/slurm")
 CLI_FILTER, JOB_SUBMIT = "cli_filter", "job_submit"
+LONGEST_ADVICE = 10_000
+"""Milliseconds: nobody waits longer for sbatch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +149,12 @@ def _values(app: App, request: HookRequest) -> dict[str, str | int]:
 
     if not request.socket.startswith("/"):
         raise InputError(f'"{request.socket}" is no path of a socket; write one such as {SOCKET}')
+    deadline = app.settings.policy.advice_milliseconds
+    if not 1 <= deadline <= LONGEST_ADVICE:  # curl takes 0 for no limit
+        raise SettingsError(f"policy.advice_milliseconds is {deadline}; it must be 1 to {LONGEST_ADVICE}")
     return {
         "WINDOW": app.settings.policy.screening_seconds,
+        "DEADLINE": f"{deadline / 1000:.3f}",
         "SOCKET": request.socket,
         "HEARTBEAT": str(heartbeat_file(request.socket)),
     }

@@ -122,7 +122,9 @@ def follow(
 
         loop = Loop(
             app=app,
-            rounds=source.rounds(live.judge, ledger, sinks.subscriptions, challengers),
+            rounds=source.rounds(
+                live.judge, ledger, sinks.subscriptions, challengers, acting.on_verdicts if acting else None
+            ),
             live=live,
             output=output,
             sinks=sinks,

@@ -196,6 +196,9 @@ class PolicySettings:
     screening_seconds: int = _setting(
         0, "seconds for which new batch jobs wait to be screened (`tocsin slurm install`); 0: none"
     )
+    advice_milliseconds: int = _setting(
+        150, "most milliseconds that sbatch waits for advice at a terminal (`tocsin slurm install`)"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from tocsin.core.verdict import Finding, Level, Verdict, worst
 from tocsin.judge.permission import ROGUE
 from tocsin.judge.policy import ARRAY_FAILING, ActionPolicy
 
-__all__ = ["HOUR", "failing_array", "is_control", "planned_actions"]
+__all__ = ["HOUR", "failing_array", "gravest", "is_control", "planned_actions"]
 
 HOUR = 3600
 _NOT_DONE = (ActionStatus.CONTROL, ActionStatus.LIMITED)
@@ -31,7 +31,7 @@ def planned_actions(
     limits: dict[str, _Limits] = {}
     found = []
     for verdict, row in zip(verdicts, rows, strict=True):
-        chosen = _gravest(verdict, policy)
+        chosen = gravest(verdict, policy)
         if chosen is None or policy.excludes(row):
             continue
         kind, finding = chosen
@@ -86,7 +86,8 @@ def failing_array(
     )
 
 
-def _gravest(verdict: Verdict, policy: ActionPolicy) -> tuple[ActionKind, Finding] | None:
+def gravest(verdict: Verdict, policy: ActionPolicy) -> tuple[ActionKind, Finding] | None:
+    """The gravest action that findings of a verdict call for and its stage allows, and the finding."""
     found = [
         (kind, finding)
         for finding in verdict.findings

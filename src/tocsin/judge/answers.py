@@ -1,7 +1,7 @@
 """Ask every detector about some jobs. A detector that fails is named as missing and harms no other."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ from tocsin.core.frames import SCHEMA
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import ALARMS, Finding, Level
 
-__all__ = ["Answer", "DetectorModels", "Model", "as_known", "error_text", "hear"]
+__all__ = ["Answer", "DetectorModels", "Model", "as_known", "assess", "error_text", "explain_alarms", "hear"]
 
 _MOST_FAILURES = 100  # rows that a detector may fail on before it is not asked about the rest of the frame
 _NOTHING = Parts()
@@ -78,6 +78,19 @@ def hear(
     explain: bool = False,
 ) -> list[list[Answer]]:
     """For each job the answers of all detectors. Alarms are explained; with `explain`, every answer is."""
+    answers = assess(detectors, jobs, known, stage, explain=explain)
+    return answers if explain else explain_alarms(detectors, jobs, answers, known, stage)
+
+
+def assess(
+    detectors: Mapping[str, DetectorModels],
+    jobs: pl.DataFrame,
+    known: Known,
+    stage: Stage,
+    *,
+    explain: bool = False,
+) -> list[list[Answer]]:
+    """For each job the answers of all detectors, unexplained; with `explain`, every one is explained."""
     answers: list[list[Answer]] = [[] for _ in range(jobs.height)]
     if jobs.is_empty():
         return answers
@@ -97,6 +110,25 @@ def hear(
     return answers
 
 
+def explain_alarms(
+    detectors: Mapping[str, DetectorModels],
+    jobs: pl.DataFrame,
+    answers: Sequence[Sequence[Answer]],
+    known: Known,
+    stage: Stage,
+) -> list[list[Answer]]:
+    """The same answers, the alarms among them explained: many times as costly as finding them."""
+    explained = [list(each) for each in answers]
+    for row, each in enumerate(explained):
+        for place, answer in enumerate(each):
+            if any(finding.level in ALARMS for finding in answer.parts.findings):
+                asked = _Asked(answer.detector, detectors[answer.detector].models[stage], known, stage)
+                [better] = asked.explain(as_known(jobs[row], stage))
+                if better.version is not None:  # an alarm rings, even if it cannot be explained
+                    each[place] = better
+    return explained
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """One detector and what it is asked with."""
@@ -107,15 +139,7 @@ class _Asked:
     stage: Stage
 
     def assess(self, jobs: pl.DataFrame) -> list[Answer]:
-        answers = self._answers(
-            jobs, lambda part: self.model.fitted.assess(part, self.known, stage=self.stage)
-        )
-        for row, answer in enumerate(answers):
-            if any(finding.level in ALARMS for finding in answer.parts.findings):
-                [explained] = self.explain(jobs[row])
-                if explained.version is not None:  # an alarm rings, even if it cannot be explained
-                    answers[row] = explained
-        return answers
+        return self._answers(jobs, lambda part: self.model.fitted.assess(part, self.known, stage=self.stage))
 
     def explain(self, jobs: pl.DataFrame) -> list[Answer]:
         fitted = self.model.fitted

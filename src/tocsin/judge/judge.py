@@ -69,9 +69,29 @@ class Judge:
         `known_until`: what `known` had counted for each job; by default, all up to the job's own moment.
         """
         answers = hear(self.detectors, jobs, known, stage)
+        return self.conclude(jobs, answers, stage, at=at, seq=seq, late=late, known_until=known_until)
+
+    def conclude(
+        self,
+        jobs: pl.DataFrame,
+        answers: Sequence[Sequence[Answer]],
+        stage: Stage,
+        *,
+        at: int,
+        seq: Sequence[int] | None = None,
+        late: Sequence[bool] | None = None,
+        known_until: Sequence[int] | None = None,
+        beside: Sequence[Screened] = (),
+        open_cases: bool = True,
+    ) -> Decision:
+        """The decision on these jobs from answers, and from what the store knows now.
+
+        `beside` are the screenings of other jobs that are not stored yet. Without `open_cases`, it is not to be stored.
+        """
         request = facts_request(jobs, answers)
-        if request.cases and self.policy.actions.mode is not Mode.ADVISE:
+        if open_cases and request.cases and self.policy.actions.mode is not Mode.ADVISE:
             request = replace(request, actions_since=at - HOUR)
+        facts = self.facts(request)
         return conclude(
             jobs,
             answers,
@@ -80,9 +100,10 @@ class Judge:
             seq=seq,
             late=late,
             known_until=known_until,
-            facts=self.facts(request),
+            facts=replace(facts, screened=[*beside, *facts.screened]) if beside else facts,
             allowed=self.allow_list() if self.allow_list else None,
             policy=self.policy,
+            open_cases=open_cases,
         )
 
     def explain(self, job: pl.DataFrame, stage: Stage, *, known: Known, at: int) -> Verdict:
@@ -110,16 +131,7 @@ class Judge:
     def preview(self, job: pl.DataFrame, stage: Stage, *, known: Known, at: int) -> Verdict:
         """The verdict that `decide` would give on one job that has none yet; only alarms are explained. It opens no case."""
         answers = hear(self.detectors, job, known, stage)
-        [verdict] = conclude(
-            job,
-            answers,
-            stage=stage,
-            at=at,
-            facts=self.facts(facts_request(job, answers)),
-            allowed=self.allow_list() if self.allow_list else None,
-            policy=self.policy,
-            open_cases=False,
-        ).verdicts
+        [verdict] = self.conclude(job, answers, stage, at=at, open_cases=False).verdicts
         return verdict
 
 

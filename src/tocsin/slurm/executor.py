@@ -5,6 +5,7 @@ job stands, and a step that was done already changes nothing. A lease ends by it
 first: the service, `tocsin expire` or a person.
 """
 
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,8 +39,20 @@ class Executor:
 
     def step(self, now: int) -> list[str]:
         """Bring every open action forward; returns what went wrong, to be tried again."""
+        troubles = self._advance_all(actions.open_actions(self.store, self.actuator.name), now)
+        actions.mark_tasks(self.store, self.actuator.name, now - _TASKS_FOR)
+        return troubles
+
+    def carry_out_planned(self, jobs: Collection[str], now: int) -> list[str]:
+        """Carry out at once what is planned on these jobs, named by their keys, as `step` would; returns what went wrong."""
+        return self._advance_all(actions.planned_on(self.store, jobs), now)
+
+    def _advance_all(self, wanted: Iterable[Action], now: int) -> list[str]:
+        """The gravest of those that are planned first: a job that is to be held may start at any second."""
         troubles = []
-        for action in actions.open_actions(self.store, self.actuator.name):
+        for action in sorted(
+            wanted, key=lambda one: (one.status is not ActionStatus.PLANNED, -one.kind.gravity)
+        ):
             try:
                 self._advance(action, now)
             except NotFound:  # it left the queue in this moment
@@ -49,7 +62,6 @@ class Executor:
                 troubles.append(f"action {action.id} ({action.kind} of {action.job}): {error}")
                 if action.status is ActionStatus.PLANNED and now - action.at > _TRIES_FOR:
                     self._end(action, ActionStatus.FAILED, now, str(error))
-        actions.mark_tasks(self.store, self.actuator.name, now - _TASKS_FOR)
         return troubles
 
     def expire(self, now: int) -> tuple[int, list[str]]:

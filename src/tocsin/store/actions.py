@@ -1,5 +1,6 @@
 """Actions on jobs: planned with their verdict, changed step by step, each step in the audit."""
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -29,6 +30,7 @@ __all__ = [
     "open_actions",
     "open_clusters",
     "plan",
+    "planned_on",
     "planned_since",
     "prepare",
     "settle",
@@ -113,6 +115,11 @@ def open_actions(store: Store, cluster: str) -> list[Action]:
     """Those of a cluster that are to be carried out, or are in force, the oldest first."""
     undone = sa.or_(actions.c.status == str(ActionStatus.PLANNED), actions.c.kind.in_(_LASTING))
     return list_actions(store, actions.c.cluster == cluster, actions.c.status.in_(_OPEN), undone)
+
+
+def planned_on(store: Store, jobs: Collection[str]) -> list[Action]:
+    """Those on these jobs that are to be carried out, the oldest first."""
+    return list_actions(store, actions.c.job.in_(jobs), actions.c.status == str(ActionStatus.PLANNED))
 
 
 def open_clusters(store: Store) -> list[str]:

@@ -1,7 +1,9 @@
 """Verdicts that are due: which were given already, and the others, each given once."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import inf
 
 import polars as pl
 
@@ -12,6 +14,7 @@ from tocsin.core.stages import Stage
 from tocsin.core.verdict import Cause, Verdict
 from tocsin.history.ledger import Ledger
 from tocsin.judge.judge import Judge
+from tocsin.judge.turns import Turns
 from tocsin.store import watching
 from tocsin.store.database import Store
 from tocsin.store.decisions import record
@@ -21,9 +24,12 @@ from tocsin.watch import stages
 from tocsin.watch.challengers import Challengers, Judged
 from tocsin.watch.known_at_stage import KnownAtStage
 
-__all__ = ["DueVerdicts"]
+__all__ = ["DueVerdicts", "OnVerdicts"]
 
-CHUNK = 1000  # verdicts in one transaction
+OnVerdicts = Callable[[Sequence[Verdict], int], None]
+"""Gets verdicts when they are stored, and now."""
+
+CHUNK = 1000  # jobs that are assessed together
 
 
 class DueVerdicts:
@@ -40,10 +46,13 @@ class DueVerdicts:
         measure: Callable[[pl.DataFrame], None] | None = None,
         causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
         challengers: Challengers | None = None,
+        stored: OnVerdicts | None = None,
+        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         """`measure` stores the first metrics of jobs that reach `early`, named by their keys.
 
-        `causes` finds why ended jobs failed, one for each.
+        `causes` finds why ended jobs failed, one for each. `stored` is called with the verdicts of each transaction, and
+        now: what must be done before a job starts is done there.
         """
         self.store = store
         self.judge = judge
@@ -52,6 +61,10 @@ class DueVerdicts:
         self._measure = measure
         self._causes = causes
         self._challengers = challengers
+        self._stored = stored
+        self._seconds = seconds
+        self.left: list[str] = []
+        """The jobs that the last call of `give` left for the next one."""
         self._known = KnownAtStage(ledger, script)
         self._given: dict[str, int] = {}
 
@@ -70,11 +83,15 @@ class DueVerdicts:
         """Forget all jobs but these."""
         self._given = {job: bits for job, bits in self._given.items() if job in present}
 
-    def give(self, due: pl.DataFrame, fresh: Sequence[pl.DataFrame], now: int) -> list[Verdict]:
+    def give(
+        self, due: pl.DataFrame, fresh: Sequence[pl.DataFrame], now: int, *, within: float = inf
+    ) -> list[Verdict]:
         """Give the verdicts that are due, from the jobs as stored, and store them.
 
-        `fresh` are the keys of jobs that have changed in the store: the ledger learns them first.
+        `fresh` are the keys of jobs that have changed in the store: the ledger learns them first. After `within` seconds,
+        alarms on jobs that wait are left for the next call: one may have been submitted meanwhile that is more urgent.
         """
+        deadline, self.left = self._seconds() + within, []
         if self._challengers:
             self._challengers.judged = None
         if due.is_empty() and not fresh:
@@ -97,21 +114,50 @@ class DueVerdicts:
         given: list[Verdict] = []
         for stage, asked in by_stage.items():
             for first in range(0, asked.height, CHUNK):
-                part = asked.slice(first, CHUNK)
-                decision = self.judge.decide(
-                    part.drop("due", "over"),
-                    stage,
-                    known=self._known,
-                    at=now,
-                    late=part.select(stages.late(stage, now)).to_series().to_list(),
-                    known_until=counted[stage][first : first + CHUNK],
-                )
-                if stage is Stage.END and self._causes:
-                    decision = _with_causes(decision, self._causes(part))
-                given += self._record(decision)
+                part, until = asked.slice(first, CHUNK), counted[stage][first : first + CHUNK]
+                given += self._give_in_turn(part, stage, until, now, deadline)
         if self._challengers:
-            jobs_of = {stage: asked.drop("due", "over") for stage, asked in by_stage.items()}
+            judged = ~key_text().is_in(self.left)
+            jobs_of = {stage: asked.drop("due", "over").filter(judged) for stage, asked in by_stage.items()}
             self._challengers.judged = Judged(jobs_of, self._known, now)
+        return given
+
+    def _give_in_turn(
+        self, jobs: pl.DataFrame, stage: Stage, known_until: list[int], now: int, deadline: float
+    ) -> list[Verdict]:
+        """Give the verdicts at one stage, the most urgent first, each few in a transaction."""
+        turns = Turns(
+            self.judge,
+            jobs.drop("due", "over"),
+            stage,
+            known=self._known,
+            at=now,
+            late=jobs.select(stages.late(stage, now)).to_series().to_list(),
+            known_until=known_until,
+        )
+        given = [
+            verdict for rows in turns.first for verdict in self._give_turn(turns, rows, jobs, stage, now)
+        ]
+        keys = jobs.select(key_text()).to_series()
+        patient = jobs.select(can_wait=stages.can_wait(stage, now)).to_series()
+        for number, rows in enumerate(turns.slow):
+            if number and self._seconds() > deadline:  # some are given in any case, so there is an end to it
+                self.left += [keys[row] for row in rows if patient[row]]
+                rows = [row for row in rows if not patient[row]]
+            given += self._give_turn(turns, rows, jobs, stage, now)
+        return given
+
+    def _give_turn(
+        self, turns: Turns, rows: list[int], jobs: pl.DataFrame, stage: Stage, now: int
+    ) -> list[Verdict]:
+        if not rows:
+            return []
+        decision = turns.decide(rows)
+        if stage is Stage.END and self._causes:
+            decision = _with_causes(decision, self._causes(jobs[rows]))
+        given = self._record(decision)
+        if self._stored:
+            self._stored(given, now)
         return given
 
     def give_running(self, jobs: pl.DataFrame, now: int) -> list[Verdict]:
@@ -145,9 +191,10 @@ class DueVerdicts:
 
     def _record(self, decision: Decision) -> list[Verdict]:
         """Store the decision with its messages; returns the verdicts that were not there before."""
+        fresh = record(self.store, decision, self.sinks)
         for verdict in decision.verdicts:
             self._given[verdict.job] = self._given.get(verdict.job, 0) | stages.BITS.get(verdict.stage, 0)
-        return record(self.store, decision, self.sinks)
+        return fresh
 
 
 def _with_causes(decision: Decision, causes: Sequence[Cause | None]) -> Decision:

@@ -8,7 +8,7 @@ import polars as pl
 from tocsin.core.frames import reached_at
 from tocsin.core.stages import Stage
 
-__all__ = ["BITS", "LATE_SECONDS", "bits_of", "late", "reached", "with_stage"]
+__all__ = ["BITS", "LATE_SECONDS", "bits_of", "can_wait", "late", "reached", "with_stage"]
 
 BITS: Mapping[Stage, int] = MappingProxyType({Stage.SUBMIT: 1, Stage.START: 2, Stage.EARLY: 4, Stage.END: 8})
 LATE_SECONDS = 120  # the verdict within two minutes (Proactive Precision, abstract)
@@ -64,3 +64,12 @@ def late(stage: Stage, now: int) -> pl.Expr:
         Stage.END: pl.lit(False),
     }[stage]
     return (gone | long_ago).fill_null(False)
+
+
+def can_wait(stage: Stage, now: int) -> pl.Expr:
+    """Whether the verdict may be given in a later round: the queue will show the job again, and it is not late then.
+
+    An array may be known by its tasks alone, which are looked at once.
+    """
+    waits = _START.is_null() & ~pl.col("over") & pl.col("array").is_null()
+    return waits & (pl.col("submit") + LATE_SECONDS // 2 > now) & pl.lit(stage is Stage.SUBMIT)

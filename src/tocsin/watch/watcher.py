@@ -23,7 +23,7 @@ from tocsin.store.outbox import Subscriptions
 from tocsin.watch import stages
 from tocsin.watch.arrays import missing_arrays
 from tocsin.watch.challengers import Challengers
-from tocsin.watch.due_verdicts import DueVerdicts
+from tocsin.watch.due_verdicts import DueVerdicts, OnVerdicts
 from tocsin.watch.job_events import JobEvents
 from tocsin.watch.observations import (
     NOTHING,
@@ -45,6 +45,8 @@ OVERLAP = 300  # seconds: accounting may come late, so the last minutes are read
 ACCOUNTING_EVERY = 60  # seconds, at the least: some jobs come and go between two readings of the queue
 ACCOUNTING_PAUSE = 180  # seconds, at the most, after a slow answer
 MACHINE_EVERY = 600
+ROUND_SECONDS = 3
+"""After these, alarms on jobs that wait are left for the next round, which begins at once and may see a more urgent job."""
 SPAN = 86400  # seconds of accounting in one round: after a long outage it catches up day by day
 
 _END, _SUBMIT = stages.BITS[Stage.END], stages.BITS[Stage.SUBMIT]
@@ -88,8 +90,10 @@ class Watcher:
         measure: Callable[[pl.DataFrame], None] | None = None,
         causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
         challengers: Challengers | None = None,
+        stored: OnVerdicts | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`stored` is called in the midst of a round with each few verdicts that are stored, and now."""
         self.cluster = cluster
         self.store = store
         self.ledger = ledger
@@ -104,6 +108,8 @@ class Watcher:
             measure=measure,
             causes=causes,
             challengers=challengers,
+            stored=stored,
+            seconds=seconds,
         )
         self._events = events or JobEvents(sinks or {})
         self._seconds = seconds
@@ -113,7 +119,7 @@ class Watcher:
         self._machine_at: int | None = None
         self._accounted_at = 0
         self._accounting_after = 0.0
-        self._slow_accounting: list[str] = []
+        self._accounting_troubles: list[str] = []
         self._queue_seen: dict[str, int] = {}
         self._ended_seen: dict[str, int] = {}
         self._living: set[str] = set()
@@ -136,7 +142,8 @@ class Watcher:
         self._note_ends(queue, recent, progress, now)
         ended, until = self._accounting(progress, now, troubles)
         self._due_verdicts.load(ended["job"])
-        verdicts = self._settle(queue, ended, recent, now, troubles, caught_up=until == now)
+        within = max(ROUND_SECONDS, COST_SHARE * cost)
+        verdicts = self._settle(queue, ended, recent, now, troubles, caught_up=until == now, within=within)
         if until is not None:
             self._accounted_at = now
             # Old records are complete; of the present, some may still be on their way.
@@ -149,7 +156,7 @@ class Watcher:
             queued=dump.height,
             cost=cost,
             verdicts=verdicts,
-            behind=until is not None and until < now,
+            behind=(until is not None and until < now) or bool(self._due_verdicts.left),
             troubles=troubles,
         )
 
@@ -200,24 +207,28 @@ class Watcher:
         """The jobs that ended, and the instant up to which accounting is complete; None if it was not read."""
         wanted = len(self._unaccounted) or now - self._accounted_at >= ACCOUNTING_EVERY
         if not wanted or now < self._accounting_after:
-            troubles += self._slow_accounting
+            troubles += self._accounting_troubles
             return NOTHING, None
         until = min(now, progress.reached + SPAN)
-        asked = self._seconds()
+        asked, problem = self._seconds(), ""
+        frames: list[pl.DataFrame] = []
         try:
-            frames = [
+            frames += (
                 from_accounting(frame, began=progress.began, now=now)
                 for frame in self.cluster.accounting(progress.reached - OVERLAP, until + 1)
-            ]
+            )
         except (ClusterError, SourceError) as error:
-            troubles.append(str(error))
-            return NOTHING, None
+            problem = str(error)
         cost = self._seconds() - asked
-        pause = min(COST_SHARE * cost, ACCOUNTING_PAUSE) if until == now else 0
-        slow = pause == ACCOUNTING_PAUSE
-        self._slow_accounting = [f"accounting is slow; it is read every {ACCOUNTING_PAUSE} s"] if slow else []
-        troubles += self._slow_accounting
+        pause = min(COST_SHARE * cost, ACCOUNTING_PAUSE) if problem or until == now else 0
+        slow = (
+            f"accounting is slow; it is read every {ACCOUNTING_PAUSE} s" if pause == ACCOUNTING_PAUSE else ""
+        )
+        self._accounting_troubles = [problem or slow] if problem or slow else []
+        troubles += self._accounting_troubles
         self._accounting_after = now + pause
+        if problem:
+            return NOTHING, None
         return pl.concat([NOTHING, *frames]).unique(KEY, keep="last", maintain_order=True), until
 
     # --- settling --------------------------------------------------------------------------------
@@ -231,8 +242,9 @@ class Watcher:
         troubles: list[str],
         *,
         caught_up: bool,
+        within: float,
     ) -> list[Verdict]:
-        """Store the observations, then give the verdicts that are due."""
+        """Store the observations, then give the verdicts that are due; those that can wait, `within` these seconds."""
         queued = with_outcomes(queue.filter((pl.col("given") & _END) == 0), now=now).drop("given")
         shown = queued.filter(pl.col("outcome").is_not_null()).select(_SEEN)
         awaited = pl.concat([self._awaited, recent, shown]).unique("job", keep="last", maintain_order=True)
@@ -253,7 +265,8 @@ class Watcher:
                 for frame in events:
                     self._events.put(connection, frame)
         self._queue_seen, self._ended_seen = queue_seen, ended_seen or self._ended_seen
-        verdicts = self._due_verdicts.give(due, [frame.select(KEY) for frame in fresh], now)
+        keys = [frame.select(KEY) for frame in fresh]
+        verdicts = self._due_verdicts.give(due, keys, now, within=within)
         self._unaccounted.remove([*over["job"], *ended["job"], *lost["job"]])
         self._awaited = awaited.filter((self._due_verdicts.given(awaited) & _END) == 0)
         self._forget({*queue["job"], *self._ended_seen, *self._awaited["job"]})
@@ -316,6 +329,8 @@ class Watcher:
         new = due.filter(stages.with_stage(Stage.SUBMIT))["job"].implode()
         batch = pl.col("job").is_in(new) & pl.col("interactive").ne_missing(pl.lit(True))
         asked = pl.concat(frame.filter(batch) for frame in (queued, ended, arrays))
+        # Those that can still be kept from starting first.
+        asked = asked.sort(pl.col("state").ne_missing("PENDING"), "submit", maintain_order=True)
         unread = {
             JobKey(*key): None
             for *key, script in asked.select(*KEY, "script").iter_rows()

@@ -138,7 +138,7 @@ class SlurmLab(Commands):
             ("rest", REST_USER, 0o755),
             *((f"home-{user}", user, 0o755) for user in USERS),
         ):
-            _make_folder(self.folder / name, owner, mode)
+            make_folder(self.folder / name, owner, mode)
         for gpu in ("gpu0", "gpu1"):
             (self.folder / "spool" / gpu).touch()
         _write_secret(self.folder / "munge" / "munge.key", secrets.token_bytes(1024), "munge")
@@ -363,7 +363,7 @@ def make_user(name: str) -> None:
         )
 
 
-def _make_folder(path: Path, owner: str, mode: int) -> None:
+def make_folder(path: Path, owner: str, mode: int) -> None:
     path.mkdir()
     path.chmod(mode)
     shutil.chown(path, owner, owner)

@@ -1,12 +1,12 @@
 -- tocsin's advice at the terminal, written by `tocsin slurm install`. Change the settings, not this file.
 --
 -- It runs in sbatch, on the login node. If the service is alive (its heartbeat is fresh) and standard error is a terminal, it
--- sends the script and prints the answer. It waits for at most 150 ms, and whatever goes wrong, the job is submitted unchanged.
+-- sends the script and prints the answer. It waits only until the deadline, and whatever goes wrong, the job is submitted unchanged.
 
 local SOCKET = "@SOCKET@"
 local HEARTBEAT = "@HEARTBEAT@"
 local FRESH = 3 -- seconds
-local DEADLINE = "0.15" -- seconds
+local DEADLINE = "@DEADLINE@" -- seconds (policy.advice_milliseconds)
 local LONGEST = 8192 -- bytes of advice
 
 local OPTIONS = {
