@@ -77,6 +77,11 @@ def test_one_hang_does_not_silence_the_watch_and_is_reported_once() -> None:
     assert again == slow
 
 
+def test_a_slow_answer_leaves_time_for_a_screening_window() -> None:
+    waited, _, _ = follow({"cost": 25}, {"cost": 0.1}, interval=1, longest=3)
+    assert waited == [0, 3, 2]
+
+
 def test_each_pause_is_announced_with_the_error_that_caused_it() -> None:
     pauses: list[tuple[float, str | None]] = []
     follow(

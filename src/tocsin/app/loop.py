@@ -81,6 +81,7 @@ class Loop:
                 clock,
                 stop,
                 interval=interval,
+                longest=_longest_pause(app),
                 report=after,
                 notify=complain,
                 waiting=self.waiting,
@@ -98,6 +99,16 @@ class Loop:
     def _report(self, message: str | None) -> None:
         if message:
             self.app.notify(message)
+
+
+def _longest_pause(app: App) -> float:
+    """After a slow answer, in seconds: a job must be looked at within its screening window."""
+    from tocsin.core.actions import Mode
+    from tocsin.watch.loop import LONGEST_AFTER_SLOW
+
+    policy = app.settings.policy
+    window = policy.screening_seconds if policy.mode == Mode.ACT else 0
+    return min(LONGEST_AFTER_SLOW, window / 4) if window else LONGEST_AFTER_SLOW
 
 
 @dataclass(frozen=True, slots=True)

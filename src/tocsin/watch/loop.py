@@ -70,6 +70,7 @@ def run(
     stop: Stop,
     *,
     interval: float,
+    longest: float = LONGEST_AFTER_SLOW,
     report: Callable[[Round], None],
     notify: Callable[[str], None],
     waiting: Callable[[float, str | None], None] = lambda _pause, _problem: None,
@@ -77,7 +78,7 @@ def run(
 ) -> None:
     """Run rounds until stopped, between two of them; with `once`, until nothing is left to catch up with.
 
-    The pause is `interval`, or 20 times what reading the queue took, up to 30 s. A problem, and a slow cluster, is
+    The pause is `interval`, or 20 times what reading the queue took, up to `longest` seconds. A problem, and a slow cluster, is
     reported once when it begins, and once when it is over. `waiting` gets each pause and why the round before it failed.
     """
     reported: set[str] = set()
@@ -94,10 +95,10 @@ def run(
             _report_once({str(error): f"{error} (trying again)"}, reported, notify)
             waiting(pause, str(error))
             continue
-        wanted, longest = COST_SHARE * done.cost, max(interval, LONGEST_AFTER_SLOW)
-        pause = 0.0 if done.behind else min(max(interval, wanted), longest)
+        wanted, most = COST_SHARE * done.cost, max(interval, longest)
+        pause = 0.0 if done.behind else min(max(interval, wanted), most)
         troubles = {trouble: trouble for trouble in done.troubles}
-        if wanted > longest and done.cost > _SLOW:
+        if wanted > most and done.cost > _SLOW:
             troubles["slow"] = (
                 f"the cluster is slow: reading its queue took {done.cost:.0f} s; next in {pause:.0f} s"
             )
