@@ -57,6 +57,9 @@ class Host:
             "TOCSIN_SERVICE__LISTEN": "127.0.0.1:0",
             "NOTIFY_SOCKET": str(folder / "notify"),
         }
+        # Its user must reach tocsin's own files, and the checkout may lie in root's home.
+        shutil.copytree(REPOSITORY / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        self.env["PYTHONPATH"] = str(folder / "src")
         (folder / "job.sh").write_text(JOB)
         self.notified = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notified.bind(self.env["NOTIFY_SOCKET"])
@@ -66,7 +69,7 @@ class Host:
     def as_user(self) -> list[str]:
         """Prefix of a command that runs as the service's user, without privileges.
 
-        It may read all files, for the Python under test may lie in root's home.
+        It may read all files, for the Python under test and its libraries may lie in root's home.
         """
         reading = "-all,+dac_read_search"
         return ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", "--no-new-privs",

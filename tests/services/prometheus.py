@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,6 +65,9 @@ class Prometheus:
         try:
             with urllib.request.urlopen(f"{self.url}/-/ready", timeout=5) as reply:
                 return bool(reply.status == 200)
+        except urllib.error.HTTPError as error:
+            error.close()
+            return False
         except OSError:
             return False
 

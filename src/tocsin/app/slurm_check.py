@@ -10,7 +10,7 @@ from tocsin.core.errors import ClusterError, SettingsError
 from tocsin.core.settings import ClusterSettings
 from tocsin.sources.rest_http import RestHttp, json_object
 
-__all__ = ["SlurmCheck", "slurm_check"]
+__all__ = ["SlurmCheck", "diag_path", "slurm_check"]
 
 _SECONDS = 3.0
 _AT_ONCE = 4
@@ -72,8 +72,9 @@ class SlurmCheck:
         finally:
             http.close()
             self._places.release()
-        if status == 404:  # slurmrestd was upgraded
-            self._path = ""
+        if status == 404:  # it was upgraded, so this says nothing about the token, forged or not
+            asked, self._path = self._path, ""
+            raise ClusterError(f"slurmrestd at {self._url} serves no {asked} any more; try again")
         reply = json_object(body)
         return 200 <= status < 300 and reply.get("errors") == [] and bool(reply.get("statistics"))
 
@@ -86,10 +87,11 @@ def slurm_check(app: App) -> SlurmCheck | None:
             f'service.slurm_tokens is "{named}", and there is no rest_url in [cluster.{named}]'
         )
     able = [clusters[named]] if named else [cluster for cluster in clusters.values() if cluster.rest_url]
-    return SlurmCheck(able[0].rest_url, lambda: _diag_path(able[0])) if len(able) == 1 else None
+    return SlurmCheck(able[0].rest_url, lambda: diag_path(able[0])) if len(able) == 1 else None
 
 
-def _diag_path(cluster: ClusterSettings) -> str:
+def diag_path(cluster: ClusterSettings) -> str:
+    """Where the cluster's slurmrestd serves its diagnostics."""
     with rest_client(cluster) as rest:
         version, adapter = rest.served("slurm")
     return f"/slurm/{version}/diag{adapter.slash}"

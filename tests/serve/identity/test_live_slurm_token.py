@@ -13,7 +13,7 @@ from tests.serve.identity.test_slurm_token import headers
 from tests.services.slurm import SlurmLab
 from tocsin.app.app import App
 from tocsin.app.private_data import PrivateData
-from tocsin.app.slurm_check import SlurmCheck
+from tocsin.app.slurm_check import SlurmCheck, diag_path
 from tocsin.core.errors import ClusterError
 from tocsin.serve.identity import asgi
 
@@ -75,14 +75,18 @@ def test_an_expired_token_is_refused_by_slurm_itself(slurm: SlurmLab, app: App, 
     await_true("the token still holds", lambda: not check("alice", short), 30, every=0.2)
 
 
-def test_a_slurmrestd_that_trusts_its_socket_vouches_for_nobody(slurm: SlurmLab, alice: str) -> None:
+@pytest.mark.parametrize("app", ["tcp"], indirect=True)
+def test_a_slurmrestd_that_trusts_its_socket_vouches_for_nobody(
+    slurm: SlurmLab, app: App, alice: str
+) -> None:
     """rest_auth/local accepts any token of the user who runs it, which must not count."""
     forged = jwt.encode(
         {"sun": "alice", "exp": 9_999_999_999}, "another key of thirty-two bytes!", algorithm="HS256"
     )
+    diagnostics = diag_path(app.settings.cluster[slurm.cluster])
     with slurm.local_rest("alice") as path:
         for token in (forged, alice, "a.b.c"):
-            check = SlurmCheck(f"unix:{path}", lambda: "/slurm/v0.0.38/diag")
+            check = SlurmCheck(f"unix:{path}", lambda: diagnostics)
             with pytest.raises(ClusterError, match="cannot vouch for anybody"):
                 check("alice", token)
             assert not check("root", token)

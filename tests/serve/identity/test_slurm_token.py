@@ -233,3 +233,14 @@ def test_a_slurmrestd_that_drips_is_given_up_at_the_deadline() -> None:
 def test_no_slurmrestd_is_an_error_and_no_acceptance() -> None:
     with pytest.raises(ClusterError):
         SlurmCheck("http://127.0.0.1:1", lambda: "/diag", seconds=1)("alice", "a.b.c")
+
+
+def test_a_slurmrestd_that_was_upgraded_says_nothing_about_tokens() -> None:
+    """Neither that a token holds, nor that a forged one was refused: the path is found again."""
+    paths = iter(["/slurm/v0.0.38/diag", "/slurm/v0.0.45/diag/"])
+    with slurmrestd(http("404 Not Found", b"{}")) as (url, asked):
+        check = SlurmCheck(url, lambda: next(paths))
+        for _ in range(2):
+            with pytest.raises(ClusterError, match="try again"):
+                check("alice", "a.b.c")
+    assert [line.split()[1] for line in asked] == [b"/slurm/v0.0.38/diag", b"/slurm/v0.0.45/diag/"]

@@ -51,7 +51,7 @@ local function query(options)
   for _, name in ipairs(OPTIONS) do
     local value = set:find('"' .. name .. '":', 1, true) and options[name]
     if type(value) == "string" and value ~= "" and #value < 1024 then
-      value = value:gsub("^gres:", ""):gsub(",gres:", ","):gsub("%?$", "") -- gres:gpu:1 and 0? are Slurm's own forms
+      value = value:gsub("^gres[:/]", ""):gsub(",gres[:/]", ","):gsub("%?$", "") -- gres:gpu:1, gres/gpu:1 and 0? are Slurm's own forms
       given[#given + 1] = "option=" .. encoded(value == name and "--" .. name or "--" .. name .. "=" .. value)
     end
   end
