@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["App"]
 
+_OPENING = Lock()
+"""Held while a store is opened. An App has none of its own: it is handed to child processes."""
+
 
 def _ignore(*_: object) -> None:
     """For an App that nobody listens to."""
@@ -37,7 +40,6 @@ class App:
     progress: Callable[[str, int, int], None] = _ignore
     """Receives what is being done, how much of it is done, and of how much."""
     _store: "Store | None" = field(default=None, init=False, repr=False)
-    _opening: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @cached_property
     def resolved(self) -> tuple[Settings, list[Line]]:
@@ -56,7 +58,7 @@ class App:
     @property
     def store(self) -> "Store":
         """Opened once, whichever threads ask for it first."""
-        with self._opening:
+        with _OPENING:
             if self._store is None:
                 self._store = self._open_store()
             return self._store
@@ -100,7 +102,7 @@ class App:
         return ZoneInfo("UTC")
 
     def close(self) -> None:
-        with self._opening:
+        with _OPENING:
             if self._store is not None:
                 self._store.close()
             self._store = None
