@@ -20,6 +20,8 @@ EXHAUSTED = 20
 """Below this rank something ran out or broke (memory, disk, time, a node); the end may come much later."""
 CRASHED = 46
 """From this rank on a kind says how the job ended; an exception that was raised before is the reason."""
+ABORTED = 52
+"""From this rank on it says only that it ended, not by what: it may stand above the reason."""
 CONSEQUENCE = 1000
 """From this rank on, a line only reports that something failed."""
 SECONDS = 1.0
@@ -118,9 +120,12 @@ def root_cause(matches: Sequence[Match]) -> Match | None:
     root = min(together, key=lambda m: (m.rule.rank, -m.line))
     if not CRASHED <= root.rule.rank < CONSEQUENCE:
         return root
-    first = min(m.line for m in together if m.rule.kind == root.rule.kind)
-    raised = [m for m in together if m.rule.kind == _EXCEPTION and m.line < first]
-    return min(raised, key=lambda m: (m.rule.rank, -m.line)) if raised else root
+    # Of several ways to end, what came first made the others end.
+    speaking = (root.rule.kind, _EXCEPTION)
+    ends = [m for m in together if CRASHED <= m.rule.rank < ABORTED or m.rule.kind in speaking]
+    first = min(ends, key=lambda m: (m.line, m.rule.rank))
+    same = [m for m in ends if m.rule.kind == first.rule.kind]
+    return min(same, key=lambda m: (m.rule.rank, -m.line))
 
 
 def _body(text: str) -> _Text:
