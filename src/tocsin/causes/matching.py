@@ -39,6 +39,10 @@ _TASK = r"\[?rank\s?\d{1,6}\]?:|\[?\d{1,6}\]?:\s|\[\d{1,6},\d{1,6}\]<\w{1,9}>:|\
 _PREFIX = re.compile(rf"(?:\s|{_TASK}|[│|]\s|>\s)*")
 _TASK_ONLY = re.compile(rf"(?:{_TASK}\ ?)?")
 """What launchers write before each line of a task."""
+_GUESS = re.compile(
+    r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
+)
+"""How programs begin a guess about the reason."""
 _RAISED = re.compile(r"[a-z_][\w.]{2,120}(?:: |$)", re.ASCII)
 """How the line after the stack of a Python exception looks."""
 
@@ -146,7 +150,7 @@ def _by_patterns(
             continue
         line = _bare(body.lower[first : min(end, first + _LONGEST_LINE)])
         for rule in rules:
-            if rule.pattern.matches(line) and not _excused(line, rule, catalogue):
+            if rule.pattern.matches(_asserted(line, rule)) and not _excused(line, rule, catalogue):
                 yield Match(rule, body.line_of(at), body.evidence(first, end))
 
 
@@ -202,7 +206,15 @@ def _bare(line: str) -> str:
     return line[found.end() if found else 0 :].rstrip(" │|\t")
 
 
+def _asserted(line: str, rule: Rule) -> str:
+    """A line without its guesses ("this may be caused by ..."), unless the pattern is about one of them."""
+    guess = _GUESS.search(line)
+    return line[: guess.start()] if guess and not _GUESS.search(rule.pattern.text) else line
+
+
 def _excused(line: str, rule: Rule, catalogue: Catalogue) -> bool:
+    """Whether the kind or all kinds leave such a line out; what the pattern itself asks for is no excuse."""
     if any(pattern.matches(line) for pattern in rule.excepted):
         return True
-    return any(pattern.matches(line) for pattern in catalogue.harmless)
+    asked = f" {rule.pattern.text} "
+    return any(pattern.matches(line) and not pattern.matches(asked) for pattern in catalogue.harmless)
