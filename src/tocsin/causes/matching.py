@@ -10,7 +10,7 @@ from tocsin.causes.catalogue import Catalogue, Rule
 from tocsin.causes.numbers import find_numbers
 from tocsin.causes.patterns import Pattern
 
-__all__ = ["Match", "find_matches", "root_cause"]
+__all__ = ["CONSEQUENCE", "Match", "find_matches", "root_cause"]
 
 NEAR_END = 30
 """Lines, from the end, among which a line that is not certain counts; those of a stack or a banner are left out."""
@@ -23,7 +23,7 @@ CRASHED = 46
 ABORTED = 52
 """From this rank on it says only that it ended, not by what: it may stand above the reason."""
 CONSEQUENCE = 1000
-"""From this rank on, a line only reports that something failed."""
+"""From this rank on, a line only reports that something failed, so that the job's record counts more."""
 SECONDS = 1.0
 _MOST_OCCURRENCES = 50
 _LONGEST_LINE = 2000
