@@ -19,19 +19,8 @@ __all__ = ["run"]
 
 OUTPUTS = Path(__file__).parent / "outputs"
 SETS = (
-    *(
-        "first",
-        "second",
-        "programs",
-        "third",
-        "fourth",
-        "more_programs",
-        "fifth",
-        "sixth",
-        "seventh",
-        "eighth",
-    ),
-    *("ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth"),
+    *("first", "second", "programs", "third", "fourth", "more_programs", "fifth", "sixth", "seventh"),
+    *("eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth"),
 )
 HELD_OUT = "fourteenth"
 LATEST = SETS[SETS.index("seventh") :]

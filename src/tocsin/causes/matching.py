@@ -43,6 +43,9 @@ _GUESS = re.compile(
     r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
 )
 """How programs begin a guess about the reason."""
+_LEVELS = frozenset({"debug", "info", "warn", "warning"})
+_LEVEL_WITHIN = 80
+"""Characters, from the start of a line, in which a level of logging counts; further on it is part of the message."""
 _RAISED = re.compile(r"[a-z_][\w.]{2,120}(?:: |$)", re.ASCII)
 """How the line after the stack of a Python exception looks."""
 
@@ -216,5 +219,8 @@ def _excused(line: str, rule: Rule, catalogue: Catalogue) -> bool:
     """Whether the kind or all kinds leave such a line out; what the pattern itself asks for is no excuse."""
     if any(pattern.matches(line) for pattern in rule.excepted):
         return True
-    asked = f" {rule.pattern.text} "
-    return any(pattern.matches(line) and not pattern.matches(asked) for pattern in catalogue.harmless)
+    asked, start = f" {rule.pattern.text} ", line[:_LEVEL_WITHIN]
+    return any(
+        pattern.matches(start if pattern.text.strip() in _LEVELS else line) and not pattern.matches(asked)
+        for pattern in catalogue.harmless
+    )
