@@ -45,7 +45,7 @@ def _causes(result: Results) -> Iterator[str]:
         "`general`: only the program's own error or Python's exception is quoted, which is less than the cause and not another "
         "one. `harmless`: outputs of jobs that completed, or that name no cause. Patterns were written on `first`; every other "
         "set was measured before anybody looked at what was missed in it (*first contact*), and then learned from, except "
-        "`fourteenth`."
+        "`fourteenth` and `sixteenth`."
     )
     yield ""
     yield "| set | failures | right | general | wrong | unknown | harmless | false | first contact: right | wrong |"
