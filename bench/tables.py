@@ -45,7 +45,7 @@ def _causes(result: Results) -> Iterator[str]:
         "`general`: only the program's own error or Python's exception is quoted, which is less than the cause and not another "
         "one. `harmless`: outputs of jobs that completed, or that name no cause. Patterns were written on `first`; every other "
         "set was measured before anybody looked at what was missed in it (*first contact*), and then learned from, except "
-        "`fifth`."
+        "`fourteenth` and `sixteenth`."
     )
     yield ""
     yield "| set | failures | right | general | wrong | unknown | harmless | false | first contact: right | wrong |"
@@ -57,12 +57,19 @@ def _causes(result: Results) -> Iterator[str]:
             f"| {name} | {now['failures']} | {now['right']} | {now['general']} | {now['wrong']} | {now['unknown']} "
             f"| {now['harmless']} | {now['false']} | {contact} |"
         )
-    whole = result["at_first_contact"]
     yield ""
+    for label, whole in (
+        ("over all sets", result["at_first_contact"]),
+        ("from `seventh` on", result["latest_at_first_contact"]),
+    ):
+        yield (
+            f"At first contact {label}: {whole['right_share']:.1%} of {whole['failures']:,} right, {whole['wrong_share']:.1%} "
+            f"wrong, {whole['general_share']:.1%} general, {whole['unknown_share']:.1%} unknown; a cause was named in "
+            f"{whole['false']} of {whole['harmless']} outputs without one."
+        )
+        yield ""
     yield (
-        f"At first contact over all sets: {whole['right_share']:.1%} of {whole['failures']:,} right, {whole['wrong_share']:.1%} "
-        f"wrong, {whole['general_share']:.1%} general, {whole['unknown_share']:.1%} unknown; a cause was named in "
-        f"{whole['false']} of {whole['harmless']} outputs without one. Expect this of programs that the catalogue has not met. "
+        "Expect the latter of programs that the catalogue has not met. "
         f"256 KiB of output take {result['milliseconds_for_a_long_output']:.0f} ms."
     )
     yield ""

@@ -40,7 +40,7 @@ def test_a_kind_with_the_name_of_a_shipped_one_replaces_it(tmp_path: Path) -> No
     (tmp_path / "disk.toml").write_text(OWN.replace("burst_buffer", "disk"))
     catalogue = load_catalogue(tmp_path)
     assert catalogue.kinds["disk"].title == "Burst buffer full"
-    assert root_cause(find_matches("cp: error writing 'x': Disk quota exceeded\n", catalogue)) is None
+    assert root_cause(find_matches("x: Disk quota exceeded\n", catalogue)) is None
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,19 @@ def test_a_mistake_in_a_kind_is_named_with_its_file(tmp_path: Path, old: str, ne
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="nowhere"):
         load_catalogue(tmp_path / "nowhere")
+
+
+def test_a_kind_of_the_site_names_numbers(tmp_path: Path) -> None:
+    (tmp_path / "burst.toml").write_text(OWN + "exits = [77]\nerrnos = [99]\nsignals = [35]\n")
+    catalogue = load_catalogue(tmp_path)
+    for text in ("stage-in: exit code 77\n", "write: errno = 99\n", "task 0: exited on signal 35\n"):
+        found = root_cause(find_matches(text, catalogue))
+        assert found is not None
+        assert found.rule.kind == "burst_buffer", text
+
+
+@pytest.mark.parametrize("value", ['["9"]', "[0]", "[256]", "9", "[true]"])
+def test_numbers_of_a_kind_are_checked(tmp_path: Path, value: str) -> None:
+    (tmp_path / "burst.toml").write_text(OWN + f"signals = {value}\n")
+    with pytest.raises(SettingsError, match=r"burst\.toml.*signals"):
+        load_catalogue(tmp_path)

@@ -103,3 +103,57 @@ def test_cut_and_mixed_outputs_never_raise() -> None:
     for _ in range(200):
         one, other = numbers.choices(texts, k=2)
         cause(one[numbers.randrange(len(one) + 1) :] + other[: numbers.randrange(len(other) + 1)])
+
+
+RANKS = "".join(f"step {i}\n" for i in range(200))
+STACK = 'Traceback (most recent call last):\n  File "t.py", line 3, in <module>\n    run()\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (f"{STACK}pkg.sub.Unheard: it did not work\n", "python_exception"),
+        ("[rank0]: " + STACK.replace("\n", "\n[rank0]: ") + "KeyError: 'a'\n", "python_exception"),
+        (f"{STACK}OSError: [Errno 122] x\n", "disk"),
+        ("Command exit status:\n  137\n", "killed"),
+        ("Job 7 ended, Exit_status=265\n", "killed"),
+        ("main.py exits with return code = -11\n", "segfault"),
+    ],
+)
+def test_numbers_and_stacks_are_read_by_meaning(text: str, kind: str) -> None:
+    assert cause(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (f"{STACK}KeyError: 'a'\nsrun: error: n1: task 1: Segmentation fault\n", "python_exception"),
+        (f"srun: error: n1: task 1: Segmentation fault\n{STACK}KeyError: 'a'\n", "segfault"),
+        (f"{STACK}KeyError: 'a'\n[E ProcessGroupNCCL.cpp:1] Watchdog caught collective operation timeout\n", "python_exception"),
+        ("n1 NCCL WARN Error while creating shared memory\nRuntimeError: NCCL error in: x.cpp:1\n", "nccl"),
+    ],
+)  # fmt: skip
+def test_of_several_ways_to_end_the_first_is_the_root(text: str, kind: str) -> None:
+    assert cause(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("ERROR: the solver stopped. This may be caused by out of memory\n", "program_error"),
+        (f"ModuleNotFoundError: No module named 'extra'\n{RANKS}{STACK}KeyError: 'a'\n", "python_exception"),
+        (f"java.lang.OutOfMemoryError: Java heap space\n{RANKS}{STACK}KeyError: 'a'\n", "memory"),
+        ("[ERROR] [launch.py:321:sigkill_handler] ['python', 't.py'] exits with return code = 1\n", None),
+        ("Unable to initialize backend 'tpu': libtpu.so: cannot open shared object file\n", None),
+        ("FATAL:   exec /.singularity.d/run failed: a shared library is likely missing in the image\n", "missing_library"),
+        ("ValueError: MPI support has not been built. If this is not expected, install MPI and reinstall the package to debug the build error.\n", "python_exception"),
+        ("2026-01-01 12:00:00 [main] DEBUG x.y - ValueError: not tried\n", None),
+        ("Could not find a matching workflow for the kit\n", "program_error"),
+        ("Could not find /data/train.csv\n", "missing_file"),
+        ("Speicherzugriffsfehler (Speicherabzug geschrieben)\n", "segfault"),
+        ("tar: x: No queda espacio en el dispositivo\n", "disk"),
+        ("bash: line 3: vasp_std: commande introuvable\n", "missing_command"),
+    ],
+)  # fmt: skip
+def test_what_a_line_means_decides(text: str, kind: str | None) -> None:
+    assert cause(text) == kind

@@ -8,6 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from tocsin.causes.numbers import ERRNO, EXIT, SIGNAL
 from tocsin.causes.patterns import SHORTEST, Pattern, parse_pattern
 from tocsin.core.errors import SettingsError
 from tocsin.core.toml import parse_toml
@@ -28,9 +29,13 @@ _KIND = {
     "vague": list,
     "consequence": list,
     "except": list,
+    "signals": list,
+    "exits": list,
+    "errnos": list,
     "examples": list,
 }
 _NEEDED = ("name", "title", "rank", "advice", "examples")
+_NUMBERS = {"signals": SIGNAL, "exits": EXIT, "errnos": ERRNO}
 _LATER, _AFTER_ALL = 20, 1000
 """Added to the rank of a kind where a line is vague, and where it only reports that something else failed."""
 
@@ -62,6 +67,8 @@ class Kind:
 class Catalogue:
     kinds: Mapping[str, Kind]
     rules: tuple[Rule, ...]
+    numbers: Mapping[tuple[str, int], Rule]
+    """Exit codes, signals and errno values that stand for a kind."""
     harmless: tuple[Pattern, ...]
     """A line with one of these says nothing about the job's end."""
     success: tuple[Pattern, ...]
@@ -74,20 +81,25 @@ def load_catalogue(folder: Path | None = None) -> Catalogue:
     if folder is None:
         return shipped
     documents = dict(_documents(folder))
-    kinds, rules = dict(shipped.kinds), list(shipped.rules)
+    kinds, rules, numbers = dict(shipped.kinds), list(shipped.rules), dict(shipped.numbers)
+    own: set[str] = set()
     for place, document in documents.items():
         kind, found = _kind(document, place)
-        if any(other.kind == kind.name for other in rules[len(shipped.rules) :]):
+        if kind.name in own:
             raise SettingsError(f'{place}: there are two files for "{kind.name}"; join them')
+        own.add(kind.name)
         rules = [rule for rule in rules if rule.kind != kind.name] + found
+        numbers = {number: rule for number, rule in numbers.items() if rule.kind != kind.name}
+        numbers |= _numbers(document, place)
         kinds[kind.name] = kind
-    return Catalogue(kinds, tuple(rules), shipped.harmless, shipped.success)
+    return Catalogue(kinds, tuple(rules), numbers, shipped.harmless, shipped.success)
 
 
 @cache
 def _shipped() -> Catalogue:
     kinds: dict[str, Kind] = {}
     rules: list[Rule] = []
+    numbers: dict[tuple[str, int], Rule] = {}
     lists: Mapping[str, Any] = {}
     for place, document in _documents(files("tocsin.causes") / "kinds"):
         if place.endswith(_HARMLESS):
@@ -96,8 +108,9 @@ def _shipped() -> Catalogue:
         kind, found = _kind(document, place)
         kinds[kind.name] = kind
         rules += found
+        numbers |= _numbers(document, place)
     harmless, success = (_patterns(lists, name, _HARMLESS, shortest=2) for name in ("harmless", "success"))
-    return Catalogue(kinds, tuple(rules), harmless, success)
+    return Catalogue(kinds, tuple(rules), numbers, harmless, success)
 
 
 def _documents(folder: Traversable) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -124,7 +137,7 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
         if key not in _KIND:
             raise SettingsError(f'{place}: "{key}" is not known; the keys are {", ".join(_KIND)}')
         if type(value) is not _KIND[key]:
-            wanted = {str: "text", int: "a whole number", list: "a list of texts"}[_KIND[key]]
+            wanted = {str: "text", int: "a whole number", list: "a list"}[_KIND[key]]
             raise SettingsError(f"{place}: {key} must be {wanted}")
     for key in _NEEDED:
         if document.get(key) in (None, "", []):
@@ -153,6 +166,19 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
             raise SettingsError(f'{place}: no pattern matches the example "{example}"')
     kind = Kind(name, document["title"], document["advice"], tuple(map(str, document["examples"])))
     return kind, rules
+
+
+def _numbers(document: Mapping[str, Any], place: str) -> dict[tuple[str, int], Rule]:
+    """The rules for exit codes, signals and errno values; such a line is likely, never certain."""
+    excepted = _patterns(document, "except", place, shortest=1)
+    found = {}
+    for key, meaning in _NUMBERS.items():
+        for value in document.get(key, []):
+            if type(value) is not int or not 0 < value < 256:
+                raise SettingsError(f"{place}: {key} must be a list of whole numbers between 1 and 255")
+            pattern = parse_pattern(f"{meaning} {value}")
+            found[meaning, value] = Rule(document["name"], pattern, document["rank"], False, excepted)
+    return found
 
 
 def _patterns(

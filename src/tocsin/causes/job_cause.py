@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tocsin.causes.catalogue import Catalogue
-from tocsin.causes.matching import Match, find_matches, root_cause
+from tocsin.causes.matching import CONSEQUENCE, Match, find_matches, root_cause
 from tocsin.causes.output_files import output_files
 from tocsin.causes.reading import Excerpt, read_excerpt, within
 from tocsin.core.errors import NotFound
@@ -29,8 +29,6 @@ _BY_OUTCOME = {
     str(Outcome.BOOT_FAIL): _NODE,
 }
 _BY_SIGNAL = {4: "illegal_instruction", 6: "abort", 7: "segfault", 8: "floating_point", 11: "segfault"}
-_CONSEQUENCE = 1000
-"""From this rank on, a line only reports that something failed, so that the record's word counts more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ def cause_of_texts(excerpts: list[Excerpt], catalogue: Catalogue, recorded: Caus
         root = root_cause([entry[0] for entry in own.values()])
         if root and (best is None or root.rule.rank <= best[0].rule.rank):
             best = own[id(root)]
-    if recorded and (best is None or best[0].rule.rank >= _CONSEQUENCE or _outranked(best[0], recorded)):
+    if recorded and (best is None or best[0].rule.rank >= CONSEQUENCE or _outranked(best[0], recorded)):
         return recorded
     if best is None:
         return Cause(kind=UNKNOWN_CAUSE, title="unknown", text="")

@@ -7,26 +7,47 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tocsin.causes.catalogue import Catalogue, Rule
+from tocsin.causes.numbers import find_numbers
 from tocsin.causes.patterns import Pattern
 
-__all__ = ["Match", "find_matches", "root_cause"]
+__all__ = ["CONSEQUENCE", "Match", "find_matches", "root_cause"]
 
 NEAR_END = 30
 """Lines, from the end, among which a line that is not certain counts; those of a stack or a banner are left out."""
 TOGETHER = 120
 """Lines: what lies further above the last match has another story."""
+EXHAUSTED = 20
+"""Below this rank something ran out or broke (memory, disk, time, a node); the end may come much later."""
+CRASHED = 46
+"""From this rank on a kind says how the job ended; an exception that was raised before is the reason."""
+ABORTED = 52
+"""From this rank on it says only that it ended, not by what: it may stand above the reason."""
+CONSEQUENCE = 1000
+"""From this rank on, a line only reports that something failed, so that the job's record counts more."""
 SECONDS = 1.0
 _MOST_OCCURRENCES = 50
 _LONGEST_LINE = 2000
 _LONGEST_EVIDENCE = 300
+_LONGEST_STACK = 400
+_MOST_TRACEBACKS = 10
+_EXCEPTION = "python_exception"
+_TRACEBACK = "traceback (most recent call last)"
 _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _FRAME = re.compile(r"\s|[-=]{3}|=  |at |frame #|#\d|\[\d+\]|\[\S{1,80}:\d{1,9}\] \[", re.ASCII)
 """How lines of stacks and banners begin."""
-_PREFIX = re.compile(
-    r"""(?:\s|\[?rank\s?\d{1,6}\]?:|\[?\d{1,6}\]?:\s|\[\d{1,6},\d{1,6}\]<\w{1,9}>:|\(\w{1,20}\ pid=\d{1,9}[^)]{0,60}\)|[│|]\s|>\s)*""",
-    re.VERBOSE,
-)
+_TASK = r"\[?rank\s?\d{1,6}\]?:|\[?\d{1,6}\]?:\s|\[\d{1,6},\d{1,6}\]<\w{1,9}>:|\(\w{1,20}\ pid=\d{1,9}[^)]{0,60}\)"
+_PREFIX = re.compile(rf"(?:\s|{_TASK}|[│|]\s|>\s)*")
+_TASK_ONLY = re.compile(rf"(?:{_TASK}\ ?)?")
 """What launchers write before each line of a task."""
+_GUESS = re.compile(
+    r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
+)
+"""How programs begin a guess about the reason."""
+_LEVELS = frozenset({"debug", "info", "warn", "warning"})
+_LEVEL_WITHIN = 80
+"""Characters, from the start of a line, in which a level of logging counts; further on it is part of the message."""
+_RAISED = re.compile(r"[a-z_][\w.]{2,120}(?:: |$)", re.ASCII)
+"""How the line after the stack of a Python exception looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +71,17 @@ class _Text:
     def line_of(self, at: int) -> int:
         return bisect_right(self.ends, at - 1) if at else 0
 
+    def start_of(self, line: int) -> int:
+        return self.ends[line - 1] + 1 if line else 0
+
     def part(self, at: int) -> tuple[int, int]:
         """Where the line, or its part between carriage returns, begins and ends."""
         first = max(self.lower.rfind("\n", 0, at), self.lower.rfind("\r", 0, at)) + 1
         ends = [end for end in (self.lower.find("\n", at), self.lower.find("\r", at)) if end >= 0]
         return first, min(ends, default=len(self.lower))
+
+    def evidence(self, first: int, end: int) -> str:
+        return " ".join(self.original[first:end].split("\n")).strip()[:_LONGEST_EVIDENCE]
 
 
 def find_matches(
@@ -62,36 +89,30 @@ def find_matches(
 ) -> list[Match]:
     """The lines that may name a cause; after SECONDS, those found until then."""
     until = clock() + SECONDS
-    plain = _COLOUR.sub("", text)
-    lower = plain.lower()
-    if len(lower) != len(plain):  # a few letters become two: places must agree
-        plain = lower
-    body = _Text(lower, plain, [i for i, c in enumerate(lower) if c == "\n"])
+    body = _body(text)
     last = [
-        number for number, line in enumerate(lower.split("\n")) if line.strip() and not _FRAME.match(line)
+        number
+        for number, line in enumerate(body.lower.split("\n"))
+        if line.strip() and not _FRAME.match(line)
     ]
     near = last[-NEAR_END] if len(last) >= NEAR_END else 0
     over = max((_line(body, p) for p in catalogue.success), default=-1)
-    keys: dict[str, list[Rule]] = {}
-    for rule in catalogue.rules:
-        keys.setdefault(rule.pattern.key, []).append(rule)
+    tail = body.start_of(max(near, over + 1))
     found: dict[tuple[int, str], Match] = {}
-    for key, rules in keys.items():
-        if clock() > until:
-            break
-        for at in _occurrences(lower, key):
-            first, end = body.part(at)
-            if at - first > _LONGEST_LINE:
-                continue
-            number = body.line_of(at)
-            line = _bare(lower[first : min(end, first + _LONGEST_LINE)])
-            for rule in rules:
-                if not rule.certain and (number < near or number <= over):
-                    continue
-                if not rule.pattern.matches(line) or _excused(line, rule, catalogue):
-                    continue
-                evidence = _COLOUR.sub("", body.original[first:end]).strip()[:_LONGEST_EVIDENCE]
-                found.setdefault((number, rule.kind), Match(rule, number, evidence))
+    for match in (*_by_numbers(body, tail, catalogue), *_by_traceback(body, tail, catalogue)):
+        found.setdefault((match.line, match.rule.kind), match)
+    for certain in (False, True):  # those near the end take little time and are never cut
+        keys: dict[str, list[Rule]] = {}
+        for rule in catalogue.rules:
+            if rule.certain is certain:
+                keys.setdefault(rule.pattern.key, []).append(rule)
+        for key, rules in keys.items():
+            if clock() > until:
+                break
+            for match in _by_patterns(body, key, rules, 0 if certain else tail, catalogue):
+                known = found.get((match.line, match.rule.kind))
+                if known is None or match.rule.rank < known.rule.rank or match.rule.certain:
+                    found[match.line, match.rule.kind] = match
     return list(found.values())
 
 
@@ -100,15 +121,75 @@ def root_cause(matches: Sequence[Match]) -> Match | None:
     if not matches:
         return None
     last = max(match.line for match in matches)
-    together = [m for m in matches if m.line >= last - TOGETHER or m.rule.certain]
-    return min(together, key=lambda m: (m.rule.rank, -m.line))
+    together = [
+        m for m in matches if m.line >= last - TOGETHER or (m.rule.certain and m.rule.rank < EXHAUSTED)
+    ]
+    root = min(together, key=lambda m: (m.rule.rank, -m.line))
+    if not CRASHED <= root.rule.rank < CONSEQUENCE:
+        return root
+    # Of several ways to end, what came first made the others end.
+    speaking = (root.rule.kind, _EXCEPTION)
+    ends = [m for m in together if CRASHED <= m.rule.rank < ABORTED or m.rule.kind in speaking]
+    first = min(ends, key=lambda m: (m.line, m.rule.rank))
+    same = [m for m in ends if m.rule.kind == first.rule.kind]
+    return min(same, key=lambda m: (m.rule.rank, -m.line))
 
 
-def _occurrences(text: str, key: str) -> Iterator[int]:
-    """The last places of a piece of text, the last first."""
+def _body(text: str) -> _Text:
+    plain = _COLOUR.sub("", text)
+    lower = plain.lower()
+    if len(lower) != len(plain):  # a few letters become two: places must agree
+        plain = lower
+    return _Text(lower, plain, [i for i, c in enumerate(lower) if c == "\n"])
+
+
+def _by_patterns(
+    body: _Text, key: str, rules: list[Rule], tail: int, catalogue: Catalogue
+) -> Iterator[Match]:
+    """Lines from this place on that have one of the patterns with this key."""
+    for at in _occurrences(body.lower, key, tail):
+        first, end = body.part(at)
+        if at - first > _LONGEST_LINE:
+            continue
+        line = _bare(body.lower[first : min(end, first + _LONGEST_LINE)])
+        for rule in rules:
+            if rule.pattern.matches(_asserted(line, rule)) and not _excused(line, rule, catalogue):
+                yield Match(rule, body.line_of(at), body.evidence(first, end))
+
+
+def _by_numbers(body: _Text, tail: int, catalogue: Catalogue) -> Iterator[Match]:
+    """Lines from this place on with an exit code, a signal or an errno value that stands for a kind."""
+    for number in find_numbers(body.lower, tail):
+        rule = catalogue.numbers.get((number.meaning, number.value))
+        if rule is None:
+            continue
+        first, end = body.part(number.start)[0], body.part(number.end)[1]
+        if not _excused(_bare(body.lower[first : min(end, first + _LONGEST_LINE)]), rule, catalogue):
+            yield Match(rule, body.line_of(number.start), body.evidence(first, end))
+
+
+def _by_traceback(body: _Text, tail: int, catalogue: Catalogue) -> Iterator[Match]:
+    """The line below each Python stack, whatever its exception is called."""
+    rule = next((r for r in catalogue.rules if r.kind == _EXCEPTION and r.rank < CONSEQUENCE), None)
+    for count, at in enumerate(_occurrences(body.lower, _TRACEBACK, tail)):
+        if rule is None or count >= _MOST_TRACEBACKS:
+            return
+        number = body.line_of(at)
+        for below in range(number + 1, min(number + _LONGEST_STACK, len(body.ends) + 1)):
+            first, end = body.part(body.start_of(below))
+            line = _TASK_ONLY.sub("", body.lower[first : min(end, first + _LONGEST_LINE)], count=1)
+            if not line.strip() or line[0].isspace():
+                continue
+            if _RAISED.match(line) and not _excused(line, rule, catalogue):
+                yield Match(rule, below, body.evidence(first, end))
+            break
+
+
+def _occurrences(text: str, key: str, tail: int = 0) -> Iterator[int]:
+    """The last places of a piece of text from this place on, the last first."""
     at = len(text)
     for _ in range(_MOST_OCCURRENCES):
-        at = text.rfind(key, 0, at)
+        at = text.rfind(key, tail, at)
         if at < 0:
             return
         yield at
@@ -128,7 +209,18 @@ def _bare(line: str) -> str:
     return line[found.end() if found else 0 :].rstrip(" │|\t")
 
 
+def _asserted(line: str, rule: Rule) -> str:
+    """A line without its guesses ("this may be caused by ..."), unless the pattern is about one of them."""
+    guess = _GUESS.search(line)
+    return line[: guess.start()] if guess and not _GUESS.search(rule.pattern.text) else line
+
+
 def _excused(line: str, rule: Rule, catalogue: Catalogue) -> bool:
+    """Whether the kind or all kinds leave such a line out; what the pattern itself asks for is no excuse."""
     if any(pattern.matches(line) for pattern in rule.excepted):
         return True
-    return any(pattern.matches(line) for pattern in catalogue.harmless)
+    asked, start = f" {rule.pattern.text} ", line[:_LEVEL_WITHIN]
+    return any(
+        pattern.matches(start if pattern.text.strip() in _LEVELS else line) and not pattern.matches(asked)
+        for pattern in catalogue.harmless
+    )

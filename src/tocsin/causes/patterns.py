@@ -33,6 +33,11 @@ class Pattern:
         """The longest piece: a line without it cannot match."""
         return max(self.pieces, key=len)
 
+    @property
+    def text(self) -> str:
+        """Its pieces as a line would have them."""
+        return " ".join(self.pieces)
+
     def matches(self, line: str) -> bool:
         """Whether a line, in lower case and without white space around it, has the pieces in this order."""
         at = 0
