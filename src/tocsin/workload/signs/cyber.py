@@ -345,6 +345,15 @@ OPEN_SIGNS = (
     ),
     rule(
         None,
+        "a request that asks a server for work",
+        "login submit getjob keepalived",
+        "method",
+        "params",
+        line=r"[\"']method\\?[\"']\s{0,9}:\s{0,9}\\?[\"'](?:login|submit|getjob|keepalived)\\?[\"']",
+        near=(r"[\"']params\\?[\"']\s{0,9}:",),
+    ),
+    rule(
+        None,
         "an address where the name of an output file is usual",
         "-o",
         line=r"-o(?<=\s-o)[ =]\s{0,3}(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tocsin.scripts.text import readable
 from tocsin.workload.commands import LONGEST, Line, command_lines
+from tocsin.workload.signs.addressed import ADDRESSED, addressed
 from tocsin.workload.signs.attempts import attempts, may_try
 from tocsin.workload.signs.cyber import CYBER_SIGNS, OPEN_SIGNS
 from tocsin.workload.signs.effort import Effort
@@ -14,8 +15,10 @@ from tocsin.workload.signs.executed import executed
 from tocsin.workload.signs.expansion import expanded_lines
 from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
+from tocsin.workload.signs.named import NAMED, may_name, named
 from tocsin.workload.signs.put_together import put_together
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
+from tocsin.workload.signs.spelled import SPELLED, spelled
 from tocsin.workload.signs.surely_run import surely_run
 from tocsin.workload.signs.unpack import Hidden, unpack
 from tocsin.workload.signs.unread import unread_commands
@@ -86,8 +89,22 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
         found += _built_signs(lines, built, asked, effort, known={sign.kind for sign in found})
     unread = [*unread_commands(lines, joined, words, effort), *put_together(lines, joined, words)]
     found += [Sign(number, None, why, why) for number, why in unread]
+    if not any(sign.operation == CRYPTOMINING for sign in found):
+        found += _in_other_words(text, lines, joined, words, effort)
     found += _unread(lines, joined, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
+
+
+def _in_other_words(
+    text: str, lines: Sequence[Line], joined: str, words: set[str], effort: Effort
+) -> Iterator[Sign]:
+    """Words and addresses of mining that no rule has seen."""
+    if (number := next(addressed(lines, joined), None)) is not None:
+        yield Sign(number, None, ADDRESSED, ADDRESSED)
+    if may_name(text) and (number := named(text, _reduced(lines, executed))) is not None:
+        yield Sign(number, None, NAMED, NAMED)
+    if (number := spelled(text, words, effort)) is not None:
+        yield Sign(number, None, SPELLED, SPELLED)
 
 
 def _unread(lines: Sequence[Line], joined: str, effort: Effort) -> Iterator[Sign]:

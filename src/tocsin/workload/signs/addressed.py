@@ -1,0 +1,70 @@
+"""An address to work for that is put together: what a miner must be told, whatever it is called and however that is cut.
+
+In any language the option, the port and the user stand near each other. Between them may be quotes, commas, signs that
+join text, and expansions; these are taken away first.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tocsin.workload.commands import Line
+
+__all__ = ["ADDRESSED", "addressed"]
+
+ADDRESSED = "an address that the script puts together, as miners get one"
+_WRITTEN_OUT = re.compile(r"-(?:o|-url|-pool)[ =]{0,3}[\"']?[\w.+:/-]{4,120}:\d{2,5}(?![\w/])", re.IGNORECASE)
+"""Which other rules see, where it is not only said."""
+_BLANKS = re.compile(r"\\[nrt]")
+_LISTED = re.compile(r"[\"'`]\s{0,3},\s{0,3}(?:\w{0,9}[\"'`]|(?=[\w$@(]))")
+_GLUED = re.compile(
+    r"[\"'`]\s{0,3}(?:\+|\.{1,2}|\*|&|\^|~|<>|\|\||%)?\s{0,3}[\"'`]|[\"'`]\s{0,3}(?:\+|\.{1,2}|\*)\s{0,3}(?=[\w$])"
+    r"|(?<=\w)\s{0,3}(?:\+|\.\.|\*)\s{0,3}[\"'`]"
+)
+_QUOTES = re.compile(r"[\"'`\\]")
+_OPTION = r"(?<![\w-])-(?:(?-i:o)|-url|-pool)(?:[ =,]{1,4}|(?=[$%{]))"
+_PIECE = (
+    r"(?:\$\{[^{}\s]{1,60}\}|\$\([^()]{1,60}\)|\$\w{1,40}|%s|#\{[^{}]{1,40}\}|@\(\w{1,40}\)"
+    r"|\{[\w.:,-]{1,60},[\w.:,-]{0,60}\}|\{\w{0,20}\})"
+)
+_JOINED = r"\$\{(?:\(j|\w{1,40}\[[*@])[^{}\s]{0,40}\}"
+_PORT = re.compile(rf"{_OPTION}(?:\w{{2,12}}\()?[^\s;|&]{{1,120}}?:(?:\d{{3,5}}(?![\w/])|%d)", re.IGNORECASE)
+_PIECES = re.compile(
+    rf"{_OPTION}(?:[a-z][\w.:+-]{{0,40}}(?://)?)?(?:{_PIECE}(?:[.:]{{0,3}}{_PIECE}){{1,9}}(?::\d{{2,5}})?|{_JOINED})(?=[\s;|&)\]]|$)",
+    re.IGNORECASE,
+)
+_BETWEEN_TEXTS = re.compile(
+    r"(?<![\w-])-(?:o|-url|-pool)[ =]?[\"']\s{0,3}[.+,&]{0,2}\s{0,3}\w{1,40}(?:\[\w{1,20}\])?\s{0,3}[.+,&]{0,2}\s{0,3}[\"']"
+)
+"""A variable of awk and its like."""
+_USER = re.compile(r"(?<![\w-])-(?:(?-i:u)|-user|-wallet)(?=[\s=,]|$)", re.IGNORECASE)
+_FAR = re.compile(
+    r"(?<![\w-])-(?-i:o)[\s,](?:[^\n]{0,80}?[\s.$])?[a-z0-9][\w-]{1,40}\.[a-z]{2,6}:\d{4,5}(?![\w/])",
+    re.IGNORECASE,
+)
+"""The option and a host with its port, and no user."""
+_ORDINARY = re.compile(
+    r"://|@|\b(?:ssh|scp|sftp|rsync|curl|wget|docker|podman|http|gcc|mpicc)\b|-[LR]\s", re.IGNORECASE
+)
+_SETTING = re.compile(
+    r"\"[a-z]{1,8}(?:%s|\$\{?\w{1,20}\}?)[a-z]{0,8}\"\s{0,3}:.{0,200}:\d{3,5}|\bpools[\"']?\]?\s{0,3}[:=](?:>\s?)?\W{0,9}url\b"
+)
+"""The settings of a miner in the words of other tools, or with names in pieces."""
+
+
+def addressed(lines: Sequence[Line], text: str) -> Iterator[int]:
+    """The lines that have one; `text` is the lines joined."""
+    if ("pools" in text or '":' in text) and (found := _SETTING.search(text)):
+        yield lines[text.count("\n", 0, found.start())][0]
+    if not ("-o" in text or "--url" in text or "--pool" in text):
+        return
+    for number, line in lines:
+        if ("-o" in line or "--url" in line or "--pool" in line) and _is_addressed(line):
+            yield number
+
+
+def _is_addressed(line: str) -> bool:
+    line = _BLANKS.sub(" ", _WRITTEN_OUT.sub(" ", line))
+    flat = _QUOTES.sub("", _GLUED.sub("", _LISTED.sub(" ", line)))
+    if _USER.search(flat) and (_PORT.search(flat) or _PIECES.search(flat) or _BETWEEN_TEXTS.search(line)):
+        return True
+    return _FAR.search(flat) is not None and _ORDINARY.search(line) is None
