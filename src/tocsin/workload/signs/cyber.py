@@ -354,9 +354,25 @@ OPEN_SIGNS = (
     ),
     rule(
         None,
+        "a pool and a wallet as settings of a program",
+        "pool pools url host server",
+        "wallet worker login account",
+        line=(
+            r"(?:^|\s)(?:export\s+)?\w{0,20}(?:pool|url|host|server)\w{0,20}=[\"']?[\w.+:/-]{3,80}:\d{3,5}(?![\w/])",
+            r"(?:^|\s)\w{0,20}(?:wallet|worker|login|account)\w{0,20}=",
+        ),
+    ),
+    rule(
+        None,
+        "a user at a host and its port",
+        "-p",
+        line=r"(?:^|\s)(?-i:-P)\s+[\"']?(?!https?:|ftps?:|socks|postgres|mysql|redis|amqp|ssh:|mongodb)[a-z][a-z0-9+]{1,20}://[^\s/@]{1,120}@[\w.-]{3,80}:\d{3,5}",
+    ),
+    rule(
+        None,
         "an address where the name of an output file is usual",
         "-o",
-        line=r"-o(?<=\s-o)[ =]\s{0,3}(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b",
+        line=r"-o(?<=\s-o)[ =]\s{0,3}(?:(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b|(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?![\w/]))",
     ),
     rule(None, "a file that the script decodes from its own text", "uudecode", line=r"\buudecode\b"),
     rule(

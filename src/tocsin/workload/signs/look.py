@@ -22,7 +22,7 @@ from tocsin.workload.signs.spelled import SPELLED, spelled
 from tocsin.workload.signs.surely_run import surely_run
 from tocsin.workload.signs.unpack import Hidden, unpack
 from tocsin.workload.signs.unread import unread_commands
-from tocsin.workload.signs.wallets import wallets
+from tocsin.workload.signs.wallets import cut_wallet, wallets
 from tocsin.workload.words import words_and_options
 
 __all__ = ["Sign", "look", "signs"]
@@ -47,6 +47,7 @@ _BY_HOOK = {
 }
 _LONGEST_SHOWN = 80
 _LEAST_ADDRESS = 26
+_LEAST_PART = 12
 
 _COMMENT = re.compile(r"^[ \t]*#+!?[ \t]?", re.MULTILINE)
 _GLUED = ("-o", "-u")
@@ -101,6 +102,8 @@ def _in_other_words(
     """Words and addresses of mining that no rule has seen."""
     if (number := next(addressed(lines, joined), None)) is not None:
         yield Sign(number, None, ADDRESSED, ADDRESSED)
+    if max(map(len, words), default=0) >= _LEAST_PART and (place := cut_wallet(joined)) is not None:
+        yield Sign(lines[joined.count("\n", 0, place)][0], None, "a wallet in parts", "a wallet in parts")
     if may_name(text) and (number := named(text, _reduced(lines, executed))) is not None:
         yield Sign(number, None, NAMED, NAMED)
     if (number := spelled(text, words, effort)) is not None:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 
 from tocsin.workload.commands import Line
+from tocsin.workload.signs.many_words import ManyWords
+from tocsin.workload.signs.unread import run_files
 
 __all__ = ["NAMED", "may_name", "named"]
 
@@ -20,22 +22,13 @@ _NAMES = re.compile(
 )
 _COMMAND = re.compile(r"-o[ _/=+,]{1,3}[\w.+:/-]{4,80}:\d{3,5}(?!\d)")
 """A miner's option and its pool."""
-_MARKS = (
-    *(
-        "xmrig",
-        "stratum",
-        "xmr",
-        "vault",
-        "ocean",
-        "pool",
-        "mine",
-        "kawpow",
-        "night",
-        "donate",
-        "nicehash",
-        "minin",
-    ),
+_MARKS = ManyWords(
+    mark.encode()
+    for mark in """xmrig stratum supportxmr minexmr hashvault moneroocean nanopool ethermine herominers unmineable zergpool woolypooly
+    cryptonight kawpow donate-level cpuminer ethminer bfgminer lolminer nbminer phoenixminer teamredminer srbminer xmr-stak
+    minergate c3pool f2pool c2pool f3pool antpool viabtc xmrpool monerominer monero-miner mining.subscribe nicehash""".split()  # noqa: SIM905
 )
+"""A text without any has no such name; one look for all is fast."""
 _RUNS_TEXT = re.compile(
     r"(?<![\w-])eval\s|\b(?:ba|da|z|k|c|tc|fi)?sh\s+(?:-\w{1,9}\s+){0,3}-\w{0,3}c\s|\|\s{0,9}(?:\S{0,40}/)?(?:ba|da|z|k|c|tc|fi)?sh\b"
     r"|(?:^|[;&|]\s{0,9}|\b(?:do|then|else|exec|nohup|srun|time|command)\s+)[\"']?(?:\$\(|`|\$@|\$\*|\$\{\w{1,40}[^\w}])"
@@ -46,19 +39,35 @@ _RUNS_TEXT = re.compile(
     re.MULTILINE,
 )
 """Ways to run text that is made, read back or kept elsewhere."""
+_TARGET = re.compile(
+    r"(?<![<&\d-])>>?\s{0,9}[\"']?([\w./~${}-]{1,200})|^#\w{2,6}\s+(?:-[oej]|--output|--error)[ =]{1,3}(\S{1,200})|\btee\s+(?:-a\s+)?([\w./~${}-]{1,200})",
+    re.MULTILINE,
+)
+_OUTPUT = re.compile(r"slurm-.{0,40}\.out$|\.[oe]\$")
+"""What a job prints goes to a file of such a name if nothing else is said."""
 
 
 def may_name(text: str) -> bool:
     """Whether a script has such a name; few have, and what they execute need not be asked of the others."""
     low = text.lower()
-    return (any(mark in low for mark in _MARKS) and _NAMES.search(low) is not None) or _COMMAND.search(
-        low
-    ) is not None
+    if _MARKS.are_in(low.encode("ascii", "replace")) and _NAMES.search(low):
+        return True
+    return "-o" in low and _COMMAND.search(low) is not None
 
 
 def named(text: str, acts: Sequence[Line]) -> int | None:
     """The line of such a name: in what the script executes, which is `acts`, or anywhere if the script runs text."""
     if (number := next((number for number, line in acts if _NAMES.search(line)), None)) is not None:
         return number
-    found = (_NAMES.search(text) or _COMMAND.search(text)) if _RUNS_TEXT.search(text) else None
-    return text.count("\n", 0, found.start()) + 1 if found else None
+    if (found := _NAMES.search(text) or _COMMAND.search(text)) and (
+        _RUNS_TEXT.search(text) or _runs_own_file(text)
+    ):
+        return text.count("\n", 0, found.start()) + 1
+    return None
+
+
+def _runs_own_file(text: str) -> bool:
+    """Whether a script runs a file that it writes, or that its own output is."""
+    ran = {name for line in text.split("\n") if line[:1] != "#" for name in run_files(line)}
+    made = {name.rpartition("/")[2] for names in _TARGET.findall(text) for name in names if name}
+    return not ran.isdisjoint(made - {""}) or any(map(_OUTPUT.search, ran))

@@ -6,14 +6,14 @@ the script's letters are read in several ways, and words that nobody spells by c
 
 import base64
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from operator import sub, xor
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tocsin.workload.signs.effort import Effort
+from tocsin.workload.signs.many_words import ManyWords
 from tocsin.workload.words import plain_words
 
 __all__ = ["SPELLED", "WORDS", "spelled"]
@@ -23,6 +23,8 @@ WORDS = (
     "xmrig", "stratum", "monero", "supportxmr", "minexmr", "hashvault", "moneroocean", "nanopool", "2miners", "ethermine", "herominers",
     "unmineable", "zergpool", "woolypooly", "cryptonight", "kawpow", "autolykos", "equihash", "ghostrider",
     "verushash", "cpuminer", "ethminer", "ccminer", "cgminer", "bfgminer", "lolminer", "nbminer", "phoenixminer",
+    "miningpoolhub", "prohashing", "monerohash", "dwarfpool", "sushipool", "slushpool", "flexpool", "flypool", "luckpool", "braiins",
+    "kryptex", "wildrig", "nanominer", "cryptodredge", "coinhive", "progpow", "beamhash", "cuckatoo", "poolbinance", "ravenminer",
     "srbminer", "c3pool", "f2pool", "antpool", "viabtc", "xmrpool", "monerominer",
 )  # fmt: skip
 """No script of jobspec spells one of them in any of these ways."""
@@ -45,15 +47,15 @@ _FILLED_IN = re.compile(rb"\$(?:\{[^{}\n]{0,60}\}|\([^()\n]{0,9}\)|\w{1,40})")
 _NAME = _LETTERS + _DIGITS + b"_[]+"
 """What a variable that gets a value is made of."""
 _SEARCHED = re.compile(rb"\[(\w)\]")
+_SEARCHED_REST = re.compile(r"\[\w\](\w{1,20})")
 """`grep [x]mrig` finds what is written so, and not itself."""
 _WORDS_ONLY, _NUMBERS_ONLY = (
     bytes(code if code in kept else 32 for code in range(256)) for kept in (_LETTERS + _DIGITS, _DIGITS)
 )
-_HEX_BYTE = re.compile(rb"(?:[x%=]|u00|u\+00|u\{)([0-9a-f]{2})(?![0-9a-f])")
-_HEX_DIGITS = frozenset(b"0123456789abcdef")
+_HEX_BYTE = re.compile(rb"(?:\\x|0x|%|u00|u\+00|u\{)([0-9a-f]{2})(?![0-9a-f])")
+_HEX_MARKS = (b"\\x", b"0x", b"u00", b"u+00", b"u{", b"%6", b"%7")
 _LEAST_BITS, _MOST_BITS = 7, 8
-_LEAST_HEX = 10
-_HEX = re.compile(rb"(?:[0-9a-f]{2}){5,200}")
+_HEX = re.compile(rb" ((?:[0-9a-f]{2}){5,200})(?= |$)")
 _GRAM = 4
 
 
@@ -73,6 +75,12 @@ def _in_base64(word: str) -> Iterator[bytes]:
         yield whole[first:after]
 
 
+_ALMOST = (
+    frozenset(part for word in _RARE for part in (word[1:], word[:-1]) if len(part) >= _GRAM)
+    - _ORDINARY
+    - {"onero", "moner"}
+)
+"""All but a letter of them, which stands elsewhere."""
 _PIECES = frozenset(
     word[first:after]
     for word in _RARE
@@ -80,40 +88,10 @@ _PIECES = frozenset(
     for after in range(first + 2, len(word) + 1)
     if after - first < len(word)
 )
-
-
-class _Finder:
-    """Looks for many words at once: by the four letters in the middle of each, in a table."""
-
-    def __init__(self, needles: Iterable[bytes], *, bits: int = 5) -> None:
-        self.bits = bits
-        self.table = np.zeros(1 << (bits * _GRAM), dtype=bool)
-        self.by_code: dict[int, list[tuple[int, bytes]]] = {}
-        for needle in needles:
-            at = (len(needle) - _GRAM) // 2
-            code = int(self._codes(np.frombuffer(needle, np.uint8)[at : at + _GRAM])[0])
-            self.table[code] = True
-            self.by_code.setdefault(code, []).append((at, needle))
-
-    def _codes(self, letters: NDArray[np.uint8]) -> NDArray[np.int32]:
-        low = letters.astype(np.int32) & ((1 << self.bits) - 1)
-        size = len(low) - _GRAM + 1
-        codes = low[:size].copy()
-        for place in range(1, _GRAM):
-            codes <<= self.bits
-            codes |= low[place : place + size]
-        return codes
-
-    def finds(self, text: bytes) -> bool:
-        if len(text) < _GRAM:
-            return False
-        codes = self._codes(np.frombuffer(text, np.uint8))
-        return any(
-            text.startswith(needle, place - at)
-            for place in np.flatnonzero(self.table[codes]).tolist()
-            for at, needle in self.by_code[int(codes[place])]
-            if place >= at
-        )
+_BEGINS, _ENDS = (
+    {piece: {word for word in _RARE if meets(word, piece)} for piece in _PIECES}
+    for meets in (str.startswith, str.endswith)
+)
 
 
 def _steps(word: bytes, sign: int) -> bytes:
@@ -128,11 +106,11 @@ def _ways(word: str) -> tuple[list[int], ...]:
 
 
 _WRITTEN_OUT = re.compile("|".join(WORDS).encode(), re.IGNORECASE)
-_WRITTEN = _Finder(word.encode() for word in WORDS)
-_EITHER_WAY = _Finder(way.encode() for word in WORDS for way in (word, word[::-1]))
-_IN_BASE64 = _Finder(letters for word in WORDS for letters in _in_base64(word))
-_WITHOUT_ONE = _Finder(left.encode() for word in _RARE for left in _changed(word))
-_MOVED = _Finder(
+_WRITTEN = ManyWords(word.encode() for word in WORDS)
+_EITHER_WAY = ManyWords(way.encode() for word in WORDS for way in (word, word[::-1]))
+_IN_BASE64 = ManyWords(letters for word in WORDS for letters in _in_base64(word))
+_WITHOUT_ONE = ManyWords(left.encode() for word in _RARE for left in _changed(word))
+_MOVED = ManyWords(
     _steps(word.encode(), sign)
     for word in WORDS
     if word.isalpha() and len(word) > _LEAST_CHANGED
@@ -145,13 +123,15 @@ def _numbered(numbers: Sequence[int], change: Callable[[int, int], int]) -> byte
     return bytes(change(after, before) & 255 for before, after in pairwise(numbers))
 
 
-_CODED = {
-    change: re.compile(
-        b"|".join(sorted({re.escape(_numbered(way, change)) for word in WORDS for way in _ways(word)})),
-        re.DOTALL,
-    )
-    for change in (sub, xor)
-}
+def _coded() -> dict[bytes, set[bytes]]:
+    """The words as such steps, by their first ones."""
+    found: dict[bytes, set[bytes]] = {}
+    for steps in (_numbered(way, change) for word in WORDS for way in _ways(word) for change in (sub, xor)):
+        found.setdefault(steps[:_GRAM], set()).add(steps)
+    return found
+
+
+_CODED = _coded()
 
 
 def spelled(text: str, words: Collection[str], effort: Effort) -> int | None:
@@ -159,6 +139,8 @@ def spelled(text: str, words: Collection[str], effort: Effort) -> int | None:
     if effort.over():
         return None
     text = text[:_LONGEST]
+    if "]" in text:
+        words = set(words).difference(_SEARCHED_REST.findall(text.lower()))
     if pieces := _cut_into(words):
         rows = enumerate(text.split("\n"), 1)
         return next((number for number, row in rows if not pieces.isdisjoint(plain_words(row))), 1)
@@ -179,61 +161,78 @@ def _spells(text: str) -> bool:
     raw = text.encode("ascii", "replace")
     if b"[" in raw:
         raw = _SEARCHED.sub(rb"\1", raw)
-    if _WRITTEN.finds(raw.lower()):  # what is written out is seen by others
+    if _WRITTEN.are_in(raw.lower()):  # what is written out is seen by others
         raw = _WRITTEN_OUT.sub(b" ", raw)
     low = raw.lower()
     *settings, last = low.split(b"=")
     values = _FILLED_IN.sub(b"", b"".join([*(part.rstrip(_NAME) for part in settings), last]))
     small = raw.translate(None, _NO_LETTERS)  # without capitals
     letters, values = low.translate(None, _MARKS), values.translate(None, _NO_LETTERS)
+    words = low.translate(_WORDS_ONLY)
     return (
-        _EITHER_WAY.finds(b" ".join([*_readings(low, letters), values, small]))
-        or _WITHOUT_ONE.finds(b" ".join([values, small]))
+        _EITHER_WAY.are_in(b" ".join([*_readings(words, letters), values, small]))
+        or _WITHOUT_ONE.are_in(b" ".join([values, small]))
         or _is_moved(letters.translate(None, _DIGITS))
-        or _IN_BASE64.finds(raw)
-        or _is_in_numbers(low)
+        or _IN_BASE64.are_in(raw)
+        or _is_in_numbers(low, words.split())
     )
 
 
-def _readings(low: bytes, letters: bytes) -> Iterator[bytes]:
+def _readings(words: bytes, letters: bytes) -> Iterator[bytes]:
     yield letters
     for step in (2, 3):
         yield from (letters[first::step] for first in range(step))
-    words = low.translate(_WORDS_ONLY).split()
-    yield bytes([word[0] for word in words])
-    yield bytes([word[-1] for word in words])
-    for word in words:
-        if len(word) >= _LEAST_HEX and not word.isalpha() and _HEX.fullmatch(word):
-            yield bytes.fromhex(word.decode())
+    codes = np.frombuffer(b" %b " % words, np.uint8)
+    blank = codes == ord(" ")
+    yield codes[1:][blank[:-1] & ~blank[1:]].tobytes()  # first letters
+    yield codes[:-1][blank[1:] & ~blank[:-1]].tobytes()
+    yield from (bytes.fromhex(digits.decode()) for digits in _HEX.findall(words))
 
 
 def _is_moved(letters: bytes) -> bool:
     codes = np.frombuffer(letters, np.uint8).astype(np.int16)
-    return _MOVED.finds(((codes[1:] - codes[:-1]) % 26).astype(np.uint8).tobytes())
+    return _MOVED.are_in(((codes[1:] - codes[:-1]) % 26).astype(np.uint8).tobytes())
 
 
-def _is_in_numbers(low: bytes) -> bool:
+def _is_in_numbers(low: bytes, words: Sequence[bytes]) -> bool:
     found = [each for each in low.translate(_NUMBERS_ONLY).split() if len(each) <= _MOST_BITS]
-    rows = [([each for each in found if len(each) <= _GRAM], 10)]
-    rows += [([each for each in found if 2 < len(each) <= _GRAM and not each.strip(b"01234567")], 8)]
+    short = [each for each in found if len(each) <= _GRAM]
+    rows = [(short, 10)]
+    rows += [([each for each in short if len(each) > 2 and not each.strip(b"01234567")], 8)]
     rows += [([each for each in found if len(each) >= _LEAST_BITS and not each.strip(b"01")], 2)]
-    rows += [(_HEX_BYTE.findall(low), 16)]
-    pairs = [each for each in low.translate(_WORDS_ONLY).split() if len(each) == 2]
-    rows += [([each for each in pairs if _HEX_DIGITS.issuperset(each)], 16)]
+    if sum(map(low.count, _HEX_MARKS)) > _GRAM:
+        rows += [(_HEX_BYTE.findall(low), 16)]
+    pairs = [each for each in words if len(each) == 2]
+    rows += [([each for each in pairs if not each.strip(b"0123456789abcdef")], 16)]
     for each, base in rows:
         if len(each) > _GRAM:
             numbers = [int(one, base) for one in each[:_MOST_NUMBERS]]
-            if any(known.search(_numbered(numbers, change)) for change, known in _CODED.items()):
+            if any(_is_coded(_numbered(numbers, change)) for change in (sub, xor)):
                 return True
     return False
 
 
+def _is_coded(steps: bytes) -> bool:
+    return any(
+        steps.startswith(word, place)
+        for place in range(len(steps) - _GRAM + 1)
+        if steps[place : place + _GRAM] in _CODED
+        for word in _CODED[steps[place : place + _GRAM]]
+    )
+
+
 def _cut_into(words: Collection[str]) -> frozenset[str]:
     """The rare words of the script that such a word can be cut into, wherever these stand."""
+    if almost := _ALMOST.intersection(words):
+        return almost
     known = _PIECES.intersection(words)
-    if len(known) > 1 and (cut := next((word for word in _RARE if _is_cut(word, known)), None)):
-        return frozenset(piece for piece in known - _ORDINARY if piece in cut)
-    return frozenset()
+    if len(known) < 2:
+        return frozenset()
+    may = set[str]().union(*map(_BEGINS.__getitem__, known)) & set[str]().union(
+        *map(_ENDS.__getitem__, known)
+    )
+    cut = next((word for word in sorted(may) if _is_cut(word, known)), None)
+    return frozenset(piece for piece in known - _ORDINARY if cut and piece in cut)
 
 
 def _is_cut(word: str, known: Collection[str]) -> bool:
