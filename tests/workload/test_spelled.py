@@ -21,7 +21,7 @@ _SPELLED = {
     "decimals": "120 109 114 105 103",
     "decimals with a number added": "121,110,115,106,104",
     "hexadecimal numbers with a key": "0x52 0x47 0x58 0x43 0x4d",
-    "octal escapes": r"\170\155\162\151\147",
+    "octal numbers": "170 155 162 151 147",
     "hexadecimal digits": "n=786d726967",
     "a variable that is not set": "x${q}mrig",
 }

@@ -5,9 +5,17 @@ Measured over the 20,230 innocent scripts of the jobspec database: none of those
 
 from tocsin.workload.signs.rule import COMMAND, CYBER, rule
 
-__all__ = ["CRACKER_NAME", "CYBER_SIGNS", "FETCHED_AT_ONCE", "OPEN_SIGNS", "SCANNER_NAME"]
+__all__ = [
+    "ADDRESS_AS_OUTPUT",
+    "CRACKER_NAME",
+    "CYBER_SIGNS",
+    "FETCHED_AT_ONCE",
+    "OPEN_SIGNS",
+    "SCANNER_NAME",
+]
 
 CRACKER_NAME = "a program with the name of a password cracker"
+ADDRESS_AS_OUTPUT = "an address where the name of an output file is usual"
 SCANNER_NAME = "a program with the name of a network scanner"
 
 # It begins with a digit, and nothing before it is asked first, since a search is fastest so.
@@ -370,7 +378,7 @@ OPEN_SIGNS = (
     ),
     rule(
         None,
-        "an address where the name of an output file is usual",
+        ADDRESS_AS_OUTPUT,
         "-o",
         line=r"-o(?<=\s-o)[ =]\s{0,3}(?:(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b|(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?![\w/]))",
     ),

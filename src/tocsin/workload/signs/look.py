@@ -9,7 +9,7 @@ from tocsin.scripts.text import readable
 from tocsin.workload.commands import LONGEST, Line, command_lines
 from tocsin.workload.signs.addressed import ADDRESSED, addressed
 from tocsin.workload.signs.attempts import attempts, may_try
-from tocsin.workload.signs.cyber import CYBER_SIGNS, OPEN_SIGNS
+from tocsin.workload.signs.cyber import ADDRESS_AS_OUTPUT, CYBER_SIGNS, OPEN_SIGNS
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed
 from tocsin.workload.signs.expansion import expanded_lines
@@ -25,7 +25,7 @@ from tocsin.workload.signs.unread import unread_commands
 from tocsin.workload.signs.wallets import cut_wallet, wallets
 from tocsin.workload.words import words_and_options
 
-__all__ = ["Sign", "look", "signs"]
+__all__ = ["OTHER_WORDS", "Sign", "look", "signs"]
 
 
 class Sign(NamedTuple):
@@ -40,6 +40,9 @@ class Sign(NamedTuple):
     """It convicts only together with a second trait."""
 
 
+_CUT_WALLET = "a wallet in parts"
+OTHER_WORDS = frozenset({ADDRESSED, ADDRESS_AS_OUTPUT, NAMED, SPELLED, _CUT_WALLET})
+"""Kinds of open signs that only say that a script may mine."""
 MOST_SIGNS = 50
 _RULES = (*MINING_SIGNS, *CYBER_SIGNS, *OPEN_SIGNS)
 _BY_HOOK = {
@@ -103,7 +106,7 @@ def _in_other_words(
     if (number := next(addressed(lines, joined), None)) is not None:
         yield Sign(number, None, ADDRESSED, ADDRESSED)
     if max(map(len, words), default=0) >= _LEAST_PART and (place := cut_wallet(joined)) is not None:
-        yield Sign(lines[joined.count("\n", 0, place)][0], None, "a wallet in parts", "a wallet in parts")
+        yield Sign(lines[joined.count("\n", 0, place)][0], None, _CUT_WALLET, _CUT_WALLET)
     if may_name(text) and (number := named(text, _reduced(lines, executed))) is not None:
         yield Sign(number, None, NAMED, NAMED)
     if (number := spelled(text, words, effort)) is not None:

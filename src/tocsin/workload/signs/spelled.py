@@ -6,11 +6,11 @@ the script's letters are read in several ways, and words that nobody spells by c
 
 import base64
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import pairwise
-from operator import sub, xor
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.many_words import ManyWords
@@ -54,7 +54,7 @@ _WORDS_ONLY, _NUMBERS_ONLY = (
 )
 _HEX_BYTE = re.compile(rb"(?:\\x|0x|%|u00|u\+00|u\{)([0-9a-f]{2})(?![0-9a-f])")
 _HEX_MARKS = (b"\\x", b"0x", b"u00", b"u+00", b"u{", b"%6", b"%7")
-_LEAST_BITS, _MOST_BITS = 7, 8
+_HEX_PAIR = re.compile(rb" ([0-9a-f]{2})(?= |$)")
 _HEX = re.compile(rb" ((?:[0-9a-f]{2}){5,200})(?= |$)")
 _GRAM = 4
 
@@ -118,20 +118,15 @@ _MOVED = ManyWords(
 )
 
 
-def _numbered(numbers: Sequence[int], change: Callable[[int, int], int]) -> bytes:
+def _numbered(numbers: NDArray[np.int64]) -> Iterator[bytes]:
     """The steps from number to number: the same whatever was added to all, or with XOR, whatever the key."""
-    return bytes(change(after, before) & 255 for before, after in pairwise(numbers))
+    for steps in (numbers[1:] - numbers[:-1], numbers[1:] ^ numbers[:-1]):
+        yield (steps & 255).astype(np.uint8).tobytes()
 
 
-def _coded() -> dict[bytes, set[bytes]]:
-    """The words as such steps, by their first ones."""
-    found: dict[bytes, set[bytes]] = {}
-    for steps in (_numbered(way, change) for word in WORDS for way in _ways(word) for change in (sub, xor)):
-        found.setdefault(steps[:_GRAM], set()).add(steps)
-    return found
-
-
-_CODED = _coded()
+_CODED = ManyWords(
+    steps for word in WORDS for way in _ways(word) for steps in _numbered(np.array(way, dtype=np.int64))
+)
 
 
 def spelled(text: str, words: Collection[str], effort: Effort) -> int | None:
@@ -174,7 +169,7 @@ def _spells(text: str) -> bool:
         or _WITHOUT_ONE.are_in(b" ".join([values, small]))
         or _is_moved(letters.translate(None, _DIGITS))
         or _IN_BASE64.are_in(raw)
-        or _is_in_numbers(low, words.split())
+        or _is_in_numbers(low, words)
     )
 
 
@@ -194,31 +189,24 @@ def _is_moved(letters: bytes) -> bool:
     return _MOVED.are_in(((codes[1:] - codes[:-1]) % 26).astype(np.uint8).tobytes())
 
 
-def _is_in_numbers(low: bytes, words: Sequence[bytes]) -> bool:
-    found = [each for each in low.translate(_NUMBERS_ONLY).split() if len(each) <= _MOST_BITS]
-    short = [each for each in found if len(each) <= _GRAM]
-    rows = [(short, 10)]
-    rows += [([each for each in short if len(each) > 2 and not each.strip(b"01234567")], 8)]
-    rows += [([each for each in found if len(each) >= _LEAST_BITS and not each.strip(b"01")], 2)]
-    if sum(map(low.count, _HEX_MARKS)) > _GRAM:
-        rows += [(_HEX_BYTE.findall(low), 16)]
-    pairs = [each for each in words if len(each) == 2]
-    rows += [([each for each in pairs if not each.strip(b"0123456789abcdef")], 16)]
-    for each, base in rows:
-        if len(each) > _GRAM:
-            numbers = [int(one, base) for one in each[:_MOST_NUMBERS]]
-            if any(_is_coded(_numbered(numbers, change)) for change in (sub, xor)):
-                return True
-    return False
+def _is_in_numbers(low: bytes, words: bytes) -> bool:
+    long = (numbers for numbers in _numbers(low, words) if len(numbers) > _GRAM)
+    return _CODED.are_in(b"\xff\xff".join(steps for numbers in long for steps in _numbered(numbers)))
 
 
-def _is_coded(steps: bytes) -> bool:
-    return any(
-        steps.startswith(word, place)
-        for place in range(len(steps) - _GRAM + 1)
-        if steps[place : place + _GRAM] in _CODED
-        for word in _CODED[steps[place : place + _GRAM]]
-    )
+def _numbers(low: bytes, words: bytes) -> Iterator[NDArray[np.int64]]:
+    """The numbers in a text, in each way that they may be written in."""
+    digits = low.translate(_NUMBERS_ONLY)
+    every = np.fromstring(digits, dtype=np.int64, sep=" ") if digits.strip() else np.zeros(0, np.int64)
+    yield every[every < 1000]
+    eights = every[(every < 400) & (every // 10 % 10 < 8) & (every % 10 < 8)]
+    yield eights // 100 * 64 + eights // 10 % 10 * 8 + eights % 10
+    bits = every[(every >= 1_000_000) & (every <= 11_111_111)]
+    found = [[int(each, 2) for each in map(str, bits.tolist()) if not each.strip("01")]]
+    if any(mark in low for mark in _HEX_MARKS):
+        found.append([int(each, 16) for each in _HEX_BYTE.findall(low)[:_MOST_NUMBERS]])
+    found.append([int(each, 16) for each in _HEX_PAIR.findall(words)[:_MOST_NUMBERS]])
+    yield from (np.array(each, dtype=np.int64) for each in found)
 
 
 def _cut_into(words: Collection[str]) -> frozenset[str]:
