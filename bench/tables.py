@@ -339,7 +339,11 @@ def _innocent(result: Results) -> Iterator[str]:
     each = result["informed_innocent"]
     seen, left_open = each["false_misuse"], each["only_open_sign"]
     yield f"| innocent, written with the rules at hand | {each['scripts']} | {seen} | {left_open} | {each['scripts'] - seen - left_open} |"
-    for part, words in (("first", "37 of 81 passed at first"), ("second", "10 of 61 passed at first")):
+    for part, words in (
+        ("first", "37 of 81 passed at first"),
+        ("second", "10 of 61 passed at first"),
+        ("third", "5 of 44 passed at first"),
+    ):
         each = result["informed_disguises"][part]
         yield f"| disguised miners, written with the rules at hand, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"
     yield ""

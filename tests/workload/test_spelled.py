@@ -1,7 +1,7 @@
 """A miner's words and address are an open sign however they are cut, and in whatever language they are joined."""
 
 import pytest
-from bench import informed_disguises, informed_innocent
+from bench import informed_disguises
 
 from tocsin.core.verdict import SEEN_FROM, Screening
 from tocsin.workload.screening import Screener, builtin
@@ -77,7 +77,7 @@ def test_ordinary_words_and_addresses_are_none(name: str, shipped: Screener) -> 
     assert (found.open, misuse_of(found) < SEEN_FROM) == ([], True)
 
 
-@pytest.mark.parametrize("kind", ["FIRST", "SECOND"])
+@pytest.mark.parametrize("kind", ["FIRST", "SECOND", "THIRD"])
 def test_no_disguise_that_was_written_with_the_rules_at_hand_is_just_fine(
     kind: str, shipped: Screener
 ) -> None:
@@ -87,7 +87,8 @@ def test_no_disguise_that_was_written_with_the_rules_at_hand_is_just_fine(
 
 
 def test_innocent_scripts_may_do_the_same(shipped: Screener) -> None:
-    scripts = map(informed_innocent.innocent_script, informed_innocent.INNOCENT)
-    found = dict(zip(informed_innocent.INNOCENT, shipped.screen(list(scripts)), strict=True))
+    bodies = informed_disguises.INNOCENT
+    scripts = [informed_disguises.script(body) for body in bodies.values()]
+    found = dict(zip(bodies, shipped.screen(scripts), strict=True))
     assert [name for name, each in found.items() if misuse_of(each) >= SEEN_FROM] == []
     assert [name for name, each in found.items() if each.open] == []

@@ -9,7 +9,7 @@ __all__ = ["computed_names"]
 
 _BEFORE = re.compile(
     r"(?:^|(?:;|&&|\|\|?|(?<!>)&|\b(?:do|then|else|exec|eval|command|sh\s-\w{0,3}c))\s"
-    r"|(?:^|[\s;|&])(?:nohup|srun|sudo|setsid|nice|ionice|timeout|taskset|time|stdbuf|numactl|mpirun|mpiexec)\s(?:(?:-{1,2}[\w-]{1,20}(?:=\S{1,20}\s+|\s?\d[\d,.:-]{0,9}[smhd]?\s+))|\d[\d,.:-]{0,9}[smhd]?\s+){0,3})[\"']?$"
+    r"|(?:^|[\s;|&])(?:nohup|srun|sudo|setsid|nice|ionice|timeout|taskset|time|stdbuf|numactl)\s(?:(?:-{1,2}[\w-]{1,20}(?:=\S{1,20}\s+|\s?\d[\d,.:-]{0,9}[smhd]?\s+))|\d[\d,.:-]{0,9}[smhd]?\s+){0,3})[\"']?$"
 )
 """What stands before a command in its line."""
 _NEAR = 48  # characters before a command that are looked at

@@ -362,25 +362,32 @@ OPEN_SIGNS = (
     ),
     rule(
         None,
+        "a request that asks a server for work",
+        "getwork getblocktemplate submitblock handshake",
+        line=r"[\"'](?:getwork|getblocktemplate|submitblock)\\?[\"']|\bidentifier\W{1,5}handshake\b",
+    ),
+    rule(
+        None,
         "a pool and a wallet as settings of a program",
         "pool pools url host server",
         "wallet worker login account",
         line=(
-            r"(?:^|\s)(?:export\s+)?\w{0,20}(?:pool|url|host|server)\w{0,20}=[\"']?[\w.+:/-]{3,80}:\d{3,5}(?![\w/])",
-            r"(?:^|\s)\w{0,20}(?:wallet|worker|login|account)\w{0,20}=",
+            r"(?:pool|url|host|server)\w{0,20}=[\"']?[\w.+:/-]{3,80}:\d{3,5}(?![\w/])",
+            r"(?:wallet|worker|login|account)\w{0,20}=",
         ),
     ),
     rule(
         None,
         "a user at a host and its port",
         "-p",
-        line=r"(?:^|\s)(?-i:-P)\s+[\"']?(?!https?:|ftps?:|socks|postgres|mysql|redis|amqp|ssh:|mongodb)[a-z][a-z0-9+]{1,20}://[^\s/@]{1,120}@[\w.-]{3,80}:\d{3,5}",
+        line=r"(?-i:-P)(?<=\s-P)\s+[\"']?(?!https?:|ftps?:|socks|postgres|mysql|redis|amqp|ssh:|mongodb)[a-z][a-z0-9+]{1,20}://[^\s/@]{1,120}@[\w.-]{3,80}:\d{3,5}",
     ),
     rule(
         None,
         ADDRESS_AS_OUTPUT,
         "-o",
-        line=r"-o(?<=\s-o)[ =]\s{0,3}(?:(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b|(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?![\w/]))",
+        line=r"-o(?<=\s-o)[ =]\s{0,3}(?:(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b|(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?![\w/])"
+        r"|(?:unix|tcp|ssl|tls|daemon)(?:\+\w{1,9})?:/{0,2}[\w/])",
     ),
     rule(None, "a file that the script decodes from its own text", "uudecode", line=r"\buudecode\b"),
     rule(

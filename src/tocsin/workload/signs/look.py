@@ -15,10 +15,10 @@ from tocsin.workload.signs.executed import executed
 from tocsin.workload.signs.expansion import expanded_lines
 from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
-from tocsin.workload.signs.named import NAMED, may_name, named
+from tocsin.workload.signs.named import NAMED, has_command, named
 from tocsin.workload.signs.put_together import put_together
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
-from tocsin.workload.signs.spelled import SPELLED, spelled
+from tocsin.workload.signs.spelled import SPELLED, may_spell, spelled
 from tocsin.workload.signs.surely_run import surely_run
 from tocsin.workload.signs.unpack import Hidden, unpack
 from tocsin.workload.signs.unread import unread_commands
@@ -107,9 +107,10 @@ def _in_other_words(
         yield Sign(number, None, ADDRESSED, ADDRESSED)
     if max(map(len, words), default=0) >= _LEAST_PART and (place := cut_wallet(joined)) is not None:
         yield Sign(lines[joined.count("\n", 0, place)][0], None, _CUT_WALLET, _CUT_WALLET)
-    if may_name(text) and (number := named(text, _reduced(lines, executed))) is not None:
+    may = may_spell(text)
+    if (may or has_command(text)) and (number := named(text, _reduced(lines, executed))) is not None:
         yield Sign(number, None, NAMED, NAMED)
-    if (number := spelled(text, words, effort)) is not None:
+    if (number := spelled(text, words, effort, may=may)) is not None:
         yield Sign(number, None, SPELLED, SPELLED)
 
 

@@ -8,10 +8,9 @@ import re
 from collections.abc import Sequence
 
 from tocsin.workload.commands import Line
-from tocsin.workload.signs.many_words import ManyWords
 from tocsin.workload.signs.unread import run_files
 
-__all__ = ["NAMED", "may_name", "named"]
+__all__ = ["NAMED", "has_command", "named"]
 
 NAMED = "names mining, and may run that text"
 _NAMES = re.compile(
@@ -22,13 +21,6 @@ _NAMES = re.compile(
 )
 _COMMAND = re.compile(r"-o[ _/=+,]{1,3}[\w.+:/-]{4,80}:\d{3,5}(?!\d)")
 """A miner's option and its pool."""
-_MARKS = ManyWords(
-    mark.encode()
-    for mark in """xmrig stratum supportxmr minexmr hashvault moneroocean nanopool ethermine herominers unmineable zergpool woolypooly
-    cryptonight kawpow donate-level cpuminer ethminer bfgminer lolminer nbminer phoenixminer teamredminer srbminer xmr-stak
-    minergate c3pool f2pool c2pool f3pool antpool viabtc xmrpool monerominer monero-miner mining.subscribe nicehash""".split()  # noqa: SIM905
-)
-"""A text without any has no such name; one look for all is fast."""
 _RUNS_TEXT = re.compile(
     r"(?<![\w-])eval\s|\b(?:ba|da|z|k|c|tc|fi)?sh\s+(?:-\w{1,9}\s+){0,3}-\w{0,3}c\s|\|\s{0,9}(?:\S{0,40}/)?(?:ba|da|z|k|c|tc|fi)?sh\b"
     r"|(?:^|[;&|]\s{0,9}|\b(?:do|then|else|exec|nohup|srun|time|command)\s+)[\"']?(?:\$\(|`|\$@|\$\*|\$\{\w{1,40}[^\w}])"
@@ -47,12 +39,9 @@ _OUTPUT = re.compile(r"slurm-.{0,40}\.out$|\.[oe]\$")
 """What a job prints goes to a file of such a name if nothing else is said."""
 
 
-def may_name(text: str) -> bool:
-    """Whether a script has such a name; few have, and what they execute need not be asked of the others."""
-    low = text.lower()
-    if _MARKS.are_in(low.encode("ascii", "replace")) and _NAMES.search(low):
-        return True
-    return "-o" in low and _COMMAND.search(low) is not None
+def has_command(text: str) -> bool:
+    """Whether a miner's option with its pool stands anywhere in a script."""
+    return "-o" in text and _COMMAND.search(text) is not None
 
 
 def named(text: str, acts: Sequence[Line]) -> int | None:

@@ -16,7 +16,7 @@ from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.many_words import ManyWords
 from tocsin.workload.words import plain_words
 
-__all__ = ["SPELLED", "WORDS", "spelled"]
+__all__ = ["SPELLED", "WORDS", "may_spell", "spelled"]
 
 SPELLED = "spells a word of mining in pieces"
 WORDS = (
@@ -24,7 +24,7 @@ WORDS = (
     "unmineable", "zergpool", "woolypooly", "cryptonight", "kawpow", "autolykos", "equihash", "ghostrider",
     "verushash", "cpuminer", "ethminer", "ccminer", "cgminer", "bfgminer", "lolminer", "nbminer", "phoenixminer",
     "miningpoolhub", "prohashing", "monerohash", "dwarfpool", "sushipool", "slushpool", "flexpool", "flypool", "luckpool", "braiins",
-    "kryptex", "wildrig", "nanominer", "cryptodredge", "coinhive", "progpow", "beamhash", "cuckatoo", "poolbinance", "ravenminer",
+    "kryptex", "wildrig", "nanominer", "cryptodredge", "coinhive", "progpow", "cuckatoo", "poolbinance", "ravenminer",
     "srbminer", "c3pool", "f2pool", "antpool", "viabtc", "xmrpool", "monerominer",
 )  # fmt: skip
 """No script of jobspec spells one of them in any of these ways."""
@@ -34,9 +34,11 @@ _ORDINARY = frozenset(
     "hash vault crypto night ghost rider hero miners mine able gate support ocean equi un".split()  # noqa: SIM905
 )
 """Parts of them that are; one part at least must be none of these."""
+_OTHER_NAMES = ("donatelevel", "xmrstak", "teamredminer", "nicehash", "minergate", "miningsubscribe")
+"""Without their signs; names that are only looked for as they are written."""
 _LONGEST = 256 * 1024
 _MOST_NUMBERS = 20_000
-_LEAST_CHANGED = 6
+_LEAST_CHANGED, _LEAST_MOVED = 6, 7
 """Letters that must be left of a word in which one is another."""
 
 _LETTERS, _DIGITS = b"abcdefghijklmnopqrstuvwxyz", b"0123456789"
@@ -52,10 +54,8 @@ _SEARCHED_REST = re.compile(r"\[\w\](\w{1,20})")
 _WORDS_ONLY, _NUMBERS_ONLY = (
     bytes(code if code in kept else 32 for code in range(256)) for kept in (_LETTERS + _DIGITS, _DIGITS)
 )
-_HEX_BYTE = re.compile(rb"(?:\\x|0x|%|u00|u\+00|u\{)([0-9a-f]{2})(?![0-9a-f])")
-_HEX_MARKS = (b"\\x", b"0x", b"u00", b"u+00", b"u{", b"%6", b"%7")
-_HEX_PAIR = re.compile(rb" ([0-9a-f]{2})(?= |$)")
-_HEX = re.compile(rb" ((?:[0-9a-f]{2}){5,200})(?= |$)")
+_HEX_BYTE = re.compile(rb"(?:\\x|0x|%|u00|u\{)([0-9a-f]{2})(?![0-9a-f])")
+_HEX_MARKS = (b"\\x", b"0x", b"u00", b"u{", b"%7")
 _GRAM = 4
 
 
@@ -105,41 +105,50 @@ def _ways(word: str) -> tuple[list[int], ...]:
     return codes, codes[::-1], [-code for code in codes], [-code for code in codes[::-1]]
 
 
-_WRITTEN_OUT = re.compile("|".join(WORDS).encode(), re.IGNORECASE)
-_WRITTEN = ManyWords(word.encode() for word in WORDS)
-_EITHER_WAY = ManyWords(way.encode() for word in WORDS for way in (word, word[::-1]))
-_IN_BASE64 = ManyWords(letters for word in WORDS for letters in _in_base64(word))
-_WITHOUT_ONE = ManyWords(left.encode() for word in _RARE for left in _changed(word))
-_MOVED = ManyWords(
-    _steps(word.encode(), sign)
-    for word in WORDS
-    if word.isalpha() and len(word) > _LEAST_CHANGED
-    for sign in (1, -1)
-)
-
-
 def _numbered(numbers: NDArray[np.int64]) -> Iterator[bytes]:
     """The steps from number to number: the same whatever was added to all, or with XOR, whatever the key."""
     for steps in (numbers[1:] - numbers[:-1], numbers[1:] ^ numbers[:-1]):
         yield (steps & 255).astype(np.uint8).tobytes()
 
 
-_CODED = ManyWords(
+_WRITTEN_OUT = re.compile("|".join(WORDS).encode(), re.IGNORECASE)
+_EITHER_WAY = [
+    form.encode()
+    for word in WORDS
+    for form in (word, word[::-1], word.encode().hex(), word[::-1].encode().hex())
+    if form != "orenom"  # chance
+]
+_WITHOUT_ONE = [left.encode() for word in _RARE for left in _changed(word)]
+_IN_BASE64 = [letters for word in WORDS for letters in _in_base64(word)]
+_MOVED = [
+    _steps(word.encode(), sign)
+    for word in WORDS
+    if word.isalpha() and (len(word) > _LEAST_MOVED or word == "stratum")
+    for sign in (1, -1)
+]
+_CODED = [
     steps for word in WORDS for way in _ways(word) for steps in _numbered(np.array(way, dtype=np.int64))
-)
+]
+_EXACTLY = tuple(map(ManyWords, (_EITHER_WAY, _WITHOUT_ONE, _IN_BASE64, _MOVED, _CODED)))
+_ROUGHLY = ManyWords([*_EITHER_WAY, *_WITHOUT_ONE, *map(str.encode, _OTHER_NAMES)])
 
 
-def spelled(text: str, words: Collection[str], effort: Effort) -> int | None:
-    """The line in which such a word is complete, if any; `words` are the words of the script."""
-    if effort.over():
-        return None
+def may_spell(text: str) -> bool:
+    """Whether a script may spell such a word or have one written out: one fast look, and few scripts have."""
+    letters, values, *others = _readings(text[:_LONGEST].encode("ascii", "replace"))
+    rows = (b" ".join([letters, values]), *others)
+    return any(known.are_in(row) for known, row in zip((_ROUGHLY, *_EXACTLY[2:]), rows, strict=True))
+
+
+def spelled(text: str, words: Collection[str], effort: Effort, *, may: bool) -> int | None:
+    """The line in which such a word is complete, if any; `words` are the words of the script, and `may` if it may spell."""
     text = text[:_LONGEST]
     if "]" in text:
         words = set(words).difference(_SEARCHED_REST.findall(text.lower()))
     if pieces := _cut_into(words):
         rows = enumerate(text.split("\n"), 1)
         return next((number for number, row in rows if not pieces.isdisjoint(plain_words(row))), 1)
-    if not _spells(text):
+    if not may or effort.over() or not _spells(text):
         return None
     lines = text.split("\n")
     low, high = 1, len(lines)
@@ -153,48 +162,31 @@ def spelled(text: str, words: Collection[str], effort: Effort) -> int | None:
 
 
 def _spells(text: str) -> bool:
-    raw = text.encode("ascii", "replace")
-    if b"[" in raw:
-        raw = _SEARCHED.sub(rb"\1", raw)
-    if _WRITTEN.are_in(raw.lower()):  # what is written out is seen by others
-        raw = _WRITTEN_OUT.sub(b" ", raw)
+    raw = _SEARCHED.sub(rb"\1", text.encode("ascii", "replace"))
+    letters, values, *others = _readings(_WRITTEN_OUT.sub(b" ", raw))  # what is written out is seen by others
+    rows = (b" ".join([letters, values]), values, *others)
+    return any(known.are_in(row) for known, row in zip(_EXACTLY, rows, strict=True))
+
+
+def _readings(raw: bytes) -> tuple[bytes, ...]:
+    """The letters, the values of variables, the text itself, the steps of its letters, and those of its numbers."""
     low = raw.lower()
+    letters, words = low.translate(None, _MARKS), low.translate(_WORDS_ONLY)
+    codes = np.frombuffer(b" %b" % words, np.uint8)
+    blank = codes == ord(" ")
+    ways = [letters, letters[::2], letters[1::2]]
+    ways.append(codes[1:][blank[:-1] & ~blank[1:]].tobytes())  # the first letter of each word
     *settings, last = low.split(b"=")
     values = _FILLED_IN.sub(b"", b"".join([*(part.rstrip(_NAME) for part in settings), last]))
     small = raw.translate(None, _NO_LETTERS)  # without capitals
-    letters, values = low.translate(None, _MARKS), values.translate(None, _NO_LETTERS)
-    words = low.translate(_WORDS_ONLY)
-    return (
-        _EITHER_WAY.are_in(b" ".join([*_readings(words, letters), values, small]))
-        or _WITHOUT_ONE.are_in(b" ".join([values, small]))
-        or _is_moved(letters.translate(None, _DIGITS))
-        or _IN_BASE64.are_in(raw)
-        or _is_in_numbers(low, words)
-    )
+    places = np.frombuffer(letters.translate(None, _DIGITS), np.uint8).astype(np.int16)
+    moved = ((places[1:] - places[:-1]) % 26).astype(np.uint8).tobytes()
+    long = (numbers for numbers in _numbers(low) if len(numbers) > _GRAM)
+    coded = b"\xff\xff".join(steps for numbers in long for steps in _numbered(numbers))
+    return b" ".join(ways), b"%b %b" % (values.translate(None, _NO_LETTERS), small), raw, moved, coded
 
 
-def _readings(words: bytes, letters: bytes) -> Iterator[bytes]:
-    yield letters
-    for step in (2, 3):
-        yield from (letters[first::step] for first in range(step))
-    codes = np.frombuffer(b" %b " % words, np.uint8)
-    blank = codes == ord(" ")
-    yield codes[1:][blank[:-1] & ~blank[1:]].tobytes()  # first letters
-    yield codes[:-1][blank[1:] & ~blank[:-1]].tobytes()
-    yield from (bytes.fromhex(digits.decode()) for digits in _HEX.findall(words))
-
-
-def _is_moved(letters: bytes) -> bool:
-    codes = np.frombuffer(letters, np.uint8).astype(np.int16)
-    return _MOVED.are_in(((codes[1:] - codes[:-1]) % 26).astype(np.uint8).tobytes())
-
-
-def _is_in_numbers(low: bytes, words: bytes) -> bool:
-    long = (numbers for numbers in _numbers(low, words) if len(numbers) > _GRAM)
-    return _CODED.are_in(b"\xff\xff".join(steps for numbers in long for steps in _numbered(numbers)))
-
-
-def _numbers(low: bytes, words: bytes) -> Iterator[NDArray[np.int64]]:
+def _numbers(low: bytes) -> Iterator[NDArray[np.int64]]:
     """The numbers in a text, in each way that they may be written in."""
     digits = low.translate(_NUMBERS_ONLY)
     every = np.fromstring(digits, dtype=np.int64, sep=" ") if digits.strip() else np.zeros(0, np.int64)
@@ -205,7 +197,6 @@ def _numbers(low: bytes, words: bytes) -> Iterator[NDArray[np.int64]]:
     found = [[int(each, 2) for each in map(str, bits.tolist()) if not each.strip("01")]]
     if any(mark in low for mark in _HEX_MARKS):
         found.append([int(each, 16) for each in _HEX_BYTE.findall(low)[:_MOST_NUMBERS]])
-    found.append([int(each, 16) for each in _HEX_PAIR.findall(words)[:_MOST_NUMBERS]])
     yield from (np.array(each, dtype=np.int64) for each in found)
 
 
@@ -228,7 +219,7 @@ def _is_cut(word: str, known: Collection[str]) -> bool:
     """The places that pieces lead to, with whether one of them is rare."""
     for after in range(2, len(word) + 1):
         ways = [
-            reached[before] or word[before:after] not in _ORDINARY
+            reached[before] or (after - before > 2 and word[before:after] not in _ORDINARY)
             for before in range(after - 1)
             if before in reached and word[before:after] in known
         ]

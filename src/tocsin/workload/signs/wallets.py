@@ -36,7 +36,7 @@ def cut_wallet(text: str) -> int | None:
     """Where a Monero address begins that is written in parts, one after the other."""
     if not _FIRST_PART.search(text):
         return None
-    parts = [part for part in _PART.finditer(text) if not (part[0].isalpha() and part[0].islower())]
+    parts = [part for part in _PART.finditer(text) if _is_mixed(part[0])]
     for place, first in enumerate(parts):
         if first[0][0] in "48" and first[0][1] in "0123456789AB":
             length = 0
@@ -45,6 +45,11 @@ def cut_wallet(text: str) -> int | None:
                 if length in _LENGTHS:
                     return first.start()
     return None
+
+
+def _is_mixed(part: str) -> bool:
+    """Whether a part of an address may be random letters: small ones and capitals."""
+    return not (part.islower() or part.isupper() or part.isdigit() or part.istitle())
 
 
 def wallets(line: str) -> list[tuple[str, bool]]:
