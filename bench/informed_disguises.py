@@ -1,4 +1,4 @@
-"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in three sets.
+"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in four sets.
 
 Each set was written when the rules had been mended for the one before, and measured before anything was changed for it. In
 each script the command, the pool's address or their pieces stand in the text. Innocent scripts do the same things.
@@ -7,7 +7,7 @@ each script the command, the pool's address or their pieces stand in the text. I
 import re
 from pathlib import Path
 
-__all__ = ["FIRST", "INNOCENT", "SECOND", "THIRD", "script"]
+__all__ = ["FIRST", "FOURTH", "INNOCENT", "SECOND", "THIRD", "script"]
 
 _HEADER = (
     "#!/bin/bash\n#SBATCH --job-name=relax\n#SBATCH --ntasks=32\n#SBATCH --time=12:00:00\nmodule load gcc\n"
@@ -24,6 +24,7 @@ def _bodies(name: str) -> dict[str, str]:
 FIRST = _bodies("first")
 SECOND = _bodies("second")
 THIRD = _bodies("third")
+FOURTH = _bodies("fourth")
 INNOCENT = _bodies("innocent")
 
 

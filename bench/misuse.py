@@ -2,7 +2,7 @@
 
 Half of the innocent scripts are jobspec's, which the shipped weights learned from (`bench workload` leaves owners out);
 the others are generated around jobspec's: they speak of misuse, search for it, and use proxies, tokens and hashes.
-Two further sets were written before their author had read the rules; every second script of them was held out. Four more
+Two further sets were written before their author had read the rules; every second script of them was held out. Five more
 were written with the rules at hand; rules were changed for those of their disguises that passed.
 """
 
@@ -62,6 +62,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
                 ("first", informed_disguises.FIRST),
                 ("second", informed_disguises.SECOND),
                 ("third", informed_disguises.THIRD),
+                ("fourth", informed_disguises.FOURTH),
             )
         },
     }

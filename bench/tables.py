@@ -343,6 +343,7 @@ def _innocent(result: Results) -> Iterator[str]:
         ("first", "37 of 81 passed at first"),
         ("second", "10 of 61 passed at first"),
         ("third", "5 of 44 passed at first"),
+        ("fourth", "8 of 26 passed at first"),
     ):
         each = result["informed_disguises"][part]
         yield f"| disguised miners, written with the rules at hand, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"

@@ -5,6 +5,7 @@ from bench import informed_disguises
 
 from tocsin.core.verdict import SEEN_FROM, Screening
 from tocsin.workload.screening import Screener, builtin
+from tocsin.workload.signs.many_words import ManyWords
 from tocsin.workload.signs.spelled import SPELLED
 
 _SPELLED = {
@@ -33,6 +34,12 @@ _ADDRESSED = {
     "a printed form": "printf '%s%s -o %s%s -u w1' ./k er gate.exam ple.org:3333 | at now",
     "braces": "./k -o gate.{exam,}ple.org:3333 -u w1",
     "settings by another tool": "jq -n --arg h g:3333 '{pools:[{url:$h,user:\"w1\"}]}' > config.json",
+    "a wallet in parts": "./k --to 48edfHu7V9Z84YzzMa6fUueoELZ9ZRXq9VetWzYGzKt52XU5xvqgz'YnDK9URnRoJMk1j8nLwEVsaSWJ4fhdUyZijBGUicoD'",
+    "its own output": "echo './k -o gate.example.org:3333 -u w1'\nbash slurm-$SLURM_JOB_ID.out",
+    "a file that it writes": "git commit -qm 'xmrig -c c.json'; git log -1 --format=%s > r; chmod +x r; ./r",
+    "settings in the environment": "POOL=gate.example.org:3333 WALLET=w1 ./k",
+    "a name from a file": "printf xm > n; read -r p < n; setsid $p -c c.json",
+    "tabs": "./k\t--url\tgate.example.org:3333\t--user\tw1",
     "the job's comment": '#SBATCH --comment="./k -o gate.example.org:3333"\nbash -c "$(squeue -h -j $SLURM_JOB_ID -o %k)"',
 }
 _ORDINARY = {
@@ -77,7 +84,13 @@ def test_ordinary_words_and_addresses_are_none(name: str, shipped: Screener) -> 
     assert (found.open, misuse_of(found) < SEEN_FROM) == ([], True)
 
 
-@pytest.mark.parametrize("kind", ["FIRST", "SECOND", "THIRD"])
+def test_many_words_are_found_wherever_they_stand() -> None:
+    words = ManyWords([b"stratum", b"xmrig", b"0a1b2c"])
+    assert all(words.are_in(text) for text in (b"xmrig", b"..stratum", b"0a1b2c..", b"a xmrigx"))
+    assert not any(words.are_in(text) for text in (b"", b"xmri", b"tratum", b"xmr ig", b"0a1b2d" * 100))
+
+
+@pytest.mark.parametrize("kind", ["FIRST", "SECOND", "THIRD", "FOURTH"])
 def test_no_disguise_that_was_written_with_the_rules_at_hand_is_just_fine(
     kind: str, shipped: Screener
 ) -> None:

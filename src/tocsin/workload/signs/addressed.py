@@ -30,7 +30,8 @@ _PIECE = (
 )
 _JOINED = r"\$\{(?:\(j|\w{1,40}\[[*@])[^{}\s]{0,40}\}"
 _PORT = re.compile(
-    rf"{_OPTION}(?:\w{{2,12}}\()?[^\s;|&]{{1,120}}?:(?:\d{{3,5}}(?![\w/])|%d|{_PIECE})", re.IGNORECASE
+    rf"{_OPTION}(?:\w{{2,12}}\()?[^\s;|&]{{1,120}}?:(?:(?:\w{{2,4}}\()?\d{{3,5}}(?![\w/])|%d|{_PIECE})",
+    re.IGNORECASE,
 )
 _PIECES = re.compile(
     rf"{_OPTION}(?:[a-z][\w.:+-]{{0,40}}(?://)?)?(?:{_PIECE}(?:[.:]{{0,3}}{_PIECE}){{1,9}}(?::\d{{2,5}})?|{_JOINED})(?=[\s;|&)\]]|$)",
@@ -40,7 +41,7 @@ _BETWEEN_TEXTS = re.compile(
     r"(?<![\w-])-(?:o|-url|-pool)[ =]?[\"']\s{0,3}[.+,&]{0,2}\s{0,3}\w{1,40}(?:\[\w{1,20}\])?\s{0,3}[.+,&]{0,2}\s{0,3}[\"']"
 )
 """A variable of awk and its like."""
-_USER = re.compile(r"(?<![\w-])-(?:(?-i:u)|-user|-wallet)(?=[\s=,]|$)", re.IGNORECASE)
+_USER = re.compile(r"(?<![\w-])-(?:(?-i:u)|-user|-wallet)[\s=,]{1,4}(?!-)\S", re.IGNORECASE)
 _FAR = re.compile(
     r"(?<![\w-])-(?-i:o)[\s,](?:[^\n]{0,80}?[\s.$])?[a-z0-9][\w-]{1,40}\.[a-z]{2,6}:\d{4,5}(?![\w/])",
     re.IGNORECASE,
@@ -63,9 +64,16 @@ _SETTINGS = (
         ),
     ),
     ('":', re.compile(r"\"[a-z]{1,8}\$\{?\w{1,20}\}?[a-z]{0,8}\"\s{0,3}:.{0,200}:\d{3,5}")),
-    ("pools", re.compile(r"pools(?<=\bpools)[\"']?\]?\s{0,3}[:=](?:>\s?)?\W{0,9}url\b")),
     (
-        "url",
+        "pools",
+        re.compile(
+            r"pools(?<=\bpools)[\"']?\]?\s{0,3}[:=](?:>\s?)?\W{0,9}(?:url\b|(?:\w{1,12}\W{1,5}\w{0,12}\W{1,5}){1,3}?url\W{1,5}[\w.-]{3,80}:\d{3,5})"
+        ),
+    ),
+    ("-o", re.compile(r"-o[_/+,|;]{1,3}[\w.-]{3,80}:\d{3,5}(?!\d)")),
+    ('"o"', re.compile(r"\"o\"\s{0,3}:\s{0,3}\"[\w.-]{3,80}:\d{3,5}\".{0,60}\"u\"\s{0,3}:")),
+    (
+        "config.json",
         re.compile(
             r"url(?<=\burl)[\"']?\W{1,4}(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}[\"']?\s{0,3},\s{0,3}[\"']?user\b"
         ),

@@ -368,12 +368,24 @@ OPEN_SIGNS = (
     ),
     rule(
         None,
-        "a pool and a wallet as settings of a program",
-        "pool pools url host server",
-        "wallet worker login account",
+        "a pool as a setting of a program",
+        "pool pools",
+        line=r"pool\w{0,20}=[\"']?(?:[\w+]{1,12}://)?(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?![\w/])",
+    ),
+    rule(
+        None,
+        "a host and a wallet",
+        "wallet wallets",
+        line=(r"wallet", r"(?<!//)(?<![\w.])(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?!\w)"),
+    ),
+    rule(
+        None,
+        "an address without a protocol, as miners get one",
+        "--url --pool",
+        "--tls --rig --rig-id --keepalive -k --coin --algo --cuda --opencl --no-cpu --nicehash --worker --pass",
         line=(
-            r"(?:pool|url|host|server)\w{0,20}=[\"']?[\w.+:/-]{3,80}:\d{3,5}(?![\w/])",
-            r"(?:wallet|worker|login|account)\w{0,20}=",
+            r"--(?:url|pool)[ =]\s{0,3}[\"']?(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?![\w/])",
+            r"\s(?:--(?:tls|rig|rig-id|keepalive|coin|algo|cuda|opencl|no-cpu|nicehash|worker|pass)|-k)(?=[\s=]|$)",
         ),
     ),
     rule(

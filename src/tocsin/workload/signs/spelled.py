@@ -204,6 +204,8 @@ def _cut_into(words: Collection[str]) -> frozenset[str]:
     """The rare words of the script that such a word can be cut into, wherever these stand."""
     if almost := _ALMOST.intersection(words):
         return almost
+    if "xm" in words and "ig" in words:
+        return frozenset({"xm"})
     known = _PIECES.intersection(words)
     if len(known) < 2:
         return frozenset()
