@@ -9,13 +9,14 @@ from tocsin.scripts.text import readable
 from tocsin.workload.commands import LONGEST, Line, command_lines
 from tocsin.workload.signs.addressed import ADDRESSED, addressed
 from tocsin.workload.signs.attempts import attempts, may_try
-from tocsin.workload.signs.cyber import ADDRESS_AS_OUTPUT, CYBER_SIGNS, OPEN_SIGNS
+from tocsin.workload.signs.cyber import CYBER_SIGNS
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed
 from tocsin.workload.signs.expansion import expanded_lines
 from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
 from tocsin.workload.signs.named import NAMED, has_command, named
+from tocsin.workload.signs.open_signs import MAY_MINE, OPEN_SIGNS
 from tocsin.workload.signs.put_together import put_together
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
 from tocsin.workload.signs.spelled import SPELLED, may_spell, spelled
@@ -41,7 +42,7 @@ class Sign(NamedTuple):
 
 
 _CUT_WALLET = "a wallet in parts"
-OTHER_WORDS = frozenset({ADDRESSED, ADDRESS_AS_OUTPUT, NAMED, SPELLED, _CUT_WALLET})
+OTHER_WORDS = MAY_MINE | {ADDRESSED, NAMED, SPELLED, _CUT_WALLET}
 """Kinds of open signs that only say that a script may mine."""
 MOST_SIGNS = 50
 _RULES = (*MINING_SIGNS, *CYBER_SIGNS, *OPEN_SIGNS)

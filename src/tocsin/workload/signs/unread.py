@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from tocsin.workload.commands import Line
-from tocsin.workload.signs.cyber import FETCHED_AT_ONCE
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.fetched import (
     EVERYTHING,
@@ -19,6 +18,7 @@ from tocsin.workload.signs.fetched import (
     is_unpacked,
     runs_local_file,
 )
+from tocsin.workload.signs.open_signs import FETCHED_AT_ONCE
 
 __all__ = ["DECODED", "FETCHED", "copied_files", "run_files", "unread_commands"]
 
