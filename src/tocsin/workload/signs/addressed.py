@@ -101,7 +101,11 @@ def addressed(lines: Sequence[Line], text: str) -> Iterator[int]:
     marks = [mark for mark in _MARKS if mark in text]
     if marks:
         for number, line in lines:
-            if any(mark in line for mark in marks) and _is_addressed(line):
+            if (
+                (":" in line or "-u" in line or "wallet" in line)
+                and any(mark in line for mark in marks)
+                and _is_addressed(line)
+            ):
                 yield number
 
 

@@ -27,7 +27,7 @@ _SHAPES = re.compile(
 
 
 _PART = re.compile(r"(?<![A-Za-z0-9])[1-9A-HJ-NP-Za-km-z]{12,94}(?![A-Za-z0-9])")
-_FIRST_PART = re.compile(r"(?<![A-Za-z0-9])[48][0-9AB][1-9A-HJ-NP-Za-km-z]{10,92}(?![A-Za-z0-9])")
+_FIRST_PART = re.compile(r"[48](?<![A-Za-z0-9].)[0-9AB][1-9A-HJ-NP-Za-km-z]{10,92}(?![A-Za-z0-9])")
 _LENGTHS = (95, 106)
 _MOST_PARTS = 8
 
