@@ -2,7 +2,8 @@
 
 Half of the innocent scripts are jobspec's, which the shipped weights learned from (`bench workload` leaves owners out);
 the others are generated around jobspec's: they speak of misuse, search for it, and use proxies, tokens and hashes.
-Two further sets were written before their author had read the rules; every second script of them was held out.
+Two further sets were written before their author had read the rules; every second script of them was held out. Five more
+were written with the rules at hand; rules were changed for those of their disguises that passed.
 """
 
 import os
@@ -13,7 +14,7 @@ from tools.workload.corpus import corpus
 from tools.workload.innocent_jobs import innocent_jobs
 from tools.workload.miner_disguises import DISGUISES, script
 
-from bench import fresh_disguises, fresh_innocent
+from bench import fresh_disguises, fresh_innocent, informed_disguises
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.workload.conviction import MISUSE
 from tocsin.workload.screening import Screener, builtin
@@ -49,6 +50,20 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             for half, texts in _halves(
                 [(name, fresh_disguises.script(name)) for name in fresh_disguises.DISGUISES]
             ).items()
+        },
+        "informed_innocent": _figures(
+            screener, [*map(informed_disguises.script, informed_disguises.INNOCENT.values())]
+        ),
+        "informed_disguises": {
+            name: _disguised(
+                screener, {each: informed_disguises.script(body) for each, body in bodies.items()}
+            )
+            for name, bodies in (
+                ("first", informed_disguises.FIRST),
+                ("second", informed_disguises.SECOND),
+                ("third", informed_disguises.THIRD),
+                ("fourth", informed_disguises.FOURTH),
+            )
         },
     }
 

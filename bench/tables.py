@@ -343,6 +343,17 @@ def _innocent(result: Results) -> Iterator[str]:
         yield f"| innocent, written blind, {words} | {each['scripts']} | {seen} | {left_open} | {each['scripts'] - seen - left_open} |"
         each = result["fresh_disguises"][half]
         yield f"| disguised miners, written blind, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"
+    each = result["informed_innocent"]
+    seen, left_open = each["false_misuse"], each["only_open_sign"]
+    yield f"| innocent, written with the rules at hand | {each['scripts']} | {seen} | {left_open} | {each['scripts'] - seen - left_open} |"
+    for part, words in (
+        ("first", "37 of 81 passed at first"),
+        ("second", "10 of 61 passed at first"),
+        ("third", "5 of 44 passed at first"),
+        ("fourth", "8 of 26 passed at first"),
+    ):
+        each = result["informed_disguises"][part]
+        yield f"| disguised miners, written with the rules at hand, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"
     yield ""
 
 

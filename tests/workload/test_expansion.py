@@ -62,6 +62,10 @@ def test_what_every_job_does_is_none(script: str) -> None:
     assert signs(script) == []
 
 
+def test_a_variable_without_a_name_is_no_error() -> None:
+    signs("eval stra $x\nprintf -v ''\nprintf -v  ; $x")
+
+
 @settings(deadline=None, max_examples=150)
 @given(
     st.lists(

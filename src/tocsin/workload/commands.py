@@ -72,7 +72,7 @@ def _joined(text: str) -> list[tuple[int, str, str]]:
     found: list[tuple[int, str, str]] = []
     begun = written = ""
     first = joined = 0
-    for number, raw in enumerate(text.split("\n"), 1):
+    for number, raw in enumerate(text.replace("\t", " ").split("\n"), 1):
         line = raw.strip()
         if not joined:
             if not line or line[0] == "#":

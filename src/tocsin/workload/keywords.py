@@ -59,11 +59,15 @@ _OTHER_MINER = re.compile(
 _CYBER = frozenset(
     """hashcat jtr ncrack masscan nmap zmap rustscan aircrack airodump aireplay airmon reaver rockyou bruteforce hping3 hping
     slowloris slowhttptest sqlmap metasploit msfconsole msfvenom nikto gobuster hccapx potfile rainbowcrack rcrack ophcrack synflood ddos
-    loic hashlist hashlists hashtype hashfile cracker crackers cracked md5crack deauth bssid wpscan bruteforcer wordlist wordlists
+    loic hashlist hashlists hashtype hashfile cracker cracked md5crack deauth bssid wpscan bruteforcer wordlist wordlists
     crackmapexec patator thc pwned pwn exploit shodan nuclei ffuf keyspace passwords ntlm botnet""".split()  # noqa: SIM905  # a list of words reads best so
 )
-_AMBIGUOUS = frozenset("miner nmap nuclei exploit passwords thc reaver btc eth".split())  # noqa: SIM905  # a list of words reads best so
+_AMBIGUOUS = frozenset(
+    "miner nmap nuclei exploit passwords thc reaver btc eth cracked bruteforce keyspace".split()  # noqa: SIM905  # a list of words reads best so
+)
 """Names with other meanings: a Fortran namelist, cells in an image, text mining."""
+_REPEATED = frozenset({"wordlist", "wordlists"})
+"""Clear where they occur in several lines; a lexicon's option is one."""
 _BESIDE_MINING = frozenset("wallet wallets hashrate khs rig rigs hive stratum pool pools".split())  # noqa: SIM905
 _BESIDE_CYBER = frozenset("hydra md5 sha1 ntlm".split())  # noqa: SIM905
 _WORDS_OF = {"cryptomining": (_MINING, _BESIDE_MINING), "cyber": (_CYBER, _BESIDE_CYBER)}
@@ -245,7 +249,9 @@ def misuse_words(script: Commands, *, sure: bool) -> dict[str, MisuseWords]:
         names = frozenset(_named_tools(words, tools))
         rare = names & tools - _AMBIGUOUS
         repeated = sum(not rare.isdisjoint(line) for line in lines) > 1
-        found[operation] = MisuseWords(names, bool(rare), repeated, frozenset(words & beside - names))
+        found[operation] = MisuseWords(
+            names, bool(rare - _REPEATED), repeated, frozenset(words & beside - names)
+        )
     return found
 
 

@@ -18,7 +18,8 @@ from tocsin.workload.panel import Panel, evidence_lines, load_panel
 from tocsin.workload.rules import Rule
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed_commands
-from tocsin.workload.signs.look import Sign, look
+from tocsin.workload.signs.look import OTHER_WORDS, Sign, look
+from tocsin.workload.signs.rule import CRYPTOMINING
 from tocsin.workload.signs.unread import DECODED, FETCHED
 from tocsin.workload.what_runs import holder, run_by_lines, run_commands
 from tocsin.workload.words import joined_words
@@ -99,6 +100,8 @@ class Screener:
                 p[name] = conviction.probability
             lines.setdefault(name, set()).update(conviction.lines)
             by_sign += [name] if conviction.by_sign else []
+        if p.get(CRYPTOMINING, 0.0) >= SEEN_FROM:
+            left_open = [sign for sign in left_open if sign.kind not in OTHER_WORDS]
         for rule in self.rules:
             matched = rule.matching_lines(script)
             if matched:

@@ -5,7 +5,7 @@ Measured over the 20,230 innocent scripts of the jobspec database: none of those
 
 from tocsin.workload.signs.rule import COMMAND, CYBER, rule
 
-__all__ = ["CRACKER_NAME", "CYBER_SIGNS", "FETCHED_AT_ONCE", "OPEN_SIGNS", "SCANNER_NAME"]
+__all__ = ["CRACKER_NAME", "CYBER_SIGNS", "SCANNER_NAME"]
 
 CRACKER_NAME = "a program with the name of a password cracker"
 SCANNER_NAME = "a program with the name of a network scanner"
@@ -313,93 +313,3 @@ CYBER_SIGNS = (
         r"|\bsocat\s.{0,80}exec:.{0,20}sh\b|0<&\d{1,3}-?.{0,20}/dev/tcp/",
     ),
 )
-
-FETCHED_AT_ONCE = rule(
-    None,
-    "fetched and run at once",
-    "curl wget",
-    "sh bash zsh dash ksh python python2 python3 perl ruby eval source",
-    line=r"(?=[cwbzse.])(?:"  # a look at one letter: most places have another
-    r"\b(?:curl|wget)\s[^|;&\n]{1,300}\|\s{0,9}(?:sudo\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|z|da|k)?sh|(?:python|perl|ruby)\d?)\b"
-    r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s{0,9}(?:curl|wget)\b"
-    r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\()\s{0,9}(?:curl|wget)\b)",
-)
-
-OPEN_SIGNS = (
-    FETCHED_AT_ONCE,
-    rule(
-        None,
-        "a connection that the script opens itself",
-        "tcp",
-        "dev",
-        "exec",
-        line=r"\bexec\s+(?:\d{1,3}|\{\w{1,20}\})<>\s{0,9}[\"']?/dev/tcp/",
-    ),
-    rule(
-        None,
-        "a request that asks a server for work",
-        "nc ncat telnet socat",
-        "method",
-        line=r"[\"']method\\?[\"']\s{0,9}:",
-        near=(r"(?<![\w.-])(?:nc|ncat|telnet|socat)\s",),
-    ),
-    rule(
-        None,
-        "an address where the name of an output file is usual",
-        "-o",
-        line=r"-o(?<=\s-o)[ =]\s{0,3}(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}\b",
-    ),
-    rule(None, "a file that the script decodes from its own text", "uudecode", line=r"\buudecode\b"),
-    rule(
-        None,
-        "a value that the script turns around",
-        "rev",
-        line=r"[$<]\(\s{0,9}(?:rev\b\s{0,9}<|(?:echo|printf)\s[^|)]{1,200}\|\s{0,9}rev\s{0,9}\))",
-    ),
-    rule(
-        None,
-        FETCHED_AT_ONCE.why,
-        "curl wget",
-        line=r"(?:^|[;&|]\s{0,9})\.\s+<\(\s{0,9}(?:curl|wget)\b",
-    ),
-    rule(
-        None,
-        "a host that the script puts together, and the user there",
-        "-o --url",
-        "-u --user",
-        line=(
-            r"\s-(?:(?-i:o)|-url)[ =]+[\"']?[\w+:/.-]{0,60}(?:\$\(|`|\$\{!|\$\{?\w{1,40}\}?[\"']?(?=\s|$))",
-            r"\s-(?:(?-i:u)|-user)[ =]+[\"']?[a-z$]",
-        ),
-        unless=(r"\bsudo\s",),
-    ),
-    rule(
-        None,
-        "very many requests to another host",
-        "ab wrk wrk2 siege hey bombardier vegeta",
-        line=(
-            rf"{COMMAND}(?:ab|wrk2?|siege|hey|bombardier|vegeta)\s.{{0,200}}-\w{{1,12}}[ =]?\d{{2}}",
-            r"^(?!.{0,500}(?:\blocalhost\b|127\.0\.0\.1|\[::1\]|\$\{?HOSTNAME|\$\(hostname))",
-            r"https?://",
-        ),
-    ),
-    rule(
-        None,
-        "requests without an end",
-        "curl wget requests urlopen urllib",
-        "while",
-        line=r"\b(?:curl|wget)\s.{0,200}https?://|\b(?:requests\.(?:get|post)|urlopen)\(",
-        near=(
-            r"\bwhile\s{0,9}(?:true|:|\(?1\b)",
-            r"&\s{0,9}(?:done|$)|\bThread\(|\bPool\(",
-        ),
-        unless=(r"sleep|localhost|127\.0\.0\.1|HOSTNAME|hostname",),
-    ),
-    rule(
-        None,
-        "a look for machines in a network",
-        "ping fping arping arp",
-        line=r"\bping\s[^|;&]{0,60}\s(?:\d{1,3}\.){3}\$|\bfping\s[^|;&]{0,60}-g\b|\barp-scan\s",
-    ),
-)
-"""What people should see and what proves nothing."""

@@ -166,8 +166,8 @@ class _Shell:
             self.lists["@"] = self._words(statement[7:])
             return True
         if statement.startswith("printf -v "):
-            name, *given = self._words(statement[10:])
-            self.values[name] = _printf(given)
+            if words := self._words(statement[10:]):
+                self.values[words[0]] = _printf(words[1:])
             return True
         if "<<<" in statement and (read := _READ.match(statement)):
             names, line = read[2].split(), self._word(read[3])

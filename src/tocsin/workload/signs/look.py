@@ -7,22 +7,26 @@ from typing import NamedTuple
 
 from tocsin.scripts.text import readable
 from tocsin.workload.commands import LONGEST, Line, command_lines
+from tocsin.workload.signs.addressed import ADDRESSED, addressed
 from tocsin.workload.signs.attempts import attempts, may_try
-from tocsin.workload.signs.cyber import CYBER_SIGNS, OPEN_SIGNS
+from tocsin.workload.signs.cyber import CYBER_SIGNS
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed
 from tocsin.workload.signs.expansion import expanded_lines
 from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
+from tocsin.workload.signs.named import NAMED, has_command, named
+from tocsin.workload.signs.open_signs import MAY_MINE, OPEN_SIGNS
 from tocsin.workload.signs.put_together import put_together
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
+from tocsin.workload.signs.spelled import SPELLED, may_spell, spelled
 from tocsin.workload.signs.surely_run import surely_run
 from tocsin.workload.signs.unpack import Hidden, unpack
 from tocsin.workload.signs.unread import unread_commands
-from tocsin.workload.signs.wallets import wallets
+from tocsin.workload.signs.wallets import cut_wallet, wallets
 from tocsin.workload.words import words_and_options
 
-__all__ = ["Sign", "look", "signs"]
+__all__ = ["OTHER_WORDS", "Sign", "look", "signs"]
 
 
 class Sign(NamedTuple):
@@ -37,6 +41,9 @@ class Sign(NamedTuple):
     """It convicts only together with a second trait."""
 
 
+_CUT_WALLET = "a wallet in parts"
+OTHER_WORDS = MAY_MINE | {ADDRESSED, NAMED, SPELLED, _CUT_WALLET}
+"""Kinds of open signs that only say that a script may mine."""
 MOST_SIGNS = 50
 _RULES = (*MINING_SIGNS, *CYBER_SIGNS, *OPEN_SIGNS)
 _BY_HOOK = {
@@ -44,6 +51,7 @@ _BY_HOOK = {
 }
 _LONGEST_SHOWN = 80
 _LEAST_ADDRESS = 26
+_LEAST_PART = 12
 
 _COMMENT = re.compile(r"^[ \t]*#+!?[ \t]?", re.MULTILINE)
 _GLUED = ("-o", "-u")
@@ -86,8 +94,25 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
         found += _built_signs(lines, built, asked, effort, known={sign.kind for sign in found})
     unread = [*unread_commands(lines, joined, words, effort), *put_together(lines, joined, words)]
     found += [Sign(number, None, why, why) for number, why in unread]
+    if not any(sign.operation == CRYPTOMINING for sign in found):
+        found += _in_other_words(text, lines, joined, words, effort)
     found += _unread(lines, joined, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
+
+
+def _in_other_words(
+    text: str, lines: Sequence[Line], joined: str, words: set[str], effort: Effort
+) -> Iterator[Sign]:
+    """Words and addresses of mining that no rule has seen."""
+    if (number := next(addressed(lines, joined), None)) is not None:
+        yield Sign(number, None, ADDRESSED, ADDRESSED)
+    if max(map(len, words), default=0) >= _LEAST_PART and (place := cut_wallet(joined)) is not None:
+        yield Sign(lines[joined.count("\n", 0, place)][0], None, _CUT_WALLET, _CUT_WALLET)
+    may = may_spell(text)
+    if (may or has_command(text)) and (number := named(text, _reduced(lines, executed))) is not None:
+        yield Sign(number, None, NAMED, NAMED)
+    if (number := spelled(text, words, effort, may=may)) is not None:
+        yield Sign(number, None, SPELLED, SPELLED)
 
 
 def _unread(lines: Sequence[Line], joined: str, effort: Effort) -> Iterator[Sign]:

@@ -111,6 +111,7 @@ def put_together(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[
     """The line of the first such command, if any; `text` is the lines joined, and `words` are the words in it."""
     looks = (
         (number for number, line in lines if line.startswith(_BEGINS) and _SUBSTITUTED.match(line)),
+        _substituted_later(lines, text),
         (number for number, line in lines if _PATTERN.match(line)) if "?" in text or "]" in text else (),
         computed_names(lines, text),
         _called(lines, text)
@@ -124,6 +125,14 @@ def put_together(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[
     number = next(chain.from_iterable(looks), None)
     if number is not None:
         yield number, PUT_TOGETHER
+
+
+def _substituted_later(lines: Sequence[Line], text: str) -> Iterator[int]:
+    """Such a command behind another in its line."""
+    for mark in ("; $(", "& $(", "| $(", "; `"):
+        for number, line in lines if mark in text else ():
+            if mark in line and "[[" not in line and _SUBSTITUTED.match(line, line.index(mark) + 2):
+                yield number
 
 
 def _called(lines: Sequence[Line], text: str) -> Iterator[int]:

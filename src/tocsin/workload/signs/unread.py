@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from tocsin.workload.commands import Line
-from tocsin.workload.signs.cyber import FETCHED_AT_ONCE
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.fetched import (
     EVERYTHING,
@@ -19,6 +18,7 @@ from tocsin.workload.signs.fetched import (
     is_unpacked,
     runs_local_file,
 )
+from tocsin.workload.signs.open_signs import FETCHED_AT_ONCE
 
 __all__ = ["DECODED", "FETCHED", "copied_files", "run_files", "unread_commands"]
 
@@ -34,10 +34,10 @@ _TO_SHELL = (
     r"|\|(?<!\|\|)\s{0,9}while\s[^;|]{0,60}\bread\b[^;|]{0,40};\s{0,9}do\s+eval\b|>\(\s{0,9}(?:ba|da|z|k)?sh\b"
 )
 _DECODE = (
-    r"(?=[abefgoprtuxz])\b(?:base(?:64|32)\b|basenc\b|openssl\s|xxd\s+(?:-\w+\s+){0,4}-\w*r|uudecode\b|rev\b|tac\b|gpg\s|(?:gun|bun)zip2?\b|[bx]?zcat\b"
+    r"(?=[abdefgioprtuxz])\b(?:base(?:64|32)\b|basenc\b|openssl\s|xxd\s+(?:-\w+\s+){0,4}-\w*r|uudecode\b|rev\b|tac\b|gpg\s|(?:gun|bun)zip2?\b|[bx]?zcat\b"
     r"|gzip\s+-\w*d|xz\s+-\w*d|xzcat\b|unxz\b|zstd(?:cat)?\b|tr\s+[\"']?[\w!-]{2,}-|tr\s+-d\s|printf\s+[^|;]{0,40}(?:\\\\?x|\\\\?[0-7$]|%b|%o|%c)"
     r"|echo\s+-\w*e\s[^|;]{0,40}\\|perl\s[^|]{0,80}\b(?:pack|unpack|chr|tr|y)\b|python[\d.]{0,5}\s[^|]{0,80}(?:chr|decode|fromhex|\^)"
-    r"|awk\s[^|]{0,80}(?:%c|strtonum)|od\s+-|fold\s+-)"
+    r"|awk\s[^|]{0,80}(?:%c|strtonum)|od\s+-|fold\s+-|iconv\s+(?:-\w\s+)?(?:-f|--from-code)[ =]?(?:IBM|CP\d|EBCDIC|UTF-?(?:7|16|32))|dd\s+conv=)"
 )
 _ANY_OUTPUT = r"\b(?:printf|awk|perl|python[\d.]{0,5}|ruby|node|php|dd|jq|tr|od|fold|paste|sed|cut|grep)\s"
 _INTO_SHELL = re.compile(_TO_SHELL)
@@ -85,7 +85,7 @@ _DECODES = re.compile(_DECODE)
 _CHANGED_ANYWHERE = re.compile(r"\$\{\w{1,40}(?:[/,^~]|:\d)")
 _DECODE_WORDS = frozenset(
     """base64 base32 basenc openssl xxd uudecode rev tac gpg gunzip bunzip bunzip2 zcat bzcat xzcat gzip xz unxz zstd zstdcat tr
-    printf echo perl python python2 python3 awk od fold unzip 7z 7za unrar""".split()  # noqa: SIM905  # a list of words reads best so
+    printf echo perl python python2 python3 awk od fold unzip 7z 7za unrar iconv dd""".split()  # noqa: SIM905  # a list of words reads best so
 )
 _USUAL_WORDS = frozenset("printf echo python python2 python3".split())  # noqa: SIM905
 _UNUSUAL_MARKS = ("\\", "%b", "%o", "%c", "chr", "decode", "fromhex", "^", "7z")

@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-__all__ = ["wallets"]
+__all__ = ["cut_wallet", "wallets"]
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGITS = {letter: place for place, letter in enumerate(_ALPHABET)}
@@ -24,6 +24,32 @@ _SHAPES = re.compile(
     rf"|{_EDGE}(?P<base58>[1-9A-HJ-NP-Za-km-z]{{26,36}})(?![A-Za-z0-9])"
     rf"|{_EDGE}(?P<ether>0x[0-9a-fA-F]{{40}})(?![A-Za-z0-9])"
 )
+
+
+_PART = re.compile(r"(?<![A-Za-z0-9])[1-9A-HJ-NP-Za-km-z]{12,94}(?![A-Za-z0-9])")
+_FIRST_PART = re.compile(r"[48](?<![A-Za-z0-9].)[0-9AB][1-9A-HJ-NP-Za-km-z]{10,92}(?![A-Za-z0-9])")
+_LENGTHS = (95, 106)
+_MOST_PARTS = 8
+
+
+def cut_wallet(text: str) -> int | None:
+    """Where a Monero address begins that is written in parts, one after the other."""
+    if not _FIRST_PART.search(text):
+        return None
+    parts = [part for part in _PART.finditer(text) if _is_mixed(part[0])]
+    for place, first in enumerate(parts):
+        if first[0][0] in "48" and first[0][1] in "0123456789AB":
+            length = 0
+            for part in parts[place : place + _MOST_PARTS]:
+                length += len(part[0])
+                if length in _LENGTHS:
+                    return first.start()
+    return None
+
+
+def _is_mixed(part: str) -> bool:
+    """Whether a part of an address may be random letters: small ones and capitals."""
+    return not (part.islower() or part.isupper() or part.isdigit() or part.istitle())
 
 
 def wallets(line: str) -> list[tuple[str, bool]]:

@@ -1,0 +1,50 @@
+"""A search for many words at once in a text, whatever stands around them."""
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ManyWords"]
+
+_FREQUENT = b"etaoinsrhldcumfpgwybvkxjqz"
+"""Letters, the most frequent ones first."""
+
+
+class ManyWords:
+    """Looks for words of four and more bytes by the rarest four or five in a row of each, in a table: one pass for all of them."""
+
+    def __init__(self, words: Collection[bytes]) -> None:
+        self._row = min(5, *map(len, words))
+        self._table = np.zeros(1 << 16, dtype=bool)
+        self._by_code: dict[int, list[tuple[int, bytes]]] = {}
+        for word in words:
+            at = max(range(len(word) - self._row + 1), key=lambda at: _rarity(word[at : at + self._row]))
+            code = int(_codes(word[at : at + self._row], self._row)[0])
+            self._table[code] = True
+            self._by_code.setdefault(code, []).append((at, word))
+
+    def are_in(self, text: bytes) -> bool:
+        """Whether one of the words is in the text."""
+        if len(text) < self._row:
+            return False
+        codes = _codes(text, self._row)
+        places = np.flatnonzero(self._table[codes])
+        return any(
+            text.startswith(word, place - at)
+            for place, code in zip(places.tolist(), codes[places].tolist(), strict=True)
+            for at, word in self._by_code[code]
+            if place >= at
+        )
+
+
+def _rarity(letters: bytes) -> int:
+    return sum(_FREQUENT.find(letter) % (len(_FREQUENT) + 1) for letter in letters)
+
+
+def _codes(text: bytes, row: int) -> NDArray[np.uint16]:
+    """A number for each four or five bytes in a row, of the low bits of each; those of letters differ."""
+    low = np.frombuffer(text, np.uint8).astype(np.uint16) & np.uint16(31)
+    pairs = (low[:-1] << np.uint16(5)) | low[1:]
+    codes = (pairs[:-2] << np.uint16(6)) ^ pairs[2:]
+    return codes if row == 4 else codes[:-1] ^ (low[4:] * np.uint16(2531))
