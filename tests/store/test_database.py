@@ -179,3 +179,13 @@ def test_the_embedded_store_lets_readers_and_a_writer_work_side_by_side(home: Ho
     with sqlite3.connect(home.database) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     connection.close()
+
+
+def test_a_thread_that_outlives_the_store_leaves_no_connection_open(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
+    with store.reading() as connection:
+        raw = connection.connection.dbapi_connection
+        store.close()
+    assert raw is not None
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        raw.execute("SELECT 1")

@@ -6,8 +6,9 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import sqlalchemy as sa
@@ -40,6 +41,7 @@ class Store:
     timeout: float
     found: str | None = None
     """The schema that it had before it was opened, and migrated if that was an older one; None: it was new."""
+    _closed: Event = field(default_factory=Event, init=False, repr=False, compare=False)
 
     @property
     def place(self) -> str:
@@ -71,14 +73,19 @@ class Store:
     def _transaction(self, options: dict[str, Any]) -> Iterator[sa.Connection]:
         with readable_errors(self), self.engine.connect() as connection:
             connection.execution_options(**options)
-            with connection.begin():
-                if not self.embedded:
-                    # PostgreSQL's JIT takes seconds for queries that run in milliseconds.
-                    wait = int(self.timeout * 1000)
-                    connection.exec_driver_sql(f"SET LOCAL jit = off; SET LOCAL lock_timeout = {wait}")
-                yield connection
+            try:
+                with connection.begin():
+                    if not self.embedded:
+                        # PostgreSQL's JIT takes seconds for queries that run in milliseconds.
+                        wait = int(self.timeout * 1000)
+                        connection.exec_driver_sql(f"SET LOCAL jit = off; SET LOCAL lock_timeout = {wait}")
+                    yield connection
+            finally:
+                if self._closed.is_set() and not connection.invalidated:
+                    connection.detach()  # closed by another thread meanwhile: no pool takes it back
 
     def close(self) -> None:
+        self._closed.set()
         self.engine.dispose()
 
     def __enter__(self) -> "Store":
