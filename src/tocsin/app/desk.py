@@ -11,6 +11,7 @@ from tocsin.app.causes import past_causes_advice
 from tocsin.app.check import Evidence, ScriptQuestion, judged, read_machine
 from tocsin.app.judge import LiveJudge
 from tocsin.app.watch import Followed
+from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Desk:
 
     def __init__(self, app: App, followed: Followed) -> None:
         self._app, self._followed = app, followed
-        self._live = LiveJudge(app, followed.ledger, cluster=followed.name)
+        self._live = LiveJudge(app, followed.ledger, cluster=followed.name, stages=[Stage.SUBMIT])
         judge = self._live.judge
         judge.facts = _kept(judge.facts)
         if allow_list := judge.allow_list:

@@ -81,7 +81,7 @@ def open_judge(
         for name, detector in detectors.items()
         if (only is None or name in only) and not set(stages).isdisjoint(detector.stages)
     }
-    seats = load_seats(detectors, app.registry, known, cluster=cluster)
+    seats = load_seats(detectors, app.registry, known, cluster=cluster, stages=stages)
     if "workload" in seats:
         seats["workload"] = _with_files(app, _one_screener(seats["workload"]), follow)
     return Judge(
@@ -103,9 +103,14 @@ def needs(app: App, stage: Stage, cluster: str) -> "set[Need]":
 
 
 def load_seats(
-    detectors: "Mapping[str, Detector]", registry: "Registry", known: "Known", *, cluster: str | None = None
+    detectors: "Mapping[str, Detector]",
+    registry: "Registry",
+    known: "Known",
+    *,
+    cluster: str | None = None,
+    stages: Collection[Stage] = tuple(Stage),
 ) -> "dict[str, DetectorModels]":
-    """Every detector with its champions for the cluster; those that need no training are fitted at once."""
+    """Every detector with its champions for the cluster and these stages; those that need no training are fitted at once."""
     import polars as pl
 
     from tocsin import __version__
@@ -119,7 +124,7 @@ def load_seats(
     for name, detector in detectors.items():
         models: dict[Stage, Model] = {}
         missing: dict[Stage, str] = {}
-        for stage in detector.stages:
+        for stage in (stage for stage in detector.stages if stage in stages):
             try:
                 if not detector.learns:
                     fitted = detector.fit(nothing, known, stage=stage, seed=0, budget=Budget(trials=0))
