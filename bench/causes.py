@@ -2,8 +2,9 @@
 
 `outputs/*.jsonl` hold a few lines of each output with its source: an issue report, or a program that was run for this.
 Patterns were written on `first`; each later set was measured before anybody looked at its misses (`first_contact.json`),
-and patterns were then written on it, too. Nothing was learned from `fourteenth` and `sixteenth` so far: keep it so. A new
-set has no source of an older one, is labelled before it is measured, and needs its counts in `first_contact.json`.
+and patterns were then written on it, too. Nothing was learned from `twentieth` so far: keep it so. A new set has no source
+of an older one, is labelled by the meanings in the catalogue before it is measured, and needs its counts in
+`first_contact.json`.
 """
 
 import json
@@ -19,20 +20,23 @@ __all__ = ["run"]
 
 OUTPUTS = Path(__file__).parent / "outputs"
 SETS = (
-    *("first", "second", "programs", "third", "fourth", "more_programs", "fifth", "sixth", "seventh"),
     *(
+        "first",
+        "second",
+        "programs",
+        "third",
+        "fourth",
+        "more_programs",
+        "fifth",
+        "sixth",
+        "seventh",
         "eighth",
-        "ninth",
-        "tenth",
-        "eleventh",
-        "twelfth",
-        "thirteenth",
-        "fourteenth",
-        "fifteenth",
-        "sixteenth",
     ),
+    *("ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
+    *("seventeenth", "eighteenth", "nineteenth", "twentieth", "last_programs"),
 )
-HELD_OUT = ("fourteenth", "sixteenth")
+HELD_OUT = ("twentieth",)
+"""What counts is their first contact: a change made for another set may have met them since."""
 LATEST = SETS[SETS.index("seventh") :]
 """Sets that were met after numbers, stacks and guesses were read by their meaning."""
 GENERAL = frozenset({"program_error", "python_exception"})
@@ -67,7 +71,7 @@ def run() -> dict[str, Any]:
         "first_contact": contact,
         "at_first_contact": _shares(contact.values()),
         "latest_at_first_contact": _shares(contact[name] for name in LATEST),
-        "held_out": _shares(sets[name] for name in HELD_OUT),
+        "held_out": _shares(contact[name] for name in HELD_OUT),
         "kinds": len(catalogue.kinds),
         "patterns": len(catalogue.rules),
         "misses": misses,
@@ -94,14 +98,14 @@ def _shares(sets: Any) -> dict[str, float]:
 
 
 def _long_output(catalogue: Any) -> float:
-    """Milliseconds for the 256 KiB that are read of the end of a long file, made of real lines."""
+    """Milliseconds of computing for the 256 KiB that are read of the end of a long file, made of real lines."""
     lines = "".join(
         json.loads(line)["text"] for line in (OUTPUTS / "programs.jsonl").read_text().splitlines()
     )
     text = (lines * (1 + (1 << 18) // len(lines)))[: 1 << 18]
-    start = time.perf_counter()
+    start = time.thread_time()
     find_matches(text, catalogue)
-    return (time.perf_counter() - start) * 1000
+    return (time.thread_time() - start) * 1000
 
 
 if __name__ == "__main__":

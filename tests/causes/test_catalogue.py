@@ -26,6 +26,11 @@ def test_every_example_of_a_kind_is_found_as_that_kind(name: str) -> None:
         assert found.rule.kind == name, example
 
 
+@pytest.mark.parametrize("name", sorted(SHIPPED.kinds))
+def test_every_kind_says_what_it_means(name: str) -> None:
+    assert SHIPPED.kinds[name].meaning.endswith(".")
+
+
 def test_a_folder_of_the_site_adds_a_kind(tmp_path: Path) -> None:
     (tmp_path / "burst.toml").write_text(OWN)
     found = root_cause(
@@ -49,6 +54,7 @@ def test_a_kind_with_the_name_of_a_shipped_one_replaces_it(tmp_path: Path) -> No
         ('title = "Burst buffer full"\n', "", "title is missing"),
         ("rank = 15", 'rank = "first"', "rank must be a whole number"),
         ("rank = 15", "rank = 0", "the rank 0"),
+        ("rank = 15", "rank = 500", "the rank 500"),
         ("burst_buffer", "Burst Buffer", "lower-case"),
         ("rank = 15", "rank = 15\ncolour = 3", '"colour" is not known'),
         ('"dwd: no space in pool"', '"dwd: nothing"', "no pattern matches the example"),
@@ -83,3 +89,14 @@ def test_numbers_of_a_kind_are_checked(tmp_path: Path, value: str) -> None:
     (tmp_path / "burst.toml").write_text(OWN + f"signals = {value}\n")
     with pytest.raises(SettingsError, match=r"burst\.toml.*signals"):
         load_catalogue(tmp_path)
+
+
+def test_a_pattern_of_the_site_may_give_a_choice(tmp_path: Path) -> None:
+    (tmp_path / "burst.toml").write_text(
+        OWN.replace("dwd: no space in pool", "dwd: (no|not enough) space in pool", 1)
+    )
+    catalogue = load_catalogue(tmp_path)
+    for text in ("dwd: no space in pool wlm_pool\n", "dwd: not enough space in pool wlm_pool\n"):
+        found = root_cause(find_matches(text, catalogue))
+        assert found is not None
+        assert found.rule.kind == "burst_buffer", text

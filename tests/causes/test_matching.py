@@ -105,6 +105,19 @@ def test_cut_and_mixed_outputs_never_raise() -> None:
         cause(one[numbers.randrange(len(one) + 1) :] + other[: numbers.randrange(len(other) + 1)])
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("assembling\ninternal error 3 in the load balancer\n", "program_error"),
+        ("internal trouble, error 3\n" + "".join(f"step {i}\n" for i in range(5)), None),
+        ("0:solve: too many neighbours, error 3\nMPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\n", "program_error"),
+        ("error 3\nslurm_script: line 2: 7 Segmentation fault ./solve\n", "segfault"),
+    ],
+)  # fmt: skip
+def test_an_unspecific_error_counts_as_the_last_word_only(text: str, kind: str | None) -> None:
+    assert cause(text) == kind
+
+
 RANKS = "".join(f"step {i}\n" for i in range(200))
 STACK = 'Traceback (most recent call last):\n  File "t.py", line 3, in <module>\n    run()\n'
 
@@ -141,6 +154,11 @@ def test_of_several_ways_to_end_the_first_is_the_root(text: str, kind: str) -> N
     ("text", "kind"),
     [
         ("ERROR: the solver stopped. This may be caused by out of memory\n", "program_error"),
+        ("ERROR: a worker is lost. There are potential root causes: (1) SIGKILL by the OOM killer\n", "program_error"),
+        ("=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 11\n", "segfault"),
+        ("free(): invalid pointer\n", "abort"),
+        ("--> FOAM FATAL ERROR:\nface 175 area does not match neighbour\nFOAM exiting\n", "program_error"),
+        ("./run.sh: line 3: exit status 124\n", "walltime"),
         (f"ModuleNotFoundError: No module named 'extra'\n{RANKS}{STACK}KeyError: 'a'\n", "python_exception"),
         (f"java.lang.OutOfMemoryError: Java heap space\n{RANKS}{STACK}KeyError: 'a'\n", "memory"),
         ("[ERROR] [launch.py:321:sigkill_handler] ['python', 't.py'] exits with return code = 1\n", None),

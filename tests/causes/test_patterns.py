@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.causes.patterns import parse_pattern
+from tocsin.causes.patterns import alternatives, parse_pattern
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,16 @@ def test_any_pattern_is_read_or_refused_and_any_line_is_matched_or_not(pattern: 
     except ValueError:
         return
     assert parsed.matches(line) in (True, False)
+
+
+def test_a_choice_stands_for_each_of_its_texts_and_a_bracket_without_one_for_itself() -> None:
+    assert alternatives("(cannot|could not) open (a |)file") == (
+        *("cannot open a file", "cannot open file"),
+        *("could not open a file", "could not open file"),
+    )
+    assert alternatives("execvp() failed (see above)") == ("execvp() failed (see above)",)
+
+
+def test_choices_that_stand_for_too_many_patterns_are_refused() -> None:
+    with pytest.raises(ValueError, match="1024 patterns"):
+        alternatives("(a|b)" * 10)

@@ -94,6 +94,8 @@ def past_causes_advice(
             most=_RUNS,
             skip=skip,
         )
+        if not runs:  # the catalogue, which takes long to load, would not be asked
+            return []
         past = [PastRun(run.outcome, run.cause, run.req_memory, run.time_limit) for run in runs]
         return advice_of_runs(job, past, yours=yours, catalogue=open_catalogue(app))
     except (StoreError, SettingsError) as error:

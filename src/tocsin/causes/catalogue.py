@@ -1,15 +1,15 @@
 """The catalogue of kinds of causes: one TOML file each, those shipped and a site's own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from tocsin.causes.numbers import ERRNO, EXIT, SIGNAL
-from tocsin.causes.patterns import SHORTEST, Pattern, parse_pattern
+from tocsin.causes.patterns import SHORTEST, Pattern, alternatives, parse_pattern
 from tocsin.core.errors import SettingsError
 from tocsin.core.toml import parse_toml
 
@@ -22,11 +22,13 @@ _LARGEST = 1 << 16
 _KIND = {
     "name": str,
     "title": str,
+    "meaning": str,
     "rank": int,
     "advice": str,
     "certain": list,
     "likely": list,
     "vague": list,
+    "ending": list,
     "consequence": list,
     "except": list,
     "signals": list,
@@ -36,8 +38,9 @@ _KIND = {
 }
 _NEEDED = ("name", "title", "rank", "advice", "examples")
 _NUMBERS = {"signals": SIGNAL, "exits": EXIT, "errnos": ERRNO}
-_LATER, _AFTER_ALL = 20, 1000
-"""Added to the rank of a kind where a line is vague, and where it only reports that something else failed."""
+_LATER, _LAST, _AFTER_ALL = 20, 500, 1000
+"""Added to the rank of a kind where a line is vague, where it counts as the last words only, and where it only
+reports that something else failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,11 @@ class Rule:
     """Such a line is fatal wherever it is; others count near the end of the output only."""
     excepted: tuple[Pattern, ...] = ()
 
+    @property
+    def ending(self) -> bool:
+        """Such a line counts among the very last lines only."""
+        return _LAST < self.rank < _AFTER_ALL
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -59,11 +67,13 @@ class Kind:
 
     name: str
     title: str
+    meaning: str
+    """When it is this kind and no other, for whoever labels an output."""
     advice: str
     examples: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Catalogue:
     kinds: Mapping[str, Kind]
     rules: tuple[Rule, ...]
@@ -73,6 +83,28 @@ class Catalogue:
     """A line with one of these says nothing about the job's end."""
     success: tuple[Pattern, ...]
     """What is above a line with one of these, and not certain, did not end the job."""
+
+    @cached_property
+    def certain(self) -> Mapping[str, list[Rule]]:
+        """Rules for the whole output, by the key of their pattern: each key is searched for once."""
+        return _by_key(rule for rule in self.rules if rule.certain)
+
+    @cached_property
+    def likely(self) -> Mapping[str, list[Rule]]:
+        """Rules for lines near the end."""
+        return _by_key(rule for rule in self.rules if not rule.certain and not rule.ending)
+
+    @cached_property
+    def endings(self) -> Mapping[str, list[Rule]]:
+        """Rules for the very last lines."""
+        return _by_key(rule for rule in self.rules if rule.ending)
+
+
+def _by_key(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
+    keys: dict[str, list[Rule]] = {}
+    for rule in rules:
+        keys.setdefault(rule.pattern.key, []).append(rule)
+    return keys
 
 
 def load_catalogue(folder: Path | None = None) -> Catalogue:
@@ -145,8 +177,8 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
     name = document["name"]
     if not (name.isascii() and name.replace("_", "").isalnum() and name == name.lower() and len(name) <= 40):
         raise SettingsError(f'{place}: the name "{name}" must consist of lower-case letters, digits and _')
-    if not 0 < document["rank"] < _AFTER_ALL:
-        raise SettingsError(f"{place}: the rank {document['rank']} is not between 1 and {_AFTER_ALL - 1}")
+    if not 0 < document["rank"] < _LAST:
+        raise SettingsError(f"{place}: the rank {document['rank']} is not between 1 and {_LAST - 1}")
     excepted = _patterns(document, "except", place, shortest=1)
     rules = [
         Rule(name, pattern, document["rank"] + later, certain, () if later == _AFTER_ALL else excepted)
@@ -154,6 +186,7 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
             ("certain", True, 0),
             ("likely", False, 0),
             ("vague", False, _LATER),
+            ("ending", False, _LAST),
             ("consequence", False, _AFTER_ALL),
         )
         for pattern in _patterns(document, key, place)
@@ -164,8 +197,8 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
         line = str(example).strip().lower()
         if not any(rule.pattern.matches(line) for rule in rules):
             raise SettingsError(f'{place}: no pattern matches the example "{example}"')
-    kind = Kind(name, document["title"], document["advice"], tuple(map(str, document["examples"])))
-    return kind, rules
+    examples = tuple(map(str, document["examples"]))
+    return Kind(name, document["title"], document.get("meaning", ""), document["advice"], examples), rules
 
 
 def _numbers(document: Mapping[str, Any], place: str) -> dict[tuple[str, int], Rule]:
@@ -192,7 +225,7 @@ def _patterns(
         if not isinstance(text, str):
             raise SettingsError(f"{place}: {key} must be a list of texts")
         try:
-            found.append(parse_pattern(text, shortest))
+            found += [parse_pattern(one, shortest) for one in alternatives(text)]
         except ValueError as error:
             raise SettingsError(f'{place}: the pattern "{text}" in {key} cannot be used: {error}') from None
     return tuple(found)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tocsin.causes.catalogue import Catalogue
+from tocsin.causes.catalogue import Catalogue, Rule
 from tocsin.causes.matching import CONSEQUENCE, Match, find_matches, root_cause
 from tocsin.causes.output_files import output_files
 from tocsin.causes.reading import Excerpt, read_excerpt, within
@@ -74,7 +74,7 @@ def cause_of_texts(excerpts: list[Excerpt], catalogue: Catalogue, recorded: Caus
         root = root_cause([entry[0] for entry in own.values()])
         if root and (best is None or root.rule.rank <= best[0].rule.rank):
             best = own[id(root)]
-    if recorded and (best is None or best[0].rule.rank >= CONSEQUENCE or _outranked(best[0], recorded)):
+    if recorded and (best is None or _says_little(best[0].rule) or _outranked(best[0], recorded)):
         return recorded
     if best is None:
         return Cause(kind=UNKNOWN_CAUSE, title="unknown", text="")
@@ -105,6 +105,10 @@ def by_record(job: Mapping[str, Any], catalogue: Catalogue) -> Cause | None:
         name, text = _BY_SIGNAL.get(signal), f"ended by signal {signal}"
     kind = catalogue.kinds.get(name or "")
     return Cause(kind=kind.name, title=kind.title, text=text, advice=kind.advice) if kind else None
+
+
+def _says_little(rule: Rule) -> bool:
+    return rule.ending or rule.rank >= CONSEQUENCE
 
 
 def _outranked(match: Match, recorded: Cause) -> bool:

@@ -14,6 +14,8 @@ __all__ = ["CONSEQUENCE", "Match", "find_matches", "root_cause"]
 
 NEAR_END = 30
 """Lines, from the end, among which a line that is not certain counts; those of a stack or a banner are left out."""
+VERY_END = 3
+"""Lines, counted likewise, that are a program's last words: there an unspecific "error" says why it ended."""
 TOGETHER = 120
 """Lines: what lies further above the last match has another story."""
 EXHAUSTED = 20
@@ -41,6 +43,7 @@ _TASK_ONLY = re.compile(rf"(?:{_TASK}\ ?)?")
 """What launchers write before each line of a task."""
 _GUESS = re.compile(
     r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
+    r"|\b(?:potential|possible|probable|common) (?:root )?(?:causes?|reasons?)\b"
 )
 """How programs begin a guess about the reason."""
 _LEVELS = frozenset({"debug", "info", "warn", "warning"})
@@ -85,9 +88,9 @@ class _Text:
 
 
 def find_matches(
-    text: str, catalogue: Catalogue, *, clock: Callable[[], float] = time.monotonic
+    text: str, catalogue: Catalogue, *, clock: Callable[[], float] = time.thread_time
 ) -> list[Match]:
-    """The lines that may name a cause; after SECONDS, those found until then."""
+    """The lines that may name a cause; after SECONDS of computing, those found until then: a busy node finds no less."""
     until = clock() + SECONDS
     body = _body(text)
     last = [
@@ -98,18 +101,20 @@ def find_matches(
     near = last[-NEAR_END] if len(last) >= NEAR_END else 0
     over = max((_line(body, p) for p in catalogue.success), default=-1)
     tail = body.start_of(max(near, over + 1))
+    very_end = max(tail, body.start_of(last[-VERY_END])) if len(last) >= VERY_END else tail
     found: dict[tuple[int, str], Match] = {}
     for match in (*_by_numbers(body, tail, catalogue), *_by_traceback(body, tail, catalogue)):
         found.setdefault((match.line, match.rule.kind), match)
-    for certain in (False, True):  # those near the end take little time and are never cut
-        keys: dict[str, list[Rule]] = {}
-        for rule in catalogue.rules:
-            if rule.certain is certain:
-                keys.setdefault(rule.pattern.key, []).append(rule)
-        for key, rules in keys.items():
+    # Those near the end take little time and are never cut.
+    for start, rules_there in (
+        (very_end, catalogue.endings),
+        (tail, catalogue.likely),
+        (0, catalogue.certain),
+    ):
+        for key, rules in rules_there.items():
             if clock() > until:
                 break
-            for match in _by_patterns(body, key, rules, 0 if certain else tail, catalogue):
+            for match in _by_patterns(body, key, rules, start, catalogue):
                 known = found.get((match.line, match.rule.kind))
                 if known is None or match.rule.rank < known.rule.rank or match.rule.certain:
                     found[match.line, match.rule.kind] = match

@@ -19,6 +19,8 @@ _FORMS = (
     ),
     # signal 11, Signal: 9, signal (15), signal number 8, <Signals.SIGKILL: 9>, signal SIGKILL (9)
     (SIGNAL, re.compile(r"\bsignals?(?: number)?[.:# (]{1,2}(?:sig[a-z]{2,6}[ :(]{1,2})?(\d{1,2})\b")),
+    # Hydra gives the signal as an exit code:   =   EXIT CODE: 11
+    (SIGNAL, re.compile(r"=\s{1,8}exit code: ([4-9]|11|15)\b")),
     # PBS: Exit_status=265; Slurm: ExitCode=0:9
     (EXIT, re.compile(r"\bexit_status ?= ?(\d{1,3})\b")),
     (SIGNAL, re.compile(r"\bexitcode ?[=:] ?\d{1,3}:(\d{1,2})\b")),

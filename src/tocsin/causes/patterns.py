@@ -2,15 +2,18 @@
 
 import re
 from dataclasses import dataclass
+from itertools import product
 
-__all__ = ["SHORTEST", "Pattern", "parse_pattern"]
+__all__ = ["SHORTEST", "Pattern", "alternatives", "parse_pattern"]
 
 SHORTEST = 4
 """Characters that the longest piece must have: it is searched for in the whole output."""
 _MOST_PIECES = 12
+_MOST_ALTERNATIVES = 1000
 _LONGEST = 300
 _ANY, _WORD = "*", "{word}"
 _SIGNS = re.compile(r"(\*|\{word\})")
+_CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 _NO_WORD = re.compile(r"[^\w.:-]", re.ASCII)
 
 
@@ -18,7 +21,8 @@ _NO_WORD = re.compile(r"[^\w.:-]", re.ASCII)
 class Pattern:
     """`*` stands for any text, `{word}` for one word, `^` at the start and `$` at the end for the ends of the line.
 
-    There are no other signs, and case does not count, so that no pattern can be slow.
+    Case does not count, and there are no other signs (`alternatives` writes choices out before), so that no pattern
+    can be slow.
     """
 
     pieces: tuple[str, ...]
@@ -60,6 +64,20 @@ class Pattern:
 
 def _one_word(text: str, *, whole: bool) -> bool:
     return bool(text) and not (_NO_WORD.search(text) if whole else _NO_WORD.match(text[-1]))
+
+
+def alternatives(text: str) -> tuple[str, ...]:
+    """The texts without choices that a text with `(one|other)` stands for; a ValueError if they are too many.
+
+    >>> alternatives("(cannot|unable to) open (the |)file")
+    ('cannot open the file', 'cannot open file', 'unable to open the file', 'unable to open file')
+    """
+    parts = _CHOICE.split(text)
+    choices = [part.split("|") if number % 2 else [part] for number, part in enumerate(parts)]
+    found = tuple("".join(chosen) for chosen in product(*choices))
+    if len(found) > _MOST_ALTERNATIVES:
+        raise ValueError(f"it stands for {len(found)} patterns, more than {_MOST_ALTERNATIVES}")
+    return found
 
 
 def parse_pattern(text: str, shortest: int = SHORTEST) -> Pattern:
