@@ -1,13 +1,18 @@
-"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in four sets.
+"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in ten sets.
 
 Each set was written when the rules had been mended for the one before, and measured before anything was changed for it. In
 each script the command, the pool's address or their pieces stand in the text. Innocent scripts do the same things.
+Before the fifth set, rules that follow where every word comes from took the place of patterns of single tricks. Of the
+eighth, 74 of 80 passed at first contact, most by commands that were not walked and by numbers that were not followed; one
+of the 80 does not work in a shell and is left out. Of the ninth (other languages and tools), 66 of 80 passed. The
+rules were not mended for the tenth: 51 of its 60 pass. As it was written, 9 passed: its host spelled the name of a pool, which
+was noticed when it was measured, and was then replaced by another word. Who reads the rules gets by them.
 """
 
 import re
 from pathlib import Path
 
-__all__ = ["FIRST", "FOURTH", "INNOCENT", "SECOND", "THIRD", "script"]
+__all__ = ["INNOCENT", "NOT_LEARNED", "SETS", "script"]
 
 _HEADER = (
     "#!/bin/bash\n#SBATCH --job-name=relax\n#SBATCH --ntasks=32\n#SBATCH --time=12:00:00\nmodule load gcc\n"
@@ -21,13 +26,16 @@ def _bodies(name: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-FIRST = _bodies("first")
-SECOND = _bodies("second")
-THIRD = _bodies("third")
-FOURTH = _bodies("fourth")
-INNOCENT = _bodies("innocent")
+SETS = {
+    name: _bodies(name)
+    for name in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+}
+NOT_LEARNED = _bodies("tenth")
+INNOCENT = (
+    _bodies("innocent") | _bodies("more_innocent") | _bodies("twins_of_eighth") | _bodies("innocent_tools")
+)
 
 
 def script(body: str) -> str:
     """The whole job script of one body."""
-    return f"{_HEADER}{body}"
+    return body if body.startswith("#!") else f"{_HEADER}{body}"

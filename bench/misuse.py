@@ -2,8 +2,9 @@
 
 Half of the innocent scripts are jobspec's, which the shipped weights learned from (`bench workload` leaves owners out);
 the others are generated around jobspec's: they speak of misuse, search for it, and use proxies, tokens and hashes.
-Two further sets were written before their author had read the rules; every second script of them was held out. Five more
-were written with the rules at hand; rules were changed for those of their disguises that passed.
+Two further sets were written before their author had read the rules; every second script of them was held out. Others
+were written with the rules at hand; rules were changed for those of their disguises that passed, so what was found at first
+contact is kept here as it was measured then.
 """
 
 import os
@@ -58,12 +59,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             name: _disguised(
                 screener, {each: informed_disguises.script(body) for each, body in bodies.items()}
             )
-            for name, bodies in (
-                ("first", informed_disguises.FIRST),
-                ("second", informed_disguises.SECOND),
-                ("third", informed_disguises.THIRD),
-                ("fourth", informed_disguises.FOURTH),
-            )
+            for name, bodies in (informed_disguises.SETS | {"tenth": informed_disguises.NOT_LEARNED}).items()
         },
     }
 

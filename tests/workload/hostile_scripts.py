@@ -79,5 +79,11 @@ HOSTILE = {
     "documents in files": _many_lines("cat > f@ <<E@\nxmrig -o stratum+tcp://a.b:3333 -u w\nE@\nbash f@"),
     "documents in variables": _many_lines("x@=$(cat <<E\nxmrig -o stratum+tcp://a.b:3333\nE\n)\n$x@"),
     "quotes that never end": _many_lines("x='xmrig -o stratum+tcp://a.b:3333 @"),
+    "calls in a language": "python - <<E\n" + "run(['a', " * 60_000 + "\nE",
+    "strings of a language": "python - <<E\n" + "os.system('a' " * 40_000 + "\nE",
+    "programs of sed": "sed '" + "s,a,b,;/e/p;" * 40_000 + "' f",
+    "commands in the words of git": _many_lines("git -c a='./m -s gate.example.ch -n 3333' log @"),
+    "settings with hosts": "cat > a.in <<E\n" + "node gate.example.ch\n" * 25_000 + "E\n./m a.in",
+    "files with hosts": _many_lines("echo gate.example.ch > f@.in; ./m f@.in"),
     "files that are joined": _many_lines("echo a > a@\ncat a@ a@ > b@\nsh b@"),
 }

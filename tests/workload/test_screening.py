@@ -17,6 +17,7 @@ from tocsin.core.errors import InputError, ModelError
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.models.registry import Registry
+from tocsin.workload import screening
 from tocsin.workload.detector import FittedScreening
 from tocsin.workload.normal import commands
 from tocsin.workload.own_examples import read_examples
@@ -339,3 +340,22 @@ def test_what_a_site_taught_goes_into_the_registry(tmp_path: Path, screener: Scr
     registry.promote("workload", registry.add("workload", result.screener.save, card))
     folder, _ = registry.open_verified("workload", stage=Stage.SUBMIT)
     assert "rendering" in load_screener(folder).operations
+
+
+def test_a_script_that_was_screened_lately_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    screener = builtin()
+    first = screener.screen_again([MINE, TRAIN], requests=[{"name": "a"}, {"name": "a"}])
+    monkeypatch.setattr(Screener, "_screen", None)
+    assert screener.screen_again([TRAIN, MINE], requests=[{"name": "a"}, {"name": "a"}]) == first[::-1]
+    with pytest.raises(TypeError):
+        screener.screen_again([MINE], requests=[{"name": "b"}])
+
+
+def test_only_so_many_screenings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screening, "_MOST_RECENT", 3)
+    screener = builtin()
+    texts = [f"#!/bin/bash\nsrun ./a.out {number}\n" for number in range(5)]
+    assert len(screener.screen_again(texts, requests=[{}] * 5)) == 5
+    for text in texts:
+        screener.screen_again([text], requests=[{}])
+        assert len(screener._recent) <= 3

@@ -11,6 +11,7 @@ import pytest
 
 from tests.kits.scripts import mutated
 from tocsin.workload.signs.look import look, signs
+from tocsin.workload.signs.mining import HOST_AND_USER
 from tocsin.workload.signs.unpack import MOST_DEPTH, unpack
 
 MONERO = "44vjAVKLTFc7jxTv5ij1ifCv2YCFe3bpTgcRyR6uKg84iyFhrCesstmWNUppRCrxCsMorTP8QKxMrD3QfgQ41zsqMgPaXY5"
@@ -228,3 +229,35 @@ def test_a_hostile_text_costs_little(text: str) -> None:
     signs(text)
     unpack(text)
     assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'curl -s --proxy http://proxy.site:3128 --user "$USER:$TOKEN" https://data.example.org/x.tgz',
+        "curl -o $OUT -u $USER:$TOKEN https://data.example.org/x.tgz",
+        "for i in 1 2; do wget --proxy proxy.site.org:3128 --user me https://a.example.org/$i; done",
+        "/usr/bin/pip install --proxy http://proxy.site.org:3128 --user numpy",
+        "mlflow server --host db.example.org --port 5000 --user me",
+    ],
+)
+def test_a_host_and_a_user_are_no_sign_in_commands_of_known_clients(command: str) -> None:
+    assert signs(command) == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "alias curl=./step\n@",
+        'curl() { ./step "$@"; }\n@',
+        "mv step ~/bin/curl\n@",
+        "./@",
+        "PATH=. @",
+        "curl x; ./step -o gate.example.org:3333 -u w1",
+        "curl $(./step -o gate.example.org:3333 -u w1)",
+        "redis-cli set c './step -o gate.example.org:3333 -u w1'",
+    ],
+)
+def test_a_known_name_with_another_meaning_hides_nothing(script: str) -> None:
+    found = signs(script.replace("@", "curl -o gate.example.org:3333 -u w1"))
+    assert HOST_AND_USER in {sign.kind for sign in found}

@@ -90,11 +90,11 @@ def test_many_words_are_found_wherever_they_stand() -> None:
     assert not any(words.are_in(text) for text in (b"", b"xmri", b"tratum", b"xmr ig", b"0a1b2d" * 100))
 
 
-@pytest.mark.parametrize("kind", ["FIRST", "SECOND", "THIRD", "FOURTH"])
+@pytest.mark.parametrize("kind", informed_disguises.SETS)
 def test_no_disguise_that_was_written_with_the_rules_at_hand_is_just_fine(
     kind: str, shipped: Screener
 ) -> None:
-    bodies: dict[str, str] = getattr(informed_disguises, kind)
+    bodies = informed_disguises.SETS[kind]
     found = shipped.screen([informed_disguises.script(body) for body in bodies.values()])
     assert [name for name, each in zip(bodies, found, strict=True) if is_just_fine(each)] == []
 
@@ -104,4 +104,5 @@ def test_innocent_scripts_may_do_the_same(shipped: Screener) -> None:
     scripts = [informed_disguises.script(body) for body in bodies.values()]
     found = dict(zip(bodies, shipped.screen(scripts), strict=True))
     assert [name for name, each in found.items() if misuse_of(each) >= SEEN_FROM] == []
-    assert [name for name, each in found.items() if each.open] == []
+    # an open sign accuses nobody, but one in ten would be too many to read
+    assert len([name for name, each in found.items() if each.open]) <= len(found) / 10

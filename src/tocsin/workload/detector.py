@@ -132,7 +132,7 @@ def _screened(screener: Screener, jobs: pl.DataFrame, known: Known) -> list[Scre
     texts = {digest: known.script(digest) for digest, _, _ in dict.fromkeys(asked) if digest is not None}
     kept = {key: text for key in dict.fromkeys(asked) if (text := texts.get(key[0] or "")) is not None}
     requests = [{"name": name, "req_gpus": gpus} for _, name, gpus in kept]
-    found = dict(zip(kept, screener.screen(list(kept.values()), requests=requests), strict=True))
+    found = dict(zip(kept, screener.screen_again(list(kept.values()), requests=requests), strict=True))
     return [found.get(key, _NO_SCRIPT if key[0] is None else _PRUNED) for key in asked]
 
 

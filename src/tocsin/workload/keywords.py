@@ -20,7 +20,7 @@ from tocsin.workload.applications import (
     language_of,
 )
 from tocsin.workload.normal import Commands
-from tocsin.workload.signs.executed import executed, executed_commands
+from tocsin.workload.signs.executed import executed_commands
 from tocsin.workload.signs.surely_run import surely_run
 from tocsin.workload.words import joined_words, parts_of, plain_words
 
@@ -241,7 +241,7 @@ def misuse_words(script: Commands, *, sure: bool) -> dict[str, MisuseWords]:
     """By operation, the words of misuse in the commands that the script executes; with `sure`, that it surely runs."""
     if _unnumbered(parts_of(script.words)).isdisjoint(_ANY_MISUSE):
         return {}
-    acts = executed_commands(script, surely_run if sure else executed)
+    acts = executed_commands(script, surely_run) if sure else executed_commands(script)
     lines = [_unnumbered(plain_words(_OTHER_MINER.sub(" ", line))) for line in acts]
     words = set[str]().union(*lines)
     found: dict[str, MisuseWords] = {}

@@ -34,6 +34,7 @@ _PACKED = re.compile(r"[A-Za-z0-9+/=_-]{24,}")
 _HARMFUL = {"cryptomining": "cryptomining", "security": "cyber"}
 """Domains that count only if this operation was detected."""
 _MOST_OPEN = 5
+_MOST_RECENT = 2000
 _CHUNK = 256
 """Scripts per batch, to limit memory."""
 
@@ -52,6 +53,7 @@ class Screener:
         self.rules = tuple(rules)
         self.site_trained = site_trained
         """Operations that a site trained on its own examples."""
+        self._recent: dict[Any, Screening] = {}
 
     @property
     def operations(self) -> list[str]:
@@ -67,6 +69,21 @@ class Screener:
             given = requests[first : first + _CHUNK] if requests is not None else None
             found += self._screen(texts[first : first + _CHUNK], given)
         return found
+
+    def screen_again(self, texts: Sequence[str], *, requests: Sequence[Mapping[str, Any]]) -> list[Screening]:
+        """The same for scripts of jobs. One that was screened lately with such a request is not screened again: many users
+        submit the same script over and over."""
+        keys = [(text, *sorted(request.items())) for text, request in zip(texts, requests, strict=True)]
+        known = {key: self._recent[key] for key in keys if key in self._recent}
+        new = [place for place, key in enumerate(keys) if key not in known]
+        screened = self.screen([texts[n] for n in new], requests=[requests[n] for n in new])
+        fresh = {keys[n]: each for n, each in zip(new, screened, strict=True)}
+        if len(self._recent) + len(fresh) > _MOST_RECENT:
+            self._recent = {}
+        if len(fresh) <= _MOST_RECENT:
+            self._recent |= fresh
+        known |= fresh
+        return [known[key] for key in keys]
 
     def _screen(self, texts: Sequence[str], requests: Sequence[Mapping[str, Any]] | None) -> list[Screening]:
         given = requests or [{}] * len(texts)

@@ -49,22 +49,25 @@ _PATTERN = re.compile(
 )
 
 
+@lru_cache(maxsize=4)  # several steps ask for the same script, one after the other
 def executed_commands(
     script: Commands, reading: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
-) -> list[str]:
+) -> tuple[str, ...]:
     """For each command of a script what it executes, wherever it stands; a line may be text here and a command there."""
     reading = reading or executed
     if not script.sources:
-        return list(reading(script.lines))
+        return reading(script.lines)
     found: dict[str, str] = {}
     for source in script.sources:
         for line, act in zip(source, reading(source), strict=True):
             if len(act) >= len(found.get(line, "")):
                 found[line] = act
-    return [found.get(line, line) for line in script.lines]
+    return tuple([found.get(line, line) for line in script.lines])
 
 
-@lru_cache(maxsize=4)  # several steps ask for the same lines, one after the other
+@lru_cache(
+    maxsize=128
+)  # several steps ask for the same lines; a script may hold dozens of texts that it unpacks
 def executed(lines: tuple[str, ...]) -> tuple[str, ...]:
     """The lines in their order, each with what it executes; one that executes nothing is empty."""
     ends = document_ends(lines)

@@ -1,7 +1,7 @@
 """Signs of misuse in a script that no new name can hide: pool addresses, wallets, algorithms, targets, wordlists."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -9,6 +9,9 @@ from tocsin.scripts.text import readable
 from tocsin.workload.commands import LONGEST, Line, command_lines
 from tocsin.workload.signs.addressed import ADDRESSED, addressed
 from tocsin.workload.signs.attempts import attempts, may_try
+from tocsin.workload.signs.client_commands import redefined, without_clients
+from tocsin.workload.signs.computed import computed_commands
+from tocsin.workload.signs.computed_kinds import BUILT, ENDPOINT
 from tocsin.workload.signs.cyber import CYBER_SIGNS
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed
@@ -17,7 +20,6 @@ from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
 from tocsin.workload.signs.named import NAMED, has_command, named
 from tocsin.workload.signs.open_signs import MAY_MINE, OPEN_SIGNS
-from tocsin.workload.signs.put_together import put_together
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
 from tocsin.workload.signs.spelled import SPELLED, may_spell, spelled
 from tocsin.workload.signs.surely_run import surely_run
@@ -42,7 +44,7 @@ class Sign(NamedTuple):
 
 
 _CUT_WALLET = "a wallet in parts"
-OTHER_WORDS = MAY_MINE | {ADDRESSED, NAMED, SPELLED, _CUT_WALLET}
+OTHER_WORDS = MAY_MINE | {ADDRESSED, BUILT, ENDPOINT, NAMED, SPELLED, _CUT_WALLET}
 """Kinds of open signs that only say that a script may mine."""
 MOST_SIGNS = 50
 _RULES = (*MINING_SIGNS, *CYBER_SIGNS, *OPEN_SIGNS)
@@ -80,24 +82,35 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
     if len(joined) <= LONGEST:
         rules = [rule for rule in rules if rule.patterns[0].search(joined)]
     tries = may_try(words)
-    found += _rule_signs(rules, lines, effort, tries=tries)
+    renamed = redefined(joined) if any(rule.but_clients for rule in asked) else frozenset()
+    found += _rule_signs(rules, lines, effort, tries=tries, renamed=renamed)
     if found:  # most scripts have none, and finding what is only printed takes longer
-        may = _signs_in(_reduced(lines, executed), rules, effort, tries=tries)
+        may = _signs_in(_reduced(lines, executed), rules, effort, tries=tries, renamed=renamed)
         sure = (
-            _signs_in(_reduced(lines, surely_run), rules, effort, tries=tries)
+            _signs_in(_reduced(lines, surely_run), rules, effort, tries=tries, renamed=renamed)
             if may and not effort.over()
             else []
         )
         kinds = {sign.kind for sign in sure}
         found = sure + [_in_text(sign) for sign in may if sign.kind not in kinds]
     if built and asked:
-        found += _built_signs(lines, built, asked, effort, known={sign.kind for sign in found})
-    unread = [*unread_commands(lines, joined, words, effort), *put_together(lines, joined, words)]
-    found += [Sign(number, None, why, why) for number, why in unread]
+        found += _built_signs(
+            lines, built, asked, effort, known={sign.kind for sign in found}, renamed=renamed
+        )
+    found += [Sign(number, None, why, why) for number, why in unread_commands(lines, joined, words, effort)]
+    found += [Sign(number, None, why, why) for number, why in _first(computed_commands(text, effort))]
     if not any(sign.operation == CRYPTOMINING for sign in found):
         found += _in_other_words(text, lines, joined, words, effort)
     found += _unread(lines, joined, effort)
     return sorted(set(found), key=lambda sign: (sign.line, sign.why))[:MOST_SIGNS]
+
+
+def _first(found: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The first line of each reason."""
+    first: dict[str, int] = {}
+    for number, why in found:
+        first.setdefault(why, number)
+    return [(number, why) for why, number in first.items()]
 
 
 def _in_other_words(
@@ -150,15 +163,27 @@ def _reduced(lines: Sequence[Line], reading: Callable[[tuple[str, ...]], tuple[s
     return [(number, line) for (number, _), line in zip(lines, done, strict=True) if line]
 
 
-def _signs_in(lines: Sequence[Line], rules: Sequence[Rule], effort: Effort, *, tries: bool) -> list[Sign]:
-    return [*_addresses(lines), *_rule_signs(rules, lines, effort, tries=tries)]
+def _signs_in(
+    lines: Sequence[Line], rules: Sequence[Rule], effort: Effort, *, tries: bool, renamed: frozenset[str]
+) -> list[Sign]:
+    return [*_addresses(lines), *_rule_signs(rules, lines, effort, tries=tries, renamed=renamed)]
 
 
 def _built_signs(
-    lines: Sequence[Line], built: Sequence[Line], rules: Sequence[Rule], effort: Effort, *, known: set[str]
+    lines: Sequence[Line],
+    built: Sequence[Line],
+    rules: Sequence[Rule],
+    effort: Effort,
+    *,
+    known: set[str],
+    renamed: frozenset[str],
 ) -> Iterator[Sign]:
     """Signs that only show when a line is expanded; to hide them so is a second trait."""
-    if new := [sign for sign in _signs_in(built, rules, effort, tries=False) if sign.kind not in known]:
+    if new := [
+        sign
+        for sign in _signs_in(built, rules, effort, tries=False, renamed=renamed)
+        if sign.kind not in known
+    ]:
         sure = {number for number, _ in _reduced(lines, surely_run)}
         may = {number for number, _ in _reduced(lines, executed)}
         for sign in new:
@@ -171,8 +196,10 @@ def _in_text(sign: Sign) -> Sign:
     return sign._replace(operation=None, why=f"in text that may be run: {sign.why}")
 
 
-def _rule_signs(rules: Sequence[Rule], lines: Sequence[Line], effort: Effort, *, tries: bool) -> list[Sign]:
-    found = [sign for rule in rules for sign in _by_rule(rule, lines, effort)]
+def _rule_signs(
+    rules: Sequence[Rule], lines: Sequence[Line], effort: Effort, *, tries: bool, renamed: frozenset[str]
+) -> list[Sign]:
+    found = [sign for rule in rules for sign in _by_rule(rule, lines, effort, renamed)]
     if tries:
         for number, why, line in attempts(lines, effort):
             found.append(Sign(number, CYBER, f"{why}: {_shown(line)}", why))
@@ -181,13 +208,16 @@ def _rule_signs(rules: Sequence[Rule], lines: Sequence[Line], effort: Effort, *,
     return found
 
 
-def _by_rule(rule: Rule, lines: Sequence[Line], effort: Effort) -> list[Sign]:
+def _by_rule(rule: Rule, lines: Sequence[Line], effort: Effort, renamed: frozenset[str]) -> list[Sign]:
     found = []
     first, *others = rule.patterns
     for place, (number, line) in enumerate(lines):
         if effort.over():
             break
         match = first.search(line)
+        if match and rule.but_clients:
+            line = without_clients(line, renamed)
+            match = first.search(line)
         if match and all(pattern.search(line) for pattern in others) and _around(rule, lines, place):
             shown = _shown(_from(line, match))
             found.append(Sign(number, rule.operation, f"{rule.why}: {shown}", rule.why, rule.weak))

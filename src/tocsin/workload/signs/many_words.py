@@ -29,7 +29,7 @@ class ManyWords:
         if len(text) < self._row:
             return False
         codes = _codes(text, self._row)
-        places = np.flatnonzero(self._table[codes])
+        places = self._table.take(codes).nonzero()[0]
         return any(
             text.startswith(word, place - at)
             for place, code in zip(places.tolist(), codes[places].tolist(), strict=True)
@@ -44,7 +44,9 @@ def _rarity(letters: bytes) -> int:
 
 def _codes(text: bytes, row: int) -> NDArray[np.uint16]:
     """A number for each four or five bytes in a row, of the low bits of each; those of letters differ."""
-    low = np.frombuffer(text, np.uint8).astype(np.uint16) & np.uint16(31)
-    pairs = (low[:-1] << np.uint16(5)) | low[1:]
-    codes = (pairs[:-2] << np.uint16(6)) ^ pairs[2:]
+    low = (np.frombuffer(text, np.uint8) & np.uint8(31)).astype(np.uint16)
+    pairs = low[:-1] << np.uint16(5)
+    pairs |= low[1:]
+    codes = pairs[:-2] << np.uint16(6)
+    codes ^= pairs[2:]
     return codes if row == 4 else codes[:-1] ^ (low[4:] * np.uint16(2531))

@@ -19,7 +19,7 @@ _NUMBER = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:\d{1,3}\.){3}\d{1,3}:\d{3,5}\b"
 # What may stand before an option is asked after its dash: a search for a dash is fast.
 _OPTION = r"-(?<!\S-)"
 _TO_SERVER = _OPTION + r"(?:(?-i:[oF])|-?url|-?pool|-?server|-?proxy)[ =]+[\"']?"
-_TO_ANY_HOST = _OPTION + r"(?-i:o)[ =]{0,9}[\"']?[\w.-]{1,80}:\d{3,5}\b"
+_TO_ANY_HOST = _OPTION + r"(?:(?-i:o)|-?pool)[ =]{0,9}[\"']?[\w.-]{1,80}:\d{3,5}\b"
 _AS_USER = r"(?:^|\s)-(?:(?-i:[uO])|-?user|-?wal|-?wallet|-userpass)[ =]+[\"']?"
 _SERVER = "-o -f --url --pool --server -server -pool -url --proxy"
 _USER = "-u -o --user -user --wal -wal --wallet -wallet --userpass"
@@ -143,6 +143,7 @@ MINING_SIGNS = (
         _USER,
         line=(rf"{_TO_SERVER}(?:{_HOST}|{_NUMBER})|{_TO_ANY_HOST}", rf"{_AS_USER}|\s(?-i:-u)\w"),
         weak=True,
+        but_clients=True,
     ),
     rule(
         CRYPTOMINING,

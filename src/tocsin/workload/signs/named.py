@@ -8,17 +8,12 @@ import re
 from collections.abc import Sequence
 
 from tocsin.workload.commands import Line
+from tocsin.workload.signs.mining_names import NAMES
 from tocsin.workload.signs.unread import run_files
 
 __all__ = ["NAMED", "has_command", "named"]
 
 NAMED = "names mining, and may run that text"
-_NAMES = re.compile(
-    r"xmrig|stratum\d?\+(?:tcp|ssl|tls)|supportxmr|minexmr|hashvault|moneroocean|nanopool|ethermine|herominers|unmineable|zergpool"
-    r"|woolypooly|cryptonight|kawpow|donate-level|cpuminer|ethminer|bfgminer|lolminer|nbminer|phoenixminer|teamredminer|srbminer"
-    r"|xmr-stak|minergate|[cf][23]pool|antpool|viabtc|xmrpool|monero-?miner|mining\.subscribe|nicehash",
-    re.IGNORECASE,
-)
 _COMMAND = re.compile(r"-o[ _/=+,]{1,3}[\w.+:/-]{4,80}:\d{3,5}(?!\d)")
 """A miner's option and its pool."""
 _RUNS_TEXT = re.compile(
@@ -46,9 +41,9 @@ def has_command(text: str) -> bool:
 
 def named(text: str, acts: Sequence[Line]) -> int | None:
     """The line of such a name: in what the script executes, which is `acts`, or anywhere if the script runs text."""
-    if (number := next((number for number, line in acts if _NAMES.search(line)), None)) is not None:
+    if (number := next((number for number, line in acts if NAMES.search(line)), None)) is not None:
         return number
-    if (found := _NAMES.search(text) or _COMMAND.search(text)) and (
+    if (found := NAMES.search(text) or _COMMAND.search(text)) and (
         _RUNS_TEXT.search(text) or _runs_own_file(text)
     ):
         return text.count("\n", 0, found.start()) + 1

@@ -74,6 +74,32 @@ OPEN_SIGNS = (
     ),
     rule(
         None,
+        "a host and the user there, as miners get them",
+        "-o --url --pool -pool",
+        "-u --user --wallet -wallet",
+        line=(
+            r"\s-(?:(?-i:o)|-url|-?pool)[ =]\s{0,3}[\"']?(?:[\w-]{1,40}\.){1,4}(?:com|org|net|io|pro|stream|eu|de|ru|cn|xyz|me|cc|to|nl|pl|li"
+            r"|network|online|info|biz|dev|app|pw|top|site|cloud|uk|fr|us|ca)[\"']?(?=\s|$)",
+            r"\s-(?:(?-i:u)|-user|-?wallet)[ =]\s{0,3}[\"']?[\w$]",
+        ),
+        but_clients=True,
+    ),
+    rule(
+        None,
+        "a server, its port and the user there",
+        "--server --host --pool --url -server -host -pool",
+        "--port -port",
+        "--user --wallet --worker -user -wallet",
+        line=(
+            r"\s--?(?:server|host|pool|url)[ =]\s{0,3}[\"']?(?!localhost|127\.)[a-z\d$]",
+            r"\s--?port[ =]\s{0,3}[\"']?[\d$]",
+            r"\s--?(?:user|wallet|worker)[ =]\s{0,3}[\"']?[\w$]",
+            r"^(?!.{0,500}\b(?:mysql\w*|psql|pg_\w+|mongo\w*|redis\w*|influx\w*|cassandra|clickhouse\w*|ldap\w*|curl|wget|http|smb\w*|sqoop|db\w*)\b)",
+        ),
+        but_clients=True,
+    ),
+    rule(
+        None,
         "a user at a host and its port",
         "-p",
         line=r"(?-i:-P)(?<=\s-P)\s+[\"']?(?!https?:|ftps?:|socks|postgres|mysql|redis|amqp|ssh:|mongodb)[a-z][a-z0-9+]{1,20}://[^\s/@]{1,120}@[\w.-]{3,80}:\d{3,5}",
@@ -108,6 +134,7 @@ OPEN_SIGNS = (
             r"\s-(?:(?-i:u)|-user)[ =]+[\"']?[a-z$]",
         ),
         unless=(r"\bsudo\s",),
+        but_clients=True,
     ),
     rule(
         None,
@@ -146,6 +173,8 @@ MAY_MINE = frozenset(
         "a host and a wallet",
         "an address without a protocol, as miners get one",
         "a user at a host and its port",
+        "a server, its port and the user there",
+        "a host and the user there, as miners get them",
     }
 )
 """Those of them that only say that a script may mine."""

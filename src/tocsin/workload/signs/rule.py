@@ -23,6 +23,8 @@ class Rule(NamedTuple):
     """None may be found in the lines around it."""
     weak: bool = False
     """Ordinary programs have it, too: it convicts only together with a second trait."""
+    but_clients: bool = False
+    """Commands of well-known clients have it for other reasons: there it is no sign."""
 
     @property
     def patterns(self) -> tuple[re.Pattern[str], ...]:
@@ -37,6 +39,7 @@ def rule(
     near: tuple[str, ...] = (),
     unless: tuple[str, ...] = (),
     weak: bool = False,
+    but_clients: bool = False,
 ) -> Rule:
     return Rule(
         operation,
@@ -46,6 +49,7 @@ def rule(
         near,
         unless,
         weak,
+        but_clients,
     )
 
 

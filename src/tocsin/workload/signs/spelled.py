@@ -14,27 +14,19 @@ from numpy.typing import NDArray
 
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.many_words import ManyWords
+from tocsin.workload.signs.mining_names import OTHER_FORMS, WORDS
 from tocsin.workload.words import plain_words
 
-__all__ = ["SPELLED", "WORDS", "may_spell", "spelled"]
+__all__ = ["SPELLED", "may_spell", "spelled"]
 
 SPELLED = "spells a word of mining in pieces"
-WORDS = (
-    "xmrig", "stratum", "monero", "supportxmr", "minexmr", "hashvault", "moneroocean", "nanopool", "2miners", "ethermine", "herominers",
-    "unmineable", "zergpool", "woolypooly", "cryptonight", "kawpow", "autolykos", "equihash", "ghostrider",
-    "verushash", "cpuminer", "ethminer", "ccminer", "cgminer", "bfgminer", "lolminer", "nbminer", "phoenixminer",
-    "miningpoolhub", "prohashing", "monerohash", "dwarfpool", "sushipool", "slushpool", "flexpool", "flypool", "luckpool", "braiins",
-    "kryptex", "wildrig", "nanominer", "cryptodredge", "coinhive", "progpow", "cuckatoo", "poolbinance", "ravenminer",
-    "srbminer", "c3pool", "f2pool", "antpool", "viabtc", "xmrpool", "monerominer",
-)  # fmt: skip
-"""No script of jobspec spells one of them in any of these ways."""
 _RARE = tuple(word for word in WORDS if not word.endswith(("miner", "pool", "mine", "btc")))
 """Those whose parts are no ordinary words."""
 _ORDINARY = frozenset(
     "hash vault crypto night ghost rider hero miners mine able gate support ocean equi un".split()  # noqa: SIM905
 )
 """Parts of them that are; one part at least must be none of these."""
-_OTHER_NAMES = ("donatelevel", "xmrstak", "teamredminer", "nicehash", "minergate", "miningsubscribe")
+_OTHER_NAMES = tuple(re.sub(r"\W", "", name) for name in OTHER_FORMS)
 """Without their signs; names that are only looked for as they are written."""
 _LONGEST = 256 * 1024
 _MOST_NUMBERS = 20_000

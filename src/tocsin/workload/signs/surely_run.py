@@ -89,7 +89,9 @@ Span = tuple[int, int]
 """First line and line after."""
 
 
-@lru_cache(maxsize=4)  # several steps ask for the same lines, one after the other
+@lru_cache(
+    maxsize=128
+)  # several steps ask for the same lines; a script may hold dozens of texts that it unpacks
 def surely_run(lines: tuple[str, ...]) -> tuple[str, ...]:
     """The lines in their order, each with the part of it that is surely run."""
     if len(lines) > _MOST_LINES:

@@ -1,0 +1,119 @@
+"""What a program is given: arguments, settings and input that the script computes."""
+
+import re
+from collections.abc import Sequence
+
+from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_ON, RUNS, Found
+from tocsin.workload.signs.foreign import runs_unwritten
+from tocsin.workload.signs.origins import Origins
+from tocsin.workload.signs.server_addresses import (
+    NEAR_HOST,
+    addresses,
+    has_built_address,
+    has_template,
+    names_host,
+)
+from tocsin.workload.signs.values import COMPUTED, NUMBER, OWN, PIECE, UNKNOWN, WRITTEN, Value, base
+
+__all__ = ["JOINED", "handed", "is_built", "is_computed", "is_handed", "is_put_together"]
+
+_MARK = f"[{UNKNOWN}{PIECE}]"
+JOINED = re.compile(f"{PIECE}{_MARK}|{UNKNOWN}{PIECE}")
+"""Pieces of the script with nothing in between."""
+_SPELLED = re.compile(
+    r"[A-Za-z0-9](?:''|\"\"|'[A-Za-z0-9]+'|\"[A-Za-z0-9]+\")[A-Za-z0-9]|^(?:\"[A-Za-z]{1,9}\"|'[A-Za-z]{1,9}')(?=[\"'A-Za-z])"
+    r"|[A-Za-z]\\[A-Za-z]|\\[A-Za-z]\\|[A-Za-z]\[[A-Za-z]\]|\?"
+)
+"""A program's name with quotes, backslashes or patterns between its letters."""
+_WHOLE = re.compile(r"\"?(?:\$\((?!\().*\)|`[^`]*`)\"?$", re.DOTALL)
+_PLACE = re.compile(
+    r"\"?(?:\$\(|`)\s*(?:which|command|type|readlink|realpath|dirname|basename|whereis|spack|conda|brew|find|ls|echo|if|pwd|hash)\b"
+)
+"""What another program prints, as a program; the place of a program."""
+_DIGITS = rf"[\d{UNKNOWN}{PIECE}{NUMBER}]"
+_NUMBERED_ADDRESS = re.compile(
+    rf"(?<![\w.])(?:{_DIGITS}{{1,4}}\.){{3}}{_DIGITS}{{1,4}}:{_DIGITS}{{1,5}}(?![\w:.])"
+    rf"|(?<![\w/.-])(?:[\w-]+\.)+[A-Za-z]{{2,24}}:\d*{NUMBER}|(?<![\w/.-]){NUMBER}:[1-9]\d{{3,4}}(?![\w/.:])"
+)
+"""A host and its port of which a number is computed, or an octet is not written out."""
+_HERE = re.compile(r"\"?\$(?:PWD|\{PWD\})/[\w./-]+\"?$")
+"""A program in the folder at hand, however the script went there."""
+_HAS_MARK = re.compile(f"[{UNKNOWN}{PIECE}{NUMBER}]")
+_INPUT = re.compile(r"(?:^|=)(?:-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+)$")
+
+
+def is_built(word: str) -> bool:
+    """Whether a word is not written as it is."""
+    return "$" in word or "`" in word or '"' in word or "'" in word or "\\" in word or word[:1] == "!"
+
+
+def is_computed(program: Value, word: str) -> bool:
+    """Whether a program's name is computed, or spelled so that it cannot be read."""
+    if _HERE.match(word):
+        return False
+    if program.origin == COMPUTED or (word[:1] == "{" and "," in word):
+        return True
+    if "$" not in word and "{{" not in word and word not in ("[", "[[") and _SPELLED.search(word):
+        return True
+    substituted = "$(" in word or "`" in word
+    if substituted and _WHOLE.match(word) and not _PLACE.match(word):
+        return True
+    return program.origin == OWN and (substituted or JOINED.search(program.text) is not None)
+
+
+def handed(
+    origins: Origins, line: int, words: Sequence[str], given: Value | None, settings: Sequence[str] = ()
+) -> Found:
+    """What a program gets that is not known."""
+    for word in (*words, *(setting.partition("=")[2] for setting in settings)):
+        if is_built(word) or "{" in word or "<(" in word:
+            if is_handed(origins, word):
+                yield line, HANDS_ON
+                return
+            if " " in word and "(" in word and runs_unwritten(word):
+                yield line, RUNS
+            elif word[0] == "'" and has_template(word):
+                yield line, HANDS_ON
+        elif origins.files.get(base(word.rpartition("=")[2])) == COMPUTED:
+            yield line, HANDS_ON
+        elif ":" in word and NEAR_HOST.search(word):
+            yield line, ENDPOINT
+    if given is None:
+        return
+    if given.origin == COMPUTED and any(map(_INPUT.search, words)):
+        yield line, HANDS_ON
+    elif given.origin == WRITTEN and runs_unwritten(given.text):
+        yield line, RUNS
+
+
+def is_put_together(value: Value, word: str) -> bool:
+    """Whether the value of a word is the address of a server that is not written so."""
+    return (
+        has_built_address(value.text)
+        or _is_numbered_address(value.text)
+        or (value.text != word and any(addresses(value.text)))
+    )
+
+
+def _is_numbered_address(text: str) -> bool:
+    """Whether a value is a host and its port of which a number is computed."""
+    if ":" not in text or not (NUMBER in text or UNKNOWN in text):
+        return False
+    return any(_HAS_MARK.search(found[0]) for found in _NUMBERED_ADDRESS.finditer(text))
+
+
+def is_handed(origins: Origins, word: str) -> bool:
+    """Whether an argument is computed, or an address of which not all is written in one place."""
+    value = origins.value(word)
+    if (
+        value.origin == COMPUTED
+        or is_put_together(value, word)
+        or (value.text != word and (names_host(value.text) or NEAR_HOST.search(value.text) is not None))
+    ):
+        return True
+    if not origins.several:
+        return False
+    origins.vague = True
+    value = origins.value(word)
+    origins.vague = False
+    return value.origin >= OWN and has_built_address(value.text)

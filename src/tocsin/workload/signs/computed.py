@@ -1,0 +1,367 @@
+"""Commands that a script computes from its own text: the program's name, what a shell is given, or an argument of a program.
+
+What is written out is read by other rules, and what comes from elsewhere is not in the script. In between is text that
+stands here in another form: whoever computes such a text and runs it, or hands it to a program that is not known, is
+asked to say what it is. So is whoever gives such a program the address of a server.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+
+from tocsin.workload.signs.arguments import is_built, is_computed, is_put_together
+from tocsin.workload.signs.client_commands import redefined
+from tocsin.workload.signs.computed_kinds import BUILT, ENDPOINT, HANDS_ON, RUNS, TOO_MUCH, UNCLEAR, Found
+from tocsin.workload.signs.effort import Effort
+from tocsin.workload.signs.file_kinds import is_file
+from tocsin.workload.signs.foreign import makes_text, runs_unwritten
+from tocsin.workload.signs.given_files import given_files
+from tocsin.workload.signs.inline_code import inline_code
+from tocsin.workload.signs.job_request import note_request
+from tocsin.workload.signs.launchers import HOOKS, Launchers
+from tocsin.workload.signs.many_words import ManyWords
+from tocsin.workload.signs.mining_names import NAMES, OTHER_FORMS, WORDS
+from tocsin.workload.signs.origins import Origins
+from tocsin.workload.signs.printing_programs import CODE
+from tocsin.workload.signs.programs import (
+    ENDS,
+    EXECUTORS,
+    KNOWN,
+    MAKERS,
+    NETWORK,
+    NO_PROGRAM,
+    RUN_TEXT,
+    SPEAKS,
+    WRAPPERS,
+    is_known_path,
+)
+from tocsin.workload.signs.reserved_words import DECLARES, PREFIXES, program_of
+from tocsin.workload.signs.server_addresses import (
+    FAR_HOST,
+    addresses,
+    has_address,
+    has_template,
+    names_host,
+)
+from tocsin.workload.signs.statements import Statement, statements
+from tocsin.workload.signs.told_addresses import tells_address
+from tocsin.workload.signs.told_hosts import may_tell_host, strings_tell_host, tell_host
+from tocsin.workload.signs.values import COMPUTED, OWN, OWN_PIECE, Value, base, is_itself
+from tocsin.workload.signs.word_values import MOST_WORK
+
+__all__ = ["computed_commands"]
+
+_NAMES = ManyWords([name.encode() for name in (*WORDS, *OTHER_FORMS)])
+_DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]*", re.MULTILINE)
+_RELAY = re.compile(r"(?:nc|ncat|netcat|socat|telnet)$")
+_OUTPUT = re.compile(
+    r"^#\w{1,6}\s+(?:-o|--output)[ =]+\S+\.(?:json|sh|conf|cfg|ini|toml|ya?ml|py)\b", re.MULTILINE
+)
+_FOREIGN = re.compile(
+    r"#!.*\b(?:python|perl|ruby|node|Rscript|julia|lua|php|tclsh|wish|expect|awk|gawk|pwsh|octave|groovy|raku|make"
+    r"|snakemake|nextflow|emacs|guile|scala|kotlin|swift|deno|bun|runghc|ocaml|sbcl|clojure|gnuplot|pypy|sage|matlab|elixir|crystal|nim)"
+)
+_IDLE = frozenset(
+    "module cd echo mkdir rm ls date sleep exit wait ml hostname ulimit unset cp mv pwd true".split()  # noqa: SIM905
+)
+"""Most commands of most scripts, which run nothing else."""
+_SETS_NOTHING = _IDLE - {"mkdir", "cp", "mv"}
+_WRITE = frozenset("tee sponge dd cp install sort".split())  # noqa: SIM905
+_MAY_BE_TOLD = SPEAKS | NETWORK
+"""Programs to which a server's address is no secret."""
+_RUN_OTHERS = RUN_TEXT | WRAPPERS
+_TAKEN = (
+    _RUN_OTHERS
+    | EXECUTORS
+    | ENDS
+    | NO_PROGRAM
+    | DECLARES
+    | PREFIXES
+    | frozenset(
+        """read mapfile readarray printf alias cp mv install ln touch mkdir tee sed find tar git nc ncat socat telnet
+        netcat shift""".split()  # noqa: SIM905  # lists of words read best so
+    )
+)
+"""Words at which a command is looked at even if all its words are plain."""
+_ARRAY = re.compile(r"\"?\$(?:\{?([@*])\}?|\{(\w+)\[[@*]\]\})\"?$")
+_CAPTURED = re.compile(r"(?:\$\(|`|<\()\s*([\w.:-]+)")
+_LOOPS = re.compile(r"\bdo\b|\$\{?0\b|BASH_SOURCE")
+_FISH = re.compile(r"#!.*\bfish\b")
+_MORE_HOOKS = re.compile(
+    r"(?:PS[0-4]|BASH_ALIASES\[[^\]]*\]|\w+_RSH|\w*(?:OPTIONS|FLAGS|OPTS?|ASKPASS|AGENT|SHELL|PROFILE|STARTUP))\+?="
+)
+"""Variables whose value other programs, or the shell, may run."""
+_SUBCOMMANDS = frozenset("run exec".split())  # noqa: SIM905
+"""Subcommands of known programs that run what follows."""
+_BUILTINS = frozenset("fc hash enable jobs mapfile readarray compgen complete".split())  # noqa: SIM905
+"""Commands of the shell that may be told to run others."""
+_MOST_STATEMENTS = 4000
+
+
+def computed_commands(text: str, effort: Effort) -> Found:
+    """Line and reason of each such command."""
+    if _FOREIGN.match(text):
+        lines = [line for line in text.split("\n") if line.lstrip()[:1] != "#"]
+        code = "\n".join(lines)
+        if runs_unwritten(code, surely=True) or makes_text(code):
+            yield 1, RUNS
+        if any(addresses(code)) or strings_tell_host(code):
+            yield 1, ENDPOINT
+        return
+    if _FISH.match(text):
+        text = re.sub(r"(?<=[ \t;])\(", "$(", text)
+    read = statements(text)
+    if read.unclear is not None:
+        yield read.unclear, UNCLEAR
+    walk = _Walk(text, effort)
+    yield from walk.run(read.found[:_MOST_STATEMENTS])
+    if walk.addresses:
+        for found in _DIRECTIVE.finditer(text):
+            if has_address(found[0]):
+                yield text.count("\n", 0, found.start()) + 1, ENDPOINT
+
+
+class _Walk(Launchers):
+    """One walk over the statements of a script, with what is known of its variables and files."""
+
+    def __init__(self, text: str, effort: Effort) -> None:
+        super().__init__(text, effort)
+        self.addresses = has_address(text) or may_tell_host(text)
+        self.speaks_to_files = self.addresses and _OUTPUT.search(text) is not None
+        """What is only said may become a file."""
+        self.follows_folder = "PWD" in text or "pwd" in text
+        self.built: list[tuple[int, str, str, str]] = []
+        """Words that are not written as they are: line, program, word and value."""
+        note_request(self.origins, text)
+
+    @cached_property
+    def redefined(self) -> frozenset[str]:
+        """Names that may have another meaning than the usual one."""
+        return redefined(self.script)
+
+    def run(self, found: Sequence[Statement]) -> Found:
+        """All signs of a script with these statements."""
+        origins = self.origins
+        active = [statement for statement in found if not statement.plain]
+        for statement in active:  # functions may be called, and loops filled, further down
+            words = statement.words
+            if len(words) > 1 and words[1] == "()":
+                origins.functions.add(words[0])
+            elif len(words) > 1 and words[0] == "function":
+                origins.functions.add(words[1])
+            elif "0" in self.script and any(map(is_itself, words[1:-1])):
+                origins.values["@"] = OWN_PIECE  # it may call itself with arguments
+        for statement in active:
+            words = statement.words
+            if not (statement.pipes or statement.redirections):
+                continue
+            ends = not words or words[0] in ENDS or words == ["exec"]
+            if ends or words[0] in origins.functions:
+                self.speaks_to_files |= statement.pipes or any(
+                    is_file(operator, target) for operator, target in statement.redirections
+                )
+            if ends and any(operator[:2] == "<<" for operator, _ in statement.redirections):
+                origins.input = max(origins.input, OWN)
+        if origins.functions and not origins.functions.isdisjoint(_CAPTURED.findall(self.script)):
+            self.speaks_to_files = True
+        if origins.functions or (
+            "trap" in self.script and any("trap" in statement.words for statement in found)
+        ):
+            given: Value | None = None
+            for statement in found:  # what they use may be set after them
+                if origins.work > MOST_WORK or self.effort.over():
+                    break
+                if self.is_idle(statement) or (statement.plain and self.is_plain(statement.words[0], ())):
+                    given = None
+                    origins.notice_files()
+                    continue
+                given = given if statement.piped else None
+                origins.take(statement, given)
+                given = self.passed(statement, given)
+            origins.settled = True
+        yield from self.walk(found)
+        if origins.late and not origins.settled and _LOOPS.search(self.script):
+            origins.settled = True
+            yield from self.walk(found)  # in the next round, what was set last counts
+        if origins.work > MOST_WORK or len(found) >= _MOST_STATEMENTS:
+            yield found[0].line, TOO_MUCH
+        yield from self._built_names()
+        built = [(line, text) for line, name, _, text in self.built if base(name) not in _MAY_BE_TOLD]
+        if has_address("\n".join(text for _, text in built)):
+            yield from ((line, ENDPOINT) for line, text in built if has_address(text))
+        yield from self.unnamed_files()
+        yield from self.files.addresses()
+
+    def _built_names(self) -> Found:
+        """Names of mining in words that are not written as they are."""
+        if _NAMES.are_in("\n".join(text for *_, text in self.built).lower().encode("ascii", "replace")):
+            for line, _, word, text in self.built:
+                if NAMES.search(text) and not NAMES.search(word):
+                    yield line, BUILT
+
+    def passed(self, statement: Statement, given: Value | None) -> Value | None:
+        """What goes on into the next command."""
+        if not statement.pipes:
+            return None
+        if statement.words and statement.words[0] in ENDS:
+            return OWN_PIECE
+        return self.origins.printed(statement, given)
+
+    def walk(self, found: Sequence[Statement]) -> Found:
+        origins = self.origins
+        given: Value | None = None
+        for statement in found:
+            if not statement.plain:
+                yield from self.substituted(statement)
+            if (
+                not self.addresses and statement.plain and self.is_plain(statement.words[0], statement.words)
+            ) or (not (self.addresses or self.speaks_to_files) and self.is_idle(statement)):
+                given = None
+                origins.notice_files()
+                continue
+            if origins.work > MOST_WORK or self.effort.over():
+                return
+            given = given if statement.piped else None
+            if statement.words and statement.words[0] in ENDS:
+                for operator, target in statement.redirections:
+                    if operator == "<":
+                        origins.input = max(origins.input, origins.read([target]).origin)
+            yield from self.statement(statement, given)
+            origins.take(statement, given)
+            if statement.redirections or not _WRITE.isdisjoint(statement.words):
+                yield from self.files.note(statement, given)
+            given = self.passed(statement, given)
+
+    def is_idle(self, statement: Statement) -> bool:
+        """Whether a statement stands alone and only says something, or sets nothing that is followed."""
+        words = statement.words
+        return (
+            not (statement.piped or statement.pipes or statement.redirections)
+            and bool(words)
+            and (
+                (words[0] in _SETS_NOTHING and not (self.follows_folder and words[0] == "cd"))
+                or (len(words) == 1 and words[0] in ENDS)
+            )
+            and words[1:2] != ["()"]
+            and words[0] not in self.origins.functions
+            and (words[0] == "echo" or not any(":" in word for word in words))
+        )
+
+    def is_plain(self, name: str, words: Sequence[str]) -> bool:
+        """Whether a command with plain words and this one first sets nothing, writes nothing and runs nothing but itself."""
+        return (
+            name not in _TAKEN
+            and "=" not in name
+            and name not in self.origins.functions
+            and base(name) not in self.origins.files
+            and not CODE.match(base(name))
+            and not MAKERS.match(name)
+            and not (self.origins.files and any(file in self.origins.files for file in given_files(words)))
+        )
+
+    def statement(self, statement: Statement, given: Value | None) -> Found:
+        words, line = statement.words, statement.line
+        place = program_of(words)
+        settings = [word for word in words[:place] if "=" in word]
+        for word in settings if place < len(words) else ():
+            self.origins.assign(word)
+        for word in settings:
+            if HOOKS.match(word) or _MORE_HOOKS.match(word):
+                yield from self.hook(line, word)
+        if self.speaks_to_files and place < len(words) and words[place] in ("printf", "echo"):
+            self.files.type_in(line, self.origins.printed(statement, None).text)
+        if self.addresses:
+            name = words[place] if place < len(words) else ""
+            known = is_known_path(name) and name not in self.origins.functions and name not in self.renamed
+            known = known and not (name in NETWORK and name in self.redefined)
+            if tells_address(statement, name, known=known, heard=self.speaks_to_files):
+                yield line, ENDPOINT
+        if place >= len(words) or (len(words) > place + 1 and words[place + 1] == "()"):
+            if "command_not_found_handle" in words:
+                yield line, RUNS
+            return
+        if words[place] not in _MAY_BE_TOLD:
+            self.files.handed.append(words[place + 1 :])
+        yield from self.program(statement, words[place:], self.origins.given(statement, given), settings)
+
+    def program(
+        self, statement: Statement, words: Sequence[str], given: Value | None, settings: Sequence[str] = ()
+    ) -> Found:
+        origins, line = self.origins, statement.line
+        if words[0] in _IDLE and not settings and given is None and words[0] not in origins.functions:
+            if words[0] != "echo":
+                yield from _told_address(origins, line, words[1:])
+            return
+        self.built += [(line, words[0], word, origins.value(word).text) for word in words if is_built(word)]
+        program = origins.value(words[0])
+        if is_computed(program, words[0]):
+            yield line, RUNS
+            return
+        if origins.arrays and (found := _ARRAY.match(words[0])) and (found[1] or found[2]) in origins.arrays:
+            yield from self.nested(line, f"{origins.arrays[found[1] or found[2]]} {' '.join(words[1:])}")
+            return
+        if program == OWN_PIECE and words[0].startswith("${_own_}"):
+            yield line, RUNS
+            return
+        if " " in program.text and words[0][:1] == "$":  # a whole command in a variable
+            yield from self.nested(line, f"{program.text} {' '.join(words[1:])}")
+            return
+        name = base(program.text)
+        if name in NO_PROGRAM or name in ENDS:
+            return
+        if name not in SPEAKS and any("'" in word and has_template(word) for word in words[1:]):
+            yield line, HANDS_ON
+        if origins.files.get(name) == COMPUTED or (name in origins.assembled and name not in KNOWN):
+            yield line, RUNS
+        if name in ("export", "declare", "typeset", "readonly"):
+            for word in words[1:]:
+                if HOOKS.match(word) or _MORE_HOOKS.match(word):
+                    yield from self.hook(line, word)
+        elif name in self.renamed:
+            yield from self.unknown(statement, words, given, settings)
+        elif name in _BUILTINS:
+            yield from self.builtin(line, name, words[1:])
+        elif name in origins.functions:
+            if tell_host(origins.value(word).text for word in words[1:]):
+                yield line, ENDPOINT
+        elif not is_known_path(program.text) and not CODE.match(name) and name not in _RUN_OTHERS:
+            yield from self.unknown(statement, words, given, settings)
+        elif name in RUN_TEXT:
+            yield from self.text(statement, name, words[1:], given)
+        elif name in WRAPPERS:
+            if name == "xargs" and given is not None and names_host(given.text):
+                yield line, HANDS_ON
+            yield from self.wrapped(statement, name, words, given)
+        elif CODE.match(name) or MAKERS.match(name):
+            code = _without_settings(words[1:]) if name.endswith("awk") else words[1:]
+            yield from inline_code(self.files, line, name, code, given)
+        elif name in KNOWN:
+            if not _SUBCOMMANDS.isdisjoint(words[1:4]):
+                at = next(at for at, word in enumerate(words) if at and word in _SUBCOMMANDS)
+                yield from self.nested(line, " ".join(words[at + 1 :]))
+            if name not in _MAY_BE_TOLD:
+                yield from _told_address(origins, line, words[1:])
+            yield from self.known(statement, name, words[1:], given)
+        else:
+            if name in ("cpio", "bsdtar", "7z", "ar") and given is not None and given.origin >= OWN:
+                yield line, RUNS
+            if _RELAY.match(name) and FAR_HOST.search(" ".join(words[1:])):
+                yield line, ENDPOINT
+            yield from self.unknown(statement, words, given, settings)
+        if name in self.files.bodies and name not in KNOWN:
+            if len(words) > 1:
+                origins.put("@", OWN_PIECE)
+            yield from self.file(line, name)
+
+
+def _told_address(origins: Origins, line: int, words: Sequence[str]) -> Found:
+    """An address that is put together, for a program of which only the name is known."""
+    for word in words:
+        if ":" in word and is_built(word) and is_put_together(origins.value(word), word):
+            yield line, HANDS_ON
+
+
+def _without_settings(words: Sequence[str]) -> list[str]:
+    """The words of awk without the values of its variables, which are data unless its code runs them."""
+    return [word for option, word in pairwise(("", *words)) if "-v" not in (option, word)]

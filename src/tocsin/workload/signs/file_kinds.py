@@ -1,0 +1,42 @@
+"""Kinds of files, by their names, and whether a redirection writes one."""
+
+import re
+
+__all__ = [
+    "CODE_FILE",
+    "PAPER",
+    "RECIPE",
+    "SCRIPT_FILE",
+    "SETTINGS_FILE",
+    "SHELL_FILE",
+    "STARTUP_FILE",
+    "is_file",
+]
+
+SHELL_FILE = re.compile(r"\.(?:sh|slurm|sbatch|pbs|job|sub|lsf|bash|csh)$")
+PAPER = re.compile(
+    r"(?<!CMakeLists)\.(?:md|rst|html?|tex|log|txt|csv|tsv|bib|adoc|rules|out|err|dat)$|^README|^NOTES|^null$"
+)
+"""Files that people read."""
+SETTINGS_FILE = re.compile(r"\.(?:json|jsonc|conf|cfg|ini|toml|ya?ml|env|service|config)$|^config")
+CODE_FILE = re.compile(
+    r"\.(?:py|ipynb|pl|R|r|rb|m?js|ts|lua|jl|mk|nf|smk|tcl|exp|php|m|c|cc|cpp|f90|go|rs|java|kt|scala|groovy|raku|hs|mli?|exs?|cr|nim|swift|clj|scm|lisp|el|vim|tex|def)$|^(?:(?:[Mm]ake|Snake|Rake)file|CMakeLists\.txt)$"
+)
+SCRIPT_FILE = re.compile(
+    r"\.(?:py|pl|R|r|rb|m?js|ts|lua|jl|tcl|exp|php|m|go|rs|java|kt|scala|groovy|raku|hs|mli?|exs?|cr|nim|swift|clj|scm|lisp|el|vim)$"
+)
+"""Code of languages in which a few letters make text of other text."""
+RECIPE = re.compile(
+    r"\.(?:mk|ninja|cmake|nf|smk|cwl|wdl|gradle|just)$|^(?:(?:GNU)?[Mm]akefile|CMakeLists\.txt|SCons\w+|wscript|meson\.build|build\.xml|pom\.xml|Snakefile"
+    r"|[Rr]akefile|[Jj]ustfile|Taskfile\.ya?ml|package\.json|(?:docker-)?compose\.ya?ml|(?:playbook|site)\.ya?ml|WORKSPACE|BUILD)$"
+)
+"""Files in which tools of building and workflows find commands."""
+STARTUP_FILE = re.compile(r"^\.(?:bashrc|bash_\w+|profile|zsh\w+|kshrc|cshrc|tcshrc|login|logout|envrc)$")
+"""Files that a shell runs without being told."""
+
+
+def is_file(operator: str, target: str) -> bool:
+    """Whether a redirection writes a file."""
+    return operator in (">", ">>", ">|", "&>", "&>>") and not target.startswith(
+        ("&", "/dev/null", "/dev/std", "/dev/tty")
+    )

@@ -1,0 +1,331 @@
+"""Where the text of a script's variables and files comes from: written out, from outside, or computed from its own text."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise, zip_longest
+
+from tocsin.workload.signs.outputs import Outputs
+from tocsin.workload.signs.printing_programs import COMPILERS, WRITERS
+from tocsin.workload.signs.reserved_words import ASSIGNS, DECLARES, PREFIXES, RESERVED
+from tocsin.workload.signs.server_addresses import addresses, names_host
+from tocsin.workload.signs.statements import Statement, statements
+from tocsin.workload.signs.values import (
+    A_NUMBER,
+    CHANGED,
+    COMPUTED,
+    FROM_OUTSIDE,
+    ITSELF,
+    OUTSIDE,
+    OWN,
+    OWN_PIECE,
+    PIECE,
+    UNKNOWN,
+    WRITTEN,
+    Value,
+    base,
+    is_itself,
+)
+from tocsin.workload.signs.word_values import ALNUM, LONGEST
+from tocsin.workload.signs.write_targets import EDITORS, edited_files, write_targets
+
+__all__ = ["Origins"]
+
+_SETS_NUMBER = re.compile(
+    r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)([A-Za-z_]\w*)"
+)
+_WRITE = WRITERS | {"tee", "cp", "sort", "install", "mv"}
+_LONGEST_CONTENT = 300
+_MOST_POSITIONS = 9
+_MAY_SPLIT = re.compile(r".*[*?{`]|\$|.*\$[@*({]")
+_NAME = re.compile(r"[A-Za-z]")
+"""A word that may become several."""
+
+
+class Origins(Outputs):
+    """The values of a script's variables and files, in the order of its statements."""
+
+    def take(self, statement: Statement, given: Value | None) -> None:
+        words = statement.words
+        self.notice_files()
+        place = 0
+        while place < len(words) and words[place] in PREFIXES:
+            place += 1
+        if place < len(words) and words[place] in DECLARES:
+            self._declare(words[place], words[place + 1 :])
+            return
+        while place < len(words) and "=" in words[place] and self.assign(words[place]):
+            place += 1
+        rest = words[place:]
+        name = rest[0] if rest else ""
+        if len(rest) > 1:
+            self._command(name, rest, statement, given)
+        elif name == "exec":
+            self._open(statement)
+        elif name == "shift":
+            self.put("@", self.values.get("@", FROM_OUTSIDE))
+        for word in edited_files(name, rest[1:]) if name in EDITORS else ():
+            if (file := base(self.value(word).text)) in self.files:
+                self.files[file] = COMPUTED
+        if statement.redirections or name in _WRITE:
+            self._write(statement, name, rest, given)
+
+    def _open(self, statement: Statement) -> None:
+        """What is opened for the commands that follow."""
+        for operator, target in statement.redirections:
+            if operator[:2] == "<<" or (operator[0] == "<" and self.read([target]).origin >= OWN):
+                self.input = COMPUTED
+
+    def _command(self, name: str, rest: Sequence[str], statement: Statement, given: Value | None) -> None:
+        if rest[1] == "()":
+            self.functions.add(name)
+        elif name in ("for", "select", "foreach"):
+            if len(rest) > 3:
+                self.put(rest[1], self.listed(" ".join(rest[3:])))
+        elif name == "read":
+            self._fill(names := _names_read(rest[1:]), statement, given)
+            if names and any(word[0] == "-" and "a" in word for word in rest):
+                self.arrays[names[0]] = self.values[names[0]].text
+        elif name == "[[":
+            self._match(rest[1])
+        elif name in ("cd", "pushd"):
+            folder = self.value(rest[-1])
+            self.values["PWD"] = (
+                folder
+                if folder.text[:1] == "/"
+                else Value(f"{UNKNOWN}/{folder.text}", max(folder.origin, OUTSIDE))
+            )
+            self._known.clear()
+        elif name == "getopts":
+            self.put("OPTARG", self.values.get("@", FROM_OUTSIDE))
+        elif name in ("mapfile", "readarray"):
+            self._fill([rest[-1], "MAPFILE"], statement, given, lines=True)
+        elif name == "printf":
+            if rest[1] == "-v" and len(rest) > 3:
+                value = self.echoed("printf", rest[3:])
+                variable, bracket, _ = self.value(rest[2]).text.partition("[")
+                own = Value(value.text if names_host(value.text) else PIECE, max(OWN, value.origin))
+                self.put(variable, own if bracket else value)
+        elif name == "function":
+            self.functions.add(rest[1])
+        elif name == "alias":
+            self.functions.update(word.partition("=")[0] for word in rest[1:])
+        elif name in self.functions:
+            values = [self.value(word) for word in rest[1:]]
+            worst = max(value.origin for value in values)
+            values.append(self.values.get("@", FROM_OUTSIDE))
+            host = next((value.text for value in values if names_host(value.text)), PIECE)
+            self.put("@", Value(host, COMPUTED if worst == COMPUTED else OWN))
+        elif name in ("cp", "mv", "install", "ln") and len(rest) > 2:
+            source = rest[-2]
+            origin = (
+                OWN
+                if is_itself(source) or self.value(source).text == ITSELF
+                else self.files.get(base(self.value(source).text), 0)
+            )
+            if origin or name == "ln":
+                file = base(self.value(rest[-1]).text)
+                self.files[file] = max(origin, OWN)
+                if content := self.contents.get(base(self.value(source).text)):
+                    self.contents[file] = content
+        elif name in ("touch", "mkdir"):
+            made = [self.value(word).text for word in rest[1:] if word[:1] != "-"]
+            parts = (part for path in made for part in path.split("/"))
+            self.files |= dict.fromkeys(filter(ALNUM.search, parts), OWN)
+        elif name == "sed":
+            for file in re.findall(r"w\s+([\w.-]+)[\"']?$", " ".join(rest), re.MULTILINE):
+                self.files[file] = COMPUTED
+        elif name == "dd":
+            if any(word.startswith(("skip=", "count=")) for word in rest):
+                self.assembled.update(base(word[3:]) for word in rest if word.startswith("of="))
+        elif name == "objcopy":
+            self.assembled.add(base(rest[-1]))
+        elif name == "cat" and len(rest) > 2:
+            self.assembled.update(
+                base(target) for operator, target in statement.redirections if operator in (">", ">>")
+            )
+        elif name in COMPILERS:
+            if any(self.files.get(base(word)) for word in rest[1:]):
+                target = next((after for option, after in pairwise(rest) if option == "-o"), "a.out")
+                self.files[base(target)] = OWN
+        elif name == ":":
+            for word in rest[1:]:
+                if "${" in word:
+                    self.value(word)
+
+    def _declare(self, name: str, words: Sequence[str]) -> None:
+        if name in ("set", "setenv"):
+            self._set(words)
+            return
+        if name == "let":
+            for word in words:
+                for found in _SETS_NUMBER.finditer(word):
+                    self.put(found[1] or found[2], A_NUMBER)
+            return
+        options = "".join(word[1:] for word in words if word[:1] == "-")
+        for word in words:
+            if "i" in options and word.isidentifier():
+                self.integers.add(word)
+            if (
+                "=" in word
+                and self.assign(word)
+                and name in ("declare", "typeset", "local", "readonly", "export")
+            ):
+                variable = re.split(r"[\[+=]", word)[0]
+                value = self.values[variable]
+                if "i" in options:
+                    self.integers.add(variable)
+                    self.values[variable] = _as_integer(value)
+                elif "n" in options:
+                    self.values[variable] = Value(PIECE, max(OWN, value.origin))
+                elif ("l" in options or "u" in options) and value.origin in (WRITTEN, OWN):
+                    self.values[variable] = Value(value.text.lower(), COMPUTED)
+
+    def _write(self, statement: Statement, name: str, rest: Sequence[str], given: Value | None) -> None:
+        targets = [
+            target
+            for operator, target in statement.redirections
+            if operator in (">", ">>", ">|", "&>", "&>>")
+        ]
+        read = self.given(statement, given) if name in WRITERS else None
+        if read is not None and read.origin != OUTSIDE:
+            for word in rest[1:]:
+                if word[:1] != "-" and (file := base(self.value(word).text.rpartition("=")[2])):
+                    self.files[file] = COMPUTED
+            for file in re.findall(r"^\+\+\+ ([\w./-]+)", read.text, re.MULTILINE):
+                self.files[base(file)] = COMPUTED
+        targets += write_targets(name, rest[1:])
+        if not targets:
+            return
+        value = OWN_PIECE if name in RESERVED else self.printed(statement, given)
+        if value.origin in (OWN, COMPUTED) or ALNUM.search(value.text):
+            for target in targets:
+                if (file := base(self.value(target).text)) and file != "null":
+                    self.files[file] = max(
+                        self.files.get(file, OWN), COMPUTED if value.origin == COMPUTED else OWN
+                    )
+                    self.contents[file] = f"{self.contents.get(file, '')}{value.text}"[:_LONGEST_CONTENT]
+
+    def assign(self, word: str) -> bool:
+        """Note an assignment; False if the word is none."""
+        found = ASSIGNS.match(word)
+        if not found:
+            return False
+        name, rest = found["name"], word[found.end() :]
+        asked = name in self.missing
+        old = self.values.get(name)
+        if rest[:1] == "(" and rest[-1:] == ")":
+            value = self.listed(rest[1:-1])
+            if rest[1:].lstrip()[:1] == "[":
+                self.keyed.add(name)
+            if not found["more"]:
+                self.put(name, value)
+                self.arrays[name] = rest[1:-1]
+                return True
+        else:
+            value = self.value(rest)
+            if found["more"]:
+                if value.origin == OWN and value.text[:1] == PIECE:
+                    value = CHANGED  # longer and longer, with nothing in between
+                if old:
+                    value = Value((old.text + value.text)[:LONGEST], max(old.origin, value.origin))
+                    self.values[name] = value
+            elif (
+                old
+                and f"${name}$" in rest.replace("{", "").replace("}", "")
+                and value.origin in (WRITTEN, OWN)
+            ):
+                value = CHANGED
+        if name in self.integers:
+            value = _as_integer(value)
+        if found["key"]:
+            if _NAME.match(found["key"], 1):
+                self.keyed.add(name)
+            if value.origin != OUTSIDE:
+                value = Value(value.text if names_host(value.text) else PIECE, max(OWN, value.origin))
+        if not asked:  # what it asks for itself is from before
+            self.missing.discard(name)
+        self.put(name, value)
+        return True
+
+    def listed(self, inside: str) -> Value:
+        """Any of the words of a list."""
+        origin = OUTSIDE
+        count = 0
+        text = host = ""
+        for statement in statements(inside).found:
+            for word in statement.words:
+                count += 1
+                value = self.value(word.partition("]=")[2] if word[:1] == "[" and "]=" in word else word)
+                text = value.text
+                if "IFS" in self.values and word[:1] == "$" and value.origin in (WRITTEN, OWN):
+                    value = CHANGED  # cut into parts
+                if not host and (names_host(text) or any(addresses(text))):
+                    host = text
+                origin = max(origin, OWN if value.origin == WRITTEN else value.origin)
+        if count == 1 and origin == OWN:
+            return Value(text, OWN)
+        return Value((host or PIECE) if origin >= OWN else UNKNOWN, origin)
+
+    def _match(self, test: str) -> None:
+        """The parts of a text that a test finds."""
+        left, sign, _ = test.partition("=~")
+        if sign:
+            value = self.value(left.split()[-1] if left.split() else "")
+            outside = value.origin == OUTSIDE and not ALNUM.search(value.text)
+            self.values["BASH_REMATCH"] = FROM_OUTSIDE if outside else CHANGED
+            self._known.clear()
+
+    def _set(self, words: Sequence[str]) -> None:
+        if "histexpand" in words or any(word[0] == "-" and "H" in word for word in words):
+            self.history = True
+        if words[:1] == ["--"]:
+            self.put("@", self.listed(" ".join(words[1:])))
+            self.arrays["@"] = " ".join(words[1:])
+            if len(words) <= _MOST_POSITIONS + 1 and not any(map(_MAY_SPLIT.match, words)):
+                for number, word in enumerate(words[1:], 1):
+                    self.values[str(number)] = self.value(word)
+        elif len(words) > 2 and words[1] == "=":  # csh
+            self.put(words[0], self.value(words[2]))
+        elif words and words[0][:1] not in "-+":
+            named = [word for word in words if word[:1] != "-"]
+            if len(named) > 1 and named[0].isidentifier():  # fish, and setenv of csh
+                self.put(named[0], self.listed(" ".join(named[1:])))
+            for word in words:
+                if "=" in word:
+                    self.assign(word)
+
+    def _fill(
+        self, names: Sequence[str], statement: Statement, given: Value | None, *, lines: bool = False
+    ) -> None:
+        read = self.given(statement, given)
+        origin = self.input
+        if read is not None and read.origin != OUTSIDE:
+            origin = max(origin, OWN, read.origin)
+            split = "IFS" in self.values or any(word.startswith("IFS=") for word in statement.words)
+            if (
+                lines
+                or (split and len(names) > 1)
+                or any(operator == "<" for operator, _ in statement.redirections)
+            ):
+                origin = COMPUTED  # it went through a file, or is cut into parts
+            elif read.origin == WRITTEN and self.input == OUTSIDE and names:
+                fields = read.text.partition("\n")[0].split(None, len(names) - 1)
+                for name, text in zip_longest(names, fields, fillvalue=""):
+                    self.put(name, Value(text, OWN))
+                return
+        for name in names:
+            self.put(name, Value(PIECE if origin >= OWN else UNKNOWN, origin))
+
+
+def _as_integer(value: Value) -> Value:
+    """The value of a variable that holds a number."""
+    return value if value.text.isdecimal() else A_NUMBER
+
+
+def _names_read(words: Sequence[str]) -> list[str]:
+    """The variables among the words of `read`."""
+    return [
+        word
+        for option, word in pairwise(("", *words))
+        if word[0] != "-" and not (option[:1] == "-" and option[-1] in "tnNdipu")
+    ]

@@ -1,0 +1,305 @@
+"""What commands print, by the origin of what they are given.
+
+Nothing is run. What a program prints is from outside only if it is one of a list of harmless ones and is told nothing of
+the script's own text.
+"""
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from tocsin.workload.signs.printing_programs import (
+    CODE,
+    DECODERS,
+    FILTERS,
+    HARMLESS,
+    KEEPS,
+    NUMBERS,
+    PATHS,
+    SAYS,
+    SEARCHES,
+    SHELL_STATE,
+    STARTERS,
+    TELLS,
+)
+from tocsin.workload.signs.reserved_words import RESERVED, program_of
+from tocsin.workload.signs.statements import Statement, statements
+from tocsin.workload.signs.values import (
+    A_NUMBER,
+    CHANGED,
+    COMPUTED,
+    FROM_OUTSIDE,
+    ITSELF,
+    OUTSIDE,
+    OWN,
+    OWN_PIECE,
+    PERHAPS,
+    PIECE,
+    UNKNOWN,
+    WRITTEN,
+    Value,
+    base,
+    is_itself,
+)
+from tocsin.workload.signs.word_parts import ESCAPES
+from tocsin.workload.signs.word_values import ALNUM, DEEPEST, LONGEST, MOST_WORK, Words
+
+__all__ = ["Outputs"]
+
+_NUMERIC_FORMAT = re.compile(r"%[-+ #0-9.*]*[dfgeEi]")
+_CHANGES = re.compile(r"%[-+ #0-9*]*(?:[boxXucq(aA]|\.[\d*]*[sbq])")
+"""A format that prints its argument in another form, or not all of it."""
+_PLACE = re.compile(r"%[-+ 0-9]*[sdi]|%%")
+_MOST_ROWS = 100
+_FORM = re.compile(r"%[-+ #0-9.]*[a-zA-Z%]|\\.|[^\w\3\4-]")
+_JOINS_LINES = re.compile(r"tr -d\S* \S*(?:\\n|\\012)|paste -\w*s\w* ?(?:-d ?)?(?:''|\"\"|'?\\0)")
+_HEX = re.compile(r"0x[0-9a-fA-F]{1,8}")
+_STRING = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'")
+_MAKES_TEXT = re.compile(
+    r"%c|\bchr\b|\bbytes\b|decode|fromhex|\bpack\b|\bjoin\b|revers|\[::|translate|replace|toupper|tolower|substr"
+)
+_CARRIES = re.compile(
+    r"[\s+,;(){}\[\]|\\]|^[\w=+/]{16,}$|^(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)[\w=+]{10,}$|^[\"'][^$\"']{4,}[\"']$"
+)
+_PRINTERS = HARMLESS | SAYS | FILTERS | KEEPS | SEARCHES | PATHS | DECODERS | SHELL_STATE
+_TOLD = re.compile(r"-(?:printf|c|f|w|e|-format|-printf|-write-out)(?:=|$)|\+")
+
+
+class Outputs(Words):
+    """What the commands of a script print, beside the values of its words."""
+
+    def substituted(self, inside: str) -> Value:
+        self.work += 1 + len(inside) // 100
+        if self.depth > DEEPEST or self.work > MOST_WORK:
+            return CHANGED
+        text = inside.strip()
+        if text[:1] == "<" and text[1:2] != "<":
+            return self.read([text[1:].strip()])
+        self.depth += 1
+        try:
+            return self.output(statements(inside).found)
+        finally:
+            self.depth -= 1
+
+    def output(self, found: Sequence[Statement]) -> Value:
+        """What a list of commands prints."""
+        printed: list[Value] = []
+        given: Value | None = None
+        looped = False
+        for statement in found:
+            place = program_of(statement.words)
+            name = statement.words[place] if place < len(statement.words) else ""
+            if name in RESERVED or (not name and statement.words):
+                self.take(statement, given)
+                looped = looped or name in ("for", "done")
+                given = given if statement.pipes else None
+                continue
+            given = self.printed(statement, given if statement.piped else None)
+            if not statement.pipes:
+                printed.append(given)
+        if not printed:
+            return given or FROM_OUTSIDE
+        origin = max(value.origin for value in printed)
+        if (len(printed) > 1 or looped) and origin in (WRITTEN, OWN):
+            origin = COMPUTED if looped else max(origin, OWN)  # one after the other, with nothing in between
+        return Value(printed[0].text if len(printed) == 1 else PIECE, origin)
+
+    def given(self, statement: Statement, given: Value | None) -> Value | None:
+        """What a command reads: from a pipe, a file or a here-document."""
+        for operator, target in statement.redirections:
+            if operator == "<<<":
+                given = self.value(target)
+            elif operator == "<<":
+                given = self.document(target)
+            elif operator == "<<'":
+                given = Value(target, WRITTEN)
+            elif operator == "<" and given is None:
+                given = self.read([target])
+        return given
+
+    def printed(self, statement: Statement, given: Value | None) -> Value:
+        """What a command prints, with what it is given by a pipe."""
+        words = statement.words
+        place = program_of(words)
+        given = self.given(statement, given)
+        if place >= len(words):
+            return given or FROM_OUTSIDE
+        name, arguments = base(words[place]), words[place + 1 :]
+        if name in STARTERS and arguments and arguments[0] not in ("-v", "-V"):
+            at = next((at for at, word in enumerate(arguments) if base(word) in _PRINTERS), None)
+            if at is not None:
+                name, arguments = base(arguments[at]), arguments[at + 1 :]
+        if name in self.functions:
+            return CHANGED
+        if self.files.get(name) and words[place] != name:  # a program that the script wrote
+            return CHANGED
+        if name in SAYS:
+            return self.echoed(name, arguments)
+        if name == "seq" and any(word[:2] == "-s" for word in arguments):
+            return A_NUMBER
+        if name in NUMBERS:
+            return A_NUMBER if given and given.origin != OUTSIDE else FROM_OUTSIDE
+        if name in KEEPS or name in FILTERS or name in SEARCHES:
+            return self._filtered(name, arguments, given)
+        if CODE.match(name):
+            own = (
+                self._writes_text(arguments)
+                or (given is not None and given.origin != OUTSIDE)
+                or any(self.files.get(base(word)) for word in arguments[:3])
+            )
+            return CHANGED if own else FROM_OUTSIDE
+        if name in PATHS:
+            return self._path(name, arguments)
+        values = [self.value(word) for word in arguments]
+        if any(value.origin == COMPUTED for value in values) or name in DECODERS:
+            return CHANGED
+        if given is not None and given.origin != OUTSIDE and given.text:
+            return CHANGED
+        own = any(self.files.get(base(value.text)) for value in values if ALNUM.search(value.text))
+        if name not in HARMLESS and name not in SHELL_STATE:
+            return CHANGED if own or any(map(_carries, arguments)) else PERHAPS
+        if name == "expr" and any(
+            value.origin != OUTSIDE and re.search(r"[A-Za-z]{3}", value.text) for value in values
+        ):
+            return CHANGED
+        if (form := self._format_of(name, arguments)) is not None:
+            return Value(form, OWN)
+        if name == "mktemp" and values:
+            return Value(re.sub(r"X{3,}", UNKNOWN, values[-1].text), max(OUTSIDE, values[-1].origin))
+        if name == "pwd":
+            return self.variable("PWD")
+        if name in SHELL_STATE:
+            return CHANGED
+        if name in ("ls", "find") and (
+            file := next(filter(None, map(self.matching, arguments or ["*"])), "")
+        ):
+            return Value(file, OWN)
+        tells = name in TELLS and not (name == "scontrol" and "hostnames" in arguments)
+        if own or tells:
+            return OWN_PIECE
+        return PERHAPS if name == "ls" and self.files else FROM_OUTSIDE
+
+    @staticmethod
+    def _format_of(name: str, arguments: Sequence[str]) -> str | None:
+        """The form that a harmless program is told to print in, if it has letters of its own."""
+        if name == "git" and "config" in arguments:
+            return PIECE
+        told = False
+        for word in arguments:
+            if (
+                told
+                or word[:1] == "+"
+                or word.startswith(("--format=", "--printf=", "--write-out="))
+                or (word[:2] in ("-f", "-w", "-c") and len(word) > 2)
+            ):
+                form = _FORM.sub(
+                    UNKNOWN,
+                    word.partition("=")[2 if word[:2] == "--" else 0]
+                    .strip("\"'+")
+                    .replace(".", "\3")
+                    .replace(":", "\4"),
+                )
+                if re.search(r"[A-Za-z\3]{3}", form):
+                    return form.replace("\3", ".").replace("\4", ":")
+            told = _TOLD.match(word) is not None
+        return None
+
+    def _filtered(self, name: str, arguments: Sequence[str], given: Value | None) -> Value:
+        if given is None:
+            given = self.read(arguments)
+        if name in KEEPS:
+            return given
+        if name in SEARCHES and not any(
+            word[:1] == "-" and "o" in word and word[:2] != "--" for word in arguments
+        ):
+            return given
+        if given.text == PIECE and _JOINS_LINES.search(f"{name} {' '.join(arguments)}"):
+            return CHANGED
+        if given.origin == OUTSIDE and not ALNUM.search(given.text):
+            return CHANGED if CODE.match(name) and self._writes_text(arguments) else given
+        return Value(given.text, COMPUTED)
+
+    def _path(self, name: str, arguments: Sequence[str]) -> Value:
+        values = [self.value(word) for word in arguments if word[:1] != "-"]
+        if not values:
+            return FROM_OUTSIDE
+        if name in ("readlink", "realpath") and any(self.files.get(base(value.text)) for value in values):
+            return OWN_PIECE
+        text = values[0].text
+        if name == "dirname":
+            text = text.rpartition("/")[0] or text
+        elif name == "basename":
+            text = base(text.rstrip("/"))
+            text = text.removesuffix(values[1].text) if len(values) > 1 else text
+        return Value(text, max(value.origin for value in values))
+
+    def echoed(self, name: str, arguments: Sequence[str]) -> Value:
+        values = [self.value(word) for word in arguments]
+        origin = max((value.origin for value in values), default=WRITTEN)
+        texts = [value.text for value in values]
+        if name == "printf" and texts:
+            texts = texts[1:] if texts[0] == "--" else texts
+            form = (texts or [""])[0].replace("\\n", "\n").replace("\\t", "\t")
+            if ESCAPES.search(form) or _CHANGES.search(form):
+                return CHANGED
+            if origin == OWN and " " not in form and any("[@]" in word or "$@" in word for word in arguments):
+                return CHANGED  # all of them, with nothing in between
+            if _NUMERIC_FORMAT.search(form) and origin == OUTSIDE:
+                return Value(_NUMERIC_FORMAT.sub(UNKNOWN, form).replace("%s", UNKNOWN), OUTSIDE)
+            return Value(_formatted(form, texts[1:]), origin)
+        if texts and texts[0][:1] == "-" and not texts[0][1:].strip("neE"):
+            if "e" in texts[0] and any(map(ESCAPES.search, texts)):
+                return CHANGED
+            texts = texts[1:]
+        return Value(" ".join(texts), origin)
+
+    def read(self, arguments: Sequence[str]) -> Value:
+        """What is in the files of these names."""
+        origin = OUTSIDE
+        files = [word for word in arguments if word[:1] != "-"]
+        if len(files) == 1 and (content := self.contents.get(file := base(self.value(files[0]).text))):
+            return Value(content, max(OWN, self.files.get(file, OWN)))
+        for word in files:
+            value = self.value(word)
+            own = (value.origin >= OWN and value.text[:1] == PIECE) or value.text == ITSELF
+            origin = max(origin, OWN if own or is_itself(word) else self.files.get(base(value.text), OUTSIDE))
+            if word[:2] == "<(":
+                origin = max(origin, OWN if value.origin == WRITTEN else value.origin)
+        return Value(PIECE if origin > OUTSIDE else UNKNOWN, origin)
+
+    @staticmethod
+    def _writes_text(arguments: Sequence[str]) -> bool:
+        """Whether a program on the command line has text of its own that it may print."""
+        for word in arguments:
+            if len(word) > 3 and word[0] in "'\"":
+                code = word[1:-1]
+                if _MAKES_TEXT.search(code):
+                    return True
+                for found in _STRING.finditer(code):
+                    if len(re.sub(r"\W", "", _FORM.sub("", found[1] or found[2] or ""))) > 2:
+                        return True
+        return False
+
+    @abstractmethod
+    def take(self, statement: Statement, given: Value | None) -> None:
+        """Note what a statement sets and writes."""
+
+
+def _formatted(form: str, texts: Sequence[str]) -> str:
+    """Texts in a format, which is used again while there are more of them."""
+    rest = iter(texts)
+    count = sum(found[0] != "%%" for found in _PLACE.finditer(form))
+    rows = min(_MOST_ROWS, -(-len(texts) // count) if count and texts else 1)
+    return "".join(
+        _PLACE.sub(lambda found: "%" if found[0] == "%%" else _as_number(next(rest, "")), form)
+        for _ in range(rows)
+    )[:LONGEST]
+
+
+def _as_number(text: str) -> str:
+    return str(int(text, 16)) if _HEX.fullmatch(text) else text
+
+
+def _carries(word: str) -> bool:
+    """Whether an argument may carry a text that the program prints in another form: quoted, or no word, number or path."""
+    return word[:2] != "--" and _CARRIES.search(word) is not None

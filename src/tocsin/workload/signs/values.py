@@ -1,0 +1,54 @@
+"""Values of a shell's words: text with marks for its unknown parts, and the worst origin of its parts."""
+
+from typing import NamedTuple
+
+__all__ = [
+    "A_NUMBER",
+    "CHANGED",
+    "COMPUTED",
+    "FROM_OUTSIDE",
+    "ITSELF",
+    "NOTHING",
+    "NUMBER",
+    "OUTSIDE",
+    "OWN",
+    "OWN_PIECE",
+    "PERHAPS",
+    "PIECE",
+    "UNKNOWN",
+    "WRITTEN",
+    "Value",
+    "base",
+    "is_itself",
+]
+
+WRITTEN, OUTSIDE, OWN, COMPUTED = range(4)
+"""Written out here; from the environment, a file or a tool; a piece of the script's text; such text changed."""
+UNKNOWN, PIECE, NUMBER, ITSELF = "\0", "\1", "\2", "\5"
+"""Marks in a value's text: something from outside, a piece of the script's text, a number computed from it, its file."""
+
+
+class Value(NamedTuple):
+    text: str
+    origin: int
+
+
+NOTHING = Value("", WRITTEN)
+FROM_OUTSIDE = Value(UNKNOWN, OUTSIDE)
+OWN_PIECE = Value(PIECE, OWN)
+CHANGED = Value(PIECE, COMPUTED)
+A_NUMBER = Value(NUMBER, OUTSIDE)
+PERHAPS = Value(PIECE, OUTSIDE)
+"""From outside, most likely; but the script may have put it there."""
+
+
+def base(path: str) -> str:
+    """The name of a file without its folder."""
+    return path.strip("\"'").rpartition("/")[2]
+
+
+def is_itself(word: str) -> bool:
+    """Whether a word names the script itself, or what the system keeps of it."""
+    return word.strip('"{}') in ("$0", "${0") or any(
+        mark in word for mark in ("BASH_SOURCE", "slurm_script", "JOB_SCRIPT", "/proc/", "/dev/fd/")
+    )

@@ -1,0 +1,283 @@
+"""The values of a shell's words, by those of its variables and of what it substitutes."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+from tocsin.workload.signs.values import (
+    A_NUMBER,
+    CHANGED,
+    COMPUTED,
+    FROM_OUTSIDE,
+    ITSELF,
+    OUTSIDE,
+    OWN,
+    OWN_PIECE,
+    PERHAPS,
+    PIECE,
+    UNKNOWN,
+    WRITTEN,
+    Value,
+)
+from tocsin.workload.signs.word_parts import Kind, Part, word_parts
+
+__all__ = ["ALNUM", "DEEPEST", "LONGEST", "MOST_WORK", "Words"]
+
+_SPECIAL = re.compile(r"[\\'\"$`{<>!]")
+_BRACED = re.compile(r"(?P<sign>[!#]?)(?P<name>\w+|[@*?$!#-])(?P<key>\[[^\]]*\])?(?P<rest>.*)$", re.DOTALL)
+ALNUM = re.compile(r"[A-Za-z0-9]")
+_SET_BY_OTHERS = frozenset(
+    """BASH_REMATCH OPTARG REPLY MAPFILE COPROC BASH_COMMAND FUNCNAME DIRSTACK OLDPWD BASH_ARGV
+    SLURM_JOB_NAME PBS_JOBNAME JOB_NAME LSB_JOBNAME""".split()  # noqa: SIM905
+)
+"""Variables that the shell or the scheduler fills with text that may be the script's own."""
+_REQUESTED = frozenset(
+    "_ SLURM_JOB_COMMENT SLURM_WCKEY SLURM_JOB_WCKEY SLURM_JOB_LICENSES SLURM_JOB_RESERVATION SLURM_JOB_EXTRA".split()  # noqa: SIM905
+)
+"""Variables that hold nothing but text of the script: its last word, or what its directives ask for."""
+_COUNTS = frozenset("# LINENO BASH_LINENO OPTIND SHLVL".split())  # noqa: SIM905
+"""Variables that the shell fills with numbers that follow from the script's text."""
+_NAME = re.compile(r"[A-Za-z_]")
+_TILDE = re.compile(r"(?:^|(?<=[=:]))~[+-]?(?=[/:]|$)")
+_GLOB = re.compile(r"[*?]|\[[^\]]+\]")
+_LONGEST_TRIMMED = 300
+_MOST_STARS = 2
+_MOST_POSITIONS = 9
+MOST_WORK = 50_000
+"""Words of one script that are expanded, with their parts; jobspec's longest has a tenth of it."""
+LONGEST = 4096
+_LONGEST_WORD = 16 * 1024
+DEEPEST = 6
+
+
+class Words(ABC):
+    """The values of a script's variables, as far as they are known, and of its words."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Value] = {}
+        self.several: set[str] = set()
+        """Variables that get more than one value, so that their last one need not be the one that counts."""
+        self.settled = False
+        """All values were seen once, so that none is a second one."""
+        self.vague = False
+        """Take such a variable as an unknown piece."""
+        self.functions: set[str] = set()
+        self.files: dict[str, int] = {}
+        """Files that the script writes, by the origin of what is in them."""
+        self.contents: dict[str, str] = {}
+        """What is in short ones of them."""
+        self.arrays: dict[str, str] = {}
+        """The words of arrays and of the arguments, as they are written."""
+        self.assembled: set[str] = set()
+        """Files that are cut out of others or joined: data, unless they are run."""
+        self.missing: set[str] = set()
+        """Variables that were asked for before they had a value."""
+        self.late = False
+        """One of them got a value later, which counts in the next round of a loop."""
+        self.keyed: set[str] = set()
+        """Arrays whose keys are texts."""
+        self.integers: set[str] = set()
+        """Variables that are declared as numbers."""
+        self.history = False
+        """Words that begin with an exclamation mark stand for earlier ones."""
+        self.input = OUTSIDE
+        """Where the lines come from that its loops read."""
+        self.depth = 0
+        self.work = 0
+        self._files = 0
+        self._known: dict[str, Value] = {}
+        """Values of words since a variable or a file was changed last."""
+
+    def value(self, word: str) -> Value:
+        if not _SPECIAL.search(word):
+            return self._plain(word)
+        if len(word) > _LONGEST_WORD:
+            return Value(word[:_LONGEST_WORD], OWN)
+        known = self._known.get(word)
+        if known is None or self.vague:
+            known = self._joined(word, quoted=False)
+            if not self.vague:
+                self._known[word] = known
+        return known
+
+    def _plain(self, word: str) -> Value:
+        """The value of a word in which only a tilde may mean something."""
+        if "~" in word and "HOME" in self.values and _TILDE.search(word):
+            home = self.values["HOME"]
+            return Value(_TILDE.sub(lambda _: home.text, word), max(home.origin, OWN))
+        if ("*" in word or "?" in word) and (file := self.matching(word)):
+            return Value(file, OWN)
+        return Value(word, WRITTEN)
+
+    def matching(self, pattern: str) -> str:
+        """A file that the script writes and whose name matches a pattern."""
+        pattern = pattern.strip("\"'").rstrip("/").rpartition("/")[2]
+        if not self.files or pattern.count("*") > _MOST_STARS:
+            return ""
+        self.work += len(self.files) // 10
+        matches = re.compile(_as_expression(pattern), re.DOTALL).fullmatch
+        return next((name for name in self.files if matches(name)), "")
+
+    def notice_files(self) -> None:
+        """Forget the values of words if there are new files, of which they may be read."""
+        if len(self.files) != self._files:
+            self._known.clear()
+            self._files = len(self.files)
+
+    def document(self, body: str) -> Value:
+        """A here-document that the shell expands."""
+        return self._joined(body, quoted=True) if "$" in body or "`" in body else Value(body, WRITTEN)
+
+    def _joined(self, word: str, *, quoted: bool) -> Value:
+        """The values of a word's parts, joined."""
+        last = len(word)
+        self.work += 1 + last // 100
+        if self.work > MOST_WORK:
+            return CHANGED
+        longest = max(LONGEST, last)
+        parts = word_parts(word, quoted=quoted)
+        if len(parts) == 1:  # most words
+            value = parts[0] if isinstance(parts[0], Value) else self._part(parts[0])
+            return value if len(value.text) <= longest else Value(value.text[:longest], value.origin)
+        texts: list[str] = []
+        origin = WRITTEN
+        for part in parts:
+            value = part if isinstance(part, Value) else self._part(part)
+            texts.append(value.text)
+            origin = max(origin, value.origin)
+        return Value("".join(texts)[:longest], origin)
+
+    def _part(self, part: Part) -> Value:
+        if part.kind is Kind.VARIABLE:
+            return self.variable(part.text)
+        if part.kind is Kind.QUOTED:
+            return self._joined(part.text, quoted=True)
+        if part.kind is Kind.BRACED:
+            return self._braced(part.text)
+        if part.kind is Kind.ARITHMETIC:
+            # without names it is a number that is written in another form
+            return A_NUMBER if _NAME.search(part.text) else PERHAPS
+        if part.kind is Kind.SINK:
+            return FROM_OUTSIDE
+        if part.kind is Kind.HISTORY:
+            return CHANGED if self.history or not part.text[1].isalnum() else Value(part.text, WRITTEN)
+        return self.substituted(part.text)
+
+    def variable(self, name: str) -> Value:
+        if name == "*" and "IFS" in self.values and "@" in self.values:
+            return CHANGED
+        if name in ("0", "BASH_SOURCE", "BASH_ARGV0"):
+            return Value(ITSELF, OUTSIDE)
+        if name.isdigit() or name in "@*":
+            return self.values.get(name) or self.values.get("@", FROM_OUTSIDE)
+        if name in _COUNTS:
+            return A_NUMBER
+        if name in _REQUESTED:
+            return CHANGED
+        if self.vague and name in self.several:
+            return Value(PIECE, max(OWN, self.values[name].origin))
+        known = self.values.get(name)
+        if known is None:
+            self.missing.add(name)
+            return OWN_PIECE if name in _SET_BY_OTHERS else FROM_OUTSIDE
+        return known
+
+    def _braced(self, inside: str) -> Value:
+        self.depth += 1
+        try:
+            return CHANGED if self.depth > DEEPEST else self._expanded(inside)
+        finally:
+            self.depth -= 1
+
+    def _expanded(self, inside: str) -> Value:
+        found = _BRACED.match(inside)
+        if not found:
+            return CHANGED if _NAME.search(inside) else FROM_OUTSIDE
+        if found["sign"] == "#":
+            return A_NUMBER
+        name, rest = found["name"], found["rest"]
+        value = self.variable(name)
+        if found["sign"] == "!":
+            if rest[:1] in ("@", "*") or found["key"]:
+                return CHANGED if name in self.keyed else OWN_PIECE if rest else FROM_OUTSIDE
+            return Value(value.text, OUTSIDE if value.origin == OUTSIDE else COMPUTED)
+        if found["key"] == "[*]" and "IFS" in self.values and value.origin == OWN:
+            return CHANGED
+        if not rest or value.origin == COMPUTED:
+            return value
+        kind = rest.lstrip(":")[:1]
+        if rest[:2] in (":-", ":=", ":?", ":+") or rest[0] in "-=?+":
+            if kind == "?" or (kind != "+" and name in self.values and value.text.strip(UNKNOWN)):
+                return value
+            other = self.value(rest.lstrip(":")[1:])
+            if kind != "+" and name in self.values and value.origin == OUTSIDE:  # either of them
+                other = Value(other.text or value.text, max(other.origin, OUTSIDE))
+            if kind == "=":
+                self.put(name, other)
+            return other
+        if name == "PWD" and rest[0] == "#" and self.files:
+            return OWN_PIECE
+        if value.origin == OUTSIDE and not ALNUM.search(value.text):
+            return value
+        if rest[0] in "#%":
+            return self._trimmed(value, rest)
+        return Value(value.text, COMPUTED)
+
+    def _trimmed(self, value: Value, rest: str) -> Value:
+        """A value without what a pattern takes away at its begin or end."""
+        text = value.text
+        if text == PIECE:
+            return value
+        pattern = self.value(rest.lstrip(rest[0])).text
+        if (
+            len(text) * max(1, pattern.count("*")) > _LONGEST_TRIMMED
+            or pattern.count("*") > _MOST_STARS
+            or UNKNOWN in pattern
+            or PIECE in pattern
+        ):
+            return Value(text, max(value.origin, COMPUTED if ALNUM.search(text) else OUTSIDE))
+        matches = re.compile(_as_expression(pattern), re.DOTALL).fullmatch
+        places: Iterable[int] = range(len(text) + 1)
+        if rest[0] == "#":
+            places = places if rest[1:2] != "#" else reversed(range(len(text) + 1))
+            return Value(next((text[at:] for at in places if matches(text, 0, at)), text), value.origin)
+        places = places if rest[1:2] == "%" else reversed(range(len(text) + 1))
+        return Value(next((text[:at] for at in places if matches(text, at)), text), value.origin)
+
+    def put(self, name: str, value: Value) -> None:
+        self._known.clear()
+        old = self.values.get(name)
+        if old is None:
+            self.late = self.late or (name in self.missing and value.origin != OUTSIDE)
+        else:
+            if old.text != value.text and not self.settled and value.origin != OUTSIDE:
+                self.several.add(name)
+            if old.origin == COMPUTED:
+                value = Value(value.text, COMPUTED)
+        self.arrays.pop(name, None)
+        if name == "@":
+            for number in range(1, _MOST_POSITIONS + 1):
+                self.values.pop(str(number), None)
+        self.values[name] = value
+
+    @abstractmethod
+    def substituted(self, inside: str) -> Value:
+        """What the commands in a substitution print."""
+
+
+def _as_expression(pattern: str) -> str:
+    """A pattern of the shell as a regular expression."""
+    done: list[str] = []
+    place = 0
+    for found in _GLOB.finditer(pattern):
+        done.append(re.escape(pattern[place : found.start()]))
+        inside = found[0]
+        if inside in "*?":
+            done.append(".*" if inside == "*" else ".")
+        else:
+            negated = inside[1] in "!^"
+            done.append(
+                f"[{'^' if negated else ''}{re.escape(inside[1 + negated : -1]).replace(chr(92) + '-', '-')}]"
+            )
+        place = found.end()
+    return "".join(done) + re.escape(pattern[place:])

@@ -1,0 +1,61 @@
+"""A host that a program is told in words of their own, or in a file that the script wrote, is an open sign."""
+
+import pytest
+
+from tocsin.workload.signs.computed import computed_commands
+from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_ON
+from tocsin.workload.signs.effort import Effort
+
+OPEN = {
+    "a host and a port": "./m -s example.ch -n 3333",
+    "a host far away": "./m -s gate.example.ch",
+    "a host and a user": "./m -s example.ch -u w1",
+    "a number and a port": "./m -s 5.9.11.12 -n 3333",
+    "a number of two parts": "./m -p 5.592652:3333",
+    "a long number": "./m -s 2001:db8:0:1:2:3:4:5 -n 3333",
+    "this machine, with a user": "./m -s localhost -n 3333 -u w1",
+    "in capitals, with a number in another form": "./m -s EXAMPLE.CH -n 0xd05",
+    "with a comma in between": "./m example.ch,3333",
+    "a function": 'conda() { ./m "$@"; }\nconda -s example.ch -n 3333',
+    "a command of ssh": "ssh -o ProxyCommand='./m -s example.ch -n 3333' x",
+    "a document of marks": "cat > c.xml <<'E'\n<a>example.ch</a><b>3333</b>\nE\n./m c.xml",
+    "a tunnel": "ssh -fN -L 4444:gate.example.ch:3333 login1\n./m -s localhost -n 4444",
+    "variables": "H=example.ch; P=3333\n./m -s $H -n $P",
+    "pieces": "a=gate; b=example; c=ch\n./m -s $a.$b.$c -n 3333",
+    "the environment": "export SINK=example.ch TAG=3333\n./m",
+    "another option": "./m -L gate.example.ch:3333",
+    "standard input": "./m <<'E'\npeer example.ch\ntag 3333\nE",
+    "data": "cat > a.dat <<'E'\nsink gate.example.ch:3333\nE\n./m -i a.dat",
+    "a glued option": "cat > run.in <<'E'\ntag 3333\npeer example.ch\nE\n./m -crun.in",
+    "a redirection": "cat > run.in <<'E'\npeer example.ch 3333\nE\n./m < run.in",
+    "other keys": "cat > a.ini <<'E'\nnode = gate.example.ch\nslot = 3333\nE\n./m -c a.ini",
+    "a list of commands": "cat > multi.conf <<'E'\n0 ./m -s gate.example.ch\nE\nsrun --multi-prog multi.conf",
+}
+READ = {
+    "a database": "psql -h db.example.edu -p 5432 -U me",
+    "a copy": "scp -P 2222 a me@store.example.edu:/b",
+    "a notebook": "jupyter lab --port 8888 --ip localhost",
+    "a tunnel": "ssh -N -L 8888:node1.example.org:8888 login",
+    "a file": "./m run.in 5000\n./m -c model.py -n 3333\n./m a.sh 80",
+    "an address of mail": "./m --mail me@example.edu --steps 5000",
+    "a module": "python -m torch.distributed.run --port 6001 --user a",
+    "a version": "./m --version 1.2.3 --steps 5000",
+    "settings": "cat > run.in <<'E'\nsteps = 5000\nfile = run.nc\nE\n./m -i run.in",
+    "devices": "export CUDA_VISIBLE_DEVICES=$(seq -s, 0 3)\n./m",
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_told_host_is_an_open_sign(name: str) -> None:
+    assert ENDPOINT in {why for _, why in computed_commands(OPEN[name], Effort())}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_no_host_or_for_a_client_is_none(name: str) -> None:
+    assert list(computed_commands(READ[name], Effort())) == []
+
+
+@pytest.mark.parametrize("given", ["./m -crun.in", "./m < run.in", "./m --in=run.in", "./m run.in"])
+def test_a_file_of_computed_text_is_handed_on(given: str) -> None:
+    script = f"tr _ . <<< a_b > run.in\n{given}"
+    assert HANDS_ON in {why for _, why in computed_commands(script, Effort())}
