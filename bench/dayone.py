@@ -1,13 +1,15 @@
 """Day one: the shipped failure model on clusters that it has never seen, beside own-trained models and the blend of both.
 
-`python -m bench dayone`; TOCSIN_BENCH_LOGS=KTH,DOST takes only logs whose name has one of these words, and
-TOCSIN_BENCH_STAGES only these stages. A log that the shipped model learned from is measured with a model that was
-trained without it; every other log below TOCSIN_DATA is measured with the shipped model as it is.
+`python -m bench dayone`; TOCSIN_BENCH_LOGS=KTH,DOST takes only logs whose name has one of these words, TOCSIN_BENCH_STAGES
+only these stages, and TOCSIN_BENCH_FILES=a.swf:b.csv further logs, of any format that `tocsin import` reads. A log that the
+shipped model learned from is measured with a model that was trained without it; every other log in TOCSIN_DATA is measured
+with the shipped model as it is. `python -m bench walk` compares the three month by month, with weekly retraining.
 """
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,9 @@ from tools.failure.lessons import Lesson, lessons
 from tools.failure.training import learned
 from tools.make_failure_weights import DATA
 
-from bench.failure import LABELS, logs
-from tocsin.core.detector import Budget, Known
-from tocsin.core.errors import ModelError
+from bench.failure import LABELS, logs, with_outcomes
+from tocsin.core.detector import Budget
+from tocsin.core.errors import ModelError, TocsinError
 from tocsin.core.frames import reached_at
 from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
@@ -31,20 +33,17 @@ from tocsin.failure.shipped import shipped_model
 from tocsin.history.cached import CachedKnown
 from tocsin.history.replay import Replay
 from tocsin.models.calibration import IDENTITY
-from tocsin.models.metrics import evaluate, measure
-from tocsin.models.splits import first_last, walk
+from tocsin.models.metrics import evaluate
+from tocsin.models.splits import first_last
+from tocsin.sources.formats import open_log
 
-__all__ = ["run"]
+__all__ = ["FEWEST", "all_logs", "never_seen", "own_alone", "run", "summary", "taught_by"]
 
 STAGES = (Stage.SUBMIT, Stage.START, Stage.EARLY)
 TRIALS = 2
-MONTH = 28
 FEWEST = 300
-"""Jobs of a month that counts."""
-MOST_MONTHS = 12
-"""Of one log, spread evenly over it."""
+"""Fewer jobs of a log, or of a month, say nothing."""
 SPLIT = "first 80 % by time train with the outcomes known by then, last 20 % are predicted"
-MONTHS = f"months of {MONTH} days from the first job on, each predicted by what was known before it"
 NAMES = ("shipped", "own", "blend")
 
 
@@ -54,23 +53,40 @@ def run(folder: Path | None = None) -> dict[str, Any]:
     stages = [Stage(s) for s in os.environ.get("TOCSIN_BENCH_STAGES", ",".join(STAGES)).split(",")]
     found: dict[str, Any] = {}
     for stage in stages:
-        taught = list(lessons([(name, read) for name, read in logs(folder) if name in DATA], stage))
-        for name, read in logs(folder):
+        taught = taught_by(folder, stage)
+        for name, read in all_logs(folder):
             if any(word in name for word in wanted):
                 into = found.setdefault(name, {"left_out": name in DATA, "stages": {}})
-                _measure(into, read, stage, _never_seen(name, taught, stage))
-                print(name, stage, into["stages"][str(stage)], into.get("months"), flush=True)
-    return {
-        "target": str(Target.UNSUCCESSFUL),
-        "split": SPLIT,
-        "months": MONTHS,
-        "fewest": FEWEST,
-        "logs": found,
-        **_summary(found),
-    }
+                try:
+                    into["stages"][str(stage)] = _split(read(), stage, never_seen(name, taught, stage))
+                except TocsinError as error:  # too few jobs of it reach the stage, or it is no log
+                    into["stages"][str(stage)] = {"refused": str(error)}
+                print(name, stage, into["stages"][str(stage)], flush=True)
+    return {"target": str(Target.UNSUCCESSFUL), "split": SPLIT, "logs": found, **summary(found)}
 
 
-def _never_seen(name: str, taught: Sequence[Lesson], stage: Stage) -> FittedFailure:
+def all_logs(folder: Path) -> Iterator[tuple[str, Callable[[], pl.DataFrame]]]:
+    """The public logs, whatever else lies beside them, and the files of TOCSIN_BENCH_FILES."""
+    yield from logs(folder)
+    named = [Path(path) for path in os.environ.get("TOCSIN_BENCH_FILES", "").split(":") if path]
+    beside = [path for below in ("swf", "sacct", "accounting") for path in sorted((folder / below).glob("*"))]
+    for path in [path for path in beside if not path.match(KNOWN[path.parent.name])] + named:
+        yield path.name, partial(_read, path)
+
+
+KNOWN = {"swf": "*.swf.gz", "sacct": "*.log.gz", "accounting": "mit-*.csv.gz"}
+"""The files that `bench failure` reads."""
+
+
+def _read(path: Path) -> pl.DataFrame:
+    return with_outcomes(open_log(str(path), cluster=path.name.split(".")[0], zone="UTC"))
+
+
+def taught_by(folder: Path, stage: Stage) -> list[Lesson]:
+    return list(lessons([(name, read) for name, read in logs(folder) if name in DATA], stage))
+
+
+def never_seen(name: str, taught: Sequence[Lesson], stage: Stage) -> FittedFailure:
     """The shipped model, or the same trained without this log."""
     shipped = shipped_model(stage)
     assert shipped is not None, "it is shipped for all stages"
@@ -80,33 +96,23 @@ def _never_seen(name: str, taught: Sequence[Lesson], stage: Stage) -> FittedFail
     return replace(shipped, booster=learned([lesson for lesson in taught if lesson.cluster != name]))
 
 
-def _measure(
-    into: dict[str, Any], read: Callable[[], pl.DataFrame], stage: Stage, shipped: FittedFailure
-) -> None:
-    log = read()
+def _split(log: pl.DataFrame, stage: Stage, shipped: FittedFailure) -> dict[str, Any]:
     jobs = log.filter(reached_at(stage).is_not_null(), pl.col("outcome").is_in(LABELS)).sort(
         "submit", "job_id", "task", nulls_last=False
     )
     known = CachedKnown(Replay(log), jobs, stage=stage)
-    try:
-        into["stages"][str(stage)] = _split(log, jobs, known, stage, shipped)
-    except ModelError as error:  # too few jobs of it reach the stage
-        into["stages"][str(stage)] = {"refused": str(error)}
-    if stage is Stage.SUBMIT:
-        into["months"] = list(_months(jobs, known, shipped))
-
-
-def _split(
-    log: pl.DataFrame, jobs: pl.DataFrame, known: Known, stage: Stage, shipped: FittedFailure
-) -> dict[str, Any]:
     cut = first_last(log["submit"].to_numpy(), log["known_at"].fill_null(2**62).to_numpy()).cut
-    past = jobs.filter(pl.col("known_at") <= cut, pl.col("submit") < cut)
-    blend = _detector(shipped).fit(past, known, stage=stage, seed=0, budget=Budget(trials=TRIALS))
     later = jobs.filter(pl.col("submit") >= cut)
     y, submit = _failed(later), later["submit"].to_numpy()
+    if later.height < FEWEST or np.unique(y).size < 2:
+        raise ModelError(
+            f"{later.height:,} jobs to predict are too few, or all ended alike; it takes {FEWEST}"
+        )
+    past = jobs.filter(pl.col("known_at") <= cut, pl.col("submit") < cut)
+    blend = _detector(shipped).fit(past, known, stage=stage, seed=0, budget=Budget(trials=TRIALS))
     history = history_features(later, known, stage=stage)
     figures = {}
-    for name, model in zip(NAMES, (shipped, _own(blend), blend), strict=True):
+    for name, model in zip(NAMES, (shipped, own_alone(blend), blend), strict=True):
         [auc] = [
             each
             for each in evaluate(y, model.probabilities(later, history), submit, threshold=0.5)
@@ -116,41 +122,7 @@ def _split(
     return {"jobs": later.height, **figures, "own_weight": blend.calibrated.own_weight}
 
 
-def _months(jobs: pl.DataFrame, known: Known, shipped: FittedFailure) -> Iterator[dict[str, Any]]:
-    """Each model's AUC in each month; where nothing can be trained yet, the shipped model is the answer."""
-    steps = [
-        step
-        for step in walk(jobs["submit"].to_numpy(), jobs["known_at"].to_numpy(), first=0.0, every_days=MONTH)
-        if len(step.test) >= FEWEST and np.unique(_failed(jobs[step.test])).size > 1
-    ]
-    chosen = np.unique(np.linspace(0, len(steps) - 1, min(MOST_MONTHS, len(steps))).astype(int))
-    detector = _detector(shipped)
-    for step in [steps[place] for place in chosen]:
-        later = jobs[step.test]
-        history = history_features(later, known, stage=Stage.SUBMIT)
-        y = _failed(later)
-        models = {"shipped": shipped}
-        try:
-            blend = detector.fit(
-                jobs[step.train], known, stage=Stage.SUBMIT, seed=0, budget=Budget(trials=TRIALS)
-            )
-            detector = replace(detector, plan=blend.plan)  # a walk searches seldom
-            models |= {"own": _own(blend), "blend": blend}
-        except ModelError:
-            blend = None
-        yield {
-            "since": int(step.cut),
-            "trained": len(step.train),
-            "jobs": later.height,
-            **{
-                name: _short(measure("auc", y, model.probabilities(later, history)))
-                for name, model in models.items()
-            },
-            "own_weight": blend.calibrated.own_weight if blend else None,
-        }
-
-
-def _own(blend: FittedFailure) -> FittedFailure:
+def own_alone(blend: FittedFailure) -> FittedFailure:
     """What was trained here, alone: its raw scores, for the calibration is of the blend."""
     return replace(blend, experience=None, calibrated=replace(blend.calibrated, calibrator=IDENTITY))
 
@@ -165,13 +137,11 @@ def _detector(shipped: FittedFailure) -> FailureDetector:
     )
 
 
-def _summary(found: dict[str, Any]) -> dict[str, Any]:
+def summary(found: dict[str, Any]) -> dict[str, Any]:
     rows = [
         (stage, row) for log in found.values() for stage, row in log["stages"].items() if "refused" not in row
     ]
     stages = list(dict.fromkeys(stage for stage, _ in rows))
-    months = [month for log in found.values() for month in log.get("months", ()) if "blend" in month]
-    behind = [max(month["own"], month["shipped"]) - month["blend"] for month in months]
     return {
         "mean_loss": {
             stage: _short(float(np.mean([row["own"][0] - row["shipped"][0] for at, row in rows if at == stage])))
@@ -182,9 +152,6 @@ def _summary(found: dict[str, Any]) -> dict[str, Any]:
             for stage in stages
             if (gains := [row["blend"][0] - row["own"][0] for at, row in rows if at == stage and row["blend"][0]])
         },
-        "blend_months": len(months),
-        "blend_months_behind": sum(each > 0.005 for each in behind),
-        "blend_most_behind": _short(max(behind, default=None)),
     }  # fmt: skip
 
 

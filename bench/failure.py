@@ -33,7 +33,7 @@ from tocsin.sources.swf import SwfFile
 from tocsin.sources.table import TableFile
 from tocsin.store.jobs import LAG
 
-__all__ = ["run"]
+__all__ = ["LABELS", "logs", "run", "with_outcomes"]
 
 TRIALS = 4
 RIVAL_TRIALS = 20
@@ -79,14 +79,17 @@ def _lag(log: pl.DataFrame, lag: int) -> pl.DataFrame:
 def logs(folder: Path) -> Iterator[tuple[str, Any]]:
     """Each log's name and how to read it."""
     for path in sorted((folder / "swf").glob("*.swf.gz")):
-        yield path.name.removesuffix(".swf.gz"), lambda path=path: _known(SwfFile(path))
+        yield path.name.removesuffix(".swf.gz"), lambda path=path: with_outcomes(SwfFile(path))
     for path in sorted((folder / "sacct").glob("*.log.gz")):
         yield (
             f"sacct {path.name.removesuffix('.log.gz')}",
-            lambda path=path: _known(SacctFile(path, columns=COLUMNS, zone="America/New_York")),
+            lambda path=path: with_outcomes(SacctFile(path, columns=COLUMNS, zone="America/New_York")),
         )
     for path in sorted((folder / "accounting").glob("mit-*.csv.gz")):
-        yield "MIT Supercloud", lambda path=path: _known(TableFile(path, "slurm-database", cluster="mit"))
+        yield (
+            "MIT Supercloud",
+            lambda path=path: with_outcomes(TableFile(path, "slurm-database", cluster="mit")),
+        )
 
 
 def measured(log: pl.DataFrame, stage: Stage) -> dict[str, Any]:
@@ -161,7 +164,8 @@ def _short(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _known(source: Any) -> pl.DataFrame:
+def with_outcomes(source: Any) -> pl.DataFrame:
+    """All jobs of a log, their outcomes known `history.lag` after the end."""
     log: pl.DataFrame = pl.concat(batch.jobs for batch in source.batches())
     return log.with_columns(
         known_at=pl.when(pl.col("outcome").is_not_null()).then(pl.coalesce("known_at", pl.col("end") + LAG))

@@ -107,7 +107,15 @@ def test_a_job_bound_to_run_out_of_memory_gets_the_line_to_change(shortages: Sho
     assert (advice.risk_before, advice.risk_after) == (0.9, 0.2)
     assert advice.why == (
         "20 earlier jobs of this user with this name ran out of memory with 500M per node and none completed "
-        "with that much or less; jobs that requested 2G completed"
+        "with 500M or less; jobs that requested 2G completed"
+    )
+
+
+def test_requests_above_this_one_that_ran_out_too_are_named_with_the_largest(shortages: Shortages) -> None:
+    (advice,) = advice_for(asked(req_memory=400 * MIB), shortages, falling("req_memory"))
+    assert advice.why == (
+        "20 earlier jobs of this user with this name ran out of memory with 400M or more (up to 500M) per node and none "
+        "completed with 400M or less; jobs that requested 2G completed"
     )
 
 

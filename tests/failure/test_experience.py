@@ -15,10 +15,12 @@ from tocsin.failure.detector import DETECTOR, FailureDetector
 from tocsin.failure.experience import Experience, Layout, blended, named_for, own_weight
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.history_features import history_features
+from tocsin.failure.holdout import Holdout, calibrated
 from tocsin.failure.shipped import shipped_model
 from tocsin.history.ledger import Ledger
 from tocsin.judge.check_data import CheckData
 from tocsin.models.metrics import measure
+from tocsin.models.thresholds import ThresholdRule
 
 STAGES = (Stage.SUBMIT, Stage.START, Stage.EARLY)
 
@@ -142,9 +144,61 @@ def test_few_jobs_decide_little() -> None:
     right = np.array([0.1, 0.9, 0.2, 0.8])
     assert own_weight(right, 1 - right, failed) == pytest.approx(0.5, abs=0.01)
     assert own_weight(right, right, np.zeros(4)) == own_weight(right, 1 - right, np.zeros(4))
+    many = np.tile(failed, 1000)
+    assert own_weight(np.tile(right, 1000), np.tile(right, 1000), many) > 0.7, "both rank alike"
+
+
+def test_own_models_of_different_times_are_not_ranked_together() -> None:
+    """Each part is ranked well by its own model, but their probabilities are of different heights."""
+    random = np.random.default_rng(0)
+    failed = (random.random(4000) < 0.3).astype(float)
+    good = 0.1 * failed + random.uniform(0, 0.08, 4000) + np.repeat([0.1, 0.7, 0.3, 0.5], 1000)
+    fair = np.clip(0.3 + 0.1 * failed + random.normal(0, 0.1, 4000), 0.01, 0.99)
+    assert measure("auc", failed, good) < measure("auc", failed, fair)
+    assert own_weight(good, fair, failed) > 0.8
 
 
 def test_equal_probabilities_stay_as_they_are() -> None:
     p = np.array([0.001, 0.3, 0.9])
     assert blended(p, p, 0.4) == pytest.approx(p)
     assert blended(p, np.full(3, 0.5), 1.0) == pytest.approx(p)
+
+
+def test_calibration_does_not_jump_while_there_is_little_evidence() -> None:
+    """Two weeks of the same cluster, by chance too low and too high: their curves are close to each other."""
+    random = np.random.default_rng(0)
+
+    def curve(height: float, jobs: int) -> float:
+        scores = random.uniform(0.05, 0.95, jobs)
+        failed = (random.random(jobs) < np.clip(scores + height, 0, 1)).astype(float)
+        every, hours = np.ones(jobs, dtype=bool), np.ones(jobs)
+        holdout = Holdout(scores, failed, np.arange(jobs) * 600, hours, every, every)
+        found = calibrated(holdout, rule=ThresholdRule("precision_at_least", 0.8)).calibrator
+        return float(found.apply(np.array([0.5]))[0])
+
+    assert curve(0.2, 500) - curve(-0.2, 500) < 0.15
+    assert curve(0.2, 40_000) - curve(-0.2, 40_000) > 0.3
+
+
+def test_no_job_alarms_at_a_probability_at_which_most_jobs_ended_well() -> None:
+    """One failure among ten good jobs would still leave the precision above what is promised."""
+    scores = np.r_[np.full(90, 0.9), np.full(11, 0.15), np.full(300, 0.02)]
+    failed = np.r_[np.ones(90), 1.0, np.zeros(310)]
+    order = np.random.default_rng(0).permutation(len(scores))
+    every, hours = np.ones(len(scores), dtype=bool), np.ones(len(scores))
+    holdout = Holdout(scores[order], failed[order], np.arange(len(scores)) * 3600, hours, every, every)
+    found = calibrated(holdout, rule=ThresholdRule("precision_at_least", 0.8))
+    good, bad = found.calibrator.apply(np.array([0.15, 0.9]))
+    assert good < found.threshold.value <= bad
+    assert found.threshold.alarms == 90
+
+
+def test_where_nearly_all_jobs_fail_those_that_end_well_still_raise_no_alarm() -> None:
+    scores = np.r_[np.full(380, 0.9), np.full(20, 0.05)]
+    failed = np.r_[np.ones(380), np.zeros(20)]
+    order = np.random.default_rng(0).permutation(len(scores))
+    every, hours = np.ones(len(scores), dtype=bool), np.ones(len(scores))
+    holdout = Holdout(scores[order], failed[order], np.arange(len(scores)) * 3600, hours, every, every)
+    found = calibrated(holdout, rule=ThresholdRule("precision_at_least", 0.8))
+    assert found.threshold.alarms == 380
+    assert found.calibrator.apply(np.array([0.05]))[0] < found.threshold.value

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import polars as pl
 
 from tocsin.core.stages import Stage
@@ -36,3 +37,27 @@ def test_questions_from_other_threads_do_not_move_history() -> None:
         "all that was known by then counts, whenever it is asked"
     )
     assert asked.features(later, stage=Stage.SUBMIT).equals(alone.features(later, stage=Stage.SUBMIT))
+
+
+def test_the_questions_of_one_check_are_answered_from_one_look_until_history_moves() -> None:
+    jobs = pl.concat(batch.jobs for batch in DemoCluster(days=1).history().batches())
+    jobs = jobs.with_columns(known_at=pl.col("end") + 60).sort("submit")
+    ledger = Ledger()
+    ledger.learn(jobs.head(100))
+    present = Present(ledger)
+    job = jobs.tail(1).with_columns(submit=pl.lit(START + 2 * DAY))
+    names = ["cluster.submitted", "user.ended", "user.since", "twin.failed_last10"]
+
+    def asked() -> list[float]:
+        frame = present.features(job, stage=Stage.SUBMIT, names=names)
+        array = present.numbers(job, stage=Stage.SUBMIT, names=names)
+        assert frame.equals(ledger.peek().features(job, stage=Stage.SUBMIT, names=names))
+        assert np.array_equal(frame.to_numpy(), array, equal_nan=True)
+        return list(array[0])
+
+    before = asked()
+    assert before[0] == 100
+    ledger.learn(jobs)
+    assert asked()[0] == jobs.height
+    ledger.advance(START + 2 * DAY)
+    assert asked()[0] == jobs.height

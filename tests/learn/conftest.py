@@ -31,7 +31,7 @@ def check_data() -> CheckData:
 
 
 def request_for(stage: Stage = Stage.SUBMIT, **fields: float) -> WalkRequest:
-    return WalkRequest(**{"stage": stage, "every_days": 2, "budget": QUICK, **fields})
+    return WalkRequest(**{"stage": stage, "every_days": 2, "holdback_days": 0.5, "budget": QUICK, **fields})
 
 
 def walker(known: Callable[[pl.DataFrame], Known], request: WalkRequest | None = None) -> Callable[..., Walk]:

@@ -1,17 +1,20 @@
 """The audit: silent where a walk is honest, and loud where one looks ahead."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
-from tests.learn.conftest import request_for, walker
+from tests.learn.conftest import DETECTOR, request_for, walker
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import Stage
+from tocsin.failure.shipped import shipped_model
 from tocsin.history.replay import Replay
 from tocsin.judge.check_data import CheckData
+from tocsin.learn import walk as walking
 from tocsin.learn.audit import Audit, audit
-from tocsin.learn.walk import StepResult
+from tocsin.learn.walk import StepResult, Walk
 
 
 def test_an_honest_walk_passes(check_data: CheckData, walked: list[StepResult]) -> None:
@@ -26,6 +29,24 @@ def test_an_honest_walk_passes(check_data: CheckData, walked: list[StepResult]) 
     assert found.compared == asked.height > 500
     assert found.until < check_data.log["submit"].max(), "where nothing comes later, nothing is proven"
     assert progress[-1][0] == progress[-1][1]
+
+
+def test_shipped_start_blend_and_contests_pass(
+    check_data: CheckData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in service: the shipped model first, then models blended with it, each used if it is no worse than the last."""
+    monkeypatch.setattr(walking, "FEWEST_FIRST", 200)
+    detector = replace(DETECTOR, shipped=shipped_model(Stage.SUBMIT))
+
+    def walk(jobs: pl.DataFrame, start: int | None = None) -> Walk:
+        return Walk(jobs, check_data.known(jobs), detector, request_for(every_days=1), start=start)
+
+    walked = list(walk(check_data.log))
+    assert walked[0].refused is not None
+    assert walked[0].own_weight is None, "the shipped model predicts"
+    assert sum(each.own_weight is not None for each in walked[: len(walked) // 2]) >= 2
+    assert sum(each.trained for each in walked) >= 3
+    assert audit(check_data.log, walked, walk).clean
 
 
 @pytest.mark.parametrize("stage", [Stage.START, Stage.EARLY])

@@ -289,6 +289,9 @@ def test_the_rule_of_a_contest() -> None:
     assert gain(-0.1, 0.1, higher_is_better=False) == (True, True)
     assert gain(0.0, 0.01) == (False, True), "as good, and that is certain"
     assert gain(0.0, 3.0) == (False, False), "as good, but that is noise"
+    assert gain(0.0, 0.01, confident=False) == (False, True)
+    assert gain(-0.1, 0.1, confident=False) == (False, False), "its figure is lower"
+    assert gain(1.0, 30.0, confident=False)[1], "its figure is higher, and a fresher model is preferred"
 
 
 def test_too_few_blocks_decide_nothing() -> None:

@@ -35,6 +35,7 @@ def step(
         missing={"limits": "no machine"},
         bound=np.full(frame.height, 3600.0),
         searched=refused is None,
+        trained=refused is None,
         refused=refused,
     )
 

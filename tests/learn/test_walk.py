@@ -1,6 +1,7 @@
 """A walk through time: every job once, by a model that knew nothing of it, whatever the log is like."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,13 @@ from tocsin.core.outcomes import Outcome, Target
 from tocsin.core.stages import Stage
 from tocsin.failure.detector import FailureDetector
 from tocsin.failure.findings import WILL_FAIL
+from tocsin.failure.fitted import FittedFailure
 from tocsin.history.replay import Replay
 from tocsin.judge.answers import as_known
 from tocsin.judge.check_data import CheckData
 from tocsin.learn import walk as walking
 from tocsin.learn.audit import audit
+from tocsin.learn.held_back import counted, hold_back
 from tocsin.learn.train_failure import train_failure
 from tocsin.learn.walk import StepResult, Walk, WalkRequest
 from tocsin.limits.detector import DETECTOR as LIMITS
@@ -80,6 +83,54 @@ def test_the_first_training_searches_and_the_next_ones_refit(
     monkeypatch.setattr(walking, "SEARCH_EVERY", 1)
     steps = iter(Walk(check_data.log, check_data.known(), DETECTOR, request_for()))
     assert [next(steps).searched, next(steps).searched] == [True, True]
+
+
+def test_a_worse_model_does_not_follow_a_better_one(
+    check_data: CheckData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in service: what a new model would replace stays in use, with its threshold."""
+    fit, models = FailureDetector.fit, []
+
+    def ruined(self: FailureDetector, *jobs: object, **options: object) -> FittedFailure:
+        found = fit(self, *jobs, **options)  # type: ignore[arg-type]  # handed on
+        if models:
+            worse = replace(found.calibrated, calibrator=Upside(), own_weight=None)
+            found = replace(found, calibrated=worse)
+        models.append(found)
+        return found
+
+    monkeypatch.setattr(FailureDetector, "fit", ruined)
+    walked = list(Walk(check_data.log, check_data.known(), DETECTOR, request_for()))
+    assert len(models) > 1
+    assert walked[0].kept is None
+    for later in walked[1:]:
+        assert "against" in (later.kept or "")
+    second = models[0].assess(as_known(walked[1].jobs, Stage.SUBMIT), check_data.known(), stage=Stage.SUBMIT)
+    assert [part.failure.probability for part in second if part.failure] == walked[1].probability.tolist()
+
+
+class Upside:
+    """Turns every ranking around."""
+
+    def apply(
+        self, p: np.ndarray[tuple[int], np.dtype[np.float64]]
+    ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return 1 - p
+
+
+def test_a_small_cluster_holds_back_more_days(check_data: CheckData) -> None:
+    ended = check_data.ended().filter(pl.col("known_at").is_not_null()).sort("submit")
+    jobs = ended.filter(pl.Series(counted(ended, Target.FAILED)))
+    few = jobs.gather_every(3)
+    first = int(few["submit"][100])
+    narrow = few.filter(pl.col("submit") > int(few["known_at"].max()) - 86400 // 2).height  # type: ignore[operator]  # an instant
+    back = hold_back(few, days=0.5, trained_until=first, target=Target.FAILED)
+    assert narrow < 100 <= back.held.height, "half a day has too few jobs"
+    assert back.past["known_at"].max() <= back.cut < back.held["submit"].min()
+    with pytest.raises(ModelError, match="nothing new to train on yet"):
+        hold_back(few, days=1, trained_until=int(few["submit"][-1]), target=Target.FAILED)
+    with pytest.raises(ModelError, match="a contest needs 100, 10 of each kind"):
+        hold_back(few.tail(150), days=0.01, trained_until=0, target=Target.FAILED)
 
 
 def test_the_same_walk_comes_to_the_same_bits(check_data: CheckData, walked: list[StepResult]) -> None:

@@ -16,6 +16,7 @@ from tocsin.models.calibration import (
     fit_beta,
     fit_isotonic,
     fit_platt,
+    towards_identity,
 )
 from tocsin.models.metrics import calibration_error
 
@@ -92,6 +93,16 @@ def test_every_curve_rises_stays_a_probability_and_comes_back_from_JSON(
     again = calibrator_from_json(json.loads(json.dumps(fitted.to_json(), allow_nan=False)))
     assert again == fitted
     assert np.array_equal(again.apply(x), curve)
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_a_curve_moves_towards_the_identity(kind: str) -> None:
+    p, y = overconfident(2000)
+    curve, scores = FITS[kind](p, y), np.linspace(0.1, 0.9, 9)
+    near, far = (np.abs(towards_identity(curve, share).apply(scores) - scores).max() for share in (0.9, 0.1))
+    assert 0 < near < far < np.abs(curve.apply(scores) - scores).max()
+    assert towards_identity(curve, 0.0).apply(scores) == pytest.approx(curve.apply(scores))
+    assert calibrator_from_json(towards_identity(curve, 0.5).to_json()) == towards_identity(curve, 0.5)
 
 
 def test_the_identity_comes_back_too() -> None:

@@ -14,14 +14,13 @@ __all__ = ["first_models"]
 
 DETECTOR = "failure"
 STAGES = (Stage.SUBMIT, Stage.START, Stage.EARLY)
-FEWEST = 1000
-"""Jobs with a known outcome. With fewer, a model of a cluster's own says little that its users do not know."""
 TRIALS = 20
 RULE = "precision_at_least=0.8"
 
 
 def first_models(app: App, *, only: str | None, dry_run: bool) -> "Iterator[Outcome]":
     """For each watched cluster and stage without a model of its own. What a person rolled back is left alone."""
+    from tocsin.learn.walk import FEWEST_FIRST
     from tocsin.store.jobs import Filter, cluster_names, load
     from tocsin.store.scores import last_verdict
 
@@ -30,7 +29,7 @@ def first_models(app: App, *, only: str | None, dry_run: bool) -> "Iterator[Outc
         if only not in (None, cluster) or not stages or last_verdict(app.store, cluster) is None:
             continue
         known = load(app.store, Filter(clusters=[cluster]), ["outcome"])["outcome"].count()
-        if known >= FEWEST:
+        if known >= FEWEST_FIRST:
             for stage in stages:
                 yield _first(app, cluster, stage, known, dry_run)
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from tocsin.history.ledger import Ledger
     from tocsin.store.database import Store
 
-__all__ = ["open_history", "past_jobs"]
+__all__ = ["open_history", "past_jobs", "read_history"]
 
 SAVE_EVERY = 3600
 
@@ -22,28 +23,48 @@ SAVE_EVERY = 3600
 @contextmanager
 def open_history(app: App, cluster: str) -> "Iterator[tuple[Ledger, Callable[[], None]]]":
     """The cluster's history from the cache or the store; saved to the cache every hour and at the end."""
-    from tocsin.history.snapshot import open_ledger, save_ledger
-    from tocsin.store import watching
+    from tocsin.history.snapshot import save_ledger
 
-    folder = app.home.cache / "history" / cluster
+    folder = _folder(app, cluster)
     folder.mkdir(parents=True, exist_ok=True)
     saved = time.monotonic()
 
-    def fingerprint(until: int) -> str:
-        return watching.fingerprint(app.store, cluster, until)
+    def save() -> None:
+        save_ledger(folder, ledger, _fingerprint(app, cluster))
 
     def keep() -> None:
         nonlocal saved
         if time.monotonic() - saved >= SAVE_EVERY:
-            save_ledger(folder, ledger, fingerprint)
+            save()
             saved = time.monotonic()
 
-    ledger = open_ledger(folder, lambda since: past_jobs(app.store, cluster, since), fingerprint)
+    ledger = read_history(app, cluster)
     try:
         yield ledger, keep
     finally:
         with suppress(StoreError, OSError):  # it is a cache: the next start rebuilds it
-            save_ledger(folder, ledger, fingerprint)
+            save()
+
+
+def read_history(app: App, cluster: str) -> "Ledger":
+    """The cluster's history from the cache or the store, for a process that does not follow the cluster itself."""
+    from tocsin.history.snapshot import open_ledger
+
+    return open_ledger(
+        _folder(app, cluster),
+        lambda since: past_jobs(app.store, cluster, since),
+        _fingerprint(app, cluster),
+    )
+
+
+def _folder(app: App, cluster: str) -> Path:
+    return app.home.cache / "history" / cluster
+
+
+def _fingerprint(app: App, cluster: str) -> Callable[[int], str]:
+    from tocsin.store import watching
+
+    return lambda until: watching.fingerprint(app.store, cluster, until)
 
 
 def past_jobs(store: "Store", cluster: str, since: int) -> "pl.DataFrame":

@@ -43,8 +43,8 @@ def _days(context: click.Context, parameter: click.Parameter, value: float | Non
 def backtest(app: App, request: BacktestRequest, as_json: bool) -> None:
     """Back-test failure prediction on a LOG, or on the store.
 
-    Replays the jobs in order of time: trains on what was known by then, predicts the next days, and so on. The first
-    fifth of the jobs is only trained on; every later job is predicted exactly once.
+    Replays the jobs in order of time as the service does: the shipped model predicts the first ones; then a model is trained
+    on what was known by then, used if it is no worse than the one before, and predicts the next days.
     """
     found = walk(app, request)
     audit = found.get("audit")
@@ -67,6 +67,7 @@ def _print(found: dict[str, Any]) -> None:
     print_line(f"{found['split']}, from {found['first']} on")
     print_line(
         f"{count(found['trainings'], 'training')}, {found['searches']} with a parameter search; "
+        f"the model before stayed in use {found['kept']} times; "
         f"threshold rule {rule['kind']}={rule['value']:g}"
     )
     if found["too_short"]:
@@ -107,7 +108,8 @@ def _print_promise(promise: dict[str, Any]) -> None:
     alarming = promise["months"] - promise["silent"]
     print_line(
         f"  promised precision {promise['precision']:g}: kept in {promise['kept']} of {count(alarming, 'month')} with alarms "
-        f"of the model, {promise['silent']} without; in {promise['inside']} it was in the range expected at the training"
+        f"of the model, in {promise['possible']} but for the luck of few alarms; {promise['silent']} without alarms; "
+        f"in {promise['inside']} it was in the range expected at the training"
     )
 
 

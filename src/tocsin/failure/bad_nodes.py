@@ -70,7 +70,11 @@ def _flagged(asked: pl.DataFrame, past: Known) -> list[tuple[int, float, Avoid]]
     """Each with its place in `asked` and its chance."""
     if asked.is_empty():
         return []
-    outcomes = asked.hstack(past.node_outcomes(asked)).with_row_index("place")
+    outcomes = past.node_outcomes(asked)
+    worst = [count or 0 for name in ("failed", "crashes") for count in outcomes[name].to_list()]
+    if max(worst) < FEWEST:  # as on most clusters on most days; a query for it takes longer
+        return []
+    outcomes = asked.hstack(outcomes).with_row_index("place")
     found = []
     for row in outcomes.filter(pl.max_horizontal("failed", "crashes") >= FEWEST).iter_rows(named=True):
         by_failures = _tail(row["failed"], row["expected"])

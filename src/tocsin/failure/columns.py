@@ -11,6 +11,7 @@ from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
 from tocsin.failure.feature_table import FeatureTable
 from tocsin.failure.features import CODED, FEATURES, known_at_stage
+from tocsin.history.numbers import Numbers
 from tocsin.models.engines import Matrix
 from tocsin.models.splits import DAY
 
@@ -83,7 +84,7 @@ class Columns:
         """These columns alone."""
         return replace(self, names=names)
 
-    def matrix(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Matrix:
+    def matrix(self, jobs: pl.DataFrame, history: pl.DataFrame | Numbers) -> Matrix:
         """The rows of these jobs; `history` is what was `history_features` them at the stage."""
         return np.ascontiguousarray(self._table.values(jobs, history))
 

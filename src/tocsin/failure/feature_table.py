@@ -1,13 +1,15 @@
-"""The matrix of a model's features: a job's own fields by expressions built once, history by plain copies."""
+"""The matrix of a model's features: those of a job's own fields computed, history by plain copies."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from tocsin.failure.features import FEATURES, FromHistory, LocalTime, Share
+from tocsin.failure.job_fields import FromFields, JobFields, local_time, share_of
+from tocsin.history.numbers import Numbers
 from tocsin.models.engines import Floats, Matrix
 
 __all__ = ["FeatureTable"]
@@ -16,15 +18,10 @@ _FEW = 100
 """Rows up to which it costs less to copy all columns than to choose some."""
 _CELLS = 50_000
 """At most this many values are copied at once: for few jobs many features, for many jobs one."""
-_UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu"})
 
 
 class FeatureTable:
-    """Made once for a model, and the same for one job as for a million.
-
-    A query of polars costs some microseconds for each of its expressions, whatever the number of rows; most features
-    are statistics of the past as they are, and need none.
-    """
+    """Made once for a model, and the same for one job as for a million."""
 
     def __init__(self, names: Sequence[str], *, zone: str, codes: Mapping[str, Mapping[str, float]]) -> None:
         """`codes` has for each coded field the number of each value that is known."""
@@ -34,82 +31,81 @@ class FeatureTable:
         """The statistics of the past that it takes."""
         own = {n: name for n, name in enumerate(names) if not isinstance(_make(name), FromHistory)}
         wanted = list(dict.fromkeys((*own.values(), *(make.over for _, make in past if make.over))))
-        self._expressions = [_expression(name, zone, codes).cast(pl.Float64).alias(name) for name in wanted]
+        self._makes = [_from_fields(_make(name), zone, codes) for name in wanted]
         self._own = [(n, wanted.index(name)) for n, name in own.items()]
         self._asked = {name: n for n, name in enumerate(wanted)}
-        self._shares = {
-            n: np.array([*codes.get(make.field, {}).values(), np.nan])
-            for n, name in enumerate(wanted)
-            if isinstance(make := _make(name), Share)
-        }
         alike: dict[tuple[bool, float | None, tuple[float, ...]], list[tuple[int, FromHistory]]] = {}
         for n, make in past:
             alike.setdefault((make.over is None, make.most, make.steps), []).append((n, make))
         self._past = list(alike.values())
         """Features made in the same way from different statistics."""
+        self._last: tuple[Sequence[str], list[_Block]] = ((), [])
 
-    def values(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Matrix:
+    def values(self, jobs: pl.DataFrame, history: pl.DataFrame | Numbers) -> Matrix:
         """A row for each job, column by column in memory; what is not known is NaN."""
         found = np.empty((jobs.height, self._width), np.float32, order="F")
-        own = _numbers(jobs.select(self._expressions)) if self._expressions else np.empty((jobs.height, 0))
-        past, places = self._of_history(history)
+        if isinstance(history, pl.DataFrame) and history.height > _FEW and history.width > len(self.reads):
+            history = history.select(self.reads)
+        past = Numbers.of(history)
         # Rows of the transposed tables, which lie together in memory.
-        mine, theirs, into = own.T, past.T, found.T
+        theirs, into = past.values.T, found.T
+        fields = JobFields(jobs)
+        mine = np.empty((len(self._makes), jobs.height))
         with np.errstate(all="ignore"):  # a nonsensical request may be beyond all numbers of this size
+            for source, make in enumerate(self._makes):
+                mine[source] = make(fields)
             for place, source in self._own:
-                values = mine[source]
-                if source in self._shares:  # an index into the known values
-                    values = self._shares[source][np.nan_to_num(values, nan=-1).astype(np.int64)]
-                into[place] = values
+                into[place] = mine[source]
             at_once = max(1, _CELLS // max(1, jobs.height))
-            for made in self._past:
-                for first in range(0, len(made), at_once):
-                    block = made[first : first + at_once]
-                    statistics = theirs[[places[make.column] for _, make in block]]
-                    over = [self._asked[make.over] for _, make in block if make.over]
-                    into[[n for n, _ in block]] = _derived(block[0][1], statistics, mine[over])
+            for block in self._blocks(past.names):
+                for first in range(0, len(block.into), at_once):
+                    some = slice(first, first + at_once)
+                    into[block.into[some]] = _derived(
+                        block.make, theirs[block.statistics[some]], mine[block.over[some]]
+                    )
         return found
 
-    def _of_history(self, history: pl.DataFrame) -> tuple[Matrix, dict[str, int]]:
-        """Its numbers, and where each statistic stands."""
-        if history.height > _FEW and history.width > len(self.reads):
-            history = history.select(self.reads)
-        return _numbers(history), {name: place for place, name in enumerate(history.columns)}
+    def _blocks(self, columns: Sequence[str]) -> "list[_Block]":
+        """The features made of a history with these columns; found once, for one history is like the one before."""
+        known, blocks = self._last
+        if known == columns:
+            return blocks
+        places = {name: place for place, name in enumerate(columns)}
+        blocks = [
+            _Block(
+                made[0][1],
+                np.array([n for n, _ in made]),
+                np.array([places[make.column] for _, make in made]),
+                np.array([self._asked[make.over] for _, make in made if make.over], np.int64),
+            )
+            for made in self._past
+        ]
+        self._last = columns, blocks
+        return blocks
 
 
-def _numbers(frame: pl.DataFrame) -> NDArray[Any]:
-    """The values of a frame of numbers; null is NaN."""
-    if frame.height != 1:
-        return frame.to_numpy()
-    # One row is read here: polars would hand it to its threads, and on a busy machine they take milliseconds to answer.
-    single = {type(kind) for kind in frame.dtypes} == {pl.Float32}
-    return np.array([frame.row(0)], np.float32 if single else np.float64)
+class _Block(NamedTuple):
+    """Features made in the same way: where they stand, and where that lies of which they are made."""
+
+    make: FromHistory
+    into: NDArray[np.int64]
+    statistics: NDArray[np.int64]
+    over: NDArray[np.int64]
 
 
-def _make(name: str) -> pl.Expr | LocalTime | Share | FromHistory:
+def _make(name: str) -> FromFields | LocalTime | Share | FromHistory:
     return FEATURES[name].make
 
 
-def _expression(name: str, zone: str, codes: Mapping[str, Mapping[str, float]]) -> pl.Expr:
-    make = _make(name)
+def _from_fields(
+    make: FromFields | LocalTime | Share | FromHistory, zone: str, codes: Mapping[str, Mapping[str, float]]
+) -> FromFields:
+    assert not isinstance(make, FromHistory), "history is copied, not computed"
     if isinstance(make, LocalTime):
-        return _clock(make.part, zone)
+        return local_time(make.part, zone)
     if isinstance(make, Share):
-        known = pl.Enum(list(codes.get(make.field, {})))
-        return pl.col(make.field).cast(pl.String).cast(known, strict=False).to_physical()
-    assert isinstance(make, pl.Expr), "history is copied, not computed by an expression"
+        return share_of(make.field, codes.get(make.field, {}))
     return make
-
-
-def _clock(part: str, zone: str) -> pl.Expr:
-    utc = pl.from_epoch("submit", time_unit="s").dt
-    # The way through a zone takes most of the time of all expressions together.
-    local = utc if zone in _UTC else utc.replace_time_zone("UTC").dt.convert_time_zone(zone).dt
-    if part == "hour":
-        # Multiplied, for polars divides one number otherwise than many: the last bit would differ.
-        return local.hour().cast(pl.Float32) + local.minute().cast(pl.Float32) * (1 / 60)
-    parts = {"weekday": local.weekday, "week": local.week, "month": local.month, "quarter": local.quarter}
-    return parts[part]()
 
 
 def _derived(make: FromHistory, statistics: Matrix, over: Floats) -> NDArray[Any]:

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import polars as pl
+import numpy as np
 
 from tocsin.core.stages import Stage
 from tocsin.core.units import UNLIMITED
 from tocsin.failure.history_features import NODE_FEATURES
+from tocsin.failure.job_fields import FromFields, JobFields
 from tocsin.history import recipe
+from tocsin.models.engines import Floats
 
 __all__ = [
     "CODED",
@@ -82,19 +84,26 @@ class Feature:
     family: str
     """What it is folded into when it is explained: request, time, a key of history, first metrics, or use."""
     words: str
-    make: pl.Expr | LocalTime | Share | FromHistory
-    """An expression is of the fields of a job."""
+    make: FromFields | LocalTime | Share | FromHistory
     span_days: int = 0
     """A shorter training leaves the feature out."""
 
 
-def _limit(name: str) -> pl.Expr:
-    return pl.when(pl.col(name) < UNLIMITED).then(pl.col(name))
+def _field(name: str) -> FromFields:
+    return lambda jobs: jobs[name]
+
+
+def _named(name: str) -> FromFields:
+    return lambda jobs: jobs.named(name)
 
 
 def _request() -> Iterator[Feature]:
-    def known(name: str, words: str, make: pl.Expr | Share) -> Feature:
+    def known(name: str, words: str, make: FromFields | Share) -> Feature:
         return Feature(name, Stage.SUBMIT, "request", words, make)
+
+    def memory_per_cpu(jobs: JobFields) -> Floats:
+        nodes = jobs["req_nodes"]
+        return jobs.positive("req_memory") * np.where(np.isnan(nodes), 1, nodes) / jobs["req_cpus"]
 
     for name, words in (
         ("req_nodes", "requested nodes"),
@@ -107,26 +116,27 @@ def _request() -> Iterator[Feature]:
         ("task", "place in the array"),
         ("het_offset", "component of a heterogeneous job"),
     ):
-        yield known(name, words, pl.col(name))
-    memory = pl.when(pl.col("req_memory") > 0).then(pl.col("req_memory"))
-    yield known("req_memory", "requested memory per node", memory)
-    yield known("all_memory", "requests all memory of its nodes", pl.col("req_memory") == 0)
-    limit = _limit("time_limit")
-    yield known("time_limit", "time limit", limit)
-    yield known("no_time_limit", "no time limit", pl.col("time_limit") == UNLIMITED)
-    yield known("time_min", "least wall time that would do", _limit("time_min"))
-    yield known("limit_odd", "seconds of the time limit beyond whole hours", limit % 3600)
-    yield known("cpu_time", "requested CPU time", pl.col("req_cpus") * limit.cast(pl.Float64))
-    yield known(
-        "memory_per_cpu",
-        "memory for each CPU",
-        memory.cast(pl.Float64) * pl.col("req_nodes").fill_null(1) / pl.col("req_cpus"),
-    )
-    yield known("delay", "seconds until it may start", pl.col("begin") - pl.col("submit"))
+        yield known(name, words, _field(name))
+    for name, words, make in (
+        ("req_memory", "requested memory per node", lambda jobs: jobs.positive("req_memory")),
+        ("all_memory", "requests all memory of its nodes", lambda jobs: jobs.equal("req_memory", 0)),
+        ("time_limit", "time limit", lambda jobs: jobs.limited("time_limit")),
+        ("no_time_limit", "no time limit", lambda jobs: jobs.equal("time_limit", UNLIMITED)),
+        ("time_min", "least wall time that would do", lambda jobs: jobs.limited("time_min")),
+        (
+            "limit_odd",
+            "seconds of the time limit beyond whole hours",
+            lambda jobs: jobs.limited("time_limit") % 3600,
+        ),
+        ("cpu_time", "requested CPU time", lambda jobs: jobs["req_cpus"] * jobs.limited("time_limit")),
+        ("memory_per_cpu", "memory for each CPU", memory_per_cpu),
+        ("delay", "seconds until it may start", lambda jobs: jobs["begin"] - jobs["submit"]),
+    ):
+        yield known(name, words, make)
     for name in ("interactive", "exclusive", "requeue"):
-        yield known(name, name, pl.col(name))
+        yield known(name, name, _field(name))
     for name in ("dependency", "constraints", "licenses", "reservation", "req_node_list", "exclude_nodes"):
-        yield known(f"has_{name}", f"names {name}", pl.col(name).is_not_null())
+        yield known(f"has_{name}", f"names {name}", _named(name))
     for name in CODED:
         yield known(f"common_{name}", f"how common its {name} was in the training", Share(name))
 
@@ -174,12 +184,17 @@ def _doc(statistic: str) -> str:
 
 
 def _allocation() -> Iterator[Feature]:
-    wait = pl.col("start") - pl.col("submit")
-    yield Feature("wait", Stage.START, "wait", "seconds in the queue", wait)
-    yield Feature("alloc_nodes", Stage.START, "wait", "allocated nodes", pl.col("alloc_nodes"))
-    yield Feature("alloc_cpus", Stage.START, "wait", "allocated CPUs", pl.col("alloc_cpus"))
-    granted = pl.col("alloc_cpus") / pl.col("req_cpus")
-    yield Feature("granted", Stage.START, "wait", "allocated over requested CPUs", granted)
+    for name, words, make in (
+        ("wait", "seconds in the queue", lambda jobs: jobs["start"] - jobs["submit"]),
+        ("alloc_nodes", "allocated nodes", _field("alloc_nodes")),
+        ("alloc_cpus", "allocated CPUs", _field("alloc_cpus")),
+        (
+            "granted",
+            "allocated over requested CPUs",
+            lambda jobs: jobs["alloc_cpus"] / jobs["req_cpus"],
+        ),
+    ):
+        yield Feature(name, Stage.START, "wait", words, make)
     for name, words in NODE_FEATURES.items():
         yield Feature(name, Stage.START, "nodes", words, FromHistory(name))
 
@@ -195,9 +210,13 @@ def _first_metrics() -> Iterator[Feature]:
         ("first_written_bytes", "bytes written in the first two minutes"),
         ("first_page_faults", "page faults in the first two minutes"),
     ):
-        yield Feature(name, Stage.EARLY, "first", words, pl.col(name))
-    granted = pl.coalesce("alloc_memory", pl.when(pl.col("req_memory") > 0).then("req_memory"))
-    share = pl.col("first_memory_peak") / (granted + 1)
+        yield Feature(name, Stage.EARLY, "first", words, _field(name))
+
+    def share(jobs: JobFields) -> Floats:
+        granted = jobs["alloc_memory"]
+        granted = np.where(np.isnan(granted), jobs.positive("req_memory"), granted)
+        return jobs["first_memory_peak"] / (granted + 1)
+
     words = "most memory in use in the first two minutes over the memory it may use"
     yield Feature("first_memory_share", Stage.EARLY, "first", words, share)
 
@@ -205,15 +224,28 @@ def _first_metrics() -> Iterator[Feature]:
 def _use() -> Iterator[Feature]:
     """Known only after the end: for the figures that papers print, and for nothing that warns."""
     for name in ("elapsed", "cpu_seconds", "max_memory", "read_bytes", "written_bytes", "steps"):
-        yield Feature(name, Stage.END, "use", name, pl.col(name))
-    elapsed = pl.col("elapsed")
-    yield Feature("time_used", Stage.END, "use", "run time over time limit", elapsed / _limit("time_limit"))
-    cores = pl.coalesce("alloc_cpus", "req_cpus")
-    busy = pl.col("cpu_seconds") / (elapsed * cores + 1)
-    yield Feature("cpu_used", Stage.END, "use", "CPU time over CPUs and run time", busy)
-    memory = pl.col("max_memory") / (pl.col("req_memory") + 1)
-    yield Feature("memory_used", Stage.END, "use", "peak memory over requested memory", memory)
-    yield Feature("never_ran", Stage.END, "use", "never got its nodes", pl.col("start").is_null())
+        yield Feature(name, Stage.END, "use", name, _field(name))
+
+    def busy(jobs: JobFields) -> Floats:
+        cores = jobs["alloc_cpus"]
+        cores = np.where(np.isnan(cores), jobs["req_cpus"], cores)
+        return jobs["cpu_seconds"] / (jobs["elapsed"] * cores + 1)
+
+    for name, words, make in (
+        (
+            "time_used",
+            "run time over time limit",
+            lambda jobs: jobs["elapsed"] / jobs.limited("time_limit"),
+        ),
+        ("cpu_used", "CPU time over CPUs and run time", busy),
+        (
+            "memory_used",
+            "peak memory over requested memory",
+            lambda jobs: jobs["max_memory"] / (jobs["req_memory"] + 1),
+        ),
+        ("never_ran", "never got its nodes", lambda jobs: 1 - jobs.named("start")),
+    ):
+        yield Feature(name, Stage.END, "use", words, make)
 
 
 FEATURES: dict[str, Feature] = {

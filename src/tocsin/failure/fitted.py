@@ -23,13 +23,14 @@ from tocsin.failure.contributions import top_contributions
 from tocsin.failure.experience import Rows, blended, named_for
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME, failure_finding, with_shortages
-from tocsin.failure.history_features import history_features
+from tocsin.failure.history_features import history_numbers
 from tocsin.failure.holdout import calibrated, rehearsed
 from tocsin.failure.labels import default_target
 from tocsin.failure.missing import CLUSTER_JOBS, USER_JOBS, missing_parts
 from tocsin.failure.model_files import FailureModel
 from tocsin.failure.resources import READ as RESOURCES_READ
 from tocsin.failure.shortages import READ as SHORTAGES_READ
+from tocsin.history.numbers import Numbers
 from tocsin.models.engines import Matrix
 from tocsin.models.thresholds import ThresholdRule
 from tocsin.scripts.submission import read_submissions
@@ -68,7 +69,7 @@ class FittedFailure(FailureModel):
             return []
         if not self.settled:
             return self.for_target(default_target(jobs)).assess(jobs, known, stage=stage)
-        history = history_features(jobs, known, stage=stage, names=self._reads())
+        history = history_numbers(jobs, known, stage=stage, names=self._reads())
         rows = self._rows(jobs, history)
         p = self._risks(rows)
         missing = missing_parts(jobs, history, stage, self._taught_by)
@@ -77,10 +78,7 @@ class FittedFailure(FailureModel):
         nodes = nodes_of_jobs(jobs, known, stage=stage)
         alarmed: dict[int, dict[str, Any]] = {}
         if self.causes and (above := np.flatnonzero(p >= self.calibrated.threshold.value).tolist()):
-            by_cause = pl.DataFrame([history.get_column(name) for name in CAUSES_READ])
-            if len(above) < jobs.height:  # choosing one row of one would cost more than all else
-                by_cause = by_cause[above]
-            alarmed = dict(zip(above, by_cause.to_dicts(), strict=True))
+            alarmed = dict(zip(above, history.rows(above, CAUSES_READ), strict=True))
         parts = [
             Parts(missing=reasons)
             if reasons is not None and NAME in reasons
@@ -95,14 +93,14 @@ class FittedFailure(FailureModel):
         self._check(stage)
         if not self.settled:
             return self.for_target(default_target(job)).explain(job, known, stage=stage)
-        history = history_features(job, known, stage=stage)
+        history = history_numbers(job, known, stage=stage)
         missing = missing_parts(job, history, stage, self._taught_by)[0]
         if not self.shipped and job["submit"][0] <= self.window.last:
             missing = {**(missing or {}), "failure.hindsight": self._hindsight()}
         if missing is not None and NAME in missing:
             return Parts(missing=missing)
         rows = self._rows(job, history)
-        row = history.row(0, named=True)
+        row = history.rows()[0]
         parts = self._parts(
             float(self._risks(rows)[0]),
             row,
@@ -145,16 +143,16 @@ class FittedFailure(FailureModel):
         """None: it is meant for clusters that it has never seen."""
         return None if self.shipped else self.clusters
 
-    def _basis(self, history: pl.DataFrame) -> list[str | None]:
+    def _basis(self, history: Numbers) -> list[str | None]:
         """For each job what its probability rests on, where that is not this cluster's own past alone."""
         if not self.shipped:
-            return [None] * history.height
+            return [None] * len(history.values)
         return [
             f"from other clusters' experience; {jobs:,.0f} job{'' if jobs == 1 else 's'} of this cluster seen so far"
-            for jobs in history.get_column(CLUSTER_JOBS).fill_null(0).to_list()
+            for jobs in np.nan_to_num(history.column(CLUSTER_JOBS)).tolist()
         ]
 
-    def _rows(self, jobs: pl.DataFrame, history: pl.DataFrame) -> Rows:
+    def _rows(self, jobs: pl.DataFrame, history: pl.DataFrame | Numbers) -> Rows:
         return self._layout.rows(jobs, history) if self._layout else Rows(self.columns.matrix(jobs, history))
 
     def _risks(self, rows: Rows) -> NDArray[np.float64]:
@@ -237,21 +235,27 @@ class FittedFailure(FailureModel):
         )
 
     def _advice(
-        self, parts: Parts, job: pl.DataFrame, rows: Rows, history: pl.DataFrame, known: Known
+        self, parts: Parts, job: pl.DataFrame, rows: Rows, history: Numbers, known: Known
     ) -> list[Advice]:
         row = job.row(0, named=True)
         evidence = Evidence(
-            history=history.row(0, named=True),
+            history=history.rows()[0],
             resources=parts.resources,
             shortages=self.shortages.of(row),
             bad_nodes=bad_nodes(partition_nodes(known.machine, row["partition"]), row["submit"], known),
             machine=known.machine,
             submission=read_submissions(known, [(row["script"], row["submit_line"])])[0],
         )
-        return advise(job, evidence, lambda changed: self._risk_of_change(rows, changed, history, known))
+        assert parts.failure is not None, "a job that has reached its stage has a probability"
+        now = parts.failure.probability
+
+        def risk(asked: pl.DataFrame) -> float:
+            return now if asked is job else self._risk_of_change(now, rows, asked, history, known)
+
+        return advise(job, evidence, risk)
 
     def _risk_of_change(
-        self, rows: Rows, changed: pl.DataFrame, history: pl.DataFrame, known: Known
+        self, now: float, rows: Rows, changed: pl.DataFrame, history: Numbers, known: Known
     ) -> float:
         """The risk of the job with another request, as it would be if that were submitted.
 
@@ -259,15 +263,17 @@ class FittedFailure(FailureModel):
         model is monotone.
         """
         anew = self._rows(
-            changed, history_features(changed, known, stage=self.columns.stage, names=self._reads())
+            changed, history_numbers(changed, known, stage=self.columns.stage, names=self._reads())
         )
+        as_new = float(self._risks(anew)[0])
+        if as_new <= now:
+            return as_new
         alike = self._rows(changed, history)
         monotone = Rows(moved(rows.own, alike.own, self.columns.names))
         if self.experience is not None and rows.carried is not None and alike.carried is not None:
             names = self.experience.columns.names
             monotone = replace(monotone, carried=moved(rows.carried, alike.carried, names))
-        now, as_new, as_moved = (float(self._risks(each)[0]) for each in (rows, anew, monotone))
-        return as_new if as_new <= now else as_moved
+        return float(self._risks(monotone)[0])
 
     def _with_shortages(self, parts: list[Parts], jobs: pl.DataFrame, stage: Stage) -> list[Parts]:
         if stage is not Stage.SUBMIT:

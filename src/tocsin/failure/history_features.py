@@ -8,9 +8,11 @@ import polars as pl
 from tocsin.core.detector import Known
 from tocsin.core.frames import reached_at
 from tocsin.core.stages import Stage
+from tocsin.history import recipe
 from tocsin.history.nodes import nodes_of
+from tocsin.history.numbers import Numbers, numbers_of
 
-__all__ = ["NODE_FEATURES", "history_features", "nodes_by_job"]
+__all__ = ["NODE_FEATURES", "history_features", "history_numbers", "nodes_by_job"]
 
 NODE_FEATURES: Mapping[str, str] = MappingProxyType(
     {
@@ -34,6 +36,15 @@ def history_features(
     if found.width < len(names):
         found = found.hstack(_nodes(jobs, known, stage)).select(names)
     return found
+
+
+def history_numbers(
+    jobs: pl.DataFrame, known: Known, *, stage: Stage, names: Sequence[str] | None = None
+) -> Numbers:
+    """The same as an array."""
+    if stage is Stage.SUBMIT:
+        return numbers_of(known, jobs, stage=stage, names=recipe.columns() if names is None else names)
+    return Numbers.of(history_features(jobs, known, stage=stage, names=names))
 
 
 def nodes_by_job(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:

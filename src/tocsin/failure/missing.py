@@ -7,6 +7,7 @@ import polars as pl
 
 from tocsin.core.frames import reached_at
 from tocsin.core.stages import Stage
+from tocsin.history.numbers import Numbers
 
 __all__ = ["CLUSTER_JOBS", "USER_JOBS", "missing_parts"]
 
@@ -20,11 +21,11 @@ _NOT_REACHED = "the job has not reached this stage"
 
 
 def missing_parts(
-    jobs: pl.DataFrame, history: pl.DataFrame, stage: Stage, clusters: Sequence[str] | None
+    jobs: pl.DataFrame, history: Numbers, stage: Stage, clusters: Sequence[str] | None
 ) -> list[dict[str, str] | None]:
     """For each job the missing parts with the reason, or None; `clusters` are those that trained the model, None: for all."""
     rows: list[dict[str, str] | None] = [None] * jobs.height
-    strange = ~(history[USER_JOBS].to_numpy() > 0)
+    strange = ~(history.column(USER_JOBS) > 0)
     for row in np.flatnonzero(strange).tolist():
         user = jobs["user"][row]
         rows[row] = {

@@ -19,6 +19,7 @@ from tocsin.core.units import UNLIMITED
 from tocsin.core.verdict import MemoryRange, Resources, RuntimeRange
 from tocsin.failure.conformal import conformal_offset
 from tocsin.history import recipe
+from tocsin.history.numbers import Numbers
 from tocsin.models.engines import Booster, Floats, Matrix, engine
 from tocsin.models.files import MALFORMED, read_json
 
@@ -131,11 +132,11 @@ class ResourceModel:
             }
         )
 
-    def resources(self, X: Matrix, jobs: pl.DataFrame, history: pl.DataFrame) -> list[Resources]:
+    def resources(self, X: Matrix, jobs: pl.DataFrame, history: pl.DataFrame | Numbers) -> list[Resources]:
         """The needs of each job beside its request; `history` has at least the columns READ."""
         need = self._predict_shares(X, jobs) if self.relative else self.predict(X)
         if KINDS[0].name in need:
-            need[KINDS[0].name] = _not_below(need[KINDS[0].name], history)
+            need[KINDS[0].name] = _not_below(need[KINDS[0].name], Numbers.of(history))
         runtime = self._ranges(need, KINDS[0], jobs)
         memory = self._ranges(need, KINDS[1], jobs)
         return [
@@ -198,9 +199,9 @@ class ResourceModel:
         ]
 
 
-def _not_below(need: Need, history: pl.DataFrame) -> Need:
+def _not_below(need: Need, history: Numbers) -> Need:
     """A job that requests less time than such jobs ever took looks like a short job, but needs what they needed."""
-    completed, least, last, most = (history.get_column(name).to_numpy() for name in READ)
+    completed, least, last, most = (history.column(name) for name in READ)
     with np.errstate(invalid="ignore"):  # of what was never seen there is nothing to compare
         longer = (completed >= FEWEST_ALIKE) & (least > need.p95)
     if not longer.any():

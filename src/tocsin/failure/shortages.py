@@ -184,8 +184,8 @@ def _short(requests: list[_Request], asked: int | None, of: _Resource, words: st
         else "none is known to have completed with more, so the amount needed is a guess"
     )
     tried = max(amount for amount, out, _, _ in requests if out and amount >= asked)
-    upto = of.shown(asked) if tried == asked else f"{of.shown(asked)} to {of.shown(tried)}"
-    little = f"{done or 'none'} completed with that much or less"
+    upto = of.shown(asked) if tried == asked else f"{of.shown(asked)} or more (up to {of.shown(tried)})"
+    little = f"{done or 'none'} completed with {of.shown(asked)} or less"
     text = f"{out} earlier jobs {words} {of.words.format(upto)} and {little}; {got_by}"
     return Shortage(advised, text, certain=out >= CERTAIN and not done)
 

@@ -73,6 +73,10 @@ class Ledger:
         self._submissions: list[tuple[Any, ...]] = []
         self._others: list[tuple[Any, ...]] = []
         self._room = _ROOM
+        self.changes = 0
+        """Grows whenever an answer may become another one."""
+        self.followers: list[Callable[[pl.DataFrame], None]] = []
+        """Get what is learned: copies of this ledger in other processes are kept up to date by them."""
 
     def script(self, digest: str) -> str | None:
         return self._scripts(digest) if self._scripts else None
@@ -82,10 +86,14 @@ class Ledger:
 
     def learn(self, jobs: pl.DataFrame) -> None:
         """Take note of jobs as they now stand; no event of a job counts twice."""
+        jobs = jobs.select(_READ)
         with self.lock:
-            self._learn(jobs.select(_READ))
+            self._learn(jobs)
+        for follow in self.followers:
+            follow(jobs)
 
     def _learn(self, jobs: pl.DataFrame) -> None:
+        self.changes += 1
         for row in jobs.iter_rows(named=True):
             key = _key(row)
             events, last = self.learned.get(key, (0, 0))
@@ -121,11 +129,13 @@ class Ledger:
     ) -> pl.DataFrame:
         """One row per job, in order; a job that never reaches the stage has no values."""
         wanted = _COLUMNS if names is None else list(names)
-        places = [_PLACES[name] for name in wanted]
+        return _framed(self.numbers(jobs, stage=stage, names=wanted), wanted)
+
+    def numbers(self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str]) -> npt.NDArray[np.float32]:
+        """`features` as an array; NaN for null."""
+        places = [_PLACES[name] for name in names]
         keys = {place // _WIDTH for place in places}
-        # Column by column: for one job, a select costs more than all that is read by it.
-        columns = zip(*(jobs.get_column(name).to_list() for name in _ASKED), strict=True)
-        rows = [dict(zip(_ASKED, row, strict=True)) for row in columns]
+        rows = jobs.rows(named=True) if jobs.height == 1 else jobs.select(_ASKED).rows(named=True)
         instants = [reached_at(stage, row["submit"], row["start"], row["end"]) for row in rows]
         order = sorted(
             (number for number, at in enumerate(instants) if at is not None),
@@ -135,7 +145,7 @@ class Ledger:
                 -1 if rows[n]["task"] is None else rows[n]["task"],
             ),
         )
-        found = np.full((len(rows), len(wanted)), nan, np.float32)
+        found = np.full((len(rows), len(places)), nan, np.float32)
         for number in order:
             at, row = instants[number], rows[number]
             assert at is not None, "jobs that do not reach the stage were left out"
@@ -146,10 +156,15 @@ class Ledger:
             else:
                 self.advance(at)
             values: list[float] = []
-            for key, group in enumerate(self._groups_of(row)):
-                values += statistics(group, at) if group is not None and key in keys else _UNKNOWN
+            for key in range(len(recipe.KEYS)):
+                values += self._statistics(key, row, at) if key in keys else _UNKNOWN
             found[number] = [values[place] for place in places]
-        return _framed(found, wanted)
+        return found
+
+    def _statistics(self, place: int, row: dict[str, Any], at: int) -> Sequence[float]:
+        """Of the job's group of one key; nothing is known where it has no such key."""
+        group = self._group(place, row, make=False)
+        return _UNKNOWN if group is None else [*statistics(group, at)]
 
     def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
         """Exact for instants up to a day before the last one asked for."""
@@ -181,8 +196,9 @@ class Ledger:
             self._count(what, row)
 
     def _count(self, what: int, row: dict[str, Any]) -> None:
+        self.changes += 1
         if what == _RELEASED:
-            release, groups = Release(row), list(self._groups_of(row, make=True))
+            release, groups = Release(row), list(self._groups_of(row))
             if row["node_list"] is not None and release.code in recipe.COUNTED:
                 cluster, own = groups[_CLUSTER], (groups[_USER], groups[_NAME])
                 assert cluster is not None, "every job has a cluster"
@@ -196,28 +212,29 @@ class Ledger:
                     group.release(release)
         elif what == _USED:
             release = Release(row)
-            for group in self._groups_of(row, make=True):
+            for group in self._groups_of(row):
                 if group is not None:
                     group.use(release)
         else:
-            for group in self._groups_of(row, make=True):
+            for group in self._groups_of(row):
                 if group is not None:
                     if what == _SUBMITTED:
                         group.submission(row["submit"])
                     else:
                         group.started += 1
 
-    def _groups_of(self, row: dict[str, Any], *, make: bool = False) -> Iterator[Group | None]:
-        """The job's group of each key; None where it has no such key."""
-        for place, key in enumerate(recipe.KEYS):
-            if row[key.fields[0]] is None:
-                yield None
-            else:
-                name = tuple([row[field] for field in key.fields])
-                group = self.groups[place].get(name)
-                if group is None:
-                    group = self._missing(place, name, make)
-                yield group
+    def _groups_of(self, row: dict[str, Any]) -> Iterator[Group | None]:
+        """The job's group of each key, to count in; None where it has no such key."""
+        for place in range(len(recipe.KEYS)):
+            yield self._group(place, row, make=True)
+
+    def _group(self, place: int, row: dict[str, Any], *, make: bool) -> Group | None:
+        fields = recipe.KEYS[place].fields
+        if row[fields[0]] is None:
+            return None
+        name = tuple([row[field] for field in fields])
+        group = self.groups[place].get(name)
+        return self._missing(place, name, make) if group is None else group
 
     def _missing(self, place: int, name: tuple[Any, ...], make: bool) -> Group:
         """The group of a value that has none yet: a new one to count in, or an empty one to read."""
@@ -237,6 +254,15 @@ class _Peek(Ledger):
         self.nodes = beneath.nodes.branch()
         self._beneath = beneath.groups
         self._submissions, self._others = beneath._submissions[:], beneath._others[:]
+        self._read: dict[tuple[Any, ...], Sequence[float]] = {}
+
+    def _statistics(self, place: int, row: dict[str, Any], at: int) -> Sequence[float]:
+        """Read once for all questions about the same job: each detector asks some, and changed requests share most."""
+        asked = place, at, self.changes, *(row[field] for field in recipe.KEYS[place].fields)
+        found = self._read.get(asked)
+        if found is None:
+            found = self._read[asked] = super()._statistics(place, row, at)
+        return found
 
     def _missing(self, place: int, name: tuple[Any, ...], make: bool) -> Group:
         group = self._beneath[place].get(name)

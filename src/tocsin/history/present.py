@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from tocsin.core.machine import Machine
@@ -25,6 +27,7 @@ class Present:
         self.machine = machine or ledger.machine
         self.now = ledger.now
         self._scripts = scripts
+        self._peek, self._peeked_at = ledger, -1
 
     def script(self, digest: str) -> str | None:
         return (self._scripts(digest) if self._scripts else None) or self.ledger.script(digest)
@@ -33,11 +36,21 @@ class Present:
         self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str] | None = None
     ) -> pl.DataFrame:
         with self.ledger.lock:
-            return self.ledger.peek().features(jobs, stage=stage, names=names)
+            return self._now().features(jobs, stage=stage, names=names)
+
+    def numbers(self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str]) -> npt.NDArray[np.float32]:
+        with self.ledger.lock:
+            return self._now().numbers(jobs, stage=stage, names=names)
 
     def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
         with self.ledger.lock:
-            return self.ledger.peek().node_outcomes(asked)
+            return self._now().node_outcomes(asked)
+
+    def _now(self) -> Ledger:
+        """The same peek for all questions, until the ledger changes; under its lock."""
+        if self._peeked_at != self.ledger.changes:
+            self._peek, self._peeked_at = self.ledger.peek(), self.ledger.changes
+        return self._peek
 
     def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
         return self.ledger.windows(jobs, until)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tocsin.core.errors import ModelError
 from tocsin.core.json_form import to_json
 
-__all__ = ["LEVEL", "MARGIN", "RESAMPLES", "Measure", "Result", "decide", "require_blocks"]
+__all__ = ["FEWEST_BLOCKS", "LEVEL", "MARGIN", "RESAMPLES", "Measure", "Result", "decide", "require_blocks"]
 
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -34,6 +34,8 @@ class Result:
     gain: float
     low: float
     high: float
+    confident: bool = True
+    """Whether "not worse" must be shown with confidence; if not, the figure decides by itself."""
 
     @property
     def better(self) -> bool:
@@ -43,7 +45,7 @@ class Result:
     @property
     def not_worse(self) -> bool:
         """Not worse by more than the margin: then the fresher model is preferred."""
-        return self.low >= -MARGIN * abs(self.champion)
+        return (self.low if self.confident else self.gain) >= -MARGIN * abs(self.champion)
 
     @property
     def promotes(self) -> bool:
@@ -55,7 +57,7 @@ class Result:
         found = (
             "better beyond noise"
             if self.better
-            else f"not worse (at most {MARGIN:.0%} with confidence)"
+            else f"not worse (at most {MARGIN:.0%}{' with confidence' if self.confident else ''})"
             if self.not_worse
             else "not shown to be as good"
         )
@@ -90,6 +92,7 @@ def decide(
     figure: str,
     higher_is_better: bool,
     held_back: str,
+    confident: bool = True,
     seed: int = 0,
 ) -> Result:
     """Compare both models on all rows, and on blocks drawn with replacement, the same for both."""
@@ -116,4 +119,5 @@ def decide(
         gain=float(sign * (challenger - champion)),
         low=float(low),
         high=float(high),
+        confident=confident,
     )

@@ -19,7 +19,7 @@ from tocsin.models.drift import Drift
 if TYPE_CHECKING:
     from tocsin.store.database import Store
 
-__all__ = ["Champion", "Contest", "LiveContest", "Match", "Night", "Trained"]
+__all__ = ["Champion", "Contest", "FreshContest", "LiveContest", "Match", "Night", "Trained"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,3 +116,11 @@ class LiveContest(Protocol):
     def live(self, champion: Champion, challenger: str, night: Night) -> Result:
         """Both on live jobs whose outcome is known by now; ModelError says why they cannot be compared yet."""
         ...
+
+
+@runtime_checkable
+class FreshContest(Protocol):
+    """A contest in which the fresher model is preferred unless its figure is lower."""
+
+    prefers_fresh: bool
+    """True where a few days can hardly show anything with confidence, and an old threshold is a loss by itself."""

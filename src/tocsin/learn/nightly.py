@@ -13,7 +13,7 @@ from typing import Any
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
 from tocsin.learn.comparison import LEVEL, Result, decide, require_blocks
-from tocsin.learn.contest import Champion, Contest, LiveContest, Match, Night
+from tocsin.learn.contest import Champion, Contest, FreshContest, LiveContest, Match, Night
 from tocsin.learn.journal import Entry, Journal, Step
 from tocsin.models.cards import Figure
 from tocsin.models.drift import Drift
@@ -255,6 +255,7 @@ class Nightly:
             figure=contest.figure,
             higher_is_better=contest.higher_is_better,
             held_back=match.held_back,
+            confident=not (isinstance(contest, FreshContest) and contest.prefers_fresh),
         )
         then = [figure.value for figure in card.figures if figure.name == contest.figure]
         own = Drift(

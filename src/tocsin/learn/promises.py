@@ -24,6 +24,9 @@ class Promise:
     """Months without an alarm of the model."""
     kept: int
     """Months with at least the promised precision."""
+    possible: int
+    """Months with a precision that is not below the promise by more than the luck of so few alarms: the promise lies in the
+    95 % interval of the month's precision, or below it."""
     inside: int
     """Months whose precision lies in the range that was expected when the models were trained."""
     missed: list[str]
@@ -40,7 +43,7 @@ def months_kept(
     """`months` and what follows have a value for each job; a model without alarms in its training expects the rule."""
     low = np.array([each.low if each else precision for each in expected])
     high = np.array([each.high if each else 1.0 for each in expected])
-    kept, inside, missed = 0, 0, []
+    kept, possible, inside, missed = 0, 0, 0, []
     names = np.unique(months)
     for name in names:
         rows = alarms & (months == name)
@@ -48,10 +51,27 @@ def months_kept(
             continue
         found = float(y[rows].mean())
         kept += found >= precision
+        possible += _highest(found, int(rows.sum())) >= precision
         inside += bool(low[rows].mean() <= found <= high[rows].mean())
         if found < precision:
             missed.append(str(name))
     silent = len(names) - kept - len(missed)
     return Promise(
-        precision=precision, months=len(names), silent=silent, kept=kept, inside=inside, missed=missed
+        precision=precision,
+        months=len(names),
+        silent=silent,
+        kept=kept,
+        possible=possible,
+        inside=inside,
+        missed=missed,
     )
+
+
+def _highest(share: float, count: int) -> float:
+    """The upper end of Wilson's 95 % interval of a share."""
+    z = 1.96
+    middle, width = (
+        share + z**2 / (2 * count),
+        z * np.sqrt(share * (1 - share) / count + (z / count) ** 2 / 4),
+    )
+    return float((middle + width) / (1 + z**2 / count))

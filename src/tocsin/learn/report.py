@@ -13,8 +13,9 @@ from tocsin.core.outcomes import Target
 from tocsin.failure.labels import failed
 from tocsin.failure.node_hours import hours_unit, node_hours
 from tocsin.learn.alarms import MODEL
+from tocsin.learn.held_back import counted
 from tocsin.learn.promises import Promise, months_kept
-from tocsin.learn.walk import StepResult, counted
+from tocsin.learn.walk import StepResult
 from tocsin.models.metrics import Metric, evaluate, measure
 from tocsin.models.thresholds import ThresholdRule
 
@@ -76,6 +77,8 @@ class Report:
     judged: int
     """Predicted jobs whose outcome counts for the target."""
     trainings: int
+    kept: int
+    """Steps in which the model before stayed in use, because a new one was worse or could not be compared."""
     searches: int
     without_model: int
     """Steps in which no model could be trained."""
@@ -125,7 +128,8 @@ def report(
         target=target,
         predicted=jobs.height,
         judged=judged.height,
-        trainings=sum(each.refused is None for each in walked),
+        trainings=sum(each.trained for each in walked),
+        kept=sum(each.kept is not None for each in walked),
         searches=sum(each.searched for each in walked),
         without_model=sum(each.refused is not None for each in walked),
         figures=_figures(y, p, alarms[ALL], judged["submit"].to_numpy(), seed),

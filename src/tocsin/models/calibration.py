@@ -18,6 +18,7 @@ __all__ = [
     "fit_beta",
     "fit_isotonic",
     "fit_platt",
+    "towards_identity",
 ]
 
 Floats = NDArray[np.float64]
@@ -116,6 +117,18 @@ def fit_isotonic(p: NDArray[Any], y: NDArray[Any]) -> Calibrator:
     fitted = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip").fit(scores, labels)
     x, heights = np.asarray(fitted.X_thresholds_, np.float64), np.asarray(fitted.y_thresholds_, np.float64)
     return Calibrator("isotonic", (tuple(x.tolist()), tuple(np.maximum.accumulate(heights).tolist())))
+
+
+def towards_identity(calibrator: Calibrator, share: float) -> Calibrator:
+    """The curve moved by a share of the way to the identity, which is one of the shapes of each kind."""
+    kind, numbers, kept = calibrator.kind, calibrator.numbers, 1 - share
+    if kind == "identity":
+        return calibrator
+    if kind == "isotonic":
+        x, heights = (np.asarray(each, np.float64) for each in numbers)
+        return Calibrator(kind, (tuple(x.tolist()), tuple((kept * heights + share * x).tolist())))
+    *slopes, shift = (float(each) for each in numbers)
+    return Calibrator(kind, (*(kept * slope + share for slope in slopes), kept * shift))
 
 
 # The simplest first.

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from tocsin import __version__
@@ -117,7 +118,9 @@ def read_card(content: bytes, place: str) -> Card:
         ) from None
 
 
+@lru_cache(maxsize=16)
 def _parse(content: bytes) -> Card:
+    """Remembered: one command asks for the same card several times, and checking it takes milliseconds."""
     try:
         document = parse_json(content)
     except (ValueError, RecursionError) as error:

@@ -68,48 +68,68 @@ def _checked(text: str) -> str:
     for name in ("feature_names", "feature_infos", "monotone_constraints"):
         if name in keys and len(keys[name].split(" ")) != last_feature + 1:
             raise ValueError(f"{name} and features differ in number")
+    found = []
     for number, tree in enumerate(trees):
         first, _, rest = tree.partition("\n")
         if first != str(number):
             raise ValueError(f'tree {number} is numbered "{first[:20]}"')
-        found = _keys(rest)
-        if not found.keys() <= _TREE:
+        found.append(_keys(rest))
+        if not found[-1].keys() <= _TREE:
             raise ValueError(f"tree {number} has lines that tocsin never writes")
-        _check_tree(found, number, last_feature)
+    _check_trees(found, last_feature)
     kept = [line for line in lines if not line.startswith("tree_sizes=")]
     return "\nTree=".join(["\n".join(kept), *trees]) + end
 
 
-def _check_tree(keys: dict[str, str], number: int, last_feature: int) -> None:
+def _check_trees(trees: list[dict[str, str]], last_feature: int) -> None:
+    """All of them at once: a model has hundreds of small ones, and one by one they took a third of its loading."""
+    leaves = np.array([_leaves(keys, number) for number, keys in enumerate(trees)])
+    splits = leaves - 1
+    _numbers(trees, "leaf_value", leaves, np.float64)
+    _numbers(trees, "shrinkage", np.ones_like(leaves), np.float64)
+    for name in ("threshold", "split_gain", "internal_value", "internal_weight"):
+        _numbers(trees, name, splits, np.float64)
+    for name, kind in (("leaf_weight", np.float64), ("leaf_count", np.int64)):
+        given = np.array([bool(keys.get(name)) for keys in trees])
+        _numbers(trees, name, np.where((splits > 0) | given, leaves, 0), kind)
+    tree = np.repeat(np.arange(len(trees)), splits)
+    _refuse(tree[_numbers(trees, "internal_count", splits, np.int64) < 1], "has a split without rows")
+    feature = _numbers(trees, "split_feature", splits, np.int64)
+    # Its bits: a category, which side is the default, and two for what counts as missing.
+    decisions = np.isin(_numbers(trees, "decision_type", splits, np.int64), _KINDS)
+    unknown = (feature < 0) | (feature > last_feature) | ~decisions
+    _refuse(tree[unknown], "splits on an unknown feature")
+    first_split, first_leaf = np.cumsum(splits) - splits, np.cumsum(leaves) - leaves
+    above = np.tile(np.arange(len(tree)) - first_split[tree], 2)
+    child = np.concatenate(
+        [_numbers(trees, side, splits, np.int64) for side in ("left_child", "right_child")]
+    )
+    tree = np.tile(tree, 2)
+    inner = child >= 0
+    # LightGBM numbers a split after the one above it, so every walk down ends; each is reached once.
+    wrong = inner & ((child <= above) | (child >= splits[tree]))
+    _refuse(tree[wrong], "has splits that do not make a tree")
+    _refuse(tree[~inner & (~child >= leaves[tree])], "has leaves that do not make a tree")
+    reached = np.bincount((first_split[tree] + child)[inner], minlength=splits.sum())
+    root = np.isin(np.arange(len(reached)), first_split[splits > 0])
+    _refuse(tree[: len(reached)][reached != ~root], "has splits that do not make a tree")
+    ends = np.bincount((first_leaf[tree] + ~child)[~inner], minlength=leaves.sum())
+    _refuse(np.repeat(np.arange(len(trees)), leaves)[ends != np.repeat(splits > 0, leaves)],
+            "has leaves that do not make a tree")  # fmt: skip
+
+
+def _leaves(keys: dict[str, str], number: int) -> int:
     leaves = _number(keys, "num_leaves", _MOST_LEAVES)
     if leaves < 1 or _number(keys, "num_cat", 1) or _number(keys, "is_linear", 1):
         raise ValueError(
             f"tree {number} has no leaf, or categories or linear leaves, which tocsin never writes"
         )
-    splits = leaves - 1
-    _numbers(keys, "leaf_value", leaves, np.float64)
-    _numbers(keys, "shrinkage", 1, np.float64)
-    for name in ("threshold", "split_gain", "internal_value", "internal_weight"):
-        _numbers(keys, name, splits, np.float64)
-    _numbers(keys, "leaf_weight", leaves if splits or keys.get("leaf_weight") else 0, np.float64)
-    _numbers(keys, "leaf_count", leaves if splits or keys.get("leaf_count") else 0, np.int64)
-    if splits and _numbers(keys, "internal_count", splits, np.int64).min() < 1:
-        raise ValueError(f"tree {number} has a split without rows")
-    feature = _numbers(keys, "split_feature", splits, np.int64)
-    kind = _numbers(keys, "decision_type", splits, np.int64)
-    # Its bits: a category, which side is the default, and two for what counts as missing.
-    if splits and (feature.min() < 0 or feature.max() > last_feature or not np.isin(kind, _KINDS).all()):
-        raise ValueError(f"tree {number} splits on an unknown feature")
-    children = np.concatenate(
-        [_numbers(keys, side, splits, np.int64) for side in ("left_child", "right_child")]
-    )
-    inner, leaf = children[children >= 0], ~children[children < 0]
-    above = np.tile(np.arange(splits), 2)[children >= 0]
-    # LightGBM numbers a split after the one above it, so every walk down ends; each is reached once.
-    if (inner <= above).any() or not np.array_equal(np.sort(inner), np.arange(1, splits)):
-        raise ValueError(f"the splits of tree {number} do not make a tree")
-    if splits and not np.array_equal(np.sort(leaf), np.arange(leaves)):
-        raise ValueError(f"the leaves of tree {number} do not make a tree")
+    return leaves
+
+
+def _refuse(trees: NDArray[np.int64], why: str) -> None:
+    if len(trees):
+        raise ValueError(f"tree {trees[0]} {why}")
 
 
 def _keys(lines: str) -> dict[str, str]:
@@ -130,17 +150,21 @@ def _number(keys: dict[str, str], name: str, most: int) -> int:
     return int(text)
 
 
-def _numbers(keys: dict[str, str], name: str, size: int, kind: type) -> NDArray[Any]:
-    text = keys.get(name, "")
-    words = text.split(" ") if text else []
-    if len(words) != size:
-        raise ValueError(f"there are {len(words)} numbers in {name}, not {size}")
+def _numbers(trees: list[dict[str, str]], name: str, sizes: NDArray[np.int64], kind: type) -> NDArray[Any]:
+    """The numbers of a line of each tree, one tree after the other."""
+    texts = [keys.get(name, "") for keys in trees]
+    for number, (text, size) in enumerate(zip(texts, sizes.tolist(), strict=True)):
+        found = text.count(" ") + 1 if text else 0
+        if found != size:
+            raise ValueError(f"there are {found} numbers in {name} of tree {number}, not {size}")
+    joined = " ".join(filter(None, texts))
+    words = joined.split(" ") if joined else []
     # a threshold between numbers and what is missing is infinite
     infinite = name == "threshold" and "inf" in words
-    if words and not _LISTS[kind].fullmatch(text.replace("inf", "0") if infinite else text):
+    if words and not _LISTS[kind].fullmatch(joined.replace("inf", "0") if infinite else joined):
         raise ValueError(f"{name} has a number in another form than LightGBM writes it")
     read = int if kind is np.int64 else float  # twice as fast as numpy on words
-    found: NDArray[Any] = np.fromiter(map(read, words), dtype=kind, count=size)
-    if not infinite and not np.isfinite(found).all():
+    values: NDArray[Any] = np.fromiter(map(read, words), dtype=kind, count=len(words))
+    if not infinite and not np.isfinite(values).all():
         raise ValueError(f"{name} has a number that is not finite")
-    return found
+    return values
