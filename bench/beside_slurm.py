@@ -1,7 +1,8 @@
 """The service beside a real Slurm: seconds until a job that is bound to fail has its verdict, and until a miner is held.
 
-The policy acts, so every one of these jobs is put off, too, by the thread that gives the verdicts. Times count from the return
-of sbatch until the verdict arrives as an event of the API. `python -m bench.beside_slurm JOBS` prints a short form.
+The policy acts, so every one of these jobs is put off, too, by the thread that gives the verdicts; leases are as long as by
+default. Times count from the return of sbatch until the verdict arrives as an event of the API.
+`python -m bench.beside_slurm JOBS [rest]` prints a short form.
 """
 
 import json
@@ -25,6 +26,7 @@ from tests.services.postgres import Postgres
 from tests.services.slurm import SlurmLab
 
 from tocsin.core.ids import parse_key
+from tocsin.core.settings import PolicySettings
 
 __all__ = ["run", "survey"]
 
@@ -49,6 +51,8 @@ def run() -> dict[str, Any]:
 
 def survey(slurm: SlurmLab, jobs: int, miners: int, *, rest: bool = False, **settings: str) -> dict[str, Any]:
     """With Slurm's commands or slurmrestd, and the store that the settings name."""
+    # The tests' own leases are short, to be seen to run out.
+    settings = {"TOCSIN_POLICY__LEASE_SECONDS": str(PolicySettings().lease_seconds), **settings}
     with tempfile.TemporaryDirectory(prefix="tocsin-beside-") as folder:
         home = Path(folder) / "home"
         taught(home, slurm.cluster, **settings)
@@ -76,12 +80,15 @@ def _verdicts(slurm: SlurmLab, service: LiveService, number: int) -> dict[str, A
     threading.Thread(target=listen, daemon=True).start()
     wait_until(lambda: b"tocsin_event_clients 1.0" in service.ask("/metrics")[1])
     submitted: dict[int, float] = {}
+    cpu = _cpu_seconds(service)
     for case in range(number):
         due = time.monotonic() + EVERY
         job = slurm.sbatch(bound_to_fail(case))
         submitted[job] = time.time()
         time.sleep(max(0.0, due - time.monotonic()))
     wait_until(lambda: submitted.keys() <= arrived.keys(), 600)
+    cpu = _cpu_seconds(service) - cpu
+    load = os.getloadavg()
     seconds = sorted(arrived[job] - submitted[job] for job in submitted)
     found = [service.stages(job)["submit"] for job in submitted]
     return {
@@ -91,8 +98,15 @@ def _verdicts(slurm: SlurmLab, service: LiveService, number: int) -> dict[str, A
         "without_reasons": sum(not verdict["failure"]["contributions"] for verdict in found),
         "without_advice": sum(not verdict["advice"] for verdict in found),
         "late": sum(verdict["late"] for verdict in found),
-        "load": [round(load, 1) for load in os.getloadavg()],
+        "cpu_seconds_per_job": round(cpu / number, 3),
+        "load": [round(each, 1) for each in load],
     }
+
+
+def _cpu_seconds(service: LiveService) -> float:
+    """What the service and the commands that it ran have computed so far."""
+    fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _holds(slurm: SlurmLab, service: LiveService, number: int) -> dict[str, Any]:
@@ -121,4 +135,4 @@ def _holds(slurm: SlurmLab, service: LiveService, number: int) -> dict[str, Any]
 
 if __name__ == "__main__":
     with SlurmLab() as lab:
-        print(json.dumps(survey(lab, int(sys.argv[1]), 3), indent=1))
+        print(json.dumps(survey(lab, int(sys.argv[1]), 3, rest="rest" in sys.argv), indent=1))

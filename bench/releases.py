@@ -19,7 +19,7 @@ FILES = (
 )
 SCRIPT = Path(__file__).parents[1] / "tests" / "services" / "debian.sh"
 COMMAND = (
-    "{ make .venv/.installed-dev && bash tests/services/install.sh .venv/bin/python; } >&2 && scontrol --version && "
+    "{ make .venv/.installed-dev && bash tests/services/install.sh .venv/bin/python; } >&2 && slurmd -V && "
     f".venv/bin/python -m pytest {' '.join(FILES)} -q -p no:cacheprovider --tb=short -rfEs"
 )
 

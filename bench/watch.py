@@ -23,7 +23,8 @@ from tocsin.judge.plugins import find_detectors
 from tocsin.models.registry import Registry
 from tocsin.sources.slurm_cluster import SlurmCluster
 from tocsin.store.database import Store, open_store
-from tocsin.watch.watcher import COST_SHARE, Watcher
+from tocsin.watch.accounting import COST_SHARE
+from tocsin.watch.watcher import Watcher
 
 __all__ = ["run"]
 

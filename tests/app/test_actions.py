@@ -108,12 +108,17 @@ def test_a_miner_is_held_in_the_midst_of_the_round_that_finds_it(
         live=False,
         actuator=fake,
     )
-    monkeypatch.setattr(app_watch, "live_slurm", lambda *_: nullcontext(source))
+
+    class Listener(app_watch.Observer):
+        def stored(self) -> None:
+            fake.changes.append("announced")
+
+    monkeypatch.setattr(app_watch, "live_slurm", lambda *_, **__: nullcontext(source))
     with Stop() as stop:
         request = app_watch.WatchRequest(cluster="lab", once=True)
-        app_watch.follow(app, request, Output(fake.changes.append), stop, app_watch.Observer())
-    held, *printed = fake.changes
-    assert held == "hold"
+        app_watch.follow(app, request, Output(fake.changes.append), stop, Listener())
+    announced, held, *printed = fake.changes
+    assert (announced, held) == ("announced", "hold"), "clients hear of it as soon as it is stored"
     assert "cryptomining" in "".join(printed), "it is printed when the round is over"
 
 

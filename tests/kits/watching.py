@@ -74,6 +74,11 @@ class FakeCluster:
     accounted: list[dict[str, Any]] = field(default_factory=list)
     scripts: dict[int, str] = field(default_factory=dict)
     asked: list[int] = field(default_factory=list)
+    slow: float = 0.0
+    """Seconds for which it has kept us waiting."""
+
+    def waited(self) -> float:
+        return self.slow
 
     def queue(self) -> pl.DataFrame:
         return frame(*self.queued)

@@ -1,5 +1,6 @@
 """A fake of Slurm's side of actions, for what the real one cannot be made to do: stop in the midst of a change."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tests.kits.watching import Killed
@@ -22,11 +23,16 @@ class FakeSlurm:
     """An Actuator; before and after each change the process may be killed."""
 
     name: str = "lab"
+    at_once: int = 20
     jobs: dict[JobKey, FakeJob] = field(default_factory=dict)
     deaths: list[int] = field(default_factory=list)
     """The first number is counted down at each such point; at zero, the process is killed."""
     down: bool = False
     changes: list[str] = field(default_factory=list)
+    together: list[int] = field(default_factory=list)
+    """How many jobs were put off by one change, each time."""
+    changed: Callable[[], None] = lambda: None
+    """Called after each change."""
 
     def job(self, key: JobKey) -> FakeJob:
         if self.down:
@@ -34,6 +40,9 @@ class FakeSlurm:
         if key not in self.jobs:
             raise NotFound(f"no job {key}")
         return self.jobs[key]
+
+    def look_up(self, keys: Sequence[JobKey]) -> None:
+        """It has nothing to gain."""
 
     def standing(self, key: JobKey) -> Standing:
         job = self.job(key)
@@ -45,6 +54,7 @@ class FakeSlurm:
         self.changes.append(what)
         for name, value in values.items():
             setattr(job, name, value)
+        self.changed()
         self._chance()
 
     def _chance(self) -> None:
@@ -62,6 +72,16 @@ class FakeSlurm:
 
     def delay(self, key: JobKey, begin: int) -> None:
         self._changed(key, f"delay {begin}", begin=begin)
+
+    def delay_all(self, keys: Sequence[JobKey], begin: int) -> set[JobKey]:
+        self.together.append(len(keys))
+        failed = set()
+        for key in keys:
+            try:
+                self.delay(key, begin)
+            except (ClusterError, NotFound):
+                failed.add(key)
+        return failed
 
     def cancel(self, key: JobKey) -> None:
         self._changed(key, "cancel", cancelled=True, pending=False)

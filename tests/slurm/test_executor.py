@@ -301,6 +301,82 @@ def test_of_an_array_only_tasks_that_started_later_are_marked(store: KillableSto
     assert dict(found.rows()) == {None: True, 1: None, 2: True}
 
 
+# --- many --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(store: KillableStore, fake: FakeSlurm) -> list[JobKey]:
+    """Jobs with leases that are in force."""
+    keys = [KEY._replace(job_id=number) for number in range(1, 51)]
+    fake.jobs |= {key: FakeJob() for key in keys}
+    for key in keys:
+        plan(store, ActionKind.LEASE, job=str(key))
+    executor(store, fake).step(NOON)
+    fake.changes.clear()
+    return keys
+
+
+def test_many_leases_are_renewed_together(store: KillableStore, fake: FakeSlurm, many: list[JobKey]) -> None:
+    fake.jobs[many[0]].begin = NOON + 5  # its owner moved the start
+    fake.jobs[many[1]].pending = False
+    del fake.jobs[many[2]]
+    executor(store, fake).step(NOON + 200)
+    assert [fake.jobs[key].begin for key in many[3:]] == [NOON + 500] * 47
+    assert fake.together == [17, 20, 10], "by one change for each few"
+    assert {a.status for a in list_actions(store) if a.job in many[3:]} == {ActionStatus.DONE}
+    assert [str(a.status) for a in list_actions(store) if a.job in many[:3]] == ["undone", "over", "over"]
+
+
+def test_renewals_that_take_long_are_left_for_the_next_step_the_most_urgent_first(
+    store: KillableStore, fake: FakeSlurm, many: list[JobKey]
+) -> None:
+    clock = [0.0]
+
+    def step(now: int) -> None:
+        slow = Executor(store, fake, lease=LEASE, act=True, seconds=lambda: clock[0])
+        slow.step(now, within=1)
+
+    fake.changed = lambda: clock.__setitem__(0, clock[0] + 0.1)
+    step(NOON + 200)
+    assert [fake.jobs[key].begin for key in many] == [NOON + 500] * 20 + [NOON + 300] * 30
+    plan(store)
+    step(NOON + 201)
+    assert fake.jobs[KEY].held == "admin", "a hold does not wait for renewals"
+    step(NOON + 202)
+    assert all((fake.jobs[key].begin or 0) >= NOON + 500 for key in many)
+
+
+@pytest.mark.parametrize("death", range(8))
+def test_leases_that_are_renewed_together_survive_a_kill_at_any_point(
+    store: KillableStore, fake: FakeSlurm, many: list[JobKey], death: int
+) -> None:
+    fake.deaths, store.deaths[:] = [death], [death]
+    with suppress(Killed):
+        executor(store, fake).step(NOON + 200)
+    fake.deaths.clear()
+    store.deaths.clear()
+    executor(store, fake).step(NOON + 201)
+    assert {a.status for a in list_actions(store)} == {ActionStatus.DONE}, "no owner moved anything"
+    for action in list_actions(store):
+        executor(store, fake).undo(action, who="ann", now=NOON + 210)
+    assert {fake.jobs[key].begin for key in many} == {NOON + 210}
+
+
+def test_what_is_carried_out_in_a_hurry_is_explained_in_the_next_step(
+    store: KillableStore, fake: FakeSlurm
+) -> None:
+    other = KEY._replace(job_id=1)
+    fake.jobs[other] = FakeJob()
+    plan(store, ActionKind.LEASE)
+    undone = plan(store, ActionKind.LEASE, job=str(other))
+    hurried = executor(store, fake)
+    hurried.carry_out_planned([str(KEY), str(other)], NOON)
+    assert fake.changes == [f"delay {NOON + LEASE}"] * 2
+    executor(store, fake).undo(actions.find(store, undone.id), who="ann", now=NOON + 1)
+    hurried.step(NOON + 1)
+    assert (fake.jobs[KEY].comment, fake.jobs[other].comment) == ("mining", "")
+
+
 # --- order -------------------------------------------------------------------------------------------
 
 

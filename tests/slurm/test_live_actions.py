@@ -137,6 +137,19 @@ def test_a_lease_is_renewed_and_its_undo_lets_the_job_start(
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_several_leases_are_renewed_together(
+    clusters: dict[str, SlurmCluster], store: Store, submit: Submit, way: str
+) -> None:
+    keys, cluster = [submit("--begin=now+2"), submit("--begin=now+2", "--array=1-2")], clusters[way]
+    leases = [plan(store, key, ActionKind.LEASE) for key in keys]
+    Executor(store, cluster, lease=60, act=True).step(now())
+    assert Executor(store, cluster, lease=600, act=True).step(now()) == []
+    for key, lease in zip(keys, leases, strict=True):
+        assert status(store, lease) == "done"
+        assert (cluster.standing(key).begin or 0) > now() + 500
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_the_users_own_earliest_start_is_restored(
     clusters: dict[str, SlurmCluster], store: Store, submit: Submit, way: str
 ) -> None:

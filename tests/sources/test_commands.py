@@ -2,13 +2,16 @@
 
 import os
 import select
+import subprocess
 import sys
+import time
 
 import pytest
 
 from tocsin.core.errors import ClusterError
 from tocsin.sources import commands
 from tocsin.sources.commands import run, stream
+from tocsin.sources.waiting import of_command, on_run_queue, waited
 
 PYTHON = sys.executable
 
@@ -74,3 +77,46 @@ def test_more_than_can_be_held_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(commands, "MAX_BYTES", 2**20)
     with pytest.raises(ClusterError, match="printed more than 1 MiB"):
         run([PYTHON, "-c", "print('x' * 3_000_000)"], timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("silence", "cpu", "queued", "slurms"),
+    [(0.35, 0.04, 0.3, 0.01), (25.0, 0.04, 0.0, 24.96), (0.01, 0.02, 0.0, 0.0)],
+)
+def test_what_a_command_computes_or_waits_for_a_cpu_is_not_slurms(
+    silence: float, cpu: float, queued: float, slurms: float
+) -> None:
+    assert of_command(silence, cpu, queued) == pytest.approx(slurms)
+
+
+def test_a_command_that_computes_costs_slurm_little_and_one_that_waits_all_of_its_time() -> None:
+    began, before = time.monotonic(), waited()
+    run([PYTHON, "-c", "import time\nwhile time.process_time() < 0.5: pass"], timeout=60)
+    assert waited() - before < 0.5 * (time.monotonic() - began)
+    before = waited()
+    run(["sleep", "0.5"], timeout=60)
+    assert waited() - before > 0.4
+    before = waited()
+    with pytest.raises(ClusterError, match="did not answer"):
+        run(["sleep", "60"], timeout=0.3)
+    assert waited() - before > 0.2
+
+
+def test_where_the_kernel_does_not_tell_of_its_run_queue_nothing_is_taken_off() -> None:
+    assert on_run_queue("no-such-task") == 0.0
+    assert on_run_queue("self") >= 0.0
+
+
+def test_a_command_that_a_thread_waits_for_ends_with_the_process() -> None:
+    talks = (
+        "import threading\nfrom tocsin.sources.commands import stream\n"
+        "output = stream(['sh', '-c', 'echo $$; exec sleep 600'], timeout=600)\n"
+        "print(next(output).decode().strip(), flush=True)\n"
+        "threading.Thread(target=lambda: list(output), daemon=True).start()\ninput()"
+    )
+    process = subprocess.Popen([PYTHON, "-c", talks], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin
+    assert process.stdout
+    command = os.pidfd_open(int(process.stdout.readline()))
+    process.communicate(b"\n", timeout=60)
+    assert ends(command)

@@ -13,8 +13,10 @@ import httpx2
 import pytest
 
 from tocsin.core.errors import ClusterError, NotFound
+from tocsin.core.intake import Rejects
 from tocsin.sources import rest_http
 from tocsin.sources.rest import SlurmRest
+from tocsin.sources.waiting import of_slurmrestd, waited
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 SPEC = json.dumps({"paths": {"/slurm/v0.0.42/jobs/": {}, "/slurmdb/v0.0.42/jobs/": {}}}).encode()
@@ -180,3 +182,51 @@ def test_a_socket_is_tried_without_a_token_first(tmp_path: Path, wants_token: bo
     assert [b"user-token" in request.lower() for request in requests] == (
         [False, True] if wants_token else [False]
     )
+
+
+def test_what_slurmrestd_takes_is_counted_and_what_is_done_with_its_answer_is_not() -> None:
+    def pieces(request: bytes) -> Iterator[bytes]:
+        yield OK
+        if b"openapi" in request:
+            yield SPEC
+            return
+        time.sleep(0.3)
+        yield b'{"jobs": [], "errors": [], "warnings": []}'
+
+    with serving(pieces) as url, rest_at(url) as rest:
+        rest.served("slurm")
+        before = waited()
+        rest.queue()
+        assert waited() - before > of_slurmrestd(0.25)
+
+
+def test_a_hang_of_slurmrestd_counts_in_full_and_an_answer_that_it_writes_only_in_part() -> None:
+    assert of_slurmrestd(25) == 25
+    assert 20 * of_slurmrestd(0.15) < 1
+    assert 20 * of_slurmrestd(1.8) > 5
+
+
+def test_the_queue_does_not_wait_for_a_slurmdbd_that_hangs() -> None:
+    asked, over = threading.Event(), threading.Event()
+
+    def pieces(request: bytes) -> Iterator[bytes]:
+        yield OK
+        if b"openapi" in request:
+            yield SPEC
+            return
+        if b"/slurmdb/" in request:
+            asked.set()
+            over.wait(60)
+        yield b'{"jobs": [], "errors": [], "warnings": []}'
+
+    with serving(pieces) as url, rest_at(url, timeout=60) as rest:
+        rest.served("slurm")
+        accounting = threading.Thread(target=lambda: rest.accounting(0, 10, rejects=Rejects()), daemon=True)
+        accounting.start()
+        try:
+            assert asked.wait(60)
+            assert rest.queue().is_empty()
+            assert accounting.is_alive()
+        finally:
+            over.set()
+            accounting.join(60)

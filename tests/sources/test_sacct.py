@@ -374,6 +374,23 @@ def test_without_a_start_column_what_a_job_got_is_kept(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "elapsed"),
+    [
+        ({}, 60),
+        ({"Suspended": "00:00:20"}, 40),
+        ({"Suspended": "00:02:00"}, None),
+        ({"Elapsed": "00:00:50"}, 50),
+        ({"End": "Unknown", "State": "RUNNING"}, None),
+    ],
+)
+def test_without_an_elapsed_column_start_and_end_give_the_run_time(
+    tmp_path: Path, words: dict[str, str], elapsed: int | None
+) -> None:
+    words = {"Start": "110", "End": "170", "State": "COMPLETED"} | words
+    assert one(tmp_path, **words)["elapsed"] == elapsed
+
+
 def test_a_named_cluster_is_the_only_one_that_is_read(tmp_path: Path) -> None:
     jobs, source = read(
         write(tmp_path, SHORT + "\n" + row("1") + row("2").replace("lab", "gamma")), cluster="gamma"

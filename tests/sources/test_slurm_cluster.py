@@ -17,7 +17,7 @@ from tocsin.core.ids import JobKey
 from tocsin.core.ports import Standing
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.slurm_cluster import SlurmCluster
-from tocsin.sources.squeue import FIELDS, queue_command, read_queue, separators
+from tocsin.sources.squeue import FIELDS, QueueText, queue_command, read_queue, separators
 
 if TYPE_CHECKING:
     from tocsin.core.ports import Cluster
@@ -116,6 +116,22 @@ def test_no_name_can_break_a_record(name: str, folder: str) -> None:
     assert jobs["name"][1] == "two words"
 
 
+@pytest.mark.parametrize(("name", "again"), [("sweep", True), ("a\x1fb", False)])
+def test_an_answer_that_says_nothing_new_is_read_once(name: str, again: bool) -> None:
+    text = QueueText()
+
+    def read(**changed: str) -> pl.DataFrame:
+        between, after = separators()
+        output = printed({"Name": name, **changed}, between=between, after=after)
+        return text.read(output, between, after, cluster="lab")
+
+    first = read()
+    assert (read() is first) is again, "a name with a separator could be taken for two columns"
+    assert read().equals(first)
+    assert read(State="RUNNING", NodeList="n1")["state"].to_list() == ["RUNNING"]
+    assert read().equals(first)
+
+
 def test_an_empty_queue_is_empty_and_other_output_is_refused() -> None:
     assert read_queue(b"", "|", "#", cluster="lab").height == 0
     with pytest.raises(ClusterError, match="unexpected output of squeue"):
@@ -147,7 +163,8 @@ class Commands:
         self.called.append(argv)
         match argv:
             case ["squeue", *_]:
-                if "17" not in argv and "17_4" not in argv and "-j" in argv:
+                asked = argv[argv.index("-j") + 1].split(",") if "-j" in argv else []
+                if asked and not {"17", "17_4"}.intersection(asked):
                     raise ClusterError(
                         "squeue failed (exit 1): slurm_load_jobs error: Invalid job id specified"
                     )
@@ -219,6 +236,29 @@ def test_the_earliest_start_is_set_by_command_and_read_back() -> None:
     assert cluster.standing(KEY) == Standing(pending=True, begin=1794789999)
     with pytest.raises(ClusterError, match="did not do it"):
         SlurmCluster("lab", run=Commands(obeys=False)).delay(KEY, 1794789999)
+
+
+def test_several_jobs_are_looked_up_and_put_off_by_one_command_each() -> None:
+    commands = Commands()
+    cluster = SlurmCluster("lab", run=commands)
+    task, gone = KEY._replace(task=4), KEY._replace(submit=5)
+    cluster.look_up([KEY, task])
+    assert cluster.standing(KEY) == cluster.standing(task) == Standing(pending=True, begin=1794779550)
+    assert len(commands.called) == 1
+    assert cluster.delay_all([KEY, gone], 1794789999) == {gone}
+    assert [argv[:2] for argv in commands.called[1:]] == [["scontrol", "update"], ["squeue", "-h"]]
+    commands.obeys = False
+    assert cluster.delay_all([KEY, task], 1794799999) == {KEY, task}
+
+
+def test_what_was_looked_up_serves_for_one_change() -> None:
+    commands = Commands(comment="ticket 7")
+    cluster = SlurmCluster("lab", run=commands)
+    cluster.look_up([KEY])
+    cluster.comment(KEY, "a")
+    commands.comment = "ticket 8"
+    cluster.comment(KEY, "b")
+    assert commands.comment == "ticket 8 [tocsin: b]"
 
 
 def test_a_comment_leaves_the_text_of_others_alone() -> None:

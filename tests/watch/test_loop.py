@@ -57,15 +57,21 @@ def follow(*rounds: Any, interval: float = 5, **more: Any) -> tuple[list[float],
             interval=interval,
             report=told.append,
             notify=said.append,
-            **more,
+            **{"seconds": lambda: 0.0, **more},
         )
         return stop.waited, said, len(told)
 
 
 def test_the_pause_is_the_interval_or_twenty_times_what_the_dump_took() -> None:
-    waited, said, _ = follow({"cost": 0.01}, {"cost": 1.5}, {"cost": 0.3})
-    assert waited == [0, 5, 30, 6]
+    waited, said, _ = follow({"cost": 0.01}, {"cost": 1.5}, *[{"cost": 0.3}] * 5)
+    assert waited == [0, 5, 30, 5, 5, 5, 6, 6]
     assert said == []
+
+
+def test_the_interval_counts_from_the_beginning_of_a_round_and_leaves_others_a_third_of_the_time() -> None:
+    instants = iter([0.0, 0.2, 1.0, 1.9, 10.0, 14.0, 20.0, 20.0])
+    waited, _, _ = follow(*[{"cost": 0.0}] * 4, interval=1, seconds=lambda: next(instants))
+    assert waited == pytest.approx([0, 0.8, 0.45, 1, 1])
 
 
 def test_one_hang_does_not_silence_the_watch_and_is_reported_once() -> None:
@@ -80,6 +86,12 @@ def test_one_hang_does_not_silence_the_watch_and_is_reported_once() -> None:
 def test_a_slow_answer_leaves_time_for_a_screening_window() -> None:
     waited, _, _ = follow({"cost": 25}, {"cost": 0.1}, interval=1, longest=3)
     assert waited == [0, 3, 2]
+
+
+def test_one_answer_that_a_busy_host_delayed_does_not_slow_the_watch_and_a_busy_slurmctld_does() -> None:
+    waited, said, _ = follow(*[{"cost": cost} for cost in (0.01, 0.4, 0.03, *[0.4] * 5)], interval=1)
+    assert waited == [0, 1, 1, 1, 1, 1, 1, 1, 8]
+    assert said == []
 
 
 def test_each_pause_is_announced_with_the_error_that_caused_it() -> None:

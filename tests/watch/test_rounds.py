@@ -1,8 +1,13 @@
 """Rounds on a cluster that tells what we want: stubs, ends that only the queue knows, scripts, what is kept."""
 
 import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.kits.watching import (
@@ -26,7 +31,9 @@ from tocsin.judge.answers import DetectorModels, Model
 from tocsin.judge.judge import Judge
 from tocsin.store.database import Store
 from tocsin.store.home import Home
+from tocsin.watch import watcher as watcher_module
 from tocsin.watch.script_reader import ScriptReader
+from tocsin.watch.watcher import Watcher
 
 KEY = f"lab:1@{NOON}"
 
@@ -266,6 +273,26 @@ def test_scripts_are_read_once_a_few_a_round_and_the_verdict_waits_for_them(stor
     assert len(list(home.scripts.iterdir())) == 5
 
 
+def test_a_burst_of_scripts_is_read_without_pauses_in_rounds_of_bounded_time(
+    store: Store, home: Home
+) -> None:
+    clock = [0.0]
+
+    class Slow(FakeCluster):
+        def script(self, key: JobKey) -> str | None:
+            clock[0] += 0.3
+            return super().script(key)
+
+    cluster = Slow(
+        queued=[{"job_id": number} for number in range(1, 11)],
+        scripts={number: f"#!/bin/sh\necho {number}\n" for number in range(1, 11)},
+    )
+    reader = ScriptReader(cluster, home.scripts, seconds=lambda: clock[0])
+    watch = watcher(cluster, store, scripts=reader)
+    rounds = [watch.step(NOON + number) for number in range(3)]
+    assert [(len(done.verdicts), done.behind) for done in rounds] == [(4, True), (4, True), (2, False)]
+
+
 def test_an_array_that_only_its_tasks_tell_of_does_not_wait_for_a_script(store: Store, home: Home) -> None:
     cluster = FakeCluster(
         queued=[{"job_id": 1}, {"job_id": 2}, running(NOON, job_id=7, task=1)],
@@ -407,15 +434,83 @@ def test_a_slurmdbd_that_is_slow_to_fail_is_not_asked_in_every_round(store: Stor
     class Failing(FakeCluster):
         def accounting(self, since: int, until: int) -> Any:
             asked.append(until)
-            clock[0] += 30
+            self.slow += 30
             raise ClusterError("slurmdbd does not answer")
 
     asked: list[int] = []
-    clock = [0.0]
     watch = watcher(Failing(), store)
-    watch._seconds = lambda: clock[0]
     for now in (NOON, NOON + 5, NOON + 179):
         assert watch.step(now).troubles == ["slurmdbd does not answer"]
     assert len(asked) == 1
     watch.step(NOON + 180)
     assert len(asked) == 2
+
+
+@dataclass
+class Hanging(FakeCluster):
+    """Its slurmdbd answers when it is let."""
+
+    answers: threading.Event = field(default_factory=threading.Event)
+    asked_for: list[int] = field(default_factory=list)
+
+    def accounting(self, since: int, until: int) -> Iterator[pl.DataFrame]:
+        self.asked_for.append(until)
+        assert self.answers.wait(60)
+        return super().accounting(since, until)
+
+
+def test_verdicts_on_the_queue_do_not_wait_for_a_slurmdbd_that_hangs(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher_module, "FIRST_PATIENCE", 0.0)
+    cluster = Hanging(queued=[running(NOON)])
+    watch = watcher(cluster, store, patience=0.0)
+    assert [v.stage for v in watch.step(NOON + 3).verdicts] == ["submit", "start"]
+    cluster.queued = [{"job_id": 2, "submit": NOON + 5}]
+    second = watch.step(NOON + 6)
+    assert ([v.job for v in second.verdicts], second.troubles) == ([f"lab:2@{NOON + 5}"], [])
+    [trouble] = watch.step(NOON + 90).troubles
+    assert "has not answered" in trouble
+    assert cluster.asked_for == [NOON + 4], "one question at a time"
+    cluster.accounted = [ended(NOON, NOON + 4, "FAILED"), ended(NOON + 4, NOON + 5, job_id=3)]
+    cluster.answers.set()
+    end = run_until(watch, NOON + 91, lambda: "end" in stages(store))
+    assert rows(store, "SELECT outcome, known_at FROM jobs WHERE job_id = 1") == [("failed", end)]
+    run_until(watch, end + 1, lambda: "end" in stages(store, f"lab:3@{NOON}"))
+    run_until(watch, end + 200, lambda: not watch._accounting.troubles)
+
+
+def test_an_answer_that_a_killed_process_did_not_take_is_asked_for_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher_module, "FIRST_PATIENCE", 0.0)
+    cluster = Hanging(queued=[running(NOON)])
+    watch = watcher(cluster, store, patience=0.0)
+    watch.step(NOON + 3)
+    cluster.queued, cluster.accounted = [], [ended(NOON, NOON + 4), ended(NOON + 4, NOON + 5, job_id=3)]
+    watch.step(NOON + 6)
+    cluster.answers.set()
+    watcher(cluster, store).step(NOON + 100)
+    assert stages(store) == ["end", "start", "submit"]
+    assert stages(store, f"lab:3@{NOON}") == ["end", "start", "submit"]
+
+
+def test_who_begins_to_watch_waits_a_moment_for_what_ended_meanwhile(store: Store) -> None:
+    cluster = Hanging(queued=[{"job_id": 2, "submit": NOON + 50}])
+    watcher(FakeCluster(), store).step(NOON)
+    cluster.accounted = [ended(NOON + 1, NOON + 5)]
+    cluster.answers.set()
+    [first, *_] = watcher(cluster, store, patience=0.0).step(NOON + 60).verdicts
+    assert first.job == KEY, "in the order of their submission"
+
+
+def run_until(watch: Watcher, now: int, ready: Callable[[], bool]) -> int:
+    """Rounds until it is ready, within a minute of real time; returns the instant of the last one."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        watch.step(now)
+        if ready():
+            return now
+        now += 1
+        time.sleep(0.01)
+    raise AssertionError("it never was")

@@ -10,6 +10,7 @@ from tocsin.app.clusters import live_cluster
 from tocsin.app.policy import action_policy
 from tocsin.core.actions import ActionStatus, Mode
 from tocsin.core.errors import ClusterError, InputError
+from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import ALARMS
 from tocsin.store.home import user_name
@@ -33,6 +34,9 @@ __all__ = [
     "undo",
 ]
 
+_SECONDS = 1.0
+"""For actions that can wait, each time: meanwhile nobody looks at new jobs."""
+
 
 class Acting:
     """Acts while a cluster is followed, as policy says: on alarms at once, on all else after each round."""
@@ -42,23 +46,26 @@ class Acting:
         self._sinks = sinks
         self._policy = action_policy(app)
         self._executor = open_executor(app, actuator, act=self._policy.mode is Mode.ACT)
+        self._first = True
 
     def on_verdicts(self, verdicts: Sequence["Verdict"], now: int) -> None:
         """Carry out what was planned with these verdicts; what fails is tried again after the round."""
         jobs = [v.job for v in verdicts if any(finding.level in ALARMS for finding in v.findings)]
         if jobs and self._policy.mode is Mode.ACT:
-            self._executor.carry_out_planned(jobs, now)
+            self._executor.carry_out_planned(jobs, now, within=_SECONDS)
 
     def after_round(self, verdicts: Sequence["Verdict"], now: int) -> list[str]:
         """Plan what follows from ended tasks, and bring all actions forward; returns what went wrong."""
         if self._policy.mode is not Mode.ADVISE:
             self._plan_for_arrays(verdicts, now)
-        return self._executor.step(now)
+        # What another process left unfinished is finished in the first round.
+        tasks = self._first or any(parse_key(verdict.job).task is not None for verdict in verdicts)
+        troubles = self._executor.step(now, within=_SECONDS, tasks=tasks)
+        self._first = False
+        return troubles
 
     def _plan_for_arrays(self, verdicts: Sequence["Verdict"], now: int) -> None:
         """Arrays whose first tasks have failed for one cause."""
-        from tocsin.core.ids import parse_key
-
         ended = [parse_key(verdict.job) for verdict in verdicts if verdict.stage is Stage.END]
         for cluster, array in sorted({(key.cluster, key.job_id) for key in ended if key.task is not None}):
             self._plan_for_array(cluster, array, now)
@@ -147,8 +154,6 @@ def _keys(app: App, job: str) -> list[str]:
 
 def _with_arrays(jobs: Iterable[str]) -> list[str]:
     """These keys, and those of their arrays: an action on an array is one on its tasks, too."""
-    from tocsin.core.ids import parse_key
-
     keys = [parse_key(job) for job in jobs]
     return sorted({str(each) for key in keys for each in (key, key._replace(task=None))})
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "demo_cluster", "live_slurm", "streamed"]
 
+DEMO_INTERVAL = 0.25
+"""Real seconds between two rounds of the demo, at least: whoever looks on sees no difference, and rounds without a pause
+took a third of a core."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
@@ -48,8 +53,11 @@ class Source:
 
 
 @contextmanager
-def live_slurm(app: App, name: str | None) -> Iterator[Source]:
-    """The cluster of this name, or this host's. Its name is part of every job's key: it is never guessed."""
+def live_slurm(app: App, name: str | None, *, once: bool = False) -> Iterator[Source]:
+    """The cluster of this name, or this host's. Its name is part of every job's key: it is never guessed.
+
+    `once`: who catches up and ends waits for accounting, however long that takes.
+    """
     if name:
         require_cluster(app, name)
     with live_cluster(app, name, guess=False) as cluster:
@@ -63,7 +71,7 @@ def live_slurm(app: App, name: str | None) -> Iterator[Source]:
             clock=clock,
             reading=clock.now,
             interval=_interval(app),
-            rounds=partial(_watcher, app, cluster, unreadable),
+            rounds=partial(_watcher, app, cluster, unreadable, patience=inf if once else 0.0),
             live=True,
             concerns=cluster.rest.concerns if cluster.rest else tuple,
             actuator=cluster,
@@ -119,7 +127,7 @@ def demo_cluster(app: App, speed: float, *, with_story: bool = False) -> Iterato
         name=cluster.name,
         clock=clock,
         reading=clock.reading,
-        interval=_interval(app) / speed,
+        interval=max(_interval(app) / speed, DEMO_INTERVAL),
         rounds=partial(_watcher, app, cluster, None, outputs=False),
         live=False,
     )
@@ -161,8 +169,12 @@ def _watcher(
     stored: "OnVerdicts | None",
     *,
     outputs: bool = True,
+    patience: float = inf,
 ) -> "Rounds":
-    """`unreadable`: why scripts are not read; `outputs`: whether jobs write files that name a cause."""
+    """`unreadable`: why scripts are not read; `outputs`: whether jobs write files that name a cause.
+
+    `patience`: seconds for which a round waits for accounting.
+    """
     from tocsin.watch.script_reader import ScriptReader
     from tocsin.watch.watcher import Watcher
 
@@ -178,4 +190,5 @@ def _watcher(
         causes=causes_at_end(app, scripts.read if scripts else ledger.script) if outputs else None,
         challengers=challengers,
         stored=stored,
+        patience=patience,
     )

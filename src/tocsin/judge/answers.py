@@ -56,17 +56,20 @@ class Answer:
 
 def as_known(jobs: pl.DataFrame, stage: Stage) -> pl.DataFrame:
     """The jobs without the fields that become known only after the stage."""
-    return jobs.with_columns(_blanks(stage))
+    if jobs.height == 1:
+        row = jobs.row(0, named=True)
+        later = [name for name in _later(stage) if row.get(name, ...) is not None]
+    else:
+        empty = {column.name for column in jobs.get_columns() if column.null_count() == jobs.height}
+        later = [name for name in _later(stage) if name not in empty]
+    return (
+        jobs.with_columns(pl.lit(None, dtype=SCHEMA[name]).alias(name) for name in later) if later else jobs
+    )
 
 
 @cache
-def _blanks(stage: Stage) -> list[pl.Expr]:
-    """Made once: for one job, making them costs more than using them."""
-    return [
-        pl.lit(None, dtype=SCHEMA[name]).alias(name)
-        for name, known in FIELDS.items()
-        if not stage.knows(known.stage)
-    ]
+def _later(stage: Stage) -> tuple[str, ...]:
+    return tuple(name for name, known in FIELDS.items() if not stage.knows(known.stage))
 
 
 def hear(
@@ -123,7 +126,7 @@ def explain_alarms(
         for place, answer in enumerate(each):
             if any(finding.level in ALARMS for finding in answer.parts.findings):
                 asked = _Asked(answer.detector, detectors[answer.detector].models[stage], known, stage)
-                [better] = asked.explain(as_known(jobs[row], stage))
+                [better] = asked.explain(as_known(jobs.slice(row, 1), stage))
                 if better.version is not None:  # an alarm rings, even if it cannot be explained
                     each[place] = better
     return explained
@@ -146,7 +149,7 @@ class _Asked:
         return self._answers(
             jobs,
             lambda part: [
-                fitted.explain(part[row], self.known, stage=self.stage) for row in range(part.height)
+                fitted.explain(part.slice(row, 1), self.known, stage=self.stage) for row in range(part.height)
             ],
         )
 

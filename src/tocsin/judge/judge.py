@@ -11,7 +11,7 @@ from tocsin.core.actions import Mode
 from tocsin.core.decision import Decision, Facts, FactsRequest, Screened
 from tocsin.core.detector import Known, Parts
 from tocsin.core.fields import FIELDS
-from tocsin.core.frames import SCHEMA, key_text
+from tocsin.core.frames import key_text
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.stages import Stage, reached_at
 from tocsin.core.verdict import (
@@ -140,12 +140,12 @@ def facts_request(
 ) -> FactsRequest:
     """The stored facts that `conclude` needs for these answers."""
     numbers = [number for number, each in enumerate(answers) if _has_operation(each)]
-    operating = jobs[["cluster", "user", "submit"]][numbers].rows() if numbers else []
-    submits = [submit for _, _, submit in operating]
+    operating = [jobs.row(number, named=True) for number in numbers]
+    submits = [job["submit"] for job in operating]
     keys = jobs.select(key_text()).to_series().to_list() if verdicts else []
     arrays = [str(key._replace(task=None)) for key in map(parse_key, keys) if key.task is not None]
     return FactsRequest(
-        users=frozenset((cluster, user) for cluster, user, _ in operating if user),
+        users=frozenset((job["cluster"], job["user"]) for job in operating if job["user"]),
         first=min(submits, default=0) - LATELY,
         last=max(submits, default=0),
         cases=verdicts
@@ -309,13 +309,13 @@ class _Draft:
 
 def _rows(jobs: pl.DataFrame, stage: Stage) -> list[dict[str, Any]]:
     """The jobs as rows, without what becomes known only after the stage."""
-    blank: dict[str, Any] = dict.fromkeys(SCHEMA.names())
-    return [blank | row for row in jobs[_shown(stage)].to_dicts()]
+    later = _later(stage)
+    return [row | later for row in jobs.rows(named=True)]
 
 
 @cache
-def _shown(stage: Stage) -> list[str]:
-    return [name for name in SCHEMA.names() if stage.knows(FIELDS[name].stage)]
+def _later(stage: Stage) -> dict[str, None]:
+    return {name: None for name, known in FIELDS.items() if not stage.knows(known.stage)}
 
 
 def _without_conflicts(parts: Sequence[Parts]) -> list[Advice]:

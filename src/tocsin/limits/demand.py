@@ -49,8 +49,10 @@ class _EachNode(NamedTuple):
 
 def requests(jobs: pl.DataFrame) -> list[Request]:
     """One for each job."""
-    columns = zip(*(jobs.get_column(name).to_list() for name in _FIELDS), strict=True)
-    return [dict(zip(_FIELDS, values, strict=True)) for values in columns]
+    if jobs.height == 1:  # a query would take longer than all that is read by it
+        row = jobs.row(0, named=True)
+        return [{name: row[name] for name in _FIELDS}]
+    return [*jobs.select(_FIELDS).rows(named=True)]
 
 
 def demands(

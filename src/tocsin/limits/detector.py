@@ -14,6 +14,7 @@ from tocsin.core.errors import ModelError
 from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level
+from tocsin.history.numbers import numbers_of
 from tocsin.limits.access_rules import access_breaches, default_qos, gres_breaches
 from tocsin.limits.advice import Check, advice, with_valid_changes
 from tocsin.limits.breach import Breach, Thresholds, unavoidable
@@ -65,7 +66,7 @@ class FittedLimits:
         if not jobs.height:
             return []
         asked = requests(jobs)
-        history = _histories(known.features(jobs, stage=stage, names=READ))
+        history = numbers_of(known, jobs, stage=stage, names=READ).rows()
         past = [
             [*past_usage_breaches(row, request, seen, self.thresholds)]
             for row, (request, seen) in enumerate(zip(asked, history, strict=True))
@@ -140,11 +141,6 @@ def _thresholds(values: Any, path: Path) -> Thresholds:
     if not numbers or set(values) != known:
         raise ModelError(f"{path} does not hold the thresholds {', '.join(sorted(known))}; fit {NAME} again")
     return Thresholds(**values)
-
-
-def _histories(features: pl.DataFrame) -> list[History]:
-    columns = zip(*(column.to_list() for column in features.get_columns()), strict=True)
-    return [dict(zip(features.columns, values, strict=True)) for values in columns]
 
 
 def _of_script(

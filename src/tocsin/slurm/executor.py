@@ -5,14 +5,16 @@ job stands, and a step that was done already changes nothing. A lease ends by it
 first: the service, `tocsin expire` or a person.
 """
 
-from collections.abc import Collection, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field
+from math import inf
 
 from tocsin.core.actions import IN_FORCE, INTERVENTIONS, ActionKind, ActionStatus
 from tocsin.core.errors import ClusterError, InputError, NotFound
 from tocsin.core.ports import Actuator, Standing
+from tocsin.slurm.leases import Leases, is_ours, prepared, restored, why_ending
 from tocsin.store import actions
 from tocsin.store.actions import BY_POLICY, Action
 from tocsin.store.database import Store
@@ -36,39 +38,98 @@ class Executor:
     lease: int
     """Seconds by which a lease puts a start off."""
     act: bool
+    seconds: Callable[[], float] = time.monotonic
+    unsaid: list[Action] = field(default_factory=list)
+    """Leases whose jobs have no comment yet: it can wait, unlike all else."""
 
-    def step(self, now: int) -> list[str]:
-        """Bring every open action forward; returns what went wrong, to be tried again."""
-        troubles = self._advance_all(actions.open_actions(self.store, self.actuator.name), now)
-        actions.mark_tasks(self.store, self.actuator.name, now - _TASKS_FOR)
+    @property
+    def _leases(self) -> Leases:
+        return Leases(self.store, self.actuator, self.lease)
+
+    def step(self, now: int, *, within: float = inf, tasks: bool = True) -> list[str]:
+        """Bring every open action forward; returns what went wrong, to be tried again.
+
+        After `within` seconds what can wait is left for the next step. `tasks`: whether any task of an array may have got
+        a record of its own since the last one.
+        """
+        deadline = self.seconds() + within
+        troubles = self._advance_all(actions.open_actions(self.store, self.actuator.name), now, deadline)
+        self._say_all(deadline)
+        if tasks:
+            actions.mark_tasks(self.store, self.actuator.name, now - _TASKS_FOR)
         return troubles
 
-    def carry_out_planned(self, jobs: Collection[str], now: int) -> list[str]:
-        """Carry out at once what is planned on these jobs, named by their keys, as `step` would; returns what went wrong."""
-        return self._advance_all(actions.planned_on(self.store, jobs), now)
+    def carry_out_planned(self, jobs: Collection[str], now: int, *, within: float = inf) -> list[str]:
+        """Carry out at once what is planned on these jobs, named by their keys; returns what went wrong.
 
-    def _advance_all(self, wanted: Iterable[Action], now: int) -> list[str]:
-        """The gravest of those that are planned first: a job that is to be held may start at any second."""
-        troubles = []
-        for action in sorted(
-            wanted, key=lambda one: (one.status is not ActionStatus.PLANNED, -one.kind.gravity)
-        ):
-            try:
-                self._advance(action, now)
-            except NotFound:  # it left the queue in this moment
-                self._end(action, ActionStatus.OVER, now, _GONE)
-            except ClusterError as error:
-                actions.note(self.store, action, str(error))
-                troubles.append(f"action {action.id} ({action.kind} of {action.job}): {error}")
-                if action.status is ActionStatus.PLANNED and now - action.at > _TRIES_FOR:
-                    self._end(action, ActionStatus.FAILED, now, str(error))
+        The next step says in the comments of the jobs why they were put off.
+        """
+        return self._advance_all(actions.planned_on(self.store, jobs), now, self.seconds() + within)
+
+    def _advance_all(self, wanted: Iterable[Action], now: int, deadline: float) -> list[str]:
+        troubles, tried = list[str](), False
+
+        def can_wait(action: Action) -> bool:
+            return tried and not _is_urgent(action) and self.seconds() > deadline
+
+        for few in self._by_few(self._due(wanted, now)):
+            if can_wait(few[0]):
+                break
+            self._look_up(few)
+            others = self._leases.renew_together(few, now)
+            tried = tried or len(others) < len(few)
+            for action in others:
+                if can_wait(action):
+                    break
+                troubles += self._try(action, now)
+                tried = True
         return troubles
+
+    def _by_few(self, wanted: Sequence[Action]) -> Iterator[Sequence[Action]]:
+        few = self.actuator.at_once
+        return (wanted[first : first + few] for first in range(0, len(wanted), few))
+
+    def _look_up(self, few: Sequence[Action]) -> None:
+        with suppress(ClusterError, NotFound):  # each is asked about by itself, then
+            self.actuator.look_up([action.job for action in few])
+
+    def _due(self, wanted: Iterable[Action], now: int) -> list[Action]:
+        """Those with something to be done, in the order in which it must be done.
+
+        The gravest of those that are planned come first: a job that is to be held may start at any second.
+        """
+        open_ones = list(wanted)
+        in_force = [action.job for action in open_ones if action.status is ActionStatus.DONE]
+        started = actions.started(self.store, in_force) if in_force else set()
+        found = []
+        for action in open_ones:
+            if action.status is not ActionStatus.DONE:
+                found.append((0, -action.kind.gravity, action))
+            elif action.job in started:
+                self._end(action, ActionStatus.OVER, now, _STARTED)
+            elif why_ending(action, now):
+                found.append((1, 0, action))
+            elif action.kind is ActionKind.LEASE and self._leases.end_soon(action, now):
+                found.append((2, action.before["until"], action))
+        return [action for *_, action in sorted(found, key=lambda one: one[:2])]
+
+    def _try(self, action: Action, now: int) -> list[str]:
+        try:
+            self._advance(action, now)
+        except NotFound:  # it left the queue in this moment
+            self._end(action, ActionStatus.OVER, now, _GONE)
+        except ClusterError as error:
+            actions.note(self.store, action, str(error))
+            if action.status is ActionStatus.PLANNED and now - action.at > _TRIES_FOR:
+                self._end(action, ActionStatus.FAILED, now, str(error))
+            return [f"action {action.id} ({action.kind} of {action.job}): {error}"]
+        return []
 
     def expire(self, now: int) -> tuple[int, list[str]]:
         """Release what has expired, or whose case was dismissed, and nothing else; returns how many, and what failed."""
         released, troubles = 0, []
         for action in actions.open_actions(self.store, self.actuator.name):
-            if action.status is ActionStatus.DONE and (ending := _ending(action, now)):
+            if action.status is ActionStatus.DONE and (ending := why_ending(action, now)):
                 try:
                     self._release(action, *ending, now, BY_POLICY)
                     released += 1
@@ -97,23 +158,21 @@ class Executor:
     # --- forward ---------------------------------------------------------------------------------
 
     def _advance(self, action: Action, now: int) -> None:
-        if action.status is ActionStatus.DONE:
-            if actions.has_started(self.store, action.job):
-                self._end(action, ActionStatus.OVER, now, _STARTED)
-            elif ending := _ending(action, now):
-                self._release(action, *ending, now, BY_POLICY)
-            elif action.kind is ActionKind.LEASE:
-                self._renew(action, now)
-            return
-        if ending := _ending(action, now):
+        if ending := why_ending(action, now):
             self._release(action, *ending, now, BY_POLICY)
+        elif action.status is ActionStatus.DONE:
+            self._renew(action, now)
         elif not self.act:
             self._release(action, ActionStatus.UNDONE, "policy.mode is not act any more", now, BY_POLICY)
         else:
-            self.carry_out(action, now)
+            self._carry_out(action, now)
 
-    def carry_out(self, action: Action, now: int, *, who: str = BY_POLICY) -> None:
+    def carry_out(self, action: Action, now: int, *, who: str) -> None:
         """A planned action, whatever the policy."""
+        self._carry_out(action, now, who)
+        self._say_all()
+
+    def _carry_out(self, action: Action, now: int, who: str = BY_POLICY) -> None:
         standing = self._standing(action)
         if standing is None:
             return self._end(action, ActionStatus.OVER, now, _GONE)
@@ -122,13 +181,13 @@ class Executor:
         if action.kind is ActionKind.HOLD:
             if standing.held == "admin" and not action.before:
                 return self._end(action, ActionStatus.OVER, now, "an administrator holds the job already")
-            action = self._prepared(action, {"held": standing.held})
+            action = prepared(self.store, action, {"held": standing.held})
             if standing.held != "admin":
                 self.actuator.hold(action.job, action.reason)
         elif action.kind is ActionKind.LEASE:
-            action = self._prepared(action, {"begin": standing.begin, "set": [], "until": 0})
-            self._put_off(action, standing, now)
-            self._remark(action, action.reason)
+            action = prepared(self.store, action, {"begin": standing.begin, "set": [], "until": 0})
+            self._leases.put_off(action, standing, now)
+            self.unsaid.append(action)
         elif action.kind is ActionKind.CANCEL:
             self.actuator.cancel(action.job)
         else:
@@ -138,38 +197,12 @@ class Executor:
         return None
 
     def _renew(self, action: Action, now: int) -> None:
-        """Half a lease before it ends. An owner who has moved the start meanwhile has the last word."""
-        until = action.before["until"]
-        if until - now > self.lease / 2:
-            return None
+        """An owner who has moved the start meanwhile has the last word."""
         standing = self._standing(action)
         if standing is None or not standing.pending:
-            return self._end(action, ActionStatus.OVER, now, _STARTED if standing else _GONE)
-        if not _is_ours(action, standing):
-            if (standing.begin or 0) <= until:
-                return self._end(action, ActionStatus.UNDONE, now, "the owner of the job moved its start")
-            action = self._prepared(action, {**action.before, "begin": standing.begin}, again=True)
-        self._put_off(action, standing, now)
-        if actions.find(self.store, action.id).status is not ActionStatus.DONE:  # undone meanwhile
-            self.actuator.delay(action.job, _restored(action, now))
-        return None
-
-    def _put_off(self, action: Action, standing: Standing, now: int) -> None:
-        """Never to an earlier start than the user's own."""
-        begin = max(now + self.lease, standing.begin or 0)
-        if begin != standing.begin:
-            # Every instant that we may have set is kept until one is known to be: a kill in between leaves any of them.
-            wanted = [*action.before["set"], begin]
-            action = self._prepared(action, {**action.before, "set": wanted}, again=True)
-            self.actuator.delay(action.job, begin)
-            action = replace(action, before={**action.before, "set": [begin]})
-        self._prepared(action, {**action.before, "until": begin}, again=True)
-
-    def _prepared(self, action: Action, before: dict[str, Any], *, again: bool = False) -> Action:
-        if action.before and not again:
-            return action
-        actions.prepare(self.store, action, before)
-        return replace(action, before=before)
+            self._end(action, ActionStatus.OVER, now, _STARTED if standing else _GONE)
+        elif not self._leases.renew(action, standing, now):
+            self._end(action, ActionStatus.UNDONE, now, "the owner of the job moved its start")
 
     # --- back ------------------------------------------------------------------------------------
 
@@ -181,14 +214,24 @@ class Executor:
                 return self._end(action, ActionStatus.OVER, now, _STARTED if standing else _GONE, who)
             if action.kind is ActionKind.HOLD and standing.held == "admin":
                 self.actuator.release(action.job, to_owner=action.before["held"] == "user")
-            elif action.kind is ActionKind.LEASE and action.before["set"] and _is_ours(action, standing):
-                self.actuator.delay(action.job, _restored(action, now))
+            elif action.kind is ActionKind.LEASE and action.before["set"] and is_ours(action, standing):
+                self.actuator.delay(action.job, restored(action, now))
             self._remark(action, "")
         return self._end(action, status, now, text, who)
 
+    def _say_all(self, deadline: float = inf) -> None:
+        """Say in comments why jobs were put off."""
+        while self.unsaid and self.seconds() <= deadline:
+            number = self.actuator.at_once
+            few, self.unsaid[:number] = self.unsaid[:number], []
+            self._look_up(few)
+            for action in few:
+                if actions.find(self.store, action.id).status is ActionStatus.DONE:  # not undone meanwhile
+                    self._remark(action, action.reason)
+
     def _remark(self, action: Action, text: str) -> None:
         """On Slurm 22.05 only administrators may write it; the action works without."""
-        with suppress(ClusterError):
+        with suppress(ClusterError, NotFound):
             self.actuator.comment(action.job, text)
 
     def _standing(self, action: Action) -> Standing | None:
@@ -201,19 +244,6 @@ class Executor:
         actions.settle(self.store, action, status, at=now, text=text, who=who)
 
 
-def _ending(action: Action, now: int) -> tuple[ActionStatus, str] | None:
-    """Why an action must not go on."""
-    if action.dismissed:
-        return ActionStatus.UNDONE, f"case {action.case} was dismissed"
-    if action.expires is not None and now >= action.expires:
-        return ActionStatus.EXPIRED, "its time is over"
-    return None
-
-
-def _is_ours(action: Action, standing: Standing) -> bool:
-    """Whether the job's earliest start is the one that was there before, or one that we set."""
-    return standing.begin in (None, action.before["begin"], *action.before["set"])
-
-
-def _restored(action: Action, now: int) -> int:
-    return max(action.before["begin"] or 0, now)
+def _is_urgent(action: Action) -> bool:
+    """Whether its job could start, or go on, at any second."""
+    return action.status is ActionStatus.PLANNED and action.kind in (ActionKind.HOLD, ActionKind.CANCEL)

@@ -1,5 +1,6 @@
 """Run Slurm's commands safely: no shell, a clean environment, a time limit, errors as sentences."""
 
+import atexit
 import os
 import selectors
 import signal
@@ -8,10 +9,12 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from time import monotonic
+from dataclasses import dataclass, field
+from time import monotonic, sleep
 from typing import Any
 
 from tocsin.core.errors import ClusterError
+from tocsin.sources.waiting import of_command, on_run_queue, wait_noted
 
 __all__ = ["MAX_BYTES", "run", "slurm_env", "stream"]
 
@@ -63,21 +66,21 @@ def stream(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None
             ) from None
         except OSError as error:
             raise ClusterError(f"{argv[0]} cannot be run: {error.strerror}") from None
+        command = _Command(process)
+        _RUNNING.add(command)
         try:
             signals.release()
-            yield from _output(process, argv[0], timeout)
-            try:
-                code = process.wait(timeout)
-            except subprocess.TimeoutExpired:
-                raise _timed_out(argv[0], timeout) from None
-            if code:
+            yield from command.output(timeout)
+            command.await_exit(timeout)
+            if code := command.reap():
                 errors.seek(0)
                 message = errors.read(4096).decode("utf-8", "replace").strip().splitlines()
                 raise ClusterError(
                     f"{argv[0]} failed (exit {code}): {message[0] if message else 'no reason given'}"
                 )
         finally:
-            _end(process)
+            command.end()
+            _RUNNING.discard(command)
 
 
 class _DelayedSignals:
@@ -107,30 +110,88 @@ class _DelayedSignals:
         self.release()
 
 
-def _output(process: subprocess.Popen[bytes], name: str, timeout: float) -> Iterator[bytes]:
-    pipe = process.stdout
-    if pipe is None:  # cannot happen: stdout=PIPE
-        return
-    with selectors.DefaultSelector() as ready:
-        ready.register(pipe, selectors.EVENT_READ)
-        while True:
-            if not ready.select(timeout):
-                raise _timed_out(name, timeout)
-            chunk = os.read(pipe.fileno(), _CHUNK)
-            if not chunk:
-                return
-            yield chunk
+@dataclass(slots=True, eq=False)
+class _Command:
+    """A command that was started, and how long it kept us waiting."""
+
+    process: subprocess.Popen[bytes]
+    silence: float = 0.0
+    queued_before: float = field(default_factory=lambda: on_run_queue("thread-self"))
+
+    @property
+    def name(self) -> str:
+        return str(self.process.args[0])  # type: ignore[index]  # we gave it a list
+
+    def output(self, timeout: float) -> Iterator[bytes]:
+        pipe = self.process.stdout
+        if pipe is None:  # cannot happen: stdout=PIPE
+            return
+        with selectors.DefaultSelector() as ready:
+            ready.register(pipe, selectors.EVENT_READ)
+            while True:
+                began = monotonic()
+                spoke = ready.select(timeout)
+                self.silence += monotonic() - began
+                if not spoke:
+                    raise _timed_out(self.name, timeout)
+                chunk = os.read(pipe.fileno(), _CHUNK)
+                if not chunk:
+                    return
+                yield chunk
+
+    def await_exit(self, timeout: float) -> None:
+        """It has closed its output, and will end at once as a rule."""
+        began, pause = monotonic(), 0.0005
+        while not self._has_ended():
+            if monotonic() - began > timeout:
+                raise _timed_out(self.name, timeout)
+            sleep(pause)
+            pause = min(2 * pause, 0.05)
+        self.silence += monotonic() - began
+
+    def _has_ended(self, options: int = os.WNOHANG) -> bool:
+        """It stays in /proc until it is reaped."""
+        try:
+            return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | options) is not None
+        except ChildProcessError:  # whoever started us ignores the end of children
+            return True
+
+    def reap(self) -> int:
+        """Wait for its end, and note how long Slurm kept it waiting; returns its exit code."""
+        process = self.process
+        if process.returncode is None:
+            self._has_ended(0)
+            queued = on_run_queue(str(process.pid)) + on_run_queue("thread-self") - self.queued_before
+            status, cpu = 0, 0.0
+            with suppress(ChildProcessError):
+                _, status, usage = os.wait4(process.pid, 0)
+                cpu = usage.ru_utime + usage.ru_stime
+            process.returncode = os.waitstatus_to_exitcode(status)
+            wait_noted(of_command(self.silence, cpu, queued))
+        return int(process.returncode)
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill the command and everything it started, if it still runs."""
+        if self.process.returncode is None:
+            self.kill()
+            self.reap()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+_RUNNING: set[_Command] = set()
+
+
+@atexit.register
+def _kill_all() -> None:
+    """A command that a thread waits for must not outlive this process."""
+    for command in list(_RUNNING):
+        command.kill()
 
 
 def _timed_out(name: str, timeout: float) -> ClusterError:
     return ClusterError(f"{name} did not answer within {timeout:g} s; is slurmdbd or slurmctld busy or down?")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the command and everything it started."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    if process.stdout is not None:
-        process.stdout.close()

@@ -45,7 +45,8 @@ class SlurmRest:
         self.notes: list[str] = []
         self.release: tuple[int, int] | None = None  # of Slurm, known after nodes or partitions were read
         self._http = RestHttp(url, user=user, token=token, **options)
-        self._one_dump = threading.Lock()
+        # One dump at a time, for they are large; but slurmctld's queue does not wait for slurmdbd.
+        self._one_dump = {"slurm": threading.Lock(), "slurmdb": threading.Lock()}
         self._offers: dict[str, set[str]] = {}
         self._unread = ""
 
@@ -203,7 +204,7 @@ class SlurmRest:
                 number += len(block)
             return reply, frames, bad
 
-        with self._one_dump:
+        with self._one_dump[path.split("/")[1]]:
             reply, frames, bad = self._http.stream_ok(path, parse, query=query)
         for reason, numbers in bad.lines.items():
             rejects.add(reason, numbers, number=bad.counts[reason])

@@ -1,11 +1,18 @@
-"""A total deadline per HTTP request: a server that sends a byte now and then cannot hold the client."""
+"""A total deadline per HTTP request: a server that sends a byte now and then cannot hold the client.
+
+What the thread waits for the server meanwhile is noted; what it does with the reply is its own work.
+"""
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpcore2
 import httpx2
+
+from tocsin.sources.waiting import of_slurmrestd, on_run_queue, wait_noted
 
 __all__ = ["Deadline"]
 
@@ -60,15 +67,26 @@ class _Backend(httpcore2.SyncBackend):
         return _Stream(stream, self._deadline)
 
 
+@contextmanager
+def _noted() -> Iterator[None]:
+    began, queued = time.monotonic(), on_run_queue("thread-self")
+    try:
+        yield
+    finally:
+        wait_noted(of_slurmrestd(time.monotonic() - began - (on_run_queue("thread-self") - queued)))
+
+
 class _Stream(httpcore2.NetworkStream):
     def __init__(self, stream: httpcore2.NetworkStream, deadline: Deadline) -> None:
         self._stream, self._deadline = stream, deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, self._deadline.left(timeout))
+        with _noted():
+            return self._stream.read(max_bytes, self._deadline.left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._deadline.left(timeout))
+        with _noted():
+            self._stream.write(buffer, self._deadline.left(timeout))
 
     def close(self) -> None:
         self._stream.close()

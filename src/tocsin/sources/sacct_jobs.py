@@ -75,6 +75,7 @@ WANTED = frozenset(
         "state",
         "submit",
         "submitline",
+        "suspended",
         "systemcpu",
         "timelimit",
         "timelimitraw",
@@ -238,7 +239,7 @@ def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: Rea
         "alloc_memory": _share(pl.lit(given["mem"]), pl.max_horizontal(node_count, 1)),
         "alloc_gpus": given["gpu"],
         "alloc_tres": given["text"],
-        "elapsed": elapsed,
+        "elapsed": pl.coalesce(elapsed, _between(time["start"], time["end"], words)),
     }
     ending = pl.when(state["state"].is_not_null()).then(outcome_from_state(pl.lit(state["state"])))
     outcome = {
@@ -258,6 +259,13 @@ def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: Rea
     return rows.select(
         LINE, RECORD, ID, "task", "array", "het_offset", **fields, **{BAD: words.bad, EXAMPLE: words.example}
     )
+
+
+def _between(start: pl.Series, end: pl.Series, words: _Columns) -> pl.Series:
+    """The run time of text that has no such column."""
+    suspended = words.parse("suspended", cached_duration).fill_null(0)
+    length = end - start - suspended
+    return length.set((length < 0).fill_null(False), None)
 
 
 def _usage(words: _Columns) -> dict[str, Any]:

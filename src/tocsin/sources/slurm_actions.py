@@ -1,6 +1,7 @@
 """Act on the jobs of a Slurm cluster (port `Actuator`), by commands or through slurmrestd."""
 
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +30,9 @@ _FIELDS = (
 )
 _OURS = re.compile(r"\s*\[tocsin: [^\]]*\]")
 _LONGEST = 500
+_AT_ONCE = 20
+_FRESH = 1.0
+"""Seconds for which a record that was read need not be read again."""
 
 
 class _Record(NamedTuple):
@@ -57,13 +61,29 @@ class SlurmActions(ABC):
 
     name: str
     rest: "SlurmRest | None"
+    _seen: dict[JobKey, tuple[float, list[_Record]]]
+    """Records that were read just now, and when."""
 
     @abstractmethod
     def _run(self, argv: list[str], **more: dict[str, str]) -> bytes:
         """The output of one of Slurm's commands."""
 
+    @property
+    def at_once(self) -> int:
+        """slurmrestd has no question about several jobs, but it answers each in some milliseconds."""
+        return 1 if self.rest else _AT_ONCE
+
+    def look_up(self, keys: Sequence[JobKey]) -> None:
+        self._seen.clear()
+        if not self.rest:
+            records = self._by_squeue(",".join(sorted({slurm_id(key) for key in keys})))
+            for key in keys:
+                if found := _of(key, records):
+                    self._remember(key, found)
+
     def standing(self, key: JobKey) -> Standing:
-        records = self._records(key)
+        records = self._lately(key) or self._records(key)
+        self._remember(key, records)
         waiting = [record for record in records if record.state == "PENDING"]
         if not waiting:
             return Standing(pending=False)
@@ -103,6 +123,24 @@ class SlurmActions(ABC):
         # Slurm may turn an instant that has passed into now.
         self._change(key, "delay", carry_out, lambda record: (record.begin or 0) >= begin)
 
+    def delay_all(self, keys: Sequence[JobKey], begin: int) -> set[JobKey]:
+        if self.rest:
+            return {key for key in keys if not self._is_delayed_by_rest(key, begin)}
+        with suppress(ClusterError, NotFound):
+            with suppress(
+                ClusterError
+            ):  # of several jobs it reports one that failed; their records tell which
+                jobs = ",".join(slurm_id(key) for key in keys)
+                self._run(["scontrol", "update", f"JobId={jobs}", f"StartTime=uts{begin}"])
+            self.look_up(keys)
+        return {key for key in keys if not _starts_from(begin, self._lately(key))}
+
+    def _is_delayed_by_rest(self, key: JobKey, begin: int) -> bool:
+        with suppress(ClusterError, NotFound):
+            self.delay(key, begin)
+            return True
+        return False
+
     def cancel(self, key: JobKey) -> None:
         self._records(key)  # by now the id may belong to another job
         job = slurm_id(key)
@@ -112,7 +150,7 @@ class SlurmActions(ABC):
             self._run(["scancel", job])
 
     def comment(self, key: JobKey, text: str) -> None:
-        for record in self._records(key)[:1]:  # tasks of an array share it
+        for record in self._known(key)[:1]:  # tasks of an array share it
             remark = with_remark(record.comment, text)
             if remark != record.comment and not self._by_rest(slurm_id(key), comment=remark):
                 self._run(["scontrol", "update", f"JobId={slurm_id(key)}", f"AdminComment={remark}"])
@@ -120,7 +158,7 @@ class SlurmActions(ABC):
     def _change(
         self, key: JobKey, verb: str, carry_out: Callable[[str], None], achieved: Callable[[_Record], bool]
     ) -> None:
-        records = self._records(key)
+        records = self._known(key)
         if not any(record.state == "PENDING" for record in records):
             states = ", ".join(sorted({str(record.state) for record in records}))
             raise ClusterError(f"job {key} is no longer pending; it is {states}")
@@ -129,7 +167,9 @@ class SlurmActions(ABC):
             carry_out(slurm_id(key))
         except ClusterError as error:
             failure = error
-        waiting = [record for record in self._records(key) if record.state == "PENDING"]
+        records = self._records(key)
+        self._remember(key, records)
+        waiting = [record for record in records if record.state == "PENDING"]
         if not all(map(achieved, waiting)):
             raise failure or ClusterError(
                 f"Slurm accepted the request to {verb} job {slurm_id(key)} but did not do it; "
@@ -156,21 +196,31 @@ class SlurmActions(ABC):
         By now the id may belong to another job, or to the same job after a requeue.
         """
         try:
-            found = self._by_document(key) if self.rest else self._by_squeue(key)
+            found = self._by_document(key) if self.rest else self._by_squeue(slurm_id(key))
         except NotFound:
             raise NotFound(f'no job {key.job_id} in the queue of cluster "{self.name}"') from None
-        same = [record for record in found if (record.job_id, record.submit) == (key.job_id, key.submit)]
-        if not same:
-            raise NotFound(f'job {key} is no longer in the queue of cluster "{self.name}"; was it requeued?')
-        if key.task is None:
+        if same := _of(key, found):
             return same
-        own = [record for record in same if record.task == key.task]
-        return own or [record for record in same if record.task is None]
+        raise NotFound(f'job {key} is no longer in the queue of cluster "{self.name}"; was it requeued?')
 
-    def _by_squeue(self, key: JobKey) -> list[_Record]:
+    def _remember(self, key: JobKey, records: list[_Record]) -> None:
+        self._seen[key] = time.monotonic(), records
+
+    def _lately(self, key: JobKey) -> list[_Record]:
+        """What was read of it in the last second; nothing otherwise."""
+        at, records = self._seen.get(key, (0.0, []))
+        return records if time.monotonic() - at < _FRESH else []
+
+    def _known(self, key: JobKey) -> list[_Record]:
+        """For a change: what was read just now, once, for the change makes it old."""
+        records = self._lately(key)
+        self._seen.pop(key, None)
+        return records or self._records(key)
+
+    def _by_squeue(self, job: str) -> list[_Record]:
+        """The records of a job or of several, with commas."""
         between, after = separators()
         form = ",".join(f"{name}:0{between}" for name in _FIELDS[:-1]) + f",{_FIELDS[-1]}:0{after}"
-        job = slurm_id(key)
         try:
             output = self._run(
                 ["squeue", "-h", "-a", "-t", "all", "-O", form, "-j", job, *(["-r"] if "_" in job else [])]
@@ -185,6 +235,19 @@ class SlurmActions(ABC):
     def _by_document(self, key: JobKey) -> list[_Record]:
         assert self.rest, "asked for only then"
         return [_from_document(document) for document in self.rest.job_documents(key.job_id)]
+
+
+def _starts_from(begin: int, records: Sequence[_Record]) -> bool:
+    """Whether all that wait start no earlier, and some do wait."""
+    waiting = [record for record in records if record.state == "PENDING"]
+    return bool(waiting) and all((record.begin or 0) >= begin for record in waiting)
+
+
+def _of(key: JobKey, records: Sequence[_Record]) -> list[_Record]:
+    """Those of this very job; for a task its own or, before it has one, its array's."""
+    same = [record for record in records if (record.job_id, record.submit) == (key.job_id, key.submit)]
+    own = [record for record in same if record.task == key.task] if key.task is not None else same
+    return own or [record for record in same if record.task is None]
 
 
 def slurm_id(key: JobKey) -> str:

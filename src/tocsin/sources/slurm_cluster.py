@@ -15,8 +15,9 @@ from tocsin.core.machine import Machine
 from tocsin.sources.commands import run, slurm_env
 from tocsin.sources.slurm_actions import SlurmActions, slurm_id
 from tocsin.sources.slurm_machine import read_config
-from tocsin.sources.squeue import QUEUE_ENV, queue_command, read_queue, separators
+from tocsin.sources.squeue import QUEUE_ENV, QueueText, queue_command, separators
 from tocsin.sources.squeue_requests import SqueueRequests
+from tocsin.sources.waiting import waited
 
 if TYPE_CHECKING:
     from tocsin.sources.rest import SlurmRest
@@ -44,7 +45,9 @@ class SlurmCluster(SlurmActions):
         self.slurm_conf = slurm_conf
         self.timeout = timeout
         self._command = run
+        self._text = QueueText()
         self._requests = SqueueRequests(self._run)
+        self._seen = {}
 
     def _run(self, argv: list[str], **more: dict[str, str]) -> bytes:
         if env := slurm_env(self.slurm_conf):
@@ -52,6 +55,9 @@ class SlurmCluster(SlurmActions):
         return self._command(argv, timeout=self.timeout, **more)
 
     # --- reading ---------------------------------------------------------------------------------
+
+    def waited(self) -> float:
+        return waited()
 
     def queue(self) -> pl.DataFrame:
         """The jobs in slurmctld; invalid records are left out."""
@@ -63,7 +69,7 @@ class SlurmCluster(SlurmActions):
             return self.rest.queue(cluster=self.name)
         between, after = separators()
         output = self._run(queue_command(between, after), env=QUEUE_ENV)
-        return read_queue(output, between, after, cluster=self.name)
+        return self._text.read(output, between, after, cluster=self.name)
 
     def history(self, since: int, until: int) -> JobSource:
         """Accounting as a source for an import, with its rejects and notes."""

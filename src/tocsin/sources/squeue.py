@@ -22,7 +22,7 @@ from tocsin.sources.json_values import (
     tres_total,
 )
 
-__all__ = ["FIELDS", "QUEUE_ENV", "queue_command", "read_queue", "separators"]
+__all__ = ["FIELDS", "QUEUE_ENV", "QueueText", "queue_command", "read_queue", "separators"]
 
 _NAMES = """
 JobID ArrayJobID ArrayTaskID HetJobID HetJobOffset State SubmitTime EligibleTime StartTime EndTime TimeLimit
@@ -58,8 +58,28 @@ def read_queue(output: bytes, between: str, after: str, *, cluster: str) -> pl.D
     words = records.str.split_exact(between, len(FIELDS)).struct.unnest()
     if words[f"field_{len(FIELDS)}"].is_not_null().any() or words[f"field_{len(FIELDS) - 1}"].is_null().any():
         raise ClusterError("unexpected output of squeue; is it Slurm 20.11 or newer?")
-    column = {name: _present(words[f"field_{place}"]) for place, name in enumerate(FIELDS)}
+    words = words.with_columns(
+        pl.when(pl.all().is_in(list(ABSENT))).then(None).otherwise(pl.all()).name.keep()
+    )
+    column = {name: words[f"field_{place}"] for place, name in enumerate(FIELDS)}
     return conform(pl.DataFrame(_columns(column, cluster)))
+
+
+class QueueText:
+    """Reads squeue's answers; one that says nothing new is not read again."""
+
+    def __init__(self) -> None:
+        self._last: tuple[bytes, pl.DataFrame] | None = None
+
+    def read(self, output: bytes, between: str, after: str, *, cluster: str) -> pl.DataFrame:
+        plain = output
+        for mark in (between.encode(), after.encode()):
+            if output.count(mark[:1]) != 2 * output.count(mark):  # a job's own text has such a character
+                return read_queue(output, between, after, cluster=cluster)
+            plain = plain.replace(mark, mark[:1])
+        if self._last is None or self._last[0] != plain:
+            self._last = plain, read_queue(output, between, after, cluster=cluster)
+        return self._last[1]
 
 
 def _columns(column: dict[str, pl.Series], cluster: str) -> dict[str, pl.Series]:
@@ -156,10 +176,6 @@ def _exit(text: str) -> dict[str, int | None]:
     numbers = [int(part) for part in text.split(":") if re.fullmatch(r"\d{1,9}", part, re.ASCII)]
     code, signal = numbers if len(numbers) == 2 else exit_status(numbers[0] if numbers else None)
     return {"code": code, "signal": signal}
-
-
-def _present(words: pl.Series) -> pl.Series:
-    return words.set(words.is_in(list(ABSENT)).fill_null(False), None)
 
 
 def _no_zero(numbers: pl.Series) -> pl.Series:

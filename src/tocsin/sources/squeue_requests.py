@@ -8,6 +8,7 @@ request is not known yet.
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import polars as pl
 
@@ -16,6 +17,7 @@ from tocsin.core.fields import KEY
 from tocsin.core.frames import SCHEMA
 from tocsin.core.intake import Rejects
 from tocsin.sources.json_replies import jobs_frame, latest
+from tocsin.sources.json_values import number
 from tocsin.sources.sacct_json import JobsReply
 
 __all__ = ["SqueueRequests"]
@@ -52,7 +54,7 @@ class SqueueRequests:
         self._known = self._known.join(jobs, on=KEY, how="semi", nulls_equal=True)
         if new.height:
             with suppress(ClusterError, SourceError):
-                found = self._read(str(new["cluster"][0]))
+                found = self._read(str(new["cluster"][0]), {*new["job_id"], *new["raw_id"]})
                 read = new.select(KEY).join(found, on=KEY, how="left", nulls_equal=True)
                 self._known = pl.concat([self._known, read])
         given = jobs.join(
@@ -62,16 +64,25 @@ class SqueueRequests:
             pl.when(_FOUND).then(f"{name}_").otherwise(name).alias(name) for name in _COLUMNS
         ).select(jobs.columns)
 
-    def _read(self, cluster: str) -> pl.DataFrame:
+    def _read(self, cluster: str, ids: set[int | None]) -> pl.DataFrame:
+        """The requests of the jobs with these ids; 22.05 prints all jobs, whichever are asked for."""
         reply = JobsReply(iter([self._run(["squeue", self._json, *_OPTIONS])]))
         frames = [pl.DataFrame(schema=self._known.schema)]
         for block in reply.blocks():
             adapter = reply.adapter(block)
             if not adapter.reports_exclusive and self._json != _WITH_EXCLUSIVE:
                 self._json = _WITH_EXCLUSIVE
-                return self._read(cluster)
+                return self._read(cluster, ids)
+            block = [job for job in block if _id(job) in ids]
             jobs = jobs_frame(
                 block, adapter.queue_job, first=1, rejects=Rejects(), source="squeue", cluster=cluster
             )
             frames.append(latest(jobs).select(*KEY, *_COLUMNS, pl.lit(True).alias(_FOUND)))
         return pl.concat(frames).unique(KEY, keep="last")
+
+
+def _id(job: Any) -> int | None:
+    """Its id; -1 of what is no record."""
+    with suppress(ValueError, OverflowError):
+        return number(job.get("job_id")) if isinstance(job, dict) else -1
+    return -1

@@ -1,7 +1,8 @@
 """Actions on jobs: planned with their verdict, changed step by step, each step in the audit."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,7 +23,6 @@ __all__ = [
     "BY_POLICY",
     "Action",
     "find",
-    "has_started",
     "list_actions",
     "mark_tasks",
     "note",
@@ -32,13 +32,16 @@ __all__ = [
     "plan",
     "planned_on",
     "planned_since",
-    "prepare",
+    "prepare_all",
     "settle",
+    "started",
 ]
 
 BY_POLICY = "policy"
 """Who, in the audit, if nobody asked for it."""
 _OPEN = [str(status) for status in ActionStatus if status.open]
+_AT_ONCE = 500
+"""Jobs in one question to the database."""
 _LASTING = [str(kind) for kind in (ActionKind.LEASE, ActionKind.HOLD)]
 
 
@@ -146,22 +149,30 @@ def find(store: Store, number: int) -> Action:
         return _one(connection, number)
 
 
-def has_started(store: Store, key: JobKey) -> bool:
-    """Whether a job is known to have started or ended; of an array, its tasks would tell."""
-    wanted = dict(zip(KEY, key, strict=True)) | {"task": NO_TASK if key.task is None else key.task}
-    query = sa.select(jobs.c.job_id).where(
-        *(jobs.c[name] == value for name, value in wanted.items()),
-        jobs.c.array.is_(None),
-        sa.or_(jobs.c.start.is_not(None), jobs.c.outcome.is_not(None)),
-    )
+def started(store: Store, keys: Collection[JobKey]) -> set[JobKey]:
+    """Those of these jobs that are known to have started or ended; of an array, its tasks would tell."""
+    wanted, found = sorted(keys, key=lambda key: (key.cluster, key.job_id)), set()
     with store.reading() as connection:
-        return connection.execute(query).first() is not None
+        for cluster, group in groupby(wanted, key=lambda key: key.cluster):
+            numbers = [key.job_id for key in group]
+            for ids in (numbers[at : at + _AT_ONCE] for at in range(0, len(numbers), _AT_ONCE)):
+                query = sa.select(*(jobs.c[name] for name in KEY)).where(
+                    jobs.c.cluster == cluster,
+                    jobs.c.job_id.in_(ids),
+                    jobs.c.array.is_(None),
+                    sa.or_(jobs.c.start.is_not(None), jobs.c.outcome.is_not(None)),
+                )
+                found |= {JobKey(*row) for row in connection.execute(query)}
+    return {key for key in keys if key._replace(task=NO_TASK if key.task is None else key.task) in found}
 
 
-def prepare(store: Store, action: Action, before: dict[str, Any]) -> None:
-    """Write what will be changed before it is changed: whoever is killed in between can still restore it."""
+def prepare_all(store: Store, wanted: Sequence[Action]) -> None:
+    """Write what is `before` of these, as it was before they changed it: whoever is killed in between can still restore it."""
     with store.writing() as connection:
-        connection.execute(sa.update(actions).where(actions.c.id == action.id).values(before=before))
+        for action in wanted:
+            connection.execute(
+                sa.update(actions).where(actions.c.id == action.id).values(before=action.before)
+            )
 
 
 def note(store: Store, action: Action, text: str) -> None:

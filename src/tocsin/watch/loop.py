@@ -3,16 +3,19 @@
 import os
 import select
 import signal
-from collections.abc import Callable, Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Protocol, Self
 
 from tocsin.core.errors import ClusterError, SourceError, StoreError
 from tocsin.core.ports import Clock
-from tocsin.watch.watcher import COST_SHARE, Round
+from tocsin.watch.accounting import COST_SHARE
+from tocsin.watch.watcher import Round
 
-__all__ = ["LONGEST", "LONGEST_AFTER_SLOW", "Rounds", "Stop", "run"]
+__all__ = ["LONGEST", "LONGEST_AFTER_SLOW", "Rounds", "Stop", "cost_of", "pause_after", "run"]
 
 LONGEST = 60
 """Longest pause after an error, in seconds."""
@@ -20,6 +23,8 @@ LONGEST_AFTER_SLOW = 30
 """Longest pause after a slow answer, in seconds: one hang must not silence the watch."""
 _SLOW = 1.0
 """Seconds below which an answer is never called slow."""
+_LAST = 5
+"""Answers of which the quickest tells what a question costs Slurm, unless one is slow."""
 
 
 class Rounds(Protocol):
@@ -75,16 +80,20 @@ def run(
     notify: Callable[[str], None],
     waiting: Callable[[float, str | None], None] = lambda _pause, _problem: None,
     once: bool = False,
+    seconds: Callable[[], float] = time.monotonic,
 ) -> None:
     """Run rounds until stopped, between two of them; with `once`, until nothing is left to catch up with.
 
-    The pause is `interval`, or 20 times what reading the queue took, up to `longest` seconds. A problem, and a slow cluster, is
-    reported once when it begins, and once when it is over. `waiting` gets each pause and why the round before it failed.
+    A round begins `interval` seconds after the last one began, and 20 times what reading the queue costs Slurm after that
+    one ended, up to `longest` seconds. A problem, and a slow cluster, is reported once when it begins, and once when it is over.
+    `waiting` gets each pause and why the round before it failed.
     """
     reported: set[str] = set()
     failures = 0
     pause = 0.0
+    costs: deque[float] = deque(maxlen=_LAST)
     while not stop.wait(pause):
+        began = seconds()
         try:
             done = rounds.step(int(clock.now()))
         except (ClusterError, SourceError, StoreError) as error:
@@ -95,12 +104,12 @@ def run(
             _report_once({str(error): f"{error} (trying again)"}, reported, notify)
             waiting(pause, str(error))
             continue
-        wanted, most = COST_SHARE * done.cost, max(interval, longest)
-        pause = 0.0 if done.behind else min(max(interval, wanted), most)
+        costs.append(done.cost)
+        wanted, most = COST_SHARE * cost_of(costs), max(interval, longest)
         troubles = {trouble: trouble for trouble in done.troubles}
         if wanted > most and done.cost > _SLOW:
             troubles["slow"] = (
-                f"the cluster is slow: reading its queue took {done.cost:.0f} s; next in {pause:.0f} s"
+                f"the cluster is slow: reading its queue took {done.cost:.0f} s; next in {most:.0f} s"
             )
         if failures or (reported and not troubles):
             notify("all answer again")
@@ -108,9 +117,32 @@ def run(
         failures = 0
         _report_once(troubles, reported, notify)
         report(done)
+        pause = 0.0 if done.behind else pause_after(interval, min(wanted, most), seconds() - began)
         waiting(pause, None)
         if once and not done.behind:
             return
+
+
+def cost_of(answers: Sequence[float]) -> float:
+    """What a question costs Slurm, by the seconds that its last answers took.
+
+    >>> cost_of([0.01, 0.4, 0.02]), cost_of([0.3, 0.4]), cost_of([0.01, 7])
+    (0.01, 0.3, 7)
+
+    A busy host or network delays some answers; a busy slurmctld delays them all.
+    """
+    return answers[-1] if answers[-1] > _SLOW else min(answers)
+
+
+def pause_after(interval: float, owed: float, took: float) -> float:
+    """Seconds until the next round, after one that took some: `owed` are those that Slurm is to be left alone.
+
+    >>> pause_after(1, 0.2, took=0.3), pause_after(1, 4, took=0.3), pause_after(1, 0.2, took=1.5)
+    (0.7, 4, 0.75)
+
+    The watch leaves others on its host, and other threads of its process, a third of the time.
+    """
+    return max(interval - took, owed, min(interval, took / 2))
 
 
 def _report_once(problems: dict[str, str], reported: set[str], notify: Callable[[str], None]) -> None:

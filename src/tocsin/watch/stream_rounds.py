@@ -21,10 +21,11 @@ from tocsin.store.jobs import merge_in
 from tocsin.store.outbox import Subscriptions
 from tocsin.store.scriptfiles import read_script, save_script
 from tocsin.watch import stages
+from tocsin.watch.accounting import OVERLAP
 from tocsin.watch.arrays import missing_arrays
 from tocsin.watch.challengers import Challengers
 from tocsin.watch.due_verdicts import DueVerdicts
-from tocsin.watch.watcher import OVERLAP, Round
+from tocsin.watch.watcher import Round
 
 __all__ = ["EventSource", "StreamRounds"]
 

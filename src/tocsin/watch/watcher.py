@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import polars as pl
 
-from tocsin.core.errors import ClusterError, SourceError
+from tocsin.core.errors import ClusterError
 from tocsin.core.fields import KEY
 from tocsin.core.frames import SCHEMA, conform, key_text
-from tocsin.core.ids import JobKey, parse_key
+from tocsin.core.ids import parse_key
 from tocsin.core.outcomes import Outcome
 from tocsin.core.ports import Cluster
 from tocsin.core.stages import Stage
@@ -21,6 +22,7 @@ from tocsin.store.database import Store
 from tocsin.store.jobs import merge_in
 from tocsin.store.outbox import Subscriptions
 from tocsin.watch import stages
+from tocsin.watch.accounting import COST_SHARE, OVERLAP, Accounting
 from tocsin.watch.arrays import missing_arrays
 from tocsin.watch.challengers import Challengers
 from tocsin.watch.due_verdicts import DueVerdicts, OnVerdicts
@@ -28,7 +30,6 @@ from tocsin.watch.job_events import JobEvents
 from tocsin.watch.observations import (
     NOTHING,
     changed,
-    from_accounting,
     from_queue,
     settled,
     with_outcomes,
@@ -37,19 +38,16 @@ from tocsin.watch.observations import (
 from tocsin.watch.script_reader import ScriptReader
 from tocsin.watch.unaccounted import Unaccounted
 
-__all__ = ["COST_SHARE", "Round", "Watcher"]
+__all__ = ["Round", "Watcher"]
 
-COST_SHARE = 20
-"""A question to Slurm is repeated after this many times the time that its answer took, up to a bound."""
-OVERLAP = 300  # seconds: accounting may come late, so the last minutes are read again
-ACCOUNTING_EVERY = 60  # seconds, at the least: some jobs come and go between two readings of the queue
-ACCOUNTING_PAUSE = 180  # seconds, at the most, after a slow answer
 MACHINE_EVERY = 600
 ROUND_SECONDS = 3
 """After these, alarms on jobs that wait are left for the next round, which begins at once and may see a more urgent job."""
-SPAN = 86400  # seconds of accounting in one round: after a long outage it catches up day by day
+FIRST_PATIENCE = 5.0
+"""Seconds for which the first round waits for accounting: late verdicts rest on what was known then, so those on jobs
+that ended while nobody watched come before those on jobs that are in the queue now."""
 
-_END, _SUBMIT = stages.BITS[Stage.END], stages.BITS[Stage.SUBMIT]
+_END = stages.BITS[Stage.END]
 _SEEN = ("job", *KEY, "start", "end", "outcome")
 _NOTHING_SEEN = NOTHING.select(_SEEN)
 
@@ -62,7 +60,7 @@ class Round:
     queued: int
     """Records in the queue."""
     cost: float
-    """Seconds that reading the queue took."""
+    """Seconds that Slurm took for the answers about its queue."""
     verdicts: list[Verdict] = field(default_factory=list)
     behind: bool = False
     """There is more to catch up with: the next round should not wait."""
@@ -91,9 +89,13 @@ class Watcher:
         causes: Callable[[pl.DataFrame], list[Cause | None]] | None = None,
         challengers: Challengers | None = None,
         stored: OnVerdicts | None = None,
+        patience: float = inf,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`stored` is called in the midst of a round with each few verdicts that are stored, and now."""
+        """`stored` is called in the midst of a round with each few verdicts that are stored, and now.
+
+        `patience`: seconds for which a round waits for accounting, which answers a later round otherwise.
+        """
         self.cluster = cluster
         self.store = store
         self.ledger = ledger
@@ -117,9 +119,7 @@ class Watcher:
         self._looked: int | None = None
         """When the last complete round read the queue."""
         self._machine_at: int | None = None
-        self._accounted_at = 0
-        self._accounting_after = 0.0
-        self._accounting_troubles: list[str] = []
+        self._accounting = Accounting(cluster, patience=patience)
         self._queue_seen: dict[str, int] = {}
         self._ended_seen: dict[str, int] = {}
         self._living: set[str] = set()
@@ -132,22 +132,29 @@ class Watcher:
         troubles: list[str] = []
         self._read_machine(now, troubles)
         progress, recent = self._begin(now)
-        asked = self._seconds()
+        waited = self.cluster.waited()
         dump = self.cluster.queue()
-        cost = self._seconds() - asked
+        cost = self.cluster.waited() - waited
         queue = from_queue(dump, began=progress.began)
         self._due_verdicts.load([*queue["job"], *recent["job"]])
         queue = queue.with_columns(self._due_verdicts.given(queue))
         recent = recent.filter((self._due_verdicts.given(recent) & _END) == 0)
         self._note_ends(queue, recent, progress, now)
-        ended, until = self._accounting(progress, now, troubles)
+        answer = self._accounting.read(
+            progress,
+            now,
+            wanted=len(self._unaccounted) > 0,
+            patience=FIRST_PATIENCE if self._looked is None else 0.0,
+        )
+        troubles += self._accounting.troubles
+        ended = answer.ended if answer else NOTHING
         self._due_verdicts.load(ended["job"])
         within = max(ROUND_SECONDS, COST_SHARE * cost)
-        verdicts = self._settle(queue, ended, recent, now, troubles, caught_up=until == now, within=within)
-        if until is not None:
-            self._accounted_at = now
+        complete = answer is not None and answer.complete
+        verdicts = self._settle(queue, ended, recent, now, troubles, caught_up=complete, within=within)
+        if answer is not None:
             # Old records are complete; of the present, some may still be on their way.
-            reached = until if until < now else self._unaccounted.floor(now)
+            reached = min(answer.until, self._unaccounted.floor(now)) if complete else answer.until
             self._progress = watching.advance(self.store, progress, reached)
         self._looked = now
         self.ledger.advance(now)
@@ -156,7 +163,7 @@ class Watcher:
             queued=dump.height,
             cost=cost,
             verdicts=verdicts,
-            behind=(until is not None and until < now) or bool(self._due_verdicts.left),
+            behind=(answer is not None and not complete) or self._left_some(),
             troubles=troubles,
         )
 
@@ -201,36 +208,6 @@ class Watcher:
         # An array leaves the queue when its last task starts: it has not ended.
         self._living = set(alive.filter(pl.col("array").is_null())["job"])
 
-    def _accounting(
-        self, progress: watching.Progress, now: int, troubles: list[str]
-    ) -> tuple[pl.DataFrame, int | None]:
-        """The jobs that ended, and the instant up to which accounting is complete; None if it was not read."""
-        wanted = len(self._unaccounted) or now - self._accounted_at >= ACCOUNTING_EVERY
-        if not wanted or now < self._accounting_after:
-            troubles += self._accounting_troubles
-            return NOTHING, None
-        until = min(now, progress.reached + SPAN)
-        asked, problem = self._seconds(), ""
-        frames: list[pl.DataFrame] = []
-        try:
-            frames += (
-                from_accounting(frame, began=progress.began, now=now)
-                for frame in self.cluster.accounting(progress.reached - OVERLAP, until + 1)
-            )
-        except (ClusterError, SourceError) as error:
-            problem = str(error)
-        cost = self._seconds() - asked
-        pause = min(COST_SHARE * cost, ACCOUNTING_PAUSE) if problem or until == now else 0
-        slow = (
-            f"accounting is slow; it is read every {ACCOUNTING_PAUSE} s" if pause == ACCOUNTING_PAUSE else ""
-        )
-        self._accounting_troubles = [problem or slow] if problem or slow else []
-        troubles += self._accounting_troubles
-        self._accounting_after = now + pause
-        if problem:
-            return NOTHING, None
-        return pl.concat([NOTHING, *frames]).unique(KEY, keep="last", maintain_order=True), until
-
     # --- settling --------------------------------------------------------------------------------
 
     def _settle(
@@ -251,7 +228,9 @@ class Watcher:
         over = settled(awaited, now=now).join(ended, on="job", how="anti")
         arrays, kept = self._arrays(pl.concat([queue, ended.with_columns(self._due_verdicts.given(ended))]))
         due = self._due([queue, recent], [ended, arrays, kept, over], now)
-        queued, ended, arrays, due = self._with_scripts(queued, ended, arrays, due, now, troubles)
+        if self.scripts is not None:
+            (queued, ended, arrays), due = self.scripts.add_to((queued, ended, arrays), due, now)
+            troubles += [self.scripts.trouble] if self.scripts.trouble else []
         lost = self._lost(now) if caught_up else NOTHING
         fresh_queued, queue_seen = changed(queued, self._queue_seen)
         fresh_ended, ended_seen = changed(ended, self._ended_seen)
@@ -314,46 +293,6 @@ class Watcher:
         self._due_verdicts.load([*made["job"], *kept["job"]])
         return made, kept
 
-    def _with_scripts(
-        self,
-        queued: pl.DataFrame,
-        ended: pl.DataFrame,
-        arrays: pl.DataFrame,
-        due: pl.DataFrame,
-        now: int,
-        troubles: list[str],
-    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """All of them with references to the scripts that were read; a job whose script is still to be read waits."""
-        if self.scripts is None:
-            return queued, ended, arrays, due
-        new = due.filter(stages.with_stage(Stage.SUBMIT))["job"].implode()
-        batch = pl.col("job").is_in(new) & pl.col("interactive").ne_missing(pl.lit(True))
-        asked = pl.concat(frame.filter(batch) for frame in (queued, ended, arrays))
-        # Those that can still be kept from starting first.
-        asked = asked.sort(pl.col("state").ne_missing("PENDING"), "submit", maintain_order=True)
-        unread = {
-            JobKey(*key): None
-            for *key, script in asked.select(*KEY, "script").iter_rows()
-            if not self.scripts.kept(script)
-        }
-        found, waiting = self.scripts.fetch(unread)
-        if self.scripts.trouble:
-            troubles.append(self.scripts.trouble)
-        names = {str(key): reference for key, reference in found.items()}
-        read = pl.col("job").replace_strict(names, default=pl.col("script"), return_dtype=pl.String)
-        queued, ended, arrays = (
-            frame.with_columns(read.alias("script")) if names else frame for frame in (queued, ended, arrays)
-        )
-        # A job that has started, or would be late, is judged without; so is an array known only by its tasks.
-        patient = queued.filter(
-            pl.col("job").is_in([str(key) for key in waiting])
-            & (pl.col("state") == "PENDING")
-            & (pl.col("submit") + stages.LATE_SECONDS > now)
-        )["job"]
-        held = pl.col("job").is_in(patient.implode())
-        due = due.with_columns(due=pl.when(held).then(pl.col("due") & ~_SUBMIT).otherwise("due"))
-        return queued, ended, arrays, due.filter(pl.col("due") != 0)
-
     def _lost(self, now: int) -> pl.DataFrame:
         """Jobs whose end accounting will not report any more."""
         keys = [parse_key(job) for job in self._unaccounted.given_up(now)]
@@ -362,6 +301,10 @@ class Watcher:
         frame = pl.DataFrame(keys, schema=NOTHING.select(KEY).schema, orient="row")
         unknown = (pl.lit(str(Outcome.UNKNOWN)).alias("outcome"), pl.lit(now, pl.Int64).alias("known_at"))
         return conform(frame.with_columns(unknown)).with_columns(key_text())
+
+    def _left_some(self) -> bool:
+        """Whether verdicts were left for the next round."""
+        return bool(self._due_verdicts.left or (self.scripts is not None and self.scripts.left))
 
     def _forget(self, present: set[str]) -> None:
         """Forget jobs that are neither in the queue nor in the last answer of accounting."""

@@ -1,0 +1,116 @@
+"""Leases: the start of a job is put off a few minutes at a time, for as long as somebody renews it.
+
+What will be set is stored before it is set, so that a kill in between leaves nothing that is taken for the owner's.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tocsin.core.actions import ActionKind, ActionStatus
+from tocsin.core.errors import ClusterError, NotFound
+from tocsin.core.ports import Actuator, Standing
+from tocsin.store import actions
+from tocsin.store.actions import Action
+from tocsin.store.database import Store
+
+__all__ = ["Leases", "is_ours", "prepared", "restored", "why_ending"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    """The leases of one cluster, each for so many `seconds`."""
+
+    store: Store
+    actuator: Actuator
+    seconds: int
+
+    def end_soon(self, lease: Action, now: int) -> bool:
+        """Whether half of it is over: it is time to renew it."""
+        return bool(lease.before["until"] - now <= self.seconds / 2)
+
+    def put_off(self, lease: Action, standing: Standing, now: int) -> None:
+        """Never to an earlier start than the user's own."""
+        begin = max(now + self.seconds, standing.begin or 0)
+        if begin != standing.begin:
+            # Every instant that we may have set is kept until one is known to be: a kill in between leaves any of them.
+            lease = _with(lease, set=[*lease.before["set"], begin])
+            actions.prepare_all(self.store, [lease])
+            self.actuator.delay(lease.job, begin)
+            lease = _with(lease, set=[begin])
+        actions.prepare_all(self.store, [_with(lease, until=begin)])
+
+    def renew(self, lease: Action, standing: Standing, now: int) -> bool:
+        """Whether it was renewed, and not ended by the owner, who has moved the start."""
+        if not is_ours(lease, standing):
+            if (standing.begin or 0) <= lease.before["until"]:
+                return False
+            lease = _with(lease, begin=standing.begin)
+            actions.prepare_all(self.store, [lease])
+        self.put_off(lease, standing, now)
+        if actions.find(self.store, lease.id).status is not ActionStatus.DONE:  # undone meanwhile
+            self.actuator.delay(lease.job, restored(lease, now))
+        return True
+
+    def renew_together(self, few: Sequence[Action], now: int) -> Sequence[Action]:
+        """Renew the leases of jobs that stand as we left them, by one change of all; returns the other actions."""
+        begin = now + self.seconds
+        alike = [action for action in few if self._stands_as_left(action, begin, now)]
+        if len(alike) < 2:
+            return few
+        wanted = [_with(lease, set=[*lease.before["set"], begin]) for lease in alike]
+        actions.prepare_all(self.store, wanted)
+        failed = self.actuator.delay_all([lease.job for lease in wanted], begin)
+        done = [_with(lease, set=[begin], until=begin) for lease in wanted if lease.job not in failed]
+        actions.prepare_all(self.store, done)
+        in_force = {action.id for action in actions.open_actions(self.store, self.actuator.name)}
+        for lease in done:
+            if lease.id not in in_force:  # undone meanwhile
+                with suppress(ClusterError, NotFound):
+                    self.actuator.delay(lease.job, restored(lease, now))
+        left = {lease.id: lease for lease in wanted if lease.job in failed}
+        renewed = {lease.id for lease in done}
+        return [left.get(action.id, action) for action in few if action.id not in renewed]
+
+    def _stands_as_left(self, action: Action, begin: int, now: int) -> bool:
+        """Whether it is a lease in force, on a job whose start is ours and earlier than `begin`."""
+        in_force = action.kind is ActionKind.LEASE and action.status is ActionStatus.DONE
+        if not in_force or why_ending(action, now):
+            return False
+        with suppress(ClusterError, NotFound):
+            standing = self.actuator.standing(action.job)
+            return standing.pending and is_ours(action, standing) and (standing.begin or 0) < begin
+        return False
+
+
+def prepared(store: Store, action: Action, before: dict[str, Any]) -> Action:
+    """The action with what was before it, stored; what was stored by an earlier try counts."""
+    if action.before:
+        return action
+    action = replace(action, before=before)
+    actions.prepare_all(store, [action])
+    return action
+
+
+def why_ending(action: Action, now: int) -> tuple[ActionStatus, str] | None:
+    """Why an action must not go on."""
+    if action.dismissed:
+        return ActionStatus.UNDONE, f"case {action.case} was dismissed"
+    if action.expires is not None and now >= action.expires:
+        return ActionStatus.EXPIRED, "its time is over"
+    return None
+
+
+def is_ours(lease: Action, standing: Standing) -> bool:
+    """Whether the job's earliest start is the one that was there before, or one that we set."""
+    return standing.begin in (None, lease.before["begin"], *lease.before["set"])
+
+
+def restored(lease: Action, now: int) -> int:
+    """The earliest start without the lease."""
+    return max(lease.before["begin"] or 0, now)
+
+
+def _with(action: Action, **before: Any) -> Action:
+    return replace(action, before={**action.before, **before})

@@ -1,0 +1,116 @@
+"""Accounting, read by a thread of its own: whatever slurmdbd does, verdicts on the queue do not wait for it."""
+
+import threading
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from math import inf
+
+import polars as pl
+
+from tocsin.core.errors import ClusterError, SourceError
+from tocsin.core.fields import KEY
+from tocsin.core.ports import Cluster
+from tocsin.store.watching import Progress
+from tocsin.watch.observations import NOTHING, from_accounting
+
+__all__ = ["COST_SHARE", "OVERLAP", "Accounting", "Answer"]
+
+COST_SHARE = 20
+"""A question to Slurm is repeated after this many times what its answer cost, up to a bound."""
+OVERLAP = 300  # seconds: accounting may come late, so the last minutes are read again
+EVERY = 60  # seconds, at the least: some jobs come and go between two readings of the queue
+LONGEST_PAUSE = 180  # seconds, after a slow answer
+SPAN = 86400  # seconds of accounting in one answer: after a long outage it catches up day by day
+SILENT = 60
+"""Seconds without an answer after which people are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What accounting told."""
+
+    asked: int
+    until: int
+    """Whatever ended up to then is in it, except for what was still on its way."""
+    ended: pl.DataFrame = field(default_factory=NOTHING.clear)
+    problem: str = ""
+    """Why it could not be read."""
+    cost: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether it goes up to the moment of the question."""
+        return self.until == self.asked
+
+
+class Accounting:
+    """Asks for the jobs that ended, one question at a time."""
+
+    def __init__(self, cluster: Cluster, *, patience: float = inf) -> None:
+        """`patience`: seconds for which `read` waits for an answer; endless, it reads by itself, without a thread."""
+        self.patience = patience
+        self.troubles: list[str] = []
+        """What people should know of it now."""
+        self._cluster = cluster
+        self._asked_at = 0
+        self._answered_at = 0
+        self._not_before = 0.0
+        self._under_way: Future[Answer] | None = None
+
+    def read(self, progress: Progress, now: int, *, wanted: bool, patience: float = 0.0) -> Answer | None:
+        """The jobs that ended, known from now on; None if there is no answer yet. It may wait for longer than usual.
+
+        Accounting is asked if it is `wanted`, and now and then in any case.
+        """
+        if self._under_way is None:
+            due = wanted or now - self._answered_at >= EVERY
+            if not due or now < self._not_before:
+                return None
+            self._ask(progress, now)
+        assert self._under_way, "it was just asked"
+        seconds = max(patience, self.patience)
+        wait([self._under_way], None if seconds == inf else seconds)
+        if not self._under_way.done():
+            if now - self._asked_at > SILENT:
+                self.troubles = [f"accounting has not answered for more than {SILENT} s; is slurmdbd up?"]
+            return None
+        answered, self._under_way = self._under_way, None
+        return self._taken(answered.result(), now)
+
+    def _taken(self, answer: Answer, now: int) -> Answer | None:
+        pause = COST_SHARE * answer.cost if answer.problem or answer.complete else 0.0
+        self._not_before = now + min(pause, LONGEST_PAUSE)
+        slow = f"accounting is slow; it is read every {LONGEST_PAUSE} s" if pause >= LONGEST_PAUSE else ""
+        self.troubles = [answer.problem or slow] if answer.problem or slow else []
+        if answer.problem:
+            return None
+        self._answered_at = answer.asked
+        known = pl.lit(now, dtype=pl.Int64).alias("known_at")
+        return Answer(answer.asked, answer.until, answer.ended.with_columns(known))
+
+    def _ask(self, progress: Progress, now: int) -> None:
+        self._asked_at, self._under_way = now, Future()
+        if self.patience == inf:
+            self._answer(self._under_way, progress, now)
+        else:
+            asked = (self._under_way, progress, now)
+            threading.Thread(target=self._answer, args=asked, name="accounting", daemon=True).start()
+
+    def _answer(self, under_way: "Future[Answer]", progress: Progress, now: int) -> None:
+        try:
+            under_way.set_result(self._read(progress, now))
+        except Exception as error:  # raised again in the thread that takes the answer
+            under_way.set_exception(error)
+
+    def _read(self, progress: Progress, now: int) -> Answer:
+        until, waited, problem = min(now, progress.reached + SPAN), self._cluster.waited(), ""
+        frames = [NOTHING]
+        try:
+            frames += (
+                from_accounting(frame, began=progress.began, now=now)
+                for frame in self._cluster.accounting(progress.reached - OVERLAP, until + 1)
+            )
+        except (ClusterError, SourceError) as error:
+            problem = str(error)
+        ended = pl.concat(frames).unique(KEY, keep="last", maintain_order=True)
+        return Answer(now, until, ended, problem, self._cluster.waited() - waited)
