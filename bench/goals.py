@@ -111,9 +111,15 @@ GOALS = (
     ),
     Goal(
         "months in which the blend is over 0.005 of AUC behind the better model",
-        "dayone",
+        "walk",
         ("blend_months_behind",),
         at_most=0,
+    ),
+    Goal(
+        "months in which the promised precision lies in the interval of the model's alarms or below, or there were none",
+        "walk",
+        ("promise_possible",),
+        at_least=0.8,
     ),
     Goal("mutated scripts, models and logs read", "mutations", ("cases",), at_least=30_000),
     Goal("mutated files that end in an exception", "mutations", ("exceptions",), at_most=0),

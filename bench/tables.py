@@ -5,6 +5,7 @@ from typing import Any
 
 from bench.dayone_tables import dayone_section
 from bench.traces_tables import speed_section, traces_section
+from bench.walk_tables import walk_section
 
 __all__ = ["sections"]
 
@@ -17,7 +18,7 @@ def sections(results: Results) -> list[str]:
     for name, section in (
         ("failure", _failure),
         ("dayone", dayone_section),
-        ("walk", _walk),
+        ("walk", walk_section),
         ("imbalance", _imbalance),
         ("verdict", _verdict),
         ("workload", _workload),
@@ -45,7 +46,7 @@ def _causes(result: Results) -> Iterator[str]:
         "`general`: only the program's own error or Python's exception is quoted, which is less than the cause and not another "
         "one. `harmless`: outputs of jobs that completed, or that name no cause. Patterns were written on `first`; every other "
         "set was measured before anybody looked at what was missed in it (*first contact*), and then learned from, except "
-        "`fourteenth` and `sixteenth`."
+        "`twentieth`."
     )
     yield ""
     yield "| set | failures | right | general | wrong | unknown | harmless | false | first contact: right | wrong |"
@@ -70,7 +71,7 @@ def _causes(result: Results) -> Iterator[str]:
         yield ""
     yield (
         "Expect the latter of programs that the catalogue has not met. "
-        f"256 KiB of output take {result['milliseconds_for_a_long_output']:.0f} ms."
+        f"256 KiB of output take {result['milliseconds_for_a_long_output']:.0f} ms of computing."
     )
     yield ""
 
@@ -188,36 +189,6 @@ def _failure(result: Results) -> Iterator[str]:
     for log, stages in result["logs"].items():
         for name, row in stages.get("submit", {}).get("both_classes", {}).items():
             yield f"| {log} | {name} | {row['jobs']:,} | {row['precision']:.3f} | {row['recall']:.3f} | {row['f1']:.3f} |"
-    yield ""
-
-
-def _walk(result: Results) -> Iterator[str]:
-    yield "## Weekly back-test"
-    yield ""
-    yield (
-        f"Target: {result['target']} at {result['stage']}. The model is retrained every {result['every_days']} days on everything "
-        'known by then; each job after the first fifth is predicted once. "Run time held" is the share of completed jobs (in '
-        'brackets: of all ended jobs) within the predicted 95 % bound. "Last 20 %" are the jobs that the single split above '
-        "predicts. The audit changes everything that became known after an instant T and counts the predictions before T that change. "
-        '"Promise kept" counts the months in which the model\'s alarms had the precision that the rule promises, of those with alarms.'
-    )
-    yield ""
-    yield "| log | predicted | AUC | AP | AUC, last 20 % | AP | calibration error | run time held | promise kept | seconds | MiB | audit |"
-    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
-    for log, row in result["logs"].items():
-        figures, last, audit = row["figures"], row["last_fifth"], row.get("audit")
-        proof = f"{audit['differing']} of {audit['compared']:,}" if audit else ""
-        held = (
-            f"{row['runtime_covered']:.1%} ({row['runtime_covered_all']:.1%})"
-            if row["runtime_covered"]
-            else ""
-        )
-        promise = row.get("promise")
-        kept = f"{promise['kept']} of {promise['months'] - promise['silent']}" if promise else ""
-        yield (
-            f"| {log} | {row['predicted']:,} | {_interval(figures['auc'])} | {_interval(figures['average_precision'])} "
-            f"| {_number(last['auc'])} | {_number(last['average_precision'])} | {_number(figures['calibration_error'])} | {held} | {kept} | {row['seconds']:,.0f} | {row['peak_mib']:,} | {proof} |"
-        )
     yield ""
 
 
@@ -351,6 +322,12 @@ def _innocent(result: Results) -> Iterator[str]:
         ("second", "10 of 61 passed at first"),
         ("third", "5 of 44 passed at first"),
         ("fourth", "8 of 26 passed at first"),
+        ("fifth", "30 of 88 passed at first"),
+        ("sixth", "40 of 80 passed at first"),
+        ("seventh", "10 of 66 passed at first"),
+        ("eighth", "74 of 80 passed at first"),
+        ("ninth", "66 of 80 passed at first"),
+        ("tenth", "nothing learned from them"),
     ):
         each = result["informed_disguises"][part]
         yield f"| disguised miners, written with the rules at hand, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"

@@ -110,6 +110,8 @@ def test_the_kind_of_cause_in_the_documents_is_one(tmp_path: Path) -> None:
     assert "burst_buffer" in load_catalogue(tmp_path).kinds
     listed = set(re.findall(r"`([a-z_]+)`", page.partition("The kinds:")[2].partition("The last resort")[0]))
     assert listed == set(load_catalogue().kinds)
+    for kind in load_catalogue().kinds.values():
+        assert f"| `{kind.name}` | {kind.meaning} |" in page
 
 
 def test_the_detector_in_the_documents_passes_every_check() -> None:

@@ -59,10 +59,13 @@ def test_an_interrupted_campaign_cancels_its_jobs_and_no_others(
     live: Tocsin, slurm: SlurmLab, tmp_path: Path
 ) -> None:
     mine = slurm.sbatch("sleep 60", "--mem=20", "-w", "n2")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     command = ["campaign", "run", str(tmp_path / "made"), "--split", "train", "--seconds", "60"]
     start = [sys.executable, "-c", "from tocsin.cli.main import run; run()"]
     ours = subprocess.Popen(
-        [*start, *command, "--types", "idle,metadata_storm", *ON_ONE_NODE], env=os.environ
+        [*start, *command, "--types", "idle,metadata_storm", "--scratch", str(scratch), *ON_ONE_NODE],
+        env=os.environ,
     )
 
     def running() -> int:
@@ -71,6 +74,7 @@ def test_an_interrupted_campaign_cancels_its_jobs_and_no_others(
 
     try:
         await_true("the campaign's jobs do not run", lambda: running() == 2, 60)
+        await_true("no file is written", lambda: any(scratch.iterdir()), 30)
         ours.send_signal(signal.SIGINT)
         assert ours.wait(60) == 1
         await_true("the campaign's jobs still run", lambda: running() == 0, 30)
@@ -79,7 +83,7 @@ def test_an_interrupted_campaign_cancels_its_jobs_and_no_others(
         ours.kill()
         slurm.run("scancel", str(mine))
     assert not (tmp_path / "made").exists()
-    await_true("files are left", lambda: not list(Path("/var/tmp").glob("tocsin-campaign-*")), 30)
+    await_true("files are left", lambda: not any(scratch.iterdir()), 30)
 
 
 def test_a_type_that_fits_no_node_is_refused_before_anything_is_submitted(

@@ -11,6 +11,7 @@ from tocsin.app.causes import past_causes_advice
 from tocsin.app.check import Evidence, ScriptQuestion, judged, read_machine
 from tocsin.app.judge import LiveJudge
 from tocsin.app.watch import Followed
+from tocsin.core.decision import Facts, FactsRequest
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Verdict
 
@@ -18,14 +19,19 @@ if TYPE_CHECKING:
     from tocsin.core.detector import Known
     from tocsin.core.machine import Machine
 
-__all__ = ["Desk", "Recent"]
+    Prepared = tuple[Machine | None, dict[str, str]]
+    """What the cluster has, and what could not be read of it."""
+
+__all__ = ["Desk", "Recent", "kept_facts"]
 
 MACHINE_SECONDS = 300
 """For so long, what a user may request is not read again: each time is several questions to Slurm."""
 EARLIER_SECONDS = 30
+"""For so long, what a user requests and runs usually is not read again."""
 RULES_SECONDS = 0.5
-"""For so long, the allow-list and cases are not read again: a check is advice, and to read them took a tenth of its time."""
+"""For so long, the allow-list and cases are not read again: a check is advice, and reading took a tenth of its time."""
 _MOST_USERS = 1000
+_MOST_HABITS = 50
 _LATEST = 40
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -39,6 +45,11 @@ class Recent(Generic[_Key, _Value]):
         self._seconds, self._most, self._now = seconds, most, now
         self._kept: OrderedDict[_Key, tuple[float, _Value]] = OrderedDict()
 
+    def find(self, key: _Key) -> _Value | None:
+        """The value, if it is still good."""
+        found = self._kept.get(key)
+        return found[1] if found is not None and self._now() - found[0] < self._seconds else None
+
     def get(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
         found = self._kept.get(key)
         if found is not None and self._now() - found[0] < self._seconds:
@@ -51,9 +62,28 @@ class Recent(Generic[_Key, _Value]):
         return value
 
 
-def _kept(read: Callable[[_Key], _Value]) -> Callable[[_Key], _Value]:
-    found: Recent[_Key, _Value] = Recent(RULES_SECONDS, _MOST_USERS)
-    return lambda key: found.get(key, lambda: read(key))
+def _kept(read: Callable[[], _Value], now: Callable[[], float] = time.monotonic) -> Callable[[], _Value]:
+    found: Recent[None, _Value] = Recent(RULES_SECONDS, 1, now)
+    return lambda: found.get(None, read)
+
+
+def kept_facts(
+    read: Callable[[FactsRequest], Facts], now: Callable[[], float] = time.monotonic
+) -> Callable[[FactsRequest], Facts]:
+    """What is known of all cases, and of what a user ran lately: thousands of rows for one check."""
+    cases = _kept(lambda: read(FactsRequest(cases=True)), now)
+    lately: Recent[frozenset[tuple[str, str]], Facts] = Recent(EARLIER_SECONDS, _MOST_HABITS, now)
+
+    def facts(asked: FactsRequest) -> Facts:
+        if asked.jobs or asked.actions_since is not None:
+            return read(asked)
+        found = cases() if asked.cases else Facts()
+        if not asked.users:
+            return found
+        habits = lately.get(asked.users, lambda: read(replace(asked, cases=False)))
+        return replace(found, screened=habits.screened, hints=habits.hints)
+
+    return facts
 
 
 class Desk:
@@ -63,29 +93,34 @@ class Desk:
         self._app, self._followed = app, followed
         self._live = LiveJudge(app, followed.ledger, cluster=followed.name, stages=[Stage.SUBMIT])
         judge = self._live.judge
-        judge.facts = _kept(judge.facts)
+        judge.facts = kept_facts(judge.facts)
         if allow_list := judge.allow_list:
-            kept = _kept(lambda _: allow_list())
-            judge.allow_list = lambda: kept(None)
-        self._machines: Recent[str, tuple[Machine | None, dict[str, str]]] = Recent(
-            MACHINE_SECONDS, _MOST_USERS
-        )
+            judge.allow_list = _kept(allow_list)
+        self._machines: Recent[str, Prepared] = Recent(MACHINE_SECONDS, _MOST_USERS)
         self._usual: Recent[str, dict[str, Any]] = Recent(EARLIER_SECONDS, _MOST_USERS)
 
-    def prepare(self, user: str) -> "tuple[Machine | None, dict[str, str]]":
+    def prepare(self, user: str) -> "Prepared":
         """What the cluster has and this user may request; the first time, Slurm is asked."""
+        return self.prepared(user) or self._joined(self._machines.get(user, lambda: self._read_machine(user)))
+
+    def prepared(self, user: str) -> "Prepared | None":
+        """The same, if Slurm need not be asked."""
         followed = self._followed
         if not followed.live and followed.ledger.machine is not None:
             return followed.ledger.machine, {}
-        machine, missing = self._machines.get(user, lambda: self._read_machine(user))
-        watched = followed.ledger.machine
+        found = self._machines.find(user)
+        return found and self._joined(found)
+
+    def _joined(self, read: "Prepared") -> "Prepared":
+        machine, missing = read
+        watched = self._followed.ledger.machine
         if watched is None:
             return machine, missing
         if machine is None:
             return watched, missing
         return replace(machine, nodes=watched.nodes, partitions=watched.partitions), missing
 
-    def _read_machine(self, user: str) -> "tuple[Machine | None, dict[str, str]]":
+    def _read_machine(self, user: str) -> "Prepared":
         """As Slurm reports it to this user. Nodes and partitions are those of the watch, once for all users: they are
         fresher, and thousands of them for each of a thousand users would fill the memory."""
         _, machine, missing = read_machine(self._app, self._followed.name, user)
@@ -93,7 +128,7 @@ class Desk:
             machine = replace(machine, nodes=(), partitions=())
         return machine, missing
 
-    def check(self, asked: ScriptQuestion, prepared: "tuple[Machine | None, dict[str, str]]") -> Verdict:
+    def check(self, asked: ScriptQuestion, prepared: "Prepared") -> Verdict:
         self._live.reload()
         machine, missing = prepared
         return judged(

@@ -6,15 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.app.app import App
 from tocsin.app.check import Explained, ScriptQuestion, check_stored, explain
 from tocsin.app.clusters import MISREAD
-from tocsin.app.desk import Desk
+from tocsin.app.desk_process import DeskProcess
 from tocsin.app.judge import untrained
 from tocsin.app.learner import Learner
 from tocsin.app.ledger import open_history, past_jobs
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from tocsin.watch.watcher import Round
 
 __all__ = ["ClusterState", "Reason", "Service", "ServiceRequest"]
+
+_Written = TypeVar("_Written")
 
 LONGEST_ROUND = 120
 """Seconds after which a round that was due counts as hanging."""
@@ -68,16 +69,24 @@ class Reason:
 class ClusterState(Observer):
     """What the service knows of one cluster; its watch tells it."""
 
-    def __init__(self, name: str | None, changed: "Callable[[ClusterState, Round | None], None]") -> None:
+    def __init__(
+        self,
+        name: str | None,
+        changed: "Callable[[ClusterState, Round | None], None]",
+        stored: Callable[[], None] = lambda: None,
+    ) -> None:
         self.name = name
         self.followed: Followed | None = None
-        self.desk: Future[Desk] | None = None
+        self.desk: DeskProcess | None = None
         self.problem: str | None = None
         self.last: float | None = None
         """When the last round ended."""
         self.due = time.time()
         self.queued = 0
-        self._changed = changed
+        self._changed, self._stored = changed, stored
+
+    def stored(self) -> None:
+        self._stored()
 
     def began(self, followed: Followed) -> None:
         self.name, self.followed, self.problem = followed.name, followed, None
@@ -104,10 +113,12 @@ class ClusterState(Observer):
         if self.problem:
             without = "" if self.name else "; where there is no Slurm, use --no-watch"
             return Reason(part, False, self.problem, doctor + without)
-        if self.followed is None or self.desk is None or not self.desk.done():
+        if self.desk is not None and (problem := self.desk.problem):
+            return Reason(
+                part, False, f"its models cannot be loaded: {problem}", "run `tocsin models verify`"
+            )
+        if self.followed is None or self.desk is None or not self.desk.is_ready:
             return Reason(part, False, "its history is being loaded", "wait; this takes seconds to minutes")
-        if error := self.desk.exception():
-            return Reason(part, False, f"its models cannot be loaded: {error}", "run `tocsin models verify`")
         if time.time() > self.due + LONGEST_ROUND:
             return Reason(part, False, f"no answer for {time.time() - self.due:.0f} s", doctor)
         return None
@@ -123,15 +134,15 @@ class Service:
         output: Output,
         *,
         on_round: Callable[[str, Sequence[Verdict]], None] = lambda _name, _verdicts: None,
+        on_stored: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_stored` is called in the midst of a round, when some of its verdicts are stored."""
         self.app, self.request = app, request
         self.tasks = Tasks(app, app.settings.service.workers)
         # simulated jobs are nothing to learn from
         self.learner = Learner(app, self.tasks, retrains=not request.demo)
         self.states: list[ClusterState] = []
-        self._output, self._on_round = output, on_round
-        self._one_by_one = ThreadPoolExecutor(1, "check")
-        """Scripts are checked by one thread: models and caches need no locks, and Python computes in one at a time."""
+        self._output, self._on_round, self._on_stored = output, on_round, on_stored
         self._slow = ThreadPoolExecutor(2, "ask")
         """For answers that may take seconds."""
         self._threads: list[threading.Thread] = []
@@ -154,7 +165,7 @@ class Service:
         # Opened here, once: threads that did it at the same time would open each twice.
         app.home.prepare(), app.store, app.registry, app.settings
         for name in self._clusters():
-            state = ClusterState(name, self._changed)
+            state = ClusterState(name, self._changed, self._on_stored)
             self.states.append(state)
             thread = threading.Thread(
                 target=self._run, args=(state,), name=f"watch {name or ''}", daemon=True
@@ -172,7 +183,9 @@ class Service:
             self._stop.set()
         for thread in self._threads:
             thread.join()
-        self._one_by_one.shutdown(cancel_futures=True)
+        for state in self.states:
+            if state.desk is not None:
+                state.desk.close()
         self._slow.shutdown(cancel_futures=True)
         if self._stop:
             self._stop.__exit__()
@@ -225,28 +238,28 @@ class Service:
                 ledger.learn(past_jobs(self.app.store, state.name, ledger.known_until - OVERLAP))
 
     def _changed(self, state: ClusterState, done: "Round | None") -> None:
-        if state.followed and (done is None or state.desk is None):
-            with suppress(RuntimeError):  # the service ends
-                state.desk = self._one_by_one.submit(self._open_desk, state.followed)
+        if state.followed and done is None:
+            if state.desk is not None:  # of a watch that failed and began again, with a history of its own
+                state.desk.close()
+            # The history stays, so the garbage collector need not look at it again: that would stop all threads for
+            # tenths of a second each time.
+            gc.collect()
+            gc.freeze()
+            state.desk = DeskProcess(self.app, state.followed)
         if done is not None and state.name:
             self._on_round(state.name, done.verdicts)
 
-    def _open_desk(self, followed: Followed) -> Desk:
-        """With its models and the history loaded. They stay, so the garbage collector need not look at them again: that
-        would stop all threads for tenths of a second each time."""
-        desk = Desk(self.app, followed)
-        gc.collect()
-        gc.freeze()
-        return desk
-
     # --- answers ---------------------------------------------------------------------------------
 
-    def check(self, asked: ScriptQuestion, cluster: str | None = None) -> Verdict:
-        """The verdict on a script as if it were submitted now."""
-        desk = self._desk(cluster)
-        if desk is None:
-            return self._slow.submit(check_stored, self.app, asked, cluster=cluster).result()
-        return self._one_by_one.submit(desk.check, asked, desk.prepare(asked.user)).result()
+    def check(
+        self, asked: ScriptQuestion, cluster: str | None, write: Callable[[Verdict], _Written]
+    ) -> "Future[_Written]":
+        """The verdict on a script as if it were submitted now, written where it is computed: `write` is a function of a
+        module, with picklable values. Never waits itself."""
+        state = self.state_of(cluster)
+        if state is None or state.desk is None:
+            return self._slow.submit(lambda: write(check_stored(self.app, asked, cluster=cluster)))
+        return state.desk.check(asked, write)
 
     def explain(self, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
         """The verdict on a job of the store from what was known at the stage."""
@@ -257,12 +270,6 @@ class Service:
         if cluster is None:
             return self.states[0] if len(self.states) == 1 else None
         return next((state for state in self.states if state.name == cluster), None)
-
-    def _desk(self, cluster: str | None) -> Desk | None:
-        state = self.state_of(cluster)
-        if state is None or state.desk is None:
-            return None
-        return state.desk.result()
 
     def reasons(self) -> Iterator[Reason]:
         """Why it is not ready, or does less than it could."""

@@ -19,6 +19,7 @@ from tocsin.app.stream import is_streamed
 from tocsin.core.errors import InputError, StoreError
 
 if TYPE_CHECKING:
+    from tocsin.core.verdict import Verdict
     from tocsin.history.ledger import Ledger
     from tocsin.watch.loop import Stop
     from tocsin.watch.watcher import Round
@@ -56,6 +57,9 @@ class Observer:
     def began(self, followed: Followed) -> None:
         """Before the first round."""
 
+    def stored(self) -> None:
+        """In the midst of a round, when some of its verdicts are stored."""
+
     def finished(self, done: "Round") -> None:
         """After each round, when its verdicts are stored."""
 
@@ -77,7 +81,9 @@ def _source(app: App, request: WatchRequest, *, story: bool) -> AbstractContextM
                 f'the demo cluster is named "demo", not "{request.cluster}"; leave out -M or --demo'
             )
         return demo_cluster(app, request.speed, with_story=story)
-    return (streamed if is_streamed(app, request.cluster) else live_slurm)(app, request.cluster)
+    if is_streamed(app, request.cluster):
+        return streamed(app, request.cluster)
+    return live_slurm(app, request.cluster, once=request.once)
 
 
 def follow(
@@ -109,6 +115,11 @@ def follow(
         acting = Acting(app, source.actuator, sinks.subscriptions) if source.actuator else None
         beat = stack.enter_context(beating(app.home.cache, source.name))
 
+        def stored(verdicts: "Sequence[Verdict]", now: int) -> None:
+            observer.stored()
+            if acting:
+                acting.on_verdicts(verdicts, now)
+
         def finished(done: "Round") -> None:
             keep()
             for trouble in acting.after_round(done.verdicts, done.at) if acting else ():
@@ -122,9 +133,7 @@ def follow(
 
         loop = Loop(
             app=app,
-            rounds=source.rounds(
-                live.judge, ledger, sinks.subscriptions, challengers, acting.on_verdicts if acting else None
-            ),
+            rounds=source.rounds(live.judge, ledger, sinks.subscriptions, challengers, stored),
             live=live,
             output=output,
             sinks=sinks,

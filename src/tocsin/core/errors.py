@@ -11,6 +11,7 @@ TocsinError
 ├── ModelError            a model was changed, is missing, or cannot be used
 ├── ClusterError          Slurm did not answer, or refused
 ├── SinkError             a sink did not take a message
+├── Unavailable           the service cannot answer now, and will again
 ├── Unauthenticated       the service does not know who is asking
 ├── Forbidden             the service knows, and refuses
 └── NotFound              there is no such job, model, cluster or file
@@ -30,6 +31,7 @@ __all__ = [
     "StoreError",
     "TocsinError",
     "Unauthenticated",
+    "Unavailable",
     "UnitError",
 ]
 
@@ -76,6 +78,10 @@ class ClusterError(TocsinError):
 
 class SinkError(TocsinError):
     """A sink did not take a message."""
+
+
+class Unavailable(TocsinError):
+    """The service cannot answer now, and will again."""
 
 
 class Unauthenticated(TocsinError):

@@ -15,13 +15,15 @@ from tocsin.core.units import UNLIMITED, format_instant, parse_instant
 
 __all__ = ["from_json", "to_json"]
 
+_PLAIN = frozenset({str, float, bool})
+"""Types that are the same in JSON, whatever they mean."""
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def to_json(value: Any, hint: Any = None) -> Any:
     """A value as JSON; `hint` is its type, needed unless it is a dataclass."""
-    if value is None:
-        return None
+    if value is None or type(value) in _PLAIN:
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         hints = _hints(type(value))
         return {name: to_json(getattr(value, name), each) for name, each in hints.items()}

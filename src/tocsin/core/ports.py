@@ -32,6 +32,10 @@ class Cluster(Protocol):
         """Jobs alive at some time in [since, until), with their outcomes, in bounded frames."""
         ...
 
+    def waited(self) -> float:
+        """Seconds for which this thread has waited for its answers so far: what they cost the cluster, not this host."""
+        ...
+
     def machine(self) -> Machine:
         """Nodes, partitions and limits."""
         ...
@@ -66,6 +70,15 @@ class Actuator(Protocol):
 
     name: str
 
+    @property
+    def at_once(self) -> int:
+        """About how many jobs one question can be, or one change."""
+        ...
+
+    def look_up(self, keys: Sequence[JobKey]) -> None:
+        """Ask about all these jobs at once, if that can be done: what is known of them serves for the next second."""
+        ...
+
     def standing(self, key: JobKey) -> Standing:
         """NotFound if the job is not in the queue."""
         ...
@@ -80,6 +93,10 @@ class Actuator(Protocol):
 
     def delay(self, key: JobKey, begin: int) -> None:
         """Set the earliest start of a pending job."""
+        ...
+
+    def delay_all(self, keys: Sequence[JobKey], begin: int) -> Collection[JobKey]:
+        """Set that of several jobs; returns those of which it is not known to have worked."""
         ...
 
     def cancel(self, key: JobKey) -> None: ...

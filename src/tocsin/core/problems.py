@@ -13,6 +13,7 @@ from tocsin.core.errors import (
     StoreError,
     TocsinError,
     Unauthenticated,
+    Unavailable,
 )
 
 __all__ = ["PREFIX", "error_of", "kind_of"]
@@ -28,6 +29,7 @@ _KINDS: dict[str, tuple[type[TocsinError], int]] = {
     "store": (StoreError, 503),
     "cluster": (ClusterError, 503),
     "sink": (SinkError, 503),
+    "unavailable": (Unavailable, 503),
     "error": (TocsinError, 500),
 }
 

@@ -77,7 +77,7 @@ class WatchSettings:
 
     interval: int = _setting(
         1,
-        "minimum seconds between two queries of the queue; raised to 20 times the duration of a query, up to 30 s",
+        "minimum seconds between two queries of the queue; raised to 20 times what a query costs Slurm, up to 30 s",
     )
     scripts: bool = _setting(
         True, "read job scripts, one Slurm query each, if the user is root, SlurmUser or a Slurm Operator"

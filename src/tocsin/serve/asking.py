@@ -1,4 +1,7 @@
-"""What every route needs of a request: the service, and who is asking."""
+"""What every route needs of a request: the service, and who is asking.
+
+The dependencies are coroutines although they wait for nothing: FastAPI would hand plain functions to a thread each.
+"""
 
 from typing import Annotated
 
@@ -12,16 +15,17 @@ from tocsin.serve.principal import Principal
 __all__ = ["Asker", "Cluster", "Cursor", "JobName", "Limit", "TheApp", "TheService", "words"]
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
 
 
-def _app(request: Request) -> App:
-    return _service(request).app
+async def _app(request: Request) -> App:
+    service: Service = request.app.state.service
+    return service.app
 
 
-def _principal(request: Request) -> Principal:
+async def _principal(request: Request) -> Principal:
     found = getattr(request.state, "principal", None)
     if not isinstance(found, Principal):
         raise Unauthenticated("the service does not know who is asking")

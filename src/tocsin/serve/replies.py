@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from tocsin.core.errors import InputError
+from tocsin.serve.verdict_text import json_text
 
 __all__ = ["cursor_of", "cursor_text", "json_reply"]
 
@@ -18,9 +19,7 @@ _MOST = 400
 
 def json_reply(request: Request, document: Any, *, status: int = 200) -> Response:
     """The document, or 304 if the client has it already."""
-    body = json.dumps(document, allow_nan=False, separators=(",", ":"), ensure_ascii=False).encode(
-        "utf-8", "backslashreplace"
-    )
+    body = json_text(document)
     if request.method != "GET":
         return Response(body, status, media_type="application/json")
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'

@@ -52,7 +52,7 @@ def run(
             broadcast.wake()
 
     broadcast = Broadcast(app, counted=lambda _: metrics.lost.inc())
-    service = Service(app, request, output, on_round=on_round)
+    service = Service(app, request, output, on_round=on_round, on_stored=broadcast.wake)
     metrics.watch(service, lambda: broadcast.clients)
     with ExitStack() as stack:
         path = socket_path(app)

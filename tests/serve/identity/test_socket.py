@@ -1,5 +1,6 @@
 """On a real unix socket the kernel says who is asking."""
 
+import asyncio
 import grp
 import json
 import os
@@ -17,6 +18,10 @@ from tests.serve.identity.kit import gated, serving
 from tocsin.app.app import App
 from tocsin.app.roles import RoleLists
 from tocsin.core.settings import ServiceSettings
+from tocsin.serve.identity.peer import Peer
+from tocsin.serve.identity.request import Request
+from tocsin.serve.identity.ways import Socket
+from tocsin.serve.principal import Role
 
 _CLIENT = """
 import socket, sys
@@ -137,3 +142,26 @@ def test_the_groups_of_this_host_are_read(monkeypatch: pytest.MonkeyPatch) -> No
     me = pwd.getpwuid(os.geteuid())
     assert grp.getgrgid(me.pw_gid).gr_name in unix_groups(me.pw_name)
     assert unix_groups("no such user") == frozenset()
+
+
+def test_who_a_uid_is_is_looked_up_again_after_some_seconds() -> None:
+    looked_up, clock, role = [], [0.0], ["user"]
+
+    class Roles(RoleLists):
+        def role_of_uid(self, uid: int, user: str) -> str:
+            looked_up.append((uid, user))
+            return role[0]
+
+    way = Socket(Roles(ServiceSettings()), now=lambda: clock[0])
+    request = Request(Peer(uid=os.geteuid()), "GET", "/", [])
+
+    def asked() -> Role:
+        return asyncio.run(way.principal(request)).role
+
+    assert [asked(), asked()] == [Role.USER, Role.USER]
+    assert len(looked_up) == 1
+    role[0] = "operator"
+    clock[0] = 4.9
+    assert asked() is Role.USER
+    clock[0] = 5.1
+    assert asked() is Role.OPERATOR

@@ -2,6 +2,8 @@
 
 import asyncio
 import pwd
+import time
+from collections.abc import Callable
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Protocol
@@ -45,11 +47,17 @@ def role_named(name: str) -> Role:
     return Role[name.upper()]
 
 
+_REMEMBERED = 5.0
+"""Seconds for which the user of a uid is not looked up again: a request that follows another one waits for no thread."""
+_MOST_REMEMBERED = 10_000
+
+
 class Socket:
     """The unix socket: the kernel names the uid at the other end."""
 
-    def __init__(self, roles: RoleLists) -> None:
-        self._roles = roles
+    def __init__(self, roles: RoleLists, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._roles, self._now = roles, now
+        self._known: dict[int, tuple[float, Principal]] = {}
 
     def offered(self, request: Request) -> bool:
         return request.peer.uid is not None
@@ -57,7 +65,14 @@ class Socket:
     async def principal(self, request: Request) -> Principal:
         uid = request.peer.uid
         assert uid is not None, "offered"
-        return await asyncio.to_thread(self._look_up, uid)
+        known = self._known.get(uid)
+        if known and known[0] > self._now():
+            return known[1]
+        found = await asyncio.to_thread(self._look_up, uid)
+        if len(self._known) >= _MOST_REMEMBERED:
+            self._known.clear()
+        self._known[uid] = self._now() + _REMEMBERED, found
+        return found
 
     def _look_up(self, uid: int) -> Principal:
         user = user_of(uid)

@@ -1,21 +1,19 @@
 """Check a script before it is submitted."""
 
+from asyncio import wrap_future
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from tocsin.app.advice import advice_text
 from tocsin.app.check import ScriptQuestion
 from tocsin.core.errors import Forbidden
-from tocsin.core.verdict import Verdict
 from tocsin.serve.asking import Asker, TheService
 from tocsin.serve.documents import VERDICT, ref, reply
 from tocsin.serve.problems import ANY_PROBLEM
-from tocsin.serve.replies import json_reply
-from tocsin.serve.visible import visible
+from tocsin.serve.verdict_text import verdict_advice, verdict_json
 
 __all__ = ["router"]
 
@@ -59,7 +57,7 @@ class Question(BaseModel):
 
 
 @router.post("/check", responses=reply(VERDICT, ref("Verdict")))
-def check(request: Request, service: TheService, asker: Asker, asked: Question) -> Response:
+async def check(service: TheService, asker: Asker, asked: Question) -> Response:
     """The verdict on a script as if it were submitted now. Nothing is run or stored, and no case is opened."""
     if asked.user not in (None, asker.user) and not asker.is_operator:
         raise Forbidden(f"only operators may check as {asked.user}; you are {asker.user}")
@@ -72,7 +70,8 @@ def check(request: Request, service: TheService, asker: Asker, asked: Question) 
         work_dir=asked.work_dir,
         explain=asked.explain,
     )
-    return json_reply(request, visible(service.check(question, asked.cluster).to_json(), asker))
+    found = service.check(question, asked.cluster, partial(verdict_json, asker))
+    return Response(await wrap_future(found), media_type="application/json")
 
 
 @router.post(
@@ -106,5 +105,5 @@ async def advice(
     """Advice on a script in a few lines, as sbatch prints them at a terminal; empty if nothing is wrong."""
     text = (await request.body()).decode("utf-8", "replace")[:LARGEST]
     question = ScriptQuestion(text=text, user=asker.user, options=tuple(option or ()), explain=False)
-    verdict = await run_in_threadpool(service.check, question, None)
-    return PlainTextResponse(advice_text(Verdict.from_json(visible(verdict.to_json(), asker))))
+    found = service.check(question, None, partial(verdict_advice, asker))
+    return PlainTextResponse(await wrap_future(found))

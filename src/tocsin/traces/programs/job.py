@@ -5,7 +5,7 @@ Standard library only, because it runs on compute nodes. It ends after SECONDS, 
 /var/tmp), at most 256 MiB, and leaves nothing there: files lose their names as soon as they are open.
 """
 # Single system calls are what some of these jobs are about.
-# ruff: noqa: PTH103, PTH104, PTH106, PTH108, PTH110, PTH116, PTH118, PTH120, PTH123, PTH208, S108, S311, UP031
+# ruff: noqa: PTH102, PTH103, PTH104, PTH106, PTH108, PTH110, PTH116, PTH118, PTH120, PTH123, PTH208, S108, S311, UP031
 
 import math
 import mmap
@@ -32,13 +32,12 @@ QUOTA = 0.4  # CPUs
 
 def unnamed_file(folder: str, flags: int = 0) -> int:
     """An open file without a name: nothing is left of it, however the job ends."""
-    handle, path = tempfile.mkstemp(prefix="tocsin-campaign-", dir=folder)
-    if flags:
-        os.close(handle)
+    for more in (flags, os.O_SYNC if flags else 0):  # a file system without O_DIRECT, or without O_TMPFILE
         try:
-            handle = os.open(path, os.O_RDWR | flags)
-        except OSError:  # a file system without O_DIRECT
-            handle = os.open(path, os.O_RDWR | os.O_SYNC)
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR | more, 0o600)
+        except OSError:
+            continue
+    handle, path = tempfile.mkstemp(prefix="tocsin-campaign-", dir=folder)
     os.unlink(path)
     return handle
 
@@ -231,8 +230,9 @@ def bad_io(folder: str, end: float) -> None:
 
 def metadata_storm(folder: str, end: float) -> None:
     """Thousands of file operations a second, and hardly any data."""
-    top = tempfile.mkdtemp(prefix="tocsin-campaign-", dir=folder)
-    try:
+    top = os.path.join(folder, "tocsin-campaign-%d-%08x" % (os.getpid(), random.randrange(1 << 32)))
+    try:  # before the folder exists: a signal may come at any time
+        os.mkdir(top, 0o700)
         while time.time() < end:
             names = [os.path.join(top, "%04x.%d" % (random.randrange(1 << 16), n)) for n in range(200)]
             for name in names:
@@ -268,6 +268,7 @@ PROGRAMS = {
 
 
 def stop(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # slurmctld repeats it; a second one would end the clean-up
     sys.exit(143)  # through all `finally`
 
 

@@ -1,0 +1,38 @@
+"""The desk reads what changes seldom once for many checks."""
+
+from tocsin.app.desk import Recent, kept_facts
+from tocsin.core.decision import Facts, FactsRequest, Screened
+
+
+def test_cases_and_the_habits_of_a_user_are_read_once_for_many_checks() -> None:
+    read: list[FactsRequest] = []
+
+    def load(asked: FactsRequest) -> Facts:
+        read.append(asked)
+        users = [user for _, user in asked.users]
+        return Facts(screened=[Screened("demo:1@5", "demo", user, 5, {}) for user in users])
+
+    facts = kept_facts(load, lambda: 0.0)
+    of_ada = FactsRequest(users=frozenset({("demo", "ada")}), first=1, last=100, cases=True)
+    for second in range(5):
+        found = facts(FactsRequest(of_ada.users, first=1 + second, last=100 + second, cases=True))
+        assert [one.user for one in found.screened] == ["ada"]
+        assert not facts(FactsRequest(cases=True)).screened
+    assert len(read) == 2, "one for all cases, one for the user"
+    [of_bob] = facts(FactsRequest(frozenset({("demo", "bob")}), cases=True)).screened
+    assert of_bob.user == "bob"
+    for _ in range(2):
+        facts(FactsRequest(cases=True, jobs=("demo:1@5",)))
+    assert len(read) == 5, "earlier verdicts on a job are read each time"
+
+
+def test_a_recent_value_is_found_until_it_is_old() -> None:
+    clock = [0.0]
+    recent: Recent[str, int] = Recent(10, 2, now=lambda: clock[0])
+    assert recent.find("a") is None
+    assert recent.get("a", lambda: 1) == recent.find("a") == 1
+    clock[0] = 10
+    assert recent.find("a") is None
+    for name in "abc":
+        recent.get(name, lambda: 2)
+    assert [recent.find(name) for name in "abc"] == [None, 2, 2]
