@@ -10,6 +10,7 @@ __all__ = [
     "MAX_INSTANT",
     "UNLIMITED",
     "MemoryRequest",
+    "format_age",
     "format_duration",
     "format_instant",
     "format_memory",
@@ -76,6 +77,18 @@ def format_duration(seconds: int | None) -> str:
     days, hour = divmod(hours, 24)
     clock = f"{hour:02d}:{minute:02d}:{second:02d}"
     return ("-" if seconds < 0 else "") + (f"{days}-{clock}" if days else clock)
+
+
+def format_age(seconds: int) -> str:
+    """A time that has passed, in its largest whole unit.
+
+    >>> format_age(59), format_age(3600), format_age(27213756)
+    ('59 seconds', '1 hour', '314 days')
+    """
+    units = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+    size, unit = next((one for one in units if seconds >= one[0]), units[-1])
+    number = seconds // size
+    return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
 _BINARY = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}

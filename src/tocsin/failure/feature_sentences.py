@@ -5,7 +5,7 @@ from math import isfinite, isnan
 from typing import Any
 
 from tocsin.core.outcomes import Outcome
-from tocsin.core.units import format_duration, format_memory
+from tocsin.core.units import format_age, format_duration, format_memory
 from tocsin.failure.features import FEATURES
 from tocsin.history import recipe
 
@@ -91,7 +91,9 @@ def shown(name: str, value: float) -> str | None:
     if name in ("first_cpu_user", "first_cpu_system", "first_memory_share"):
         return f"{value:.0%}"
     last = name.rpartition(".")[2]
-    if last in _DURATIONS or last.startswith(("since", "elapsed_")):
+    if last.startswith("since"):
+        return format_age(int(value))
+    if last in _DURATIONS or last.startswith("elapsed_"):
         return format_duration(int(value))
     if last in _MEMORIES or last == "memory_most":
         return format_memory(int(value))
@@ -180,7 +182,7 @@ def _streak(value: float, kind: str, ended: int) -> str:
 
 
 def _ago(what: str) -> Sentence:
-    return lambda value, kind, _: f"the last {what} {kind} was {format_duration(int(value))} ago"
+    return lambda value, kind, _: f"the last {what} {kind} was {format_age(int(value))} ago"
 
 
 def _ran(what: str) -> Sentence:
