@@ -12,7 +12,8 @@ from tocsin.app.app import App
 from tocsin.cli.models import models
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
-from tocsin.models.registry import Registry, is_shipped
+from tocsin.models.aliases import is_shipped
+from tocsin.models.registry import Registry
 
 
 @pytest.fixture

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from tests.kits.model_cards import FILES, card, write
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
+from tocsin.models.aliases import BUILTIN
 from tocsin.models.cards import Figure
-from tocsin.models.registry import BUILTIN, Registry
+from tocsin.models.registry import Registry
 
 
 @pytest.fixture
@@ -424,7 +425,7 @@ def test_a_promotion_that_was_killed_is_noted_once(tmp_path: Path, monkeypatch: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Registry, "_write_aliases", killed)
+        patch.setattr("tocsin.models.registry.write_aliases", killed)
         with pytest.raises(KeyboardInterrupt):
             registry.promote("failure", "2")
     assert registry.champion("failure") == "1"

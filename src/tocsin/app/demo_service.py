@@ -6,7 +6,7 @@ from tocsin.app.logs import LogRequest
 from tocsin.app.train import FailureRequest, train_failure
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
-from tocsin.models.registry import is_shipped
+from tocsin.models.aliases import is_shipped
 
 __all__ = ["prepare"]
 

@@ -15,9 +15,10 @@ from tocsin.core.stages import Stage
 from tocsin.learn.comparison import LEVEL, Result, decide, require_blocks
 from tocsin.learn.contest import Champion, Contest, FreshContest, LiveContest, Match, Night
 from tocsin.learn.journal import Entry, Journal, Step
+from tocsin.models.aliases import Place, is_shipped
 from tocsin.models.cards import Figure
 from tocsin.models.drift import Drift
-from tocsin.models.registry import Place, Registry, is_shipped
+from tocsin.models.registry import Registry
 
 __all__ = ["Nightly", "Outcome", "champions"]
 

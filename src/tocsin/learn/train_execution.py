@@ -7,8 +7,9 @@ import polars as pl
 from tocsin.core.errors import ModelError
 from tocsin.core.stages import Stage
 from tocsin.learn.feedback import answered
+from tocsin.models.aliases import is_shipped
 from tocsin.models.cards import Card
-from tocsin.models.registry import Registry, is_shipped
+from tocsin.models.registry import Registry
 from tocsin.models.splits import DAY
 from tocsin.store import screenings
 from tocsin.store.database import Store

@@ -1,46 +1,35 @@
 """The registry: versions of each detector's models, and which of them is champion at which stage and cluster."""
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tocsin.core.errors import ModelError, NotFound
 from tocsin.core.stages import Stage
+from tocsin.models.aliases import (
+    ALIASES,
+    BUILTIN,
+    VERSION,
+    Aliases,
+    Place,
+    is_shipped,
+    read_aliases,
+    shipped_name,
+    write_aliases,
+)
 from tocsin.models.cards import Card, Figure, Promotion, read_card
 from tocsin.models.files import discard, hashes, locked, read_file, replace_file, scratch, settle
 
-__all__ = ["BUILTIN", "CARD", "PREVIOUS", "Aliases", "Place", "Registry", "is_shipped"]
+__all__ = ["CARD", "PREVIOUS", "Registry"]
 
-BUILTIN = "builtin"
-"""The version that is shipped: of a detector with several stages for `submit`, `builtin-start` for the next, and so on."""
 CARD = "card.json"
-_ALIASES = "aliases.json"
-_ALL = "*"  # in aliases.json: for all clusters
 _DETECTOR = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
-_VERSION = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
-_SHIPPED = re.compile(rf"{BUILTIN}(-[a-z]{{1,16}})?", re.ASCII)
 _MOST_CARD = 64 << 20
 PREVIOUS = 10
 """Promotions that can be rolled back; models of earlier ones may be removed."""
-
-Place = tuple[Stage, str | None]
-"""A stage and a cluster; None: all clusters without a champion of their own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aliases:
-    """The versions with a name at one place; `previous` are the champions before, the last one last."""
-
-    champion: str | None = None
-    challenger: str | None = None
-    previous: tuple[str, ...] = ()
-    held: bool = False
-    """A person rolled back: no training puts a model into use by itself until a person promotes one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +58,7 @@ class Registry:
         found: list[str] = []
         with _readable(home):
             if home.is_dir():
-                found = [p.name for p in home.iterdir() if _VERSION.fullmatch(p.name) and p.is_dir()]
+                found = [p.name for p in home.iterdir() if VERSION.fullmatch(p.name) and p.is_dir()]
         return [*self._shipped(detector), *sorted(found, key=int)]
 
     def add(
@@ -115,13 +104,9 @@ class Registry:
                     return version
         return None
 
-    def _named(self, detector: str) -> set[str | None]:
+    def _named(self, detector: str) -> set[str]:
         """The versions that are champion or challenger somewhere, or were champion before."""
-        return {
-            version
-            for entry in self.aliases(detector).values()
-            for version in (entry.champion, entry.challenger, *entry.previous)
-        }
+        return {version for entry in self.aliases(detector).values() for version in entry.versions()}
 
     def remove(self, detector: str, version: str) -> None:
         """Delete a version, unless an alias names it or it is the shipped one."""
@@ -256,7 +241,7 @@ class Registry:
             if before.champion == version:
                 if before.held and not unless_held:
                     aliases[place] = replace(before, held=False)
-                    self._write_aliases(detector, aliases)
+                    write_aliases(self._home(detector), aliases)
                 return True
             if (unless_held and before.held) or (instead_of is not None and in_use != instead_of):
                 return False
@@ -266,7 +251,7 @@ class Registry:
                 previous=(before.previous + ((before.champion,) if before.champion else ()))[-PREVIOUS:],
             )
             self._note(detector, version, cluster, in_use, why, at)
-            self._write_aliases(detector, aliases)
+            write_aliases(self._home(detector), aliases)
             return True
 
     def challenge(
@@ -278,7 +263,7 @@ class Registry:
         with self._changing(detector) as aliases:
             before = aliases.get((stage, cluster), Aliases())
             aliases[stage, cluster] = replace(before, challenger=version)
-            self._write_aliases(detector, aliases)
+            write_aliases(self._home(detector), aliases)
 
     def rollback(
         self,
@@ -312,7 +297,7 @@ class Registry:
                 self.verify(detector, version)
             if version is not None:
                 self._note(detector, version, cluster, now.champion, why, at)
-            self._write_aliases(detector, aliases)
+            write_aliases(self._home(detector), aliases)
             return version
 
     def held(self, detector: str, stage: Stage) -> bool:
@@ -321,31 +306,9 @@ class Registry:
 
     def aliases(self, detector: str) -> dict[Place, Aliases]:
         """The aliases at each place, as in aliases.json."""
-        path = self._home(detector) / _ALIASES
-        if not path.exists():
-            return {}
-        with _readable(path):
-            content = read_file(path, most=_MOST_CARD)
-        try:
-            return {
-                (stage, None if cluster == _ALL else cluster): _aliases(entry)
-                for stage, clusters in [(Stage(name), at) for name, at in json.loads(content).items()]
-                for cluster, entry in clusters.items()
-            }
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-            raise ModelError(
-                f"{path} is damaged; remove it, and promote a version again with: "
-                f"tocsin models promote {detector} VERSION"
-            ) from None
-
-    def _write_aliases(self, detector: str, aliases: Mapping[Place, Aliases]) -> None:
         home = self._home(detector)
-        document: dict[str, dict[str, Any]] = {}
-        for (stage, cluster), entry in sorted(
-            aliases.items(), key=lambda item: (item[0][0].order, item[0][1] or "")
-        ):
-            document.setdefault(str(stage), {})[cluster or _ALL] = asdict(entry)
-        replace_file(home / _ALIASES, (json.dumps(document, indent=1) + "\n").encode(), beside=home)
+        with _readable(home):
+            return read_aliases(home)
 
     def _note(
         self, detector: str, version: str, cluster: str | None, before: str | None, why: str, at: int | None
@@ -360,7 +323,7 @@ class Registry:
             at=int(time.time()) if at is None else at, cluster=cluster, replaced=before, why=why
         )
         card = self.card(detector, version)
-        aliases = self._home(detector) / _ALIASES
+        aliases = self._home(detector) / ALIASES
         known = card.promotions and replace(card.promotions[-1], at=promotion.at) == promotion
         written = (self._home(detector) / version / CARD).stat().st_mtime_ns
         if known and (not aliases.exists() or written > aliases.stat().st_mtime_ns):
@@ -408,12 +371,12 @@ class Registry:
                 found[BUILTIN] = folder
             for stage in Stage:
                 if (folder / stage / CARD).exists():
-                    found[_shipped_name(stage)] = folder / stage
+                    found[shipped_name(stage)] = folder / stage
         return found
 
     def _shipped_for(self, detector: str, stage: Stage) -> str | None:
         """The shipped version for this stage; its card is read only where the folder does not name the stage."""
-        shipped, name = self._shipped(detector), _shipped_name(stage)
+        shipped, name = self._shipped(detector), shipped_name(stage)
         if name in shipped and shipped[name].name == stage:
             return name
         alone = BUILTIN in shipped and shipped[BUILTIN].name == detector
@@ -430,7 +393,7 @@ class Registry:
         folder = self._home(detector) / version
         if is_shipped(version):
             folder = self._shipped(detector).get(version, folder)
-        elif not _VERSION.fullmatch(version):
+        elif not VERSION.fullmatch(version):
             raise ModelError(
                 f'"{version[:80]}" is not a model version; versions are 1, 2, 3, … and {BUILTIN}'
             )
@@ -440,29 +403,10 @@ class Registry:
         return folder
 
 
-def is_shipped(version: str | None) -> bool:
-    """Whether it came with tocsin."""
-    return version is not None and _SHIPPED.fullmatch(version) is not None
-
-
-def _shipped_name(stage: Stage) -> str:
-    return BUILTIN if stage is Stage.SUBMIT else f"{BUILTIN}-{stage}"
-
-
 def _words(place: Place) -> str:
     """`submit`, or `submit on lab`."""
     stage, cluster = place
     return f"{stage} on {cluster}" if cluster else str(stage)
-
-
-def _aliases(entry: Any) -> Aliases:
-    found = Aliases(**{**entry, "previous": tuple(entry["previous"])})
-    names = [*filter(None, (found.champion, found.challenger)), *found.previous]
-    if not entry.keys() >= {"champion", "challenger"} or not all(
-        is_shipped(name) or _VERSION.fullmatch(name) for name in names
-    ):
-        raise ValueError("not aliases")
-    return found
 
 
 @contextmanager
