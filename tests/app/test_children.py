@@ -7,13 +7,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.kits.command_line import Tocsin
 from tocsin.app import children, classify
-from tocsin.app.children import shared_out
+from tocsin.app.children import shared_out, start
 from tocsin.core.errors import InputError, TocsinError
 
 
@@ -39,6 +41,19 @@ def test_results_come_in_order_from_other_processes_and_few_chunks_are_out() -> 
     rest = list(found)
     assert [value for value, _ in rest] == [number * number for number in range(1, 12)]
     assert os.getpid() not in {process for _, process in rest}
+
+
+def report_priority(pipe: "Connection[Any, Any]") -> None:
+    pipe.send(os.getpriority(os.PRIO_PROCESS, 0))
+
+
+def test_a_child_for_work_in_the_background_gives_way_to_others() -> None:
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    for nice in (0, 3):
+        child = start(report_priority, nice=nice)
+        assert child.pipe.recv() == min(own + nice, 19)
+        child.process.join()
+        child.pipe.close()
 
 
 def test_errors_and_deaths_of_children_are_reported() -> None:

@@ -45,6 +45,24 @@ def test_the_nearest_by_what_matters_are_found() -> None:
     assert all(abs(int(frame["req_cpus"][n]) - 450) < 40 for n in numbers)
 
 
+def test_the_distance_is_the_weighted_share_of_ranks_between_two_jobs() -> None:
+    frame, X = log(300)
+    model = SimilarJobs.fit(X, frame, [3.0, 2.0, 1.0])
+    x = np.array([120, np.nan, 0.5], np.float32)
+    found = model.find(x, asked(user="bob"), most=300)
+    own = similar._coded(x.reshape(1, -1)[:, model.columns], model.edges)[0].tolist()
+    expected = {}
+    for n, key in enumerate(model.keys):
+        parts = [
+            float((a == 255) != (b == 255)) or abs(a - b) / 250
+            for a, b in zip(model.codes[n].tolist(), own, strict=True)
+        ]
+        names = sum(0.1 * (model.names[name][n] != (asked(user="bob")[name] or "")) for name in similar.NAMED)
+        expected[key] = float(np.dot(parts, model.weights)) + names
+    assert len(found) == 300
+    assert {each.job: each.distance for each in found} == pytest.approx(expected, abs=6e-5)
+
+
 def test_jobs_of_the_same_user_are_nearer() -> None:
     frame, X = log(600)
     found = SimilarJobs.fit(X, frame, [1.0, 0.0, 0.0]).find(

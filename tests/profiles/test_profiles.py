@@ -11,9 +11,11 @@ import pytest
 from tocsin.core.errors import ModelError
 from tocsin.core.frames import conform
 from tocsin.core.outcomes import Target
+from tocsin.core.units import UNLIMITED
 from tocsin.judge.check_data import demo_check_data
 from tocsin.profiles import columns
 from tocsin.profiles.clusters import knee
+from tocsin.profiles.columns import COLUMNS, Kind, table
 from tocsin.profiles.profiles import FEWEST, Profiles
 from tocsin.profiles.tables import correlations, tables
 
@@ -90,6 +92,15 @@ def test_a_usage_profile_needs_a_finished_job(jobs: pl.DataFrame) -> None:
     living = jobs.head(2).with_columns(pl.lit(None, dtype=pl.String).alias("outcome"))
     assert found.assign(living).to_list() == [None, None]
     assert found.assign(jobs).null_count() == 0
+
+
+@pytest.mark.parametrize("kind", ["request", "usage"])
+def test_one_job_has_the_same_values_as_among_many(jobs: pl.DataFrame, kind: Kind) -> None:
+    odd = [None, 0, -1, 1, 86_400, UNLIMITED - 1, UNLIMITED]
+    fields = ("req_cpus", "req_nodes", "req_memory", "req_gpus", "time_limit")
+    asked = jobs.head(len(odd)).with_columns(pl.Series(name, odd, jobs.schema[name]) for name in fields)
+    alone = [table(asked.slice(row, 1), COLUMNS[kind]) for row in range(asked.height)]
+    assert np.array_equal(np.concatenate(alone), table(asked, COLUMNS[kind]), equal_nan=True)
 
 
 def test_a_column_that_never_varies_is_left_out() -> None:

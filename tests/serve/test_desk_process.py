@@ -5,7 +5,9 @@ import shutil
 import signal
 from collections.abc import Iterator
 from functools import partial
+from multiprocessing import Pipe
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import polars as pl
@@ -15,7 +17,7 @@ from tests.kits.service import wait_until
 from tocsin.app.app import App
 from tocsin.app.check import ScriptQuestion
 from tocsin.app.desk import Desk
-from tocsin.app.desk_process import DeskProcess
+from tocsin.app.desk_process import DeskProcess, _Clerk
 from tocsin.app.ledger import past_jobs, read_history
 from tocsin.app.watch import Followed
 from tocsin.core.errors import InputError, Unavailable
@@ -105,6 +107,14 @@ def test_what_the_cluster_learns_counts_in_the_next_check(app: App, demo_home: P
             desk.close()
     assert len(set(before)) == 1, "nothing is known of anybody"
     assert len(set(after)) > 1, "each has a history of their own"
+
+
+def test_history_is_counted_before_the_first_check(app: App, followed: Followed) -> None:
+    ours, theirs = Pipe()
+    with ours, theirs:
+        clerk = _Clerk(app, "demo", False, NOW, SimpleQueue(), theirs)
+    assert clerk._ledger.known_until == followed.ledger.known_until == NOW
+    assert clerk._ledger.counted() == clerk._ledger.learned  # nothing is left for a check to count
 
 
 def test_an_error_is_the_one_that_was_raised_there(app: App, desk: DeskProcess) -> None:

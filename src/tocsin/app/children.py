@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from tocsin.core.errors import TocsinError
 
-__all__ = ["Child", "cores", "shared_out", "start"]
+__all__ = ["BACKGROUND", "Child", "cores", "shared_out", "start"]
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
+BACKGROUND = 10
+"""Niceness of work that nobody waits for: watching the cluster, answers, and other processes go first."""
 _AHEAD = 3
 """Chunks per child in work or waiting for their turn: a slow one delays no other, and memory is bounded."""
 
@@ -25,12 +27,18 @@ class Child(NamedTuple):
     """Closed when the child ends."""
 
 
-def start(target: Callable[..., None], *given: Any) -> Child:
-    """Call `target(*given, pipe)` in a child: a function of a module, with picklable values."""
+def start(target: Callable[..., None], *given: Any, nice: int = 0) -> Child:
+    """Call `target(*given, pipe)` in a child: a function of a module, with picklable values.
+
+    It is `nice` from its first instant on: to load its modules takes a second of CPU.
+    """
     context = get_context("spawn")  # a fork would copy the locks of threads in whatever state they are
     ours, theirs = context.Pipe()
     process = context.Process(target=_run, args=(target, given, theirs), daemon=True)
     process.start()
+    if nice:
+        assert process.pid, "it was started"
+        os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + nice)
     theirs.close()
     return Child(process, ours)
 

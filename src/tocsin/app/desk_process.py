@@ -127,7 +127,9 @@ class DeskProcess:
             self._outgoing, self._machine = SimpleQueue(), None
             for question, _ in self._open.values():  # asked since the last process ended
                 self._ask(question)
-            child = self._child = start(_work, self._app, self._followed.name, self._followed.live)
+            child = self._child = start(
+                _work, self._app, self._followed.name, self._followed.live, self._followed.ledger.known_until
+            )
         if self._closing.is_set():  # by somebody who saw an older process
             child.process.terminate()
         sender = threading.Thread(target=_send, args=(self._outgoing, child.pipe), daemon=True)
@@ -174,10 +176,10 @@ def _send(outgoing: "SimpleQueue[Any]", pipe: "Connection[Any, Any]") -> None:
 # --- in the process --------------------------------------------------------------------------------
 
 
-def _work(app: App, cluster: str, live: bool, pipe: "Connection[Any, Any]") -> None:
+def _work(app: App, cluster: str, live: bool, known_until: int, pipe: "Connection[Any, Any]") -> None:
     inbox: SimpleQueue[Any] = SimpleQueue()
     try:
-        clerk = _Clerk(app, cluster, live, inbox, pipe)
+        clerk = _Clerk(app, cluster, live, known_until, inbox, pipe)
         clerk.warm_up()
     except Exception as error:
         with suppress(OSError):
@@ -203,12 +205,19 @@ class _Clerk:
     """Takes what comes: jobs to learn, the machine as it stands now, and questions."""
 
     def __init__(
-        self, app: App, cluster: str, live: bool, inbox: "SimpleQueue[Any]", pipe: "Connection[Any, Any]"
+        self,
+        app: App,
+        cluster: str,
+        live: bool,
+        known_until: int,
+        inbox: "SimpleQueue[Any]",
+        pipe: "Connection[Any, Any]",
     ) -> None:
         from tocsin.app.desk import Desk
         from tocsin.app.ledger import read_history
 
         self._ledger = read_history(app, cluster)
+        self._ledger.advance(known_until)  # else the first check would wait for all that is not in the cache
         self._now = 0.0
         self._desk = Desk(app, Followed(cluster, self._ledger, lambda: self._now, live=live))
         self._inbox, self._pipe = inbox, pipe

@@ -1,14 +1,13 @@
 """The learning of a service: retrains and measures when it is due, both in processes of their own."""
 
 import logging
-import os
 import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
-from tocsin.app.children import Child, start
+from tocsin.app.children import BACKGROUND, Child, start
 from tocsin.app.learning import LiveMeasurement, learning, measure_live
 from tocsin.app.schedule import BY_SERVICE, next_run
 from tocsin.app.tasks import Kind, Task, Tasks
@@ -29,7 +28,6 @@ MEASURE_EVERY = 900.0
 """Seconds between two measurements: outcomes arrive slowly."""
 _SHARE = 50
 """A measurement that took long is repeated after so many times its duration."""
-NICE = 10
 _TEXTS = {
     "promoted": "{challenger} is now in use instead of {champion}: {why}",
     "kept": "{champion} stays in use, {challenger} does not replace it: {why}",
@@ -125,7 +123,8 @@ class Measuring:
                 self._next = max(self._next, now + _SHARE * (now - self._began))
         elif now >= self._next:
             app = App(self._app.config_file, self._app.folder, dict(self._app.environ))
-            self._child, self._began, self._next = start(_measure, app), now, now + self._every
+            self._child = start(_measure, app, nice=BACKGROUND)
+            self._began, self._next = now, now + self._every
 
     def close(self) -> None:
         if self._child is not None:
@@ -151,7 +150,6 @@ class Measuring:
 
 def _measure(app: App, pipe: "Connection[Any, Any]") -> None:
     """In the child."""
-    os.nice(NICE)
     try:
         with app:
             found: LiveMeasurement | str = measure_live(app)

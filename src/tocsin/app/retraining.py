@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Self
 
 from tocsin.app.app import App
-from tocsin.app.children import Child, start
+from tocsin.app.children import BACKGROUND, Child, start
 from tocsin.app.nightly import LOCK
 from tocsin.core.errors import TocsinError
 
@@ -16,8 +16,6 @@ __all__ = ["Retraining"]
 DAY = 86_400
 AGAIN = 3600
 """Seconds until a training that failed is tried again."""
-NICE = 10
-"""Watching the cluster, and other processes, go first."""
 
 
 class Retraining:
@@ -46,7 +44,7 @@ class Retraining:
         os.utime(tried, (now, now))
         if starts:
             app = App(self._app.config_file, self._app.folder, dict(self._app.environ))
-            self._child = start(_train, app, now)
+            self._child = start(_train, app, now, nice=BACKGROUND)
         return message
 
     @property
@@ -96,7 +94,6 @@ class Retraining:
 
 def _train(app: App, now: int, pipe: "Connection[Any, Any]") -> None:
     """In the child: train, promote and report. That there is nothing to learn from yet is no error."""
-    os.nice(NICE)
     from tocsin.core.stages import Stage
     from tocsin.learn.train_execution import train_on_store
     from tocsin.store.locks import locked

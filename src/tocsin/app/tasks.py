@@ -1,6 +1,5 @@
 """Heavy work in child processes: started, looked after, and asked for its result."""
 
-import os
 import threading
 import time
 import uuid
@@ -13,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tocsin.app.app import App
-from tocsin.app.children import Child, start
+from tocsin.app.children import BACKGROUND, Child, start
 from tocsin.app.logs import LogRequest
 from tocsin.app.task_files import TaskFiles
 from tocsin.core.errors import InputError, NotFound, TocsinError
@@ -23,7 +22,6 @@ from tocsin.core.units import format_instant
 
 __all__ = ["Kind", "Task", "TaskState", "Tasks"]
 
-NICE = 10
 MOST_KEPT = 100
 MOST_WAITING = 10
 
@@ -138,7 +136,7 @@ class Tasks:
                 return
             task.state = TaskState.RUNNING
             app = App(self._app.config_file, self._app.folder, dict(self._app.environ))
-            task.child = start(_work, app, task.kind, task.request, task.who)
+            task.child = start(_work, app, task.kind, task.request, task.who, nice=BACKGROUND)
         state: TaskState = TaskState.FAILED
         value: Any = "its process died (out of memory?)"
         with suppress(EOFError, OSError):
@@ -224,7 +222,6 @@ def _arguments(kind: Kind, request: dict[str, Any]) -> Any:
 
 def _work(app: App, kind: Kind, request: dict[str, Any], who: str, pipe: "Connection[Any, Any]") -> None:
     """In the child."""
-    os.nice(NICE)
     last = 0.0
 
     def progress(label: str, done: int, of: int) -> None:

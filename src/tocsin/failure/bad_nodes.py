@@ -71,18 +71,18 @@ def _flagged(asked: pl.DataFrame, past: Known) -> list[tuple[int, float, Avoid]]
     if asked.is_empty():
         return []
     outcomes = past.node_outcomes(asked)
-    worst = [count or 0 for name in ("failed", "crashes") for count in outcomes[name].to_list()]
-    if max(worst) < FEWEST:  # as on most clusters on most days; a query for it takes longer
+    counts = zip(outcomes["failed"].to_list(), outcomes["crashes"].to_list(), strict=True)
+    places = [place for place, each in enumerate(counts) if max(count or 0 for count in each) >= FEWEST]
+    if not places:  # as on most clusters on most days
         return []
-    outcomes = asked.hstack(outcomes).with_row_index("place")
     found = []
-    for row in outcomes.filter(pl.max_horizontal("failed", "crashes") >= FEWEST).iter_rows(named=True):
+    for place, row in zip(places, asked.hstack(outcomes)[places].iter_rows(named=True), strict=True):
         by_failures = _tail(row["failed"], row["expected"])
         by_crashes = _tail(row["crashes"], row["crashes_expected"])
         chance = 2 * min(by_failures, by_crashes) * max(row["nodes"], 1)  # two looks at each node
         if chance <= CHANCE:
             why = _crashed(row) if by_crashes < by_failures else _failed(row)
-            found.append((row["place"], chance, Avoid(node=row["node"], why=why)))
+            found.append((place, chance, Avoid(node=row["node"], why=why)))
     return found
 
 

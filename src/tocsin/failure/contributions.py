@@ -31,7 +31,8 @@ def top_contributions(
     """
     families: dict[str, list[tuple[float, str, float]]] = {}
     for name, value, effect in zip(names, values, effects.tolist(), strict=False):
-        families.setdefault(FEATURES[name].family, []).append((effect, name, value))
+        if effect:  # most features have none
+            families.setdefault(FEATURES[name].family, []).append((effect, name, value))
     sums = {family: sum(effect for effect, _, _ in members) for family, members in families.items()}
     strongest = sorted((f for f in sums if sums[f]), key=lambda f: (-abs(sums[f]), f))[:_MOST]
     left = float(effects.sum()) - np.cumsum([0.0, *(sums[family] for family in strongest)])

@@ -39,7 +39,7 @@ class FeatureTable:
             alike.setdefault((make.over is None, make.most, make.steps), []).append((n, make))
         self._past = list(alike.values())
         """Features made in the same way from different statistics."""
-        self._last: tuple[Sequence[str], list[_Block]] = ((), [])
+        self._blocks_of: dict[tuple[str, ...], list[_Block]] = {}
 
     def values(self, jobs: pl.DataFrame, history: pl.DataFrame | Numbers) -> Matrix:
         """A row for each job, column by column in memory; what is not known is NaN."""
@@ -66,12 +66,12 @@ class FeatureTable:
         return found
 
     def _blocks(self, columns: Sequence[str]) -> "list[_Block]":
-        """The features made of a history with these columns; found once, for one history is like the one before."""
-        known, blocks = self._last
-        if known == columns:
-            return blocks
+        """The features made of a history with these columns; found once for each of the few sets that are read."""
+        known = self._blocks_of.get(tuple(columns))
+        if known is not None:
+            return known
         places = {name: place for place, name in enumerate(columns)}
-        blocks = [
+        blocks = self._blocks_of[tuple(columns)] = [
             _Block(
                 made[0][1],
                 np.array([n for n, _ in made]),
@@ -80,7 +80,6 @@ class FeatureTable:
             )
             for made in self._past
         ]
-        self._last = columns, blocks
         return blocks
 
 

@@ -26,9 +26,8 @@ from tocsin.failure.findings import NAME, failure_finding, with_shortages
 from tocsin.failure.history_features import history_numbers
 from tocsin.failure.holdout import calibrated, rehearsed
 from tocsin.failure.labels import default_target
-from tocsin.failure.missing import CLUSTER_JOBS, USER_JOBS, missing_parts
+from tocsin.failure.missing import CLUSTER_JOBS, missing_parts
 from tocsin.failure.model_files import FailureModel
-from tocsin.failure.resources import READ as RESOURCES_READ
 from tocsin.failure.shortages import READ as SHORTAGES_READ
 from tocsin.history.numbers import Numbers
 from tocsin.models.engines import Matrix
@@ -69,7 +68,7 @@ class FittedFailure(FailureModel):
             return []
         if not self.settled:
             return self.for_target(default_target(jobs)).assess(jobs, known, stage=stage)
-        history = history_numbers(jobs, known, stage=stage, names=self._reads())
+        history = history_numbers(jobs, known, stage=stage, names=self._reads)
         rows = self._rows(jobs, history)
         p = self._risks(rows)
         missing = missing_parts(jobs, history, stage, self._taught_by)
@@ -100,12 +99,12 @@ class FittedFailure(FailureModel):
         if missing is not None and NAME in missing:
             return Parts(missing=missing)
         rows = self._rows(job, history)
-        row = history.rows()[0]
+        past = history.rows()[0]
         parts = self._parts(
             float(self._risks(rows)[0]),
-            row,
+            past,
             missing,
-            contributions=top_contributions(*self._effects(rows), row, self._at),
+            contributions=top_contributions(*self._effects(rows), past, self._at),
             resources=self.resources.resources(rows.own, job, history)[0],
             nodes=nodes_of_jobs(job, known, stage=stage)[0],
             basis=self._basis(history)[0],
@@ -113,20 +112,8 @@ class FittedFailure(FailureModel):
         if self.explainers:
             parts = self._explained(parts, self.explainers, job, rows.own)
         if stage is Stage.SUBMIT:
-            parts = replace(parts, advice=self._advice(parts, job, rows, history, known))
+            parts = replace(parts, advice=self._advice(parts, job, rows, history, past, known))
         return self._with_shortages([parts], job, stage)[0]
-
-    def _reads(self) -> list[str]:
-        """The statistics of history that `assess` needs."""
-        read = (
-            *self.columns.reads,
-            *(self.experience.columns.reads if self.experience else ()),
-            *((CLUSTER_JOBS,) if self.shipped else ()),
-            USER_JOBS,
-            *(CAUSES_READ if self.causes else ()),
-            *RESOURCES_READ,
-        )
-        return list(dict.fromkeys(read))
 
     def _hindsight(self) -> str:
         last = format_instant(self.window.last)
@@ -235,11 +222,18 @@ class FittedFailure(FailureModel):
         )
 
     def _advice(
-        self, parts: Parts, job: pl.DataFrame, rows: Rows, history: Numbers, known: Known
+        self,
+        parts: Parts,
+        job: pl.DataFrame,
+        rows: Rows,
+        history: Numbers,
+        past: Mapping[str, Any],
+        known: Known,
     ) -> list[Advice]:
+        """`past` is the history by name."""
         row = job.row(0, named=True)
         evidence = Evidence(
-            history=history.rows()[0],
+            history=past,
             resources=parts.resources,
             shortages=self.shortages.of(row),
             bad_nodes=bad_nodes(partition_nodes(known.machine, row["partition"]), row["submit"], known),
@@ -263,7 +257,7 @@ class FittedFailure(FailureModel):
         model is monotone.
         """
         anew = self._rows(
-            changed, history_numbers(changed, known, stage=self.columns.stage, names=self._reads())
+            changed, history_numbers(changed, known, stage=self.columns.stage, names=self._reads)
         )
         as_new = float(self._risks(anew)[0])
         if as_new <= now:

@@ -22,6 +22,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Columns of the nodes that a job got, in words."""
+_ALL = tuple(recipe.columns())
 
 
 def history_features(
@@ -43,7 +44,7 @@ def history_numbers(
 ) -> Numbers:
     """The same as an array."""
     if stage is Stage.SUBMIT:
-        return numbers_of(known, jobs, stage=stage, names=recipe.columns() if names is None else names)
+        return numbers_of(known, jobs, stage=stage, names=_ALL if names is None else names)
     return Numbers.of(history_features(jobs, known, stage=stage, names=names))
 
 

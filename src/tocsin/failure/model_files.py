@@ -8,12 +8,15 @@ from typing import Any, Self
 
 from tocsin.core.errors import ModelError
 from tocsin.core.outcomes import Target
+from tocsin.failure.causes import READ as CAUSES_READ
 from tocsin.failure.columns import Columns
 from tocsin.failure.experience import Experience, Layout
 from tocsin.failure.explainers import Explainers
 from tocsin.failure.findings import NAME
 from tocsin.failure.holdout import Calibrated, Holdout
+from tocsin.failure.missing import CLUSTER_JOBS, USER_JOBS
 from tocsin.failure.plan import Plan, plan_from_json
+from tocsin.failure.resources import READ as RESOURCES_READ
 from tocsin.failure.resources import ResourceModel
 from tocsin.failure.shortages import Shortages
 from tocsin.models.cards import Window
@@ -61,10 +64,13 @@ class FailureModel:
     settled: bool = True
     """False: the target is that of the jobs asked about; only the shipped model leaves it open."""
     _layout: Layout | None = field(init=False, repr=False, compare=False)
+    _reads: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The statistics of history that a prediction needs."""
 
     def __post_init__(self) -> None:
         layout = Layout(self.columns, self.experience.columns) if self.experience else None
         object.__setattr__(self, "_layout", layout)
+        object.__setattr__(self, "_reads", _statistics_read(self))
 
     @classmethod
     def load(cls, folder: Path, *, threads: int) -> Self:
@@ -84,6 +90,18 @@ class FailureModel:
         if measured is None or in_use is None:
             return measured
         return Range(measured.value, min(measured.low, in_use.low), max(measured.high, in_use.high))
+
+
+def _statistics_read(model: FailureModel) -> tuple[str, ...]:
+    names = (
+        *model.columns.reads,
+        *(model.experience.columns.reads if model.experience else ()),
+        *((CLUSTER_JOBS,) if model.shipped else ()),
+        USER_JOBS,
+        *(CAUSES_READ if model.causes else ()),
+        *RESOURCES_READ,
+    )
+    return tuple(dict.fromkeys(names))
 
 
 def _precision(chosen: Calibrated, rows: Holdout) -> Range | None:

@@ -46,7 +46,7 @@ class SimilarJobs:
     edges: Sequence[Floats]
     """For each of them the values that part its ranks."""
     codes: Codes
-    """Rows of kept jobs, columns as above."""
+    """Rows of kept jobs, columns as above; those lie together in memory, for they are read one by one."""
     names: Mapping[str, NDArray[Any]]
     keys: list[str]
     outcomes: list[str]
@@ -76,9 +76,9 @@ class SimilarJobs:
     def find(self, x: Matrix, job: Mapping[str, Any], *, most: int = 5) -> list[Similar]:
         """For one row of the matrix and the job's own fields: jobs whose outcome was known when it was submitted."""
         own = _coded(x.reshape(1, -1)[:, self.columns], self.edges)[0]
-        steps = np.abs(self.codes.astype(np.int16) - own.astype(np.int16)) / _STEPS
-        gaps = (self.codes == _GAP) != (own == _GAP)
-        distance = np.where(gaps, 1.0, steps) @ self.weights
+        distance = np.zeros(len(self.keys))
+        for codes, apart in zip(self.codes.T, _apart(own) * self.weights[:, None], strict=True):
+            distance += apart.take(codes)
         for name, values in self.names.items():
             distance += _NAMED_WEIGHT * (values != (job[name] or ""))
         distance[self.known > job["submit"]] = np.inf
@@ -127,7 +127,7 @@ def _read(document: Mapping[str, Any]) -> SimilarJobs:
         columns=columns,
         weights=np.array(document["weights"], dtype=np.float64),
         edges=[np.array(edges, dtype=np.float64) for edges in document["edges"]],
-        codes=raw.reshape(len(keys), len(columns)),
+        codes=np.asfortranarray(raw.reshape(len(keys), len(columns))),
         names={name: np.array(document["names"][name], dtype=object) for name in NAMED},
         keys=[str(key) for key in keys],
         outcomes=[str(Outcome(outcome)) for outcome in document["outcomes"]],
@@ -155,12 +155,19 @@ def _edges(values: Matrix) -> Floats:
 
 def _coded(values: Matrix, edges: Sequence[Floats]) -> Codes:
     """The rank of each value from 0 to 249, spread so that the ends lie as far apart whatever the number of edges."""
-    found = np.empty(values.shape, np.uint8)
+    found = np.empty(values.shape, np.uint8, order="F")
     for place, parts in enumerate(edges):
         column = values[:, place].astype(np.float64)
         ranks = np.searchsorted(parts, column, side="left") * ((_STEPS - 1) / max(len(parts), 1))
         found[:, place] = np.where(np.isnan(column), _GAP, np.rint(ranks))
     return found
+
+
+def _apart(own: Codes) -> Floats:
+    """How far each of these codes lies from every code that there is: a row for each."""
+    all_codes, codes = np.arange(256), own.astype(np.int64)[:, None]
+    gaps = (all_codes == _GAP) != (codes == _GAP)
+    return np.where(gaps, 1.0, np.abs(all_codes - codes) / _STEPS)
 
 
 def _text(values: pl.Series) -> NDArray[Any]:

@@ -1,6 +1,7 @@
 """History job by job: the same numbers as the replay of a log, kept up to date while a cluster is watched."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from heapq import heappop, heappush
 from math import nan
 from threading import RLock
@@ -133,8 +134,7 @@ class Ledger:
 
     def numbers(self, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str]) -> npt.NDArray[np.float32]:
         """`features` as an array; NaN for null."""
-        places = [_PLACES[name] for name in names]
-        keys = {place // _WIDTH for place in places}
+        places, keys = _places_of(tuple(names))
         rows = jobs.rows(named=True) if jobs.height == 1 else jobs.select(_ASKED).rows(named=True)
         instants = [reached_at(stage, row["submit"], row["start"], row["end"]) for row in rows]
         order = sorted(
@@ -158,7 +158,7 @@ class Ledger:
             values: list[float] = []
             for key in range(len(recipe.KEYS)):
                 values += self._statistics(key, row, at) if key in keys else _UNKNOWN
-            found[number] = [values[place] for place in places]
+            found[number] = np.array(values)[places]
         return found
 
     def _statistics(self, place: int, row: dict[str, Any], at: int) -> Sequence[float]:
@@ -271,6 +271,13 @@ class _Peek(Ledger):
         if make:
             group = self.groups[place][name] = group.copy()
         return group
+
+
+@lru_cache(maxsize=32)
+def _places_of(names: tuple[str, ...]) -> tuple[npt.NDArray[np.intp], frozenset[int]]:
+    """Where these statistics stand among all, and the keys that they are of."""
+    places = [_PLACES[name] for name in names]
+    return np.array(places, np.intp), frozenset(place // _WIDTH for place in places)
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:

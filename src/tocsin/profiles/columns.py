@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -71,6 +72,8 @@ class Column:
     format: Callable[[float], str]
     logarithmic: bool = True
     """Distances count ratios: 2 and 4 CPUs are as far apart as 200 and 400."""
+    of_one: Callable[[Mapping[str, Any]], float | None] | None = None
+    """The same of one job, by the names of its fields: a query takes longer, and waits for the threads of polars."""
 
     def scaled(self, values: NDArray[Any]) -> NDArray[np.float64]:
         return np.log2(values + 1) if self.logarithmic else values
@@ -81,19 +84,33 @@ def _known(field: str) -> pl.Expr:
     return pl.when(pl.col(field) > 0).then(pl.col(field))
 
 
+def _known_of_one(field: str) -> Callable[[Mapping[str, Any]], float | None]:
+    return lambda job: job[field] if (job[field] or 0) > 0 else None
+
+
+def _limit_of_one(job: Mapping[str, Any]) -> float | None:
+    limit = job["time_limit"]
+    return _YEAR if limit == UNLIMITED else limit if (limit or 0) > 0 else None
+
+
 _limit = pl.when(pl.col("time_limit") == UNLIMITED).then(_YEAR).otherwise(_known("time_limit"))
 run_time = pl.coalesce("elapsed", pl.col("end") - pl.col("start"))
 wait = (pl.col("start") - pl.col("submit")).clip(lower_bound=0)
 cpus = pl.coalesce(_known("alloc_cpus"), _known("req_cpus"))
 memory_of = pl.coalesce(_known("alloc_memory"), _known("req_memory"))
 
+
+def _requested(name: str, label: str, field: str, format: Callable[[float], str]) -> Column:
+    return Column(name, label, _known(field), format, of_one=_known_of_one(field))
+
+
 COLUMNS: Mapping[Kind, tuple[Column, ...]] = {
     "request": (
-        Column("cpus", "requested CPUs", _known("req_cpus"), whole),
-        Column("nodes", "requested nodes", _known("req_nodes"), whole),
-        Column("memory", "requested memory per node", _known("req_memory"), memory),
-        Column("gpus", "requested GPUs", pl.col("req_gpus"), whole),
-        Column("time", "time limit", _limit, duration),
+        _requested("cpus", "requested CPUs", "req_cpus", whole),
+        _requested("nodes", "requested nodes", "req_nodes", whole),
+        _requested("memory", "requested memory per node", "req_memory", memory),
+        Column("gpus", "requested GPUs", pl.col("req_gpus"), whole, of_one=itemgetter("req_gpus")),
+        Column("time", "time limit", _limit, duration, of_one=_limit_of_one),
     ),
     "usage": (
         Column("cpus", "CPUs", cpus, whole),
@@ -116,7 +133,12 @@ COLUMNS: Mapping[Kind, tuple[Column, ...]] = {
 
 def table(jobs: pl.DataFrame, columns: tuple[Column, ...]) -> NDArray[np.float64]:
     """The values of the columns, one row per job; NaN where a value is not known."""
-    made = jobs.select(column.value.cast(pl.Float64).alias(column.name) for column in columns)
-    values = made.to_numpy().astype(np.float64)
+    single = [column.of_one for column in columns if column.of_one]
+    if jobs.height == 1 and len(single) == len(columns):
+        row = jobs.row(0, named=True)
+        values = np.array([[of_one(row) for of_one in single]], np.float64)
+    else:
+        made = jobs.select(column.value.cast(pl.Float64).alias(column.name) for column in columns)
+        values = made.to_numpy().astype(np.float64)
     values[~np.isfinite(values) | (values < 0)] = np.nan  # clocks that went back, division by zero
     return values

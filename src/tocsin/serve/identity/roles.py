@@ -119,6 +119,11 @@ def authorize(
 
 def match(path: str) -> dict[str, tuple[str, Permission]]:
     """For each method of the route at this path: its template and permission; empty if there is none."""
+    found = _FIXED.get(path)
+    return _matched(path) if found is None else found
+
+
+def _matched(path: str) -> dict[str, tuple[str, Permission]]:
     found: dict[str, tuple[str, Permission]] = {}
     for (method, template), permission in PERMISSIONS.items():
         if method not in found and (path == template or _pattern(template).fullmatch(path)):
@@ -137,3 +142,7 @@ def _part(part: str) -> str:
     if not part.startswith("{"):
         return re.escape(part)
     return ".*" if part.endswith(":path}") else "[^/]+"
+
+
+_FIXED = {template: _matched(template) for _, template in PERMISSIONS if "{" not in template}
+"""Paths without a parameter, such as that of checks, matched once."""
