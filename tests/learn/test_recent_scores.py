@@ -1,7 +1,10 @@
 """What models in use gave to the jobs since their training: each job once, before its outcome was known."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -9,12 +12,19 @@ from tests.learn.conftest import DETECTOR, QUICK, request_for
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.failure.fitted import FittedFailure
+from tocsin.failure.model_card import model_card
+from tocsin.failure.recent_scores import RecentScores
 from tocsin.failure.shipped import shipped_model
 from tocsin.judge.check_data import CheckData
 from tocsin.learn import walk as walking
-from tocsin.learn.held_back import counted
+from tocsin.learn.contest import Champion, Night
+from tocsin.learn.contest_failure import FailureMatch
+from tocsin.learn.held_back import counted, hold_back
 from tocsin.learn.recent_scores import recent_scores
 from tocsin.learn.walk import Walk
+
+if TYPE_CHECKING:
+    from tocsin.store.database import Store
 
 BLENDING = replace(DETECTOR, shipped=shipped_model(Stage.SUBMIT), explainers=False)
 
@@ -83,3 +93,39 @@ def test_models_in_use_hand_their_scores_on_in_a_walk(
         assert fitted.recent is not None
         assert fitted.recent.known_until <= step.step.cut, "nothing that became known later"
     assert own[0][1].recent is None, "nothing was in use before the first model"
+
+
+def test_a_contest_does_not_know_the_scores_that_reach_into_its_days(
+    check_data: CheckData, labelled: pl.DataFrame, model: FittedFailure, tmp_path: Path
+) -> None:
+    folders = {name: tmp_path / name for name in ("champion", "challenger", "misled")}
+    for folder in folders.values():
+        folder.mkdir()
+    model.save(folders["champion"])
+    match = FailureMatch(
+        champion=Champion(
+            detector="failure",
+            stage=Stage.SUBMIT,
+            cluster=None,
+            folder=folders["champion"],
+            card=model_card(model, created=0),
+        ),
+        night=Night(store=cast("Store", None), now=0, holdback_days=0.5),  # nothing is read from it
+        model=model,
+        known=check_data.known(),
+        labelled=labelled,
+        back=hold_back(labelled, days=0.5, trained_until=model.window.last, target=Target.FAILED),
+    )
+    trained, _ = match.retrain()
+    trained(folders["challenger"])
+    challenger = DETECTOR.load(folders["challenger"])
+    assert challenger.recent is not None
+    assert challenger.recent.known_until == labelled["known_at"].max()
+    right = np.tile(np.clip(challenger.recent.failed, 0.1, 0.9), 20)
+    many = (np.tile(getattr(challenger.recent, name), 20) for name in ("failed", "submit", "known_at"))
+    misled = challenger.weighed_by(RecentScores(1 - right, right, *many))
+    assert misled.calibrated.own_weight != challenger.weighed_by(None).calibrated.own_weight
+    misled.save(folders["misled"])
+    rows = np.ones(match.back.held.height)
+    figures = [match.compare(folders["champion"], folders[name])(rows) for name in ("challenger", "misled")]
+    assert figures[0] == figures[1]
