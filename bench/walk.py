@@ -137,6 +137,7 @@ def _compared(walked: Sequence[StepResult], beside: Beside) -> list[dict[str, An
         "shipped": np.concatenate(beside.shipped)[counts],
         "own": np.concatenate(beside.own)[counts],
         "blend": np.concatenate([each.probability for each in walked])[counts],
+        "follower": _follower(walked, beside)[counts],
     }
     weights = np.concatenate([np.full(each.jobs.height, each.own_weight or 0.0) for each in walked])[counts]
     found = []
@@ -161,6 +162,25 @@ def _compared(walked: Sequence[StepResult], beside: Beside) -> list[dict[str, An
             two = Sorted(y[rows], scores[better][rows]), Sorted(y[rows], scores["blend"][rows])
             found[-1]["behind_interval"] = _interval(jobs[rows], *two)
     return found
+
+
+def _follower(walked: Sequence[StepResult], beside: Beside) -> Floats:
+    """What one would say who always takes the model that ranked the jobs of the last week better."""
+    jobs = pl.concat([each.jobs for each in walked])
+    submit, known = (jobs[name].fill_null(NEVER).to_numpy() for name in ("submit", "known_at"))
+    y = jobs["outcome"].ne("completed").fill_null(False).to_numpy().astype(np.float64)
+    counts = counted(jobs, Target.UNSUCCESSFUL)
+    both = {"own": np.concatenate(beside.own), "shipped": np.concatenate(beside.shipped)}
+    found, end = [], 0
+    for each in walked:
+        last = counts & (known <= each.step.cut) & (submit >= each.step.cut - WEEK * DAY)
+        last &= ~np.isnan(both["own"])
+        better = "own"
+        if np.unique(y[last]).size > 1:
+            better = max(both, key=lambda name: measure("auc", y[last], both[name][last]))
+        found.append(both[better][end : end + each.jobs.height])
+        end += each.jobs.height
+    return np.concatenate(found)
 
 
 def _interval(jobs: pl.DataFrame, better: Sorted, blend: Sorted) -> list[float | None]:
@@ -197,6 +217,13 @@ def summary(found: dict[str, Any]) -> dict[str, Any]:
             name: sum(max(month["shipped"], month["own"]) - month[name] > BEHIND for month in months)
             for name in ("shipped", "own")
         },
+        "follower_months_behind": sum(
+            max(month["shipped"], month["own"]) - month["follower"] > BEHIND for month in months
+        ),
+        "follower_most_behind": max(
+            (_short(max(month["shipped"], month["own"]) - month["follower"]) for month in months),
+            default=None,
+        ),
         "fixed_in_hindsight_months_behind": sum(_fewest_behind(log["blend"]) for log in logs),
         "promise": total,
         **{

@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import REPOSITORY, unavailable
 from tests.kits.command_line import Tocsin
 from tests.services import missing
+from tocsin.failure.detector import DETECTOR
 from tocsin.models.registry import Registry
 from tocsin.store.database import open_store
 from tocsin.store.home import Home
@@ -51,6 +52,10 @@ def test_a_night_on_the_demo(tocsin: Tocsin, trained: Path) -> None:
     assert after.window is not None
     assert before.window.last < after.window.last, "it has learned from newer jobs"
     assert (after.parent, after.target, after.engine) == ("1", before.target, before.engine)
+    model = DETECTOR.load(registry.open_verified("failure", "2")[0])
+    assert model.recent is not None
+    assert model.recent.submit.min() > before.window.last, "version 1 had not learned from them"
+    assert model.recent.known_until > after.window.last, "they reach into the days held back"
     assert run()["state"] == "done"
     assert registry.versions("failure") == ["1", "2"]
 

@@ -16,6 +16,7 @@ from tocsin.failure.experience import Experience, Layout, blended, named_for, ow
 from tocsin.failure.fitted import FittedFailure
 from tocsin.failure.history_features import history_features
 from tocsin.failure.holdout import Holdout, calibrated
+from tocsin.failure.recent_scores import RecentScores
 from tocsin.failure.shipped import shipped_model
 from tocsin.history.ledger import Ledger
 from tocsin.judge.check_data import CheckData
@@ -156,6 +157,82 @@ def test_own_models_of_different_times_are_not_ranked_together() -> None:
     fair = np.clip(0.3 + 0.1 * failed + random.normal(0, 0.1, 4000), 0.01, 0.99)
     assert measure("auc", failed, good) < measure("auc", failed, fair)
     assert own_weight(good, fair, failed) > 0.8
+
+
+WEEK = 7 * 86400
+
+
+def recent(*good: bool, jobs: int = 1000) -> RecentScores:
+    """For each week, the last one last: whether the own models ranked its jobs well; others always do, a little less."""
+    random = np.random.default_rng(1)
+    count = jobs * len(good)
+    failed = (random.random(count) < 0.3).astype(float)
+    right = np.clip(0.2 + 0.4 * failed + random.normal(0, 0.15, count), 0.01, 0.99)
+    fair = np.clip(0.2 + 0.4 * failed + random.normal(0, 0.25, count), 0.01, 0.99)
+    own = np.where(np.repeat(good, jobs), right, 0.8 - right)
+    submit = np.arange(count) * (WEEK // jobs)
+    return RecentScores(np.clip(own, 0.01, 0.99), fair, failed, submit, submit + 60)
+
+
+def holdout_scores(count: int = 4000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]  # floats
+    """Both rank alike, so that the weight is the usual one."""
+    failed = np.tile([0.0, 1.0], count // 2)
+    return failed * 0.5 + 0.2, failed * 0.5 + 0.2, failed
+
+
+def test_the_weight_follows_how_the_models_in_use_ranked_the_last_weeks() -> None:
+    usual = own_weight(*holdout_scores())
+    assert usual > 0.8
+    assert own_weight(*holdout_scores(), recent(True, True, True, True)) > 0.6
+    assert own_weight(*holdout_scores(), recent(True, True, True, False)) < 0.4, (
+        "they failed in the last week"
+    )
+    later = own_weight(*holdout_scores(), recent(False, True, True, True))
+    assert later > own_weight(*holdout_scores(), recent(True, True, True, False)), "it was long ago"
+
+
+def test_few_recent_jobs_move_the_weight_little() -> None:
+    usual = own_weight(*holdout_scores())
+    few = own_weight(*holdout_scores(), recent(False, jobs=4))
+    assert usual - 0.25 <= few
+    assert own_weight(*holdout_scores(), recent(False, jobs=1000)) < few
+
+
+def test_recent_scores_are_those_of_four_weeks() -> None:
+    first, second = recent(True, True, True), recent(False, False)
+    moved = replace(second, submit=second.submit + 3 * WEEK, known_at=second.known_at + 3 * WEEK)
+    both = first.followed_by(moved).latest()
+    assert both.known_until == moved.known_until
+    assert both.known_at.min() > both.known_until - 4 * WEEK
+    assert len(both.own) == pytest.approx(4000, abs=2)
+    assert sum(len(failed) for _, _, failed in both.weeks()) == len(both.own)
+    last = next(iter(both.weeks()))
+    assert last[0] == pytest.approx(moved.own[-len(last[0]) :])
+
+
+def test_a_model_keeps_its_recent_scores_and_says_the_same_after_loading(
+    check_data: CheckData, blend: FittedFailure, tmp_path: Path
+) -> None:
+    weighed = blend.weighed_by(recent(False, False))
+    assert weighed.calibrated.own_weight != blend.calibrated.own_weight
+    weighed.save(tmp_path)
+    loaded = DETECTOR.load(tmp_path)
+    assert loaded.recent is not None
+    assert loaded.recent.frame().equals(recent(False, False).frame())
+    jobs = later(check_data).head(40)
+    assert loaded.assess(jobs, check_data.known(), stage=Stage.SUBMIT) == weighed.assess(
+        jobs, check_data.known(), stage=Stage.SUBMIT
+    )
+    rule = ThresholdRule("precision_at_least", 0.9)
+    assert loaded.with_rule(rule).calibrated.own_weight == weighed.calibrated.own_weight
+    again = loaded.weighed_by(None)
+    assert again.calibrated == blend.calibrated, "without them, as its training left it"
+    recent(True).frame().with_columns(own=None).write_parquet(tmp_path / "recent.parquet")
+    with pytest.raises(ModelError, match="rows with gaps"):
+        DETECTOR.load(tmp_path)
+    (tmp_path / "recent.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ModelError, match=r"recent\.parquet cannot be read"):
+        DETECTOR.load(tmp_path)
 
 
 def test_equal_probabilities_stay_as_they_are() -> None:

@@ -1,7 +1,7 @@
 """Other clusters' experience: trees over statistics that carry over, and their blend with a cluster's own model."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from tocsin.core.outcomes import Target
 from tocsin.failure.columns import Columns
 from tocsin.failure.feature_table import FeatureTable
 from tocsin.failure.features import FEATURES, LocalTime, Share
+from tocsin.failure.recent_scores import RecentScores
 from tocsin.history.numbers import Numbers
 from tocsin.models.engines import Booster, Floats, Matrix
 from tocsin.models.metrics import measure
@@ -32,9 +33,12 @@ days like the next ones."""
 _HALF_KNOWN = 100
 """With this many jobs of the rarer outcome in a part, it counts half."""
 _STIFFNESS = 0.1
-"""How much AUC it must gain, on average over the parts, to move the weight from one end to the other. What ranks one month
-best misleads in the next: on METACENTRUM, where a weight of 0.04 ranked the jobs before best, the blend was 0.088 of AUC
-behind the own model."""
+"""How much AUC it must gain, on average over the parts, to move the weight from one end to the other. Early own models rank
+worse than the one in use: on METACENTRUM, where a weight of 0.04 ranked their jobs best, the blend was 0.088 of AUC behind
+the own model."""
+_RECENT_STIFFNESS = 0.02
+"""The same for jobs that models in use scored: they say how good own models are now, so they move the weight more easily,
+but a few of them do not."""
 YOUNG = 400
 """Scored jobs of a model that was trained by hand before the 1,000 outcomes with which the service trains one: too few to
 be cut into parts, and a habit that every such job shows should count."""
@@ -95,23 +99,44 @@ def blended(own: Floats, others: Floats, own_weight: float) -> Floats:
     return np.asarray(1 / (1 + np.exp(-odds)))
 
 
-def own_weight(own: Floats, others: Floats, failed: Floats) -> float:
-    """The weight of the own model by these jobs, which neither learned from, in order of time.
+def own_weight(own: Floats, others: Floats, failed: Floats, recent: RecentScores | None = None) -> float:
+    """The weight of the own model by these jobs, which neither learned from, in order of time, and by recent ones.
 
     Where the own model learned from few jobs, it weighs little; with many, most. The ranking of the jobs moves that, part
-    by part of them: own models of different parts gave the scores, so they must not be ranked together.
+    by part of them: own models of different parts gave the scores, so they must not be ranked together. How the models in
+    use ranked the jobs of the last weeks moves it further.
     """
+    weight = _trained_weight(own, others, failed)
+    if recent is not None:
+        weight = _moved(weight, recent.weeks(), _RECENT_STIFFNESS, power=2)
+    return round(weight, 3)
+
+
+def _trained_weight(own: Floats, others: Floats, failed: Floats) -> float:
     if len(failed) < YOUNG:
         return _young_weight(own, others, failed)
     usual = _MOST * len(failed) / (len(failed) + _HALF)
-    cost = _STIFFNESS * (_WEIGHTS - usual) ** 2
-    for age, rows in enumerate(reversed(np.array_split(np.arange(len(failed)), _PARTS))):
-        y = failed[rows]
-        rarer = float(min(y.sum(), len(y) - y.sum()))
+    parts = reversed(np.array_split(np.arange(len(failed)), _PARTS))
+    return _moved(
+        usual, ((own[rows], others[rows], failed[rows]) for rows in parts), _STIFFNESS * _PARTS, power=1
+    )
+
+
+def _moved(
+    weight: float, parts: Iterable[tuple[Floats, Floats, Floats]], stiffness: float, *, power: int
+) -> float:
+    """The weight, moved towards the one that ranks the jobs of each part best; the latest part comes first.
+
+    The larger the power, the less a part counts that has few jobs of the rarer outcome.
+    """
+    cost = stiffness * (_WEIGHTS - weight) ** 2
+    for age, (own, others, failed) in enumerate(parts):
+        rarer = float(min(failed.sum(), len(failed) - failed.sum()))
         if rarer:
-            auc = np.array([measure("auc", y, blended(own[rows], others[rows], w)) for w in _WEIGHTS])
-            cost += _FADING**age / _PARTS * rarer / (rarer + _HALF_KNOWN) * (auc.max() - auc)
-    return round(float(_WEIGHTS[np.argmin(cost)]), 3)
+            auc = np.array([measure("auc", failed, blended(own, others, w)) for w in _WEIGHTS])
+            evidence = rarer**power / (rarer**power + _HALF_KNOWN**power)
+            cost += _FADING**age * evidence * (auc.max() - auc)
+    return float(_WEIGHTS[np.argmin(cost)])
 
 
 def _young_weight(own: Floats, others: Floats, failed: Floats) -> float:
@@ -122,7 +147,7 @@ def _young_weight(own: Floats, others: Floats, failed: Floats) -> float:
     auc = np.array([measure("auc", failed, blended(own, others, w)) for w in _WEIGHTS])
     best = float(_WEIGHTS[auc >= auc.max() - _AS_GOOD].mean())
     evidence = rarer**2 / (rarer**2 + _HALF_KNOWN_YOUNG**2)
-    return round(0.5 + evidence * (best - 0.5), 3)
+    return 0.5 + evidence * (best - 0.5)
 
 
 def _odds(p: Floats) -> Floats:

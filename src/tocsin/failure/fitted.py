@@ -28,6 +28,7 @@ from tocsin.failure.holdout import calibrated, rehearsed
 from tocsin.failure.labels import default_target
 from tocsin.failure.missing import CLUSTER_JOBS, missing_parts
 from tocsin.failure.model_files import FailureModel
+from tocsin.failure.recent_scores import RecentScores
 from tocsin.failure.shortages import READ as SHORTAGES_READ
 from tocsin.history.numbers import Numbers
 from tocsin.models.engines import Matrix
@@ -45,9 +46,25 @@ class FittedFailure(FailureModel):
         """The same model with its threshold chosen by another rule."""
         return replace(
             self,
-            calibrated=calibrated(self.holdout, rule=rule),
+            calibrated=calibrated(self.holdout, rule=rule, recent=self.recent),
             rehearsal=rehearsed(self.holdout, rule=rule),
         )
+
+    def weighed_by(self, recent: RecentScores | None) -> "FittedFailure":
+        """The same trees, weighed beside other clusters' experience by recent scores as well; None: by its training alone."""
+        rule = self.calibrated.threshold.rule
+        if self.experience is None or rule is None or recent is self.recent:
+            return self
+        return replace(self, recent=recent, calibrated=calibrated(self.holdout, rule=rule, recent=recent))
+
+    def both_scores(
+        self, jobs: pl.DataFrame, history: pl.DataFrame
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """What its own trees and those of other clusters' experience give to jobs; None where it has no such experience."""
+        rows = self._rows(jobs, history)
+        if self.experience is None or rows.carried is None:
+            return None
+        return self.booster.predict(rows.own), self.experience.booster.predict(rows.carried)
 
     def for_target(self, target: Target) -> "FittedFailure":
         """The shipped model for this target; its trees read the shares of the target's outcomes."""

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tocsin.core.errors import ModelError
-from tocsin.core.frames import UNREADABLE
 from tocsin.failure.experience import YOUNG, blended, own_weight
+from tocsin.failure.recent_scores import RecentScores
+from tocsin.failure.score_table import read_table
 from tocsin.models.calibration import (
     IDENTITY,
     Calibrator,
@@ -22,7 +22,6 @@ from tocsin.models.calibration import (
     fit_platt,
     towards_identity,
 )
-from tocsin.models.files import MALFORMED, MOST_BYTES, read_file
 from tocsin.models.thresholds import Threshold, ThresholdRule, choose, table, threshold_from_json
 
 __all__ = ["Calibrated", "Holdout", "calibrated", "rehearsed"]
@@ -31,10 +30,8 @@ LEVEL = 0.01
 _EVEN = 0.5
 _HALF_CURVED = 1000.0
 """With this many jobs of the rarer outcome, a calibration curve is half way from the identity to what fits best."""
-_MOST_ROWS = 50_000_000
 
-
-_COLUMNS = {
+_COLUMNS: dict[str, type[pl.DataType]] = {
     "score": pl.Float64, "failed": pl.Float64, "submit": pl.Int64, "hours": pl.Float64,
     "chooses": pl.Boolean, "measures": pl.Boolean, "others": pl.Float64,
 }  # fmt: skip
@@ -80,16 +77,10 @@ class Holdout:
     @classmethod
     def read(cls, path: Path) -> "Holdout":
         """From the table that `frame` made."""
-        try:
-            content = read_file(path, most=MOST_BYTES)
-            if pl.scan_parquet(content).select(pl.len()).collect().item() > _MOST_ROWS:
-                raise ValueError(f"it has more than {_MOST_ROWS:,} rows")
-            table = pl.read_parquet(content).cast(_COLUMNS)  # type: ignore[arg-type]  # types by name
-            found = cls(*(table[name].to_numpy() for name in _COLUMNS))
-            if table["others"].null_count():
-                found = replace(found, others=None)
-        except (*UNREADABLE, *MALFORMED) as error:
-            raise ModelError(f"{path} cannot be read: {str(error)[:100]}; train again") from None
+        table = read_table(path, _COLUMNS)
+        found = cls(*(table[name].to_numpy() for name in _COLUMNS))
+        if table["others"].null_count():
+            found = replace(found, others=None)
         return found
 
 
@@ -143,10 +134,13 @@ def rehearsed(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
     return Calibrated(calibrator=IDENTITY, brier={}, threshold=silent, table=rows)
 
 
-def calibrated(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
-    """Weigh other clusters' experience, fit the calibration curve and choose the threshold by the rule, by all rows."""
+def calibrated(holdout: Holdout, *, rule: ThresholdRule, recent: RecentScores | None = None) -> Calibrated:
+    """Weigh other clusters' experience, fit the calibration curve and choose the threshold by the rule, by all rows.
+
+    `recent` scores of models in use weigh as well.
+    """
     y, submit, hours = holdout.failed, holdout.submit, holdout.hours
-    weight = None if holdout.others is None else own_weight(holdout.scores, holdout.others, y)
+    weight = None if holdout.others is None else own_weight(holdout.scores, holdout.others, y, recent)
     scores = holdout.blended(weight)
     chosen = calibrate(scores, y)
     calibrator = _steady(chosen, scores, y)

@@ -16,6 +16,7 @@ from tocsin.failure.findings import NAME
 from tocsin.failure.holdout import Calibrated, Holdout
 from tocsin.failure.missing import CLUSTER_JOBS, USER_JOBS
 from tocsin.failure.plan import Plan, plan_from_json
+from tocsin.failure.recent_scores import RecentScores
 from tocsin.failure.resources import READ as RESOURCES_READ
 from tocsin.failure.resources import ResourceModel
 from tocsin.failure.shortages import Shortages
@@ -31,6 +32,7 @@ VERSION = 6
 FILE = "failure.json"
 _HOLDOUT = "holdout.parquet"
 _EXPERIENCE = "experience.txt"
+_RECENT = "recent.parquet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,8 @@ class FailureModel:
     """None in a back-test, where nothing is explained, and in the shipped model."""
     experience: Experience | None = None
     """Other clusters' experience, blended with what this model learned."""
+    recent: RecentScores | None = None
+    """What models in use gave to the last jobs before this one; they weigh in its blend."""
     shipped: bool = False
     """It learned from other clusters alone, and is for all that have no model of their own."""
     settled: bool = True
@@ -124,6 +128,7 @@ def _write(model: FailureModel, folder: Path) -> None:
         "clusters": list(model.clusters),
         "explainers": model.explainers is not None,
         "shipped": model.shipped,
+        "recent": model.recent is not None,
         "experience": model.experience and {"columns": model.experience.columns.to_json()},
     }
     text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
@@ -136,6 +141,8 @@ def _write(model: FailureModel, folder: Path) -> None:
         model.explainers.save(folder)
     if model.experience:
         model.experience.booster.save(folder / _EXPERIENCE)
+    if model.recent:
+        model.recent.frame().write_parquet(folder / _RECENT)
     _write_curves(model, folder)
 
 
@@ -170,6 +177,7 @@ def _read(folder: Path, *, threads: int) -> dict[str, Any]:
             "explainers": Explainers.load(folder) if document["explainers"] else None,
             "shipped": document.get("shipped", False) is True,
             "settled": document.get("shipped", False) is not True,
+            "recent": RecentScores.read(folder / _RECENT) if document.get("recent") else None,
             "experience": _experience(document.get("experience"), folder, threads=threads),
         }
     except MALFORMED as error:

@@ -27,6 +27,7 @@ from tocsin.learn.contest import Champion, Night, Trained
 from tocsin.learn.feedback import with_answers
 from tocsin.learn.held_back import FIGURE, HeldBack, counted, hold_back, measure_both
 from tocsin.learn.live_figures import Live
+from tocsin.learn.recent_scores import recent_scores
 from tocsin.learn.train_failure import SHORTEST
 from tocsin.models.drift import Drift, stability
 from tocsin.store.jobs import Filter, load
@@ -65,7 +66,7 @@ class FailureContest:
         back = hold_back(
             labelled, days=night.holdback_days, trained_until=model.window.last, target=model.target
         )
-        return FailureMatch(champion, night, model, Replay(jobs), back)
+        return FailureMatch(champion, night, model, Replay(jobs), labelled, back)
 
     def live(self, champion: Champion, challenger: str, night: Night) -> Result:
         """On the jobs of the champion's cluster."""
@@ -84,6 +85,8 @@ class FailureMatch:
     model: FittedFailure
     """The champion."""
     known: Known
+    labelled: pl.DataFrame
+    """All jobs with a known outcome."""
     back: HeldBack
 
     @property
@@ -112,6 +115,7 @@ class FailureMatch:
             seed=int(plan.search["seed"]),
             budget=Budget(trials=len(plan.search["trials"]), progress=self.night.progress),
         )
+        fitted = fitted.weighed_by(recent_scores(self.model, self.labelled, self.known))
         card = model_card(fitted, created=self.night.now, parent=self.champion.version)
         more = {SHORTEST: shown[SHORTEST]} if SHORTEST in shown else {}
         return Trained(fitted.save, replace(card, parameters={**card.parameters, **more}))
@@ -125,7 +129,8 @@ class FailureMatch:
 
     def compare(self, champion: Path, challenger: Path) -> Measure:
         detector = FailureDetector(threads=self.night.threads)
-        one, other = (self._probabilities(detector.load(folder)) for folder in (champion, challenger))
+        new = detector.load(challenger).weighed_by(None)  # its recent scores reach into the days held back
+        one, other = (self._probabilities(model) for model in (detector.load(champion), new))
         return measure_both(self.back.held, one, other)
 
     def drift(self) -> list[Drift]:

@@ -19,6 +19,7 @@ from tocsin.history.cached import CachedKnown
 from tocsin.judge.answers import as_known
 from tocsin.learn.alarms import MODEL, SHORTAGES, Alarms, Rules, failure_alarms
 from tocsin.learn.held_back import compete, counted, hold_back
+from tocsin.learn.recent_scores import recent_scores
 from tocsin.models.promise import Range
 from tocsin.models.splits import DAY, NEVER, Step, walk
 
@@ -173,7 +174,9 @@ class Walk:
         visible = as_known(back.held, self.request.stage)
         history = history_features(visible, self.known, stage=self.request.stage)
         result = compete(back, *(each.probabilities(visible, history) for each in (champion, challenger)))
-        return (challenger, None) if result.promotes else (champion, result.why)
+        if not result.promotes:
+            return champion, result.why
+        return challenger.weighed_by(recent_scores(champion, labelled, self.known)), None
 
     def _predicted(self, step: Step, fitted: FittedFailure) -> StepResult:
         jobs, stage = self.jobs[step.test], self.request.stage
