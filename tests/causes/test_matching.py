@@ -55,6 +55,8 @@ def test_the_root_wins_over_what_follows_from_it(text: str, kind: str | None) ->
         "Connection refused\ncalculation completed successfully\n",
         "rm: cannot remove 'x': No such file or directory\n",
         "mean absolute error: 0.11\nno errors found\n",
+        "Maximum velocity error:  0.50E-02 on mesh 1\nprojection errors = 1.5e-05, 2 passes\n",
+        "ImportError: no extension, the slow one is used\n" + "".join(f"step {i}\n" for i in range(600)),
     ],
 )
 def test_a_remark_in_passing_is_no_cause(text: str) -> None:
