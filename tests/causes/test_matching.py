@@ -53,6 +53,7 @@ def test_the_root_wins_over_what_follows_from_it(text: str, kind: str | None) ->
         "WARNING: cache file not found: No such file or directory\nresult 42\n",
         "cat: old.log: No such file or directory\n" + "".join(f"step {i}\n" for i in range(80)),
         "Connection refused\ncalculation completed successfully\n",
+        "Connection refused\ncalculation completed successfully",
         "rm: cannot remove 'x': No such file or directory\n",
         "mean absolute error: 0.11\nno errors found\n",
         "Maximum velocity error:  0.50E-02 on mesh 1\nprojection errors = 1.5e-05, 2 passes\n",

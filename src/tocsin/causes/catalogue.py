@@ -35,6 +35,7 @@ _KIND = {
     "signals": list,
     "exits": list,
     "errnos": list,
+    "numbers": str,
     "examples": list,
 }
 _NEEDED = ("name", "title", "rank", "advice", "examples")
@@ -211,7 +212,11 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
 
 
 def _numbers(document: Mapping[str, Any], place: str) -> dict[tuple[str, int], Rule]:
-    """The rules for exit codes, signals and errno values; such a line is likely, never certain."""
+    """The rules for exit codes, signals and errno values; such a line is likely, or only a consequence, never certain."""
+    level = document.get("numbers", "likely")
+    if level not in ("likely", "consequence"):
+        raise SettingsError(f'{place}: numbers must be "likely" or "consequence", not "{level}"')
+    rank = document["rank"] + (_AFTER_ALL if level == "consequence" else 0)
     excepted = _patterns(document, "except", place, shortest=1)
     found = {}
     for key, meaning in _NUMBERS.items():
@@ -219,7 +224,7 @@ def _numbers(document: Mapping[str, Any], place: str) -> dict[tuple[str, int], R
             if type(value) is not int or not 0 < value < 256:
                 raise SettingsError(f"{place}: {key} must be a list of whole numbers between 1 and 255")
             pattern = parse_pattern(f"{meaning} {value}")
-            found[meaning, value] = Rule(document["name"], pattern, document["rank"], False, excepted)
+            found[meaning, value] = Rule(document["name"], pattern, rank, False, excepted)
     return found
 
 

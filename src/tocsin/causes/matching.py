@@ -85,6 +85,9 @@ class _Text:
         return bisect_right(self.ends, at - 1) if at else 0
 
     def start_of(self, line: int) -> int:
+        """Where a line begins; that after the last one at the end of the text."""
+        if line > len(self.ends):
+            return len(self.lower)
         return self.ends[line - 1] + 1 if line else 0
 
     def part(self, at: int) -> tuple[int, int]:
@@ -125,7 +128,13 @@ def find_matches(
                 known = found.get((match.line, match.rule.kind))
                 if known is None or match.rule.rank < known.rule.rank or match.rule.certain:
                     found[match.line, match.rule.kind] = match
-    return [match for match in found.values() if match.rule.rank < EXHAUSTED or match.line >= earliest]
+    named = {match.line for match in found.values() if match.rule.kind != _GENERAL}
+    return [
+        match
+        for match in found.values()
+        if (match.rule.rank < EXHAUSTED or match.line >= earliest)
+        and (match.rule.kind != _GENERAL or match.rule.certain or match.line not in named)
+    ]
 
 
 def root_cause(matches: Sequence[Match]) -> Match | None:
