@@ -47,6 +47,7 @@ _TASK_ONLY = re.compile(rf"(?:{_TASK}\ ?)?")
 """What launchers write before each line of a task."""
 _GUESS = re.compile(
     r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
+    r"|\b(?:can|may|might|could|often|usually|probably) (?:also )?(?:indicate|mean|suggest)s?\b"
     r"|\b(?:potential|possible|probable|common) (?:root )?(?:causes?|reasons?)\b"
 )
 """How programs begin a guess about the reason."""
