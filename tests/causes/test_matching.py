@@ -174,6 +174,13 @@ def test_of_several_ways_to_end_the_first_is_the_root(text: str, kind: str) -> N
         ("Speicherzugriffsfehler (Speicherabzug geschrieben)\n", "segfault"),
         ("tar: x: No queda espacio en el dispositivo\n", "disk"),
         ("bash: line 3: vasp_std: commande introuvable\n", "missing_command"),
+        ("FATAL ERROR: Unable to access config file min.conf\nrun.sh: line 9: 219 Aborted (core dumped) namd2\n", "missing_file"),
+        ("[blasr] started.\nAborted (core dumped)\n", "abort"),
+        ("== Error == system call finished abnormally, err code: -6\n", "abort"),
+        ("solver: stopped. This error can indicate a missing file.\nSTOP at main\n", "program_error"),
+        ("all tokens of the licence are in use\n", "licence"),
+        ("ERROR: out of memory in src/cuda/custom_allocator.cuh at line 436\n", "cuda_memory"),
+        ("hisat-align died with signal 25 (XFSZ)\n", "disk"),
     ],
 )  # fmt: skip
 def test_what_a_line_means_decides(text: str, kind: str | None) -> None:
