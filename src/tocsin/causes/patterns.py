@@ -94,6 +94,8 @@ def parse_pattern(text: str, shortest: int = SHORTEST) -> Pattern:
 
     >>> parse_pattern("^slurm*: error").matches("slurmstepd: error: x")
     True
+    >>> parse_pattern("package * is required").matches("the package is required")
+    True
     >>> [parse_pattern("^{word}error: ").matches(line) for line in ("valueerror: x", "an error: x", "error: x")]
     [True, False, False]
     """
@@ -107,6 +109,8 @@ def parse_pattern(text: str, shortest: int = SHORTEST) -> Pattern:
         if part in (_ANY, _WORD):
             sign = part
         elif part:
+            if sign == _ANY and pieces and pieces[-1].endswith(" "):
+                part = part.removeprefix(" ") or part  # no text may stand between two words, too
             pieces.append(part)
             words.append(sign == _WORD)
             sign = ""
