@@ -74,7 +74,7 @@ def _causes(result: Results) -> Iterator[str]:
     for label, whole in (
         ("over all sets", result["at_first_contact"]),
         ("from `twenty_first` on", result["latest_at_first_contact"]),
-        ("on the set that nothing was learned from", result["held_out"]),
+        ("on the sets that nothing was learned from", result["held_out"]),
     ):
         grouped = whole["by_group"]
         yield (
