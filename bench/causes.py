@@ -37,10 +37,11 @@ SETS = (
     *("ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
     *("seventeenth", "eighteenth", "nineteenth", "twentieth", "last_programs"),
     *("twenty_first", "twenty_second", "twenty_third", "twenty_fourth", "further_programs"),
-    *("twenty_fifth", "twenty_sixth", "twenty_seventh", "twenty_eighth"),
+    *("twenty_fifth", "twenty_sixth", "twenty_seventh", "twenty_eighth", "twenty_ninth"),
 )
-HELD_OUT = ("twenty_sixth", "twenty_seventh", "twenty_eighth")
-"""What counts is their first contact: a change made for another set may have met them since."""
+HELD_OUT = ("twenty_sixth", "twenty_seventh", "twenty_eighth", "twenty_ninth")
+"""What counts is their first contact: a change made for another set may have met them since. After `twenty_eighth` was measured,
+one rule (last words above a consequence) and one pattern ([ABORT]) were changed; nothing else was learned from these."""
 LATEST = SETS[SETS.index("twenty_first") :]
 """Sets that were met with the catalogue in its present form, and judged by group, too."""
 GENERAL = frozenset({"program_error", "python_exception"})

@@ -20,6 +20,16 @@ def cause(text: str) -> str | None:
     return found.rule.kind if found else None
 
 
+def test_last_words_above_the_launchers_report_count() -> None:
+    report = "".join(
+        f"Rank {n} application called MPI_Abort(MPI_COMM_WORLD, 6) - process {n}\n" for n in range(9)
+    )
+    words = "grid::Error::0::cannot have both !!!\n"
+    assert cause("step 1\n" + words + report) == "program_error"
+    assert cause(words + "step 1\n" * 3 + report) == "mpi"
+    assert cause(report) == "mpi"
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -129,6 +129,8 @@ def find_matches(
                 known = found.get((match.line, match.rule.kind))
                 if known is None or match.rule.rank < known.rule.rank or match.rule.certain:
                     found[match.line, match.rule.kind] = match
+    for match in _before_the_end(body, list(found.values()), last, catalogue):
+        found.setdefault((match.line, match.rule.kind), match)
     named = {match.line for match in found.values() if match.rule.kind != _GENERAL}
     return [
         match
@@ -196,6 +198,22 @@ def _by_patterns(
             heeded = line if guess and _GUESS.search(rule.pattern.text) else asserted
             if rule.pattern.matches(heeded) and not _excused(body, line, rule, catalogue):
                 yield Match(rule, body.line_of(at), body.evidence(first, end))
+
+
+def _before_the_end(
+    body: _Text, matches: list[Match], last: list[int], catalogue: Catalogue
+) -> Iterator[Match]:
+    """The program's last words above the first line that only reports its end, such as a launcher's."""
+    reports = [match.line for match in matches if match.rule.rank >= CONSEQUENCE]
+    if not reports or len(reports) < len(matches):
+        return  # something else says more
+    first = min(reports)
+    above = [line for line in last if line < first][-VERY_END:]
+    if not above:
+        return
+    start, end = body.start_of(above[0]), body.start_of(first)
+    for key, rules in catalogue.endings.candidates(body.lower[start:end]):
+        yield from (m for m in _by_patterns(body, key, rules, start, catalogue) if m.line < first)
 
 
 def _by_numbers(body: _Text, tail: int, catalogue: Catalogue) -> Iterator[Match]:
