@@ -349,6 +349,18 @@ GOALS = (
         at_most=0.05,
     ),
     Goal(
+        "causes named right by group, outputs that no pattern was written on",
+        "causes",
+        ("held_out", "by_group", "right_share"),
+        at_least=0.85,
+    ),
+    Goal(
+        "another group named, outputs that no pattern was written on",
+        "causes",
+        ("held_out", "by_group", "wrong_share"),
+        at_most=0.05,
+    ),
+    Goal(
         "causes named right at first contact, all sets",
         "causes",
         ("at_first_contact", "right_share"),

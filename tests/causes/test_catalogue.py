@@ -100,3 +100,12 @@ def test_a_pattern_of_the_site_may_give_a_choice(tmp_path: Path) -> None:
         found = root_cause(find_matches(text, catalogue))
         assert found is not None
         assert found.rule.kind == "burst_buffer", text
+
+
+def test_numbers_of_a_kind_may_be_a_consequence(tmp_path: Path) -> None:
+    text = 'name = "stopped"\ntitle = "Stopped"\nrank = 30\nadvice = "x"\nlikely = ["was stopped"]\nexamples = ["was stopped"]\n'
+    (tmp_path / "stopped.toml").write_text(text + 'signals = [19]\nnumbers = "consequence"\n')
+    assert load_catalogue(tmp_path).numbers["signal", 19].rank > 1000
+    (tmp_path / "stopped.toml").write_text(text + 'signals = [19]\nnumbers = "certain"\n')
+    with pytest.raises(SettingsError, match='must be "likely" or "consequence"'):
+        load_catalogue(tmp_path)

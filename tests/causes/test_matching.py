@@ -20,6 +20,16 @@ def cause(text: str) -> str | None:
     return found.rule.kind if found else None
 
 
+def test_last_words_above_the_launchers_report_count() -> None:
+    report = "".join(
+        f"Rank {n} application called MPI_Abort(MPI_COMM_WORLD, 6) - process {n}\n" for n in range(9)
+    )
+    words = "grid::Error::0::cannot have both !!!\n"
+    assert cause("step 1\n" + words + report) == "program_error"
+    assert cause(words + "step 1\n" * 3 + report) == "mpi"
+    assert cause(report) == "mpi"
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -53,8 +63,11 @@ def test_the_root_wins_over_what_follows_from_it(text: str, kind: str | None) ->
         "WARNING: cache file not found: No such file or directory\nresult 42\n",
         "cat: old.log: No such file or directory\n" + "".join(f"step {i}\n" for i in range(80)),
         "Connection refused\ncalculation completed successfully\n",
+        "Connection refused\ncalculation completed successfully",
         "rm: cannot remove 'x': No such file or directory\n",
         "mean absolute error: 0.11\nno errors found\n",
+        "Maximum velocity error:  0.50E-02 on mesh 1\nprojection errors = 1.5e-05, 2 passes\n",
+        "ImportError: no extension, the slow one is used\n" + "".join(f"step {i}\n" for i in range(600)),
     ],
 )
 def test_a_remark_in_passing_is_no_cause(text: str) -> None:
@@ -171,6 +184,13 @@ def test_of_several_ways_to_end_the_first_is_the_root(text: str, kind: str) -> N
         ("Speicherzugriffsfehler (Speicherabzug geschrieben)\n", "segfault"),
         ("tar: x: No queda espacio en el dispositivo\n", "disk"),
         ("bash: line 3: vasp_std: commande introuvable\n", "missing_command"),
+        ("FATAL ERROR: Unable to access config file min.conf\nrun.sh: line 9: 219 Aborted (core dumped) namd2\n", "missing_file"),
+        ("[blasr] started.\nAborted (core dumped)\n", "abort"),
+        ("== Error == system call finished abnormally, err code: -6\n", "abort"),
+        ("solver: stopped. This error can indicate a missing file.\nSTOP at main\n", "program_error"),
+        ("all tokens of the licence are in use\n", "licence"),
+        ("ERROR: out of memory in src/cuda/custom_allocator.cuh at line 436\n", "cuda_memory"),
+        ("hisat-align died with signal 25 (XFSZ)\n", "disk"),
     ],
 )  # fmt: skip
 def test_what_a_line_means_decides(text: str, kind: str | None) -> None:

@@ -53,3 +53,15 @@ def test_a_choice_stands_for_each_of_its_texts_and_a_bracket_without_one_for_its
 def test_choices_that_stand_for_too_many_patterns_are_refused() -> None:
     with pytest.raises(ValueError, match="1024 patterns"):
         alternatives("(a|b)" * 10)
+
+
+def test_parts_may_stand_in_any_order() -> None:
+    patterns = [parse_pattern(text) for text in alternatives("(license|licence) & denied")]
+    for line in ("licence for solver: denied", "denied by the license server"):
+        assert any(pattern.matches(line) for pattern in patterns)
+    assert not any(pattern.matches("licence granted") for pattern in patterns)
+
+
+def test_more_than_three_parts_are_refused() -> None:
+    with pytest.raises(ValueError, match="more than 3 parts"):
+        alternatives("one & two & three & four")

@@ -10,6 +10,7 @@ from typing import Any
 
 from tocsin.causes.numbers import ERRNO, EXIT, SIGNAL
 from tocsin.causes.patterns import SHORTEST, Pattern, alternatives, parse_pattern
+from tocsin.causes.presence import Pieces
 from tocsin.core.errors import SettingsError
 from tocsin.core.toml import parse_toml
 
@@ -34,6 +35,7 @@ _KIND = {
     "signals": list,
     "exits": list,
     "errnos": list,
+    "numbers": str,
     "examples": list,
 }
 _NEEDED = ("name", "title", "rank", "advice", "examples")
@@ -85,26 +87,34 @@ class Catalogue:
     """What is above a line with one of these, and not certain, did not end the job."""
 
     @cached_property
-    def certain(self) -> Mapping[str, list[Rule]]:
-        """Rules for the whole output, by the key of their pattern: each key is searched for once."""
-        return _by_key(rule for rule in self.rules if rule.certain)
+    def certain(self) -> "Index":
+        """Rules for the whole output."""
+        return Index(rule for rule in self.rules if rule.certain)
 
     @cached_property
-    def likely(self) -> Mapping[str, list[Rule]]:
+    def likely(self) -> "Index":
         """Rules for lines near the end."""
-        return _by_key(rule for rule in self.rules if not rule.certain and not rule.ending)
+        return Index(rule for rule in self.rules if not rule.certain and not rule.ending)
 
     @cached_property
-    def endings(self) -> Mapping[str, list[Rule]]:
+    def endings(self) -> "Index":
         """Rules for the very last lines."""
-        return _by_key(rule for rule in self.rules if rule.ending)
+        return Index(rule for rule in self.rules if rule.ending)
 
 
-def _by_key(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
-    keys: dict[str, list[Rule]] = {}
-    for rule in rules:
-        keys.setdefault(rule.pattern.key, []).append(rule)
-    return keys
+class Index:
+    """Rules by the key of their pattern: each key that can be in a text is searched for once."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._keys: dict[str, list[Rule]] = {}
+        for rule in rules:
+            self._keys.setdefault(rule.pattern.key, []).append(rule)
+        self._pieces = Pieces(self._keys)
+
+    def candidates(self, text: str) -> Iterator[tuple[str, list[Rule]]]:
+        """Keys that may stand in a text, with their rules, in the order of the catalogue."""
+        possible = self._pieces.possible(text)
+        return ((key, rules) for key, rules in self._keys.items() if key in possible)
 
 
 def load_catalogue(folder: Path | None = None) -> Catalogue:
@@ -202,7 +212,11 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
 
 
 def _numbers(document: Mapping[str, Any], place: str) -> dict[tuple[str, int], Rule]:
-    """The rules for exit codes, signals and errno values; such a line is likely, never certain."""
+    """The rules for exit codes, signals and errno values; such a line is likely, or only a consequence, never certain."""
+    level = document.get("numbers", "likely")
+    if level not in ("likely", "consequence"):
+        raise SettingsError(f'{place}: numbers must be "likely" or "consequence", not "{level}"')
+    rank = document["rank"] + (_AFTER_ALL if level == "consequence" else 0)
     excepted = _patterns(document, "except", place, shortest=1)
     found = {}
     for key, meaning in _NUMBERS.items():
@@ -210,7 +224,7 @@ def _numbers(document: Mapping[str, Any], place: str) -> dict[tuple[str, int], R
             if type(value) is not int or not 0 < value < 256:
                 raise SettingsError(f"{place}: {key} must be a list of whole numbers between 1 and 255")
             pattern = parse_pattern(f"{meaning} {value}")
-            found[meaning, value] = Rule(document["name"], pattern, document["rank"], False, excepted)
+            found[meaning, value] = Rule(document["name"], pattern, rank, False, excepted)
     return found
 
 

@@ -4,7 +4,7 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tocsin.causes.catalogue import Catalogue, Rule
 from tocsin.causes.numbers import find_numbers
@@ -18,6 +18,8 @@ VERY_END = 3
 """Lines, counted likewise, that are a program's last words: there an unspecific "error" says why it ended."""
 TOGETHER = 120
 """Lines: what lies further above the last match has another story."""
+WENT_ON = 500
+"""Lines: what lies further above the end did not end the job, for it went on for long."""
 EXHAUSTED = 20
 """Below this rank something ran out or broke (memory, disk, time, a node); the end may come much later."""
 CRASHED = 46
@@ -33,7 +35,9 @@ _LONGEST_EVIDENCE = 300
 _LONGEST_STACK = 400
 _MOST_TRACEBACKS = 10
 _EXCEPTION = "python_exception"
+_GENERAL = "program_error"
 _TRACEBACK = "traceback (most recent call last)"
+_LINE_END = re.compile("\n")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _FRAME = re.compile(r"\s|[-=]{3}|=  |at |frame #|#\d|\[\d+\]|\[\S{1,80}:\d{1,9}\] \[", re.ASCII)
 """How lines of stacks and banners begin."""
@@ -43,9 +47,14 @@ _TASK_ONLY = re.compile(rf"(?:{_TASK}\ ?)?")
 """What launchers write before each line of a task."""
 _GUESS = re.compile(
     r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
+    r"|\b(?:can|may|might|could|often|usually|probably) (?:also )?(?:indicate|mean|suggest)s?\b"
     r"|\b(?:potential|possible|probable|common) (?:root )?(?:causes?|reasons?)\b"
 )
 """How programs begin a guess about the reason."""
+_VALUE = re.compile(
+    r"\berrors?\b[^:=]{0,20}[:=]\s{0,8}[-+]?\d{1,12}\.\d{0,16}(?:e[-+]?\d{1,3})?(?:[\s,;)]|$)"
+)
+"""How a line gives the value of an error ("max error: 1.2e-05"): it reports none."""
 _LEVELS = frozenset({"debug", "info", "warn", "warning"})
 _LEVEL_WITHIN = 80
 """Characters, from the start of a line, in which a level of logging counts; further on it is part of the message."""
@@ -70,11 +79,16 @@ class _Text:
     lower: str
     original: str
     ends: list[int]
+    excuses: dict[str, list[Pattern]] = field(default_factory=dict)
+    """Of each line that was looked at, the patterns by which it says nothing."""
 
     def line_of(self, at: int) -> int:
         return bisect_right(self.ends, at - 1) if at else 0
 
     def start_of(self, line: int) -> int:
+        """Where a line begins; that after the last one at the end of the text."""
+        if line > len(self.ends):
+            return len(self.lower)
         return self.ends[line - 1] + 1 if line else 0
 
     def part(self, at: int) -> tuple[int, int]:
@@ -93,12 +107,9 @@ def find_matches(
     """The lines that may name a cause; after SECONDS of computing, those found until then: a busy node finds no less."""
     until = clock() + SECONDS
     body = _body(text)
-    last = [
-        number
-        for number, line in enumerate(body.lower.split("\n"))
-        if line.strip() and not _FRAME.match(line)
-    ]
+    last = _last_lines(body)
     near = last[-NEAR_END] if len(last) >= NEAR_END else 0
+    earliest = len(body.ends) - WENT_ON
     over = max((_line(body, p) for p in catalogue.success), default=-1)
     tail = body.start_of(max(near, over + 1))
     very_end = max(tail, body.start_of(last[-VERY_END])) if len(last) >= VERY_END else tail
@@ -111,14 +122,22 @@ def find_matches(
         (tail, catalogue.likely),
         (0, catalogue.certain),
     ):
-        for key, rules in rules_there.items():
+        for key, rules in rules_there.candidates(body.lower[start:]):
             if clock() > until:
                 break
             for match in _by_patterns(body, key, rules, start, catalogue):
                 known = found.get((match.line, match.rule.kind))
                 if known is None or match.rule.rank < known.rule.rank or match.rule.certain:
                     found[match.line, match.rule.kind] = match
-    return list(found.values())
+    for match in _before_the_end(body, list(found.values()), last, catalogue):
+        found.setdefault((match.line, match.rule.kind), match)
+    named = {match.line for match in found.values() if match.rule.kind != _GENERAL}
+    return [
+        match
+        for match in found.values()
+        if (match.rule.rank < EXHAUSTED or match.line >= earliest)
+        and (match.rule.kind != _GENERAL or match.rule.certain or match.line not in named)
+    ]
 
 
 def root_cause(matches: Sequence[Match]) -> Match | None:
@@ -145,7 +164,22 @@ def _body(text: str) -> _Text:
     lower = plain.lower()
     if len(lower) != len(plain):  # a few letters become two: places must agree
         plain = lower
-    return _Text(lower, plain, [i for i, c in enumerate(lower) if c == "\n"])
+    return _Text(lower, plain, [end.start() for end in _LINE_END.finditer(lower)])
+
+
+def _last_lines(body: _Text) -> list[int]:
+    """The numbers of the last lines, at most NEAR_END, that are neither empty nor part of a stack or a banner."""
+    found: list[int] = []
+    end = len(body.lower)
+    for number in range(len(body.ends), -1, -1):
+        start = body.start_of(number)
+        line = body.lower[start : min(end, start + _LONGEST_LINE)]
+        if line.strip() and not _FRAME.match(line):
+            found.append(number)
+            if len(found) == NEAR_END:
+                break
+        end = start - 1
+    return found[::-1]
 
 
 def _by_patterns(
@@ -157,9 +191,29 @@ def _by_patterns(
         if at - first > _LONGEST_LINE:
             continue
         line = _bare(body.lower[first : min(end, first + _LONGEST_LINE)])
+        guess = _GUESS.search(line)
+        asserted = line[: guess.start()] if guess else line
         for rule in rules:
-            if rule.pattern.matches(_asserted(line, rule)) and not _excused(line, rule, catalogue):
+            # without its guesses ("this may be caused by ..."), unless the pattern is about one of them
+            heeded = line if guess and _GUESS.search(rule.pattern.text) else asserted
+            if rule.pattern.matches(heeded) and not _excused(body, line, rule, catalogue):
                 yield Match(rule, body.line_of(at), body.evidence(first, end))
+
+
+def _before_the_end(
+    body: _Text, matches: list[Match], last: list[int], catalogue: Catalogue
+) -> Iterator[Match]:
+    """The program's last words above the first line that only reports its end, such as a launcher's."""
+    reports = [match.line for match in matches if match.rule.rank >= CONSEQUENCE]
+    if not reports or len(reports) < len(matches):
+        return  # something else says more
+    first = min(reports)
+    above = [line for line in last if line < first][-VERY_END:]
+    if not above:
+        return
+    start, end = body.start_of(above[0]), body.start_of(first)
+    for key, rules in catalogue.endings.candidates(body.lower[start:end]):
+        yield from (m for m in _by_patterns(body, key, rules, start, catalogue) if m.line < first)
 
 
 def _by_numbers(body: _Text, tail: int, catalogue: Catalogue) -> Iterator[Match]:
@@ -169,7 +223,8 @@ def _by_numbers(body: _Text, tail: int, catalogue: Catalogue) -> Iterator[Match]
         if rule is None:
             continue
         first, end = body.part(number.start)[0], body.part(number.end)[1]
-        if not _excused(_bare(body.lower[first : min(end, first + _LONGEST_LINE)]), rule, catalogue):
+        line = _bare(body.lower[first : min(end, first + _LONGEST_LINE)])
+        if not _excused(body, line, rule, catalogue):
             yield Match(rule, body.line_of(number.start), body.evidence(first, end))
 
 
@@ -185,7 +240,7 @@ def _by_traceback(body: _Text, tail: int, catalogue: Catalogue) -> Iterator[Matc
             line = _TASK_ONLY.sub("", body.lower[first : min(end, first + _LONGEST_LINE)], count=1)
             if not line.strip() or line[0].isspace():
                 continue
-            if _RAISED.match(line) and not _excused(line, rule, catalogue):
+            if _RAISED.match(line) and not _excused(body, line, rule, catalogue):
                 yield Match(rule, below, body.evidence(first, end))
             break
 
@@ -214,18 +269,18 @@ def _bare(line: str) -> str:
     return line[found.end() if found else 0 :].rstrip(" │|\t")
 
 
-def _asserted(line: str, rule: Rule) -> str:
-    """A line without its guesses ("this may be caused by ..."), unless the pattern is about one of them."""
-    guess = _GUESS.search(line)
-    return line[: guess.start()] if guess and not _GUESS.search(rule.pattern.text) else line
-
-
-def _excused(line: str, rule: Rule, catalogue: Catalogue) -> bool:
+def _excused(body: _Text, line: str, rule: Rule, catalogue: Catalogue) -> bool:
     """Whether the kind or all kinds leave such a line out; what the pattern itself asks for is no excuse."""
     if any(pattern.matches(line) for pattern in rule.excepted):
         return True
-    asked, start = f" {rule.pattern.text} ", line[:_LEVEL_WITHIN]
-    return any(
-        pattern.matches(start if pattern.text.strip() in _LEVELS else line) and not pattern.matches(asked)
-        for pattern in catalogue.harmless
-    )
+    if rule.kind == _GENERAL and _VALUE.search(line):
+        return True
+    if line not in body.excuses:
+        start = line[:_LEVEL_WITHIN]
+        body.excuses[line] = [
+            pattern
+            for pattern in catalogue.harmless
+            if pattern.matches(start if pattern.text.strip() in _LEVELS else line)
+        ]
+    asked = f" {rule.pattern.text} "
+    return any(not pattern.matches(asked) for pattern in body.excuses[line])

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from itertools import product
+from itertools import permutations, product
 
 __all__ = ["SHORTEST", "Pattern", "alternatives", "parse_pattern"]
 
@@ -11,7 +11,8 @@ SHORTEST = 4
 _MOST_PIECES = 12
 _MOST_ALTERNATIVES = 1000
 _LONGEST = 300
-_ANY, _WORD = "*", "{word}"
+_ANY, _WORD, _AND = "*", "{word}", " & "
+_MOST_PARTS = 3
 _SIGNS = re.compile(r"(\*|\{word\})")
 _CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 _NO_WORD = re.compile(r"[^\w.:-]", re.ASCII)
@@ -67,14 +68,22 @@ def _one_word(text: str, *, whole: bool) -> bool:
 
 
 def alternatives(text: str) -> tuple[str, ...]:
-    """The texts without choices that a text with `(one|other)` stands for; a ValueError if they are too many.
+    """The texts that a text with `(one|other)`, or with parts in any order, stands for; a ValueError if they are too many.
 
     >>> alternatives("(cannot|unable to) open (the |)file")
     ('cannot open the file', 'cannot open file', 'unable to open the file', 'unable to open file')
+    >>> alternatives("licence & (expired|denied)")
+    ('licence*expired', 'expired*licence', 'licence*denied', 'denied*licence')
     """
     parts = _CHOICE.split(text)
     choices = [part.split("|") if number % 2 else [part] for number, part in enumerate(parts)]
-    found = tuple("".join(chosen) for chosen in product(*choices))
+    if text.count(_AND) >= _MOST_PARTS:
+        raise ValueError(f"it has more than {_MOST_PARTS} parts that may stand in any order")
+    found = tuple(
+        _ANY.join(order)
+        for chosen in product(*choices)
+        for order in permutations("".join(chosen).split(_AND))
+    )
     if len(found) > _MOST_ALTERNATIVES:
         raise ValueError(f"it stands for {len(found)} patterns, more than {_MOST_ALTERNATIVES}")
     return found
@@ -84,6 +93,8 @@ def parse_pattern(text: str, shortest: int = SHORTEST) -> Pattern:
     """The pattern of a text in a catalogue; a ValueError says what is wrong with it.
 
     >>> parse_pattern("^slurm*: error").matches("slurmstepd: error: x")
+    True
+    >>> parse_pattern("package * is required").matches("the package is required")
     True
     >>> [parse_pattern("^{word}error: ").matches(line) for line in ("valueerror: x", "an error: x", "error: x")]
     [True, False, False]
@@ -98,6 +109,8 @@ def parse_pattern(text: str, shortest: int = SHORTEST) -> Pattern:
         if part in (_ANY, _WORD):
             sign = part
         elif part:
+            if sign == _ANY and pieces and pieces[-1].endswith(" "):
+                part = part.removeprefix(" ") or part  # no text may stand between two words, too
             pieces.append(part)
             words.append(sign == _WORD)
             sign = ""
