@@ -17,6 +17,8 @@ from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.file_kinds import is_file
 from tocsin.workload.signs.foreign import makes_text, runs_unwritten
 from tocsin.workload.signs.given_files import given_files
+from tocsin.workload.signs.host_names import may_name_host, names_host, names_host_and_port, strings_of
+from tocsin.workload.signs.inert_code import is_inert
 from tocsin.workload.signs.inline_code import inline_code
 from tocsin.workload.signs.job_request import note_request
 from tocsin.workload.signs.launchers import HOOKS, Launchers
@@ -32,6 +34,7 @@ from tocsin.workload.signs.programs import (
     NETWORK,
     NO_PROGRAM,
     RUN_TEXT,
+    SHELLS,
     SPEAKS,
     WRAPPERS,
     is_known_path,
@@ -42,11 +45,9 @@ from tocsin.workload.signs.server_addresses import (
     addresses,
     has_address,
     has_template,
-    names_host,
 )
+from tocsin.workload.signs.server_arguments import names_server
 from tocsin.workload.signs.statements import Statement, statements
-from tocsin.workload.signs.told_addresses import tells_address
-from tocsin.workload.signs.told_hosts import may_tell_host, strings_tell_host, tell_host
 from tocsin.workload.signs.values import COMPUTED, OWN, OWN_PIECE, Value, base, is_itself
 from tocsin.workload.signs.word_values import MOST_WORK
 
@@ -58,10 +59,7 @@ _RELAY = re.compile(r"(?:nc|ncat|netcat|socat|telnet)$")
 _OUTPUT = re.compile(
     r"^#\w{1,6}\s+(?:-o|--output)[ =]+\S+\.(?:json|sh|conf|cfg|ini|toml|ya?ml|py)\b", re.MULTILINE
 )
-_FOREIGN = re.compile(
-    r"#!.*\b(?:python|perl|ruby|node|Rscript|julia|lua|php|tclsh|wish|expect|awk|gawk|pwsh|octave|groovy|raku|make"
-    r"|snakemake|nextflow|emacs|guile|scala|kotlin|swift|deno|bun|runghc|ocaml|sbcl|clojure|gnuplot|pypy|sage|matlab|elixir|crystal|nim)"
-)
+_INTERPRETER = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+)*(?:\w+=\S*\s+)*)?(\S+)")
 _IDLE = frozenset(
     "module cd echo mkdir rm ls date sleep exit wait ml hostname ulimit unset cp mv pwd true".split()  # noqa: SIM905
 )
@@ -70,6 +68,8 @@ _SETS_NOTHING = _IDLE - {"mkdir", "cp", "mv"}
 _WRITE = frozenset("tee sponge dd cp install sort".split())  # noqa: SIM905
 _MAY_BE_TOLD = SPEAKS | NETWORK
 """Programs to which a server's address is no secret."""
+_COPIES = frozenset("ssh autossh sshpass scp sftp rsync lftp ftp git rclone globus".split())  # noqa: SIM905
+"""Clients for which a host without a protocol is usual."""
 _RUN_OTHERS = RUN_TEXT | WRAPPERS
 _TAKEN = (
     _RUN_OTHERS
@@ -101,12 +101,16 @@ _MOST_STATEMENTS = 4000
 
 def computed_commands(text: str, effort: Effort) -> Found:
     """Line and reason of each such command."""
-    if _FOREIGN.match(text):
+    if (found := _INTERPRETER.match(text)) and base(found[1]) not in SHELLS:
         lines = [line for line in text.split("\n") if line.lstrip()[:1] != "#"]
         code = "\n".join(lines)
-        if runs_unwritten(code, surely=True) or makes_text(code):
+        if (runs_unwritten(code, surely=True) or makes_text(code)) and not is_inert(base(found[1]), code):
             yield 1, RUNS
-        if any(addresses(code)) or strings_tell_host(code):
+        if (
+            any(addresses(code))
+            or names_host(strings_of(code))
+            or any(map(names_host_and_port, map(str.split, strings_of(code).split("\n"))))
+        ):
             yield 1, ENDPOINT
         return
     if _FISH.match(text):
@@ -118,7 +122,7 @@ def computed_commands(text: str, effort: Effort) -> Found:
     yield from walk.run(read.found[:_MOST_STATEMENTS])
     if walk.addresses:
         for found in _DIRECTIVE.finditer(text):
-            if has_address(found[0]):
+            if has_address(found[0]) or names_host(found[0], web=False):
                 yield text.count("\n", 0, found.start()) + 1, ENDPOINT
 
 
@@ -127,7 +131,7 @@ class _Walk(Launchers):
 
     def __init__(self, text: str, effort: Effort) -> None:
         super().__init__(text, effort)
-        self.addresses = has_address(text) or may_tell_host(text)
+        self.addresses = has_address(text) or may_name_host(text)
         self.speaks_to_files = self.addresses and _OUTPUT.search(text) is not None
         """What is only said may become a file."""
         self.follows_folder = "PWD" in text or "pwd" in text
@@ -225,8 +229,8 @@ class _Walk(Launchers):
             given = given if statement.piped else None
             if statement.words and statement.words[0] in ENDS:
                 for operator, target in statement.redirections:
-                    if operator == "<":
-                        origins.input = max(origins.input, origins.read([target]).origin)
+                    if operator == "<" and (origin := origins.read([target]).origin) > origins.input:
+                        origins.input, origins.late = origin, True
             yield from self.statement(statement, given)
             origins.take(statement, given)
             if statement.redirections or not _WRITE.isdisjoint(statement.words):
@@ -274,8 +278,10 @@ class _Walk(Launchers):
         if self.addresses:
             name = words[place] if place < len(words) else ""
             known = is_known_path(name) and name not in self.origins.functions and name not in self.renamed
-            known = known and not (name in NETWORK and name in self.redefined)
-            if tells_address(statement, name, known=known, heard=self.speaks_to_files):
+            known = known and not (
+                name in NETWORK and (name in self.redefined or self.is_own_client(name, words))
+            )
+            if names_server(statement, name, known=known, kept=self.speaks_to_files):
                 yield line, ENDPOINT
         if place >= len(words) or (len(words) > place + 1 and words[place + 1] == "()"):
             if "command_not_found_handle" in words:
@@ -284,6 +290,12 @@ class _Walk(Launchers):
         if words[place] not in _MAY_BE_TOLD:
             self.files.handed.append(words[place + 1 :])
         yield from self.program(statement, words[place:], self.origins.given(statement, given), settings)
+
+    def is_own_client(self, name: str, words: Sequence[str]) -> bool:
+        """Whether a client may be another program of that name: the script says where programs are, and it gets a bare host."""
+        return (
+            name not in _COPIES and "PATH" in self.origins.values and names_host(" ".join(words), web=False)
+        )
 
     def program(
         self, statement: Statement, words: Sequence[str], given: Value | None, settings: Sequence[str] = ()
@@ -323,7 +335,8 @@ class _Walk(Launchers):
         elif name in _BUILTINS:
             yield from self.builtin(line, name, words[1:])
         elif name in origins.functions:
-            if tell_host(origins.value(word).text for word in words[1:]):
+            texts = [origins.value(word).text for word in words[1:]]
+            if names_host(" ".join(texts)) or names_host_and_port(texts):
                 yield line, ENDPOINT
         elif not is_known_path(program.text) and not CODE.match(name) and name not in _RUN_OTHERS:
             yield from self.unknown(statement, words, given, settings)

@@ -7,20 +7,28 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from tocsin.workload.signs.arguments import handed
-from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_ON, RUNS, Found
+from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_FETCHED, HANDS_ON, RUNS, Found
 from tocsin.workload.signs.effort import Effort
-from tocsin.workload.signs.file_kinds import PAPER, RECIPE, SCRIPT_FILE, SHELL_FILE, STARTUP_FILE
+from tocsin.workload.signs.fetched import fetched_files
+from tocsin.workload.signs.file_kinds import (
+    PAPER,
+    RECIPE,
+    SCRIPT_FILE,
+    SETTINGS_FILE,
+    SHELL_FILE,
+    STARTUP_FILE,
+)
 from tocsin.workload.signs.foreign import makes_text, runs_unwritten
 from tocsin.workload.signs.given_files import given_files
+from tocsin.workload.signs.host_names import names_host, names_host_and_port, strings_of
 from tocsin.workload.signs.printing_programs import CODE
 from tocsin.workload.signs.programs import EXECUTORS, NETWORK, RUN_SUBCOMMANDS, SHELLS
 from tocsin.workload.signs.recipes import puts_together
 from tocsin.workload.signs.run_text import RunText
 from tocsin.workload.signs.sed_programs import sed_runs
-from tocsin.workload.signs.server_addresses import has_address, has_host_and_port, names_host
+from tocsin.workload.signs.server_addresses import has_address, has_host_and_port
 from tocsin.workload.signs.statements import Statement
-from tocsin.workload.signs.told_hosts import settings_tell_host, tell_host
-from tocsin.workload.signs.values import COMPUTED, OWN, OWN_PIECE, WRITTEN, Value, base
+from tocsin.workload.signs.values import CHANGED, COMPUTED, OWN, OWN_PIECE, PIECE, WRITTEN, Value, base
 
 __all__ = ["HOOKS", "Launchers"]
 
@@ -37,12 +45,24 @@ _EXECUTES = re.compile(
 _COMMAND_OF_SSH = re.compile(r"^(?:Proxy|Local|Remote|KnownHosts)Command[ =]")
 _BEFORE_COMMAND = re.compile(r"(?:-{0,2}[\w.-]*=|\w+::|[!|]|-\w(?=[./~!]))+")
 """What stands before a command in a word: a setting's name, a transport of git, an option."""
+_READ_ONLY = frozenset(
+    "cat ls rm chmod chown head tail wc grep stat file du touch sha256sum md5sum cp mv sed ln".split()  # noqa: SIM905
+)
+"""Programs that leave a file as it is, or whose effect on it is followed."""
 _SPLITS = re.compile(r"-\w*S|--split-")
 _READS_WORDS = re.compile(r"-a|--arg-file")
 _SED_OPTION = re.compile(r"-\w*([ef])$|--(expression|file)=?|-([ef])")
 _IN_PLACE = re.compile(r"-\w*i|--in-place")
 _TUNNEL = re.compile(r"(?:-\w{0,4}L\s?[\"']?(?:[\w.*\[\]-]{1,60}:)?|LocalForward\W{1,3})(\d{2,5})(?=[:\s])")
 """The port of this machine that leads to another one."""
+_FILLED_COMMAND = re.compile(
+    r"^[^#\n]{0,80}?(?:^|[=:!\"'\s])(?:\.{1,2}|~|%h|\$\{?\w+\}?|/\w[\w.-]*)?/[\w./-]*\w\s+(?:[^\n#]{0,80}\s)?-{1,2}\w[\w-]*[ =][^\s#]{0,40}(?:[{$<]|%\w)",
+    re.MULTILINE,
+)
+"""A command in settings of another program, with places that this one fills in."""
+_CALLED_WITH_TEXT = re.compile(
+    r"\w\s?\([^\n()]{0,200}[\"']|\([\w*-]+\s[^\n]{0,200}\"|\$\w+\s*=\s*\"|=\s*\"[^\"\n]*\"\s*[\^+.&]"
+)
 _NAME = re.compile(r"[\w.+-]+")
 _SHELL_SCRIPT = re.compile(r"\s*#!.*sh\b")
 
@@ -56,6 +76,12 @@ class Launchers(RunText):
         self.effort = effort
         self._walked: set[str] = set()
         """Files that the script wrote and whose commands were walked."""
+
+    @cached_property
+    def fetched(self) -> frozenset[str]:
+        """The names of files that it fetches."""
+        lines = [line for line in self.script.split("\n") if "://" in line]
+        return frozenset(base(name) for line in lines for name in fetched_files(line))
 
     @cached_property
     def tunnels(self) -> frozenset[str]:
@@ -83,7 +109,9 @@ class Launchers(RunText):
         yield from super().file(line, name)
 
     def nested(self, line: int, text: str, *, skip: bool = False) -> Found:
-        yield from super().nested(line, _COMMAND_OF_SSH.sub("", text, count=1), skip=skip)
+        if _COMMAND_OF_SSH.match(text):
+            text = _COMMAND_OF_SSH.sub("", text, count=1).replace("%h", PIECE).replace("%p", PIECE)
+        yield from super().nested(line, text, skip=skip)
 
     def unnamed_files(self) -> Found:
         """Commands of files that the script wrote and did not run by name: hooks, and what a shell reads when it starts."""
@@ -92,10 +120,17 @@ class Launchers(RunText):
                 return
             line = self.files.lines.get(name, 1)
             read = not PAPER.search(name) or self._names[name] > 1
-            if read and (names_host(body) or settings_tell_host(body)):
+            text = strings_of(body) if SCRIPT_FILE.search(name) else body
+            if read and names_host(text, web=SETTINGS_FILE.search(name) is not None):
                 yield line, ENDPOINT
-            if (RECIPE.search(name) and puts_together(body)) or (
-                SCRIPT_FILE.search(name) and makes_text(body)
+            if (
+                (RECIPE.search(name) and puts_together(body))
+                or (SCRIPT_FILE.search(name) and makes_text(body))
+                or (
+                    not SHELL_FILE.search(name)
+                    and not SCRIPT_FILE.search(name)
+                    and _FILLED_COMMAND.search(body)
+                )
             ):
                 yield line, RUNS
             elif name not in self._walked and (
@@ -156,6 +191,8 @@ class Launchers(RunText):
         line = statement.line
         if name in ("tar", "unzip") and given is not None and given.origin >= OWN:
             yield line, RUNS
+        if not self.origins.loose and name not in _READ_ONLY:
+            self.origins.loose = any(self.origins.files.get(file) == COMPUTED for file in given_files(words))
         if name in self.origins.files and "PATH" in self.origins.values:  # it may be one of its own
             yield from self.unknown(statement, [f"./{name}", *words], given)
         if name == "sed":
@@ -167,6 +204,8 @@ class Launchers(RunText):
         line = statement.line
         if (name == "hash" and "-p" in words) or (name == "enable" and "-f" in words):
             yield line, RUNS  # a name gets another meaning
+        if name == "split":
+            self.origins.put("FILE", CHANGED)  # the names that it makes
         for place, word in enumerate(words):
             if ("-" in word or "Command" in word) and _EXECUTES.search(word.strip("\"'").partition("=")[0]):
                 if "=" not in word:
@@ -235,7 +274,8 @@ class Launchers(RunText):
         texts = [origins.value(word).text for word in words]
         is_client = program[:1] == "-" or (program in NETWORK and program not in self.redefined)
         if not is_client and (
-            tell_host(texts)
+            names_host(" ".join(texts))
+            or names_host_and_port(texts)
             or any(text.rpartition(":")[2].rpartition("=")[2] in self.tunnels for text in texts)
         ):
             yield line, ENDPOINT
@@ -246,10 +286,16 @@ class Launchers(RunText):
             if " " in text and "(" in text and (runs_unwritten(text, surely=True) or makes_text(text)):
                 yield line, RUNS
         if given is not None:
-            if given.origin == COMPUTED:
+            if given.origin == COMPUTED or (
+                given.origin == WRITTEN and _is_code(given.text) and makes_text(given.text)
+            ):
                 yield line, HANDS_ON
             elif _tells_server(given.text):
                 yield line, ENDPOINT
+        if self.fetched and any(
+            SETTINGS_FILE.search(file) and file in self.fetched for file in given_files(texts)
+        ):
+            yield line, HANDS_FETCHED
         if origins.files:
             inputs = [
                 origins.value(target).text for operator, target in statement.redirections if operator == "<"
@@ -262,17 +308,17 @@ class Launchers(RunText):
                     yield line, ENDPOINT
 
 
+def _is_code(text: str) -> bool:
+    """Whether a text looks like code: brackets and texts in quotes, close to each other."""
+    return _CALLED_WITH_TEXT.search(text) is not None
+
+
 def _is_interpreter(name: str) -> bool:
     return name in SHELLS or CODE.match(name) is not None
 
 
 def _tells_server(settings: str) -> bool:
-    return (
-        has_address(settings)
-        or has_host_and_port(settings)
-        or names_host(settings)
-        or settings_tell_host(settings)
-    )
+    return has_address(settings) or has_host_and_port(settings) or names_host(settings)
 
 
 def _sed_programs(words: Sequence[str]) -> Iterator[tuple[str, bool]]:

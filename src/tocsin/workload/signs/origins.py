@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise, zip_longest
 
+from tocsin.workload.signs.file_kinds import DATA_FILE
+from tocsin.workload.signs.host_names import names_host
 from tocsin.workload.signs.outputs import Outputs
 from tocsin.workload.signs.printing_programs import COMPILERS, WRITERS
 from tocsin.workload.signs.reserved_words import ASSIGNS, DECLARES, PREFIXES, RESERVED
-from tocsin.workload.signs.server_addresses import addresses, names_host
+from tocsin.workload.signs.server_addresses import addresses
 from tocsin.workload.signs.statements import Statement, statements
 from tocsin.workload.signs.values import (
     A_NUMBER,
@@ -34,6 +36,8 @@ _SETS_NUMBER = re.compile(
     r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)([A-Za-z_]\w*)"
 )
 _WRITE = WRITERS | {"tee", "cp", "sort", "install", "mv"}
+_SEPARATES = " ,;:|\n\t-"
+_WITHOUT_BRACKETS = str.maketrans("", "", "{}\"'")
 _LONGEST_CONTENT = 300
 _MOST_POSITIONS = 9
 _MAY_SPLIT = re.compile(r".*[*?{`]|\$|.*\$[@*({]")
@@ -147,6 +151,8 @@ class Origins(Outputs):
             if any(self.files.get(base(word)) for word in rest[1:]):
                 target = next((after for option, after in pairwise(rest) if option == "-o"), "a.out")
                 self.files[base(target)] = OWN
+        elif name == "coproc":
+            self.coprocess = True
         elif name == ":":
             for word in rest[1:]:
                 if "${" in word:
@@ -197,6 +203,12 @@ class Origins(Outputs):
         if not targets:
             return
         value = OWN_PIECE if name in RESERVED else self.printed(statement, given)
+        if (
+            value.origin == COMPUTED
+            and self.is_unknown(name)
+            and all(map(DATA_FILE.search, map(_last, targets)))
+        ):
+            return  # what a program of science computes
         if value.origin in (OWN, COMPUTED) or ALNUM.search(value.text):
             for target in targets:
                 if (file := base(self.value(target).text)) and file != "null":
@@ -224,16 +236,16 @@ class Origins(Outputs):
         else:
             value = self.value(rest)
             if found["more"]:
-                if value.origin == OWN and value.text[:1] == PIECE:
+                if (
+                    PIECE in value.text
+                    and value.text[:1] not in _SEPARATES
+                    and value.origin in (OWN, COMPUTED)
+                ):
                     value = CHANGED  # longer and longer, with nothing in between
                 if old:
                     value = Value((old.text + value.text)[:LONGEST], max(old.origin, value.origin))
                     self.values[name] = value
-            elif (
-                old
-                and f"${name}$" in rest.replace("{", "").replace("}", "")
-                and value.origin in (WRITTEN, OWN)
-            ):
+            elif value.origin in (WRITTEN, OWN) and _is_longer(name, rest) and (old or PIECE in value.text):
                 value = CHANGED
         if name in self.integers:
             value = _as_integer(value)
@@ -299,6 +311,8 @@ class Origins(Outputs):
     ) -> None:
         read = self.given(statement, given)
         origin = self.input
+        if any(operator.endswith("<&") for operator, _ in statement.redirections):
+            origin = max(origin, COMPUTED if self.coprocess else OWN)  # what another command wrote there
         if read is not None and read.origin != OUTSIDE:
             origin = max(origin, OWN, read.origin)
             split = "IFS" in self.values or any(word.startswith("IFS=") for word in statement.words)
@@ -315,6 +329,20 @@ class Origins(Outputs):
                 return
         for name in names:
             self.put(name, Value(PIECE if origin >= OWN else UNKNOWN, origin))
+
+
+def _last(target: str) -> str:
+    return target.strip("\"'")
+
+
+def _is_longer(name: str, rest: str) -> bool:
+    """Whether a variable gets its own value with more beside it, and nothing or a dot in between."""
+    bare = rest.translate(_WITHOUT_BRACKETS)
+    return (
+        f"${name}$" in bare
+        or f"${name}.$" in bare
+        or (bare[:1] == "$" and bare.endswith(f"${name}") and bare[1:] != name)
+    )
 
 
 def _as_integer(value: Value) -> Value:

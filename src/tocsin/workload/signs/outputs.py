@@ -8,7 +8,9 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 
+from tocsin.workload.signs.file_kinds import FILE_NAME
 from tocsin.workload.signs.printing_programs import (
+    ASK_SERVERS,
     CODE,
     DECODERS,
     FILTERS,
@@ -29,6 +31,7 @@ from tocsin.workload.signs.values import (
     CHANGED,
     COMPUTED,
     FROM_OUTSIDE,
+    FROM_SERVER,
     ITSELF,
     OUTSIDE,
     OWN,
@@ -41,6 +44,7 @@ from tocsin.workload.signs.values import (
     base,
     is_itself,
 )
+from tocsin.workload.signs.word_filters import keeps_words
 from tocsin.workload.signs.word_parts import ESCAPES
 from tocsin.workload.signs.word_values import ALNUM, DEEPEST, LONGEST, MOST_WORK, Words
 
@@ -58,8 +62,10 @@ _STRING = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'")
 _MAKES_TEXT = re.compile(
     r"%c|\bchr\b|\bbytes\b|decode|fromhex|\bpack\b|\bjoin\b|revers|\[::|translate|replace|toupper|tolower|substr"
 )
+_DIGITS_ONLY = re.compile(r"(?:\\d|\[0-9\])(?:[+*]|\\\+|\{[\d,]*\})?(?:\(\?=[^)]*\))?[$\"']*$")
 _CARRIES = re.compile(
-    r"[\s+,;(){}\[\]|\\]|^[\w=+/]{16,}$|^(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)[\w=+]{10,}$|^[\"'][^$\"']{4,}[\"']$"
+    r"[\s+,;(){}\[\]|\\]|^[\w=+/]{16,}$|^(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)[\w=+]{10,}$"
+    r"|^[\"'](?![\w./=%:-]{0,24}[\"']$)[^$\"']{4,}[\"']$"
 )
 _PRINTERS = HARMLESS | SAYS | FILTERS | KEEPS | SEARCHES | PATHS | DECODERS | SHELL_STATE
 _TOLD = re.compile(r"-(?:printf|c|f|w|e|-format|-printf|-write-out)(?:=|$)|\+")
@@ -150,8 +156,13 @@ class Outputs(Words):
             return CHANGED if own else FROM_OUTSIDE
         if name in PATHS:
             return self._path(name, arguments)
+        if name in ASK_SERVERS:
+            return FROM_SERVER
         values = [self.value(word) for word in arguments]
-        if any(value.origin == COMPUTED for value in values) or name in DECODERS:
+        if name in DECODERS or any(
+            value.origin == COMPUTED and not (name in HARMLESS and FILE_NAME.search(value.text))
+            for value in values
+        ):
             return CHANGED
         if given is not None and given.origin != OUTSIDE and given.text:
             return CHANGED
@@ -178,6 +189,16 @@ class Outputs(Words):
         if own or tells:
             return OWN_PIECE
         return PERHAPS if name == "ls" and self.files else FROM_OUTSIDE
+
+    def is_unknown(self, name: str) -> bool:
+        """Whether nothing is known of what a program prints."""
+        name = base(name)
+        return (
+            name not in _PRINTERS
+            and name not in NUMBERS
+            and not CODE.match(name)
+            and name not in self.functions
+        )
 
     @staticmethod
     def _format_of(name: str, arguments: Sequence[str]) -> str | None:
@@ -217,7 +238,17 @@ class Outputs(Words):
             return CHANGED
         if given.origin == OUTSIDE and not ALNUM.search(given.text):
             return CHANGED if CODE.match(name) and self._writes_text(arguments) else given
-        return Value(given.text, COMPUTED)
+        if name in SEARCHES and arguments and _DIGITS_ONLY.search(" ".join(arguments)):
+            return A_NUMBER
+        if given.origin != COMPUTED and keeps_words(name, arguments) and not self._reads_itself(arguments):
+            return OWN_PIECE
+        return CHANGED
+
+    def _reads_itself(self, arguments: Sequence[str]) -> bool:
+        """Whether a program reads the script, so that even a comment may be what it prints."""
+        return self.input >= OWN or any(
+            is_itself(word) or self.value(word).text == ITSELF for word in arguments
+        )
 
     def _path(self, name: str, arguments: Sequence[str]) -> Value:
         values = [self.value(word) for word in arguments if word[:1] != "-"]

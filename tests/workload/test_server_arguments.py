@@ -1,4 +1,4 @@
-"""A host that a program is told in words of their own, or in a file that the script wrote, is an open sign."""
+"""A host that is written out for a program that is not known is an open sign, wherever it stands."""
 
 import pytest
 
@@ -46,7 +46,7 @@ READ = {
 
 
 @pytest.mark.parametrize("name", OPEN)
-def test_a_told_host_is_an_open_sign(name: str) -> None:
+def test_a_named_host_is_an_open_sign(name: str) -> None:
     assert ENDPOINT in {why for _, why in computed_commands(OPEN[name], Effort())}
 
 
