@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_FETCHED, HANDS_ON, RUNS, Found
 from tocsin.workload.signs.file_kinds import FILE_NAME
 from tocsin.workload.signs.foreign import runs_unwritten
-from tocsin.workload.signs.host_names import TOP_LEVEL, names_host
+from tocsin.workload.signs.host_names import names_host
 from tocsin.workload.signs.origins import Origins
 from tocsin.workload.signs.server_addresses import (
     NEAR_HOST,
@@ -14,6 +14,7 @@ from tocsin.workload.signs.server_addresses import (
     has_built_address,
     has_template,
 )
+from tocsin.workload.signs.top_level_domains import PATTERN as TOP_LEVEL
 from tocsin.workload.signs.values import (
     COMPUTED,
     FETCHED,

@@ -17,7 +17,8 @@ from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.file_kinds import is_file
 from tocsin.workload.signs.foreign import makes_text, runs_unwritten
 from tocsin.workload.signs.given_files import given_files
-from tocsin.workload.signs.host_names import may_name_host, names_host, names_host_and_port, strings_of
+from tocsin.workload.signs.host_and_port import may_name_host_and_port, names_host_and_port
+from tocsin.workload.signs.host_names import names_host, strings_of
 from tocsin.workload.signs.inert_code import is_inert
 from tocsin.workload.signs.inline_code import inline_code
 from tocsin.workload.signs.job_request import note_request
@@ -64,6 +65,9 @@ _IDLE = frozenset(
     "module cd echo mkdir rm ls date sleep exit wait ml hostname ulimit unset cp mv pwd true".split()  # noqa: SIM905
 )
 """Most commands of most scripts, which run nothing else."""
+_BEFORE_TEST = frozenset("if elif while until !".split())  # noqa: SIM905
+_TESTS = frozenset("[ test".split())  # noqa: SIM905
+"""Comparisons; what is substituted in them is looked at before."""
 _SETS_NOTHING = _IDLE - {"mkdir", "cp", "mv"}
 _WRITE = frozenset("tee sponge dd cp install sort".split())  # noqa: SIM905
 _MAY_BE_TOLD = SPEAKS | NETWORK
@@ -86,6 +90,7 @@ _TAKEN = (
 """Words at which a command is looked at even if all its words are plain."""
 _ARRAY = re.compile(r"\"?\$(?:\{?([@*])\}?|\{(\w+)\[[@*]\]\})\"?$")
 _CAPTURED = re.compile(r"(?:\$\(|`|<\()\s*([\w.:-]+)")
+_COMMENT = re.compile(r"^[ \t]*#(?!SBATCH|PBS|BSUB|\$)[^\n]*", re.MULTILINE)
 _LOOPS = re.compile(r"\bdo\b|\$\{?0\b|BASH_SOURCE")
 _FISH = re.compile(r"#!.*\bfish\b")
 _MORE_HOOKS = re.compile(
@@ -131,7 +136,7 @@ class _Walk(Launchers):
 
     def __init__(self, text: str, effort: Effort) -> None:
         super().__init__(text, effort)
-        self.addresses = has_address(text) or may_name_host(text)
+        self.addresses = has_address(text) or _may_name_host(text)
         self.speaks_to_files = self.addresses and _OUTPUT.search(text) is not None
         """What is only said may become a file."""
         self.follows_folder = "PWD" in text or "pwd" in text
@@ -240,6 +245,10 @@ class _Walk(Launchers):
     def is_idle(self, statement: Statement) -> bool:
         """Whether a statement stands alone and only says something, or sets nothing that is followed."""
         words = statement.words
+        if len(words) > 1 and words[0] in _BEFORE_TEST and words[1] in _TESTS:
+            words = words[1:]
+        if words and words[0] in _TESTS and words[0] not in self.origins.functions and words[1:2] != ["()"]:
+            return not (statement.piped or statement.pipes or statement.redirections)
         return (
             not (statement.piped or statement.pipes or statement.redirections)
             and bool(words)
@@ -366,6 +375,12 @@ class _Walk(Launchers):
             if len(words) > 1:
                 origins.put("@", OWN_PIECE)
             yield from self.file(line, name)
+
+
+def _may_name_host(text: str) -> bool:
+    """Whether a host may be named in a script, by a look at all of it at once; most name none."""
+    code = _COMMENT.sub("", text)
+    return names_host(code) or may_name_host_and_port(code)
 
 
 def _told_address(origins: Origins, line: int, words: Sequence[str]) -> Found:

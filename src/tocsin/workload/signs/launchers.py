@@ -20,7 +20,8 @@ from tocsin.workload.signs.file_kinds import (
 )
 from tocsin.workload.signs.foreign import makes_text, runs_unwritten
 from tocsin.workload.signs.given_files import given_files
-from tocsin.workload.signs.host_names import names_host, names_host_and_port, strings_of
+from tocsin.workload.signs.host_and_port import names_host_and_port
+from tocsin.workload.signs.host_names import names_host, strings_of
 from tocsin.workload.signs.printing_programs import CODE
 from tocsin.workload.signs.programs import EXECUTORS, NETWORK, RUN_SUBCOMMANDS, SHELLS
 from tocsin.workload.signs.recipes import puts_together

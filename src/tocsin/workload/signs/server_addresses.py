@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from tocsin.workload.signs.host_names import TOP_LEVEL
+from tocsin.workload.signs.top_level_domains import PATTERN as TOP_LEVEL
 from tocsin.workload.signs.values import NUMBER, PIECE, UNKNOWN
 
 __all__ = [

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tocsin.workload.signs.file_kinds import FOR_PEOPLE, SCRIPT_FILE, is_file
-from tocsin.workload.signs.host_names import names_host, names_host_and_port, strings_of
+from tocsin.workload.signs.host_and_port import names_host_and_port
+from tocsin.workload.signs.host_names import names_host, strings_of
 from tocsin.workload.signs.printing_programs import CODE
 from tocsin.workload.signs.programs import NETWORK, SPEAKS
 from tocsin.workload.signs.reserved_words import DECLARES
@@ -29,6 +30,10 @@ def names_server(statement: Statement, name: str, *, known: bool, kept: bool) ->
     """
     files = [base(target) for operator, target in statement.redirections if is_file(operator, target)]
     whole = " ".join(_texts(statement, files))
+    if not (
+        "." in whole or ":" in whole or "/" in whole or "0x" in whole or name in _SETS or not whole.isascii()
+    ):
+        return False
     if (
         known
         and name in NETWORK
