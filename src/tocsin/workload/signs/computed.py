@@ -7,12 +7,8 @@ asked to say what it is. So is whoever gives such a program the address of a ser
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import pairwise
 
-from tocsin.workload.signs.arguments import is_built, is_computed, is_put_together
-from tocsin.workload.signs.client_commands import redefined
-from tocsin.workload.signs.computed_kinds import BUILT, ENDPOINT, HANDS_ON, RUNS, TOO_MUCH, UNCLEAR, Found
+from tocsin.workload.signs.computed_kinds import BUILT, ENDPOINT, RUNS, TOO_MUCH, UNCLEAR, Found
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.file_kinds import is_file
 from tocsin.workload.signs.foreign import makes_text, runs_unwritten
@@ -20,63 +16,46 @@ from tocsin.workload.signs.given_files import given_files
 from tocsin.workload.signs.host_and_port import may_name_host_and_port, names_host_and_port
 from tocsin.workload.signs.host_names import names_host, strings_of
 from tocsin.workload.signs.inert_code import is_inert
-from tocsin.workload.signs.inline_code import inline_code
 from tocsin.workload.signs.job_request import note_request
-from tocsin.workload.signs.launchers import HOOKS, Launchers
+from tocsin.workload.signs.launchers import HOOKS
 from tocsin.workload.signs.many_words import ManyWords
 from tocsin.workload.signs.mining_names import NAMES, OTHER_FORMS, WORDS
-from tocsin.workload.signs.origins import Origins
 from tocsin.workload.signs.printing_programs import CODE
+from tocsin.workload.signs.program_signs import IDLE, MORE_HOOKS, NEED_SERVERS, RUN_OTHERS, ProgramSigns
 from tocsin.workload.signs.programs import (
     ENDS,
     EXECUTORS,
-    KNOWN,
     MAKERS,
     NETWORK,
     NO_PROGRAM,
-    RUN_TEXT,
     SHELLS,
-    SPEAKS,
-    WRAPPERS,
     is_known_path,
 )
 from tocsin.workload.signs.reserved_words import DECLARES, PREFIXES, program_of
 from tocsin.workload.signs.server_addresses import (
-    FAR_HOST,
     addresses,
     has_address,
-    has_template,
 )
 from tocsin.workload.signs.server_arguments import names_server
 from tocsin.workload.signs.statements import Statement, statements
-from tocsin.workload.signs.values import COMPUTED, OWN, OWN_PIECE, Value, base, is_itself
+from tocsin.workload.signs.values import OWN, OWN_PIECE, Value, base, is_itself
 from tocsin.workload.signs.word_values import MOST_WORK
 
 __all__ = ["computed_commands"]
 
 _NAMES = ManyWords([name.encode() for name in (*WORDS, *OTHER_FORMS)])
 _DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]*", re.MULTILINE)
-_RELAY = re.compile(r"(?:nc|ncat|netcat|socat|telnet)$")
 _OUTPUT = re.compile(
     r"^#\w{1,6}\s+(?:-o|--output)[ =]+\S+\.(?:json|sh|conf|cfg|ini|toml|ya?ml|py)\b", re.MULTILINE
 )
 _INTERPRETER = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+)*(?:\w+=\S*\s+)*)?(\S+)")
-_IDLE = frozenset(
-    "module cd echo mkdir rm ls date sleep exit wait ml hostname ulimit unset cp mv pwd true".split()  # noqa: SIM905
-)
-"""Most commands of most scripts, which run nothing else."""
 _BEFORE_TEST = frozenset("if elif while until !".split())  # noqa: SIM905
 _TESTS = frozenset("[ test".split())  # noqa: SIM905
 """Comparisons; what is substituted in them is looked at before."""
-_SETS_NOTHING = _IDLE - {"mkdir", "cp", "mv"}
+_SETS_NOTHING = IDLE - {"mkdir", "cp", "mv"}
 _WRITE = frozenset("tee sponge dd cp install sort".split())  # noqa: SIM905
-_MAY_BE_TOLD = SPEAKS | NETWORK
-"""Programs to which a server's address is no secret."""
-_COPIES = frozenset("ssh autossh sshpass scp sftp rsync lftp ftp git rclone globus".split())  # noqa: SIM905
-"""Clients for which a host without a protocol is usual."""
-_RUN_OTHERS = RUN_TEXT | WRAPPERS
 _TAKEN = (
-    _RUN_OTHERS
+    RUN_OTHERS
     | EXECUTORS
     | ENDS
     | NO_PROGRAM
@@ -88,19 +67,10 @@ _TAKEN = (
     )
 )
 """Words at which a command is looked at even if all its words are plain."""
-_ARRAY = re.compile(r"\"?\$(?:\{?([@*])\}?|\{(\w+)\[[@*]\]\})\"?$")
 _CAPTURED = re.compile(r"(?:\$\(|`|<\()\s*([\w.:-]+)")
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH|PBS|BSUB|\$)[^\n]*", re.MULTILINE)
 _LOOPS = re.compile(r"\bdo\b|\$\{?0\b|BASH_SOURCE")
 _FISH = re.compile(r"#!.*\bfish\b")
-_MORE_HOOKS = re.compile(
-    r"(?:PS[0-4]|BASH_ALIASES\[[^\]]*\]|\w+_RSH|\w*(?:OPTIONS|FLAGS|OPTS?|ASKPASS|AGENT|SHELL|PROFILE|STARTUP))\+?="
-)
-"""Variables whose value other programs, or the shell, may run."""
-_SUBCOMMANDS = frozenset("run exec".split())  # noqa: SIM905
-"""Subcommands of known programs that run what follows."""
-_BUILTINS = frozenset("fc hash enable jobs mapfile readarray compgen complete".split())  # noqa: SIM905
-"""Commands of the shell that may be told to run others."""
 _MOST_STATEMENTS = 4000
 
 
@@ -131,7 +101,7 @@ def computed_commands(text: str, effort: Effort) -> Found:
                 yield text.count("\n", 0, found.start()) + 1, ENDPOINT
 
 
-class _Walk(Launchers):
+class _Walk(ProgramSigns):
     """One walk over the statements of a script, with what is known of its variables and files."""
 
     def __init__(self, text: str, effort: Effort) -> None:
@@ -140,14 +110,7 @@ class _Walk(Launchers):
         self.speaks_to_files = self.addresses and _OUTPUT.search(text) is not None
         """What is only said may become a file."""
         self.follows_folder = "PWD" in text or "pwd" in text
-        self.built: list[tuple[int, str, str, str]] = []
-        """Words that are not written as they are: line, program, word and value."""
         note_request(self.origins, text)
-
-    @cached_property
-    def redefined(self) -> frozenset[str]:
-        """Names that may have another meaning than the usual one."""
-        return redefined(self.script)
 
     def run(self, found: Sequence[Statement]) -> Found:
         """All signs of a script with these statements."""
@@ -196,7 +159,7 @@ class _Walk(Launchers):
         if origins.work > MOST_WORK or len(found) >= _MOST_STATEMENTS:
             yield found[0].line, TOO_MUCH
         yield from self._built_names()
-        built = [(line, text) for line, name, _, text in self.built if base(name) not in _MAY_BE_TOLD]
+        built = [(line, text) for line, name, _, text in self.built if base(name) not in NEED_SERVERS]
         if has_address("\n".join(text for _, text in built)):
             yield from ((line, ENDPOINT) for line, text in built if has_address(text))
         yield from self.unnamed_files()
@@ -280,7 +243,7 @@ class _Walk(Launchers):
         for word in settings if place < len(words) else ():
             self.origins.assign(word)
         for word in settings:
-            if HOOKS.match(word) or _MORE_HOOKS.match(word):
+            if HOOKS.match(word) or MORE_HOOKS.match(word):
                 yield from self.hook(line, word)
         if self.speaks_to_files and place < len(words) and words[place] in ("printf", "echo"):
             self.files.type_in(line, self.origins.printed(statement, None).text)
@@ -296,100 +259,12 @@ class _Walk(Launchers):
             if "command_not_found_handle" in words:
                 yield line, RUNS
             return
-        if words[place] not in _MAY_BE_TOLD:
+        if words[place] not in NEED_SERVERS:
             self.files.handed.append(words[place + 1 :])
         yield from self.program(statement, words[place:], self.origins.given(statement, given), settings)
-
-    def is_own_client(self, name: str, words: Sequence[str]) -> bool:
-        """Whether a client may be another program of that name: the script says where programs are, and it gets a bare host."""
-        return (
-            name not in _COPIES and "PATH" in self.origins.values and names_host(" ".join(words), web=False)
-        )
-
-    def program(
-        self, statement: Statement, words: Sequence[str], given: Value | None, settings: Sequence[str] = ()
-    ) -> Found:
-        origins, line = self.origins, statement.line
-        if words[0] in _IDLE and not settings and given is None and words[0] not in origins.functions:
-            if words[0] != "echo":
-                yield from _told_address(origins, line, words[1:])
-            return
-        self.built += [(line, words[0], word, origins.value(word).text) for word in words if is_built(word)]
-        program = origins.value(words[0])
-        if is_computed(program, words[0]):
-            yield line, RUNS
-            return
-        if origins.arrays and (found := _ARRAY.match(words[0])) and (found[1] or found[2]) in origins.arrays:
-            yield from self.nested(line, f"{origins.arrays[found[1] or found[2]]} {' '.join(words[1:])}")
-            return
-        if program == OWN_PIECE and words[0].startswith("${_own_}"):
-            yield line, RUNS
-            return
-        if " " in program.text and words[0][:1] == "$":  # a whole command in a variable
-            yield from self.nested(line, f"{program.text} {' '.join(words[1:])}")
-            return
-        name = base(program.text)
-        if name in NO_PROGRAM or name in ENDS:
-            return
-        if name not in SPEAKS and any("'" in word and has_template(word) for word in words[1:]):
-            yield line, HANDS_ON
-        if origins.files.get(name) == COMPUTED or (name in origins.assembled and name not in KNOWN):
-            yield line, RUNS
-        if name in ("export", "declare", "typeset", "readonly"):
-            for word in words[1:]:
-                if HOOKS.match(word) or _MORE_HOOKS.match(word):
-                    yield from self.hook(line, word)
-        elif name in self.renamed:
-            yield from self.unknown(statement, words, given, settings)
-        elif name in _BUILTINS:
-            yield from self.builtin(line, name, words[1:])
-        elif name in origins.functions:
-            texts = [origins.value(word).text for word in words[1:]]
-            if names_host(" ".join(texts)) or names_host_and_port(texts):
-                yield line, ENDPOINT
-        elif not is_known_path(program.text) and not CODE.match(name) and name not in _RUN_OTHERS:
-            yield from self.unknown(statement, words, given, settings)
-        elif name in RUN_TEXT:
-            yield from self.text(statement, name, words[1:], given)
-        elif name in WRAPPERS:
-            if name == "xargs" and given is not None and names_host(given.text):
-                yield line, HANDS_ON
-            yield from self.wrapped(statement, name, words, given)
-        elif CODE.match(name) or MAKERS.match(name):
-            code = _without_settings(words[1:]) if name.endswith("awk") else words[1:]
-            yield from inline_code(self.files, line, name, code, given)
-        elif name in KNOWN:
-            if not _SUBCOMMANDS.isdisjoint(words[1:4]):
-                at = next(at for at, word in enumerate(words) if at and word in _SUBCOMMANDS)
-                yield from self.nested(line, " ".join(words[at + 1 :]))
-            if name not in _MAY_BE_TOLD:
-                yield from _told_address(origins, line, words[1:])
-            yield from self.known(statement, name, words[1:], given)
-        else:
-            if name in ("cpio", "bsdtar", "7z", "ar") and given is not None and given.origin >= OWN:
-                yield line, RUNS
-            if _RELAY.match(name) and FAR_HOST.search(" ".join(words[1:])):
-                yield line, ENDPOINT
-            yield from self.unknown(statement, words, given, settings)
-        if name in self.files.bodies and name not in KNOWN:
-            if len(words) > 1:
-                origins.put("@", OWN_PIECE)
-            yield from self.file(line, name)
 
 
 def _may_name_host(text: str) -> bool:
     """Whether a host may be named in a script, by a look at all of it at once; most name none."""
     code = _COMMENT.sub("", text)
     return names_host(code) or may_name_host_and_port(code)
-
-
-def _told_address(origins: Origins, line: int, words: Sequence[str]) -> Found:
-    """An address that is put together, for a program of which only the name is known."""
-    for word in words:
-        if ":" in word and is_built(word) and is_put_together(origins.value(word), word):
-            yield line, HANDS_ON
-
-
-def _without_settings(words: Sequence[str]) -> list[str]:
-    """The words of awk without the values of its variables, which are data unless its code runs them."""
-    return [word for option, word in pairwise(("", *words)) if "-v" not in (option, word)]
