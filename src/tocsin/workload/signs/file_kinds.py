@@ -28,7 +28,7 @@ CODE_FILE = re.compile(
     r"\.(?:py|ipynb|pl|R|r|rb|m?js|ts|lua|jl|mk|nf|smk|tcl|exp|php|m|c|cc|cpp|f90|go|rs|java|kt|scala|groovy|raku|hs|mli?|exs?|cr|nim|swift|clj|scm|lisp|el|vim|tex|def)$|^(?:(?:[Mm]ake|Snake|Rake)file|CMakeLists\.txt)$"
 )
 SCRIPT_FILE = re.compile(
-    r"\.(?:py|pl|R|r|rb|m?js|ts|lua|jl|tcl|exp|php|m|go|rs|java|kt|scala|groovy|raku|hs|mli?|exs?|cr|nim|swift|clj|scm|lisp|el|vim)$"
+    r"\.(?:py|Rmd|qmd|pl|R|r|rb|m?js|ts|lua|jl|tcl|exp|php|m|go|rs|java|kt|scala|groovy|raku|hs|mli?|exs?|cr|nim|swift|clj|scm|lisp|el|vim)$"
 )
 """Code of languages in which a few letters make text of other text."""
 RECIPE = re.compile(

@@ -11,17 +11,16 @@ __all__ = ["is_inert"]
 _PYTHON_MODULES = frozenset(
     """re sys os json csv collections pathlib glob datetime time math argparse itertools functools statistics string random copy
     pandas numpy polars matplotlib sklearn scipy torch torchvision tensorflow keras jax xarray seaborn h5py netCDF4 yaml anndata scanpy
-    transformers datasets uuid platform gc warnings typing dataclasses multiprocessing Bio networkx sympy astropy mdtraj MDAnalysis
-    pm4py nltk spacy gensim PIL cv2 skimage statsmodels numba cupy dask pyarrow tqdm model utils""".split()  # noqa: SIM905
+    transformers uuid gc warnings typing dataclasses Bio networkx sympy astropy mdtraj MDAnalysis pm4py skimage statsmodels cupy pyarrow tqdm""".split()  # noqa: SIM905
 )
 _PYTHON_IMPORTS = re.compile(
     r"(?:^|[;\n])\s*(?:import\s+([\w.]+(?:[ \t]+as\s+\w+)?(?:[ \t]*,[ \t]*[\w.]+(?:[ \t]+as\s+\w+)?)*)|from\s+([\w.]+)\s+import\s+([^\n;]*))"
 )
 _PYTHON_ACTS = re.compile(
     r"system|[Pp]open|subprocess|\bexec|\beval|compile|pickle|marshal|spawn|fork|\bpty\b|socket|ctypes|importlib|getattr|globals|vars\(|locals|url|request"
-    r"|connect|\bwrite|\.write|dump|runpy|cffi|asyncio|paramiko|__(?!version__|name__|main__)|[\"'][wax]b?\+?[\"']|[\"']r\+|`|cpp_extension|load_inline|hub\."
+    r"|connect|\bwrite|\.write|dump|runpy|cffi|asyncio|paramiko|(?<!\w)__(?!version__|name__|main__)|[\"'][wax]b?\+?[\"']|[\"']r\+|`|cpp_extension|load_inline|hub\."
     r"|\bos\.(?!path|environ|getenv|listdir|makedirs|getcwd|cpu_count)|\bsys\.(?!argv|exit|path|stdin|version|stdout|executable)|environ\[[^\]]*\]\s*=|putenv|decode"
-    r"|frombuffer|tobytes|to_bytes|\bchr\b|\bbytes|fromhex|\.tofile|sys\.stdout\.buffer|distributed"
+    r"|rcParams|animation|load_library|load_op|py_function|numpy_function|http|frombuffer|tobytes|to_bytes|\bchr\b|\bbytes|fromhex|\.tofile|sys\.stdout\.buffer|distributed"
 )
 _R_PACKAGES = frozenset(
     """ggplot2 dplyr tidyverse data.table purrr readr stringr tidyr tibble Seurat DESeq2 edgeR limma Biobase Matrix methods vegan ape

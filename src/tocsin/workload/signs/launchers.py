@@ -64,6 +64,7 @@ _FILLED_COMMAND = re.compile(
 _CALLED_WITH_TEXT = re.compile(
     r"\w\s?\([^\n()]{0,200}[\"']|\([\w*-]+\s[^\n]{0,200}\"|\$\w+\s*=\s*\"|=\s*\"[^\"\n]*\"\s*[\^+.&]"
 )
+_SHOWN = re.compile(r"\s*(?:#|echo\s[^|>]*$)")
 _NAME = re.compile(r"[\w.+-]+")
 _SHELL_SCRIPT = re.compile(r"\s*#!.*sh\b")
 
@@ -87,7 +88,10 @@ class Launchers(RunText):
     @cached_property
     def tunnels(self) -> frozenset[str]:
         """Ports of this machine that lead to another one."""
-        return frozenset(_TUNNEL.findall(self.script) if "ssh" in self.script else ())
+        if "ssh" not in self.script:
+            return frozenset()
+        lines = [line for line in self.script.split("\n") if not _SHOWN.match(line)]
+        return frozenset(port for line in lines for port in _TUNNEL.findall(line))
 
     @cached_property
     def _names(self) -> Counter[str]:

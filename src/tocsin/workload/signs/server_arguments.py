@@ -20,6 +20,8 @@ _PROXY = re.compile(r"(?i:prox)\w{0,12}[\"']?[ =:]{1,3}[\"']?(?:\w+://)?$")
 _PROXY_OR_TUNNEL = re.compile(rf"{_PROXY.pattern}|(?<!\S)-[LRDJ]\s?[\w:$*]{{0,20}}:?$")
 """Before an address: an option or a variable of a proxy; among the words of ssh, a tunnel."""
 _PROXY_SETTING = re.compile(r"(?i:\w{0,12}prox\w{0,12})[\"']?[ =:]{1,3}[\"']?(?:https?://)?[^\s\"']{1,200}")
+_LICENCE = re.compile(r"(?<![\w@])\d{4,5}@[\w.-]+(?::\d{4,5}@[\w.-]+)*(?![\w:])")
+"""A server of licences."""
 _SETS = DECLARES | {"", "read", "mapfile", "readarray", "select"}
 
 
@@ -48,6 +50,7 @@ def names_server(statement: Statement, name: str, *, known: bool, kept: bool) ->
     if name == "sed":
         whole = _SED_SEPARATORS.sub(" ", whole)
     ssh = name[:1] == "-" or "ssh" in statement.words
+    whole = _LICENCE.sub(" ", whole)
     named = _PROXY_SETTING.sub(" ", whole) if "prox" in whole.lower() else whole
     if not ssh and names_host(named, web=name == "export"):
         return True
