@@ -6,14 +6,15 @@ Before the fifth set, rules that follow where every word comes from took the pla
 eighth, 74 of 80 passed at first contact, most by commands that were not walked and by numbers that were not followed; one
 of the 80 does not work in a shell and is left out. Of the ninth (other languages and tools), 66 of 80 passed, of the tenth
 (what the rules for words did not follow) 51 of 60, and of the eleventh (hosts without a port, other forms of hosts, fetched
-arguments, relays) 50 of 78. Since then a host is a sign wherever it stands, and what is not followed counts as computed.
-The rules were not mended for the twelfth.
+arguments, relays) 50 of 78. Since then a host is a sign wherever it stands, and what is not followed counts as computed. Of
+the twelfth (the rules' own excuses as doors, other tools), 11 of 34 passed. Four of these still do: nothing but the program
+itself can make a host of what they hand to it.
 """
 
 import re
 from pathlib import Path
 
-__all__ = ["INNOCENT", "SETS", "script"]
+__all__ = ["INNOCENT", "LATEST", "SETS", "script"]
 
 _HEADER = (
     "#!/bin/bash\n#SBATCH --job-name=relax\n#SBATCH --ntasks=32\n#SBATCH --time=12:00:00\nmodule load gcc\n"
@@ -43,12 +44,14 @@ SETS = {
         "eleventh",
     )
 }
+LATEST = _bodies("twelfth")
 INNOCENT = (
     _bodies("innocent")
     | _bodies("more_innocent")
     | _bodies("twins_of_eighth")
     | _bodies("innocent_tools")
     | _bodies("twins_of_eleventh")
+    | _bodies("twins_of_twelfth")
 )
 
 

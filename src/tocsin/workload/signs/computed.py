@@ -267,4 +267,6 @@ class _Walk(ProgramSigns):
 def _may_name_host(text: str) -> bool:
     """Whether a host may be named in a script, by a look at all of it at once; most name none."""
     code = _COMMENT.sub("", text)
-    return names_host(code) or may_name_host_and_port(code)
+    if names_host(code, institutions=True) or may_name_host_and_port(code):
+        return True
+    return "@" in code and names_host(_DIRECTIVE.sub("", code).replace("@", " "), web=False)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tocsin.workload.signs.file_kinds import DATA_FILE
 from tocsin.workload.signs.outputs import Outputs
-from tocsin.workload.signs.printing_programs import COMPILERS, WRITERS
+from tocsin.workload.signs.printing_programs import COMPILERS, FILTERS, WRITERS
 from tocsin.workload.signs.reserved_words import RESERVED
 from tocsin.workload.signs.statements import Statement
 from tocsin.workload.signs.values import COMPUTED, ITSELF, OUTSIDE, OWN, OWN_PIECE, Value, base, is_itself
@@ -15,6 +15,7 @@ from tocsin.workload.signs.write_targets import write_targets
 
 __all__ = ["FileOrigins"]
 
+_NAMED = re.compile(r"[\w./~-]*\w\.[A-Za-z]\w*$")
 _LONGEST_CONTENT = 300
 
 
@@ -62,9 +63,9 @@ class FileOrigins(Outputs):
             for operator, target in statement.redirections
             if operator in (">", ">>", ">|", "&>", "&>>")
         ]
-        read = self.given(statement, given) if name in WRITERS else None
+        read = self.given(statement, given) if name in WRITERS or name in FILTERS else None
         if read is not None and read.origin != OUTSIDE:
-            for word in rest[1:]:
+            for word in rest[1:] if name in WRITERS else filter(_NAMED.match, rest[1:]):
                 if word[:1] != "-" and (file := base(self.value(word).text.rpartition("=")[2])):
                     self.files[file] = COMPUTED
             for file in re.findall(r"^\+\+\+ ([\w./-]+)", read.text, re.MULTILINE):

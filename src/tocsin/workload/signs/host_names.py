@@ -20,15 +20,17 @@ _NOT_BEFORE = frozenset("_@/$}*%&~\\-.")
 _NOT_BEHIND = re.compile(r"\.?(?:[\w(@\[*{$-]|\.\w|\s{0,2}=|:{1,2}[A-Za-z_$]|/[\w.*${}-]{0,80}[.*]\w)")
 _LONGEST = 255
 _MOST_ENDS = 5000
-_TRUSTED = re.compile(
-    r"(?:^|\.)(?:edu|gov|mil|(?:edu|gov|ac|gob|mil)\.[a-z]{2}|cern\.ch"
-    r"|(?:docker|ghcr|gcr|quay|nvcr|k8s|nextflow|conda)\.io|docker\.com|pkg\.dev|github(?:usercontent)?\.com|gitlab\.com|bitbucket\.org"
-    r"|pypi\.org|pythonhosted\.org|anaconda\.(?:org|com)|npmjs\.org|r-project\.org|bioconductor\.org|sylabs\.io|singularity-hub\.org"
-    r"|huggingface\.co|hf\.co|wandb\.ai|pytorch\.org|zenodo\.org|ensembl\.org|sourceforge\.net|apache\.org|gnu\.org|kernel\.org"
-    r"|googleapis\.com|microsoft\.com|nvidia\.com|ubuntu\.com|debian\.org|python\.org|julialang\.org|openstreetmap\.org|slack\.com)$",
+_INSTITUTION = re.compile(r"(?:^|\.)(?:edu|gov|mil|(?:edu|gov|ac|gob|mil)\.[a-z]{2}|cern\.ch)$")
+"""Domains that only institutions get."""
+_PUBLIC = re.compile(
+    r"(?:^|\.)(?:(?:docker|ghcr|gcr|quay|nvcr|k8s|nextflow|conda)\.io|docker\.com|pkg\.dev|github(?:usercontent)?\.com|gitlab\.com"
+    r"|bitbucket\.org|pypi\.org|pythonhosted\.org|anaconda\.(?:org|com)|npmjs\.org|r-project\.org|bioconductor\.org|sylabs\.io"
+    r"|singularity-hub\.org|huggingface\.co|hf\.co|wandb\.ai|pytorch\.org|zenodo\.org|ensembl\.org|sourceforge\.net|apache\.org"
+    r"|gnu\.org|kernel\.org|googleapis\.com|microsoft\.com|nvidia\.com|ubuntu\.com|debian\.org|python\.org|julialang\.org"
+    r"|openstreetmap\.org|slack\.com)$",
     re.IGNORECASE,
 )
-"""Domains that only institutions get, and servers of code, packages, containers and data that nobody mines for."""
+"""Servers of code, packages, containers and data that nobody mines for."""
 _WEB = re.compile(r"https?://(?:[^\s/@\"'<>]{1,200}@)?([^\s/:\"'<>()\\]{1,255})(?::\d{1,5})?", re.IGNORECASE)
 _WEB_ADDRESS = re.compile(
     r"(?:git\+)?(?:https?|ftps?|s3|gs|git|ssh|docker|oras|library|shub)://[^\s\"'<>()]*", re.IGNORECASE
@@ -49,10 +51,10 @@ _STRING = re.compile(
 )
 
 
-def names_host(text: str, *, web: bool = True) -> bool:
+def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bool:
     """Whether a host is written out in a text, other than one that nobody mines for.
 
-    `web`: a page on the web counts, too.
+    `web`: a page on the web counts, too. `institutions`: so does a host of a university or an agency.
     """
     if any(mark in text for mark in _ESCAPE_MARKS):
         text = _ESCAPE.sub(_unescaped, text)
@@ -67,17 +69,25 @@ def names_host(text: str, *, web: bool = True) -> bool:
             [text, *(first or second or third for first, second, third in _REPLACEMENT.findall(text))]
         )
     for count, found in enumerate(_END.finditer(text)):
-        if (found[1] in SURE or found[1][:4] == "xn--") and (_is_host(text, found) or count > _MOST_ENDS):
+        if (found[1] in SURE or found[1][:4] == "xn--") and (
+            _is_host(text, found, institutions=institutions) or count > _MOST_ENDS
+        ):
             return True
     return has_number_of_host(text)
 
 
-def _is_host(text: str, end: re.Match[str]) -> bool:
+def _is_host(text: str, end: re.Match[str], *, institutions: bool) -> bool:
     """Whether the name of a host, and no file, path or word of code, ends here."""
     if _NOT_BEHIND.match(text, end.end()):
         return False
     name = _before(text, end)
-    return name is not None and _TRUSTED.search(f"{name}{end[0]}") is None
+    if institutions:
+        return name is not None and _PUBLIC.search(f"{name}{end[0]}") is None
+    return name is not None and (not _is_trusted(f"{name}{end[0]}"))
+
+
+def _is_trusted(host: str) -> bool:
+    return (_INSTITUTION.search(host) or _PUBLIC.search(host)) is not None
 
 
 def _before(text: str, end: re.Match[str]) -> str | None:
@@ -108,7 +118,7 @@ def _is_foreign_page(host: str) -> bool:
     if _FILLED_IN.search(host):
         return False
     local = is_local(host)
-    return not local if local is not None else "." in host and not _TRUSTED.search(host)
+    return not local if local is not None else "." in host and not _is_trusted(host)
 
 
 def strings_of(code: str) -> str:

@@ -22,13 +22,13 @@ _OTHER_FORMS = re.compile(
     r"(?:\d{1,3}(?:\.\d{1,3}){3}|[1-9]\d{0,2}\.\d{1,3}\.\d{4,5}|(?:0x[0-9a-f]{1,2}|0[0-7]{1,3})(?:\.(?:0x[0-9a-f]{1,2}|0[0-7]{1,3}|\d{1,3})){3})$",
     re.IGNORECASE,
 )
-_ONE_NUMBER = re.compile(r"\d{8,10}$|0x[0-9a-f]{8}$", re.IGNORECASE)
+_ONE_NUMBER = re.compile(r"0[0-7]{9,11}$|[1-9]\d{7,9}$|0x[0-9a-f]{8}$", re.IGNORECASE)
 _DATE = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d\d)?$")
 _FEW_DIGITS = 4
 """With fewer different ones, it is a round number or a mask."""
-_LONG_NUMBER = re.compile(r"\d{8}|0x|\d\.\d{4}")
+_LONG_NUMBER = re.compile(r"\d{8}|0x|\d\.\d{4}|0\d{1,3}\.\w+\.\w+\.")
 _MAY_BE_NUMBER = re.compile(
-    r"(?<![\w.])(?:[1-4]\d{9}|\d{8,9}|0x[0-9a-fA-F]{8}|0x[0-9a-fA-F]{1,2}\.0x\w\w?\.\w+\.\w+|\d{1,3}\.\d{1,3}\.\d{4,5})(?![\w.])"
+    r"(?<![\w.])(?:[1-4]\d{9}|\d{8,9}|0[0-7]{9,11}|0[0-7]{1,3}\.\w+\.\w+\.\w+|0x[0-9a-fA-F]{8}|0x[0-9a-fA-F]{1,2}\.0x\w\w?\.\w+\.\w+|\d{1,3}\.\d{1,3}\.\d{4,5})(?![\w.])"
 )
 
 
@@ -64,7 +64,7 @@ def is_number_of_host(word: str) -> bool:
         return not _is_size(word) and word[:4] != "127."
     if not _ONE_NUMBER.match(word) or _DATE.match(word) or len(set(word.lower())) <= _FEW_DIGITS:
         return False
-    number = int(word, 0 if word[:2].lower() == "0x" else 10)
+    number = int(word, 16 if word[:2].lower() == "0x" else 8 if word[0] == "0" else 10)
     return 1 << 24 <= number < 1 << 32 and number % 1000 != 0 and number & 0xFFFF != 0
 
 

@@ -64,6 +64,10 @@ _FILLED_COMMAND = re.compile(
 _CALLED_WITH_TEXT = re.compile(
     r"\w\s?\([^\n()]{0,200}[\"']|\([\w*-]+\s[^\n]{0,200}\"|\$\w+\s*=\s*\"|=\s*\"[^\"\n]*\"\s*[\^+.&]"
 )
+_MAIL = re.compile(
+    r"(?:^|\.)(?:gmail|googlemail|outlook|hotmail|yahoo|icloud|protonmail|163|126|qq|gmx|web|mail)\.[a-z.]{2,6}$|[:/]"
+)
+"""Hosts of mail, and copies from another host."""
 _SHOWN = re.compile(r"\s*(?:#|echo\s[^|>]*$)")
 _NAME = re.compile(r"[\w.+-]+")
 _SHELL_SCRIPT = re.compile(r"\s*#!.*sh\b")
@@ -277,9 +281,11 @@ class Launchers(RunText):
         program, words = words[0], words[1:]
         yield from handed(origins, line, words, given, settings)
         texts = [origins.value(word).text for word in words]
+        given_settings = [origins.value(setting.partition("=")[2]).text for setting in settings]
         is_client = program[:1] == "-" or (program in NETWORK and program not in self.redefined)
         if not is_client and (
-            names_host(" ".join(texts))
+            names_host(" ".join([*texts, *given_settings]), institutions=True)
+            or any(map(_is_user_at_host, texts))
             or names_host_and_port(texts)
             or any(text.rpartition(":")[2].rpartition("=")[2] in self.tunnels for text in texts)
         ):
@@ -311,6 +317,12 @@ class Launchers(RunText):
                 body = self.files.bodies.get(file)
                 if body and _tells_server(body):
                     yield line, ENDPOINT
+
+
+def _is_user_at_host(text: str) -> bool:
+    """Whether a word is a user at a host, and no address of mail that people have."""
+    user, sign, host = text.rpartition("@")
+    return bool(sign and user) and not _MAIL.search(host) and names_host(host, web=False)
 
 
 def _is_code(text: str) -> bool:
