@@ -106,7 +106,7 @@ class _Walk(ProgramSigns):
 
     def __init__(self, text: str, effort: Effort) -> None:
         super().__init__(text, effort)
-        self.addresses = has_address(text) or _may_name_host(text)
+        self.addresses = has_address(text) or _may_name_host(text) or bool(self.fetched)
         self.speaks_to_files = self.addresses and _OUTPUT.search(text) is not None
         """What is only said may become a file."""
         self.follows_folder = "PWD" in text or "pwd" in text

@@ -19,7 +19,8 @@ _NAME = re.compile(r"(?:[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?\.){0,6}[^\W_](?:[^\W
 _NOT_BEFORE = frozenset("_@/$}*%&~\\-.")
 _NOT_BEHIND = re.compile(r"\.?(?:[\w(@\[*{$-]|\.\w|\s{0,2}=|:{1,2}[A-Za-z_$]|/[\w.*${}-]{0,80}[.*]\w)")
 _LONGEST = 255
-_MOST_ENDS = 5000
+_MOST_ENDS = 2000
+"""With more, it is no ordinary text."""
 _INSTITUTION = re.compile(r"(?:^|\.)(?:edu|gov|mil|(?:edu|gov|ac|gob|mil)\.[a-z]{2}|cern\.ch)$")
 """Domains that only institutions get."""
 _PUBLIC = re.compile(
@@ -68,10 +69,9 @@ def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bo
         text = "\n".join(
             [text, *(first or second or third for first, second, third in _REPLACEMENT.findall(text))]
         )
-    for count, found in enumerate(_END.finditer(text)):
-        if (found[1] in SURE or found[1][:4] == "xn--") and (
-            _is_host(text, found, institutions=institutions) or count > _MOST_ENDS
-        ):
+    named = (found for found in _END.finditer(text) if found[1] in SURE or found[1][:4] == "xn--")
+    for count, found in enumerate(named):
+        if count > _MOST_ENDS or _is_host(text, found, institutions=institutions):
             return True
     return has_number_of_host(text)
 
@@ -107,7 +107,8 @@ def _before(text: str, end: re.Match[str]) -> str | None:
 
 def has_name_with_end(text: str, ends: Container[str]) -> bool:
     """Whether what may be a name of a host ends in one of these."""
-    return any(found[1].lower() in ends and _before(text, found) for found in _END.finditer(text))
+    named = (found for found in _END.finditer(text) if found[1].lower() in ends)
+    return any(count > _MOST_ENDS or _before(text, found) for count, found in enumerate(named))
 
 
 def _unescaped(found: re.Match[str]) -> str:

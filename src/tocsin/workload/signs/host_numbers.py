@@ -26,9 +26,9 @@ _ONE_NUMBER = re.compile(r"0[0-7]{9,11}$|[1-9]\d{7,9}$|0x[0-9a-f]{8}$", re.IGNOR
 _DATE = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d\d)?$")
 _FEW_DIGITS = 4
 """With fewer different ones, it is a round number or a mask."""
-_LONG_NUMBER = re.compile(r"\d{8}|0x|\d\.\d{4}|0\d{1,3}\.\w+\.\w+\.")
+_LONG_NUMBER = re.compile(r"\d{8}|0x|\d\.\d{4}|\d\.\d{1,3}\.\d{1,3}\.\d|0\d{1,3}\.\w+\.\w+\.")
 _MAY_BE_NUMBER = re.compile(
-    r"(?<![\w.])(?:[1-4]\d{9}|\d{8,9}|0[0-7]{9,11}|0[0-7]{1,3}\.\w+\.\w+\.\w+|0x[0-9a-fA-F]{8}|0x[0-9a-fA-F]{1,2}\.0x\w\w?\.\w+\.\w+|\d{1,3}\.\d{1,3}\.\d{4,5})(?![\w.])"
+    r"(?<![\w.])(?:[1-4]\d{9}|\d{8,9}|0[0-7]{9,11}|0[0-7]{1,3}\.\w+\.\w+\.\w+|0x[0-9a-fA-F]{8}|0x[0-9a-fA-F]{1,2}\.0x\w\w?\.\w+\.\w+|\d{1,3}\.\d{1,3}\.\d{4,5}|\d{1,3}(?:\.\d{1,3}){3})(?![\w.])"
 )
 
 

@@ -57,7 +57,7 @@ _IN_PLACE = re.compile(r"-\w*i|--in-place")
 _TUNNEL = re.compile(r"(?:-\w{0,4}L\s?[\"']?(?:[\w.*\[\]-]{1,60}:)?|LocalForward\W{1,3})(\d{2,5})(?=[:\s])")
 """The port of this machine that leads to another one."""
 _FILLED_COMMAND = re.compile(
-    r"^[^#\n]{0,80}?(?:^|[=:!\"'\s])(?:\.{1,2}|~|%h|\$\{?\w+\}?|/\w[\w.-]*)?/[\w./-]*\w\s+(?:[^\n#]{0,80}\s)?-{1,2}\w[\w-]*[ =][^\s#]{0,40}(?:[{$<]|%\w)",
+    r"^[^#\n]{0,80}?(?:^|[=:!\"'\s])(?:\.{1,2}|~|%h|\$\{?\w+\}?|/\w[\w.-]*)?/[\w./-]++(?<=\w)\s+(?:[^\n#]{0,80}\s)?-{1,2}\w[\w-]*[ =][^\s#]{0,40}(?:[{$<]|%\w)",
     re.MULTILINE,
 )
 """A command in settings of another program, with places that this one fills in."""
@@ -85,9 +85,10 @@ class Launchers(RunText):
 
     @cached_property
     def fetched(self) -> frozenset[str]:
-        """The names of files that it fetches."""
-        lines = [line for line in self.script.split("\n") if "://" in line]
-        return frozenset(base(name) for line in lines for name in fetched_files(line))
+        """The names of files of settings that it fetches."""
+        lines = [line for line in self.script.split("\n") if "://" in line] if "://" in self.script else []
+        names = (base(name) for line in lines for name in fetched_files(line))
+        return frozenset(filter(SETTINGS_FILE.search, names))
 
     @cached_property
     def tunnels(self) -> frozenset[str]:
@@ -303,9 +304,7 @@ class Launchers(RunText):
                 yield line, HANDS_ON
             elif _tells_server(given.text):
                 yield line, ENDPOINT
-        if self.fetched and any(
-            SETTINGS_FILE.search(file) and file in self.fetched for file in given_files(texts)
-        ):
+        if self.fetched and not self.fetched.isdisjoint(given_files(texts)):
             yield line, HANDS_FETCHED
         if origins.files:
             inputs = [

@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from functools import lru_cache
 
 from tocsin.workload.signs.arithmetic import calculated
 from tocsin.workload.signs.parameter_changes import changed
@@ -260,7 +261,7 @@ class Words(ABC):
         """An element of a list that is written out, by its number."""
         if key is None or name not in self.arrays or not key[1:-1].isdecimal():
             return None
-        words = _LISTED.findall(self.arrays[name])
+        words = _listed(self.arrays[name])
         place = int(key[1:-1])
         return self.value(words[place]) if place < len(words) and "=" not in words[place] else None
 
@@ -306,6 +307,11 @@ class Words(ABC):
     @abstractmethod
     def substituted(self, inside: str) -> Value:
         """What the commands in a substitution print."""
+
+
+@lru_cache(maxsize=64)  # each element of a long list is asked for by itself
+def _listed(words: str) -> tuple[str, ...]:
+    return tuple(_LISTED.findall(words))
 
 
 def _as_expression(pattern: str) -> str:
