@@ -60,7 +60,7 @@ def test_what_other_filters_make_is_computed(command: str) -> None:
     ("program", "code"),
     [
         ("python3", "import torch; print('{} {}'.format(torch.__version__, 1))"),
-        ("python", "import pandas as pd\nx = 'ab' + 'cd'\npd.read_csv('a.csv').to_csv(x)"),
+        ("python", "import pandas as pd\nx = 'cd' + 'ef'\npd.read_csv('a.csv').to_csv(x)"),
         ("Rscript", "library(ggplot2); ggsave(paste0('a', '.png'))"),
         ("matlab", "save(['a' num2str(1) '.mat'])"),
     ],
