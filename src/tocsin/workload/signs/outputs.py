@@ -157,6 +157,12 @@ class Outputs(Words):
         own = any(self.files.get(base(value.text)) for value in values if ALNUM.search(value.text))
         if name not in HARMLESS and name not in SHELL_STATE:
             return CHANGED if own or any(map(carries, arguments)) else PERHAPS
+        return self._of_harmless(name, arguments, values, own=own)
+
+    def _of_harmless(
+        self, name: str, arguments: Sequence[str], values: Sequence[Value], *, own: bool
+    ) -> Value:
+        """What a harmless program prints; `own`: it is given a file that the script wrote."""
         if name == "expr" and any(
             value.origin != OUTSIDE and re.search(r"[A-Za-z]{3}", value.text) for value in values
         ):

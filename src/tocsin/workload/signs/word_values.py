@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from tocsin.workload.signs.arithmetic import calculated
 from tocsin.workload.signs.parameter_changes import changed
+from tocsin.workload.signs.shell_patterns import as_expression
 from tocsin.workload.signs.values import (
     A_NUMBER,
     CHANGED,
@@ -45,7 +46,6 @@ _COUNTS = frozenset("# LINENO BASH_LINENO OPTIND SHLVL".split())  # noqa: SIM905
 """Variables that the shell fills with numbers that follow from the script's text."""
 _NAME = re.compile(r"[A-Za-z_]")
 _TILDE = re.compile(r"(?:^|(?<=[=:]))~[+-]?(?=[/:]|$)")
-_GLOB = re.compile(r"[*?]|\[[^\]]+\]")
 _AT_A_SIGN = re.compile(r"##?\*?[^\w.*?\[]+$|%%?[^\w*?\[]+\*?$|%%?\.[\w.]*\*?$|##?\*[^\w*?\[]+$")
 """What is taken away begins or ends with a sign, so that words are left."""
 _LISTED = re.compile(r"(?>(?:[^\s\"'\\]|\\.|\"(?:[^\"\\]|\\.)*\"|'[^']*')+)")
@@ -129,7 +129,7 @@ class Words(ABC):
         if not self.files or pattern.count("*") > _MOST_STARS:
             return ""
         self.work += len(self.files) // 10
-        matches = re.compile(_as_expression(pattern), re.DOTALL).fullmatch
+        matches = re.compile(as_expression(pattern), re.DOTALL).fullmatch
         return next((name for name in self.files if matches(name)), "")
 
     def notice_files(self) -> None:
@@ -280,7 +280,7 @@ class Words(ABC):
             if not ALNUM.search(text):
                 return Value(text, max(value.origin, OUTSIDE))
             return OWN_PIECE if value.origin != COMPUTED and _AT_A_SIGN.match(rest) else CHANGED
-        matches = re.compile(_as_expression(pattern), re.DOTALL).fullmatch
+        matches = re.compile(as_expression(pattern), re.DOTALL).fullmatch
         places: Iterable[int] = range(len(text) + 1)
         if rest[0] == "#":
             places = places if rest[1:2] != "#" else reversed(range(len(text) + 1))
@@ -312,21 +312,3 @@ class Words(ABC):
 @lru_cache(maxsize=64)  # each element of a long list is asked for by itself
 def _listed(words: str) -> tuple[str, ...]:
     return tuple(_LISTED.findall(words))
-
-
-def _as_expression(pattern: str) -> str:
-    """A pattern of the shell as a regular expression."""
-    done: list[str] = []
-    place = 0
-    for found in _GLOB.finditer(pattern):
-        done.append(re.escape(pattern[place : found.start()]))
-        inside = found[0]
-        if inside in "*?":
-            done.append(".*" if inside == "*" else ".")
-        else:
-            negated = inside[1] in "!^"
-            done.append(
-                f"[{'^' if negated else ''}{re.escape(inside[1 + negated : -1]).replace(chr(92) + '-', '-')}]"
-            )
-        place = found.end()
-    return "".join(done) + re.escape(pattern[place:])
