@@ -22,6 +22,8 @@ _PROXY_OR_TUNNEL = re.compile(rf"{_PROXY.pattern}|(?<!\S)-[LRDJ]\s?[\w:$*]{{0,20
 _PROXY_SETTING = re.compile(r"(?i:\w{0,12}prox\w{0,12})[\"']?[ =:]{1,3}[\"']?(?:https?://)?[^\s\"']{1,200}")
 _LICENCE = re.compile(r"(?<![\w@])\d{4,5}@[\w.-]+(?::\d{4,5}@[\w.-]+)*(?![\w:])")
 """A server of licences."""
+_PEOPLE = ("1", "2", "-")
+"""Descriptors whose text people see."""
 _SETS = DECLARES | {"", "read", "mapfile", "readarray", "select"}
 
 
@@ -45,7 +47,7 @@ def names_server(statement: Statement, name: str, *, known: bool, kept: bool) ->
         return "telnet://" in whole
     if name == ":" and statement.redirections:
         return False
-    if known and name in SPEAKS and not statement.pipes and not kept and all(map(FOR_PEOPLE.search, files)):
+    if known and name in SPEAKS and not kept and _is_for_people(statement, files):
         return False
     if name == "sed":
         whole = _SED_SEPARATORS.sub(" ", whole)
@@ -62,6 +64,14 @@ def names_server(statement: Statement, name: str, *, known: bool, kept: bool) ->
     return not all(
         excused.search(whole[max(0, found.start() - 40) : found.start()]) for found in addresses(whole)
     )
+
+
+def _is_for_people(statement: Statement, files: Sequence[str]) -> bool:
+    """Whether what a command prints goes nowhere but to people."""
+    elsewhere = any(
+        operator.endswith(">&") and target not in _PEOPLE for operator, target in statement.redirections
+    )
+    return not (statement.pipes or elsewhere) and all(map(FOR_PEOPLE.search, files))
 
 
 def _texts(statement: Statement, files: Sequence[str]) -> Iterator[str]:
