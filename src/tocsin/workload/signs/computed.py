@@ -69,6 +69,7 @@ _TAKEN = (
 """Words at which a command is looked at even if all its words are plain."""
 _CAPTURED = re.compile(r"(?:\$\(|`|<\()\s*([\w.:-]+)")
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH|PBS|BSUB|\$)[^\n]*", re.MULTILINE)
+_RUNS_LATER = re.compile(r"trap|PROMPT_COMMAND|BASH_ENV|\bPS[0-4]=|BASH_ALIASES")
 _LOOPS = re.compile(r"\bdo\b|\$\{?0\b|BASH_SOURCE")
 _FISH = re.compile(r"#!.*\bfish\b")
 _MOST_STATEMENTS = 4000
@@ -137,9 +138,7 @@ class _Walk(ProgramSigns):
                 origins.input = max(origins.input, OWN)
         if origins.functions and not origins.functions.isdisjoint(_CAPTURED.findall(self.script)):
             self.speaks_to_files = True
-        if origins.functions or (
-            "trap" in self.script and any("trap" in statement.words for statement in found)
-        ):
+        if origins.functions or (_RUNS_LATER.search(self.script) and any(map(_runs_later, found))):
             given: Value | None = None
             for statement in found:  # what they use may be set after them
                 if origins.work > MOST_WORK or self.effort.over():
@@ -262,6 +261,13 @@ class _Walk(ProgramSigns):
         if words[place] not in NEED_SERVERS:
             self.files.handed.append(words[place + 1 :])
         yield from self.program(statement, words[place:], self.origins.given(statement, given), settings)
+
+
+def _runs_later(statement: Statement) -> bool:
+    """Whether a statement sets what is run when others have been."""
+    return "trap" in statement.words or any(
+        HOOKS.match(word) or MORE_HOOKS.match(word) for word in statement.words
+    )
 
 
 def _may_name_host(text: str) -> bool:
