@@ -26,10 +26,7 @@ _ONE_NUMBER = re.compile(r"0[0-7]{9,11}$|[1-9]\d{7,9}$|0x[0-9a-f]{8}$", re.IGNOR
 _DATE = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d\d)?$")
 _FEW_DIGITS = 4
 """With fewer different ones, it is a round number or a mask."""
-_LONG_NUMBER = re.compile(r"\d{8}|0x|\d\.\d{4}|\d\.\d{1,3}\.\d{1,3}\.\d|0\d{1,3}\.\w+\.\w+\.")
-_MAY_BE_NUMBER = re.compile(
-    r"(?<![\w.])(?:[1-4]\d{9}|\d{8,9}|0[0-7]{9,11}|0[0-7]{1,3}\.\w+\.\w+\.\w+|0x[0-9a-fA-F]{8}|0x[0-9a-fA-F]{1,2}\.0x\w\w?\.\w+\.\w+|\d{1,3}\.\d{1,3}\.\d{4,5}|\d{1,3}(?:\.\d{1,3}){3})(?![\w.])"
-)
+_LONG_WORD = re.compile(r"\d[\w.]{6,60}")
 
 
 def has_number_of_host(text: str) -> bool:
@@ -70,6 +67,12 @@ def is_number_of_host(word: str) -> bool:
 
 def may_have_number_of_host(text: str) -> bool:
     """Whether there may be such a word in a text."""
-    return _LONG_NUMBER.search(text) is not None and any(
-        is_number_of_host(found[0]) for found in _MAY_BE_NUMBER.finditer(text)
+    return any(
+        is_number_of_host(found[0].rstrip(".")) and not _is_inside(text, found.start())
+        for found in _LONG_WORD.finditer(text)
     )
+
+
+def _is_inside(text: str, place: int) -> bool:
+    """Whether a letter or a dot stands before this place."""
+    return place > 0 and (text[place - 1].isalnum() or text[place - 1] in "._")

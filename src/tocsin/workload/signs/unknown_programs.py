@@ -131,11 +131,18 @@ class UnknownPrograms(RunText):
         texts = [origins.value(word).text for word in words]
         given_settings = [origins.value(setting.partition("=")[2]).text for setting in settings]
         is_client = program[:1] == "-" or (program in NETWORK and program not in self.redefined)
-        if not is_client and (
-            names_host(" ".join([*texts, *given_settings]), institutions=True)
-            or any(map(_is_user_at_host, texts))
-            or names_host_and_port(texts)
-            or any(text.rpartition(":")[2].rpartition("=")[2] in self.tunnels for text in texts)
+        may_name = (
+            self.addresses or any(text != word for text, word in zip(texts, words, strict=True)) or settings
+        )
+        if (
+            not is_client
+            and may_name
+            and (
+                names_host(" ".join([*texts, *given_settings]), institutions=True)
+                or any(map(_is_user_at_host, texts))
+                or names_host_and_port(texts)
+                or any(text.rpartition(":")[2].rpartition("=")[2] in self.tunnels for text in texts)
+            )
         ):
             yield line, ENDPOINT
         inner = next((place for place, text in enumerate(texts) if _is_interpreter(base(text))), None)
