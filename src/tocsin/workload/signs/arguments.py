@@ -14,7 +14,7 @@ from tocsin.workload.signs.server_addresses import (
     has_built_address,
     has_template,
 )
-from tocsin.workload.signs.top_level_domains import PATTERN as TOP_LEVEL
+from tocsin.workload.signs.top_level_domains import SURE
 from tocsin.workload.signs.values import (
     COMPUTED,
     FETCHED,
@@ -56,8 +56,7 @@ _INPUT = re.compile(r"(?:^|=)(?:-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+)$")
 
 
 _HOST_OF_PIECES = re.compile(
-    rf"(?:-{{0,2}}\w[\w-]*=)?(?=[^{PIECE}]*{PIECE})(?:[\w{PIECE}-]+\.){{1,4}}(?:{PIECE}|{TOP_LEVEL})$",
-    re.IGNORECASE,
+    rf"(?:-{{0,2}}\w[\w-]*=)?(?=[^{PIECE}]*{PIECE})(?:[\w{PIECE}-]+\.){{1,4}}({PIECE}|[A-Za-z]{{2,14}})$"
 )
 """Pieces of the script with dots in between, of which the last may be a domain."""
 
@@ -120,6 +119,12 @@ def is_put_together(value: Value, word: str) -> bool:
     )
 
 
+def _is_host_of_pieces(text: str) -> bool:
+    """Whether a value is made of pieces of the script with dots in between, of which the last may be a domain."""
+    found = _HOST_OF_PIECES.match(text) if PIECE in text and "." in text else None
+    return found is not None and (found[1] == PIECE or found[1].lower() in SURE)
+
+
 def _is_numbered_address(text: str) -> bool:
     """Whether a value is a host and its port of which a number is computed."""
     if ":" not in text or not (NUMBER in text or UNKNOWN in text):
@@ -133,7 +138,7 @@ def is_handed(origins: Origins, word: str) -> bool:
     if (
         (value.origin == COMPUTED and not is_exact(value) and not FILE_NAME.search(value.text))
         or is_put_together(value, word)
-        or (value.origin >= OWN and _HOST_OF_PIECES.match(value.text) is not None)
+        or (value.origin >= OWN and _is_host_of_pieces(value.text))
         or (value.text != word and (names_host(value.text) or NEAR_HOST.search(value.text) is not None))
     ):
         return True

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from tocsin.workload.signs.top_level_domains import PATTERN as TOP_LEVEL
 from tocsin.workload.signs.values import NUMBER, PIECE, UNKNOWN
 
 __all__ = [
@@ -21,7 +20,7 @@ _HOST = (
     rf"(?:(?:\w[\w-]{{0,62}}\.){{1,6}}(?!(?:{_FILES})\b)[A-Za-z]{{2,24}}\.?|\d{{1,4}}(?:\.\d{{1,4}}){{3}}|0x[0-9a-fA-F]{{1,2}}(?:\.0x[0-9a-fA-F]{{1,2}}){{3}}"
     r"|\d{1,3}\.(?:\d{1,3}\.)?\d{4,8}|\[[0-9a-fA-F:.]{3,45}\]|\d{8,10}|0x[0-9a-fA-F]{8})"
 )
-_SURE_HOST = rf"(?:(?:\w[\w-]{{0,62}}\.){{1,6}}(?:{TOP_LEVEL})|\d{{1,3}}(?:\.\d{{1,3}}){{3}})"
+_SURE_HOST = r"(?:(?:\w[\w-]{0,62}\.){1,6}[a-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3})"
 _SERVER = re.compile(
     r"(?:(?<![\w@.-])|(?<=[^\w]\.))(?<!//)(?!127\.|0\.0\.0\.0|localhost)"
     r"(?:(?!https?:|ftps?:|s3:|git:|ssh:|file:|docker:|root:|socks)[A-Za-z][\w+]{0,15}://(?!127\.))?(?:[^\s/@:]{1,120}@)?"

@@ -1,6 +1,6 @@
 """The top-level domains of the Internet, by what else such an ending may be."""
 
-__all__ = ["OF_FILES", "OF_SCRIPTS", "PATTERN", "SURE"]
+__all__ = ["OF_FILES", "OF_SCRIPTS", "SURE"]
 
 _COUNTRIES = (
     "ac ae af ag ai ao ar au aw ax az ba bb bd bf bg bh bj bm bn bo br bs bt bw ca cg ch ci ck cl cn co cr cv cw cx cy de dj dk dm dz ec"
@@ -30,5 +30,3 @@ OF_FILES = frozenset(_FILES.split())
 """Usual endings of files, names of settings, or words of code."""
 OF_SCRIPTS = frozenset("py sh pl in so md rs cc ps pt pm".split())  # noqa: SIM905  # a list of words reads best so
 """Endings of programs."""
-PATTERN = "|".join([*_COUNTRIES.split(), *_OTHERS.split()])
-"""Those that nothing else ends with, as a regular expression."""
