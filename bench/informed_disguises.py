@@ -1,18 +1,20 @@
-"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in ten sets.
+"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in twelve sets.
 
 Each set was written when the rules had been mended for the one before, and measured before anything was changed for it. In
 each script the command, the pool's address or their pieces stand in the text. Innocent scripts do the same things.
 Before the fifth set, rules that follow where every word comes from took the place of patterns of single tricks. Of the
 eighth, 74 of 80 passed at first contact, most by commands that were not walked and by numbers that were not followed; one
-of the 80 does not work in a shell and is left out. Of the ninth (other languages and tools), 66 of 80 passed. The
-rules were not mended for the tenth: 51 of its 60 pass. As it was written, 9 passed: its host spelled the name of a pool, which
-was noticed when it was measured, and was then replaced by another word. Who reads the rules gets by them.
+of the 80 does not work in a shell and is left out. Of the ninth (other languages and tools), 66 of 80 passed, of the tenth
+(what the rules for words did not follow) 51 of 60, and of the eleventh (hosts without a port, other forms of hosts, fetched
+arguments, relays) 50 of 78. Since then a host is a sign wherever it stands, and what is not followed counts as computed. Of
+the twelfth (the rules' own excuses as doors, other tools), 11 of 34 passed. Four of these still do: nothing but the program
+itself can make a host of what they hand to it.
 """
 
 import re
 from pathlib import Path
 
-__all__ = ["INNOCENT", "NOT_LEARNED", "SETS", "script"]
+__all__ = ["INNOCENT", "LATEST", "SETS", "script"]
 
 _HEADER = (
     "#!/bin/bash\n#SBATCH --job-name=relax\n#SBATCH --ntasks=32\n#SBATCH --time=12:00:00\nmodule load gcc\n"
@@ -28,11 +30,28 @@ def _bodies(name: str) -> dict[str, str]:
 
 SETS = {
     name: _bodies(name)
-    for name in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+    for name in (
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+        "sixth",
+        "seventh",
+        "eighth",
+        "ninth",
+        "tenth",
+        "eleventh",
+    )
 }
-NOT_LEARNED = _bodies("tenth")
+LATEST = _bodies("twelfth")
 INNOCENT = (
-    _bodies("innocent") | _bodies("more_innocent") | _bodies("twins_of_eighth") | _bodies("innocent_tools")
+    _bodies("innocent")
+    | _bodies("more_innocent")
+    | _bodies("twins_of_eighth")
+    | _bodies("innocent_tools")
+    | _bodies("twins_of_eleventh")
+    | _bodies("twins_of_twelfth")
 )
 
 

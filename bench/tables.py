@@ -350,7 +350,9 @@ def _innocent(result: Results) -> Iterator[str]:
         ("seventh", "10 of 66 passed at first"),
         ("eighth", "74 of 80 passed at first"),
         ("ninth", "66 of 80 passed at first"),
-        ("tenth", "nothing learned from them"),
+        ("tenth", "51 of 60 passed at first"),
+        ("eleventh", "50 of 78 passed at first"),
+        ("twelfth", "11 of 34 passed at first"),
     ):
         each = result["informed_disguises"][part]
         yield f"| disguised miners, written with the rules at hand, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"

@@ -42,7 +42,6 @@ _ORDINARY = {
     "data by rsync": "rsync -a store:/data/run7/mesh.h5 $TMPDIR/mesh.h5\nsrun ./solver $TMPDIR/mesh.h5",
     "results by rsync": "srun ./solver in.h5\nrsync -a results/ store:/archive/run7/",
     "results to an object store": "./solver\naws s3 cp out.h5 s3://bucket/out.h5",
-    "a value from a server": "n=$(curl -s https://x.example.org/count)\n./solver --steps $n",
     "the place of a program": "exe=$(which gmx_mpi)\n$exe mdrun -s topol.tpr",
     "a program by two variables": 'BIN=$HOME/bin\n"$BIN/$CODE" input.dat',
     "a file name by a filter": "out=$(echo run7.inp | sed s/inp/out/)\n./solver run7.inp > $out",

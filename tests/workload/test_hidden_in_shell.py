@@ -76,7 +76,7 @@ _HIDDEN = {
         "exec 3<> a; echo gate.example.org:3333 >&3; ./relax $(cat a)",
         "cat > in.dat <<Z\nto gate.example.org:3333\nZ\n./relax in.dat",
         "cp /dev/stdin r.ini <<Z\nto gate.example.org:3333\nZ\n./relax r.ini",
-        "sort -o r.ini <<Z\nhost = x\nZ\n./relax r.ini",
+        "rev > r.ini <<Z\nx = tsoh\nZ\n./relax r.ini",
         "cat > r.sh <<Z\n./relaxX\nZ\nsed -i s/X// r.sh; bash r.sh",
         "touch gate.example.org; for f in gate*; do ./relax --to $f; done",
     ],

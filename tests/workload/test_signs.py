@@ -161,7 +161,7 @@ def test_what_may_harm_and_may_be_innocent_is_left_open() -> None:
         "while true; do curl -s http://other.example.org/ & done",
         "for i in {1..254}; do ping -c1 10.0.3.$i; done",
     ):
-        assert [sign.operation for sign in signs(line)] == [None], line
+        assert {sign.operation for sign in signs(line)} == {None}, line
     assert signs("ab -n 10000 -c 100 http://localhost:8080/") == []
 
 

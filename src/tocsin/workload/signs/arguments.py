@@ -3,17 +3,30 @@
 import re
 from collections.abc import Sequence
 
-from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_ON, RUNS, Found
+from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_FETCHED, HANDS_ON, RUNS, Found
+from tocsin.workload.signs.file_kinds import FILE_NAME
 from tocsin.workload.signs.foreign import runs_unwritten
+from tocsin.workload.signs.host_names import names_host
 from tocsin.workload.signs.origins import Origins
 from tocsin.workload.signs.server_addresses import (
     NEAR_HOST,
     addresses,
     has_built_address,
     has_template,
-    names_host,
 )
-from tocsin.workload.signs.values import COMPUTED, NUMBER, OWN, PIECE, UNKNOWN, WRITTEN, Value, base
+from tocsin.workload.signs.top_level_domains import SURE
+from tocsin.workload.signs.values import (
+    COMPUTED,
+    FETCHED,
+    NUMBER,
+    OWN,
+    PIECE,
+    UNKNOWN,
+    WRITTEN,
+    Value,
+    base,
+    is_exact,
+)
 
 __all__ = ["JOINED", "handed", "is_built", "is_computed", "is_handed", "is_put_together"]
 
@@ -40,6 +53,12 @@ _HERE = re.compile(r"\"?\$(?:PWD|\{PWD\})/[\w./-]+\"?$")
 """A program in the folder at hand, however the script went there."""
 _HAS_MARK = re.compile(f"[{UNKNOWN}{PIECE}{NUMBER}]")
 _INPUT = re.compile(r"(?:^|=)(?:-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+)$")
+
+
+_HOST_OF_PIECES = re.compile(
+    rf"(?:-{{0,2}}\w[\w-]*=)?(?=[^{PIECE}]*{PIECE})(?:[\w{PIECE}-]+\.){{1,4}}({PIECE}|[A-Za-z]{{2,14}})$"
+)
+"""Pieces of the script with dots in between, of which the last may be a domain."""
 
 
 def is_built(word: str) -> bool:
@@ -70,6 +89,9 @@ def handed(
             if is_handed(origins, word):
                 yield line, HANDS_ON
                 return
+            if FETCHED in origins.value(word).text:
+                yield line, HANDS_FETCHED
+                return
             if " " in word and "(" in word and runs_unwritten(word):
                 yield line, RUNS
             elif word[0] == "'" and has_template(word):
@@ -80,6 +102,8 @@ def handed(
             yield line, ENDPOINT
     if given is None:
         return
+    if FETCHED in given.text:
+        yield line, HANDS_FETCHED
     if given.origin == COMPUTED and any(map(_INPUT.search, words)):
         yield line, HANDS_ON
     elif given.origin == WRITTEN and runs_unwritten(given.text):
@@ -95,6 +119,12 @@ def is_put_together(value: Value, word: str) -> bool:
     )
 
 
+def _is_host_of_pieces(text: str) -> bool:
+    """Whether a value is made of pieces of the script with dots in between, of which the last may be a domain."""
+    found = _HOST_OF_PIECES.match(text) if PIECE in text and "." in text else None
+    return found is not None and (found[1] == PIECE or found[1].lower() in SURE)
+
+
 def _is_numbered_address(text: str) -> bool:
     """Whether a value is a host and its port of which a number is computed."""
     if ":" not in text or not (NUMBER in text or UNKNOWN in text):
@@ -106,8 +136,9 @@ def is_handed(origins: Origins, word: str) -> bool:
     """Whether an argument is computed, or an address of which not all is written in one place."""
     value = origins.value(word)
     if (
-        value.origin == COMPUTED
+        (value.origin == COMPUTED and not is_exact(value) and not FILE_NAME.search(value.text))
         or is_put_together(value, word)
+        or (value.origin >= OWN and _is_host_of_pieces(value.text))
         or (value.text != word and (names_host(value.text) or NEAR_HOST.search(value.text) is not None))
     ):
         return True

@@ -7,72 +7,55 @@ asked to say what it is. So is whoever gives such a program the address of a ser
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import pairwise
 
-from tocsin.workload.signs.arguments import is_built, is_computed, is_put_together
-from tocsin.workload.signs.client_commands import redefined
-from tocsin.workload.signs.computed_kinds import BUILT, ENDPOINT, HANDS_ON, RUNS, TOO_MUCH, UNCLEAR, Found
+from tocsin.workload.signs.computed_kinds import BUILT, ENDPOINT, RUNS, TOO_MUCH, UNCLEAR, Found
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.file_kinds import is_file
 from tocsin.workload.signs.foreign import makes_text, runs_unwritten
 from tocsin.workload.signs.given_files import given_files
-from tocsin.workload.signs.inline_code import inline_code
+from tocsin.workload.signs.host_and_port import may_name_host_and_port, names_host_and_port
+from tocsin.workload.signs.host_names import names_host, strings_of
+from tocsin.workload.signs.inert_code import is_inert
 from tocsin.workload.signs.job_request import note_request
-from tocsin.workload.signs.launchers import HOOKS, Launchers
+from tocsin.workload.signs.launchers import HOOKS
 from tocsin.workload.signs.many_words import ManyWords
 from tocsin.workload.signs.mining_names import NAMES, OTHER_FORMS, WORDS
-from tocsin.workload.signs.origins import Origins
 from tocsin.workload.signs.printing_programs import CODE
+from tocsin.workload.signs.program_signs import IDLE, MORE_HOOKS, NEED_SERVERS, RUN_OTHERS, ProgramSigns
 from tocsin.workload.signs.programs import (
     ENDS,
     EXECUTORS,
-    KNOWN,
     MAKERS,
     NETWORK,
     NO_PROGRAM,
-    RUN_TEXT,
-    SPEAKS,
-    WRAPPERS,
+    SHELLS,
     is_known_path,
 )
 from tocsin.workload.signs.reserved_words import DECLARES, PREFIXES, program_of
 from tocsin.workload.signs.server_addresses import (
-    FAR_HOST,
     addresses,
     has_address,
-    has_template,
-    names_host,
 )
+from tocsin.workload.signs.server_arguments import names_server
 from tocsin.workload.signs.statements import Statement, statements
-from tocsin.workload.signs.told_addresses import tells_address
-from tocsin.workload.signs.told_hosts import may_tell_host, strings_tell_host, tell_host
-from tocsin.workload.signs.values import COMPUTED, OWN, OWN_PIECE, Value, base, is_itself
+from tocsin.workload.signs.values import OWN, OWN_PIECE, Value, base, is_itself
 from tocsin.workload.signs.word_values import MOST_WORK
 
 __all__ = ["computed_commands"]
 
 _NAMES = ManyWords([name.encode() for name in (*WORDS, *OTHER_FORMS)])
 _DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]*", re.MULTILINE)
-_RELAY = re.compile(r"(?:nc|ncat|netcat|socat|telnet)$")
 _OUTPUT = re.compile(
     r"^#\w{1,6}\s+(?:-o|--output)[ =]+\S+\.(?:json|sh|conf|cfg|ini|toml|ya?ml|py)\b", re.MULTILINE
 )
-_FOREIGN = re.compile(
-    r"#!.*\b(?:python|perl|ruby|node|Rscript|julia|lua|php|tclsh|wish|expect|awk|gawk|pwsh|octave|groovy|raku|make"
-    r"|snakemake|nextflow|emacs|guile|scala|kotlin|swift|deno|bun|runghc|ocaml|sbcl|clojure|gnuplot|pypy|sage|matlab|elixir|crystal|nim)"
-)
-_IDLE = frozenset(
-    "module cd echo mkdir rm ls date sleep exit wait ml hostname ulimit unset cp mv pwd true".split()  # noqa: SIM905
-)
-"""Most commands of most scripts, which run nothing else."""
-_SETS_NOTHING = _IDLE - {"mkdir", "cp", "mv"}
+_INTERPRETER = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+)*(?:\w+=\S*\s+)*)?(\S+)")
+_BEFORE_TEST = frozenset("if elif while until !".split())  # noqa: SIM905
+_TESTS = frozenset("[ test".split())  # noqa: SIM905
+"""Comparisons; what is substituted in them is looked at before."""
+_SETS_NOTHING = IDLE - {"mkdir", "cp", "mv"}
 _WRITE = frozenset("tee sponge dd cp install sort".split())  # noqa: SIM905
-_MAY_BE_TOLD = SPEAKS | NETWORK
-"""Programs to which a server's address is no secret."""
-_RUN_OTHERS = RUN_TEXT | WRAPPERS
 _TAKEN = (
-    _RUN_OTHERS
+    RUN_OTHERS
     | EXECUTORS
     | ENDS
     | NO_PROGRAM
@@ -84,29 +67,26 @@ _TAKEN = (
     )
 )
 """Words at which a command is looked at even if all its words are plain."""
-_ARRAY = re.compile(r"\"?\$(?:\{?([@*])\}?|\{(\w+)\[[@*]\]\})\"?$")
 _CAPTURED = re.compile(r"(?:\$\(|`|<\()\s*([\w.:-]+)")
+_COMMENT = re.compile(r"^[ \t]*#(?!SBATCH|PBS|BSUB|\$)[^\n]*", re.MULTILINE)
+_RUNS_LATER = re.compile(r"trap|PROMPT_COMMAND|BASH_ENV|\bPS[0-4]=|BASH_ALIASES")
 _LOOPS = re.compile(r"\bdo\b|\$\{?0\b|BASH_SOURCE")
 _FISH = re.compile(r"#!.*\bfish\b")
-_MORE_HOOKS = re.compile(
-    r"(?:PS[0-4]|BASH_ALIASES\[[^\]]*\]|\w+_RSH|\w*(?:OPTIONS|FLAGS|OPTS?|ASKPASS|AGENT|SHELL|PROFILE|STARTUP))\+?="
-)
-"""Variables whose value other programs, or the shell, may run."""
-_SUBCOMMANDS = frozenset("run exec".split())  # noqa: SIM905
-"""Subcommands of known programs that run what follows."""
-_BUILTINS = frozenset("fc hash enable jobs mapfile readarray compgen complete".split())  # noqa: SIM905
-"""Commands of the shell that may be told to run others."""
 _MOST_STATEMENTS = 4000
 
 
 def computed_commands(text: str, effort: Effort) -> Found:
     """Line and reason of each such command."""
-    if _FOREIGN.match(text):
+    if (found := _INTERPRETER.match(text)) and base(found[1]) not in SHELLS:
         lines = [line for line in text.split("\n") if line.lstrip()[:1] != "#"]
         code = "\n".join(lines)
-        if runs_unwritten(code, surely=True) or makes_text(code):
+        if (runs_unwritten(code, surely=True) or makes_text(code)) and not is_inert(base(found[1]), code):
             yield 1, RUNS
-        if any(addresses(code)) or strings_tell_host(code):
+        if (
+            any(addresses(code))
+            or names_host(strings_of(code))
+            or any(map(names_host_and_port, map(str.split, strings_of(code).split("\n"))))
+        ):
             yield 1, ENDPOINT
         return
     if _FISH.match(text):
@@ -118,27 +98,20 @@ def computed_commands(text: str, effort: Effort) -> Found:
     yield from walk.run(read.found[:_MOST_STATEMENTS])
     if walk.addresses:
         for found in _DIRECTIVE.finditer(text):
-            if has_address(found[0]):
+            if has_address(found[0]) or names_host(found[0], web=False):
                 yield text.count("\n", 0, found.start()) + 1, ENDPOINT
 
 
-class _Walk(Launchers):
+class _Walk(ProgramSigns):
     """One walk over the statements of a script, with what is known of its variables and files."""
 
     def __init__(self, text: str, effort: Effort) -> None:
         super().__init__(text, effort)
-        self.addresses = has_address(text) or may_tell_host(text)
+        self.addresses = has_address(text) or _may_name_host(text) or bool(self.fetched)
         self.speaks_to_files = self.addresses and _OUTPUT.search(text) is not None
         """What is only said may become a file."""
         self.follows_folder = "PWD" in text or "pwd" in text
-        self.built: list[tuple[int, str, str, str]] = []
-        """Words that are not written as they are: line, program, word and value."""
         note_request(self.origins, text)
-
-    @cached_property
-    def redefined(self) -> frozenset[str]:
-        """Names that may have another meaning than the usual one."""
-        return redefined(self.script)
 
     def run(self, found: Sequence[Statement]) -> Found:
         """All signs of a script with these statements."""
@@ -165,9 +138,7 @@ class _Walk(Launchers):
                 origins.input = max(origins.input, OWN)
         if origins.functions and not origins.functions.isdisjoint(_CAPTURED.findall(self.script)):
             self.speaks_to_files = True
-        if origins.functions or (
-            "trap" in self.script and any("trap" in statement.words for statement in found)
-        ):
+        if origins.functions or (_RUNS_LATER.search(self.script) and any(map(_runs_later, found))):
             given: Value | None = None
             for statement in found:  # what they use may be set after them
                 if origins.work > MOST_WORK or self.effort.over():
@@ -187,7 +158,7 @@ class _Walk(Launchers):
         if origins.work > MOST_WORK or len(found) >= _MOST_STATEMENTS:
             yield found[0].line, TOO_MUCH
         yield from self._built_names()
-        built = [(line, text) for line, name, _, text in self.built if base(name) not in _MAY_BE_TOLD]
+        built = [(line, text) for line, name, _, text in self.built if base(name) not in NEED_SERVERS]
         if has_address("\n".join(text for _, text in built)):
             yield from ((line, ENDPOINT) for line, text in built if has_address(text))
         yield from self.unnamed_files()
@@ -225,8 +196,8 @@ class _Walk(Launchers):
             given = given if statement.piped else None
             if statement.words and statement.words[0] in ENDS:
                 for operator, target in statement.redirections:
-                    if operator == "<":
-                        origins.input = max(origins.input, origins.read([target]).origin)
+                    if operator == "<" and (origin := origins.read([target]).origin) > origins.input:
+                        origins.input, origins.late = origin, True
             yield from self.statement(statement, given)
             origins.take(statement, given)
             if statement.redirections or not _WRITE.isdisjoint(statement.words):
@@ -236,6 +207,10 @@ class _Walk(Launchers):
     def is_idle(self, statement: Statement) -> bool:
         """Whether a statement stands alone and only says something, or sets nothing that is followed."""
         words = statement.words
+        if len(words) > 1 and words[0] in _BEFORE_TEST and words[1] in _TESTS:
+            words = words[1:]
+        if words and words[0] in _TESTS and words[0] not in self.origins.functions and words[1:2] != ["()"]:
+            return not (statement.piped or statement.pipes or statement.redirections)
         return (
             not (statement.piped or statement.pipes or statement.redirections)
             and bool(words)
@@ -267,101 +242,37 @@ class _Walk(Launchers):
         for word in settings if place < len(words) else ():
             self.origins.assign(word)
         for word in settings:
-            if HOOKS.match(word) or _MORE_HOOKS.match(word):
+            if HOOKS.match(word) or MORE_HOOKS.match(word):
                 yield from self.hook(line, word)
         if self.speaks_to_files and place < len(words) and words[place] in ("printf", "echo"):
             self.files.type_in(line, self.origins.printed(statement, None).text)
         if self.addresses:
             name = words[place] if place < len(words) else ""
             known = is_known_path(name) and name not in self.origins.functions and name not in self.renamed
-            known = known and not (name in NETWORK and name in self.redefined)
-            if tells_address(statement, name, known=known, heard=self.speaks_to_files):
+            known = known and not (
+                name in NETWORK and (name in self.redefined or self.is_own_client(name, words))
+            )
+            if names_server(statement, name, known=known, kept=self.speaks_to_files):
                 yield line, ENDPOINT
         if place >= len(words) or (len(words) > place + 1 and words[place + 1] == "()"):
             if "command_not_found_handle" in words:
                 yield line, RUNS
             return
-        if words[place] not in _MAY_BE_TOLD:
+        if words[place] not in NEED_SERVERS:
             self.files.handed.append(words[place + 1 :])
         yield from self.program(statement, words[place:], self.origins.given(statement, given), settings)
 
-    def program(
-        self, statement: Statement, words: Sequence[str], given: Value | None, settings: Sequence[str] = ()
-    ) -> Found:
-        origins, line = self.origins, statement.line
-        if words[0] in _IDLE and not settings and given is None and words[0] not in origins.functions:
-            if words[0] != "echo":
-                yield from _told_address(origins, line, words[1:])
-            return
-        self.built += [(line, words[0], word, origins.value(word).text) for word in words if is_built(word)]
-        program = origins.value(words[0])
-        if is_computed(program, words[0]):
-            yield line, RUNS
-            return
-        if origins.arrays and (found := _ARRAY.match(words[0])) and (found[1] or found[2]) in origins.arrays:
-            yield from self.nested(line, f"{origins.arrays[found[1] or found[2]]} {' '.join(words[1:])}")
-            return
-        if program == OWN_PIECE and words[0].startswith("${_own_}"):
-            yield line, RUNS
-            return
-        if " " in program.text and words[0][:1] == "$":  # a whole command in a variable
-            yield from self.nested(line, f"{program.text} {' '.join(words[1:])}")
-            return
-        name = base(program.text)
-        if name in NO_PROGRAM or name in ENDS:
-            return
-        if name not in SPEAKS and any("'" in word and has_template(word) for word in words[1:]):
-            yield line, HANDS_ON
-        if origins.files.get(name) == COMPUTED or (name in origins.assembled and name not in KNOWN):
-            yield line, RUNS
-        if name in ("export", "declare", "typeset", "readonly"):
-            for word in words[1:]:
-                if HOOKS.match(word) or _MORE_HOOKS.match(word):
-                    yield from self.hook(line, word)
-        elif name in self.renamed:
-            yield from self.unknown(statement, words, given, settings)
-        elif name in _BUILTINS:
-            yield from self.builtin(line, name, words[1:])
-        elif name in origins.functions:
-            if tell_host(origins.value(word).text for word in words[1:]):
-                yield line, ENDPOINT
-        elif not is_known_path(program.text) and not CODE.match(name) and name not in _RUN_OTHERS:
-            yield from self.unknown(statement, words, given, settings)
-        elif name in RUN_TEXT:
-            yield from self.text(statement, name, words[1:], given)
-        elif name in WRAPPERS:
-            if name == "xargs" and given is not None and names_host(given.text):
-                yield line, HANDS_ON
-            yield from self.wrapped(statement, name, words, given)
-        elif CODE.match(name) or MAKERS.match(name):
-            code = _without_settings(words[1:]) if name.endswith("awk") else words[1:]
-            yield from inline_code(self.files, line, name, code, given)
-        elif name in KNOWN:
-            if not _SUBCOMMANDS.isdisjoint(words[1:4]):
-                at = next(at for at, word in enumerate(words) if at and word in _SUBCOMMANDS)
-                yield from self.nested(line, " ".join(words[at + 1 :]))
-            if name not in _MAY_BE_TOLD:
-                yield from _told_address(origins, line, words[1:])
-            yield from self.known(statement, name, words[1:], given)
-        else:
-            if name in ("cpio", "bsdtar", "7z", "ar") and given is not None and given.origin >= OWN:
-                yield line, RUNS
-            if _RELAY.match(name) and FAR_HOST.search(" ".join(words[1:])):
-                yield line, ENDPOINT
-            yield from self.unknown(statement, words, given, settings)
-        if name in self.files.bodies and name not in KNOWN:
-            if len(words) > 1:
-                origins.put("@", OWN_PIECE)
-            yield from self.file(line, name)
+
+def _runs_later(statement: Statement) -> bool:
+    """Whether a statement sets what is run when others have been."""
+    return "trap" in statement.words or any(
+        HOOKS.match(word) or MORE_HOOKS.match(word) for word in statement.words
+    )
 
 
-def _told_address(origins: Origins, line: int, words: Sequence[str]) -> Found:
-    """An address that is put together, for a program of which only the name is known."""
-    for word in words:
-        if ":" in word and is_built(word) and is_put_together(origins.value(word), word):
-            yield line, HANDS_ON
-
-
-def _without_settings(words: Sequence[str]) -> list[str]:
-    """The words of awk without the values of its variables, which are data unless its code runs them."""
-    return [word for option, word in pairwise(("", *words)) if "-v" not in (option, word)]
+def _may_name_host(text: str) -> bool:
+    """Whether a host may be named in a script, by a look at all of it at once; most name none."""
+    code = _COMMENT.sub("", text)
+    if names_host(code, institutions=True) or may_name_host_and_port(code):
+        return True
+    return "@" in code and names_host(_DIRECTIVE.sub("", code).replace("@", " "), web=False)

@@ -5,11 +5,12 @@ the script itself are known, loops go over words that are written there, and the
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from tocsin.workload.commands import Line
 from tocsin.workload.signs.documents import document_ends
+from tocsin.workload.signs.parameter_changes import changed, unescaped
 
 __all__ = ["expanded_lines"]
 
@@ -54,7 +55,6 @@ _BRACED = re.compile(
     r"(?P<indirect>!?)(?P<name>[A-Za-z_]\w*|[@*0-9])(?:\[(?P<key>[^\]]{1,60})\])?(?P<rest>.*)$", re.DOTALL
 )
 _BRACES = re.compile(r"([^\s{}]*)\{([^\s{}]*,[^\s{}]*)\}([^\s{}]*)")
-_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|0?[0-7]{1,3}|.)", re.DOTALL)
 _READ = re.compile(r"\s*(?:IFS=(\S*)\s+)?read\s+(?:-[rsa]+\s+)*([\w ]+?)\s*<<<\s*(.+)$", re.DOTALL)
 _MAPFILE = re.compile(r"\s*(?:mapfile|readarray)\s+(?:-t\s+)?(\w+)")
 _FOR = re.compile(r"\s*for\s+(\w+)\s+in\s+(.*)$", re.DOTALL)
@@ -235,7 +235,7 @@ class _Shell:
             case "escaped":
                 return "" if inside == "\n" else inside
             case "ansi":
-                return _ANSI.sub(_character, inside)
+                return unescaped(inside)
             case "double":
                 return _IN_DOUBLE.sub(self._part, inside)
             case "command" | "tick":
@@ -252,7 +252,7 @@ class _Shell:
         match words[:1]:
             case ["echo"]:
                 given = " ".join(word for word in words[1:] if word not in ("-n", "-e"))
-                return _ANSI.sub(_character, given) if "-e" in words[1:2] else given
+                return unescaped(given) if "-e" in words[1:2] else given
             case ["printf"]:
                 return _printf(words[1:])
             case [name] if name in self.bodies and len(self.bodies[name]) == 1:
@@ -283,30 +283,7 @@ class _Shell:
         rest = found["rest"]
         if not rest:
             return value
-        return _changed(value, rest, self._word)
-
-
-def _changed(value: str, rest: str, expand: Callable[[str], str]) -> str:
-    """A value with what stands behind its name in braces."""
-    if rest[:2] in (":-", ":=") or rest[:1] in "-=":
-        return value or expand(rest.lstrip(":")[1:])
-    if rest[:2] == ":+" or rest[:1] == "+":
-        return expand(rest.lstrip(":")[1:]) if value else ""
-    if piece := re.fullmatch(r":\s?(-?\d{1,4})(?::(\d{1,4}))?", rest):
-        start = int(piece[1])
-        return value[start : start + int(piece[2])] if piece[2] else value[start:]
-    if rest[0] == "/":
-        old, _, new = rest.lstrip("/").partition("/")
-        old, new = expand(old), expand(new)
-        return value.replace(old, new, -1 if rest[1:2] == "/" else 1) if old else value
-    if rest[0] == "#":
-        return value.removeprefix(expand(rest.lstrip("#")))
-    if rest[0] == "%":
-        return value.removesuffix(expand(rest.lstrip("%")))
-    changes = {",": str.lower, "^": str.upper, "~": str.swapcase}
-    if rest[0] in changes:
-        return changes[rest[0]](value)
-    return _ANSI.sub(_character, value) if rest == "@E" else value
+        return changed(value, rest, self._word)
 
 
 def _printf(words: Sequence[str]) -> str:
@@ -314,7 +291,7 @@ def _printf(words: Sequence[str]) -> str:
     if not words:
         return ""
     form, *given = words
-    form = _ANSI.sub(_character, form)
+    form = unescaped(form)
     count = len(re.findall(r"%[sbdq]", form))
     if not count:
         return form
@@ -324,13 +301,4 @@ def _printf(words: Sequence[str]) -> str:
 
 def _row(form: str, row: Sequence[str]) -> str:
     left: Iterator[str] = iter(row)
-    return re.sub(r"%[sbdq]", lambda _: _ANSI.sub(_character, next(left, "")), form)
-
-
-def _character(escape: re.Match[str]) -> str:
-    code = escape[1]
-    if code[0] in "xu" and len(code) > 1:
-        return chr(int(code[1:], 16))
-    if code[0] in "01234567":
-        return chr(int(code, 8) & 255)
-    return {"n": "\n", "t": "\t"}.get(code, code)
+    return re.sub(r"%[sbdq]", lambda _: unescaped(next(left, "")), form)

@@ -55,7 +55,7 @@ _HARMLESS_NAMES = frozenset(
 _MADE_CALLS = re.compile(
     r"""(?xm)["']\]\s?\(|\b(?:_G|globalThis|globals\s?\(\)|locals\s?\(\)|vars\s?\(\w*\)|__dict__|sys\.modules)\s?\[|\bvars\s?\(\s?os\b|(?<![\w$@])@\w+\(\s?["'$.\w]|\$\w+\(["'$\w]|&\$\w|&\{
     |\bopen\s?\(?[^\n;]{0,60}["'{](?:-\||\|)|\bpipe\s?\(\s?(?!["'][^"'\n]*["']\s?[,)])\w|\bsys\.argv\s?=|%x[(\[{]|\|&?\s?getline
-    |print[^\n;}|]{0,200}\|&?\s?["A-Za-z(]|/inet\d?/|/proc/self/fd|^\.(?:shell|system|once\s*\||output\s*\|)|^[ \t]*set[ \t]+output[ \t]+["']\|(?!\s?[\w./ -]*["']\s*$)
+    |print[^\n;}|]{0,200}\|&?\s?["A-Za-z($]|/inet\d?/|/proc/self/fd|^\.(?:shell|system|once\s*\||output\s*\|)|^[ \t]*set[ \t]+output[ \t]+["']\|(?!\s?[\w./ -]*["']\s*$)
     |\$\(shell\b|\{\{[^}]*\}\}\s*\(|\]\s?\.\s?execute\s?\(|\.exe(?:cute)?\(\)|\bexe(?:cute)?\s["'][^\n]{0,300}!|\bset[ \t]+\w+[ \t]+\[socket\b|\[socket\s|\bSocket\.tcp\b"""
 )
 """Calls by a name that is made, pipes to other programs, and connections."""

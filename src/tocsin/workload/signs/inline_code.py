@@ -8,9 +8,10 @@ from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_ON, RUNS, Found
 from tocsin.workload.signs.file_kinds import CODE_FILE, RECIPE, SETTINGS_FILE
 from tocsin.workload.signs.foreign import makes_text, names_files, runs_unwritten
 from tocsin.workload.signs.given_files import given_files
+from tocsin.workload.signs.host_names import names_host, strings_of
+from tocsin.workload.signs.inert_code import is_inert
 from tocsin.workload.signs.programs import EDITORS, MAKERS
 from tocsin.workload.signs.recipes import puts_together
-from tocsin.workload.signs.told_hosts import strings_tell_host, tell_host
 from tocsin.workload.signs.values import COMPUTED, UNKNOWN, Value, base, is_itself
 from tocsin.workload.signs.written_files import WrittenFiles
 
@@ -18,6 +19,8 @@ __all__ = ["inline_code"]
 
 _SAVES = re.compile(r"\bw!?\s+([\w.-]+)")
 """Files that an editor is told to write."""
+_INTO_NAMED_FILE = re.compile(r"\bprintf?\b[^>;}|]{0,200}>\s*[A-Za-z_$(]")
+"""What awk prints into a file whose name it has from elsewhere."""
 _IN_PLACE = re.compile(r"-[a-z]{0,4}i(?:\.\w+)?$|--in-place")
 _LANGUAGES = EDITORS | frozenset("R sqlite3 gnuplot matlab sas stata m4 gdb lldb expect wish".split())  # noqa: SIM905
 """Programs with files of their own kind that are code and no recipes."""
@@ -33,8 +36,8 @@ def inline_code(
     values = [origins.value(word) for word in words]
     file_of_code = next((word for word in words if word[:1] != "-"), "") if "awk" not in name else ""
     for word, value in zip(words, values, strict=True):
-        if value.origin == COMPUTED:
-            yield line, RUNS if word is file_of_code else HANDS_ON
+        if value.origin == COMPUTED and word is file_of_code:
+            yield line, RUNS
         elif is_built(word) and is_handed(origins, word):
             yield line, HANDS_ON
         elif is_itself(base(word)) and word is file_of_code and "awk" not in name:
@@ -48,8 +51,6 @@ def inline_code(
             named.append(value.text.partition("=")[2])
         elif " " in value.text or "(" in value.text:
             texts.append(value.text)
-    if tell_host(value.text for value in values):
-        yield line, ENDPOINT
     if given is not None and file_of_code in ("", "-", "/dev/stdin") and "awk" not in name and name != "jq":
         if given.origin == COMPUTED:  # what it reads is its code
             yield line, RUNS
@@ -73,6 +74,11 @@ def inline_code(
         )
     if name != "jq":
         yield from ((line, why) for text in texts for why in _signs(name, text))
+    origins.loose = (
+        origins.loose
+        or name.endswith("rename")
+        or ("awk" in name and any(map(_INTO_NAMED_FILE.search, texts)))
+    )
     for text in texts:
         for file in map(base, names_files(text)):
             origins.files[file] = COMPUTED
@@ -82,7 +88,9 @@ def inline_code(
 
 def _signs(name: str, text: str) -> Iterator[str]:
     # awk has few ways to run anything, and they are known; to make text is what it is for
-    if runs_unwritten(text, surely=True) or ("awk" not in name and makes_text(text)):
+    if (runs_unwritten(text, surely=True) or ("awk" not in name and makes_text(text))) and not is_inert(
+        name, text
+    ):
         yield RUNS
-    if strings_tell_host(text):
+    if names_host(strings_of(text)):
         yield ENDPOINT

@@ -1,26 +1,15 @@
-"""Programs that run others: wrappers such as srun, options such as -exec, and what a program gets that is not known."""
+"""Programs that run others: wrappers such as srun, and options such as -exec."""
 
 import re
-from abc import abstractmethod
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
-from tocsin.workload.signs.arguments import handed
-from tocsin.workload.signs.computed_kinds import ENDPOINT, HANDS_ON, RUNS, Found
-from tocsin.workload.signs.effort import Effort
-from tocsin.workload.signs.file_kinds import PAPER, RECIPE, SCRIPT_FILE, SHELL_FILE, STARTUP_FILE
-from tocsin.workload.signs.foreign import makes_text, runs_unwritten
+from tocsin.workload.signs.computed_kinds import HANDS_ON, RUNS, Found
 from tocsin.workload.signs.given_files import given_files
-from tocsin.workload.signs.printing_programs import CODE
-from tocsin.workload.signs.programs import EXECUTORS, NETWORK, RUN_SUBCOMMANDS, SHELLS
-from tocsin.workload.signs.recipes import puts_together
-from tocsin.workload.signs.run_text import RunText
+from tocsin.workload.signs.programs import EXECUTORS, RUN_SUBCOMMANDS
 from tocsin.workload.signs.sed_programs import sed_runs
-from tocsin.workload.signs.server_addresses import has_address, has_host_and_port, names_host
 from tocsin.workload.signs.statements import Statement
-from tocsin.workload.signs.told_hosts import settings_tell_host, tell_host
-from tocsin.workload.signs.values import COMPUTED, OWN, OWN_PIECE, WRITTEN, Value, base
+from tocsin.workload.signs.unknown_programs import UnknownPrograms
+from tocsin.workload.signs.values import CHANGED, COMPUTED, OWN, OWN_PIECE, PIECE, WRITTEN, Value, base
 
 __all__ = ["HOOKS", "Launchers"]
 
@@ -37,71 +26,23 @@ _EXECUTES = re.compile(
 _COMMAND_OF_SSH = re.compile(r"^(?:Proxy|Local|Remote|KnownHosts)Command[ =]")
 _BEFORE_COMMAND = re.compile(r"(?:-{0,2}[\w.-]*=|\w+::|[!|]|-\w(?=[./~!]))+")
 """What stands before a command in a word: a setting's name, a transport of git, an option."""
+_READ_ONLY = frozenset(
+    "cat ls rm chmod chown head tail wc grep stat file du touch sha256sum md5sum cp mv sed ln".split()  # noqa: SIM905
+)
+"""Programs that leave a file as it is, or whose effect on it is followed."""
 _SPLITS = re.compile(r"-\w*S|--split-")
 _READS_WORDS = re.compile(r"-a|--arg-file")
 _SED_OPTION = re.compile(r"-\w*([ef])$|--(expression|file)=?|-([ef])")
 _IN_PLACE = re.compile(r"-\w*i|--in-place")
-_TUNNEL = re.compile(r"(?:-\w{0,4}L\s?[\"']?(?:[\w.*\[\]-]{1,60}:)?|LocalForward\W{1,3})(\d{2,5})(?=[:\s])")
-"""The port of this machine that leads to another one."""
-_NAME = re.compile(r"[\w.+-]+")
-_SHELL_SCRIPT = re.compile(r"\s*#!.*sh\b")
 
 
-class Launchers(RunText):
+class Launchers(UnknownPrograms):
     """What a script runs by way of another program."""
 
-    def __init__(self, script: str, effort: Effort) -> None:
-        super().__init__()
-        self.script = script
-        self.effort = effort
-        self._walked: set[str] = set()
-        """Files that the script wrote and whose commands were walked."""
-
-    @cached_property
-    def tunnels(self) -> frozenset[str]:
-        """Ports of this machine that lead to another one."""
-        return frozenset(_TUNNEL.findall(self.script) if "ssh" in self.script else ())
-
-    @cached_property
-    def _names(self) -> Counter[str]:
-        """How often each word, or part of a path, is in the script."""
-        return Counter(_NAME.findall(self.script))
-
-    @property
-    @abstractmethod
-    def redefined(self) -> frozenset[str]:
-        """Names that may have another meaning than the usual one."""
-
-    @abstractmethod
-    def program(
-        self, statement: Statement, words: Sequence[str], given: Value | None, settings: Sequence[str] = ()
-    ) -> Found:
-        """The signs in a program with its words."""
-
-    def file(self, line: int, name: str) -> Found:
-        self._walked.add(name)
-        yield from super().file(line, name)
-
     def nested(self, line: int, text: str, *, skip: bool = False) -> Found:
-        yield from super().nested(line, _COMMAND_OF_SSH.sub("", text, count=1), skip=skip)
-
-    def unnamed_files(self) -> Found:
-        """Commands of files that the script wrote and did not run by name: hooks, and what a shell reads when it starts."""
-        for name, body in list(self.files.bodies.items()):
-            if self.effort.over():
-                return
-            line = self.files.lines.get(name, 1)
-            read = not PAPER.search(name) or self._names[name] > 1
-            if read and (names_host(body) or settings_tell_host(body)):
-                yield line, ENDPOINT
-            if (RECIPE.search(name) and puts_together(body)) or (
-                SCRIPT_FILE.search(name) and makes_text(body)
-            ):
-                yield line, RUNS
-            elif name not in self._walked and (
-                SHELL_FILE.search(name) or STARTUP_FILE.match(name) or _SHELL_SCRIPT.match(body)
-            ):
-                yield from self.file(line, name)
+        if _COMMAND_OF_SSH.match(text):
+            text = _COMMAND_OF_SSH.sub("", text, count=1).replace("%h", PIECE).replace("%p", PIECE)
+        yield from super().nested(line, text, skip=skip)
 
     def wrapped(self, statement: Statement, name: str, words: Sequence[str], given: Value | None) -> Found:
         line = statement.line
@@ -156,6 +97,8 @@ class Launchers(RunText):
         line = statement.line
         if name in ("tar", "unzip") and given is not None and given.origin >= OWN:
             yield line, RUNS
+        if not self.origins.loose and name not in _READ_ONLY:
+            self.origins.loose = any(self.origins.files.get(file) == COMPUTED for file in given_files(words))
         if name in self.origins.files and "PATH" in self.origins.values:  # it may be one of its own
             yield from self.unknown(statement, [f"./{name}", *words], given)
         if name == "sed":
@@ -167,6 +110,8 @@ class Launchers(RunText):
         line = statement.line
         if (name == "hash" and "-p" in words) or (name == "enable" and "-f" in words):
             yield line, RUNS  # a name gets another meaning
+        if name == "split":
+            self.origins.put("FILE", CHANGED)  # the names that it makes
         for place, word in enumerate(words):
             if ("-" in word or "Command" in word) and _EXECUTES.search(word.strip("\"'").partition("=")[0]):
                 if "=" not in word:
@@ -224,55 +169,6 @@ class Launchers(RunText):
                 yield line, RUNS
         if any(map(_IN_PLACE.match, words)):
             origins.files |= {file: COMPUTED for file in given_files(words) if file in origins.files}
-
-    def unknown(
-        self, statement: Statement, words: Sequence[str], given: Value | None, settings: Sequence[str] = ()
-    ) -> Found:
-        """What a program gets that is not known: computed words, files that the script wrote, and hosts."""
-        origins, line = self.origins, statement.line
-        program, words = words[0], words[1:]
-        yield from handed(origins, line, words, given, settings)
-        texts = [origins.value(word).text for word in words]
-        is_client = program[:1] == "-" or (program in NETWORK and program not in self.redefined)
-        if not is_client and (
-            tell_host(texts)
-            or any(text.rpartition(":")[2].rpartition("=")[2] in self.tunnels for text in texts)
-        ):
-            yield line, ENDPOINT
-        inner = next((place for place, text in enumerate(texts) if _is_interpreter(base(text))), None)
-        if inner is not None:  # a container or another program that runs one
-            yield from self.program(statement, words[inner:], given)
-        for text in texts:
-            if " " in text and "(" in text and (runs_unwritten(text, surely=True) or makes_text(text)):
-                yield line, RUNS
-        if given is not None:
-            if given.origin == COMPUTED:
-                yield line, HANDS_ON
-            elif _tells_server(given.text):
-                yield line, ENDPOINT
-        if origins.files:
-            inputs = [
-                origins.value(target).text for operator, target in statement.redirections if operator == "<"
-            ]
-            for file in given_files([*texts, *inputs]):
-                if origins.files.get(file) == COMPUTED:
-                    yield line, HANDS_ON
-                body = self.files.bodies.get(file)
-                if body and _tells_server(body):
-                    yield line, ENDPOINT
-
-
-def _is_interpreter(name: str) -> bool:
-    return name in SHELLS or CODE.match(name) is not None
-
-
-def _tells_server(settings: str) -> bool:
-    return (
-        has_address(settings)
-        or has_host_and_port(settings)
-        or names_host(settings)
-        or settings_tell_host(settings)
-    )
 
 
 def _sed_programs(words: Sequence[str]) -> Iterator[tuple[str, bool]]:

@@ -44,7 +44,9 @@ class Sign(NamedTuple):
 
 
 _CUT_WALLET = "a wallet in parts"
-OTHER_WORDS = MAY_MINE | {ADDRESSED, BUILT, ENDPOINT, NAMED, SPELLED, _CUT_WALLET}
+_REQUESTED_WALLET = "a wallet in the job's request"
+_DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]{26,}", re.MULTILINE)
+OTHER_WORDS = MAY_MINE | {ADDRESSED, BUILT, ENDPOINT, NAMED, SPELLED, _CUT_WALLET, _REQUESTED_WALLET}
 """Kinds of open signs that only say that a script may mine."""
 MOST_SIGNS = 50
 _RULES = (*MINING_SIGNS, *CYBER_SIGNS, *OPEN_SIGNS)
@@ -121,11 +123,21 @@ def _in_other_words(
         yield Sign(number, None, ADDRESSED, ADDRESSED)
     if max(map(len, words), default=0) >= _LEAST_PART and (place := cut_wallet(joined)) is not None:
         yield Sign(lines[joined.count("\n", 0, place)][0], None, _CUT_WALLET, _CUT_WALLET)
+    if (number := _wallet_in_request(text)) is not None:
+        yield Sign(number, None, _REQUESTED_WALLET, _REQUESTED_WALLET)
     may = may_spell(text)
     if (may or has_command(text)) and (number := named(text, _reduced(lines, executed))) is not None:
         yield Sign(number, None, NAMED, NAMED)
     if (number := spelled(text, words, effort, may=may)) is not None:
         yield Sign(number, None, SPELLED, SPELLED)
+
+
+def _wallet_in_request(text: str) -> int | None:
+    """The line of a directive that holds a wallet."""
+    return next(
+        (text.count("\n", 0, found.start()) + 1 for found in _DIRECTIVE.finditer(text) if wallets(found[0])),
+        None,
+    )
 
 
 def _unread(lines: Sequence[Line], joined: str, effort: Effort) -> Iterator[Sign]:

@@ -5,6 +5,7 @@ Measured over the 20,230 innocent scripts of the jobspec database: none of these
 
 import re
 
+from tocsin.workload.signs.mining_names import ALGORITHMS, MINERS, OTHER_MINERS, POOLS
 from tocsin.workload.signs.rule import COMMAND, CRYPTOMINING, rule
 
 __all__ = ["ALGORITHM", "HOST_AND_USER", "MINER_NAME", "MINING_SIGNS", "POOL_NAME"]
@@ -23,39 +24,6 @@ _TO_ANY_HOST = _OPTION + r"(?:(?-i:o)|-?pool)[ =]{0,9}[\"']?[\w.-]{1,80}:\d{3,5}
 _AS_USER = r"(?:^|\s)-(?:(?-i:[uO])|-?user|-?wal|-?wallet|-userpass)[ =]+[\"']?"
 _SERVER = "-o -f --url --pool --server -server -pool -url --proxy"
 _USER = "-u -o --user -user --wal -wal --wallet -wallet --userpass"
-_ALGORITHMS = (
-    r"rx/\w+|randomx\w*|cn(?:-(?:heavy|lite|pico))?/\w+|cryptonight[\w/-]*|ethash\w*|etchash|kawpow|kheavyhash|autolykos2?|"
-    r"equihash[\d_/]*|144_5|192_7|125_4|yescrypt\w*|yespower\w*|lyra2\w*|x16r\w*|verus(?:hash)?|ghostrider|neoscrypt|"
-    r"beamhash\w*|cuckatoo\d*|cuckaroo\w*|progpow\w*|firopow|argon2/\w+|scrypt(?:n|:\d+)|sha256d|"
-    r"minotaurx?|power2b|nexapow|karlsenhash\w*|pyrinhash|dynexsolve|zelhash|ubqhash|astrobwt\w*|xelishash\w*|"
-    r"spectrex|fishhash|blake3_(?:alephium|ironfish|decred)|sha512_256d\w*|heavyhash|skydoge|evrprogpow|meowpow|"
-    r"hoohash|walahash|cryptix\w*"
-)
-_MINERS = (
-    r"xmrig(?:-\w+)*|ethminer|cpuminer(?:-\w+)*|minerd|cgminer|bfgminer|sgminer|phoenixminer|nbminer|lolminer|"
-    r"teamredminer|srbminer(?:-\w+)*|wildrig(?:-\w+)?|xmr-stak(?:-\w+)*|cryptodredge|nheqminer|kawpowminer|"
-    r"claymore\w*miner|minergate(?:-cli)?|xmr-node-proxy|xmrig\w{1,12}|tnn-miner[\w-]*|dero-miner[\w-]*|dero_miner|"
-    r"astrobwt-miner|xelis[-_]miner|monero-?miner|alephium-?miner|qubjetski[\w.]*|nsgpucnminer|ewbf-\w+|ckb-miner|tonminer"
-)
-_OTHER_MINERS = (
-    r"ccminer|nanominer|z-enemy|t-rex|bzminer|onezerominer|hellminer|gminer|bminer|miniz|tt-miner|progminer|astrominer|"
-    r"nock-?miner|pearl-?miner|spectre-?miner[\w-]*|karlsen-?miner|hoosat-?miner|zano-?miner|iron-?miner|rigel-?miner|"
-    r"hashwarp|golden-?miner[\w-]*|mdl-?miner|cortex-miner|beepminer|prospector-miner|dstm|zm_?miner|danila-miner"
-)
-"""Names that programs of science may have, too: cells are counted, graphs are mined, and a T. rex had a gait."""
-_POOLS = (
-    r"nanopool\.org|ethermine\.org|flypool\.org|supportxmr\.com|minexmr\.com|nicehash\.com|2miners\.com|f2pool\.com|"
-    r"hashvault\.pro|moneroocean\.stream|c3pool\.(?:com|org)|herominers\.com|unmineable\.com|dwarfpool\.com|zergpool\.com|"
-    r"sushipool\.com|nimpool\.io|prohashing\.com|woolypooly\.com|k1pool\.com|kryptex\.network|antpool\.com|viabtc\.com|"
-    r"slushpool\.com|braiins\.com|poolbinance\.com|hiveon\.(?:net|com)|zpool\.ca|mining-dutch\.nl|minergate\.com|"
-    r"xmrpool\.(?:eu|net)|rplant\.xyz|luckpool\.net|miningpoolhub\.com|ss\.btc\.com|suprnova\.cc|aikapool\.com|"
-    r"gulf\.moneroocean|monerohash\.com|skypool\.org|icemining\.ca|flexpool\.io|ezil\.me|sparkpool\.com|beepool\.org|"
-    r"poolin\.(?:com|me)|zhash\.pro|crazypool\.org|cruxpool\.com|qubic\.(?:li|solutions)|qubicmine\.pro|apool\.(?:io|net)|jetskipool\.ai|minerlab\.io|cli\.nexus\.xyz|"
-    r"kaspa-pool\.org|humpool\.com|baikalmine\.com|molepool\.com|vipor\.net|flockpool\.com|gtpool\.io|"
-    r"solopool\.org|mining4people\.com|nockpool\.com|neuropool\.net|miningocean\.org|raptoreum\.zone|ironfish\.network|"
-    r"dero-node-\w+\.mysrv\.cloud|xpool\.\w+|p2pool\.(?:io|observer)|coinfoundry\.org|mypool\.online|pool\.(?:xmr|monero)\.\w+"
-)
-
 _STRATUM = r"(?<![a-z0-9])stratum\d?(?:\+(?:tcps?|ssl|tls|udp|http|tls12))?://|\+(?:eth)?stratum\w{0,3}://"
 
 # The word of each pool and miner that nothing else is likely to have.
@@ -77,13 +45,13 @@ _COMMON = {
     "zm_",
 }
 _POOL_NAMES = " ".join(
-    {*re.findall(r"(?<!\\)\b[a-z0-9]+(?=(?:-\w+)?\\)", _POOLS), "dutch"} - _COMMON | {"xmr", "monero"}
+    {*re.findall(r"(?<!\\)\b[a-z0-9]+(?=(?:-\w+)?\\)", POOLS), "dutch"} - _COMMON | {"xmr", "monero"}
 )
 _MORE_MINERS = (
     "miner enemy danila ckb xmrigdaemon xmrigminer xmrigcc nockminer pearlminer ironminer monerominer"
 )
 _MINER_NAMES = " ".join(
-    {*re.findall(r"(?<![\\\w-])\w{3,}", f"{_MINERS}|{_OTHER_MINERS}"), "stak", "rex"} - _COMMON
+    {*re.findall(r"(?<![\\\w-])\w{3,}", f"{MINERS}|{OTHER_MINERS}"), "stak", "rex"} - _COMMON
     | set(_MORE_MINERS.split())
 )
 
@@ -101,13 +69,13 @@ MINING_SIGNS = (
         line=_STRATUM,
         weak=True,
     ),
-    rule(CRYPTOMINING, POOL_NAME, _POOL_NAMES, line=rf"(?<![\w-])(?:{_POOLS})\b", weak=True),
+    rule(CRYPTOMINING, POOL_NAME, _POOL_NAMES, line=rf"(?<![\w-])(?:{POOLS})\b", weak=True),
     rule(
         CRYPTOMINING,
         ALGORITHM,
         "-a --algo --coin -algo -coin --algorithm algo algorithm coin",
         line=rf"(?:{_OPTION}(?:a|-?algo|-algorithm|-?coin)[ =]+[\"']?|\"(?:algo|algorithm|coin)\"\s{{0,9}}:\s{{0,9}}\")"
-        rf"(?:{_ALGORITHMS}|monero|xmr|ravencoin)(?![\w/.-])",
+        rf"(?:{ALGORITHMS}|monero|xmr|ravencoin)(?![\w/.-])",
         weak=True,
     ),
     rule(
@@ -202,15 +170,15 @@ MINING_SIGNS = (
         CRYPTOMINING,
         "a miner",
         _MINER_NAMES,
-        line=rf"{COMMAND}(?:{_MINERS})[\d.]{{0,9}}(?:\.(?:exe|bin))?[\"']?(?=\s|$|;|&|\|)"
-        rf"|(?:github\.com|docker\.io|releases|docker:/)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{_MINERS})\b",
+        line=rf"{COMMAND}(?:{MINERS})[\d.]{{0,9}}(?:\.(?:exe|bin))?[\"']?(?=\s|$|;|&|\|)"
+        rf"|(?:github\.com|docker\.io|releases|docker:/)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{MINERS})\b",
     ),
     rule(
         CRYPTOMINING,
         MINER_NAME,
         _MINER_NAMES,
-        line=rf"{COMMAND}(?:{_OTHER_MINERS})[\d.]{{0,9}}(?:\.(?:exe|bin))?[\"']?(?=\s|$|;|&|\|)"
-        rf"|(?:github\.com|docker\.io|releases|docker:/)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{_OTHER_MINERS})\b",
+        line=rf"{COMMAND}(?:{OTHER_MINERS})[\d.]{{0,9}}(?:\.(?:exe|bin))?[\"']?(?=\s|$|;|&|\|)"
+        rf"|(?:github\.com|docker\.io|releases|docker:/)/(?:[\w.-]{{1,60}}/){{0,5}}(?:{OTHER_MINERS})\b",
         weak=True,
     ),
     rule(

@@ -4,29 +4,27 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise, zip_longest
 
-from tocsin.workload.signs.outputs import Outputs
-from tocsin.workload.signs.printing_programs import COMPILERS, WRITERS
-from tocsin.workload.signs.reserved_words import ASSIGNS, DECLARES, PREFIXES, RESERVED
-from tocsin.workload.signs.server_addresses import addresses, names_host
+from tocsin.workload.signs.file_origins import FileOrigins
+from tocsin.workload.signs.host_names import names_host
+from tocsin.workload.signs.printing_programs import WRITERS
+from tocsin.workload.signs.reserved_words import ASSIGNS, DECLARES, PREFIXES
+from tocsin.workload.signs.server_addresses import addresses
 from tocsin.workload.signs.statements import Statement, statements
 from tocsin.workload.signs.values import (
     A_NUMBER,
     CHANGED,
     COMPUTED,
     FROM_OUTSIDE,
-    ITSELF,
     OUTSIDE,
     OWN,
-    OWN_PIECE,
     PIECE,
     UNKNOWN,
     WRITTEN,
     Value,
     base,
-    is_itself,
 )
 from tocsin.workload.signs.word_values import ALNUM, LONGEST
-from tocsin.workload.signs.write_targets import EDITORS, edited_files, write_targets
+from tocsin.workload.signs.write_targets import EDITORS, edited_files
 
 __all__ = ["Origins"]
 
@@ -34,14 +32,15 @@ _SETS_NUMBER = re.compile(
     r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)([A-Za-z_]\w*)"
 )
 _WRITE = WRITERS | {"tee", "cp", "sort", "install", "mv"}
-_LONGEST_CONTENT = 300
+_SEPARATES = " ,;:|\n\t-"
+_WITHOUT_BRACKETS = str.maketrans("", "", "{}\"'")
 _MOST_POSITIONS = 9
 _MAY_SPLIT = re.compile(r".*[*?{`]|\$|.*\$[@*({]")
 _NAME = re.compile(r"[A-Za-z]")
 """A word that may become several."""
 
 
-class Origins(Outputs):
+class Origins(FileOrigins):
     """The values of a script's variables and files, in the order of its statements."""
 
     def take(self, statement: Statement, given: Value | None) -> None:
@@ -67,7 +66,7 @@ class Origins(Outputs):
             if (file := base(self.value(word).text)) in self.files:
                 self.files[file] = COMPUTED
         if statement.redirections or name in _WRITE:
-            self._write(statement, name, rest, given)
+            self.write(statement, name, rest, given)
 
     def _open(self, statement: Statement) -> None:
         """What is opened for the commands that follow."""
@@ -115,42 +114,14 @@ class Origins(Outputs):
             values.append(self.values.get("@", FROM_OUTSIDE))
             host = next((value.text for value in values if names_host(value.text)), PIECE)
             self.put("@", Value(host, COMPUTED if worst == COMPUTED else OWN))
-        elif name in ("cp", "mv", "install", "ln") and len(rest) > 2:
-            source = rest[-2]
-            origin = (
-                OWN
-                if is_itself(source) or self.value(source).text == ITSELF
-                else self.files.get(base(self.value(source).text), 0)
-            )
-            if origin or name == "ln":
-                file = base(self.value(rest[-1]).text)
-                self.files[file] = max(origin, OWN)
-                if content := self.contents.get(base(self.value(source).text)):
-                    self.contents[file] = content
-        elif name in ("touch", "mkdir"):
-            made = [self.value(word).text for word in rest[1:] if word[:1] != "-"]
-            parts = (part for path in made for part in path.split("/"))
-            self.files |= dict.fromkeys(filter(ALNUM.search, parts), OWN)
-        elif name == "sed":
-            for file in re.findall(r"w\s+([\w.-]+)[\"']?$", " ".join(rest), re.MULTILINE):
-                self.files[file] = COMPUTED
-        elif name == "dd":
-            if any(word.startswith(("skip=", "count=")) for word in rest):
-                self.assembled.update(base(word[3:]) for word in rest if word.startswith("of="))
-        elif name == "objcopy":
-            self.assembled.add(base(rest[-1]))
-        elif name == "cat" and len(rest) > 2:
-            self.assembled.update(
-                base(target) for operator, target in statement.redirections if operator in (">", ">>")
-            )
-        elif name in COMPILERS:
-            if any(self.files.get(base(word)) for word in rest[1:]):
-                target = next((after for option, after in pairwise(rest) if option == "-o"), "a.out")
-                self.files[base(target)] = OWN
+        elif name == "coproc":
+            self.coprocess = True
         elif name == ":":
             for word in rest[1:]:
                 if "${" in word:
                     self.value(word)
+        else:
+            self.note_files(name, rest, statement)
 
     def _declare(self, name: str, words: Sequence[str]) -> None:
         if name in ("set", "setenv"):
@@ -180,31 +151,6 @@ class Origins(Outputs):
                 elif ("l" in options or "u" in options) and value.origin in (WRITTEN, OWN):
                     self.values[variable] = Value(value.text.lower(), COMPUTED)
 
-    def _write(self, statement: Statement, name: str, rest: Sequence[str], given: Value | None) -> None:
-        targets = [
-            target
-            for operator, target in statement.redirections
-            if operator in (">", ">>", ">|", "&>", "&>>")
-        ]
-        read = self.given(statement, given) if name in WRITERS else None
-        if read is not None and read.origin != OUTSIDE:
-            for word in rest[1:]:
-                if word[:1] != "-" and (file := base(self.value(word).text.rpartition("=")[2])):
-                    self.files[file] = COMPUTED
-            for file in re.findall(r"^\+\+\+ ([\w./-]+)", read.text, re.MULTILINE):
-                self.files[base(file)] = COMPUTED
-        targets += write_targets(name, rest[1:])
-        if not targets:
-            return
-        value = OWN_PIECE if name in RESERVED else self.printed(statement, given)
-        if value.origin in (OWN, COMPUTED) or ALNUM.search(value.text):
-            for target in targets:
-                if (file := base(self.value(target).text)) and file != "null":
-                    self.files[file] = max(
-                        self.files.get(file, OWN), COMPUTED if value.origin == COMPUTED else OWN
-                    )
-                    self.contents[file] = f"{self.contents.get(file, '')}{value.text}"[:_LONGEST_CONTENT]
-
     def assign(self, word: str) -> bool:
         """Note an assignment; False if the word is none."""
         found = ASSIGNS.match(word)
@@ -224,16 +170,16 @@ class Origins(Outputs):
         else:
             value = self.value(rest)
             if found["more"]:
-                if value.origin == OWN and value.text[:1] == PIECE:
+                if (
+                    PIECE in value.text
+                    and value.text[:1] not in _SEPARATES
+                    and value.origin in (OWN, COMPUTED)
+                ):
                     value = CHANGED  # longer and longer, with nothing in between
                 if old:
                     value = Value((old.text + value.text)[:LONGEST], max(old.origin, value.origin))
                     self.values[name] = value
-            elif (
-                old
-                and f"${name}$" in rest.replace("{", "").replace("}", "")
-                and value.origin in (WRITTEN, OWN)
-            ):
+            elif value.origin in (WRITTEN, OWN) and _is_longer(name, rest) and (old or PIECE in value.text):
                 value = CHANGED
         if name in self.integers:
             value = _as_integer(value)
@@ -299,6 +245,8 @@ class Origins(Outputs):
     ) -> None:
         read = self.given(statement, given)
         origin = self.input
+        if any(operator.endswith("<&") for operator, _ in statement.redirections):
+            origin = max(origin, COMPUTED if self.coprocess else OWN)  # what another command wrote there
         if read is not None and read.origin != OUTSIDE:
             origin = max(origin, OWN, read.origin)
             split = "IFS" in self.values or any(word.startswith("IFS=") for word in statement.words)
@@ -315,6 +263,16 @@ class Origins(Outputs):
                 return
         for name in names:
             self.put(name, Value(PIECE if origin >= OWN else UNKNOWN, origin))
+
+
+def _is_longer(name: str, rest: str) -> bool:
+    """Whether a variable gets its own value with more beside it, and nothing or a dot in between."""
+    bare = rest.translate(_WITHOUT_BRACKETS)
+    return (
+        f"${name}$" in bare
+        or f"${name}.$" in bare
+        or (bare[:1] == "$" and bare.endswith(f"${name}") and bare[1:] != name)
+    )
 
 
 def _as_integer(value: Value) -> Value:

@@ -8,7 +8,10 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 
+from tocsin.workload.signs.file_kinds import FILE_NAME
+from tocsin.workload.signs.printed_text import carries, format_of, formatted, writes_text
 from tocsin.workload.signs.printing_programs import (
+    ASK_SERVERS,
     CODE,
     DECODERS,
     FILTERS,
@@ -29,6 +32,7 @@ from tocsin.workload.signs.values import (
     CHANGED,
     COMPUTED,
     FROM_OUTSIDE,
+    FROM_SERVER,
     ITSELF,
     OUTSIDE,
     OWN,
@@ -41,28 +45,18 @@ from tocsin.workload.signs.values import (
     base,
     is_itself,
 )
+from tocsin.workload.signs.word_filters import keeps_words
 from tocsin.workload.signs.word_parts import ESCAPES
-from tocsin.workload.signs.word_values import ALNUM, DEEPEST, LONGEST, MOST_WORK, Words
+from tocsin.workload.signs.word_values import ALNUM, DEEPEST, MOST_WORK, Words
 
 __all__ = ["Outputs"]
 
 _NUMERIC_FORMAT = re.compile(r"%[-+ #0-9.*]*[dfgeEi]")
 _CHANGES = re.compile(r"%[-+ #0-9*]*(?:[boxXucq(aA]|\.[\d*]*[sbq])")
 """A format that prints its argument in another form, or not all of it."""
-_PLACE = re.compile(r"%[-+ 0-9]*[sdi]|%%")
-_MOST_ROWS = 100
-_FORM = re.compile(r"%[-+ #0-9.]*[a-zA-Z%]|\\.|[^\w\3\4-]")
 _JOINS_LINES = re.compile(r"tr -d\S* \S*(?:\\n|\\012)|paste -\w*s\w* ?(?:-d ?)?(?:''|\"\"|'?\\0)")
-_HEX = re.compile(r"0x[0-9a-fA-F]{1,8}")
-_STRING = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'")
-_MAKES_TEXT = re.compile(
-    r"%c|\bchr\b|\bbytes\b|decode|fromhex|\bpack\b|\bjoin\b|revers|\[::|translate|replace|toupper|tolower|substr"
-)
-_CARRIES = re.compile(
-    r"[\s+,;(){}\[\]|\\]|^[\w=+/]{16,}$|^(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)[\w=+]{10,}$|^[\"'][^$\"']{4,}[\"']$"
-)
+_DIGITS_ONLY = re.compile(r"(?:\\d|\[0-9\])(?:[+*]|\\\+|\{[\d,]*\})?(?:\(\?=[^)]*\))?[$\"']*$")
 _PRINTERS = HARMLESS | SAYS | FILTERS | KEEPS | SEARCHES | PATHS | DECODERS | SHELL_STATE
-_TOLD = re.compile(r"-(?:printf|c|f|w|e|-format|-printf|-write-out)(?:=|$)|\+")
 
 
 class Outputs(Words):
@@ -143,26 +137,37 @@ class Outputs(Words):
             return self._filtered(name, arguments, given)
         if CODE.match(name):
             own = (
-                self._writes_text(arguments)
+                writes_text(arguments)
                 or (given is not None and given.origin != OUTSIDE)
                 or any(self.files.get(base(word)) for word in arguments[:3])
             )
             return CHANGED if own else FROM_OUTSIDE
         if name in PATHS:
             return self._path(name, arguments)
+        if name in ASK_SERVERS:
+            return FROM_SERVER
         values = [self.value(word) for word in arguments]
-        if any(value.origin == COMPUTED for value in values) or name in DECODERS:
+        if name in DECODERS or any(
+            value.origin == COMPUTED and not (name in HARMLESS and FILE_NAME.search(value.text))
+            for value in values
+        ):
             return CHANGED
         if given is not None and given.origin != OUTSIDE and given.text:
             return CHANGED
         own = any(self.files.get(base(value.text)) for value in values if ALNUM.search(value.text))
         if name not in HARMLESS and name not in SHELL_STATE:
-            return CHANGED if own or any(map(_carries, arguments)) else PERHAPS
+            return CHANGED if own or any(map(carries, arguments)) else PERHAPS
+        return self._of_harmless(name, arguments, values, own=own)
+
+    def _of_harmless(
+        self, name: str, arguments: Sequence[str], values: Sequence[Value], *, own: bool
+    ) -> Value:
+        """What a harmless program prints; `own`: it is given a file that the script wrote."""
         if name == "expr" and any(
             value.origin != OUTSIDE and re.search(r"[A-Za-z]{3}", value.text) for value in values
         ):
             return CHANGED
-        if (form := self._format_of(name, arguments)) is not None:
+        if (form := format_of(name, arguments)) is not None:
             return Value(form, OWN)
         if name == "mktemp" and values:
             return Value(re.sub(r"X{3,}", UNKNOWN, values[-1].text), max(OUTSIDE, values[-1].origin))
@@ -179,30 +184,15 @@ class Outputs(Words):
             return OWN_PIECE
         return PERHAPS if name == "ls" and self.files else FROM_OUTSIDE
 
-    @staticmethod
-    def _format_of(name: str, arguments: Sequence[str]) -> str | None:
-        """The form that a harmless program is told to print in, if it has letters of its own."""
-        if name == "git" and "config" in arguments:
-            return PIECE
-        told = False
-        for word in arguments:
-            if (
-                told
-                or word[:1] == "+"
-                or word.startswith(("--format=", "--printf=", "--write-out="))
-                or (word[:2] in ("-f", "-w", "-c") and len(word) > 2)
-            ):
-                form = _FORM.sub(
-                    UNKNOWN,
-                    word.partition("=")[2 if word[:2] == "--" else 0]
-                    .strip("\"'+")
-                    .replace(".", "\3")
-                    .replace(":", "\4"),
-                )
-                if re.search(r"[A-Za-z\3]{3}", form):
-                    return form.replace("\3", ".").replace("\4", ":")
-            told = _TOLD.match(word) is not None
-        return None
+    def is_unknown(self, name: str) -> bool:
+        """Whether nothing is known of what a program prints."""
+        name = base(name)
+        return (
+            name not in _PRINTERS
+            and name not in NUMBERS
+            and not CODE.match(name)
+            and name not in self.functions
+        )
 
     def _filtered(self, name: str, arguments: Sequence[str], given: Value | None) -> Value:
         if given is None:
@@ -216,8 +206,18 @@ class Outputs(Words):
         if given.text == PIECE and _JOINS_LINES.search(f"{name} {' '.join(arguments)}"):
             return CHANGED
         if given.origin == OUTSIDE and not ALNUM.search(given.text):
-            return CHANGED if CODE.match(name) and self._writes_text(arguments) else given
-        return Value(given.text, COMPUTED)
+            return CHANGED if CODE.match(name) and writes_text(arguments) else given
+        if name in SEARCHES and arguments and _DIGITS_ONLY.search(" ".join(arguments)):
+            return A_NUMBER
+        if given.origin != COMPUTED and keeps_words(name, arguments) and not self._reads_itself(arguments):
+            return OWN_PIECE
+        return CHANGED
+
+    def _reads_itself(self, arguments: Sequence[str]) -> bool:
+        """Whether a program reads the script, so that even a comment may be what it prints."""
+        return self.input >= OWN or any(
+            is_itself(word) or self.value(word).text == ITSELF for word in arguments
+        )
 
     def _path(self, name: str, arguments: Sequence[str]) -> Value:
         values = [self.value(word) for word in arguments if word[:1] != "-"]
@@ -246,7 +246,7 @@ class Outputs(Words):
                 return CHANGED  # all of them, with nothing in between
             if _NUMERIC_FORMAT.search(form) and origin == OUTSIDE:
                 return Value(_NUMERIC_FORMAT.sub(UNKNOWN, form).replace("%s", UNKNOWN), OUTSIDE)
-            return Value(_formatted(form, texts[1:]), origin)
+            return Value(formatted(form, texts[1:]), origin)
         if texts and texts[0][:1] == "-" and not texts[0][1:].strip("neE"):
             if "e" in texts[0] and any(map(ESCAPES.search, texts)):
                 return CHANGED
@@ -267,39 +267,6 @@ class Outputs(Words):
                 origin = max(origin, OWN if value.origin == WRITTEN else value.origin)
         return Value(PIECE if origin > OUTSIDE else UNKNOWN, origin)
 
-    @staticmethod
-    def _writes_text(arguments: Sequence[str]) -> bool:
-        """Whether a program on the command line has text of its own that it may print."""
-        for word in arguments:
-            if len(word) > 3 and word[0] in "'\"":
-                code = word[1:-1]
-                if _MAKES_TEXT.search(code):
-                    return True
-                for found in _STRING.finditer(code):
-                    if len(re.sub(r"\W", "", _FORM.sub("", found[1] or found[2] or ""))) > 2:
-                        return True
-        return False
-
     @abstractmethod
     def take(self, statement: Statement, given: Value | None) -> None:
         """Note what a statement sets and writes."""
-
-
-def _formatted(form: str, texts: Sequence[str]) -> str:
-    """Texts in a format, which is used again while there are more of them."""
-    rest = iter(texts)
-    count = sum(found[0] != "%%" for found in _PLACE.finditer(form))
-    rows = min(_MOST_ROWS, -(-len(texts) // count) if count and texts else 1)
-    return "".join(
-        _PLACE.sub(lambda found: "%" if found[0] == "%%" else _as_number(next(rest, "")), form)
-        for _ in range(rows)
-    )[:LONGEST]
-
-
-def _as_number(text: str) -> str:
-    return str(int(text, 16)) if _HEX.fullmatch(text) else text
-
-
-def _carries(word: str) -> bool:
-    """Whether an argument may carry a text that the program prints in another form: quoted, or no word, number or path."""
-    return word[:2] != "--" and _CARRIES.search(word) is not None

@@ -3,6 +3,7 @@
 import re
 
 __all__ = [
+    "ASK_SERVERS",
     "CODE",
     "COMPILERS",
     "DECODERS",
@@ -31,6 +32,8 @@ NUMBERS = frozenset("bc wc md5sum sha1sum sha256sum cksum factor nproc arch upti
 """Programs whose output has nothing of the text that they are given."""
 SEARCHES = frozenset("grep egrep fgrep zgrep".split())  # noqa: SIM905
 """Programs whose output is whole lines of their input, unless they are told otherwise."""
+ASK_SERVERS = frozenset("curl wget dig drill kdig nslookup aria2c http lynx w3m nc ncat socat".split())  # noqa: SIM905
+"""Programs that print what a server answers."""
 HARMLESS = frozenset(
     """eval command which type date hostname pwd dirname basename readlink realpath mktemp find ls du df stat whoami id uname
     getconf lscpu free nvidia-smi rocm-smi squeue scontrol sacct sinfo qstat conda mamba spack git module test [ [[ true false hash

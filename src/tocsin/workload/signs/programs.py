@@ -63,7 +63,7 @@ ENDS = frozenset("done } fi esac ) ]]".split())  # noqa: SIM905
 NO_PROGRAM = frozenset("for case function select foreach in".split())  # noqa: SIM905
 MAKERS = re.compile(
     r"(?:gmake|make|snakemake|nextflow|ninja|rake|scons|meson|waf|just|task|invoke|cmake|ctest|ant|mvn|gradle|bazel|doit|fab|ansible\S*|docker-compose"
-    r"|podman-compose|npm|cwltool|cwl-runner|toil\S*|cromwell|miniwdl|expect|wish|gdb|lldb|R|sqlite3|ed|ex|n?vim?|view|emacs|m4|gnuplot|matlab|sas|stata)$"
+    r"|podman-compose|npm|cwltool|cwl-runner|toil\S*|cromwell|miniwdl|expect|wish|gdb|lldb|R|sqlite3|ed|ex|n?vim?|view|emacs|m4|gnuplot|matlab|sas|stata|p?rename)$"
 )
 """Programs that read code or recipes of their own kind."""
 EDITORS = frozenset("ed ex vi vim nvim nvi view emacs".split())  # noqa: SIM905

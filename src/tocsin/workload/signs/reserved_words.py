@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 __all__ = ["ASSIGNS", "DECLARES", "PREFIXES", "RESERVED", "program_of"]
 
-ASSIGNS = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<key>\[[^\]]*\])?(?P<more>\+?)=", re.DOTALL)
+ASSIGNS = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<key>\[(?:[^\[\]]|\[[^\]]*\])*\])?(?P<more>\+?)=", re.DOTALL)
 PREFIXES = frozenset("if then else elif do while until ! { time".split())  # noqa: SIM905  # lists of words read best so
 """Words before a command."""
 RESERVED = frozenset(

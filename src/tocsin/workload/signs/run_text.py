@@ -37,6 +37,7 @@ _MORE_THAN_A_PORT = re.compile(
     r"connect|send|recv|exec|eval|open|system|subprocess|__|\bos\b|import(?!\s+socket\b)|from\s+(?!contextlib|socket)|^(?!\s*(?:srun\s[^'\"]*)?python[\d.]*\s+-c\s)"
 )
 """Not just code that asks the system for a port that is free, as jobs with a server of their own do."""
+_LOCAL_FILE = re.compile(r"(?![-/~$])[\w./-]*\w$")
 _MOST_NESTED = 1000
 _DEEPEST = 6
 _LONGEST_KEY = 12
@@ -94,6 +95,8 @@ class RunText(ABC):
             yield from self._fed(line, name, given)
         for word, value in zip(words, values, strict=True):
             file = base(value.text)
+            if origins.loose and name in _READ_COMMANDS and _LOCAL_FILE.match(value.text):
+                yield line, RUNS
             if (
                 origins.files.get(file) == COMPUTED
                 or file in origins.assembled

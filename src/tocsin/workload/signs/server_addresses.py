@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from tocsin.workload.signs.told_hosts import HOST_NAME
 from tocsin.workload.signs.values import NUMBER, PIECE, UNKNOWN
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "has_built_address",
     "has_host_and_port",
     "has_template",
-    "names_host",
 ]
 
 _FILES = r"txt|py|sh|log|out|err|csv|json|nc|in|dat|gz|tar|sif|img|pdb|gro|xml|yaml|yml|fa|fq|bam|vcf|cpp|java|md|cfg|ini|conf|nii|nf|smk"
@@ -22,10 +20,11 @@ _HOST = (
     rf"(?:(?:\w[\w-]{{0,62}}\.){{1,6}}(?!(?:{_FILES})\b)[A-Za-z]{{2,24}}\.?|\d{{1,4}}(?:\.\d{{1,4}}){{3}}|0x[0-9a-fA-F]{{1,2}}(?:\.0x[0-9a-fA-F]{{1,2}}){{3}}"
     r"|\d{1,3}\.(?:\d{1,3}\.)?\d{4,8}|\[[0-9a-fA-F:.]{3,45}\]|\d{8,10}|0x[0-9a-fA-F]{8})"
 )
+_SURE_HOST = r"(?:(?:\w[\w-]{0,62}\.){1,6}[a-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3})"
 _SERVER = re.compile(
     r"(?:(?<![\w@.-])|(?<=[^\w]\.))(?<!//)(?!127\.|0\.0\.0\.0|localhost)"
     r"(?:(?!https?:|ftps?:|s3:|git:|ssh:|file:|docker:|root:|socks)[A-Za-z][\w+]{0,15}://(?!127\.))?(?:[^\s/@:]{1,120}@)?"
-    rf"{_HOST}(?::|[\"']\s{{0,3}},\s{{0,3}}[\"']?)\d{{2,7}}(?![\w.:-]|/\w)|/dev/(?:tcp|udp)/"
+    rf"(?:{_HOST}:|{_SURE_HOST}[\"']\s{{0,3}},\s{{0,3}}[\"']?)\d{{2,7}}(?![\w.:-]|/\w)|/dev/(?:tcp|udp)/"
     rf"|(?<![\w@-])(?:ssl|tls|tcp|udp|wss?|quic)\w{{0,6}}://(?!127\.|0\.0|localhost){_HOST}:\d{{2,5}}"
 )
 """A host with its port, and no protocol of the web; or a connection of the shell's own."""
@@ -40,14 +39,12 @@ _MAY_SERVE = (
     re.compile(r"/dev/(?:tcp|udp)/"),
 )
 """A script without any of these has no such address. Each begins with a plain letter, which makes the search fast."""
-_NAME_OF_HOST = re.compile(r"(?<![\w@./:-])(?:\w[\w-]{0,62}\.){1,6}[a-z]{2,8}$")
-"""The name of a host that ends where a domain of the Internet was found."""
 _HOST_AND_PORT = re.compile(
     rf"\b(?:host|server|address|url|pool)\w{{0,12}}\W{{1,6}}(?!127\.|0\.0|localhost){_HOST}\b[^\n]{{0,60}}\n?[^\n]{{0,60}}\bport\w{{0,3}}\W{{1,6}}\d{{2,5}}\b",
     re.IGNORECASE,
 )
 """Settings of a host and a port."""
-_FILLED = r"(?:\$+[({]?[\w.]+[)}]?|\{\{[^{}\n]{1,40}\}\}|`\w{1,40}'|%s)"
+_FILLED = r"(?:\$+(?:\{[\w.]+\}|\([\w.]+\)|[\w.]++)|\{\{[^{}\n]{1,40}\}\}|`\w{1,40}'|%s)"
 _TEMPLATE = re.compile(
     rf"(?<![\w/])(?:[\w-]+\.)?{_FILLED}{{1,5}}[\w.-]{{0,60}}:(?:{_FILLED}|\d{{4,5}})(?![\w/.:])"
 )
@@ -64,7 +61,7 @@ _NUMBERS_ADDRESS = re.compile(
     rf"(?:^|[^\w.:{_MARK[1:-1]}]){NUMBER}:(?:\d{{2,5}}|[{NUMBER}{UNKNOWN}{PIECE}])(?![\w/.:])"
 )
 """Numbers that the script computes, as a host and its port."""
-NEAR_HOST = re.compile(r"(?:^|=)(?!localhost|127)[A-Za-z][\w-]{0,62}:[1-9]\d{3,4}$")
+NEAR_HOST = re.compile(r"(?:^|=)(?!localhost|127|(?i:chr)\w)[A-Za-z](?:[A-Za-z0-9]|-){0,62}:[1-9]\d{3,4}$")
 """A host without a domain, and a port."""
 FAR_HOST = re.compile(r"(?:[A-Za-z0-9][\w-]{0,62}\.){1,6}[A-Za-z]{2,24}\b")
 _LONGEST_ADDRESS = 300
@@ -106,13 +103,3 @@ def has_address(text: str) -> bool:
         for may in _MAY_SERVE
         for found in may.finditer(text)
     )
-
-
-def names_host(text: str) -> bool:
-    """Whether a host with a domain of the Internet stands in a text, other than in a URL or an address of mail."""
-    for found in HOST_NAME.finditer(text):
-        name = _NAME_OF_HOST.search(text, max(0, found.start() - _LONGEST_ADDRESS), found.end())
-        # with one dot it may be a file: a paper in Org mode, an input of Gaussian
-        if name and name[0].count(".") > 1:
-            return True
-    return False

@@ -6,7 +6,9 @@ __all__ = [
     "A_NUMBER",
     "CHANGED",
     "COMPUTED",
+    "FETCHED",
     "FROM_OUTSIDE",
+    "FROM_SERVER",
     "ITSELF",
     "NOTHING",
     "NUMBER",
@@ -19,13 +21,15 @@ __all__ = [
     "WRITTEN",
     "Value",
     "base",
+    "is_exact",
     "is_itself",
 ]
 
 WRITTEN, OUTSIDE, OWN, COMPUTED = range(4)
 """Written out here; from the environment, a file or a tool; a piece of the script's text; such text changed."""
-UNKNOWN, PIECE, NUMBER, ITSELF = "\0", "\1", "\2", "\5"
-"""Marks in a value's text: something from outside, a piece of the script's text, a number computed from it, its file."""
+UNKNOWN, PIECE, NUMBER, ITSELF, FETCHED = "\0", "\1", "\2", "\5", "\6"
+"""Marks in a value's text: something from outside, a piece of the script's text, a number computed from it, its file, and what
+a server answers."""
 
 
 class Value(NamedTuple):
@@ -37,9 +41,15 @@ NOTHING = Value("", WRITTEN)
 FROM_OUTSIDE = Value(UNKNOWN, OUTSIDE)
 OWN_PIECE = Value(PIECE, OWN)
 CHANGED = Value(PIECE, COMPUTED)
+FROM_SERVER = Value(FETCHED, OUTSIDE)
 A_NUMBER = Value(NUMBER, OUTSIDE)
 PERHAPS = Value(PIECE, OUTSIDE)
 """From outside, most likely; but the script may have put it there."""
+
+
+def is_exact(value: Value) -> bool:
+    """Whether all of a value's text is known."""
+    return not any(mark in value.text for mark in (UNKNOWN, PIECE, NUMBER, ITSELF, FETCHED))
 
 
 def base(path: str) -> str:

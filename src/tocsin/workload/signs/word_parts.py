@@ -74,7 +74,7 @@ def _parts(word: str, *, quoted: bool) -> Sequence[Value | Part]:
                 parts.append(Value(found["single"], WRITTEN))
             case "ansi":
                 text = found["ansi"]
-                parts.append(Value(text, COMPUTED if ESCAPES.search(text) else WRITTEN))
+                parts.append(Value(PIECE, COMPUTED) if ESCAPES.search(text) else Value(text, WRITTEN))
             case "name":
                 parts.append(Part(Kind.VARIABLE, found["name"]))
             case "tick":

@@ -3,7 +3,11 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from functools import lru_cache
 
+from tocsin.workload.signs.arithmetic import calculated
+from tocsin.workload.signs.parameter_changes import changed
+from tocsin.workload.signs.shell_patterns import as_expression
 from tocsin.workload.signs.values import (
     A_NUMBER,
     CHANGED,
@@ -18,13 +22,16 @@ from tocsin.workload.signs.values import (
     UNKNOWN,
     WRITTEN,
     Value,
+    is_exact,
 )
 from tocsin.workload.signs.word_parts import Kind, Part, word_parts
 
 __all__ = ["ALNUM", "DEEPEST", "LONGEST", "MOST_WORK", "Words"]
 
 _SPECIAL = re.compile(r"[\\'\"$`{<>!]")
-_BRACED = re.compile(r"(?P<sign>[!#]?)(?P<name>\w+|[@*?$!#-])(?P<key>\[[^\]]*\])?(?P<rest>.*)$", re.DOTALL)
+_BRACED = re.compile(
+    r"(?P<sign>[!#]?)(?P<name>\w+|[@*?$!#-])(?P<key>\[(?:[^\[\]]|\[[^\]]*\])*\])?(?P<rest>.*)$", re.DOTALL
+)
 ALNUM = re.compile(r"[A-Za-z0-9]")
 _SET_BY_OTHERS = frozenset(
     """BASH_REMATCH OPTARG REPLY MAPFILE COPROC BASH_COMMAND FUNCNAME DIRSTACK OLDPWD BASH_ARGV
@@ -39,7 +46,10 @@ _COUNTS = frozenset("# LINENO BASH_LINENO OPTIND SHLVL".split())  # noqa: SIM905
 """Variables that the shell fills with numbers that follow from the script's text."""
 _NAME = re.compile(r"[A-Za-z_]")
 _TILDE = re.compile(r"(?:^|(?<=[=:]))~[+-]?(?=[/:]|$)")
-_GLOB = re.compile(r"[*?]|\[[^\]]+\]")
+_AT_A_SIGN = re.compile(r"##?\*?[^\w.*?\[]+$|%%?[^\w*?\[]+\*?$|%%?\.[\w.]*\*?$|##?\*[^\w*?\[]+$")
+"""What is taken away begins or ends with a sign, so that words are left."""
+_LISTED = re.compile(r"(?>(?:[^\s\"'\\]|\\.|\"(?:[^\"\\]|\\.)*\"|'[^']*')+)")
+_KNOWN_CHANGE = re.compile(r":\s?-?\d+(?::\d+)?$|//?[^*?\[]*$|[,^]{1,2}$")
 _LONGEST_TRIMMED = 300
 _MOST_STARS = 2
 _MOST_POSITIONS = 9
@@ -70,6 +80,10 @@ class Words(ABC):
         """The words of arrays and of the arguments, as they are written."""
         self.assembled: set[str] = set()
         """Files that are cut out of others or joined: data, unless they are run."""
+        self.coprocess = False
+        """A command runs beside the script, with what it prints in a descriptor."""
+        self.loose = False
+        """A file of computed text went through a program, so that it may have any name."""
         self.missing: set[str] = set()
         """Variables that were asked for before they had a value."""
         self.late = False
@@ -115,7 +129,7 @@ class Words(ABC):
         if not self.files or pattern.count("*") > _MOST_STARS:
             return ""
         self.work += len(self.files) // 10
-        matches = re.compile(_as_expression(pattern), re.DOTALL).fullmatch
+        matches = re.compile(as_expression(pattern), re.DOTALL).fullmatch
         return next((name for name in self.files if matches(name)), "")
 
     def notice_files(self) -> None:
@@ -155,6 +169,9 @@ class Words(ABC):
         if part.kind is Kind.BRACED:
             return self._braced(part.text)
         if part.kind is Kind.ARITHMETIC:
+            number = calculated(part.text)
+            if number is not None:
+                return Value(str(number), OWN)
             # without names it is a number that is written in another form
             return A_NUMBER if _NAME.search(part.text) else PERHAPS
         if part.kind is Kind.SINK:
@@ -196,11 +213,11 @@ class Words(ABC):
         if found["sign"] == "#":
             return A_NUMBER
         name, rest = found["name"], found["rest"]
-        value = self.variable(name)
+        value = self._element(name, found["key"]) or self.variable(name)
         if found["sign"] == "!":
             if rest[:1] in ("@", "*") or found["key"]:
                 return CHANGED if name in self.keyed else OWN_PIECE if rest else FROM_OUTSIDE
-            return Value(value.text, OUTSIDE if value.origin == OUTSIDE else COMPUTED)
+            return self._named(value)
         if found["key"] == "[*]" and "IFS" in self.values and value.origin == OWN:
             return CHANGED
         if not rest or value.origin == COMPUTED:
@@ -221,7 +238,32 @@ class Words(ABC):
             return value
         if rest[0] in "#%":
             return self._trimmed(value, rest)
-        return Value(value.text, COMPUTED)
+        if (name in "@*" or found["key"] in ("[@]", "[*]")) and rest[0] == ":":
+            return value  # some of them
+        if name in self.several or found["key"] or not is_exact(value) or not _KNOWN_CHANGE.match(rest):
+            return CHANGED
+        return Value(changed(value.text, rest, self._exactly), COMPUTED)
+
+    def _named(self, value: Value) -> Value:
+        """The value of the variable whose name is the value of another."""
+        if value.origin == OUTSIDE:
+            return value
+        if value.text in self.several or not is_exact(value):
+            return CHANGED
+        named = self.variable(value.text)
+        return Value(named.text, COMPUTED) if is_exact(named) else CHANGED
+
+    def _exactly(self, text: str) -> str:
+        value = self.value(text)
+        return value.text if is_exact(value) else PIECE
+
+    def _element(self, name: str, key: str | None) -> Value | None:
+        """An element of a list that is written out, by its number."""
+        if key is None or name not in self.arrays or not key[1:-1].isdecimal():
+            return None
+        words = _listed(self.arrays[name])
+        place = int(key[1:-1])
+        return self.value(words[place]) if place < len(words) and "=" not in words[place] else None
 
     def _trimmed(self, value: Value, rest: str) -> Value:
         """A value without what a pattern takes away at its begin or end."""
@@ -235,8 +277,10 @@ class Words(ABC):
             or UNKNOWN in pattern
             or PIECE in pattern
         ):
-            return Value(text, max(value.origin, COMPUTED if ALNUM.search(text) else OUTSIDE))
-        matches = re.compile(_as_expression(pattern), re.DOTALL).fullmatch
+            if not ALNUM.search(text):
+                return Value(text, max(value.origin, OUTSIDE))
+            return OWN_PIECE if value.origin != COMPUTED and _AT_A_SIGN.match(rest) else CHANGED
+        matches = re.compile(as_expression(pattern), re.DOTALL).fullmatch
         places: Iterable[int] = range(len(text) + 1)
         if rest[0] == "#":
             places = places if rest[1:2] != "#" else reversed(range(len(text) + 1))
@@ -253,7 +297,7 @@ class Words(ABC):
             if old.text != value.text and not self.settled and value.origin != OUTSIDE:
                 self.several.add(name)
             if old.origin == COMPUTED:
-                value = Value(value.text, COMPUTED)
+                value = Value(value.text if is_exact(old) and self.settled else PIECE, COMPUTED)
         self.arrays.pop(name, None)
         if name == "@":
             for number in range(1, _MOST_POSITIONS + 1):
@@ -265,19 +309,6 @@ class Words(ABC):
         """What the commands in a substitution print."""
 
 
-def _as_expression(pattern: str) -> str:
-    """A pattern of the shell as a regular expression."""
-    done: list[str] = []
-    place = 0
-    for found in _GLOB.finditer(pattern):
-        done.append(re.escape(pattern[place : found.start()]))
-        inside = found[0]
-        if inside in "*?":
-            done.append(".*" if inside == "*" else ".")
-        else:
-            negated = inside[1] in "!^"
-            done.append(
-                f"[{'^' if negated else ''}{re.escape(inside[1 + negated : -1]).replace(chr(92) + '-', '-')}]"
-            )
-        place = found.end()
-    return "".join(done) + re.escape(pattern[place:])
+@lru_cache(maxsize=64)  # each element of a long list is asked for by itself
+def _listed(words: str) -> tuple[str, ...]:
+    return tuple(_LISTED.findall(words))

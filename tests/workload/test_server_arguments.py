@@ -1,4 +1,4 @@
-"""A host that a program is told in words of their own, or in a file that the script wrote, is an open sign."""
+"""A host that is written out for a program that is not known is an open sign, wherever it stands."""
 
 import pytest
 
@@ -29,6 +29,28 @@ OPEN = {
     "a glued option": "cat > run.in <<'E'\ntag 3333\npeer example.ch\nE\n./m -crun.in",
     "a redirection": "cat > run.in <<'E'\npeer example.ch 3333\nE\n./m < run.in",
     "other keys": "cat > a.ini <<'E'\nnode = gate.example.ch\nslot = 3333\nE\n./m -c a.ini",
+    "a host alone": "./m -s example.ch",
+    "a host in the environment": "export GRID=example.ch\n./m",
+    "a host before a command": "GRID=example.ch ./m",
+    "a host in a directive": "#SBATCH --export=ALL,GRID=example.ch\n./m",
+    "a host on standard input": "echo example.ch | ./m",
+    "a host for another command": "coproc ./m\necho example.ch >&${COPROC[1]}",
+    "a host in a list": "for h in a.ch example.ch; do ./m $h; done",
+    "a host by the place in a list": "w=(low land ch)\n./m ${w[0]}${w[1]}.${w[2]}",
+    "a host that sed puts in": "sed -i 's/@H@/example.ch/' m.in\n./m m.in",
+    "a host that is worked out": "x=example_ch\n./m ${x//_/.}",
+    "a page": "./m --from http://example.ch/work",
+    "another protocol": "./m --feed wss://example.ch/ws",
+    "an escaped dot": 'cat > m.json <<\'E\'\n{"a": "example\\u002ech"}\nE\n./m m.json',
+    "a wide dot": "./m -s example．ch",
+    "a number in one": "./m --seed 3325256713 --steps 4444",
+    "an octal number": "./m -s 0306.0x33.100.9 -n 4444",
+    "a number that is computed": "./m -s 198.51.100.$((3*3))",
+    "an address of the sixth version": "./m -s 2001:db8:40::9",
+    "a user at a host": "./m w7@example.ch",
+    "a proxy of its own": "https_proxy=http://example.ch:4444 ./m",
+    "a university": "./m -s gate.example.edu",
+    "a client of its own": "PATH=$HOME/bin:$PATH\npsql -s example.ch",
     "a list of commands": "cat > multi.conf <<'E'\n0 ./m -s gate.example.ch\nE\nsrun --multi-prog multi.conf",
 }
 READ = {
@@ -41,12 +63,21 @@ READ = {
     "a module": "python -m torch.distributed.run --port 6001 --user a",
     "a version": "./m --version 1.2.3 --steps 5000",
     "settings": "cat > run.in <<'E'\nsteps = 5000\nfile = run.nc\nE\n./m -i run.in",
+    "a university elsewhere": "HOST=db.example.edu\npsql -h $HOST",
+    "a licence": "export LM_LICENSE_FILE=27000@lic.example.edu:27001@lic2.example.edu\n./m",
+    "a message": "echo ask example.ch >&2\n./m",
+    "a registry": "apptainer exec docker://nvcr.io/nvidia/pytorch:23.10-py3 ./m",
+    "names of code": "java -cp build org.example.Simulation\npython -m pkg.convert in.md",
+    "sizes of a lattice": "./m --grid 32.32.32.64 --mpi 2.2.2.4 --steps 1000",
+    "a date": "./m 20200101 20201231 --steps 1000",
+    "a region": "./m --region chr1:10000 in.bam",
+    "times": "./m --from 2020-01-01T00:00 --to 12:30:00",
     "devices": "export CUDA_VISIBLE_DEVICES=$(seq -s, 0 3)\n./m",
 }
 
 
 @pytest.mark.parametrize("name", OPEN)
-def test_a_told_host_is_an_open_sign(name: str) -> None:
+def test_a_named_host_is_an_open_sign(name: str) -> None:
     assert ENDPOINT in {why for _, why in computed_commands(OPEN[name], Effort())}
 
 

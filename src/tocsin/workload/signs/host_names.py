@@ -1,0 +1,127 @@
+"""Hosts of the Internet that are written out in a text, whatever stands around them.
+
+A program must be told whom it works for. So a name of a host is a sign wherever it stands, and no way from there to a program
+needs to be followed: public job scripts have next to none, other than for clients of the network.
+"""
+
+import re
+from collections.abc import Container
+
+from tocsin.workload.signs.host_numbers import has_number_of_host, is_local
+from tocsin.workload.signs.top_level_domains import SURE
+
+__all__ = ["has_name_with_end", "names_host", "strings_of"]
+
+_END = re.compile(r"\.([A-Za-z][A-Za-z0-9-]{1,40})(?![\w(@\[-])")
+"""Where a name may end."""
+_NAME = re.compile(r"(?:[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?\.){0,6}[^\W_](?:[^\W_]|-){1,62}$")
+"""The rest of it. Somebody must have registered the last part, in which no underscore may be."""
+_NOT_BEFORE = frozenset("_@/$}*%&~\\-.")
+_NOT_BEHIND = re.compile(r"\.?(?:[\w(@\[*{$-]|\.\w|\s{0,2}=|:{1,2}[A-Za-z_$]|/[\w.*${}-]{0,80}[.*]\w)")
+_LONGEST = 255
+_MOST_ENDS = 2000
+"""With more, it is no ordinary text."""
+_INSTITUTION = re.compile(r"(?:^|\.)(?:edu|gov|mil|(?:edu|gov|ac|gob|mil)\.[a-z]{2}|cern\.ch)$")
+"""Domains that only institutions get."""
+_PUBLIC = re.compile(
+    r"(?:^|\.)(?:(?:docker|ghcr|gcr|quay|nvcr|k8s|nextflow|conda)\.io|docker\.com|pkg\.dev|github(?:usercontent)?\.com|gitlab\.com"
+    r"|bitbucket\.org|pypi\.org|pythonhosted\.org|anaconda\.(?:org|com)|npmjs\.org|r-project\.org|bioconductor\.org|sylabs\.io"
+    r"|singularity-hub\.org|huggingface\.co|hf\.co|wandb\.ai|pytorch\.org|zenodo\.org|ensembl\.org|sourceforge\.net|apache\.org"
+    r"|gnu\.org|kernel\.org|googleapis\.com|microsoft\.com|nvidia\.com|ubuntu\.com|debian\.org|python\.org|julialang\.org"
+    r"|openstreetmap\.org|slack\.com)$",
+    re.IGNORECASE,
+)
+"""Servers of code, packages, containers and data that nobody mines for."""
+_WEB = re.compile(r"https?://(?:[^\s/@\"'<>]{1,200}@)?([^\s/:\"'<>()\\]{1,255})(?::\d{1,5})?", re.IGNORECASE)
+_WEB_ADDRESS = re.compile(
+    r"(?:git\+)?(?:https?|ftps?|s3|gs|git|ssh|docker|oras|library|shub)://[^\s\"'<>()]*", re.IGNORECASE
+)
+_OTHER_SCHEME = re.compile(r"\b[A-Za-z][\w+.-]{0,20}://+(?:[^\s/@:\"']{1,120}(?::[^\s/@:\"']{0,120})?@)?")
+_ESCAPE = re.compile(r"\\u00([0-9a-fA-F]{2})|\\x([0-9a-fA-F]{2})|%(2[eE])|&#x([0-9a-fA-F]{2});|&#(\d{2,3});")
+"""A letter or a dot as JSON, YAML, the web and most languages write it."""
+_ESCAPE_MARKS = ("\\u00", "\\x", "%2", "&#")
+_OTHER_DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
+_REPLACEMENT = re.compile(
+    r"\b[sy]/[^/\n]{0,200}/([^/\n]{1,200})/|\b[sy]\|[^|\n]{0,200}\|([^|\n]{1,200})\||\bs[#,!@%][^#,!@%\n]{0,200}[#,!@%]([^#,!@%\n]{1,200})[#,!@%]"
+)
+"""What sed, Perl and their like put in place of something else."""
+_REPLACEMENT_MARKS = ("s/", "s|", "s#", "s,", "s!", "s@", "s%", "y/")
+_FILLED_IN = re.compile(r"[$`{\0\1\2]")
+_STRING = re.compile(
+    r"\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|`([^`\n]{1,400})`|\bqw?\s?[(\[{/]([^)\]}/\n]{1,400})"
+)
+
+
+def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bool:
+    """Whether a host is written out in a text, other than one that nobody mines for.
+
+    `web`: a page on the web counts, too. `institutions`: so does a host of a university or an agency.
+    """
+    if any(mark in text for mark in _ESCAPE_MARKS):
+        text = _ESCAPE.sub(_unescaped, text)
+    if not text.isascii():
+        text = text.translate(_OTHER_DOTS)
+    if "://" in text:
+        if web and any(_is_foreign_page(found[1]) for found in _WEB.finditer(text)):
+            return True
+        text = _OTHER_SCHEME.sub(" ", _WEB_ADDRESS.sub(" ", text))
+    if any(mark in text for mark in _REPLACEMENT_MARKS):
+        text = "\n".join(
+            [text, *(first or second or third for first, second, third in _REPLACEMENT.findall(text))]
+        )
+    named = (found for found in _END.finditer(text) if found[1] in SURE or found[1][:4] == "xn--")
+    for count, found in enumerate(named):
+        if count > _MOST_ENDS or _is_host(text, found, institutions=institutions):
+            return True
+    return has_number_of_host(text)
+
+
+def _is_host(text: str, end: re.Match[str], *, institutions: bool) -> bool:
+    """Whether the name of a host, and no file, path or word of code, ends here."""
+    if _NOT_BEHIND.match(text, end.end()):
+        return False
+    name = _before(text, end)
+    if institutions:
+        return name is not None and _PUBLIC.search(f"{name}{end[0]}") is None
+    return name is not None and (not _is_trusted(f"{name}{end[0]}"))
+
+
+def _is_trusted(host: str) -> bool:
+    return (_INSTITUTION.search(host) or _PUBLIC.search(host)) is not None
+
+
+def _before(text: str, end: re.Match[str]) -> str | None:
+    """The rest of a name, if it is no part of a path or of an address of mail."""
+    start = end.start()
+    while (
+        start > 0
+        and end.start() - start < _LONGEST
+        and (text[start - 1].isalnum() or text[start - 1] in "-.")
+    ):
+        start -= 1
+    if start > 0 and text[start - 1] in _NOT_BEFORE:
+        return None
+    name = text[start : end.start()]
+    return name if _NAME.match(name) else None
+
+
+def has_name_with_end(text: str, ends: Container[str]) -> bool:
+    """Whether what may be a name of a host ends in one of these."""
+    named = (found for found in _END.finditer(text) if found[1].lower() in ends)
+    return any(count > _MOST_ENDS or _before(text, found) for count, found in enumerate(named))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[5])) if found[5] else chr(int(next(filter(None, found.groups())), 16))
+
+
+def _is_foreign_page(host: str) -> bool:
+    if _FILLED_IN.search(host):
+        return False
+    local = is_local(host)
+    return not local if local is not None else "." in host and not _is_trusted(host)
+
+
+def strings_of(code: str) -> str:
+    """The written texts of code, one in a line."""
+    return "\n".join(next(filter(None, found.groups())) for found in _STRING.finditer(code))

@@ -1,0 +1,83 @@
+"""Commands that name a server to somebody else than people or a client of the network."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tocsin.workload.signs.file_kinds import FOR_PEOPLE, SCRIPT_FILE, is_file
+from tocsin.workload.signs.host_and_port import names_host_and_port
+from tocsin.workload.signs.host_names import names_host, strings_of
+from tocsin.workload.signs.printing_programs import CODE
+from tocsin.workload.signs.programs import NETWORK, SPEAKS
+from tocsin.workload.signs.reserved_words import DECLARES
+from tocsin.workload.signs.server_addresses import addresses
+from tocsin.workload.signs.statements import Statement
+from tocsin.workload.signs.values import base
+
+__all__ = ["names_server"]
+
+_SED_SEPARATORS = re.compile(r"[/|#,]")
+_PROXY = re.compile(r"(?i:prox)\w{0,12}[\"']?[ =:]{1,3}[\"']?(?:\w+://)?$")
+_PROXY_OR_TUNNEL = re.compile(rf"{_PROXY.pattern}|(?<!\S)-[LRDJ]\s?[\w:$*]{{0,20}}:?$")
+"""Before an address: an option or a variable of a proxy; among the words of ssh, a tunnel."""
+_PROXY_SETTING = re.compile(r"(?i:\w{0,12}prox\w{0,12})[\"']?[ =:]{1,3}[\"']?(?:https?://)?[^\s\"']{1,200}")
+_LICENCE = re.compile(r"(?<![\w@])\d{4,5}@[\w.-]+(?::\d{4,5}@[\w.-]+)*(?![\w:])")
+"""A server of licences."""
+_PEOPLE = ("1", "2", "-")
+"""Descriptors whose text people see."""
+_SETS = DECLARES | {"", "read", "mapfile", "readarray", "select"}
+
+
+def names_server(statement: Statement, name: str, *, known: bool, kept: bool) -> bool:
+    """Whether a command names a server.
+
+    `known`: the program is the one of the system with that name. `kept`: what is only printed may become a file.
+    """
+    files = [base(target) for operator, target in statement.redirections if is_file(operator, target)]
+    whole = " ".join(_texts(statement, files))
+    if not (
+        "." in whole or ":" in whole or "/" in whole or "0x" in whole or name in _SETS or not whole.isascii()
+    ):
+        return False
+    if (
+        known
+        and name in NETWORK
+        and statement.words[-3:-2] != ["config"]
+        and "config" not in statement.words[:3]
+    ):
+        return "telnet://" in whole
+    if name == ":" and statement.redirections:
+        return False
+    if known and name in SPEAKS and not kept and _is_for_people(statement, files):
+        return False
+    if name == "sed":
+        whole = _SED_SEPARATORS.sub(" ", whole)
+    ssh = name[:1] == "-" or "ssh" in statement.words
+    named = _LICENCE.sub(lambda found: found[0].replace("@", " ").replace(":", " "), whole)
+    whole = _LICENCE.sub(" ", whole)
+    if "prox" in whole.lower() and (known or not name):
+        named = _PROXY_SETTING.sub(" ", named)
+    if not ssh and names_host(named, web=name == "export"):
+        return True
+    if name in _SETS and names_host_and_port(statement.words):
+        return True
+    excused = _PROXY_OR_TUNNEL if ssh else _PROXY
+    return not all(
+        excused.search(whole[max(0, found.start() - 40) : found.start()]) for found in addresses(whole)
+    )
+
+
+def _is_for_people(statement: Statement, files: Sequence[str]) -> bool:
+    """Whether what a command prints goes nowhere but to people."""
+    elsewhere = any(
+        operator.endswith(">&") and target not in _PEOPLE for operator, target in statement.redirections
+    )
+    return not (statement.pipes or elsewhere) and all(map(FOR_PEOPLE.search, files))
+
+
+def _texts(statement: Statement, files: Sequence[str]) -> Iterator[str]:
+    """The words and documents of a command; of code, its strings."""
+    is_code = any(CODE.match(base(word)) for word in statement.words) or any(map(SCRIPT_FILE.search, files))
+    for word in statement.words:
+        yield strings_of(word[1:-1]) if is_code and "(" in word else word
+    for operator, target in statement.redirections:
+        yield strings_of(target) if is_code and operator[:2] == "<<" else target
