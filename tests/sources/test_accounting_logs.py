@@ -295,3 +295,24 @@ def test_such_a_log_is_imported_and_a_second_time_adds_nothing(tmp_path: Path, t
         "head|12|COMPLETED",
         "head|13|FAILED",
     ]
+
+
+def test_a_record_of_lsf_may_have_quoted_text_of_several_lines(tmp_path: Path) -> None:
+    script = '#!/bin/bash\n\n#BSUB -n 4\n""JOB_FINISH"" ""10.1"" 1 2\necho ""hi""'
+    first = lsf().replace('mpirun ""./a"" b', script)
+    cut = lsf().replace(" 12 1001", " 13 1001")[:300]
+    jobs, source = jobs_of(tmp_path, first + cut + "\n" + lsf().replace(" 12 1001", " 14 1001"))
+    assert jobs["job_id"].to_list() == [12, 14]
+    assert source.rejects.counts == {"wrong number of columns": 1}
+    assert source.rejects.lines == {"wrong number of columns": [6]}
+
+
+def test_records_of_several_lines_are_found_wherever_a_block_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = lsf().replace('mpirun ""./a"" b', "#!/bin/bash\ntrue") + lsf(task="7")
+    whole, _ = jobs_of(tmp_path, text)
+    source = open_log(str(tmp_path / "accounting"), cluster="lab")
+    assert isinstance(source, AccountingLog)
+    monkeypatch.setattr(source._file, "block", 10)
+    assert pl.concat(batch.jobs for batch in source.batches()).equals(whole)

@@ -13,7 +13,7 @@ from tocsin.core.intake import JobSource
 from tocsin.sources import grid_engine_log, lsf_log, pbs_log
 from tocsin.sources.accounting_log import AccountingLog, LineParser
 from tocsin.sources.csv_text import cells
-from tocsin.sources.lines import Pipe, is_regular, open_file
+from tocsin.sources.lines import Pipe, check_text, is_regular, open_file
 from tocsin.sources.mapping import read_mapping, shipped_mappings
 from tocsin.sources.sacct import SacctFile
 from tocsin.sources.sacct_json import SacctJsonFile
@@ -61,7 +61,7 @@ def open_log(
     if not (columns or delimiter):
         if first.lstrip().startswith(b"{"):
             return SacctJsonFile(source, cluster=cluster)
-        if first.startswith(b";") or _numbers(first) >= _SWF_COLUMNS:
+        if first.lstrip().startswith(b";") or _numbers(first) >= _SWF_COLUMNS:
             return SwfFile(source, cluster=cluster)
         for pattern, parser in _LOGS:
             if pattern.match(first):
@@ -90,6 +90,7 @@ def _head(source: str | Pipe) -> bytes:
             head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
         except zlib.error as error:
             raise SourceError(f"{source} is not a valid gzip file: {error}") from None
+    check_text(head, str(source))
     return head.removeprefix(b"\xef\xbb\xbf")
 
 
@@ -117,10 +118,11 @@ def _fitting_mapping(path: str, first: bytes) -> str:
             for field in ("job_id", "submit")
         ):
             return name
+    line = first.decode(errors="replace")
     raise SourceError(
         f"{path} is not an SWF log, text or JSON of sacct, an accounting log of PBS, LSF or Grid Engine, or a table that "
         f"{' or '.join(shipped_mappings())} fits; name a mapping with -m, or the columns of sacct's text without a header "
-        "with -o"
+        f'with -o (its first line is "{line[:60]}{"…" if len(line) > 60 else ""}")'
     )
 
 

@@ -78,6 +78,7 @@ _BY_QDEL = (9, 15)
 
 class GridEngineParser:
     name = "sge"
+    first_line: re.Pattern[str] | None = None
 
     def parse(self, line: str) -> dict[str, Any] | str:
         values = dict(zip(_FIELDS, line.split(":"), strict=False))

@@ -51,6 +51,7 @@ _REASONS = {
 
 class LsfParser:
     name = "lsf"
+    first_line: re.Pattern[str] | None = re.compile(PATTERN.pattern.decode())
 
     def parse(self, line: str) -> dict[str, Any] | str:
         fields = _Fields(line)

@@ -39,6 +39,7 @@ _PRO = {-11: "REQUEUED", -12: "FAILED"}
 
 class PbsParser:
     name = "pbs"
+    first_line: re.Pattern[str] | None = None
 
     def __init__(self) -> None:
         self._deleted: set[str] = set()
