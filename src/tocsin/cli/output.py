@@ -12,11 +12,12 @@ from typing import Any
 
 import click
 
+from tocsin.core.printable import printable
+
 __all__ = [
     "Column",
     "Listing",
     "ProgressBar",
-    "escaped",
     "number_of",
     "print_json",
     "print_line",
@@ -47,25 +48,14 @@ class Listing:
         print_table(rows, columns, header=not self.noheader, parsable=self.parsable2)
 
 
-def escaped(text: str) -> str:
-    """One line of text: line ends, escape sequences, marks of direction and half characters become visible.
-
-    >>> escaped("a\\x1b[2J\\nb")
-    'a\\\\x1b[2J\\\\nb'
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def print_line(text: str = "") -> None:
     """A line on stdout."""
-    click.echo(escaped(text))
+    click.echo(printable(text))
 
 
 def say(message: str) -> None:
     """A message for people: on stderr, never mixed with data."""
-    click.echo(escaped(message), err=True)
+    click.echo(printable(message), err=True)
 
 
 def text_of(name: str) -> Callable[[dict[str, Any]], str]:
@@ -96,14 +86,16 @@ def print_table(
             write("|".join(column.title for column in columns) + end + "\n")
         for row in rows:
             write(
-                "|".join(escaped(column.value(row)).replace("|", r"\x7c") for column in columns) + end + "\n"
+                "|".join(printable(column.value(row)).replace("|", r"\x7c") for column in columns)
+                + end
+                + "\n"
             )
         return
     if header:
         write(" ".join(_fit(c.title, c.width, cut=False) for c in columns).rstrip() + "\n")
         write(" ".join("-" * abs(c.width) for c in columns) + "\n")
     for row in rows:
-        write(" ".join(_fit(escaped(c.value(row)), c.width) for c in columns).rstrip() + "\n")
+        write(" ".join(_fit(printable(c.value(row)), c.width) for c in columns).rstrip() + "\n")
 
 
 def _fit(text: str, width: int, *, cut: bool = True) -> str:
@@ -125,12 +117,12 @@ class ProgressBar:
             return
         if not of:  # the total is unknown
             if not sys.stdout.isatty():
-                click.echo(f"\r{done:,} {escaped(label)}", nl=False, err=True)
+                click.echo(f"\r{done:,} {printable(label)}", nl=False, err=True)
             return
         if label != self._label:
             self.close()
             self._label = label
-            bar = click.progressbar(length=of, label=escaped(label), file=sys.stderr, show_eta=of > 1)
+            bar = click.progressbar(length=of, label=printable(label), file=sys.stderr, show_eta=of > 1)
             self._bar = self._shown.enter_context(bar)
         self._bar.length = of
         self._bar.update(max(0, min(done, of) - self._bar.pos))
