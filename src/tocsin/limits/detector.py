@@ -29,8 +29,10 @@ from tocsin.limits.partition_rules import (
     unknown_partitions,
 )
 from tocsin.limits.past_usage import READ, History, has_run_here, past_usage_breaches
-from tocsin.limits.script_checks import contradictions, misread_lines, missing_folders
+from tocsin.limits.script_checks import contradictions, misread_lines, past_deadline
+from tocsin.limits.submitter_checks import missing_files, missing_folders, not_for_users
 from tocsin.models.files import read_document
+from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission, components, read_submissions
 
 __all__ = ["DETECTOR", "FittedLimits", "Limits"]
@@ -153,6 +155,10 @@ def _of_script(
     yield from misread_lines(submission, row, accepted=bool(request["job_id"]))
     if not request["job_id"]:  # not submitted yet, so it is checked where it will be
         yield from missing_folders(submission, row, request["work_dir"])
+        yield from missing_files(submission, row, request["work_dir"])
+        if submission.script.scheduler is Scheduler.SLURM:
+            yield from not_for_users(submission, row, request["user"])
+            yield from past_deadline(submission, row, request["submit"])
 
 
 def _of_machine(
