@@ -49,6 +49,12 @@ def test_the_queue_as_json_is_read(tmp_path: Path) -> None:
             "JobID           JobName      State \n------------ ---------- ---------- \n2 wrap COMPLETED\n",
             "sacct -P",
         ),
+        ("JobId=1 UserId=ada(1) GroupId=ada(1) Name=x JobState=COMPLETED\n", "jobcomp/filetxt"),
+        ("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n", "sinfo"),
+        ("-" * 80 + "\nCluster/Account/User Utilization\n", "sreport"),
+        ("Cluster|Account|Login|Proper Name|Used|Energy\nlab|root|||10|0\n", "sreport"),
+        ("Job: 12.head\n\n04/16/2023 00:00:02  S    enqueuing\n", "server_priv/accounting"),
+        ("Job Id: 12.head\n    Job_Name = x\n", "server_priv/accounting"),
         ("nothing of the kind\n", "PBS"),
     ],
 )

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -50,12 +50,19 @@ class Listing:
 
 def print_line(text: str = "") -> None:
     """A line on stdout."""
-    click.echo(printable(text))
+    _write(sys.stdout, text)
 
 
 def say(message: str) -> None:
     """A message for people: on stderr, never mixed with data."""
-    click.echo(printable(message), err=True)
+    _write(sys.stderr, message)
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    """Not by click, which takes an ASCII stream for a mistake and writes UTF-8 to it. A closed stream is None."""
+    if stream is not None:
+        stream.write(f"{printable(text)}\n")
+        stream.flush()
 
 
 def text_of(name: str) -> Callable[[dict[str, Any]], str]:
@@ -70,7 +77,7 @@ def number_of(name: str, digits: int = 0) -> Callable[[dict[str, Any]], str]:
 
 def print_json(value: Any) -> None:
     """In ASCII, which every terminal and encoding can show."""
-    click.echo(json.dumps(value, allow_nan=False))
+    _write(sys.stdout, json.dumps(value, allow_nan=False))
 
 
 def print_table(

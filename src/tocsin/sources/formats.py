@@ -30,12 +30,22 @@ _LOGS: tuple[tuple[re.Pattern[bytes], Callable[[], LineParser]], ...] = (
     (lsf_log.PATTERN, lsf_log.LsfParser),
     (grid_engine_log.PATTERN, grid_engine_log.GridEngineParser),
 )
+_NO_RECORDS = "which has no accounting records"
+_USE_PBS_LOG = "give the server's accounting log, server_priv/accounting/YYYYMMDD"
 _USE_SACCT = "give the output of sacct --json, or of sacct -P with JobID and Submit among its columns"
 _NOT_JOBS = (
-    (re.compile(rb"(JobId|NodeName|PartitionName)="), "is the text of scontrol show"),
-    (re.compile(rb"\s*JOBID\s+(PARTITION|NAME|USER)\s"), "is the text of squeue"),
+    (re.compile(rb"JobId=\d+ UserId="), "is a log of jobcomp/filetxt, which is not read", _USE_SACCT),
+    (
+        re.compile(rb"(JobId|NodeName|PartitionName)="),
+        f"is the text of scontrol show, {_NO_RECORDS}",
+        _USE_SACCT,
+    ),
+    (re.compile(rb"\s*JOBID\s+(PARTITION|NAME|USER)\s"), f"is the text of squeue, {_NO_RECORDS}", _USE_SACCT),
+    (re.compile(rb"\s*PARTITION\s+AVAIL\s"), f"is the text of sinfo, {_NO_RECORDS}", _USE_SACCT),
+    (re.compile(rb"-{60,}|Cluster\|Account\|Login\|"), f"is a report of sreport, {_NO_RECORDS}", _USE_SACCT),
+    (re.compile(rb"Job(?: Id)?: \d+"), "is the output of tracejob or qstat", _USE_PBS_LOG),
 )
-"""Output of Slurm that has no accounting records."""
+"""What schedulers print of jobs besides accounting records: what it is, and what to give instead."""
 
 
 def open_log(
@@ -66,9 +76,9 @@ def open_log(
         for pattern, parser in _LOGS:
             if pattern.match(first):
                 return AccountingLog(source, parser(), cluster=cluster)
-        for pattern, what in _NOT_JOBS:
+        for pattern, what, instead in _NOT_JOBS:
             if pattern.match(first):
-                raise SourceError(f"{path} {what}, which has no accounting records; {_USE_SACCT}")
+                raise SourceError(f"{path} {what}; {instead}")
         delimiter = header_delimiter(first.decode("utf-8", "replace"))
         if first and not delimiter and b"|" not in first and not _ruled(lines):
             name = _fitting_mapping(path, first)
