@@ -49,7 +49,6 @@ def test_the_queue_as_json_is_read(tmp_path: Path) -> None:
             "JobID           JobName      State \n------------ ---------- ---------- \n2 wrap COMPLETED\n",
             "sacct -P",
         ),
-        ("JobId=1 UserId=ada(1) GroupId=ada(1) Name=x JobState=COMPLETED\n", "jobcomp/filetxt"),
         ("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n", "sinfo"),
         ("-" * 80 + "\nCluster/Account/User Utilization\n", "sreport"),
         ("Cluster|Account|Login|Proper Name|Used|Energy\nlab|root|||10|0\n", "sreport"),

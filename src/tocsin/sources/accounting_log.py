@@ -41,7 +41,11 @@ class LineParser(Protocol):
     name: str
     """The value of a job's field `source`."""
     first_line: re.Pattern[str] | None
-    """How a record begins whose quoted text may have several lines; None if each line is a record."""
+    """How a record begins that may have several lines; None if each line is a record."""
+
+    def goes_on(self, line: str, begun: bool) -> bool:
+        """Whether the record goes on after this line; `begun`: the line is not its first."""
+        ...
 
     def parse(self, line: str) -> dict[str, Any] | str:
         """The fields of the job that ended, or which other kind of event the line is."""
@@ -49,27 +53,28 @@ class LineParser(Protocol):
 
 
 class _Joined:
-    """Lines with their numbers; those of one record are joined where its quoted text has several."""
+    """Lines with their numbers; those of one record are joined."""
 
-    def __init__(self, first_line: re.Pattern[str] | None) -> None:
-        self._first_line = first_line
+    def __init__(self, parser: LineParser) -> None:
+        self._parser = parser
         self._begun: list[str] = []
-        self._number = self._size = self._quotes = 0
+        self._number = self._size = 0
 
     def records(self, block: Block) -> Iterator[tuple[int, str]]:
         lines = enumerate(block.data.decode("utf-8", "replace").removesuffix("\n").split("\n"), block.first)
-        if self._first_line is None:
+        first_line = self._parser.first_line
+        if first_line is None:
             yield from lines
             return
         for number, line in lines:
-            if self._begun and (self._first_line.match(line) or self._size > MAX_LINE):
+            if self._begun and (first_line.match(line) or self._size > MAX_LINE):
                 yield from self.rest()  # its end is missing
             if not self._begun:
-                self._number, self._size, self._quotes = number, 0, 0
+                self._number, self._size = number, 0
+            goes_on = self._parser.goes_on(line, bool(self._begun))
             self._begun.append(line)
             self._size += len(line)
-            self._quotes += line.count('"')
-            if self._quotes % 2 == 0:
+            if not goes_on:
                 yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, str]]:
@@ -94,7 +99,7 @@ class AccountingLog:
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records, others = Records(self.rejects, resume=resume), Counter[str]()
-        lines, done = _Joined(self._parser.first_line), 0
+        lines, done = _Joined(self._parser), 0
         for block in self._file.blocks():
             jobs, done = self._jobs(lines.records(block), records, others), block.done
             records.reject_lost(block)

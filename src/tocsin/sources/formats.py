@@ -4,14 +4,16 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from tocsin.core.errors import SourceError
 from tocsin.core.frames import UNREADABLE
 from tocsin.core.intake import JobSource
-from tocsin.sources import grid_engine_log, lsf_log, pbs_log
+from tocsin.sources import grid_engine_log, jobcomp_log, lsf_log, pbs_log
 from tocsin.sources.accounting_log import AccountingLog, LineParser
+from tocsin.sources.columns import checked_zone
 from tocsin.sources.csv_text import cells
 from tocsin.sources.lines import Pipe, check_text, is_regular, open_file
 from tocsin.sources.mapping import read_mapping, shipped_mappings
@@ -34,7 +36,6 @@ _NO_RECORDS = "which has no accounting records"
 _USE_PBS_LOG = "give the server's accounting log, server_priv/accounting/YYYYMMDD"
 _USE_SACCT = "give the output of sacct --json, or of sacct -P with JobID and Submit among its columns"
 _NOT_JOBS = (
-    (re.compile(rb"JobId=\d+ UserId="), "is a log of jobcomp/filetxt, which is not read", _USE_SACCT),
     (
         re.compile(rb"(JobId|NodeName|PartitionName)="),
         f"is the text of scontrol show, {_NO_RECORDS}",
@@ -76,6 +77,9 @@ def open_log(
         for pattern, parser in _LOGS:
             if pattern.match(first):
                 return AccountingLog(source, parser(), cluster=cluster)
+        if jobcomp_log.PATTERN.match(first):
+            parser_here = jobcomp_log.JobcompParser(ZoneInfo(checked_zone(zone)))
+            return AccountingLog(source, parser_here, cluster=cluster)
         for pattern, what, instead in _NOT_JOBS:
             if pattern.match(first):
                 raise SourceError(f"{path} {what}; {instead}")
@@ -130,7 +134,7 @@ def _fitting_mapping(path: str, first: bytes) -> str:
             return name
     line = first.decode(errors="replace")
     raise SourceError(
-        f"{path} is not an SWF log, text or JSON of sacct, an accounting log of PBS, LSF or Grid Engine, or a table that "
+        f"{path} is not an SWF log, text or JSON of sacct, an accounting log of PBS, LSF, Grid Engine or jobcomp/filetxt, or a table that "
         f"{' or '.join(shipped_mappings())} fits; name a mapping with -m, or the columns of sacct's text without a header "
         f'with -o (its first line is "{line[:60]}{"…" if len(line) > 60 else ""}")'
     )

@@ -80,6 +80,9 @@ class GridEngineParser:
     name = "sge"
     first_line: re.Pattern[str] | None = None
 
+    def goes_on(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # each line is a record
+        return False
+
     def parse(self, line: str) -> dict[str, Any] | str:
         values = dict(zip(_FIELDS, line.split(":"), strict=False))
         if len(values) < _FEWEST:

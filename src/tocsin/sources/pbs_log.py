@@ -41,6 +41,9 @@ class PbsParser:
     name = "pbs"
     first_line: re.Pattern[str] | None = None
 
+    def goes_on(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # each line is a record
+        return False
+
     def __init__(self) -> None:
         self._deleted: set[str] = set()
         """Ids of jobs that somebody deleted; the end of a running one follows."""
