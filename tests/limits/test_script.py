@@ -281,6 +281,7 @@ def test_every_component_of_a_heterogeneous_job_is_checked() -> None:
         (("-N 4 -n 4", "hetjob", "-n 1"), "nodes_above_partition"),
         (("-n 1", "hetjob", "-p nosuch"), "unknown_partition"),
         (("-n 1", "hetjob", "-N 3-2"), "nodes_backwards"),
+        (("-n 1 -a 1-3", "hetjob", "-n 1"), "array_of_components"),
     ):
         assert kind in found(submitted(*broken))
 

@@ -69,11 +69,10 @@ def _dependency(text: str) -> None:
 
 
 def _refused(what: str, example: str, allowed: str) -> Callable[[str], None]:
-    """A check that refuses what does not match `allowed`, in lower case."""
-    pattern = re.compile(allowed, re.ASCII)
+    """A check that refuses what does not match `allowed`, in lower case. Compiled when it is used: few scripts need it."""
 
     def check(text: str) -> None:
-        if not pattern.fullmatch(text.strip().lower()):
+        if not re.fullmatch(allowed, text.strip().lower(), re.ASCII):
             raise UnitError(f'"{text[:60]}" is not {what}; write {example}')
 
     return check
