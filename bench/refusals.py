@@ -1,7 +1,8 @@
 """Requests generated against a real Slurm: does `limits` call impossible what Slurm refuses or never starts, and only that?
 
 `python -m bench.refusals` prints the agreement and names every disagreement. Slurm's answer is that of `sbatch --test-only`;
-what that accepts is submitted, and counts as refused if its reason for waiting cannot end by itself.
+what that accepts, and what it finds no nodes for, is submitted, and counts as refused if sbatch refuses it or its reason for
+waiting cannot end by itself.
 """
 
 import json
@@ -21,7 +22,7 @@ from tocsin.sources.slurm_machine import machine_from_scontrol
 
 __all__ = ["agreement", "answers", "lab", "machine_of", "requests", "run"]
 
-SEED = 2027
+SEED = 2028
 """Drawn anew after the rules were last changed, so that most combinations are new to them."""
 NUMBER = 600
 USER, ACCOUNT = "alice", "research"
@@ -61,6 +62,8 @@ NEVER = re.compile(
 
 _AWAITED = re.compile(r"(?<!\S)(--begin=\S+|--deadline=\S+|-d \S+)")
 """Options that hide for how long a job has to wait for other reasons."""
+_UNSURE = "Requested node configuration is not available"
+"""`sbatch --test-only` says this of jobs, too, that start once they are submitted (`-w n2 -N 2`)."""
 _SEVERAL = re.compile(r"-p \S+,")
 _RESERVED = "Nodes required for job are DOWN, DRAINED or reserved"
 _UNDECIDED = frozenset({"None", "Priority", "Resources", "Reserved"})
@@ -199,6 +202,53 @@ AXES: dict[str, tuple[str, ...]] = {
         *("--no-requeue", "--requeue", "--nice=5", "--export=NONE", "-k", "--signal=USR1@60", "--wckey=x"),
         *("--mail-type=nosuch", "--open-mode=append", "--open-mode=nosuch", "--comment=x", "-J x"),
     ),
+    "values": (
+        *(
+            "--exclusive=nosuch",
+            "--gres-flags=nosuch",
+            "--hint=nosuch",
+            "--profile=nosuch",
+            "-m nosuch",
+            "-m plane=2",
+        ),
+        *(
+            "--switches=0",
+            "--switches=1@5",
+            "-N 0",
+            "-N -4",
+            "-B x",
+            "-B *:4",
+            "--signal=USR9",
+            "--signal=B:TERM@10",
+        ),
+        *(
+            "--nice=99999999999",
+            "--nice=x",
+            "--cpu-freq=nosuch",
+            "--cpu-freq=high",
+            "--delay-boot=x",
+            "-L solver:x",
+        ),
+        *(
+            "--acctg-freq=task=x",
+            "--kill-on-invalid-dep=maybe",
+            "--uid=0",
+            "--gid=0",
+            "-m arbitrary",
+            "--gpus=1,2",
+        ),
+        *("--mem-per-gpu=1G", "--ntasks-per-gpu=2", "--cpus-per-gpu=1", "--cpus-per-gpu=1 -c 1 --gpus=1"),
+        *("-C &fast", "-C (fast", "-C fast*0", "-C fast&", "-C [large|slow] -N 2", "-C [fast*2&slow*2]"),
+        *(
+            "-C [fast*2&slow*1] -N 3",
+            "-C large|slow -N 3",
+            "--prefer=slow -N 2",
+            "--prefer=fast -N 2",
+            "-p main,nosuch",
+        ),
+        *("--gpus-per-node=a100:1", "-G x", "--ntasks-per-gpu=1 -n 9", "--reservation=ours,bobs", "-N 1,3"),
+        *("--deadline=2010-01-20", "--mincpus=2 -p narrow", "-w n1 -n 3 -N 1"),
+    ),
     "dependency": ("-d singleton", "-d afterok:999999999", "-d nosuch:1"),
     "folder": (
         "-D /tmp",
@@ -227,7 +277,7 @@ def answers(slurm: SlurmLab, wanted: Iterable[str]) -> dict[str, str]:
     for request in wanted:
         done = _sbatch(slurm, "--test-only", *request.split())
         found[request] = done.stderr.strip().splitlines()[-1] if done.returncode else ""
-    taken = [request for request, why in found.items() if not why]
+    taken = [request for request, why in found.items() if not why or why.endswith(_UNSURE)]
     reasons: dict[str, str] = {}
     for start in range(0, len(taken), 25):
         reasons |= _reasons(slurm, taken[start : start + 25], found, seconds=20)
@@ -249,7 +299,7 @@ def _reasons(
 ) -> dict[str, str]:
     """Submit these requests: why each waits, once slurmctld has looked at all of them or time is over.
 
-    What sbatch does not take is added to `refused`.
+    What sbatch does not take is added to `refused`, and what it takes is not refused any more.
     """
     jobs, found = {}, {}
     for request in requests:
@@ -257,6 +307,7 @@ def _reasons(
         if done.returncode:
             refused[request] = done.stderr.strip().splitlines()[-1]
         else:
+            refused[request] = ""
             jobs[done.stdout.strip().partition(";")[0]] = request
 
     def looked_at() -> bool:

@@ -175,6 +175,11 @@ def test_check_answers_in_every_encoding(tmp_path: Path, encoding: str) -> None:
     assert json.loads(document.stdout)["stage"] == "submit"
 
 
+def test_an_ascii_terminal_gets_ascii(tmp_path: Path) -> None:
+    """`doctor` has arrows; click would write them in UTF-8."""
+    assert rb"\u2192" in run(tmp_path, "$T doctor", PYTHONIOENCODING="ascii").stdout
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -145,7 +145,8 @@ def test_every_command_has_a_man_page(tocsin: Tocsin, tmp_path: Path) -> None:
 
 def test_a_backup_is_a_home_that_works(tocsin: Tocsin, tmp_path: Path) -> None:
     tocsin("demo", "--days", "1")
-    assert tocsin("backup", tmp_path / "copy").code == 0
+    made = tocsin("backup", tmp_path / "copy", "--json")
+    assert (made.code, json.loads(made.out)) == (0, {"backup": str(tmp_path / "copy")})
     here = tocsin("jobs", "--json", "--limit", "0").out
     assert tocsin("--home", tmp_path / "copy", "jobs", "--json", "--limit", "0").out == here
 

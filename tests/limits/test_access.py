@@ -51,6 +51,7 @@ def critical(*lines: str) -> list[str]:
         ("-A physics -L nosuch", "unknown_license"),
         ("-A physics --reservation=nosuch", "unknown_reservation"),
         ("-A physics --reservation=theirs", "reservation_not_allowed"),
+        ("-A physics --reservation=ours,theirs", "reservation_not_allowed"),
         ("-A physics --reservation=ours -N 3", "too_few_such_nodes"),
         ("-A physics --gres=fpga:1", "unknown_gres"),
     ],

@@ -226,12 +226,51 @@ def test_one_verdict_has_one_number_for_one_line() -> None:
         ("-p gpu -N 2 --gpus=1", "fewer_gpus_than_nodes"),
         ("-p gpu --gpus-per-task=1", "gpus_per_unknown_task"),
         ("-d nosuch:1", "refused_option"),
+        ("-p main,nosuch", "unknown_partition"),
+        ("--mem-per-gpu=1G", "amount_per_no_gpu"),
+        ("--ntasks-per-gpu=2", "amount_per_no_gpu"),
+        ("-p gpu --gpus=1 --cpus-per-gpu=1 -c 1", "cpus_twice"),
+        ("-N 1,3", "several_node_counts"),
+        ("-m arbitrary", "no_list_of_hosts"),
+        ("--uid=0", "only_for_root"),
+        ("--gid=0", "only_for_root"),
+        ("--deadline=2010-01-20", "deadline_over"),
     ],
 )
 def test_what_every_node_must_have(line: str, kind: str) -> None:
     nodes = tuple(replace(n, tmp_disk=2**40, sockets=2, cores_per_socket=16) for n in MACHINE.nodes)
     parts = submitted(line, machine=replace(MACHINE, nodes=nodes))
     assert kind in [finding.kind for finding in parts.findings if finding.level is Level.CRITICAL]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "--mem-per-gpu=0",
+            "-p gpu -n 2 --ntasks-per-gpu=1",
+            "-p gpu --gpus=2 --mem-per-gpu=1G",
+            "--mincpus=9 -p staff",
+        ),
+        *("-m arbitrary -w n1", "--deadline=2099-01-20", "--deadline=now+1hour", "--cpus-per-gpu=1"),
+    ],
+)
+def test_what_looks_alike_and_is_taken_is_not_critical(line: str) -> None:
+    staff = submitted("-A staff --qos=high -N 2", line, machine=replace(MACHINE, release=(26, 5)))
+    assert not [f for f in staff.findings if f.level is Level.CRITICAL]
+
+
+def test_a_list_of_node_counts_is_taken_from_23_11_on() -> None:
+    assert not submitted("-N 1,3", machine=replace(MACHINE, release=(23, 11))).findings
+
+
+def test_a_file_that_sbatch_reads_and_that_is_missing_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("n1\n")
+    for option in ("--nodefile", "--export-file", "--bbf", "--nodelist"):
+        found = submitted(f"-D {tmp_path}", f"{option}=./nosuch").findings
+        assert ("no_such_file", Level.WARNING) in [(f.kind, f.level) for f in found]
+        there = submitted(f"-D {tmp_path}", f"{option}=./hosts").findings
+        assert "no_such_file" not in [finding.kind for finding in there]
 
 
 def test_every_component_of_a_heterogeneous_job_is_checked() -> None:
@@ -242,6 +281,7 @@ def test_every_component_of_a_heterogeneous_job_is_checked() -> None:
         (("-N 4 -n 4", "hetjob", "-n 1"), "nodes_above_partition"),
         (("-n 1", "hetjob", "-p nosuch"), "unknown_partition"),
         (("-n 1", "hetjob", "-N 3-2"), "nodes_backwards"),
+        (("-n 1 -a 1-3", "hetjob", "-n 1"), "array_of_components"),
     ):
         assert kind in found(submitted(*broken))
 

@@ -63,6 +63,15 @@ def test_each_user_gets_one_mail_with_the_own_jobs_of_the_day(tmp_path: Path, se
     assert "Job 2 on lab" in to_bob.get_content()
 
 
+def test_text_of_others_cannot_hide_or_forge_lines_of_a_mail(tmp_path: Path, server: SmtpServer) -> None:
+    hostile = "a\u202eb\x9b31m\r\nBcc: x\ud800\u2066"
+    advice = [Advice(change=hostile, why=hostile)]
+    assert [*send(sink_of(tmp_path, server), [alarm(1, findings=[warning(hostile)], advice=advice)])] == [1]
+    text = server.mails()[0].get_content()
+    assert "a\\u202eb\\x9b31m\\r\\nBcc: x\\ud800\\u2066" in text
+    assert all(character.isprintable() or character in "\r\n" for character in text)
+
+
 def test_a_digest_is_sent_once_a_day_at_its_hour(tmp_path: Path, server: SmtpServer) -> None:
     sink = sink_of(tmp_path, server, now=MORNING + 3600)
     today, tomorrow = alarm(1), alarm(2, at=MORNING + 1800)

@@ -295,3 +295,75 @@ def test_such_a_log_is_imported_and_a_second_time_adds_nothing(tmp_path: Path, t
         "head|12|COMPLETED",
         "head|13|FAILED",
     ]
+
+
+def test_a_record_of_lsf_may_have_quoted_text_of_several_lines(tmp_path: Path) -> None:
+    script = '#!/bin/bash\n\n#BSUB -n 4\n""JOB_FINISH"" ""10.1"" 1 2\necho ""hi""'
+    first = lsf().replace('mpirun ""./a"" b', script)
+    cut = lsf().replace(" 12 1001", " 13 1001")[:300]
+    jobs, source = jobs_of(tmp_path, first + cut + "\n" + lsf().replace(" 12 1001", " 14 1001"))
+    assert jobs["job_id"].to_list() == [12, 14]
+    assert source.rejects.counts == {"wrong number of columns": 1}
+    assert source.rejects.lines == {"wrong number of columns": [6]}
+
+
+def test_records_of_several_lines_are_found_wherever_a_block_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = lsf().replace('mpirun ""./a"" b', "#!/bin/bash\ntrue") + lsf(task="7")
+    whole, _ = jobs_of(tmp_path, text)
+    source = open_log(str(tmp_path / "accounting"), cluster="lab")
+    assert isinstance(source, AccountingLog)
+    monkeypatch.setattr(source._file, "block", 10)
+    assert pl.concat(batch.jobs for batch in source.batches()).equals(whole)
+
+
+JOBCOMP = Path(__file__).parent / "fixtures" / "jobcomp-22.05.txt"
+
+
+def test_the_log_of_jobcomp_filetxt_gives_the_jobs_that_sacct_shows(tmp_path: Path) -> None:
+    jobs, source = jobs_of(tmp_path, JOBCOMP.read_text(), cluster=None)
+    assert not source.rejects.counts
+    found = jobs.sort("job_id", "task").select(
+        "job_id", "task", "name", "outcome", "exit_code", "time_limit", "elapsed"
+    )
+    assert found.rows() == [
+        (901000, None, "plain", "completed", 0, 300, 0),
+        (901001, None, "a b JobState=FAILED c", "completed", 0, 300, 0),
+        (901002, 1, "arr", "completed", 0, 600, 0),
+        (901002, 2, "arr", "completed", 0, 600, 0),
+        (901003, None, "bad", "failed", 3, 600, 0),
+        (901004, None, "held", "cancelled", 0, 600, None),
+        (901005, None, "long", "cancelled", 0, 600, 2),
+        (901006, None, "nl\nx", "completed", 0, 600, 0),
+    ]
+    first = jobs.filter(pl.col("job_id") == 901001).row(0, named=True)
+    wanted = {
+        "cluster": "lab",
+        "submit": 1795004508,
+        "user": "alice",
+        "uid": 1001,
+        "account": "research",
+        "req_memory": 200 * 2**20,
+        "req_gpus": 1,
+        "node_list": "n1",
+        "work_dir": "/home/alice",
+        "source": "jobcomp",
+    }
+    assert {key: first[key] for key in wanted} == wanted
+    local = open_log(str(tmp_path / "accounting"), zone="Europe/Zurich")
+    assert pl.concat(batch.jobs for batch in local.batches())["submit"].min() == 1795004508 - 3600
+
+
+def test_a_hostile_name_in_jobcomp_filetxt_neither_forges_a_state_nor_takes_long(tmp_path: Path) -> None:
+    record = JOBCOMP.read_text().splitlines()[3]
+    tail = record[record.index(" JobState=") :]
+    text = (
+        record.replace("Name=plain", f"Name=x{tail.replace('COMPLETED', 'FAILED') * 2000}")
+        + "\n"
+        + record[:200]
+        + "\n"
+    )
+    jobs, source = jobs_of(tmp_path, text, cluster=None)
+    assert jobs["outcome"].to_list() == ["completed"]
+    assert source.rejects.counts == {"wrong number of columns": 1}

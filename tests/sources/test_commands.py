@@ -44,6 +44,22 @@ def test_a_missing_command_names_what_to_install() -> None:
         run(["squeue-of-nowhere"], timeout=10)
 
 
+@pytest.mark.parametrize(
+    ("reason", "next_step"),
+    [
+        ("slurm_load_node error: Unable to contact slurm controller (connect failure)", "scontrol ping"),
+        ("error: slurm_persist_conn_open: No response to persist_init", "scontrol ping"),
+        ("Invalid job id specified", ""),
+    ],
+)
+def test_a_daemon_that_does_not_answer_is_named_with_the_next_step(reason: str, next_step: str) -> None:
+    with pytest.raises(ClusterError) as raised:
+        run(["sh", "-c", f"echo '{reason}' >&2; exit 1"], timeout=10)
+    assert str(raised.value).endswith(
+        f"`{next_step}` shows whether slurmctld answers" if next_step else reason
+    )
+
+
 def test_a_failing_command_gives_its_code_and_first_words() -> None:
     argv = [PYTHON, "-c", "import sys; print('sacct: error: no', 'x', file=sys.stderr); sys.exit(3)"]
     with pytest.raises(ClusterError, match=r"failed \(exit 3\): sacct: error: no x"):

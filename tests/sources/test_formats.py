@@ -1,6 +1,10 @@
 """A file is recognised by its content; other output of Slurm is named in the error."""
 
+import bz2
+import gzip
 import json
+import lzma
+import re
 from pathlib import Path
 
 import polars as pl
@@ -45,6 +49,11 @@ def test_the_queue_as_json_is_read(tmp_path: Path) -> None:
             "JobID           JobName      State \n------------ ---------- ---------- \n2 wrap COMPLETED\n",
             "sacct -P",
         ),
+        ("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n", "sinfo"),
+        ("-" * 80 + "\nCluster/Account/User Utilization\n", "sreport"),
+        ("Cluster|Account|Login|Proper Name|Used|Energy\nlab|root|||10|0\n", "sreport"),
+        ("Job: 12.head\n\n04/16/2023 00:00:02  S    enqueuing\n", "server_priv/accounting"),
+        ("Job Id: 12.head\n    Job_Name = x\n", "server_priv/accounting"),
         ("nothing of the kind\n", "PBS"),
     ],
 )
@@ -52,3 +61,43 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, text: str, what: str) -> N
     (tmp_path / "x").write_text(text)
     with pytest.raises(SourceError, match=what):
         read(tmp_path / "x", cluster="lab")
+
+
+ROW = "JobID|Cluster|Submit\n1|lab|2024-01-02T10:00:00\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (lzma.compress(ROW.encode()), "packed with xz; unpack it, such as with xzcat"),
+        (bz2.compress(ROW.encode()), "packed with bzip2"),
+        (b"\x28\xb5\x2f\xfd\0\0", "packed with zstd"),
+        (gzip.compress(lzma.compress(ROW.encode())), "packed with xz"),
+        (b"jobs.txt" + bytes(249) + b"ustar\x0000", "a tar archive"),
+        (ROW.encode("utf-16"), "UTF-16"),
+        (ROW.encode("utf-16-le"), "UTF-16"),
+        (ROW.encode("utf-16-be"), "UTF-16"),
+        (b"sacct: error: Connection refused\n", 'its first line is "sacct: error: Connection refused"'),
+        (b'{"nodes": [{"name": "n1"}], "meta": {}}', 'has no list "jobs", but nodes, meta'),
+        (b'{"job_id": 1}\n{"job_id": 2}\n', 'has no list "jobs", but job_id'),
+    ],
+)
+def test_a_file_of_another_kind_is_an_error_with_the_next_step(
+    tmp_path: Path, content: bytes, what: str
+) -> None:
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(SourceError, match=re.escape(what)):
+        read(tmp_path / "x")
+
+
+def test_a_log_in_swf_may_be_indented(tmp_path: Path) -> None:
+    row = " 1 5 10 100 4 -1 -1 4 100 -1 1 1 1 -1 1 -1 -1 -1\n"
+    (tmp_path / "x.swf").write_text(f"  ; UnixStartTime: 1000000000\n{row}")
+    assert read(tmp_path / "x.swf")["submit"].to_list() == [1_000_000_005]
+
+
+def test_the_note_on_unreadable_times_names_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(ROW + "2|lab|Mon 10:00\n")
+    source = open_log(str(tmp_path / "x"))
+    list(source.batches())
+    assert any("SLURM_TIME_FORMAT" in note for note in source.notes)

@@ -13,6 +13,7 @@ from tocsin.core.units import UNLIMITED
 from tocsin.sources.json_machine import MachineReader
 from tocsin.sources.rest_versions import ADAPTERS
 from tocsin.sources.slurm_access import with_access
+from tocsin.sources.slurm_cluster import SlurmCluster
 from tocsin.sources.slurm_machine import (
     machine_from_rest,
     machine_from_scontrol,
@@ -222,6 +223,25 @@ def test_a_command_that_fails_is_named_in_missing() -> None:
 
     found = with_access(Machine(cluster="lab"), run, "alice", {"AccountingStorageEnforce": "associations"})
     assert set(found.missing) == {"licenses", "reservations", "associations", "qos"}
+
+
+def test_a_slurmdbd_that_hangs_is_waited_for_once_and_not_long() -> None:
+    asked: list[tuple[str, float]] = []
+
+    def run(argv: list[str], timeout: float, **_: object) -> bytes:
+        asked.append((argv[0], timeout))
+        if argv[0] == "sacctmgr":
+            raise ClusterError(f"sacctmgr did not answer within {timeout:g} s")
+        return b"AccountingStorageEnforce = associations\n" if "config" in argv else b""
+
+    cluster = SlurmCluster("lab", run=run)
+    found = cluster.machine(user="alice")
+    assert set(found.missing) == {"associations", "qos"}
+    assert [name for name, _ in asked].count("sacctmgr") == 1
+    assert max(timeout for _, timeout in asked) <= 10
+    asked.clear()
+    cluster.machine()
+    assert {timeout for _, timeout in asked} == {60}, "nobody waits for it"
 
 
 @pytest.mark.parametrize(

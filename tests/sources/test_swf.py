@@ -85,6 +85,11 @@ def test_partitions_are_taken_where_there_are_no_queues(tmp_path: Path) -> None:
     assert "no UnixStartTime" in source.notes[0]
 
 
+def test_a_start_time_that_is_no_number_is_named(tmp_path: Path) -> None:
+    _, source = read(write(tmp_path, f"; UnixStartTime: yesterday\n{ROW}"))
+    assert 'UnixStartTime "yesterday" is not a number' in source.notes[0]
+
+
 def test_a_later_job_with_a_queue_does_not_change_an_earlier_one_without(tmp_path: Path) -> None:
     early = "1 0 1 1 1 -1 -1 1 1 -1 1 1 1 1 -1 3 -1 -1\n"
     jobs, _ = read(write(tmp_path, early + "2 9 1 1 1 -1 -1 1 1 -1 1 1 1 1 7 3 -1 -1\n"))

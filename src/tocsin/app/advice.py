@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tocsin.app.words import check_headline
+from tocsin.core.printable import printable
 from tocsin.core.verdict import ALARMS, Advice, Verdict
 
 __all__ = ["advice_text"]
@@ -17,7 +18,7 @@ def advice_text(verdict: Verdict) -> str:
         return ""
     lines = list(_lines(verdict))
     more = [] if len(lines) <= _MOST_LINES else ["and more; run: tocsin check SCRIPT"]
-    return "".join(f"tocsin: {_printable(line)}\n" for line in [*lines[:_MOST_LINES], *more])
+    return "".join(f"tocsin: {_one_line(line)}\n" for line in [*lines[:_MOST_LINES], *more])
 
 
 def _lines(verdict: Verdict) -> Iterator[str]:
@@ -35,7 +36,6 @@ def _effect(advice: Advice) -> str:
     return f" (risk {advice.risk_before:.0%} → {advice.risk_after:.0%})"
 
 
-def _printable(text: str) -> str:
-    """Job names and scripts are anybody's text, and this goes to a terminal."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def _one_line(text: str) -> str:
+    shown = printable(text)
     return shown if len(shown) <= _WIDEST else f"{shown[: _WIDEST - 1]}…"

@@ -25,7 +25,12 @@ def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Laye
     yield from _file(Path(base) / "tocsin" / "tocsin.toml")
     if config_file:
         if not Path(config_file).is_file():
-            raise SettingsError(f'there is no settings file "{config_file}"')
+            there = Path(config_file).exists()
+            raise SettingsError(
+                f'"{config_file}" is not a file; name a settings file'
+                if there
+                else f'there is no settings file "{config_file}"; check the path'
+            )
         yield from _file(Path(config_file))
     yield from _environment(environ)
 

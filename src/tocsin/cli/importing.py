@@ -42,8 +42,9 @@ def import_() -> None:
 def files(app: App, /, files: Sequence[str], strict: bool, as_json: bool, **how: Any) -> None:
     """Read files ("-" is standard input), plain or gzip; the format is found from the content.
 
-    Formats: Standard Workload Format; text and JSON of sacct; accounting logs of PBS, LSF (lsb.acct) and Grid Engine;
-    tables (CSV, Parquet) by a mapping of their columns. Name the cluster with -M if the file does not.
+    Formats: Standard Workload Format; text and JSON of sacct; logs of jobcomp/filetxt; accounting logs of PBS, LSF
+    (lsb.acct) and Grid Engine; tables (CSV, Parquet) by a mapping of their columns. Name the cluster with -M if the file
+    does not.
     """
     _finish(import_files(app, files, LogRequest(**how)), strict, as_json)
 

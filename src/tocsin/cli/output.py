@@ -8,15 +8,16 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 import click
+
+from tocsin.core.printable import printable
 
 __all__ = [
     "Column",
     "Listing",
     "ProgressBar",
-    "escaped",
     "number_of",
     "print_json",
     "print_line",
@@ -47,25 +48,21 @@ class Listing:
         print_table(rows, columns, header=not self.noheader, parsable=self.parsable2)
 
 
-def escaped(text: str) -> str:
-    """One line of text: line ends, escape sequences, marks of direction and half characters become visible.
-
-    >>> escaped("a\\x1b[2J\\nb")
-    'a\\\\x1b[2J\\\\nb'
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def print_line(text: str = "") -> None:
     """A line on stdout."""
-    click.echo(escaped(text))
+    _write(sys.stdout, text)
 
 
 def say(message: str) -> None:
     """A message for people: on stderr, never mixed with data."""
-    click.echo(escaped(message), err=True)
+    _write(sys.stderr, message)
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    """Not by click, which takes an ASCII stream for a mistake and writes UTF-8 to it. A closed stream is None."""
+    if stream is not None:
+        stream.write(f"{printable(text)}\n")
+        stream.flush()
 
 
 def text_of(name: str) -> Callable[[dict[str, Any]], str]:
@@ -80,7 +77,7 @@ def number_of(name: str, digits: int = 0) -> Callable[[dict[str, Any]], str]:
 
 def print_json(value: Any) -> None:
     """In ASCII, which every terminal and encoding can show."""
-    click.echo(json.dumps(value, allow_nan=False))
+    _write(sys.stdout, json.dumps(value, allow_nan=False))
 
 
 def print_table(
@@ -96,14 +93,16 @@ def print_table(
             write("|".join(column.title for column in columns) + end + "\n")
         for row in rows:
             write(
-                "|".join(escaped(column.value(row)).replace("|", r"\x7c") for column in columns) + end + "\n"
+                "|".join(printable(column.value(row)).replace("|", r"\x7c") for column in columns)
+                + end
+                + "\n"
             )
         return
     if header:
         write(" ".join(_fit(c.title, c.width, cut=False) for c in columns).rstrip() + "\n")
         write(" ".join("-" * abs(c.width) for c in columns) + "\n")
     for row in rows:
-        write(" ".join(_fit(escaped(c.value(row)), c.width) for c in columns).rstrip() + "\n")
+        write(" ".join(_fit(printable(c.value(row)), c.width) for c in columns).rstrip() + "\n")
 
 
 def _fit(text: str, width: int, *, cut: bool = True) -> str:
@@ -125,12 +124,12 @@ class ProgressBar:
             return
         if not of:  # the total is unknown
             if not sys.stdout.isatty():
-                click.echo(f"\r{done:,} {escaped(label)}", nl=False, err=True)
+                click.echo(f"\r{done:,} {printable(label)}", nl=False, err=True)
             return
         if label != self._label:
             self.close()
             self._label = label
-            bar = click.progressbar(length=of, label=escaped(label), file=sys.stderr, show_eta=of > 1)
+            bar = click.progressbar(length=of, label=printable(label), file=sys.stderr, show_eta=of > 1)
             self._bar = self._shown.enter_context(bar)
         self._bar.length = of
         self._bar.update(max(0, min(done, of) - self._bar.pos))

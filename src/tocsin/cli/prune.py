@@ -63,8 +63,9 @@ def prune(app: App, days: int | None, dry_run: bool, as_json: bool) -> None:
 
 @click.command()
 @click.argument("target", metavar="FOLDER", type=click.Path(path_type=Path))
+@options.as_json
 @click.pass_obj
-def backup(app: App, target: Path) -> None:
+def backup(app: App, target: Path, as_json: bool) -> None:
     """Copy store, scripts and models into a new folder.
 
     FOLDER must not exist yet. tocsin may be running; the copy is consistent.
@@ -73,3 +74,5 @@ def backup(app: App, target: Path) -> None:
 
     made = copy(app.store, app.home, target)
     say(f"wrote the backup to {made}")
+    if as_json:
+        print_json({"backup": str(made)})

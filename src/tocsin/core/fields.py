@@ -196,7 +196,7 @@ class Job:
     steps: int | None = _usage("number of steps")
 
     source: str | None = _record(
-        "where the record came from: swf, sacct, rest, squeue, pbs, lsf, sge, table, demo"
+        "where the record came from: swf, sacct, rest, squeue, jobcomp, pbs, lsf, sge, table, demo"
     )
     known_at: Instant | None = _record("when its outcome became known to tocsin")
     request_final: bool | None = _record("the request is the final one from accounting, not as first seen")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from tocsin.core.machine import Association, JobLimits, Machine
+from tocsin.core.machine import Association, JobLimits, Machine, Reservation
 from tocsin.core.units import format_duration, format_memory
 from tocsin.limits.breach import Breach, Change
 from tocsin.limits.capacity import Capacity
@@ -120,9 +120,14 @@ def _licenses(requested: str | None, known: Mapping[str, int] | None) -> Iterato
 
 
 def _reservation(row: Demand, machine: Machine) -> Iterator[Problem]:
-    name, known = row["reservation"], machine.reservations
-    if not name or known is None or "," in name:
+    known = machine.reservations
+    if known is None:
         return
+    for name in filter(None, (row["reservation"] or "").split(",")):
+        yield from _reserved(name, row, known)
+
+
+def _reserved(name: str, row: Demand, known: Sequence[Reservation]) -> Iterator[Problem]:
     found = next((r for r in known if r.name == name), None)
     if found is None:
         have = f"use one of {', '.join(r.name for r in known[:10])}" if known else "leave --reservation out"

@@ -16,6 +16,7 @@ __all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "TypeCount", "available",
 NO_LIMIT = 2**62
 """Stands for a limit that is unknown or not set."""
 
+_COUNT = re.compile(r"\d{1,9}[kmgtp]?$", re.ASCII | re.IGNORECASE)
 _OUT = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE"})
 
 
@@ -34,6 +35,7 @@ class NodeType(NamedTuple):
     memory: int
     gpus: int
     gpu_types: tuple[str, ...] | None
+    """Empty if none of its GPUs has a type: then Slurm gives none of them to a job that names one."""
     features: tuple[str, ...] | None
     tmp: int
     sockets: int
@@ -120,7 +122,7 @@ def count_types(nodes: Iterable[Node]) -> list[TypeCount]:
             _or_no_limit(node.cpus),
             _or_no_limit(node.memory),
             node.gpus,
-            gpu_types(node.gres),
+            gpu_types(node.gres) if node.gres or not node.gpus else None,
             tuple(sorted(node.features)),
             _or_no_limit(node.tmp_disk),
             _or_no_limit(node.sockets),
@@ -186,8 +188,10 @@ def _describe(partition: str, kind: NodeType, number: int, serving: int) -> str:
 def gpu_types(gres: str | None) -> tuple[str, ...]:
     """The GPU types in generic resources: `gpu:a100:4(S:0-1)` has a100, `gpu:4` has none."""
     items = [item.split(":") for item in re.sub(r"\([^)]*\)", "", gres or "").split(",")]
-    named = (item[1] for item in items if item[0] in ("gpu", "gres/gpu") and len(item) > 1)
-    return tuple(sorted({name.lower() for name in named if name and not name.isdigit()}))
+    named = (item[1:] for item in items if item[0] in ("gpu", "gres/gpu") and len(item) > 1)
+    return tuple(
+        sorted({rest[0].lower() for rest in named if rest[0] and (rest[1:] or not _COUNT.match(rest[0]))})
+    )
 
 
 def _or_no_limit(value: int | None) -> int:

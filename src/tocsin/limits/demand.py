@@ -1,7 +1,6 @@
 """What each job needs from nodes: tasks and their size, whether they may spread, and what every node must have."""
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import polars as pl
 from tocsin.core.errors import InputError
 from tocsin.core.nodelist import count_nodes
 from tocsin.limits.capacity import gpu_types
+from tocsin.limits.constraints import constraint
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.slurm_values import gpu_count, gres_gpus, megabytes
 from tocsin.scripts.submission import Submission
@@ -22,11 +22,10 @@ Demand = dict[str, Any]
 """A request for one of its partitions, with `row` (the job's number) and what it needs in numbers. The rules are computed
 for one job after another: for one script, a frame would take longer to build than all rules to check."""
 
-_OPERATORS = r"[|()\[\]*,!]"
-"""Operators of a constraint besides `&`."""
+_TYPED_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
 
 _FIELDS = (
-    *("job_id", "account", "qos", "group", "user", "partition", "array", "licenses", "reservation"),
+    *("job_id", "submit", "account", "qos", "group", "user", "partition", "array", "licenses", "reservation"),
     *("constraints", "req_node_list", "exclude_nodes", "time_limit", "time_min", "work_dir"),
     *("req_nodes", "req_cpus", "req_tasks", "cpus_per_task", "tasks_per_node", "req_memory", "req_gpus"),
     *("req_gres", "script", "submit_line"),
@@ -97,9 +96,10 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
         "exact": per_node or bool(fixed) or tasks <= nodes * (block or 1),
         "memory": memory,
         "task_memory": None if memory is None else memory * least_nodes / tasks,
-        "gpus": max(request["req_gpus"] or 0, 0),
-        "gpu_types": gpu_types(request["req_gres"]) if request["req_gres"] else (),
-        "needs": _names(request["constraints"]) if request["constraints"] else [],
+        "gpus": max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks),
+        "gpu_types": _gpu_types(request["req_gres"], submission),
+        "constraint": constraint(request["constraints"] or ""),
+        "preferred": submission.value("--prefer") if submission else "",
         "time": request["time_limit"] if request["time_min"] is None else request["time_min"],
     }
 
@@ -157,6 +157,12 @@ def _each_node(submission: Submission | None) -> _EachNode:
         return found  # reported as a refused option
 
 
+def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:
+    """With --ntasks-per-gpu and no number of GPUs, Slurm gives as many as the tasks need."""
+    per_gpu = _whole(submission.value("--ntasks-per-gpu")) if submission else 0
+    return math.ceil(tasks / per_gpu) if per_gpu else 0
+
+
 def _whole(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 19 else 0
 
@@ -171,6 +177,12 @@ def _listed(names: str | None, submission: Submission | None) -> int:
         return 0  # reported as a refused option
 
 
-def _names(constraint: str) -> list[str]:
-    """The features that every node must have, if the constraint is only names joined by `&`."""
-    return [] if re.search(_OPERATORS, constraint) else [name for name in constraint.split("&") if name]
+def _gpu_types(gres: str | None, submission: Submission | None) -> tuple[str, ...]:
+    """The types of GPUs that a job names, in any of its options."""
+    types = set(gpu_types(gres)) if gres else set()
+    for option in _TYPED_GPUS if submission else ():
+        for item in submission.value(option).lower().split(",") if submission else ():
+            kind, colon, _ = item.partition(":")
+            if kind and (colon or not kind[:1].isdigit()):
+                types.add(kind)
+    return tuple(sorted(types))

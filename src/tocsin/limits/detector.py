@@ -29,8 +29,10 @@ from tocsin.limits.partition_rules import (
     unknown_partitions,
 )
 from tocsin.limits.past_usage import READ, History, has_run_here, past_usage_breaches
-from tocsin.limits.script_checks import contradictions, misread_lines, missing_folders
+from tocsin.limits.script_checks import contradictions, misread_lines, option_breach, past_deadline
+from tocsin.limits.submitter_checks import missing_files, missing_folders, not_for_users
 from tocsin.models.files import read_document
+from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission, components, read_submissions
 
 __all__ = ["DETECTOR", "FittedLimits", "Limits"]
@@ -153,6 +155,10 @@ def _of_script(
     yield from misread_lines(submission, row, accepted=bool(request["job_id"]))
     if not request["job_id"]:  # not submitted yet, so it is checked where it will be
         yield from missing_folders(submission, row, request["work_dir"])
+        yield from missing_files(submission, row, request["work_dir"])
+        if submission.script.scheduler is Scheduler.SLURM:
+            yield from not_for_users(submission, row, request["user"])
+            yield from past_deadline(submission, row, request["submit"])
 
 
 def _of_machine(
@@ -206,6 +212,9 @@ def _of_components(
 ) -> Iterator[Breach]:
     """The breaches of each component of a heterogeneous job that is not submitted yet."""
     first = submission.script.request
+    if submission.last("--array"):
+        text = "is an array of jobs with several components; remove --array, or submit the components as jobs"
+        yield option_breach(submission, row, "array_of_components", text, "--array")
     for index, component in enumerate(components(submission)):
         values = {**dict.fromkeys(first), **component.script.request}
         values |= {name: first.get(name) for name in ("account", "qos") if not values.get(name)}

@@ -8,6 +8,7 @@ from tocsin.core.nodelist import expand_nodes
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import MEGABYTE, Breach, Change, plural, size
 from tocsin.limits.capacity import NO_LIMIT, Capacity, NodeType, TypeCount, count_types
+from tocsin.limits.constraints import Constraint, Suits, constraint
 from tocsin.limits.demand import Demand
 from tocsin.limits.name_rules import list_problem
 from tocsin.limits.partition_rules import other_partitions
@@ -20,17 +21,23 @@ _LISTS = ("req_node_list", "exclude_nodes", "reservation")
 def node_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
     """`demand` has the limits of its partitions; too many nodes or CPUs are reported there."""
     for asked in demand:
-        if not _possible(asked) or (capacity.features and not capacity.features.issuperset(asked["needs"])):
+        if not _possible(asked) or (
+            capacity.features and not capacity.features.issuperset(asked["constraint"].names)
+        ):
             continue
         # Slurm gives a job at least as many nodes as its partition requires.
         row = {**asked, "nodes": max(asked["nodes"], asked["min_nodes"])}
-        fits, fits_now = (
-            _fits_on_some(row, capacity)
-            if any(row[name] for name in _LISTS)
-            else _fits(row, capacity.types[row["partition"]])
-        )
+        fits, fits_now = _fits_somewhere(row, capacity)
         if not fits:
             yield _reason(row, capacity)
+        elif _preferred_in_vain(row, capacity):
+            yield Breach.here(
+                row,
+                "too_few_preferred_nodes",
+                f"prefers nodes with {row['preferred'][:100]}, but partition {row['partition']} has too few of them that "
+                "can run it, and Slurm refuses such a job",
+                "remove --prefer",
+            )
         elif not fits_now:
             such = f"too few such nodes of partition {row['partition']} are available now"
             yield Breach.here(
@@ -41,6 +48,22 @@ def node_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Brea
                 level=Level.WARNING,
                 evidence=tuple(capacity.unavailable(row["partition"])),
             )
+
+
+def _fits_somewhere(row: Demand, capacity: Capacity) -> tuple[bool, bool]:
+    if any(row[name] for name in _LISTS):
+        return _fits_on_some(row, capacity)
+    return _fits(row, capacity.types[row["partition"]])
+
+
+def _preferred_in_vain(row: Demand, capacity: Capacity) -> bool:
+    """Slurm takes a preference for a constraint where there is none (seen on 22.05 and 26.05)."""
+    if not row["preferred"] or row["constraints"] or row["job_id"]:
+        return False
+    preferred = constraint(row["preferred"])
+    if capacity.features and not capacity.features.issuperset(preferred.names):
+        return False  # reported as unknown
+    return not _fits_somewhere({**row, "constraint": preferred}, capacity)[0]
 
 
 def _possible(row: Demand) -> bool:
@@ -70,8 +93,11 @@ def _fits_on_some(row: Demand, capacity: Capacity) -> tuple[bool, bool]:
     if not there:
         return _fits(row, types)
     nodes = [node for node in there if node.name not in excluded and (within is None or node.name in within)]
+    if row["fixed"] and row["nodes"] == len(wanted):
+        nodes = [node for node in nodes if node.name in wanted]
     on_each = all(
-        _places(row, kind) for kind, *_ in count_types(node for node in nodes if node.name in wanted)
+        any(_places(row, kind, suits) for suits in row["constraint"].alternatives)
+        for kind, *_ in count_types(node for node in nodes if node.name in wanted)
     )
     if not nodes or not on_each:
         return False, False
@@ -84,10 +110,25 @@ def _fits(row: Demand, types: Sequence[TypeCount]) -> tuple[bool, bool]:
     Each node type holds a number of tasks by its CPUs, memory, GPUs and features; the best nodes are taken first, as
     many as the job may have. Each node is assumed to be empty: no smaller request could fail.
     """
+    wanted: Constraint = row["constraint"]
+    for suits, least in wanted.counts:
+        if row["fixed"] and row["nodes"] < least:
+            return False, False
+        such = [(number, serving) for kind, number, serving in types if _places(row, kind, suits)]
+        if sum(number for number, _ in such) < least:
+            return False, False
+        if sum(serving for _, serving in such) < least:
+            return _fits_all(row, types, wanted.alternatives[0])[0], False
+    found = [_fits_all(row, types, suits) for suits in wanted.alternatives]
+    return any(fits for fits, _ in found), any(now for _, now in found)
+
+
+def _fits_all(row: Demand, types: Sequence[TypeCount], suits: Suits) -> tuple[bool, bool]:
+    """The same with nodes that suit."""
     useful = [
         (places, kind.gpus, number, serving)
         for kind, number, serving in types
-        if (places := _places(row, kind))
+        if (places := _places(row, kind, suits))
     ]
     most = max(row["nodes"], 0 if row["fixed"] else min(row["tasks"], row["most_nodes"]))
 
@@ -115,17 +156,17 @@ def _taken(amounts: Iterable[tuple[float, int]], most: float) -> float:
     return total
 
 
-def _places(row: Demand, node: NodeType) -> float:
+def _places(row: Demand, node: NodeType, suits: Suits) -> float:
     """How many tasks of the job a node of this type takes."""
     cpus = min(node.cpus, row["max_cpus_per_node"])
     memory = min(node.memory, row["max_memory_per_node"], row["max_memory_per_cpu"] * cpus)
     block = row["block"] or 1
-    suits = (
+    fit = (
         (not row["gpus"] or node.gpus > 0)
         and node.gpus >= row["each_gpus"]
-        and (not node.gpu_types or set(row["gpu_types"]) <= set(node.gpu_types))
-        and (node.features is None or set(row["needs"]) <= set(node.features))
-        and cpus >= row["each_cpus"]
+        and (node.gpu_types is None or set(row["gpu_types"]) <= set(node.gpu_types))
+        and suits(node.features)
+        and node.cpus >= row["each_cpus"]  # whatever the partition gives of them
         # Slurm wants CPUs for all tasks of a node on each node, even if there are fewer tasks
         and cpus // row["cpus"] >= block
         and node.tmp >= row["tmp"]
@@ -134,7 +175,7 @@ def _places(row: Demand, node: NodeType) -> float:
         and node.threads >= row["threads"]
         and node.cores * node.threads >= row["socket_tasks"]
     )
-    if not suits:
+    if not fit:
         return 0
     holds = min(cpus // row["cpus"], row["tasks"])
     if row["memory"] is not None:
@@ -165,10 +206,12 @@ Reason = tuple[str, str, str, Change | None]
 
 
 def _too_wide(row: Demand, capacity: Capacity) -> Reason | None:
-    largest = capacity.largest[row["partition"]].cpus
-    cpus = int(max(row["cpus"] * (row["block"] or 1), row["each_cpus"]))
+    cpus, largest = int(row["cpus"] * (row["block"] or 1)), capacity.largest[row["partition"]].cpus
     if cpus <= largest:
-        return None
+        cpus = row["each_cpus"]
+        largest = max((kind.cpus for kind, *_ in capacity.types[row["partition"]]), default=NO_LIMIT)
+        if cpus <= largest:
+            return None
     one_task = cpus == row["cpus"]
     more = other_partitions(capacity, row, lambda p: capacity.largest[p.name].cpus >= cpus)
     return (
@@ -244,8 +287,8 @@ def _request_text(row: Demand) -> str:
     ]
     if shape:
         words.append(f"on nodes with {' and '.join(shape)}")
-    if row["needs"]:
-        words.append(f"with the features {' and '.join(row['needs'])}")
+    if row["constraint"].text:
+        words.append(f"with the features {row['constraint'].text.replace('&', ' and ')[:100]}")
     if row["req_node_list"]:
         words.append(f"on {row['req_node_list'][:100]}")
     if row["exclude_nodes"]:

@@ -110,15 +110,17 @@ _LIMITS = (
 
 
 def unknown_partitions(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
+    """Slurm refuses a list with an unknown name; of a job that it took, a partition may have been removed since."""
     for row in demand:
         if row["partition"] in capacity.partitions:
             continue
         name, known = row["partition"], ", ".join(sorted(capacity.partitions))
-        yield Breach.here(
-            row,
-            "unknown_partition",
-            f'requests partition "{name}", which cluster {capacity.machine.cluster} does not have',
-            f"use one of {known}",
+        yield Breach(
+            row=row["row"],
+            partition=name if row["job_id"] else None,
+            kind="unknown_partition",
+            text=f'requests partition "{name}", which cluster {capacity.machine.cluster} does not have',
+            remedy=f"use one of {known}",
         )
 
 

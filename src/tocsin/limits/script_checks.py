@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC
-from pathlib import Path
 from typing import NamedTuple
 
 from tocsin.core.errors import InputError
@@ -15,7 +14,7 @@ from tocsin.scripts.request import Problem, ProblemKind
 from tocsin.scripts.scheduler import Scheduler
 from tocsin.scripts.submission import Submission
 
-__all__ = ["contradictions", "misread_lines", "missing_folders"]
+__all__ = ["contradictions", "misread_lines", "option_breach", "past_deadline"]
 
 _MOST_SHOWN = 10
 _LITTLE = 2**30
@@ -23,6 +22,7 @@ _LITTLE = 2**30
 _LARGEST_JOB_ID = 0x03FF0000
 """The most that MaxJobId can be."""
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
+_GPU_OPTIONS = ("--gres", "--gpus-per-socket", "--tres-per-task")
 _MEMORY_OPTIONS = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 
 
@@ -34,7 +34,7 @@ def contradictions(
         return
     for check in _CHECKS:
         if check.holds_for(release) and (text := check.find(submission)):
-            yield _breach(submission, row, check.kind, text, *check.options, level=check.level)
+            yield option_breach(submission, row, check.kind, text, *check.options, level=check.level)
 
 
 _MISREAD = (
@@ -74,22 +74,12 @@ def misread_lines(submission: Submission, row: int, *, accepted: bool = False) -
             )
 
 
-def missing_folders(submission: Submission, row: int, work_dir: str | None) -> Iterator[Breach]:
-    """Folders on this host that sbatch does not check: without them a job loses its output or runs elsewhere."""
-    if submission.script.scheduler is not Scheduler.SLURM or not work_dir:
-        return
-    if not Path(work_dir).is_dir():
-        text = f"starts in {work_dir[:200]}, which is not a folder here; Slurm would start it in /tmp instead"
-        yield _breach(submission, row, "no_work_folder", text, "--chdir", level=Level.WARNING)
-        return
-    for option in ("--output", "--error"):
-        given = submission.value(option)
-        folder = Path(work_dir, given).parent
-        if given and "%" not in str(folder) and not folder.is_dir():
-            text = (
-                f"writes to {given[:200]}, but there is no folder {str(folder)[:200]} here; create it first"
-            )
-            yield _breach(submission, row, "no_output_folder", text, option, level=Level.WARNING)
+def past_deadline(submission: Submission, row: int, submit: int) -> Iterator[Breach]:
+    """A deadline that was over a day before the submission, whatever the time zone."""
+    deadline = _moment(submission.value("--deadline"))
+    if deadline and not deadline[0] and deadline[1] < submit - _UNITS["day"]:
+        text = "has a deadline that is over; move --deadline, or remove it"
+        yield option_breach(submission, row, "deadline_over", text, "--deadline")
 
 
 def _with_line(problem: Problem) -> str:
@@ -193,6 +183,40 @@ def _gpus_of_unclear_tasks(submission: Submission) -> str | None:
     return "has --gpus-per-task but no fixed number of tasks; add --ntasks"
 
 
+def _without_gpus(submission: Submission) -> str | None:
+    """Amounts per GPU need a number of GPUs; --ntasks-per-gpu makes one from the number of tasks."""
+    gpus = bool(_number(submission, "req_gpus")) or any(map(submission.last, _GPU_OPTIONS))
+    for option, enough in (
+        ("--mem-per-gpu", gpus or submission.last("--ntasks-per-gpu") is not None),
+        ("--ntasks-per-gpu", gpus or submission.last("--ntasks") is not None),
+    ):
+        if submission.value(option).strip("0") and not enough:
+            return f"has {option}={submission.value(option)[:20]} but requests no GPU; add --gpus"
+    return None
+
+
+def _cpus_twice(submission: Submission) -> str | None:
+    if not (submission.last("--cpus-per-gpu") and submission.last("--cpus-per-task")):
+        return None
+    return "has both --cpus-per-gpu and --cpus-per-task, which exclude each other; keep one"
+
+
+def _several_counts(submission: Submission) -> str | None:
+    nodes = submission.value("--nodes")
+    return (
+        f'has the list of node counts "{nodes[:60]}", which Slurm takes from 23.11 on'
+        if set(",:") & set(nodes)
+        else None
+    )
+
+
+def _no_list_of_hosts(submission: Submission) -> str | None:
+    lists = ("--nodelist", "--nodefile")
+    if submission.value("--distribution").lower() != "arbitrary" or any(map(submission.last, lists)):
+        return None
+    return "has the distribution arbitrary, which needs a list of nodes; add --nodelist"
+
+
 def _one_task_of_several(submission: Submission) -> str | None:
     each = _number(submission, "tasks_per_node")
     if submission.value("--ntasks") != "1" or each < 2:
@@ -248,6 +272,10 @@ _CHECKS = (
     _Check(
         "exclusive_with_little_memory", _little_memory_of_whole_nodes, ("--exclusive", "--mem"), Level.WARNING
     ),
+    _Check("amount_per_no_gpu", _without_gpus, ("--mem-per-gpu", "--ntasks-per-gpu")),
+    _Check("cpus_twice", _cpus_twice, ("--cpus-per-gpu", "--cpus-per-task")),
+    _Check("several_node_counts", _several_counts, ("--nodes",), until=(23, 11)),
+    _Check("no_list_of_hosts", _no_list_of_hosts, ("--distribution",)),
     _Check("gpus_per_unknown_task", _gpus_of_no_tasks, ("--gpus-per-task",)),
     _Check("gpus_per_unknown_task", _gpus_of_unclear_tasks, ("--gpus-per-task",), since=(26, 5)),
     _Check("one_task_of_several", _one_task_of_several, ("--ntasks", "--ntasks-per-node"), since=(26, 5)),
@@ -270,7 +298,7 @@ def _number(submission: Submission, name: str) -> int:
     return value if type(value) is int else 0
 
 
-def _breach(
+def option_breach(
     submission: Submission, row: int, kind: str, text: str, *options: str, level: Level = Level.CRITICAL
 ) -> Breach:
     given = [d for d in map(submission.last, options) if d is not None]

@@ -9,8 +9,8 @@ from tocsin.scripts.dialect import Dialect, NewOption
 from tocsin.scripts.options import Directive, Locate, option_table
 from tocsin.scripts.request import Value
 from tocsin.scripts.scheduler import Scheduler
+from tocsin.scripts.slurm_checks import CHECKS
 from tocsin.scripts.slurm_values import (
-    CHECKS,
     duration,
     gpu_count,
     gres_gpus,

@@ -1,15 +1,12 @@
-"""Option values that sbatch accepts or refuses; each rule was compared with sbatch 22.05."""
+"""Option values that set fields of the request: amounts, times and resources as sbatch reads them."""
 
 import re
-from collections.abc import Callable, Mapping
 
 from tocsin.core.errors import UnitError
-from tocsin.core.nodelist import count_nodes
 from tocsin.core.units import UNLIMITED, parse_duration
 from tocsin.scripts.request import count
 
 __all__ = [
-    "CHECKS",
     "duration",
     "gpu_count",
     "gres_gpus",
@@ -24,26 +21,6 @@ _DURATION = re.compile(r"\d{1,9}(:\d{1,9}){0,2}|\d{1,9}-(\d{1,9}(:\d{1,9}){0,2})
 _NODES = re.compile(r"(\d{1,15})([KM]?)(-\d{1,15}[KM]?(:\d{1,9})?)?", re.ASCII | re.IGNORECASE)
 _COUNT = re.compile(r"(\d{1,9})([KMGTP]?)", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 1, "k": 1024, "m": 1024**2}
-
-_CLOCK = r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\s*[ap]m)?"
-_MONTH, _DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
-_DATE = (
-    rf"\d{{4}}-{_MONTH}-{_DAY}|{_MONTH}/{_DAY}(?:/(?:\d\d){{1,2}})?|{_MONTH}\.{_DAY}(?:\.(?:\d\d){{1,2}})?"
-    r"|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d\d"
-)
-_NAMED = r"today|tomorrow|midnight|noon|elevenses|fika|teatime"
-_NOW = r"now(?:\s*[+-]\s*\d{1,9}\s*(?:(?:second|minute|hour|day|week)s?)?)?"
-_MOMENT = re.compile(
-    rf"(?:uts\d{{1,12}}|(?:{_NOW}|{_NAMED}|(?:{_DATE})T{_CLOCK}|{_DATE}|{_CLOCK})"
-    rf"(?:\s+(?:{_NOW}|{_NAMED}|{_DATE}|{_CLOCK}))?)",
-    re.ASCII | re.IGNORECASE,
-)
-_MAIL = frozenset(
-    (
-        *("NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "STAGE_OUT", "ARRAY_TASKS", "INVALID_DEPEND"),
-        *("TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50"),
-    )
-)
 
 
 def megabytes(text: str) -> int:
@@ -68,7 +45,9 @@ def duration(text: str) -> int | None:
 
 
 def least_nodes(text: str) -> int:
-    """The minimum of `2`, `2-4`, `1k` or (since 23.11) `2,4,8`."""
+    """The minimum of `2`, `2-4`, `-4`, `1k` or (since 23.11) `2,4,8`."""
+    if re.fullmatch(r"-\d{1,9}", text.strip(), re.ASCII):
+        return 1
     found = [_NODES.fullmatch(item.strip()) for item in text.split(",")]
     if not found[0] or not all(found):
         raise UnitError(f'"{text[:60]}" is not a number of nodes; write 2 or 2-4')
@@ -76,18 +55,21 @@ def least_nodes(text: str) -> int:
 
 
 def gpu_count(text: str) -> int:
-    """The total of `2`, `a100:2` or `a100:1,v100:1`; a type alone counts as one."""
-    total = 0
+    """The total of `2`, `a100:2` or `a100:1,v100:1`; a type alone counts as one. Of several plain numbers, one counts."""
+    total, plain = 0, list[int]()
     for item in text.split(","):
         kind, colon, amount = item.partition(":")
         if colon:
             if not kind:
                 raise _no_gpus(text)
             amount = amount.partition("(")[0]
+        elif kind[:1].isdigit():
+            plain.append(_resources(kind, text))
+            continue
         else:
-            amount = kind if kind[:1].isdigit() else "1"  # a type alone
+            amount = "1"  # a type alone
         total += _resources(amount, text)
-    return total
+    return total + min(plain, default=0)
 
 
 def gres_gpus(text: str) -> int:
@@ -129,64 +111,3 @@ def _no_gpus(text: str) -> UnitError:
 def number(text: str) -> int:
     """A plain number, optionally with a plus sign."""
     return count(text.strip().removeprefix("+"))
-
-
-def _some(text: str) -> None:
-    if number(text) == 0:
-        raise UnitError("0 is refused; request 1 or more")
-
-
-def _moment(text: str) -> None:
-    if not _MOMENT.fullmatch(text.strip()):
-        raise UnitError(f'"{text[:60]}" is not a time; write 2027-01-31T16:00, 16:00 or now+1hour')
-
-
-def _nodes(text: str) -> None:
-    if "/" not in text:  # a path is a file with node names
-        count_nodes(re.sub(r"[\s,]+", ",", text).strip(","))  # extra blanks and commas are separators too
-
-
-def _mail(text: str) -> None:
-    """sbatch ignores unknown events as long as it knows one."""
-    if not any(word.strip().upper() in _MAIL for word in text.split(",")):
-        raise UnitError(f'"{text[:60]}" is not a mail event; write END,FAIL')
-
-
-def _mode(text: str) -> None:
-    if text[:1].lower() not in ("a", "t"):
-        raise UnitError(f'"{text[:60]}" is not a mode; write append or truncate')
-
-
-_DEPENDENCY = re.compile(
-    r"singleton|(?:after(?:any|burstbuffer|corr|notok|ok)?|expand)(?::\d{1,10}(?:_(?:\d{1,10}|\*))?(?:\+\d{1,9})?)+",
-    re.ASCII | re.IGNORECASE,
-)
-
-
-def _dependency(text: str) -> None:
-    if not all(_DEPENDENCY.fullmatch(item) for item in re.split("[,?]", text)):
-        raise UnitError(f'"{text[:60]}" is not a dependency; write afterok:123 or singleton')
-
-
-CHECKS: Mapping[str, Callable[[str], object]] = {
-    **dict.fromkeys(
-        (
-            *("--ntasks", "--cpus-per-task", "--cpus-per-gpu", "--mincpus", "--sockets-per-node"),
-            *("--cores-per-socket", "--threads-per-core", "--ntasks-per-node", "--ntasks-per-core"),
-            *("--ntasks-per-socket", "--ntasks-per-gpu"),
-        ),
-        _some,
-    ),
-    "--begin": _moment,
-    "--deadline": _moment,
-    "--dependency": _dependency,
-    "--exclude": _nodes,
-    "--gpus-per-socket": gpu_count,
-    "--gres": gres_gpus,
-    "--mail-type": _mail,
-    "--nodelist": _nodes,
-    "--open-mode": _mode,
-    "--tmp": megabytes,
-    "--tres-per-task": tres_per_task,
-}
-"""Options whose value sbatch or slurmctld checks, though it may set no field."""

@@ -17,6 +17,8 @@ __all__ = ["ANY_PROBLEM", "PROBLEM_SCHEMA", "install", "problem"]
 _MEDIA_TYPE = "application/problem+json"
 _AGAIN = {"Retry-After": "5"}
 _MOST_ERRORS = 20
+_NOT_JSON = "the body cannot be read as JSON; see /openapi.json"
+"""FastAPI answers 400 for nothing else."""
 
 PROBLEM_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -82,7 +84,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def framework(_: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+        detail = _NOT_JSON if error.status_code == HTTPStatus.BAD_REQUEST else str(error.detail)
+        return problem(error.status_code, detail, headers=dict(error.headers or {}))
 
     @app.exception_handler(Exception)
     def unexpected(request: Request, error: Exception) -> JSONResponse:

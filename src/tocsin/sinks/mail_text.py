@@ -1,6 +1,5 @@
 """The text of a mail to a user: what was found on the user's own jobs, by templates that are never run as code."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -10,6 +9,7 @@ from string import Template
 from tocsin.core.errors import InputError, SettingsError
 from tocsin.core.ids import parse_key
 from tocsin.core.ports import Message
+from tocsin.core.printable import printable
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import ALARMS, Finding, Verdict, severity
 
@@ -17,7 +17,6 @@ __all__ = ["MailText", "Templates", "read_templates", "write_mail"]
 
 _MOST_JOBS = 50
 _LARGEST = 65_536
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +104,4 @@ def _job(template: Template, verdict: Verdict, findings: list[Finding]) -> str:
 
 def _line(text: str) -> str:
     """Text of others on one line."""
-    return _CONTROL.sub(" ", text)[:500]
+    return printable(text[:500])

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +12,7 @@ from tocsin.core.errors import SourceError
 from tocsin.core.fields import KEY
 from tocsin.core.frames import SCHEMA, outcome_from_state
 from tocsin.core.intake import Batch, Rejects
-from tocsin.sources.lines import Block, LineFile, Pipe, stem
+from tocsin.sources.lines import MAX_LINE, Block, LineFile, Pipe, stem
 from tocsin.sources.records import LINE, NO_NUMBER, Records
 
 __all__ = [
@@ -40,10 +40,48 @@ class Unreadable(Exception):
 class LineParser(Protocol):
     name: str
     """The value of a job's field `source`."""
+    first_line: re.Pattern[str] | None
+    """How a record begins that may have several lines; None if each line is a record."""
+
+    def goes_on(self, line: str, begun: bool) -> bool:
+        """Whether the record goes on after this line; `begun`: the line is not its first."""
+        ...
 
     def parse(self, line: str) -> dict[str, Any] | str:
         """The fields of the job that ended, or which other kind of event the line is."""
         ...
+
+
+class _Joined:
+    """Lines with their numbers; those of one record are joined."""
+
+    def __init__(self, parser: LineParser) -> None:
+        self._parser = parser
+        self._begun: list[str] = []
+        self._number = self._size = 0
+
+    def records(self, block: Block) -> Iterator[tuple[int, str]]:
+        lines = enumerate(block.data.decode("utf-8", "replace").removesuffix("\n").split("\n"), block.first)
+        first_line = self._parser.first_line
+        if first_line is None:
+            yield from lines
+            return
+        for number, line in lines:
+            if self._begun and (first_line.match(line) or self._size > MAX_LINE):
+                yield from self.rest()  # its end is missing
+            if not self._begun:
+                self._number, self._size = number, 0
+            goes_on = self._parser.goes_on(line, bool(self._begun))
+            self._begun.append(line)
+            self._size += len(line)
+            if not goes_on:
+                yield from self.rest()
+
+    def rest(self) -> Iterator[tuple[int, str]]:
+        """What was begun."""
+        if self._begun:
+            yield self._number, "\n".join(self._begun)
+            self._begun = []
 
 
 class AccountingLog:
@@ -61,18 +99,20 @@ class AccountingLog:
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records, others = Records(self.rejects, resume=resume), Counter[str]()
+        lines, done = _Joined(self._parser), 0
         for block in self._file.blocks():
-            jobs = self._jobs(block, records, others)
+            jobs, done = self._jobs(lines.records(block), records, others), block.done
             records.reject_lost(block)
-            yield from records.batches(records.plausible(jobs), done=block.done)
+            yield from records.batches(records.plausible(jobs), done=done)
+        yield from records.batches(records.plausible(self._jobs(lines.rest(), records, others)), done=done)
         if others:
             kinds = ", ".join(f"{kind} {number:,}" for kind, number in sorted(others.items())[:20])
             self.notes.append(f"left out: events that are not the end of a job: {kinds}")
 
-    def _jobs(self, block: Block, records: Records, others: Counter[str]) -> pl.DataFrame:
+    def _jobs(self, lines: Iterable[tuple[int, str]], records: Records, others: Counter[str]) -> pl.DataFrame:
         rows: list[dict[str, Any]] = []
         bad: dict[str, list[int]] = {}
-        for number, line in enumerate(block.data.decode("utf-8", "replace").split("\n"), block.first):
+        for number, line in lines:
             if not line.strip() or line.startswith("#"):
                 continue
             try:
@@ -89,8 +129,8 @@ class AccountingLog:
             row[LINE] = number
             row["cluster"] = self._cluster or row.get("cluster") or self._named_by_file()
             rows.append(row)
-        lines = [row[LINE] for row in rows] + [line for found in bad.values() for line in found]
-        numbered = records.number(np.sort(np.array(lines, np.int64)))
+        found_at = [row[LINE] for row in rows] + [number for found in bad.values() for number in found]
+        numbered = records.number(np.sort(np.array(found_at, np.int64)))
         for reason, found in bad.items():
             records.reject(numbered.filter(pl.col(LINE).is_in(found)), reason)
         used = {*_NEEDED, *(name for row in rows for name in row)}

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -23,6 +24,9 @@ _CHUNK = 2**18
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SLURM_CONF", "SLURM_JWT")
 # TZ=UTC makes the times we pass unambiguous; SLURM_TIME_FORMAT makes the times we read epoch seconds.
 _SET = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
+_NO_ANSWER = re.compile(
+    r"unable to contact|connection refused|no response|communication|timed out", re.IGNORECASE
+)
 
 
 def slurm_env(slurm_conf: str) -> dict[str, str]:
@@ -75,9 +79,7 @@ def stream(argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None
             if code := command.reap():
                 errors.seek(0)
                 message = errors.read(4096).decode("utf-8", "replace").strip().splitlines()
-                raise ClusterError(
-                    f"{argv[0]} failed (exit {code}): {message[0] if message else 'no reason given'}"
-                )
+                raise _failed(argv[0], code, message[0] if message else "no reason given")
         finally:
             command.end()
             _RUNNING.discard(command)
@@ -191,6 +193,13 @@ def _kill_all() -> None:
     """A command that a thread waits for must not outlive this process."""
     for command in list(_RUNNING):
         command.kill()
+
+
+def _failed(name: str, code: int, reason: str) -> ClusterError:
+    database = os.path.basename(name) in ("sacct", "sacctmgr")  # noqa: PTH119  # text in, text out
+    daemon, ask = ("slurmdbd", "sacctmgr ping") if database else ("slurmctld", "scontrol ping")
+    next_step = f"; `{ask}` shows whether {daemon} answers" if _NO_ANSWER.search(reason) else ""
+    return ClusterError(f"{name} failed (exit {code}): {reason}{next_step}")
 
 
 def _timed_out(name: str, timeout: float) -> ClusterError:

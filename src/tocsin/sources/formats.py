@@ -4,16 +4,18 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from tocsin.core.errors import SourceError
 from tocsin.core.frames import UNREADABLE
 from tocsin.core.intake import JobSource
-from tocsin.sources import grid_engine_log, lsf_log, pbs_log
+from tocsin.sources import grid_engine_log, jobcomp_log, lsf_log, pbs_log
 from tocsin.sources.accounting_log import AccountingLog, LineParser
+from tocsin.sources.columns import checked_zone
 from tocsin.sources.csv_text import cells
-from tocsin.sources.lines import Pipe, is_regular, open_file
+from tocsin.sources.lines import Pipe, check_text, is_regular, open_file
 from tocsin.sources.mapping import read_mapping, shipped_mappings
 from tocsin.sources.sacct import SacctFile
 from tocsin.sources.sacct_json import SacctJsonFile
@@ -30,12 +32,21 @@ _LOGS: tuple[tuple[re.Pattern[bytes], Callable[[], LineParser]], ...] = (
     (lsf_log.PATTERN, lsf_log.LsfParser),
     (grid_engine_log.PATTERN, grid_engine_log.GridEngineParser),
 )
+_NO_RECORDS = "which has no accounting records"
+_USE_PBS_LOG = "give the server's accounting log, server_priv/accounting/YYYYMMDD"
 _USE_SACCT = "give the output of sacct --json, or of sacct -P with JobID and Submit among its columns"
 _NOT_JOBS = (
-    (re.compile(rb"(JobId|NodeName|PartitionName)="), "is the text of scontrol show"),
-    (re.compile(rb"\s*JOBID\s+(PARTITION|NAME|USER)\s"), "is the text of squeue"),
+    (
+        re.compile(rb"(JobId|NodeName|PartitionName)="),
+        f"is the text of scontrol show, {_NO_RECORDS}",
+        _USE_SACCT,
+    ),
+    (re.compile(rb"\s*JOBID\s+(PARTITION|NAME|USER)\s"), f"is the text of squeue, {_NO_RECORDS}", _USE_SACCT),
+    (re.compile(rb"\s*PARTITION\s+AVAIL\s"), f"is the text of sinfo, {_NO_RECORDS}", _USE_SACCT),
+    (re.compile(rb"-{60,}|Cluster\|Account\|Login\|"), f"is a report of sreport, {_NO_RECORDS}", _USE_SACCT),
+    (re.compile(rb"Job(?: Id)?: \d+"), "is the output of tracejob or qstat", _USE_PBS_LOG),
 )
-"""Output of Slurm that has no accounting records."""
+"""What schedulers print of jobs besides accounting records: what it is, and what to give instead."""
 
 
 def open_log(
@@ -61,14 +72,17 @@ def open_log(
     if not (columns or delimiter):
         if first.lstrip().startswith(b"{"):
             return SacctJsonFile(source, cluster=cluster)
-        if first.startswith(b";") or _numbers(first) >= _SWF_COLUMNS:
+        if first.lstrip().startswith(b";") or _numbers(first) >= _SWF_COLUMNS:
             return SwfFile(source, cluster=cluster)
         for pattern, parser in _LOGS:
             if pattern.match(first):
                 return AccountingLog(source, parser(), cluster=cluster)
-        for pattern, what in _NOT_JOBS:
+        if jobcomp_log.PATTERN.match(first):
+            parser_here = jobcomp_log.JobcompParser(ZoneInfo(checked_zone(zone)))
+            return AccountingLog(source, parser_here, cluster=cluster)
+        for pattern, what, instead in _NOT_JOBS:
             if pattern.match(first):
-                raise SourceError(f"{path} {what}, which has no accounting records; {_USE_SACCT}")
+                raise SourceError(f"{path} {what}; {instead}")
         delimiter = header_delimiter(first.decode("utf-8", "replace"))
         if first and not delimiter and b"|" not in first and not _ruled(lines):
             name = _fitting_mapping(path, first)
@@ -90,6 +104,7 @@ def _head(source: str | Pipe) -> bytes:
             head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
         except zlib.error as error:
             raise SourceError(f"{source} is not a valid gzip file: {error}") from None
+    check_text(head, str(source))
     return head.removeprefix(b"\xef\xbb\xbf")
 
 
@@ -117,10 +132,11 @@ def _fitting_mapping(path: str, first: bytes) -> str:
             for field in ("job_id", "submit")
         ):
             return name
+    line = first.decode(errors="replace")
     raise SourceError(
-        f"{path} is not an SWF log, text or JSON of sacct, an accounting log of PBS, LSF or Grid Engine, or a table that "
+        f"{path} is not an SWF log, text or JSON of sacct, an accounting log of PBS, LSF, Grid Engine or jobcomp/filetxt, or a table that "
         f"{' or '.join(shipped_mappings())} fits; name a mapping with -m, or the columns of sacct's text without a header "
-        "with -o"
+        f'with -o (its first line is "{line[:60]}{"…" if len(line) > 60 else ""}")'
     )
 
 

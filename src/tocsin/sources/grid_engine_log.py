@@ -78,6 +78,10 @@ _BY_QDEL = (9, 15)
 
 class GridEngineParser:
     name = "sge"
+    first_line: re.Pattern[str] | None = None
+
+    def goes_on(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # each line is a record
+        return False
 
     def parse(self, line: str) -> dict[str, Any] | str:
         values = dict(zip(_FIELDS, line.split(":"), strict=False))

@@ -11,6 +11,7 @@ from tocsin.core.errors import SourceError
 __all__ = ["MAX_RECORD", "JsonObject", "Member"]
 
 MAX_RECORD = 64 * 2**20  # characters of one record; a job with ten thousand steps has half of that
+_MOST_KEYS = 20
 _BLANK = frozenset(" \t\r\n")
 _ENDS = _BLANK | frozenset(",]}")
 
@@ -28,6 +29,8 @@ class JsonObject:
 
     def __init__(self, chunks: Iterable[bytes], *, max_record: int = MAX_RECORD) -> None:
         self.broken: str | None = None
+        self.keys: dict[str, None] = {}
+        """Of the members so far, at most so many as a reply of Slurm has."""
         self._chunks = iter(chunks)
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._max_record = max_record
@@ -51,6 +54,8 @@ class JsonObject:
             if not isinstance(key, str):
                 raise _Broken("invalid JSON follows")
             self._take(":")
+            if len(self.keys) < _MOST_KEYS:
+                self.keys[key[:40]] = None
             if self._next() == "[":
                 yield from self._items(key)
             else:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import stat
 import sys
 import uuid
@@ -25,6 +26,7 @@ __all__ = [
     "LineFile",
     "Lines",
     "Pipe",
+    "check_text",
     "is_regular",
     "line_ends",
     "open_file",
@@ -35,9 +37,15 @@ BLOCK = 8 * 2**20
 MAX_LINE = 2**20
 _CHUNK = 2**18
 _EDGE = 2**20  # bytes at each end of a file that identify it
-_PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
-
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_PACKED = {
+    b"BZh": ("bzip2", "bzcat"),
+    b"\xfd7zXZ": ("xz", "xzcat"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "zstdcat"),
+    b"PK\x03\x04": ("zip", "unzip -p"),
+}
+_UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]")
+"""A byte order mark, or text of which every second byte is zero."""
+_TAR = slice(257, 262)
 
 TOO_LONG = "line longer than 1 MiB"
 CUT_OFF = "the file ends in the middle of gzip data"
@@ -136,13 +144,9 @@ class Lines:
     def _chunks(self) -> Iterator[bytes]:
         raw = self._counted()
         head = next(raw, b"")
-        for magic, name in _PACKED.items():
-            if head.startswith(magic):
-                raise SourceError(f"{self.name} is packed with {name}; unpack it, or pack it with gzip")
         body = self._inflate(head, raw) if head.startswith(b"\x1f\x8b") else chain([head], raw)
         first = next(body, b"")
-        if first.startswith(_UTF16):
-            raise SourceError(f"{self.name} is UTF-16 text; convert it with iconv -f UTF-16 -t UTF-8")
+        check_text(first, self.name)
         yield first.removeprefix(b"\xef\xbb\xbf")
         yield from body
 
@@ -203,6 +207,19 @@ class Pipe:
         finally:
             if self._file is not sys.stdin.buffer:
                 self._file.close()
+
+
+def check_text(head: bytes, name: str) -> None:
+    """Raise if a file begins like a packed one, or like text in another encoding."""
+    for magic, (packer, command) in _PACKED.items():
+        if head.startswith(magic):
+            raise SourceError(
+                f"{name} is packed with {packer}; unpack it, such as with {command}, or pack it with gzip"
+            )
+    if head[_TAR] == b"ustar":
+        raise SourceError(f"{name} is a tar archive; unpack it, and name the files in it")
+    if _UTF16.match(head):
+        raise SourceError(f"{name} is UTF-16 text; convert it with iconv -f UTF-16 -t UTF-8")
 
 
 def open_file(path: str | Path) -> BinaryIO:

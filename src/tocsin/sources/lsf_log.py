@@ -51,6 +51,11 @@ _REASONS = {
 
 class LsfParser:
     name = "lsf"
+    first_line: re.Pattern[str] | None = re.compile(PATTERN.pattern.decode())
+
+    def goes_on(self, line: str, begun: bool) -> bool:
+        """A quoted text is open at the end of the line."""
+        return begun != (line.count('"') % 2 == 1)
 
     def parse(self, line: str) -> dict[str, Any] | str:
         fields = _Fields(line)

@@ -39,6 +39,10 @@ _PRO = {-11: "REQUEUED", -12: "FAILED"}
 
 class PbsParser:
     name = "pbs"
+    first_line: re.Pattern[str] | None = None
+
+    def goes_on(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # each line is a record
+        return False
 
     def __init__(self) -> None:
         self._deleted: set[str] = set()

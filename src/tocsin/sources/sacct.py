@@ -17,6 +17,7 @@ from tocsin.sources.lines import Block, LineFile, Lines, Pipe
 from tocsin.sources.read_warnings import ReadWarnings
 from tocsin.sources.records import (
     LINE,
+    NO_TIME,
     RECORD,
     WRONG_COLUMNS,
     Records,
@@ -185,6 +186,8 @@ class SacctFile:
             yield from records.batches(jobs, done=done, upto=reading.upto)
         yield from records.batches(reading.rest(), done=done)
         self.notes += warnings.notes()
+        if NO_TIME in self.rejects.counts:
+            self.notes.append("sacct writes times that can be read if SLURM_TIME_FORMAT is unset, or is %s")
 
 
 class SacctLive:

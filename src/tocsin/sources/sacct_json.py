@@ -56,6 +56,10 @@ class JobsReply:
             yield block
 
     @property
+    def keys(self) -> list[str]:
+        return [*self._object.keys]
+
+    @property
     def broken(self) -> str | None:
         return self._object.broken
 
@@ -121,6 +125,11 @@ class SacctJsonFile:
         self.notes.extend(warning_texts(reply.warnings))
         if failure := error_in(reply.errors):
             raise failure
+        if not broken and "jobs" not in reply.keys:
+            members = ", ".join(reply.keys) or "nothing"
+            raise SourceError(
+                f'{self._file.path} has no list "jobs", but {members}; give what `sacct --json` printed'
+            )
 
 
 def _numbered(jobs: pl.DataFrame) -> pl.DataFrame:

@@ -36,7 +36,10 @@ def with_access(machine: Machine, run: Run, user: str, config: Mapping[str, str]
         show = ["sacctmgr", "-n", "-P", "show"]
         where = [f"cluster={machine.cluster}", f"user={user}", f"format={_ASSOCIATION}"]
         associations = lines("associations", [*show, "association", *where])
-        qos = lines("qos", [*show, "qos", f"format={_QOS}"])
+        if associations is None:  # slurmdbd would keep the next one waiting, too
+            missing["qos"] = missing["associations"]
+        else:
+            qos = lines("qos", [*show, "qos", f"format={_QOS}"])
     if associations == []:
         missing["associations"] = f"sacctmgr shows no association of user {user}"
     rows = [_columns(line, _ASSOCIATION) for line in associations or ()]

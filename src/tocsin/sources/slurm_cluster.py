@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from tocsin.sources.rest import SlurmRest
 
 __all__ = ["SlurmCluster"]
+
+
+_PATIENCE = 10.0
 
 
 class SlurmCluster(SlurmActions):
@@ -50,9 +54,12 @@ class SlurmCluster(SlurmActions):
         self._seen = {}
 
     def _run(self, argv: list[str], **more: dict[str, str]) -> bytes:
+        return self._run_within(self.timeout, argv, **more)
+
+    def _run_within(self, timeout: float, argv: list[str], **more: dict[str, str]) -> bytes:
         if env := slurm_env(self.slurm_conf):
             more["env"] = env | more.get("env", {})
-        return self._command(argv, timeout=self.timeout, **more)
+        return self._command(argv, timeout=timeout, **more)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -85,12 +92,16 @@ class SlurmCluster(SlurmActions):
         return (batch.jobs for batch in valid_batches(self.history(since, until)) if batch.jobs.height)
 
     def machine(self, *, user: str | None = None) -> Machine:
-        """Nodes, partitions and limits; with a user and Slurm's commands, also what that user may request."""
+        """Nodes, partitions and limits; with a user and Slurm's commands, also what that user may request.
+
+        A user waits for the answer, so each command has a few seconds only.
+        """
         from tocsin.sources.slurm_machine import machine_from_rest, machine_from_scontrol
 
+        run = partial(self._run_within, min(self.timeout, _PATIENCE)) if user else self._run
         if not self.rest:
-            return machine_from_scontrol(self.name, self._run, user=user)
-        at_hand = self._run if shutil.which("scontrol") else None
+            return machine_from_scontrol(self.name, run, user=user)
+        at_hand = run if shutil.which("scontrol") else None
         return machine_from_rest(self.name, self.rest, run=at_hand, user=user)
 
     def script(self, key: JobKey) -> str | None:

@@ -157,7 +157,10 @@ class SwfFile:
         """Decide the layout from the header."""
         start = next(iter(self.labels("UnixStartTime")), "")
         if not re.fullmatch(r"\d{1,12}", start, re.ASCII):
-            self.notes.append("the log has no UnixStartTime; its times count from 1970-01-01")
+            problem = (
+                f'UnixStartTime "{start[:40]}" is not a number' if start else "the log has no UnixStartTime"
+            )
+            self.notes.append(f"{problem}; its times count from 1970-01-01")
             start = "0"
         epoch = int(start)
         if epoch >= _LONG and rows["submit"].min() >= epoch - _LONG:  # type: ignore[operator]  # a column of floats

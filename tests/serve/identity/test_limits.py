@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import json
 import socket
 import threading
 
@@ -123,6 +124,30 @@ def test_a_client_that_drips_the_head_of_a_request_is_cut_off(
             answer.begin()
             assert (answer.status, bool(answer.read())) == (200, True)
         assert drip(client, whole) == b"", "it was cut off before the whole head had arrived"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /api/v1/jobs\r\n\r\n",
+        b"GET /api/v1/jobs HTTP/1.1\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"POST /api/v1/check HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ],
+    ids=["0.9", "no host", "not ASCII", "negative length", "broken chunk", "TLS"],
+)
+def test_what_is_not_http_is_answered_by_a_problem(
+    app: App, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(gated(app)) as url, connection(url) as client:
+        client.sendall(sent)
+        top, _, body = until_closed(client).partition(b"\r\n\r\n")
+    assert top.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in top
+    assert json.loads(body)["status"] == 400
+    assert not [record for record in caplog.records if record.exc_info], "no traceback for what others send"
 
 
 def test_a_connection_that_says_nothing_is_cut_off(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

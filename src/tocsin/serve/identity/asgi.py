@@ -8,7 +8,7 @@ from typing import Any
 from tocsin.core.errors import TocsinError
 from tocsin.core.problems import PREFIX, kind_of
 
-__all__ = ["App", "Message", "Receive", "Scope", "Send", "answer", "problem", "refuse"]
+__all__ = ["PROBLEM", "App", "Message", "Receive", "Scope", "Send", "answer", "document", "problem", "refuse"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -16,6 +16,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
+PROBLEM = "application/problem+json"
 
 
 async def answer(
@@ -35,13 +36,18 @@ async def problem(
     send: Send, status: int, detail: str, headers: list[Header] | None = None, *, kind: str = ""
 ) -> None:
     """An error as RFC 9457 has it."""
-    document = {
+    await answer(send, status, document(status, detail, kind), PROBLEM, headers)
+
+
+def document(status: int, detail: str, kind: str = "") -> bytes:
+    """The body of a problem."""
+    found = {
         "type": f"{PREFIX}{kind}" if kind else "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
     }
-    await answer(send, status, json.dumps(document).encode(), "application/problem+json", headers)
+    return json.dumps(found).encode()
 
 
 async def refuse(send: Send, error: TocsinError, headers: list[Header] | None = None) -> None:

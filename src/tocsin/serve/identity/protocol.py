@@ -5,9 +5,10 @@ import socket
 import struct
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tocsin.serve.identity.asgi import Receive, Scope, Send
+from tocsin.serve.identity.asgi import PROBLEM, Receive, Scope, Send, document
 from tocsin.serve.identity.peer import KEY, Peer
 
 __all__ = ["ABORT", "HEAD_SECONDS", "PeerProtocol", "uvicorn_options"]
@@ -15,6 +16,7 @@ __all__ = ["ABORT", "HEAD_SECONDS", "PeerProtocol", "uvicorn_options"]
 ABORT = "tocsin.abort"
 """Where the protocol puts the function that cuts the connection of a request."""
 HEAD_SECONDS = 10.0
+_NOT_HTTP = "this is not a valid HTTP/1.1 request; check its address, its headers and the length of its body"
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
 
@@ -46,6 +48,22 @@ class PeerProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         self._head_arrived()
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's has no next step
+        """What is not HTTP gets a problem, too; a reply that has begun is cut off."""
+        if self._answering():
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = document(400, _NOT_HTTP, "bad-input")
+            headers = [
+                (b"content-type", PROBLEM.encode()),
+                (b"content-length", str(len(body)).encode()),
+                (b"connection", b"close"),
+            ]
+            for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body)):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete

@@ -1,0 +1,96 @@
+"""Which nodes a constraint allows, as Slurm decides it."""
+
+import pytest
+
+from tests.limits.examples import submitted
+from tocsin.core.machine import Machine, Node, Partition
+from tocsin.core.verdict import Level
+from tocsin.limits.constraints import constraint
+
+MACHINE = Machine(
+    cluster="lab",
+    nodes=(
+        Node(name="n1", cpus=2, gpus=2, gres="gpu:2", features=("fast", "gpu")),
+        Node(name="n2", cpus=8, features=("fast",)),
+        Node(name="n3", cpus=8, gpus=1, gres="gpu:a100:1(S:0)", features=("fast", "large")),
+        Node(name="n4", cpus=6, features=("slow",)),
+    ),
+    partitions=(Partition(name="main", node_list="n[1-4]", nodes=4, state="UP", default=True),),
+)
+
+
+def critical(line: str) -> list[str]:
+    found = submitted(line, machine=MACHINE).findings
+    return [finding.kind for finding in found if finding.level is Level.CRITICAL]
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("fast", ["n1", "n2", "n3"]),
+        ("fast&large", ["n3"]),
+        ("fast|slow", ["n1", "n2", "n3", "n4"]),
+        ("(fast|slow)&large", ["n3"]),
+        ("((gpu)|(slow))", ["n1", "n4"]),
+        ("slow&fast|large", ["n3"]),
+        ("large|fast&slow", ["n3"]),
+        ("fast&", ["n1", "n2", "n3"]),
+        ("a,b", ["n1", "n2", "n3", "n4"]),  # a form that is not known
+    ],
+)
+def test_a_constraint_allows_the_nodes_whose_features_satisfy_it(text: str, nodes: list[str]) -> None:
+    (suits,) = constraint(text).alternatives
+    assert [node.name for node in MACHINE.nodes if suits(node.features)] == nodes
+    assert suits(None), "features may be unknown"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("-C [large|slow] -N 2", "-C large|slow -N 3", "-C [fast|slow] -N 4", "-C (gpu|slow) -c 8"),
+        *(
+            "-C fast*4",
+            "-C fast*2 -N 1",
+            "-C fast*3 -c 8",
+            "-C [fast*2&slow*2]",
+            "-C (fast|slow)&large -w n1,n2",
+        ),
+        *("--prefer=slow -c 8", "--prefer=slow -w n1", "--prefer=slow -N 2", "-w n1 -n 3 -N 1"),
+        *("--gres=gpu:h100:1", "--gpus=h100:1", "--gpus-per-node=gpu:1", "--gres=gpu:-1", "--gres=gpu:1:1"),
+        *("-G a100:1,h100:1", "--gpus=x", "-n 9 --ntasks-per-gpu=1", "-w n1 --gres=gpu:a100:1"),
+    ],
+)
+def test_what_no_choice_of_nodes_satisfies_is_critical(line: str) -> None:
+    assert critical(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("-C [large|slow] -N 1", "-C large|slow -N 2", "-C [fast|slow] -N 3", "-C fast|slow -N 4"),
+        *("-C fast*2", "-C fast*2 -c 6", "-C [fast*2&slow*1] -N 3", "-C (fast|slow)&large -w n3"),
+        *("--prefer=slow", "--prefer=slow -C fast -c 8", "--prefer=fast*2", "--prefer=[fast|slow]"),
+        *(
+            "--gres=gpu:a100:1",
+            "--gpus=A100:1",
+            "--gpus=1,2",
+            "-w n1 --gres=gpu:2",
+            "-n 2 --ntasks-per-gpu=1",
+        ),
+    ],
+)
+def test_what_some_nodes_satisfy_is_not(line: str) -> None:
+    assert critical(line) == []
+
+
+def test_gpus_of_unknown_type_satisfy_every_type() -> None:
+    nodes = (Node(name="n1", cpus=8, gpus=2),)
+    machine = Machine(
+        cluster="lab", nodes=nodes, partitions=(Partition(name="p", node_list="n1", default=True),)
+    )
+    assert not submitted("--gres=gpu:a100:1", machine=machine).findings
+
+
+@pytest.mark.parametrize("text", ["(" * 5000 + "fast" + ")" * 5000, "fast&" * 1999, "[" * 9000, "*" * 9000])
+def test_a_hostile_constraint_ends_neither_in_an_error_nor_in_a_long_time(text: str) -> None:
+    submitted(f"--constraint={text}", machine=MACHINE)
