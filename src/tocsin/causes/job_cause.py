@@ -11,6 +11,7 @@ from tocsin.causes.output_files import output_files
 from tocsin.causes.reading import Excerpt, read_excerpt, within
 from tocsin.core.errors import NotFound
 from tocsin.core.outcomes import TARGETS, Outcome, Target
+from tocsin.core.printable import printable
 from tocsin.core.verdict import UNKNOWN_CAUSE, Cause
 from tocsin.sources.permitted import Refused, submitter
 
@@ -84,7 +85,7 @@ def cause_of_texts(excerpts: list[Excerpt], catalogue: Catalogue, recorded: Caus
     return Cause(
         kind=kind.name,
         title=kind.title,
-        text=_printable(match.text),
+        text=printable(match.text),
         file=excerpt.path,
         line=None if first is None else first + match.line,
         advice=kind.advice,
@@ -134,9 +135,3 @@ def _excerpts(job: Mapping[str, Any], script: str | None) -> tuple[list[Excerpt]
         except Refused as reason:
             refused = refused or f"{path} cannot be read: {reason}"
     return found, refused
-
-
-def _printable(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
