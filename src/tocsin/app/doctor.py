@@ -164,7 +164,7 @@ def _events(app: App) -> Iterator[Finding]:
         client_properties(app.settings.kafka)
         if rejected := rejected_events(app.store, name):
             text = ", ".join(f"{number:,} {reason}" for reason, number in sorted(rejected.items()))
-            fix = "whoever writes to the topic should send what docs/streams.md describes"
+            fix = "send records in the format of docs/streams.md to this topic"
             yield Finding(f"events {name}", Status.NOTE, f"skipped because they cannot be read: {text}", fix)
         else:
             yield Finding(f"events {name}", Status.FINE, "all could be read")

@@ -108,8 +108,9 @@ def _print_promise(promise: dict[str, Any]) -> None:
     alarming = promise["months"] - promise["silent"]
     print_line(
         f"  promised precision {promise['precision']:g}: kept in {promise['kept']} of {count(alarming, 'month')} with alarms "
-        f"of the model, in {promise['possible']} but for the luck of few alarms; {promise['silent']} without alarms; "
-        f"in {promise['inside']} it was in the range expected at the training"
+        f"of the model, kept or missed by chance in {promise['possible']} (95 % interval); "
+        f"{count(promise['silent'], 'month')} without alarms; "
+        f"within the range expected at training in {promise['inside']}"
     )
 
 
