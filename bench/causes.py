@@ -3,8 +3,8 @@
 `outputs/*.jsonl` hold a few lines of each output with its source: an issue report, or a program that was run for this.
 Patterns were written on `first`; each later set was measured before anybody looked at its misses (`first_contact.json`),
 and patterns were then written on it, too. Nothing was learned from the sets in HELD_OUT so far: keep it so. A new set has
-no source of an older one, is labelled by the meanings in the catalogue before it is measured, and needs its counts in
-`first_contact.json`.
+no source of an older one, is labelled by the meanings in the catalogue before it is measured (twice, in another order, and
+what got two labels is left out), and needs its counts in `first_contact.json`.
 
 Each output is judged twice: by the kind, and by the group of kinds that a person would tell apart (GROUPS).
 """
@@ -38,10 +38,10 @@ SETS = (
     *("seventeenth", "eighteenth", "nineteenth", "twentieth", "last_programs"),
     *("twenty_first", "twenty_second", "twenty_third", "twenty_fourth", "further_programs"),
     *("twenty_fifth", "twenty_sixth", "twenty_seventh", "twenty_eighth", "twenty_ninth"),
+    "thirtieth",
 )
-HELD_OUT = ("twenty_sixth", "twenty_seventh", "twenty_eighth", "twenty_ninth")
-"""What counts is their first contact: a change made for another set may have met them since. After `twenty_eighth` was measured,
-one rule (last words above a consequence) and one pattern ([ABORT]) were changed; nothing else was learned from these."""
+HELD_OUT = ("thirtieth",)
+"""What counts is their first contact: a change made for another set may have met them since."""
 LATEST = SETS[SETS.index("twenty_first") :]
 """Sets that were met with the catalogue in its present form, and judged by group, too."""
 GENERAL = frozenset({"program_error", "python_exception"})

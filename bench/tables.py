@@ -46,8 +46,7 @@ def _causes(result: Results) -> Iterator[str]:
         "`general`: only the program's own error or Python's exception is quoted, which is less than the cause and not another "
         "one. `harmless`: outputs of jobs that completed, or that name no cause. Patterns were written on `first`; every other "
         "set was measured before anybody looked at what was missed in it (*first contact*), and then learned from, except "
-        f"{', '.join(f'`{name}`' for name in result['held_out_sets'])} (after `twenty_eighth` was measured, one rule and one "
-        "pattern were changed)."
+        f"{', '.join(f'`{name}`' for name in result['held_out_sets'])}."
     )
     yield ""
     yield (
@@ -75,7 +74,7 @@ def _causes(result: Results) -> Iterator[str]:
     for label, whole in (
         ("over all sets", result["at_first_contact"]),
         ("from `twenty_first` on", result["latest_at_first_contact"]),
-        ("on the last four sets", result["held_out"]),
+        (f"on {', '.join(f'`{name}`' for name in result['held_out_sets'])}", result["held_out"]),
     ):
         grouped = whole["by_group"]
         yield (

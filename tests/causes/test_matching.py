@@ -157,6 +157,8 @@ def test_numbers_and_stacks_are_read_by_meaning(text: str, kind: str) -> None:
         (f"srun: error: n1: task 1: Segmentation fault\n{STACK}KeyError: 'a'\n", "segfault"),
         (f"{STACK}KeyError: 'a'\n[E ProcessGroupNCCL.cpp:1] Watchdog caught collective operation timeout\n", "python_exception"),
         ("n1 NCCL WARN Error while creating shared memory\nRuntimeError: NCCL error in: x.cpp:1\n", "nccl"),
+        ("RuntimeError: Socket Timeout\nn1:7:8 [0] NCCL WARN Net : Connect to n2 failed\n", "nccl"),
+        ("RuntimeError: Socket Timeout\n" + "retired\n" * 20 + "n1:7:8 [0] NCCL WARN Net : Connect to n2 failed\n", "network"),
     ],
 )  # fmt: skip
 def test_of_several_ways_to_end_the_first_is_the_root(text: str, kind: str) -> None:
@@ -191,6 +193,15 @@ def test_of_several_ways_to_end_the_first_is_the_root(text: str, kind: str) -> N
         ("all tokens of the licence are in use\n", "licence"),
         ("ERROR: out of memory in src/cuda/custom_allocator.cuh at line 436\n", "cuda_memory"),
         ("hisat-align died with signal 25 (XFSZ)\n", "disk"),
+        ("ERROR: Command 'qsub -q debug run.sh' did not work\n", "program_error"),
+        ("a.py:3: UserWarning:\n\nThe maximum number of steps reached its limit.\n", None),
+        ("2026-01-01 12:00:00.1: W external/tsl/x.cc:69] failed call to cuInit: UNKNOWN ERROR (303)\n", None),
+        ("writing /lustre/scratch/ann/errors.log\n", None),
+        ("time limit: 24:00:00, walltime limit 86400\n", None),
+        ("[0] MPI startup(): Intel(R) MPI Library, Version 2021.4\n", None),
+        (" reading namelist domains\n", None),
+        ("RCCL version 2.18.3+hip5.7\n", None),
+        ("+ source /home/ann/venv/bin/activate\n+ ulimit -n 4096\n", None),
     ],
 )  # fmt: skip
 def test_what_a_line_means_decides(text: str, kind: str | None) -> None:

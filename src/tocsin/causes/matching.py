@@ -58,6 +58,14 @@ _VALUE = re.compile(
 _LEVELS = frozenset({"debug", "info", "warn", "warning"})
 _LEVEL_WITHIN = 80
 """Characters, from the start of a line, in which a level of logging counts; further on it is part of the message."""
+_SEVERE = re.compile(r"\W{0,3}(?:error|fatal|critical|severe)\b\W")
+"""A line that begins with such a level has no other one ("ERROR: qsub -q debug ...")."""
+_MILD = re.compile(r"\[?[diw]\d{4} \d\d:|\[[diw] |[\d:. -]{8,40}: [diw] ")
+"""How Google's, PyTorch's and TensorFlow's logs write a level below an error: by its first letter."""
+_WARNED = "warning:"
+"""How a line ends whose warning is the line below it."""
+_NEIGHBOURS = 10
+"""Lines: a lost connection that stands so close above a failure of NCCL is between ranks."""
 _RAISED = re.compile(r"[a-z_][\w.]{2,120}(?:: |$)", re.ASCII)
 """How the line after the stack of a Python exception looks."""
 
@@ -155,6 +163,9 @@ def root_cause(matches: Sequence[Match]) -> Match | None:
     speaking = (root.rule.kind, _EXCEPTION)
     ends = [m for m in together if CRASHED <= m.rule.rank < ABORTED or m.rule.kind in speaking]
     first = min(ends, key=lambda m: (m.line, m.rule.rank))
+    if first.rule.kind == "network":
+        close = [m for m in ends if m.rule.kind == "nccl" and m.line <= first.line + _NEIGHBOURS]
+        first = min(close, key=lambda m: (m.line, m.rule.rank), default=first)
     same = [m for m in ends if m.rule.kind == first.rule.kind]
     return min(same, key=lambda m: (m.rule.rank, -m.line))
 
@@ -188,7 +199,8 @@ def _by_patterns(
     """Lines from this place on that have one of the patterns with this key."""
     for at in _occurrences(body.lower, key, tail):
         first, end = body.part(at)
-        if at - first > _LONGEST_LINE:
+        above = body.lower[max(0, first - _LEVEL_WITHIN) : first].rstrip()
+        if at - first > _LONGEST_LINE or above.endswith(_WARNED):
             continue
         line = _bare(body.lower[first : min(end, first + _LONGEST_LINE)])
         guess = _GUESS.search(line)
@@ -273,10 +285,10 @@ def _excused(body: _Text, line: str, rule: Rule, catalogue: Catalogue) -> bool:
     """Whether the kind or all kinds leave such a line out; what the pattern itself asks for is no excuse."""
     if any(pattern.matches(line) for pattern in rule.excepted):
         return True
-    if rule.kind == _GENERAL and _VALUE.search(line):
+    if (rule.kind == _GENERAL and _VALUE.search(line)) or (not rule.certain and _MILD.match(line)):
         return True
     if line not in body.excuses:
-        start = line[:_LEVEL_WITHIN]
+        start = "" if _SEVERE.match(line) else line[:_LEVEL_WITHIN]
         body.excuses[line] = [
             pattern
             for pattern in catalogue.harmless
