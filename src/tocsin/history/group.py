@@ -129,7 +129,7 @@ class Group:
         self.use(release)
 
     def use(self, release: Release) -> None:
-        """Count peak memory: with the outcome, or later when accounting reports it after the queue has shown the outcome."""
+        """Count peak memory: with the outcome, or later if accounting reports it after the queue showed the outcome."""
         if release.code not in recipe.COUNTED:
             return
         if release.memory_used is not None:

@@ -46,8 +46,8 @@ class FailureContest:
     figure: str = FIGURE
     higher_is_better: bool = True
     prefers_fresh: bool = True
-    """Three days of KTH-SP2 are some 250 jobs: with confidence, only 9 of 46 weekly models were shown to be no worse. AUC was
-    the same with these as with all 46 (0.828), but recall at the promised precision fell from 0.19 to 0.05."""
+    """Three days of KTH-SP2 are some 250 jobs: with confidence, only 9 of 46 weekly models were shown to be no worse.
+    AUC was the same with these as with all 46 (0.828), but recall at the promised precision fell from 0.19 to 0.05."""
 
     def prepare(self, champion: Champion, night: Night) -> "FailureMatch":
         """The jobs of the champion's clusters; those submitted in the last days are held back."""

@@ -53,7 +53,7 @@ class TracesContest:
     higher_is_better: bool = False
 
     def prepare(self, champion: Champion, night: Night) -> "TracesMatch":
-        """Hold back the windows of jobs that started in the last days. A confirmed anomaly of the day stops the contest."""
+        """Hold back the windows of jobs that started in the last days. A confirmed anomaly that day stops the contest."""
         if bad := confirmed_anomalies(night.store, night.now - DAY, night.now + 1):
             raise ModelError(
                 f"an anomaly was confirmed in the last 24 hours ({', '.join(bad[:3])}), so traces are not retrained today"
@@ -143,7 +143,7 @@ class TracesMatch:
         )
 
     def drift(self) -> list[Drift]:
-        """The mean of each channel: over the champion's training windows that are still stored, and over the held-back ones."""
+        """The mean of each channel: in the champion's training windows that are still stored, and in the held-back ones."""
         rows = self.past.filter(pl.col("at") <= self.model.window.last)
         then = self.model.cpus.windows(rows[:: 1 + rows.height // _SAMPLE])
         if not len(then):

@@ -88,8 +88,9 @@ class Walk:
         start: int | None = None,
         asked: Callable[[pl.DataFrame, Known, FittedFailure], None] | None = None,
     ) -> None:
-        """`rules`: detectors that need no training, by name; `start`: the first prediction, by default the first job, or after a
-        fifth of the jobs without a shipped model; `asked`: receives which model assesses which jobs, and what is known."""
+        """`rules`: detectors that need no training, by name; `start`: the first prediction, by default the first job, or
+        after a fifth of the jobs without a shipped model; `asked`: receives which model assesses which jobs, and what is
+        known."""
         if detector.target is None:
             raise ModelError("a back-test needs a target: jobs that end later must not choose it")
         self.jobs = jobs.filter(reached_at(request.stage).is_not_null()).sort(

@@ -126,7 +126,7 @@ def _area(name: str, y: NDArray[Any], p: NDArray[Any]) -> dict[str, Any]:
 
 
 def _thinned(x: Floats, y: Floats) -> NDArray[np.int64]:
-    """The indices of at most MOST_POINTS points of a curve with rising x: most evenly spaced in x, the rest along the curve."""
+    """The indices of at most MOST_POINTS points of a curve with rising x: most evenly in x, the rest along the curve."""
     if len(x) <= MOST_POINTS:
         return np.arange(len(x))
     way = np.r_[0.0, np.cumsum(np.hypot(np.diff(x), np.diff(y)))]

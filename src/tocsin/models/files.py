@@ -139,7 +139,7 @@ def replace_file(path: Path, content: bytes, *, beside: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Exclusive access to the folder, among processes and threads that use this lock; removes leftovers of killed writers."""
+    """Exclusive access to the folder, among users of this lock; removes leftovers of killed writers."""
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o660)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
