@@ -46,7 +46,7 @@ def submissions(connection: sa.Connection, cluster: str, user: str, *, until: in
 
 
 def _without_task(job: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """A key as text, the same for all tasks of an array: `lab:17_` for `lab:17_4@1794775393`; a plain job's is unchanged."""
+    """A key as text, the same for all tasks of an array: `lab:17_` for `lab:17_4@1794775393`; else the key itself."""
     stem = sa.func.rtrim(sa.func.rtrim(sa.func.rtrim(job, _DIGITS), "@"), _DIGITS)
     return sa.case((stem.like("%!_", escape="!"), stem), else_=job)
 
