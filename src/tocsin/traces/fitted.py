@@ -69,7 +69,7 @@ class FittedTraces:
         return found.with_columns(in_a_row(found, self.stride))
 
     def candidates(self, scores: pl.DataFrame) -> list[str]:
-        """The jobs whose last windows may raise an alarm, for `assess` to decide. `scores`: the last few windows of all jobs.
+        """The jobs whose last windows may raise an alarm, for `assess` to decide. `scores`: the last windows of all jobs.
 
         This includes tasks that differ from the other running tasks of their array.
         """

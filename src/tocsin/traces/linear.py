@@ -79,12 +79,12 @@ class LinearAutoencoder:
         return np.concatenate([part @ self.directions for part in flat])
 
     def errors(self, series: NDArray[Any]) -> Floats:
-        """The error of each point and channel, in multiples of the channel's normal error, over all windows that include it."""
+        """The error of each point and channel, in multiples of the channel's normal error, over all windows with it."""
         relative: Floats = self._point_errors(self._scaled(series)) / self.normal
         return np.minimum(relative, np.float32(_MOST_ERROR))
 
     def score(self, series: NDArray[Any]) -> Floats:
-        """How far each point is from normal; normal points are around one. Neighbouring points count, including later ones."""
+        """How far each point is from normal, which is around one. Neighbouring points count, including later ones."""
         return np.asarray(uniform_filter1d(self.errors(series).mean(axis=1), _SMOOTH), dtype=np.float32)
 
     def _scaled(self, series: NDArray[Any]) -> Floats:
