@@ -10,7 +10,7 @@ EARLY_SECONDS = 120  # the verdict within two minutes (Proactive Precision, abst
 
 
 class Stage(StrEnum):
-    """A moment in a job's life; a later stage knows everything that an earlier one knew."""
+    """A moment in a job's life; a later stage knows all that an earlier one knew."""
 
     SUBMIT = "submit"
     START = "start"
