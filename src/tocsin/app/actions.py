@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _SECONDS = 1.0
-"""Time limit per round for actions that can wait; no new jobs are examined meanwhile."""
+"""Time limit per call for actions that can wait; no new jobs are examined meanwhile."""
 
 
 class Acting:

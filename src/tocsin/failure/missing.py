@@ -23,7 +23,7 @@ _NOT_REACHED = "the job has not reached this stage"
 def missing_parts(
     jobs: pl.DataFrame, history: Numbers, stage: Stage, clusters: Sequence[str] | None
 ) -> list[dict[str, str] | None]:
-    """For each job, the missing parts with the reason, or None; `clusters` are those that trained the model or None."""
+    """For each job, the missing parts with the reason, or None; `clusters` trained the model (None: any)."""
     rows: list[dict[str, str] | None] = [None] * jobs.height
     strange = ~(history.column(USER_JOBS) > 0)
     for row in np.flatnonzero(strange).tolist():

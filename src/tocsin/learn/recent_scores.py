@@ -13,7 +13,7 @@ __all__ = ["recent_scores"]
 
 
 def recent_scores(champion: FittedFailure, labelled: pl.DataFrame, known: Known) -> RecentScores | None:
-    """For outcomes that became known since, and for earlier ones by earlier champions; None without experience.
+    """Scores for outcomes that became known since, and for earlier ones by earlier champions; None without experience.
 
     `labelled` are all jobs with a known outcome for the target. Each is scored once, by the model that was in use when
     its outcome became known, so by none that learned from it.

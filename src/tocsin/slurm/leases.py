@@ -20,7 +20,7 @@ __all__ = ["Leases", "is_ours", "prepared", "restored", "why_ending"]
 
 @dataclass(frozen=True, slots=True)
 class Leases:
-    """The leases of one cluster, each of `seconds`."""
+    """The leases of one cluster, each `seconds` long."""
 
     store: Store
     actuator: Actuator
@@ -31,7 +31,7 @@ class Leases:
         return bool(lease.before["until"] - now <= self.seconds / 2)
 
     def put_off(self, lease: Action, standing: Standing, now: int) -> None:
-        """Never to an earlier start than the user's own."""
+        """Delay the start, but never to an earlier one than the user's own."""
         begin = max(now + self.seconds, standing.begin or 0)
         if begin != standing.begin:
             # Every instant that we may have set is stored until one is confirmed: a kill in between may leave any of them.

@@ -94,7 +94,7 @@ def _is_supported(script: Commands, sign: Sign, probability: float) -> bool:
 
 
 def _is_enough(speaks: MisuseWords) -> bool:
-    """Whether words alone are a second trait: `&NMAP` is a Fortran namelist, `time_miner.py` reads clocks."""
+    """Whether words are a second trait beside the model: `&NMAP` is a Fortran namelist, `time_miner.py` reads clocks."""
     return (
         speaks.repeated
         or (speaks.clear and len(speaks.names) + len(speaks.beside - _EVERYWHERE) > 1)
