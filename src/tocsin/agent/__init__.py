@@ -1,1 +1,1 @@
-"""The node agent: what each CPU of a compute node does, and for which job. Standard library only."""
+"""The node agent: samples what each CPU of a compute node does, and for which job. Standard library only."""

@@ -27,7 +27,7 @@ class JobGroup:
 
 
 def find_jobs(root: str, node: str | None = None) -> dict[str, JobGroup]:
-    """The jobs that have control groups under `root`; with `node`, those of that slurmd alone."""
+    """The jobs that have control groups under `root`; with `node`, only those of that slurmd."""
     folders: dict[str, dict[str, str]] = {}
     for controller, parent in _parents(root, node):
         for name, folder in _folders(parent):
@@ -37,7 +37,7 @@ def find_jobs(root: str, node: str | None = None) -> dict[str, JobGroup]:
 
 
 def cpuset(group: JobGroup) -> frozenset[int] | None:
-    """The CPUs that the job is bound to; None where that cannot be read."""
+    """The CPUs that the job is bound to; None if that cannot be read."""
     if group.unified is not None:
         names = ["cpuset.cpus.effective", "cpuset.cpus"]
         folder = group.unified
@@ -53,7 +53,7 @@ def cpuset(group: JobGroup) -> frozenset[int] | None:
 
 
 def processes(group: JobGroup) -> list[int]:
-    """The processes of the job, of all its steps."""
+    """The processes of all steps of the job."""
     if group.unified is not None:
         top = group.unified
     else:
@@ -68,7 +68,7 @@ def processes(group: JobGroup) -> list[int]:
 
 
 def counters(group: JobGroup) -> dict[str, float]:
-    """What the job has used so far, in seconds and bytes; what the kernel does not give is left out."""
+    """The job's usage so far, in seconds and bytes; without what the kernel does not report."""
     values = _unified_counters(group.unified) if group.unified is not None else _v1_counters(group.folders)
     return {name: value for name, value in values.items() if value is not None}
 

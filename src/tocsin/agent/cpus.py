@@ -24,12 +24,12 @@ class Rates(NamedTuple):
 
 
 def ticks(stat: bytes) -> dict[int, Ticks]:
-    """The CPUs of /proc/stat. Niced work counts as user; guests are part of user already (proc(5))."""
+    """The CPUs of /proc/stat. Niced work counts as user; guests are already part of user (proc(5))."""
     found: dict[int, Ticks] = {}
     for line in stat.splitlines():
         if not line.startswith(b"cpu"):
             if found:
-                break  # the CPUs come first; what follows is long and not needed
+                break  # the CPUs come first; the rest is long and not needed
             continue
         name, *values = line.split()
         if not name[3:].isdigit() or len(values) < 5:
@@ -57,7 +57,7 @@ class CpuRates:
                 continue
             user = after.user - before.user
             system = after.system - before.system
-            # The kernel's iowait and idle may step back a little (proc(5)); user and system do only at a reset.
+            # The kernel's iowait and idle may decrease a little (proc(5)); user and system only at a reset.
             iowait = max(0, after.iowait - before.iowait)
             other = max(0, after.other - before.other)
             total = user + system + iowait + other

@@ -1,4 +1,4 @@
-"""Small files of the kernel, read whole with as few system calls as possible."""
+"""Reads small files of the kernel as a whole, with as few system calls as possible."""
 
 import os
 
@@ -8,7 +8,7 @@ _MOST = 1 << 20  # /proc/stat of a node with a thousand CPUs has about 100 KB
 
 
 def read(path: str) -> bytes | None:
-    """The content, or None where it cannot be read: jobs, CPUs and threads vanish at any time."""
+    """The content, or None if it cannot be read: jobs, CPUs and threads vanish at any time."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -39,7 +39,7 @@ def number(path: str) -> int | None:
 
 
 def flat_keyed(content: bytes | None) -> dict[bytes, int]:
-    """Lines of `key number`, as in memory.stat and cpu.stat; other lines are left out."""
+    """Lines of `key number`, as in memory.stat and cpu.stat; other lines are skipped."""
     values: dict[bytes, int] = {}
     for line in (content or b"").splitlines():
         key, _, value = line.partition(b" ")

@@ -1,4 +1,4 @@
-"""Which job runs on which CPU: by the job's cpuset where it is bound, otherwise by where its threads last ran."""
+"""Which job runs on which CPU: by the job's cpuset if it is bound, otherwise by where its threads last ran."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ __all__ = ["Placement"]
 
 
 class Placement:
-    """Follows the jobs' threads from look to look."""
+    """Tracks the jobs' threads from one reading to the next."""
 
     def __init__(self, proc: str) -> None:
         self._proc = proc
@@ -33,7 +33,7 @@ class Placement:
                     key = (job, thread.id)
                     ticks[key] = thread.ticks
                     used = thread.ticks - self._ticks.get(key, thread.ticks)
-                    # A thread that sleeps holds no CPU, wherever it ran last.
+                    # A sleeping thread holds no CPU, wherever it ran last.
                     if (used > 0 or thread.waiting) and used >= most.get(thread.cpu, 0):
                         owner[thread.cpu] = job
                         most[thread.cpu] = used
@@ -41,7 +41,7 @@ class Placement:
         return owner
 
     def switches(self, groups: Mapping[str, JobGroup]) -> dict[str, int]:
-        """Context switches of each job since it was first seen; those of ended threads stay counted."""
+        """Context switches of each job since it was first seen; those of ended threads remain counted."""
         now: dict[tuple[str, int], int] = {}
         total = dict.fromkeys(groups, 0)
         for job, group in groups.items():

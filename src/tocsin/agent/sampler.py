@@ -1,4 +1,4 @@
-"""Samples of the node: the rates and the job of each CPU, and the counters of each job, once in an interval."""
+"""Samples of the node, once per interval: the rates and the job of each CPU, and the counters of each job."""
 
 import threading
 import time
@@ -13,9 +13,9 @@ from tocsin.agent.placement import Placement
 
 __all__ = ["Sample", "Sampler"]
 
-_PLACEMENT_EVERY = 5  # samples: reading 256 threads each second would cost more than all the rest
+_PLACEMENT_EVERY = 5  # samples: reading 256 threads each second would cost more than everything else
 _SWITCHES_EVERY = (
-    15  # samples; what was counted is spread over the next ones, so that it reads as a steady rate
+    15  # samples; counts are spread over the next ones, so that they look like a steady, continuous rate
 )
 
 
@@ -30,14 +30,14 @@ class Sample:
 
 
 class _Switches:
-    """Context switches of jobs, counted now and then, and shown as counters that grow with every sample."""
+    """Context switches of jobs, counted at intervals, and shown as counters that grow with every sample."""
 
     def __init__(self) -> None:
         self.shown: dict[str, float] = {}
         self._pace: dict[str, float] = {}
 
     def count(self, found: Mapping[str, int]) -> None:
-        """What is counted now will be shown after the next samples; a new job, or one that starts again, at once."""
+        """New counts are shown after the next samples; those of a new or restarted job at once."""
         before = self.shown
         self.shown = {job: min(before.get(job, number), float(number)) for job, number in found.items()}
         self._pace = {job: (number - self.shown[job]) / _SWITCHES_EVERY for job, number in found.items()}
@@ -89,7 +89,7 @@ class Sampler:
         now = round(self._clock(), 3)  # as /window prints it, so that `since` repeats nothing
         if self._kept and not 0 < now - self._kept[-1].at < 10 * self.interval:
             self.clock_jumps += 1
-            if now <= self._kept[-1].at:  # set back: samples from the future would hide what follows
+            if now <= self._kept[-1].at:  # set back: samples from the future would hide later ones
                 self._kept.clear()
         spent = ticks(read(f"{self._proc}/stat") or b"")
         rates = self._rates.update(spent)
@@ -116,9 +116,9 @@ class Sampler:
         return taken
 
     def run(self, stop: threading.Event) -> None:
-        """Take samples until stopped, at whole intervals of the clock, so that each second has one of its own.
+        """Take samples until stopped, at whole intervals of the clock, so that each second has its own sample.
 
-        Intervals that were missed are not made up for.
+        Missed intervals are not made up for.
         """
         while not stop.wait(self.until_next()):
             self.sample()
@@ -126,5 +126,5 @@ class Sampler:
     def until_next(self) -> float:
         """Seconds until the next whole interval of the clock."""
         left = self.interval - self._clock() % self.interval
-        # A wait may end a little early: that must not give two samples of one interval.
+        # A wait may end a little early, which must not give two samples in one interval.
         return left if left > self.interval / 10 else left + self.interval

@@ -12,7 +12,7 @@ __all__ = ["AgentServer"]
 
 
 class AgentServer(ThreadingHTTPServer):
-    """Answers from what the sampler has kept; a request never touches the kernel's files."""
+    """Answers from the sampler's buffer; a request never touches the kernel's files."""
 
     daemon_threads = True
     request_queue_size = 16

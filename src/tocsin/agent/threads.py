@@ -1,4 +1,4 @@
-"""The threads of jobs: on which CPU each last ran, and how often it was switched."""
+"""The threads of jobs: on which CPU each last ran, and its context switches."""
 
 import os
 import re
@@ -22,7 +22,7 @@ class Thread:
 
 
 def threads(proc: str, process: int) -> list[Thread]:
-    """The threads of a process; none if it has gone."""
+    """The threads of a process; none if it has ended."""
     found = []
     for name in _ids(proc, process):
         content = read(f"{proc}/{process}/task/{name}/stat")
@@ -38,7 +38,7 @@ def threads(proc: str, process: int) -> list[Thread]:
 
 
 def context_switches(proc: str, process: int) -> dict[int, int]:
-    """Switches of each thread of a process so far, voluntary or not."""
+    """Context switches of each thread of a process so far, voluntary or not."""
     found = {}
     for name in _ids(proc, process):
         found[int(name)] = sum(map(int, _SWITCHES(read(f"{proc}/{process}/task/{name}/status") or b"")))

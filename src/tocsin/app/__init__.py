@@ -1,1 +1,1 @@
-"""What all commands share: an App opened from the settings, and one function for each use."""
+"""What all commands share: an App opened from the settings, and one function for each use case."""

@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 _SECONDS = 1.0
-"""For actions that can wait, each time: meanwhile nobody looks at new jobs."""
+"""Time limit per call for actions that can wait; no new jobs are examined meanwhile."""
 
 
 class Acting:
-    """Acts while a cluster is followed, as policy says: on alarms at once, on all else after each round."""
+    """Acts on jobs of a followed cluster as policy says: on alarms at once, on everything else after each round."""
 
     def __init__(self, app: App, actuator: "Actuator", sinks: "Subscriptions | None" = None) -> None:
         self._app = app
@@ -49,16 +49,16 @@ class Acting:
         self._first = True
 
     def on_verdicts(self, verdicts: Sequence["Verdict"], now: int) -> None:
-        """Carry out what was planned with these verdicts; what fails is tried again after the round."""
+        """Carry out the actions planned with these verdicts; failed ones are retried after the round."""
         jobs = [v.job for v in verdicts if any(finding.level in ALARMS for finding in v.findings)]
         if jobs and self._policy.mode is Mode.ACT:
             self._executor.carry_out_planned(jobs, now, within=_SECONDS)
 
     def after_round(self, verdicts: Sequence["Verdict"], now: int) -> list[str]:
-        """Plan what follows from ended tasks, and bring all actions forward; returns what went wrong."""
+        """Plan actions that follow from ended tasks, and advance all actions; returns what went wrong."""
         if self._policy.mode is not Mode.ADVISE:
             self._plan_for_arrays(verdicts, now)
-        # What another process left unfinished is finished in the first round.
+        # The first round finishes actions that another process left unfinished.
         tasks = self._first or any(parse_key(verdict.job).task is not None for verdict in verdicts)
         troubles = self._executor.step(now, within=_SECONDS, tasks=tasks)
         self._first = False
@@ -101,7 +101,7 @@ def open_executor(app: App, actuator: "Actuator", *, act: bool) -> "Executor":
 
 
 def mode_text(app: App) -> str:
-    """What a process that follows a cluster does to its jobs."""
+    """The actions of a process that follows a cluster."""
     return {
         Mode.ADVISE: "no job is held or changed",
         Mode.SHADOW: "no job is held or changed; `tocsin actions` lists what would be done",
@@ -111,19 +111,19 @@ def mode_text(app: App) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRequest:
-    """Which actions are wanted."""
+    """Which actions to list."""
 
     everything: bool = False
-    """Not only those that are planned or in force."""
+    """Include actions that are neither planned nor in force."""
     user: str | None = None
     """The owner of the job."""
     job: str | None = None
-    """Its id, or its key."""
+    """The job's id or key."""
     limit: int | None = None
 
 
 def list_actions(app: App, request: ActionRequest) -> "list[Action]":
-    """The oldest first; with a limit, the last ones."""
+    """Oldest first; with a limit, only the newest."""
     from tocsin.store import actions
     from tocsin.store.tables import actions as table
 
@@ -137,7 +137,7 @@ def list_actions(app: App, request: ActionRequest) -> "list[Action]":
 
 
 def actions_on(app: App, jobs: Iterable[str]) -> "list[Action]":
-    """All actions on these jobs, named by their keys, the oldest first."""
+    """All actions on the jobs with these keys, oldest first."""
     from tocsin.store import actions
     from tocsin.store.tables import actions as table
 
@@ -145,7 +145,7 @@ def actions_on(app: App, jobs: Iterable[str]) -> "list[Action]":
 
 
 def _keys(app: App, job: str) -> list[str]:
-    """The keys of the jobs that are meant."""
+    """The keys of the matching jobs."""
     from tocsin.app.jobs import find_jobs
     from tocsin.core.frames import key_text
 
@@ -153,7 +153,7 @@ def _keys(app: App, job: str) -> list[str]:
 
 
 def _with_arrays(jobs: Iterable[str]) -> list[str]:
-    """These keys, and those of their arrays: an action on an array is one on its tasks, too."""
+    """These keys and those of their arrays: an action on an array also applies to its tasks."""
     keys = [parse_key(job) for job in jobs]
     return sorted({str(each) for key in keys for each in (key, key._replace(task=None))})
 
@@ -169,7 +169,7 @@ def undo(
 ) -> "list[Action]":
     """Undo these actions, or all that can be undone; returns them as they stand afterwards.
 
-    One that fails is an error only after the others were tried.
+    If one fails, the error is raised only after the others were tried.
     """
     from tocsin.core.actions import ActionKind
     from tocsin.store import actions
@@ -201,7 +201,7 @@ class Expired:
 
 
 def expire(app: App) -> list[Expired]:
-    """Release what has expired on every cluster. It needs the store and Slurm, not the service."""
+    """Release expired actions on every cluster. This needs the store and Slurm, but not the service."""
     from tocsin.store import actions
 
     done = []

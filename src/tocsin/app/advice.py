@@ -13,7 +13,7 @@ _WIDEST = 300
 
 
 def advice_text(verdict: Verdict) -> str:
-    """Empty if nothing is wrong: a submission that is fine is not worth a word."""
+    """Empty if nothing is wrong, so that a good submission prints nothing."""
     if verdict.level not in ALARMS:
         return ""
     lines = list(_lines(verdict))

@@ -1,4 +1,4 @@
-"""`allow`: who may run which operation, by the store and by the allow-list file."""
+"""`allow`: who may run which operation, according to the store and the allow-list file."""
 
 import re
 import time
@@ -38,7 +38,7 @@ __all__ = [
 
 ALLOW_FILE = Path("/etc/tocsin/allow.toml")
 _INSTANT = re.compile(r":|^\s*now|midnight|^\s*\d{9,}\s*$", re.IGNORECASE | re.ASCII)
-"""A time that names more than its day, though it may be at midnight."""
+"""Matches a time that is more precise than a day, even if it is midnight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,23 +80,23 @@ def allow_book(app: App) -> "AllowBook":
 
 
 def operations(app: App) -> dict[str, int | None]:
-    """Every operation that a model knows, in use or not, and since when; None: it is shipped."""
+    """Every operation that any model knows, in use or not, and since when (None: shipped with tocsin)."""
     found: dict[str, int | None] = {}
     for version in app.registry.versions("workload"):  # the shipped one first, then by age
-        with suppress(ModelError):  # whoever uses that model reports what is wrong with it
+        with suppress(ModelError):  # errors are reported where that model is used
             found = _operations(app.registry, version) | found
     return found
 
 
 @cache
 def _operations(registry: "Registry", version: str) -> dict[str, int | None]:
-    """Read once: a version never changes, and a site that trains daily has many."""
+    """Cached: a version never changes, and a site that trains daily has many."""
     card = registry.card("workload", version)
     return dict.fromkeys(card.operations, None if version == "builtin" else card.created)
 
 
 def add_entry(app: App, request: AllowRequest, *, who: str | None = None) -> "tuple[int, AllowEntry]":
-    """A new entry of the store's allow-list, and its number; by default, granted by the user of this process."""
+    """Add an entry to the store's allow-list and return its number; by default, it is granted by the current user."""
     from tocsin.core.allow_list import AllowEntry, SubjectKind
     from tocsin.store.allow import add
 
@@ -127,7 +127,7 @@ def add_entry(app: App, request: AllowRequest, *, who: str | None = None) -> "tu
 
 
 def set_default(app: App, operation: str, rule: str, reason: str = "") -> int:
-    """Set the rule for everybody who is not listed; the number of the change."""
+    """Set the rule for everybody who is not listed; returns the number of the change."""
     from tocsin.core.allow_list import DefaultRule
     from tocsin.store.allow import set_default as store_default
 
@@ -140,7 +140,7 @@ def set_default(app: App, operation: str, rule: str, reason: str = "") -> int:
 
 
 def remove_entry(app: App, number: int, *, who: str | None = None) -> "AllowEntry":
-    """Take an entry back; it still counts for jobs that were submitted before."""
+    """Revoke an entry; it still counts for jobs that were submitted before."""
     from tocsin.store.allow import remove
 
     return remove(app.store, number, at=int(time.time()), who=who or user_name())
@@ -155,7 +155,7 @@ def list_entries(app: App, *, everything: bool = False) -> Rules:
 
 
 def check_file(app: App, file: str | None) -> tuple[Path, Rules]:
-    """Read an allow-list file, by default that of the settings; a broken one raises an error with its line."""
+    """Read an allow-list file, by default the one in the settings; a broken one raises an error with its line."""
     from tocsin.app.allow_book import read
     from tocsin.judge.allow_file import parse
 
@@ -188,7 +188,7 @@ def _known_operation(app: App, text: str) -> str:
 
 
 def _end(text: str, zone: tzinfo, now: int) -> int | None:
-    """When an entry ends, if ever; a day without a clock time is included, as in the file."""
+    """The end of an entry, if any; a date without a time includes that day, as in the file."""
     end = parse_time(text, zone, now)
     if end >= LAST:
         return None

@@ -38,10 +38,10 @@ class AllowBook:
         self.stored = stored
         self.file = file
         self.kept = kept
-        """A copy of the last good file, for the next process."""
+        """A copy of the last valid file, for the next process."""
         self.zone = zone
         self.operations = operations
-        """The operations that a file may name, and since when each is known (None: ever)."""
+        """The operations that a file may name, and since when each is known (None: always)."""
         self._notify = notify
         self._problem: str | None = None
         self._seen: object = None
@@ -79,7 +79,7 @@ class AllowBook:
                 self._notify(f"{error}; {left}")
             return
         if self.kept is not None:
-            with suppress(OSError):  # without the copy only a restart would notice
+            with suppress(OSError):  # without the copy, only a restart would notice
                 partial = self.kept.with_suffix(".new")
                 partial.write_text(text, "utf-8")
                 partial.replace(self.kept)
@@ -106,7 +106,7 @@ def read(path: Path) -> str:
     if len(content) > LARGEST:
         raise SettingsError(f"the allow-list {path} has more than {LARGEST:,} bytes; give the list itself")
     try:
-        return content.decode("utf-8-sig")  # some editors put a mark before the first letter
+        return content.decode("utf-8-sig")  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise SettingsError(f"the allow-list {path}, line {line}: not UTF-8; save it as UTF-8") from None

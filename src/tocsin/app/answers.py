@@ -13,7 +13,7 @@ __all__ = ["record_answer"]
 
 
 def record_answer(app: App, job: str, cluster: str | None, outcome: Outcome, note: str) -> JobKey:
-    """Store the answer of the user of this process; a later answer replaces it."""
+    """Store the current user's answer; a later answer replaces it."""
     from tocsin.core.fields import KEY
     from tocsin.store.answers import record
 

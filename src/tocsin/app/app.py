@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["App"]
 
 _OPENING = Lock()
-"""Held while a store is opened. An App has none of its own: it is handed to child processes."""
+"""Held while a store is opened. It is global because an App is pickled for child processes."""
 
 
 def _ignore(*_: object) -> None:
-    """For an App that nobody listens to."""
+    """The default listener of an App, which drops messages."""
 
 
 @dataclass
@@ -36,9 +36,9 @@ class App:
     """The home folder, where it is not the default one."""
     environ: Mapping[str, str] = field(default_factory=dict)
     notify: Callable[[str], None] = _ignore
-    """Receives messages for a person: notes, and what is wrong while work goes on."""
+    """Receives messages for people: notes, and problems during the work."""
     progress: Callable[[str, int, int], None] = _ignore
-    """Receives what is being done, how much of it is done, and of how much."""
+    """Receives progress: what is being done, how much is done, and the total."""
     _store: "Store | None" = field(default=None, init=False, repr=False)
 
     @cached_property
@@ -57,7 +57,7 @@ class App:
 
     @property
     def store(self) -> "Store":
-        """Opened once, whichever threads ask for it first."""
+        """Opened once, even if several threads ask for it at the same time."""
         with _OPENING:
             if self._store is None:
                 self._store = self._open_store()
@@ -76,14 +76,14 @@ class App:
 
     @cached_property
     def registry(self) -> "Registry":
-        """The models of the home folder, and those shipped with tocsin."""
+        """The models in the home folder, and those shipped with tocsin."""
         from tocsin.models.registry import Registry
 
         shipped = tuple(Path(__file__).parents[1] / room / "builtin" for room in ("workload", "failure"))
         return Registry(self.home.models, builtin=shipped)
 
     def zone(self, cluster: str | None = None, name: str | None = None) -> ZoneInfo:
-        """The time zone of this name, else of the cluster's settings, else of this host."""
+        """The time zone with this name, else the cluster's, else this host's."""
         settings = self.settings.cluster.get(cluster or "")
         name = name or (settings.timezone if settings else "")
         try:
@@ -92,7 +92,7 @@ class App:
             raise InputError(f'"{name}" is not a time zone; write one such as Europe/Rome or UTC') from None
 
     def _host_zone(self) -> ZoneInfo:
-        """As TZ or the link /etc/localtime names it, with its history of summer times; else UTC."""
+        """From TZ or the link /etc/localtime, with its history of daylight saving; else UTC."""
         link = str(Path("/etc/localtime").resolve()).partition("/zoneinfo/")[2]
         for name in (self.environ.get("TZ", "").lstrip(":"), link):
             try:

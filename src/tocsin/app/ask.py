@@ -1,4 +1,4 @@
-"""Questions that a reachable service answers, and otherwise this process from its own data; the answers are the same."""
+"""Questions that a reachable service answers, else this process from its own data; the answers are the same."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
 
 
 def check(app: App, request: CheckRequest, *, local: bool = False) -> Verdict:
-    """The verdict on a script as if it were submitted now. Files that it calls can only be read here."""
+    """The verdict on a script as if it were submitted now. Called files can only be read by this process."""
     client = None if local or request.follow else reachable(app)
     if client is None:
         return checking.check(app, request)
@@ -56,7 +56,7 @@ def explain(app: App, job: str, *, cluster: str | None, stage: Stage, local: boo
 def list_jobs(
     app: App, request: JobsRequest, fields: Sequence[str] | None = None, *, local: bool = False
 ) -> Rows:
-    """The jobs that match, the oldest first; with `fields`, only these are needed."""
+    """The matching jobs, oldest first; with `fields`, only these fields are needed."""
     client = _client(app, local)
     if client is None:
         frame = stored.list_jobs(app, request, fields)

@@ -1,4 +1,4 @@
-"""`backtest`: what a failure model would have been worth, week by week, before anybody relies on it."""
+"""`backtest`: how a failure model would have performed, week by week, before anybody relies on it."""
 
 import json
 from collections.abc import Iterator
@@ -30,19 +30,19 @@ class BacktestRequest:
     target: Target | None
     engine: str
     shortest: int
-    """Jobs that ran for fewer seconds are left out; they still count in history."""
+    """Leave out jobs that ran for fewer seconds; they still count in the history."""
     train_days: float | None
     every_days: float
     trials: int
     rule: str
     predictions: str | None
-    """A file for one line of JSON for each job."""
+    """Write one line of JSON per job to this file."""
     audit: bool
     """Prove that no prediction depends on what became known later."""
 
 
 def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
-    """Walk through the jobs as time went by: train on what was known, predict the next days, move on."""
+    """Walk forward in time: train on what was known, predict the next days, move on."""
     jobs = read_jobs(app, request.log)
     import polars as pl
 
@@ -101,7 +101,7 @@ def backtest(app: App, request: BacktestRequest) -> dict[str, Any]:
 
 
 def _walk(app: App, walk: "Walk", predictions: str | None) -> "list[StepResult]":
-    """All steps; the predictions of each are written as soon as it is done."""
+    """Run all steps; the predictions of each are written as soon as it is done."""
     steps: list[StepResult] = []
     with ExitStack() as stack:
         out = stack.enter_context(_open(predictions)) if predictions else None
@@ -115,7 +115,7 @@ def _walk(app: App, walk: "Walk", predictions: str | None) -> "list[StepResult]"
 
 @contextmanager
 def _open(path: str) -> Iterator[IO[str]]:
-    """The file of predictions; one that cannot be written is refused before the walk, not after it."""
+    """Open the file of predictions before the walk, so that a path that cannot be written fails early."""
     try:
         with Path(path).open("w", encoding="utf-8") as out:
             yield out

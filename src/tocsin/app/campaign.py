@@ -17,7 +17,7 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True, slots=True)
 class SimulateRequest:
-    """What `tocsin campaign simulate` was asked for."""
+    """The options of `tocsin campaign simulate`."""
 
     folder: Path
     split: str
@@ -30,7 +30,7 @@ class SimulateRequest:
 
 
 def simulate_campaign(app: App, request: SimulateRequest) -> dict[str, Any]:
-    """Write a simulated campaign to a new folder; its summary."""
+    """Write a simulated campaign to a new folder; returns its summary."""
     from tocsin.traces.campaigns import Split
     from tocsin.traces.job_types import JOB_TYPES
     from tocsin.traces.simulation import SimulationPlan, simulate
@@ -50,7 +50,7 @@ def simulate_campaign(app: App, request: SimulateRequest) -> dict[str, Any]:
 
 
 def _unfinished(folder: Path) -> bool:
-    """Whether a folder holds at most what a killed run left: samples of a campaign without its card."""
+    """Whether a folder is empty but for the remains of a killed run: samples of a campaign without its card."""
     from tocsin.traces.campaigns import CARD, CPUS, JOBS
 
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else {CARD}

@@ -1,4 +1,4 @@
-"""`campaign run`: submit labelled jobs to a real Slurm, and record what they do to their CPUs."""
+"""`campaign run`: submit labelled jobs to a real Slurm, and record their CPU traces."""
 
 import os
 import platform
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 __all__ = ["RunRequest", "run_campaign"]
 
 _POLL = 2.0  # seconds
-_MEMORY = {"memory_leak": 1100, "cache_thrashing": 700, "good_io": 500}  # MB; the rest needs less
+_MEMORY = {"memory_leak": 1100, "cache_thrashing": 700, "good_io": 500}  # MB; the others need less
 _NO_MPI = "3:0"
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What `tocsin campaign run` was asked for."""
+    """The options of `tocsin campaign run`."""
 
     folder: Path
     split: str
     types: list[str]
-    """Empty: all that fit a node."""
+    """Empty: all that fit on a node."""
     seconds: int
     agents: list[str]
-    """Addresses; empty: those of the settings, or if there are none, this host is sampled."""
+    """Agent addresses; empty: those in the settings, or else this host is sampled."""
     nodelist: str | None
     scratch: str
     cluster: str | None
     note: tuple[str, ...]
-    """For the card: what a reader should know."""
+    """A note for the card."""
     sbatch: tuple[str, ...]
-    """More options for sbatch."""
+    """Additional options for sbatch."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class _Run:
 
 
 def run_campaign(app: App, request: RunRequest) -> dict[str, Any]:
-    """Run and record; its summary. A signal cancels the jobs of this run, and keeps what has ended by then."""
+    """Run and record; returns the summary. A signal cancels the jobs of this run and keeps what has ended by then."""
     from tocsin.app.clusters import live_cluster
     from tocsin.app.loop import stop_on_signals
     from tocsin.core.units import format_instant
@@ -149,7 +149,7 @@ def _submit(each: "JobType", request: RunRequest) -> str:
 
 
 def _follow(app: App, run: _Run, recorders: "Sequence[Recorder]", stop: "Stop") -> bool:
-    """Until all jobs have ended; whether a signal came first."""
+    """Wait until all jobs have ended; returns whether a signal came first."""
     from tocsin.sources.slurm_submit import follow, forgotten
 
     while run.active:
@@ -196,7 +196,7 @@ def _card(request: RunRequest, cluster: str, run: _Run, began: int, *, local: bo
 
 
 def _campaign(card: "Card", run: _Run, recorders: "Sequence[Recorder]") -> "tuple[Campaign, list[str]]":
-    """The samples with the jobs that ran to their end; a sentence for each other one."""
+    """The samples with the jobs that ran to their end; a sentence for each other job."""
     import polars as pl
 
     from tocsin.sources.trace_agent import agent_samples
@@ -224,7 +224,7 @@ def _campaign(card: "Card", run: _Run, recorders: "Sequence[Recorder]") -> "tupl
                     label=kind.label,
                     normal=kind.normal,
                     node=seen.node,
-                    cpus=owned.get(job, []),  # none: it did nothing, and is bound to no CPU
+                    cpus=owned.get(job, []),  # none: it did nothing, and was bound to no CPU
                     submit=seen.submit,
                     start=seen.start,
                     end=seen.end,
@@ -246,7 +246,7 @@ def _problem(job: str, label: str, seen: "SubmittedJob | None") -> str:
 
 
 def _write(folder: Path, before: "Campaign | None", campaign: "Campaign") -> None:
-    """Into the folder, with what an earlier run has recorded there."""
+    """Write to the folder, together with what an earlier run recorded there."""
     from tocsin.traces.campaigns import joined, write_campaign
 
     whole = joined(before, campaign) if before else campaign

@@ -16,7 +16,7 @@ __all__ = ["CaseDetails", "answer_case", "list_cases", "page_of_cases", "show_ca
 
 
 def list_cases(app: App, *, everything: bool = False) -> "list[Case]":
-    """Open cases, the oldest first; with `everything`, answered ones as well."""
+    """Open cases, oldest first; with `everything`, answered ones as well."""
     from tocsin.store import cases
 
     return cases.list_cases(app.store, None if everything else CaseStatus.OPEN)
@@ -31,15 +31,15 @@ def page_of_cases(app: App, status: CaseStatus | None, *, before: int | None, si
 
 @dataclass(frozen=True, slots=True)
 class CaseDetails:
-    """A case with all that belongs to it."""
+    """A case with everything that belongs to it."""
 
     case: "Case"
     jobs: list[Verdict]
     """The last verdict on each of its jobs."""
     lines: dict[int, str]
-    """The lines of the script that spoke for it, by number."""
+    """The lines of the script that are evidence, by number."""
     no_lines: str
-    """Why there are none."""
+    """Why there are no lines."""
 
     def to_json(self) -> dict[str, Any]:
         of_job = ("job", "stage", "at", "level", "user", "account", "name")
@@ -85,7 +85,7 @@ def _details(app: App, case: "Case") -> CaseDetails:
 def answer_case(
     app: App, number: int, status: CaseStatus, note: str, *, who: str | None = None
 ) -> CaseDetails:
-    """Answer a case; by default, as the user of this process."""
+    """Answer a case, by default as the current user."""
     from tocsin.store import cases
 
     now = int(time.time())

@@ -1,4 +1,4 @@
-"""Why jobs failed: read their output, keep what was found, and compare with the last runs of the same program."""
+"""Why jobs failed: read their output, store the causes, and compare with earlier runs of the same program."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -19,13 +19,13 @@ __all__ = ["cause_of_ended", "causes_at_end", "open_catalogue", "past_causes_adv
 
 FOLDER = Path("/etc/tocsin/causes.d")
 _AT_ONCE = 50
-"""Failed jobs per round whose output is read; `tocsin explain` reads that of others."""
+"""Failed jobs per round whose output is read; `tocsin explain` reads the output of the others."""
 _SECONDS_PER_ROUND = 3.0
 _RUNS = 5
 
 
 def open_catalogue(app: App) -> "Catalogue":
-    """The kinds shipped, and the site's own."""
+    """The shipped kinds of causes, and the site's own."""
     from tocsin.causes.catalogue import load_catalogue
 
     folder = Path(app.settings.causes.folder) if app.settings.causes.folder else FOLDER
@@ -35,7 +35,7 @@ def open_catalogue(app: App) -> "Catalogue":
 
 
 def cause_of_ended(app: App, job: Mapping[str, Any], key: str, script: str | None) -> "CauseFound":
-    """Why an ended job failed; what was found is kept."""
+    """Why an ended job failed; the cause is stored."""
     from tocsin.causes.job_cause import cause_of_job
     from tocsin.store.causes import keep_cause
 
@@ -51,7 +51,7 @@ def cause_of_ended(app: App, job: Mapping[str, Any], key: str, script: str | Non
 def causes_at_end(
     app: App, script: Callable[[str], str | None]
 ) -> "Callable[[pl.DataFrame], list[Cause | None]] | None":
-    """For a watch: the causes of jobs that just ended, one per row; None unless the settings ask for it."""
+    """For a watch: the causes of jobs that just ended, one per row; None unless the settings turn this on."""
     if not app.settings.causes.at_end:
         return None
     from tocsin.causes.job_cause import FAILURES, cause_of_job
@@ -78,7 +78,7 @@ def causes_at_end(
 def past_causes_advice(
     app: App, job: Mapping[str, Any], *, yours: bool, skip: str | None = None
 ) -> "list[Advice]":
-    """What the last runs of this program ended by, if the same thing ended several of them."""
+    """The cause that ended several of the last runs of this program, if there is one."""
     from tocsin.causes.past import PastRun, advice_of_runs
     from tocsin.store.causes import latest_runs
 
@@ -94,7 +94,7 @@ def past_causes_advice(
             most=_RUNS,
             skip=skip,
         )
-        if not runs:  # the catalogue, which takes long to load, would not be asked
+        if not runs:  # avoids loading the catalogue, which is slow
             return []
         past = [PastRun(run.outcome, run.cause, run.req_memory, run.time_limit) for run in runs]
         return advice_of_runs(job, past, yours=yours, catalogue=open_catalogue(app))

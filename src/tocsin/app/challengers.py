@@ -1,4 +1,4 @@
-"""The models that run beside those in use on a followed cluster, reloaded when another is named."""
+"""The models that run beside those in use on a followed cluster, reloaded when others are named."""
 
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ def open_challengers(app: App, cluster: str) -> "Challengers":
 
 
 class _Live:
-    """Models stay loaded until the registry names others."""
+    """Keeps models loaded until the registry names others."""
 
     def __init__(self, app: App, cluster: str) -> None:
         self._app, self._cluster = app, cluster

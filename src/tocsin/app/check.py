@@ -51,7 +51,7 @@ class CheckRequest:
     account: str | None = None
     cluster: str | None = None
     follow: bool = False
-    """Read the files that the script calls, too."""
+    """Also read the files that the script calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +65,11 @@ class ScriptQuestion:
     account: str | None = None
     work_dir: str | None = None
     explain: bool = True
-    """Everything, not only alarms."""
+    """Include all evidence, not only alarms."""
 
 
 class Evidence(NamedTuple):
-    """What a question about a script is answered from."""
+    """The data that a question about a script is answered from."""
 
     cluster: str
     at: int
@@ -77,10 +77,10 @@ class Evidence(NamedTuple):
     missing: dict[str, str]
     """What could not be read, and why."""
     known: "Callable[[dict[str, str]], tuple[Known, Mapping[str, Any]]]"
-    """With these texts of scripts: what is known, and what the user's latest jobs have in common."""
+    """With the texts of scripts: what is known, and what the user's latest jobs have in common."""
     judge: "Callable[[Known], Judge]"
     past_causes: "Callable[[Mapping[str, Any]], list[Advice]]"
-    """Advice from what ended earlier runs of the job's program."""
+    """Advice based on what ended earlier runs of the job's program."""
 
 
 class Explained(NamedTuple):
@@ -95,7 +95,7 @@ def check(app: App, request: CheckRequest) -> Verdict:
 
 
 def question(request: CheckRequest) -> ScriptQuestion:
-    """What is asked, with the script's text and what this process knows of its user."""
+    """The question, with the script's text and what this process knows of its user."""
     from tocsin.scripts.text import read
 
     return ScriptQuestion(
@@ -111,7 +111,7 @@ def question(request: CheckRequest) -> ScriptQuestion:
 def check_stored(
     app: App, asked: ScriptQuestion, *, cluster: str | None = None, follow: bool = False
 ) -> Verdict:
-    """The verdict from the jobs of the store and the models in use, read for this question."""
+    """The verdict from the jobs in the store and the models in use, loaded for this question."""
     _require_home(app)
     name, machine, missing = read_machine(app, cluster, asked.user)
     return judged(
@@ -200,13 +200,13 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
 
 
 def _with_past(advice: Sequence[Advice], past: Sequence[Advice]) -> list[Advice]:
-    """What earlier runs ended by is said where nothing else is advised for the same part of the request."""
+    """Add advice from earlier runs, unless other advice concerns the same part of the request."""
     changed = {one.field for one in advice if one.field}
     return [*advice, *(one for one in past if one.field not in changed)]
 
 
 def _script_of_array(app: App, job: Mapping[str, Any]) -> str | None:
-    """The script of the array that a task belongs to: only that one was read."""
+    """The script of the array that a task belongs to, since only that one is stored."""
     from tocsin.store import watching
     from tocsin.store.scriptfiles import read_script
 
@@ -236,7 +236,7 @@ def draw_risk(verdict: Verdict, folder: Path) -> list[Path]:
 
 
 def _working_folder() -> str | None:
-    """Where sbatch would start the job by default."""
+    """The folder in which sbatch would start the job by default."""
     with suppress(OSError):  # the folder was removed
         return os.getcwd()  # noqa: PTH109  # text is wanted
     return None
@@ -257,7 +257,7 @@ def _require_home(app: App) -> None:
 def read_machine(
     app: App, cluster: str | None, user: str | None = None
 ) -> tuple[str, "Machine | None", dict[str, str]]:
-    """The name of the cluster, what it has, and why that is unknown; with a user, what that user may request."""
+    """The cluster's name, its machine, and why that is unknown; with a user, what that user may request."""
     if cluster == "demo":
         from tocsin.demo.cluster import DemoCluster
 
@@ -301,7 +301,7 @@ def _known(
     machine: "Machine | None",
     texts: dict[str, str],
 ) -> "tuple[Known, pl.DataFrame]":
-    """What is known of the cluster's jobs, and those jobs; only this user's, if no detector needs the others."""
+    """What is known of the cluster's jobs, and those jobs; only this user's if no detector needs the others."""
     import polars as pl
 
     from tocsin.app import script_job
@@ -313,6 +313,6 @@ def _known(
     users = [] if whole or not user else [user]
     fields = list(dict.fromkeys([*READS, *script_job.READS, "array"]))
     jobs = load(app.store, Filter(clusters=[cluster], users=users, arrays=True), fields)
-    # As the service counts them: the tasks of an array count, and not the array as submitted.
+    # As in the service: tasks of an array count, the array as submitted does not.
     past = jobs.filter(pl.col("array").is_null() | pl.col("outcome").is_not_null())
     return Replay(past, machine=machine, scripts=texts.get, keys=tuple(KEYS if whole else OWN_KEYS)), jobs

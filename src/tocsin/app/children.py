@@ -1,4 +1,4 @@
-"""Child processes: one that reports through a pipe, and many that share work, with results in order."""
+"""Child processes: one that reports through a pipe, and many that share work and return results in order."""
 
 import os
 import signal
@@ -16,9 +16,9 @@ __all__ = ["BACKGROUND", "Child", "cores", "shared_out", "start"]
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
 BACKGROUND = 10
-"""Niceness of work that nobody waits for: watching the cluster, answers, and other processes go first."""
+"""Niceness of background work, so that the watch, answers and other processes go first."""
 _AHEAD = 3
-"""Chunks per child in work or waiting for their turn: a slow one delays no other, and memory is bounded."""
+"""Chunks per child, running or queued: a slow child does not delay the others, and memory is bounded."""
 
 
 class Child(NamedTuple):
@@ -28,11 +28,11 @@ class Child(NamedTuple):
 
 
 def start(target: Callable[..., None], *given: Any, nice: int = 0) -> Child:
-    """Call `target(*given, pipe)` in a child: a function of a module, with picklable values.
+    """Call `target(*given, pipe)` in a child; `target` must be a module-level function with picklable arguments.
 
-    It is `nice` from its first instant on: to load its modules takes a second of CPU.
+    It is `nice` from the start: loading its modules takes a second of CPU.
     """
-    context = get_context("spawn")  # a fork would copy the locks of threads in whatever state they are
+    context = get_context("spawn")  # a fork would copy the locks of other threads in any state
     ours, theirs = context.Pipe()
     process = context.Process(target=_run, args=(target, given, theirs), daemon=True)
     process.start()
@@ -44,7 +44,7 @@ def start(target: Callable[..., None], *given: Any, nice: int = 0) -> Child:
 
 
 def _run(target: Callable[..., None], given: tuple[Any, ...], pipe: "Connection[Any, Any]") -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are left to the parent
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts
     target(*given, pipe)
 
 
@@ -54,7 +54,7 @@ def cores() -> int:
 
 
 def shared_out(work: Callable[[_Given], _Found], chunks: Iterable[_Given], children: int) -> Iterator[_Found]:
-    """Results of `work` in order. It runs in children: a function of a module, with picklable values."""
+    """Results of `work` in order. It runs in children, so it must be a module-level function with picklable values."""
     team: list[Child] = []
     try:
         team += [start(_serve, work) for _ in range(children)]
@@ -65,7 +65,7 @@ def shared_out(work: Callable[[_Given], _Found], chunks: Iterable[_Given], child
         ) from None
     finally:
         for child in team:
-            child.process.terminate()  # nobody waits for its results any more
+            child.process.terminate()  # its results are no longer needed
             child.pipe.close()
         for child in team:
             child.process.join()

@@ -1,4 +1,4 @@
-"""`classify`: what the job scripts in files and folders are, thousands at a time."""
+"""`classify`: classify the job scripts in files and folders, thousands at a time."""
 
 import os
 import stat
@@ -23,13 +23,13 @@ __all__ = ["classify", "rows_of"]
 CHUNK = 256
 """Scripts at a time: few enough for a quick first answer, many enough to be fast."""
 MOST_CHARACTERS = 16 * 1024**2
-"""Limit of the scripts held in memory at a time."""
+"""Limit on the scripts held in memory at a time."""
 WORTH_CHILDREN = 2000
-"""With at least this many scripts, child processes pay off: each takes as long to start as classifying 400 scripts."""
+"""From this many scripts on, child processes pay off: starting one takes as long as classifying 400 scripts."""
 
 
 def classify(app: App, files: Sequence[str], *, follow: bool = False) -> Iterator[dict[str, Any]]:
-    """One row for each of the files and each file below the folders, in order; many are shared among processes.
+    """One row for each of the files and each file below the folders, in order; large sets are shared among processes.
 
     A file that cannot be read is a row with an `error`.
     """
@@ -87,14 +87,14 @@ def _in_child(folder: Path, follow: bool, paths: list[str]) -> list[dict[str, An
 
 @cache
 def _loaded(folder: Path) -> "Screener":
-    """Read once for a process."""
+    """Loaded once per process."""
     from tocsin.workload.screening import load_screener
 
     return load_screener(folder)
 
 
 class _Taken(NamedTuple):
-    """A file as it was read; an empty text if it could not be read."""
+    """A file's content; an empty text if it could not be read."""
 
     path: str
     text: str = ""

@@ -1,4 +1,4 @@
-"""A client of the service, from the standard library alone: a command that only asks starts fast."""
+"""A client of the service that uses only the standard library, so that commands start fast."""
 
 import json
 import socket
@@ -22,7 +22,7 @@ _API = "/api/v1"
 
 
 class Client:
-    """Asks the service at one place; each question is a connection of its own."""
+    """Sends requests to one service; each is a connection of its own."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -36,7 +36,7 @@ class Client:
         return self._ask("POST", path, json.dumps(document).encode())
 
     def pages(self, path: str, entries: str, most: int, query: Mapping[str, Any]) -> Iterator[Any]:
-        """The entries of a list, over all of its parts; `most` 0: all."""
+        """The entries of a list, over all of its pages; `most` 0: all."""
         cursor, left = None, most
         while True:
             part = self.get(path, **query, cursor=cursor, limit=min(1000, left) if most else 1000)
@@ -46,7 +46,7 @@ class Client:
                 return
 
     def answers(self) -> bool:
-        """Whether somebody listens there."""
+        """Whether a server listens there."""
         try:
             with closing(self._connection(CONNECT_SECONDS)) as connection:
                 connection.connect()
@@ -104,5 +104,5 @@ def _document(place: str, status: int, text: bytes) -> Any:
 
 
 def reachable(app: App) -> Client | None:
-    """The first service that answers; None if there is none."""
+    """The first service that answers, or None."""
     return next((client for client in map(Client, service_places(app)) if client.answers()), None)

@@ -1,4 +1,4 @@
-"""The clusters of the settings: how each is reached."""
+"""The clusters of the settings and how to reach each of them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,9 +35,9 @@ WITHOUT_REST = "until it answers, leave rest_url out of the settings: Slurm's cl
 MISREAD = (
     "upgrade tocsin; until then, leave rest_url out of the settings: Slurm's client commands are used then"
 )
-"""What to do about a slurmrestd that is newer than tocsin."""
+"""The next step when slurmrestd is newer than tocsin."""
 FIRST_DAYS = 30
-OVERLAP = 3600  # accounting may arrive late: the last hour before is read again
+OVERLAP = 3600  # seconds read again, since accounting may arrive late
 
 
 def cluster_named(app: App, name: str | None) -> tuple[str | None, ClusterSettings]:
@@ -64,12 +64,12 @@ def require_cluster(app: App, name: str) -> None:
 
 
 def slurm_confs(app: App) -> list[str]:
-    """The slurm.conf of each Slurm in the settings, each once; an empty one is this host's."""
+    """The slurm.conf of each Slurm in the settings, without duplicates; an empty one is this host's."""
     return list(dict.fromkeys(cluster.slurm_conf for cluster in app.settings.cluster.values())) or [""]
 
 
 def rest_client(cluster: ClusterSettings) -> "SlurmRest":
-    """A client of the cluster's slurmrestd, with a token that is renewed in time."""
+    """A client of the cluster's slurmrestd, whose token is renewed in time."""
     from tocsin.sources.rest import SlurmRest
     from tocsin.sources.rest_token import ScontrolToken, TokenFile
 
@@ -122,7 +122,7 @@ def _cluster_name(timeout: float) -> str | None:
 
 @contextmanager
 def accounting_source(app: App, name: str | None, since: int | None, until: int) -> "Iterator[JobSource]":
-    """Accounting of [since, until); without `since`, from where the last import of this cluster ended."""
+    """Accounting of [since, until); without `since`, from the end of this cluster's last import."""
     from tocsin.sources.rest_accounting import RestAccounting
     from tocsin.sources.sacct import SacctLive
     from tocsin.store.importing import furthest_position

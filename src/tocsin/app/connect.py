@@ -1,7 +1,7 @@
 """`connect slurm-to-kafka`: publish the job events of a cluster, as `watch` would see them, to Kafka.
 
-It is a watch without detectors on a store of its own, which holds what was published: it may be killed at any time, no
-event is lost, and a repeated one is the same to the byte.
+It is a watch without detectors on a store of its own, which holds what was published: it may be killed at any time,
+no event is lost, and a repeated event is identical to the byte.
 """
 
 import time
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ConnectRequest", "slurm_to_kafka"]
 
 KEEP = 3 * 86400
-"""Seconds after its end for which a job is kept, so that it is not published again."""
+"""Seconds for which an ended job is kept, so that it is not published again."""
 PRUNE_EVERY = 3600
 SINK = "kafka"
 
@@ -37,7 +37,7 @@ class ConnectRequest:
     cluster: str | None = None
     topic: str = "tocsin.jobs"
     scripts: bool = False
-    """Send the text of job scripts, too."""
+    """Also send the text of job scripts."""
     once: bool = False
     """Publish what is there, then end."""
 
@@ -93,7 +93,7 @@ def _watcher(cluster: "Cluster", store: "Store", home: Home, sinks: Sinks, *, sc
 
 
 def _pruning(store: "Store", home: Home) -> Callable[[], None]:
-    """What forgets jobs that ended long ago, once an hour."""
+    """Removes jobs that ended long ago, once an hour."""
     from tocsin.store.retention import prune
 
     last = time.monotonic()

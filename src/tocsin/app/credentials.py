@@ -1,4 +1,4 @@
-"""What the service gives out and takes back: API and relay tokens, sessions of browsers, one-time links."""
+"""The credentials that the service issues and revokes: API and relay tokens, browser sessions, one-time links."""
 
 import time
 from collections.abc import Callable
@@ -24,11 +24,11 @@ class Credentials:
         return find(self._app.store, secret, set(kinds), at=self.now())
 
     def use_up(self, secret: str, kind: TokenKind, *, who: str) -> Token | None:
-        """The valid token with this secret, which is valid no longer: of several callers one gets it."""
+        """Use up the valid token with this secret; of several callers, only one gets it."""
         return use_up(self._app.store, secret, kind, at=self.now(), who=who)
 
     def issue(self, kind: TokenKind, *, user: str, role: str, label: str, seconds: int) -> str:
-        """The secret of a new token."""
+        """Create a token and return its secret."""
         at = self.now()
         token = Token(
             kind=kind, label=label, user=user, role=role, created=at, created_by=user, expires=at + seconds
@@ -37,7 +37,7 @@ class Credentials:
 
 
 def secret_in(file: str) -> str:
-    """The secret in a file that nobody else can read."""
+    """Read a secret from a file, which must not be readable by others."""
     from tocsin.sources.secrets import read_secret
 
     return read_secret(Path(file))

@@ -11,13 +11,13 @@ from tocsin.models.aliases import is_shipped
 __all__ = ["prepare"]
 
 DAYS = 30 + 9 / 24
-"""Until the morning of a working day: that is when most jobs are submitted."""
+"""Until the morning of a working day, when most jobs are submitted."""
 TRIALS = 2
 CLUSTER = "demo"
 
 
 def prepare(app: App) -> None:
-    """Import the jobs and train, unless an earlier demonstration in this home did so."""
+    """Import the jobs and train, unless an earlier demo in this home did so."""
     from tocsin.store.jobs import cluster_names
 
     app.home.prepare()

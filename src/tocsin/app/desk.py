@@ -1,4 +1,4 @@
-"""Answers on scripts from the live history of a followed cluster, with models that stay loaded."""
+"""Checks scripts against the live history of a followed cluster, with models that stay loaded."""
 
 import time
 from collections import OrderedDict
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from tocsin.core.machine import Machine
 
     Prepared = tuple[Machine | None, dict[str, str]]
-    """What the cluster has, and what could not be read of it."""
+    """The cluster's machine, and the errors in reading it."""
 
 __all__ = ["Desk", "Recent", "kept_facts"]
 
 MACHINE_SECONDS = 300
-"""For so long, what a user may request is not read again: each time is several questions to Slurm."""
+"""Seconds for which a user's limits are cached: reading them takes several requests to Slurm."""
 EARLIER_SECONDS = 30
-"""For so long, what a user requests and runs usually is not read again."""
+"""Seconds for which a user's usual requests and programs are cached."""
 RULES_SECONDS = 0.5
-"""For so long, the allow-list and cases are not read again: a check is advice, and reading took a tenth of its time."""
+"""Seconds for which the allow-list and cases are cached: a check is advice, and reading took a tenth of its time."""
 _MOST_USERS = 1000
 _MOST_HABITS = 50
 _LATEST = 40
@@ -46,7 +46,7 @@ class Recent(Generic[_Key, _Value]):
         self._kept: OrderedDict[_Key, tuple[float, _Value]] = OrderedDict()
 
     def find(self, key: _Key) -> _Value | None:
-        """The value, if it is still good."""
+        """The value, if it has not expired."""
         found = self._kept.get(key)
         return found[1] if found is not None and self._now() - found[0] < self._seconds else None
 
@@ -70,7 +70,7 @@ def _kept(read: Callable[[], _Value], now: Callable[[], float] = time.monotonic)
 def kept_facts(
     read: Callable[[FactsRequest], Facts], now: Callable[[], float] = time.monotonic
 ) -> Callable[[FactsRequest], Facts]:
-    """What is known of all cases, and of what a user ran lately: thousands of rows for one check."""
+    """What is known of all cases and of a user's recent programs: thousands of rows for one check."""
     cases = _kept(lambda: read(FactsRequest(cases=True)), now)
     lately: Recent[frozenset[tuple[str, str]], Facts] = Recent(EARLIER_SECONDS, _MOST_HABITS, now)
 
@@ -87,7 +87,7 @@ def kept_facts(
 
 
 class Desk:
-    """Where scripts are checked. `prepare` may run in any thread, `check` in one at a time."""
+    """Checks scripts. `prepare` may run in any thread, `check` in one at a time."""
 
     def __init__(self, app: App, followed: Followed) -> None:
         self._app, self._followed = app, followed
@@ -100,7 +100,7 @@ class Desk:
         self._usual: Recent[str, dict[str, Any]] = Recent(EARLIER_SECONDS, _MOST_USERS)
 
     def prepare(self, user: str) -> "Prepared":
-        """What the cluster has and this user may request; the first time, Slurm is asked."""
+        """The cluster's machine and what this user may request; the first time, Slurm is asked."""
         return self.prepared(user) or self._joined(self._machines.get(user, lambda: self._read_machine(user)))
 
     def prepared(self, user: str) -> "Prepared | None":
@@ -121,7 +121,7 @@ class Desk:
         return replace(machine, nodes=watched.nodes, partitions=watched.partitions), missing
 
     def _read_machine(self, user: str) -> "Prepared":
-        """As Slurm reports it to this user. Nodes and partitions are those of the watch, once for all users: they are
+        """As Slurm reports it to this user. Nodes and partitions are those of the watch, shared by all users: they are
         fresher, and thousands of them for each of a thousand users would fill the memory."""
         _, machine, missing = read_machine(self._app, self._followed.name, user)
         if machine is not None and self._followed.ledger.machine is not None:

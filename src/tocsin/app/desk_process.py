@@ -1,6 +1,6 @@
 """A desk in a process of its own, kept up to date by the process that follows the cluster.
 
-Python computes in one thread at a time: beside the watch, a check would wait for its rounds, and a round for the checks.
+Python computes in one thread at a time: in the watch's process, checks and rounds would wait for each other.
 """
 
 import gc
@@ -33,20 +33,20 @@ __all__ = ["DeskProcess"]
 _Written = TypeVar("_Written")
 
 AGAIN = 15.0
-"""Seconds until a process that ended early is started again; one that lived longer is replaced at once."""
+"""Seconds until a process that ended early is restarted; one that lived longer is replaced at once."""
 _READY = -1
 _ANY_SCRIPT = "#!/bin/bash\n#SBATCH --time=1:00:00 --mem=1G\nsrun ./a.out $1\n"
 _PREPARING = 8
-"""Questions to Slurm at the same time."""
+"""Concurrent requests to Slurm."""
 
 
 class _Question(NamedTuple):
     number: int
     asked: ScriptQuestion
     at: float
-    """The time at the cluster."""
+    """The cluster's time."""
     known_until: int
-    """Up to which instant its history was counted."""
+    """The instant up to which its history was counted."""
     write: Callable[[Verdict], Any]
 
 
@@ -56,7 +56,7 @@ class _Prepared(NamedTuple):
 
 
 class DeskProcess:
-    """Checks scripts one after the other. Ask it from any thread; a process that dies is replaced."""
+    """Checks scripts one after the other. Callable from any thread; a process that dies is replaced."""
 
     def __init__(self, app: App, followed: Followed) -> None:
         self.problem: str | None = None
@@ -69,7 +69,7 @@ class DeskProcess:
         self._open: dict[int, tuple[_Question, Future[Any]]] = {}
         self._closing = threading.Event()
         self._machine: Machine | None = None
-        """The one that was sent last."""
+        """The last one sent."""
         self._outgoing: SimpleQueue[Any] = SimpleQueue()
         self._child: Child | None = None
         self._began = 0.0
@@ -78,7 +78,7 @@ class DeskProcess:
         self._keeper.start()
 
     def check(self, asked: ScriptQuestion, write: Callable[[Verdict], _Written]) -> "Future[_Written]":
-        """The verdict as `write` makes it there: a function of a module, with picklable values. It never waits."""
+        """The verdict, rendered in that process by `write` (module-level, with picklable values). Does not block."""
         followed = self._followed
         found: Future[_Written] = Future()
         with self._lock:
@@ -91,7 +91,7 @@ class DeskProcess:
         return found
 
     def close(self) -> None:
-        """End the process; questions without an answer fail."""
+        """End the process; open questions fail."""
         self._closing.set()
         with suppress(ValueError):
             self._followed.ledger.followers.remove(self._tell)
@@ -121,16 +121,16 @@ class DeskProcess:
         self._fail_open()
 
     def _run(self) -> None:
-        """Start the process, and take its answers until it ends."""
+        """Start the process, and receive its answers until it ends."""
         with self._lock:
-            # What was learned so far is in the store, from which the process reads its history.
+            # The process reads its history from the store, which holds everything learned so far.
             self._outgoing, self._machine = SimpleQueue(), None
             for question, _ in self._open.values():  # asked since the last process ended
                 self._ask(question)
             child = self._child = start(
                 _work, self._app, self._followed.name, self._followed.live, self._followed.ledger.known_until
             )
-        if self._closing.is_set():  # by somebody who saw an older process
+        if self._closing.is_set():  # by a caller that still had an older process
             child.process.terminate()
         sender = threading.Thread(target=_send, args=(self._outgoing, child.pipe), daemon=True)
         sender.start()
@@ -158,7 +158,7 @@ class DeskProcess:
             return
         with self._lock:
             _, found = self._open.pop(number)
-        if not found.set_running_or_notify_cancel():  # nobody waits for it any more
+        if not found.set_running_or_notify_cancel():  # the caller has given up
             return
         if error is not None:
             found.set_exception(error)
@@ -167,7 +167,7 @@ class DeskProcess:
 
 
 def _send(outgoing: "SimpleQueue[Any]", pipe: "Connection[Any, Any]") -> None:
-    """By a thread: a process that is busy must keep nobody waiting."""
+    """In a thread, so that a busy process blocks no caller."""
     with suppress(OSError):
         while (what := outgoing.get()) is not None:
             pipe.send(what)
@@ -185,7 +185,7 @@ def _work(app: App, cluster: str, live: bool, known_until: int, pipe: "Connectio
         with suppress(OSError):
             pipe.send((_READY, None, _portable(error)))
         return
-    # Models and history stay, so the garbage collector need not look at them again.
+    # Models and history stay, so the garbage collector need not scan them again.
     gc.collect()
     gc.freeze()
     with suppress(OSError):
@@ -202,7 +202,7 @@ def _receive(pipe: "Connection[Any, Any]", inbox: "SimpleQueue[Any]") -> None:
 
 
 class _Clerk:
-    """Takes what comes: jobs to learn, the machine as it stands now, and questions."""
+    """Receives jobs to learn, the current machine, and questions."""
 
     def __init__(
         self,
@@ -224,12 +224,12 @@ class _Clerk:
         self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
 
     def warm_up(self) -> None:
-        """Load what the first check needs: it took half a second."""
+        """Load what the first check needs, which took half a second."""
         self._now = time.time()
         self._desk.check(ScriptQuestion(text=_ANY_SCRIPT, user="root"), (None, {}))
 
     def run(self) -> None:
-        """Until the other side closes the pipe."""
+        """Run until the other side closes the pipe."""
         import polars as pl
 
         while (what := self._inbox.get()) is not None:
@@ -247,10 +247,10 @@ class _Clerk:
         self._preparing.shutdown(wait=False, cancel_futures=True)
 
     def _prepare(self, question: _Question) -> None:
-        """Slurm is asked what this user may request; meanwhile others are answered."""
+        """Ask Slurm what this user may request; meanwhile, others are answered."""
         try:
             self._inbox.put(_Prepared(question, self._desk.prepare(question.asked.user)))
-        except Exception as error:  # whatever it is, the question must not stay open
+        except Exception as error:  # every question must be answered, whatever the error
             self._inbox.put(_Prepared(question, error))
 
     def _answer(self, question: _Question, prepared: "Prepared | Exception") -> None:
@@ -266,7 +266,7 @@ class _Clerk:
 
 
 def _portable(error: Exception) -> Exception:
-    """An error as it can be sent: ours as it is, another one with where it happened."""
+    """An error that can be pickled: ours unchanged, any other with where it happened."""
     if isinstance(error, TocsinError):
         return error
     return RuntimeError("".join(traceback.format_exception(error)))

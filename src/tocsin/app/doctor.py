@@ -27,7 +27,7 @@ __all__ = ["Finding", "Status", "doctor"]
 
 class Status(StrEnum):
     FINE = "fine"
-    NOTE = "note"  # works, but less than it could
+    NOTE = "note"  # works, but with reduced function
     ABSENT = "absent"  # not installed, and no setting needs it
     BROKEN = "broken"
 
@@ -47,7 +47,7 @@ class Finding:
 
 
 def doctor(app: App) -> Iterator[Finding]:
-    """All findings, from settings to Slurm; a broken link does not hide the next."""
+    """All findings, from settings to Slurm; one failure does not hide the next."""
     try:
         _, lines = app.resolved
     except TocsinError as error:
@@ -97,7 +97,7 @@ def _store(app: App) -> Iterator[Finding]:
 
 
 def _models(app: App) -> Iterator[Finding]:
-    """Whether verdicts at submission can be ok: every detector must have looked."""
+    """Whether verdicts at submission can be ok, which requires every detector."""
     from tocsin.judge.plugins import find_detectors
 
     for name, detector in find_detectors().items():
@@ -111,7 +111,7 @@ def _models(app: App) -> Iterator[Finding]:
 
 
 def _learning(app: App) -> Iterator[Finding]:
-    """What came of the last nightly run."""
+    """The result of the last nightly run."""
     from tocsin.core.units import format_instant
     from tocsin.store.learning_runs import RunState, last_runs
 
@@ -171,7 +171,7 @@ def _events(app: App) -> Iterator[Finding]:
 
 
 def _sinks(app: App) -> Iterator[Finding]:
-    """What became of the messages of each sink."""
+    """Delivery of messages by each sink."""
     from tocsin.store.outbox import states
 
     check_sinks(app)
@@ -208,7 +208,7 @@ def _libraries(_: App) -> Iterator[Finding]:
 
 
 def _slurm(conf: str, named: str, app: App) -> Iterator[Finding]:
-    """One Slurm, by its slurm.conf; with several of them, each link is named after its file."""
+    """One Slurm, by its slurm.conf; with several, each check is named after its file."""
     for finding in _links(conf, app):
         yield replace(finding, link=finding.link + named)
 
@@ -300,7 +300,7 @@ def _controller(config: "Mapping[str, str]") -> Iterator[Finding]:
 
 
 def _starts(app: App, config: dict[str, str]) -> Iterator[Finding]:
-    """How long a job really waits after the screening window, or after a lease."""
+    """How long a job really waits after the screening window or a lease."""
     from tocsin.app.slurm_hooks import screening_delay
 
     window, delay = screening_delay(app, config)
@@ -318,7 +318,7 @@ def _starts(app: App, config: dict[str, str]) -> Iterator[Finding]:
 
 def _rest(name: str, cluster: ClusterSettings, _: App) -> Iterator[Finding]:
     with rest_client(cluster) as rest:
-        rest.partitions()  # the cheapest thing that a wrong token is refused for
+        rest.partitions()  # the cheapest request that a wrong token is refused for
         version = rest.served("slurm").version
         concerns = rest.concerns()
     for concern in concerns:

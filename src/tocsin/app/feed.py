@@ -1,4 +1,4 @@
-"""Verdicts as a list, and verdicts and cases as they come."""
+"""Verdicts as a list, and a feed of new verdicts and cases."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["events_after", "last_position", "list_verdicts", "position_of", "position_text"]
 
 MOST_EVENTS = 100
-"""Read at once: a client that reads slowly holds so many in memory, and there may be many such clients."""
+"""Rows per read: a slow client holds this many in memory, and there may be many such clients."""
 
 
 def list_verdicts(
@@ -33,7 +33,7 @@ def list_verdicts(
 
 
 def last_position(app: App) -> "Position":
-    """Where a reader begins who wants only what comes from now on."""
+    """The position for a reader who wants only new events."""
     from tocsin.store import feed
 
     return feed.last_position(app.store)
@@ -47,12 +47,12 @@ def events_after(app: App, position: "Position") -> "list[Event]":
 
 
 def position_text(position: "Position") -> str:
-    """As the id of an event."""
+    """The position as the id of an event."""
     return f"{position.verdict}-{position.case}"
 
 
 def position_of(text: str) -> "Position":
-    """The position that the id of an event names."""
+    """The position in the id of an event."""
     from tocsin.store.feed import Position
 
     parts = text.split("-")

@@ -1,4 +1,4 @@
-"""First metrics of jobs, measured from the kept samples of their nodes."""
+"""First metrics of jobs, measured from the stored samples of their nodes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["measure_due", "measure_stored"]
 
 _CHUNK = 3600
-"""Seconds of samples that are read at once."""
+"""Seconds of samples per read."""
 
 
 def measure_due(app: App, cluster: str) -> "Callable[[pl.DataFrame], None]":
-    """For `watch`: what measures jobs, named by their keys, when they reach `early`."""
+    """For `watch`: measures jobs, given by key, when they reach `early`."""
     from tocsin.app.traces_windows import window_store
     from tocsin.store import watching
 
@@ -32,7 +32,7 @@ def measure_due(app: App, cluster: str) -> "Callable[[pl.DataFrame], None]":
 
 
 def measure_stored(app: App) -> int:
-    """Measure the jobs that were not measured when they reached `early`, such as imported ones; returns how many."""
+    """Measure the jobs that were not measured at `early`, such as imported ones; returns how many."""
     import polars as pl
 
     from tocsin.app.traces_windows import window_store

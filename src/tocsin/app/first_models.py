@@ -19,7 +19,7 @@ RULE = "precision_at_least=0.8"
 
 
 def first_models(app: App, *, only: str | None, dry_run: bool) -> "Iterator[Outcome]":
-    """For each watched cluster and stage without a model of its own. What a person rolled back is left alone."""
+    """For each watched cluster and stage without a model of its own; a manual rollback is respected."""
     from tocsin.learn.walk import FEWEST_FIRST
     from tocsin.store.jobs import Filter, cluster_names, load
     from tocsin.store.scores import last_verdict

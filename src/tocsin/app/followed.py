@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Source", "demo_cluster", "live_slurm", "streamed"]
 
 DEMO_INTERVAL = 0.25
-"""Real seconds between two rounds of the demo, at least: whoever looks on sees no difference, and rounds without a pause
-took a third of a core."""
+"""Minimum real seconds between two rounds of the demo: without a pause, rounds took a third of a core and looked no
+different."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,22 +41,22 @@ class Source:
     name: str
     clock: "Clock"
     reading: Callable[[], float]
-    """The time there; reading it moves nothing."""
+    """The cluster's time; reading it has no side effect."""
     interval: float
     rounds: "Callable[[Judge, Ledger, Subscriptions, Challengers, OnVerdicts | None], Rounds]"
     live: bool
     """Whether it is a Slurm that can be asked what a user may request."""
     concerns: Callable[[], Sequence[str]] = tuple
-    """Why what it answers may be misread."""
+    """Why its answers may be misread."""
     actuator: "Actuator | None" = None
-    """What can be done to its jobs; nothing to the demo's."""
+    """Carries out actions on its jobs; None for the demo's."""
 
 
 @contextmanager
 def live_slurm(app: App, name: str | None, *, once: bool = False) -> Iterator[Source]:
-    """The cluster of this name, or this host's. Its name is part of every job's key: it is never guessed.
+    """The named cluster, or this host's. The name is part of every job's key, so it is never guessed.
 
-    `once`: who catches up and ends waits for accounting, however long that takes.
+    With `once`, accounting is awaited however long that takes.
     """
     if name:
         require_cluster(app, name)
@@ -144,7 +144,7 @@ class _DemoClock:
     story: "Story | None" = None
 
     def reading(self) -> float:
-        """The time there, without moving the cluster."""
+        """The cluster's time, without advancing the cluster."""
         return self.at + (time.monotonic() - self.begun) * self.speed
 
     def now(self) -> float:

@@ -22,13 +22,13 @@ __all__ = ["import_files", "import_slurm"]
 
 
 def import_files(app: App, files: Sequence[str], log: LogRequest) -> dict[str, Any]:
-    """Import the files one after another; what was imported before adds nothing."""
+    """Import the files one after another; repeating an import adds nothing."""
     many = len(files) > 1
     return _import(app, ((f"{file}: " if many else "", log_source(app, log, file)) for file in files))
 
 
 def import_slurm(app: App, cluster: str | None, since: str | None, until: str | None) -> dict[str, Any]:
-    """Import the accounting of a live Slurm, from where the last import ended or from `since` (as sacct's -S)."""
+    """Import the accounting of a live Slurm, from the end of the last import or from `since` (as sacct's -S)."""
     now, zone = time.time(), app.zone(cluster)
     first = parse_time(since, zone, now) if since else None
     last = parse_time(until, zone, now) if until else int(now)
@@ -37,7 +37,7 @@ def import_slurm(app: App, cluster: str | None, since: str | None, until: str | 
 
 
 def _import(app: App, sources: "Iterable[tuple[str, JobSource]]") -> dict[str, Any]:
-    """Import one after another; the sum of all, with `failed` if all records of a source were rejected."""
+    """Import one after another; returns the sum, with `failed` if all records of a source were rejected."""
     from tocsin.store.importing import run_import
 
     total: dict[str, Any] = {"read": 0, "new": 0, "updated": 0, "unchanged": 0}
@@ -79,7 +79,7 @@ def _ended_by_sigterm() -> Iterator[None]:
     def leave(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
-    if threading.current_thread() is not threading.main_thread():  # only there can it be set
+    if threading.current_thread() is not threading.main_thread():  # signal handlers can only be set there
         yield
         return
     before = signal.signal(signal.SIGTERM, leave)

@@ -32,7 +32,7 @@ __all__ = [
 
 MOST_TASKS = 1000
 NEWEST = 100
-"""Jobs that are listed where no time, id or limit is given."""
+"""Jobs listed by default, when no time, id or limit is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class JobsRequest:
 
     @property
     def cluster(self) -> str | None:
-        """The cluster, if there is only one: its time zone counts."""
+        """The cluster, if there is only one, for its time zone."""
         return self.clusters[0] if len(self.clusters) == 1 else None
 
     @property
@@ -72,7 +72,7 @@ class JobWithVerdicts(NamedTuple):
 
 
 def list_jobs(app: App, request: JobsRequest, fields: Sequence[str] | None = None) -> "pl.DataFrame":
-    """The jobs that match, the oldest first, with these fields or all."""
+    """The matching jobs, oldest first, with these fields or all."""
     from tocsin.store.jobs import load
 
     most = request.newest
@@ -87,7 +87,7 @@ def list_jobs(app: App, request: JobsRequest, fields: Sequence[str] | None = Non
 def page_of_jobs(
     app: App, request: JobsRequest, *, past: JobKey | None = None, size: int = NEWEST
 ) -> "pl.DataFrame":
-    """The jobs that match, the newest first: at most `size` of those that come after the job `past`."""
+    """The matching jobs, newest first: at most `size` of those that come after the job `past`."""
     from tocsin.store.jobs import load
 
     after = None if past is None else (past.submit, past.job_id, past.task, past.cluster)
@@ -152,7 +152,7 @@ def find_jobs(app: App, which: str, cluster: str | None) -> "pl.DataFrame":
 
 
 def find_many(app: App, names: Sequence[str], cluster: str | None) -> "tuple[pl.DataFrame, list[str]]":
-    """The jobs that ids or keys name, read at once in their order, and the names that `find_jobs` must look into."""
+    """The jobs with these ids or keys, read at once and in order, and the names that `find_jobs` must resolve."""
     from tocsin.core.fields import KEY
     from tocsin.store.jobs import Filter, load
 

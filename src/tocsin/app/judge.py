@@ -1,4 +1,4 @@
-"""The judge as every use needs it: each installed detector with its models in use, and their reload."""
+"""Builds the judge from each installed detector and its models in use, and reloads them."""
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -36,7 +36,7 @@ _TRAIN = {
     "workload": "train execution",
     "traces": "traces train",
 }
-"""The command that trains each detector; a plug-in's is not known."""
+"""The command that trains each detector; unknown for plug-ins."""
 
 
 def untrained(detector: str, stage: Stage) -> str:
@@ -90,7 +90,7 @@ def open_judge(
 
 
 def needs(app: App, stage: Stage, cluster: str) -> "set[Need]":
-    """The evidence that the detectors in use at a stage read: nothing else must be loaded."""
+    """The evidence that the detectors in use at a stage read, so that nothing else is loaded."""
     from tocsin.judge.plugins import find_detectors
 
     return {
@@ -136,14 +136,14 @@ def load_seats(
                     models[stage] = Model(detector.load(folder), card.version)
             except ModelError as error:
                 missing[stage] = str(error)
-            except Exception as error:  # a plug-in may fail in any way; the others are still asked
+            except Exception as error:  # a plug-in may fail in any way; the others still run
                 missing[stage] = error_text(error)
         found[name] = DetectorModels(models, missing)
     return found
 
 
 class LiveJudge:
-    """A judge that gets the models promoted since: the one way in which a running process changes models."""
+    """A judge with the models promoted since: the only way in which a running process changes models."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class LiveJudge:
         return True
 
     def _open(self) -> "Judge":
-        """With the regions of traces that were confirmed as bad: only a process that follows jobs needs them."""
+        """With the trace regions confirmed as bad, which only a process that follows jobs needs."""
         judge = open_judge(
             self._app,
             self._known,
@@ -188,20 +188,20 @@ class LiveJudge:
         return judge
 
     def _promotions(self) -> dict[str, int]:
-        """When the champions of each detector last changed, and the regions of traces: cheap enough for every round."""
+        """When the champions of each detector and the trace regions last changed: cheap enough for every round."""
         models = self._app.home.models
         found = {path.parent.name: path.stat().st_mtime_ns for path in models.glob("*/aliases.json")}
         if "traces" in found:
             from tocsin.store.trace_regions import last_answer
 
-            with suppress(StoreError):  # it is down: the round says so itself
+            with suppress(StoreError):  # the store is down, which the round reports itself
                 self._last_answer = last_answer(self._app.store)
             found["trace regions"] = self._last_answer
         return found
 
 
 def _one_screener(workload: "DetectorModels") -> "DetectorModels":
-    """The model for ended jobs reads scripts with the model for submitted ones: both must agree on a script."""
+    """The model for ended jobs reads scripts with the model for submitted ones, so that both agree on a script."""
     from tocsin.workload.detector import FittedEnd
 
     first, last = workload.models.get(Stage.SUBMIT), workload.models.get(Stage.END)
@@ -212,7 +212,7 @@ def _one_screener(workload: "DetectorModels") -> "DetectorModels":
 
 
 def _with_files(app: App, workload: "DetectorModels", follow: bool) -> "DetectorModels":
-    """The same, but scripts are read with the files that they call, if that is wanted."""
+    """The same, but with called files read if that is wanted."""
     if not follow and not app.settings.workload.read_files:
         return workload
     from tocsin.workload.called_files import FollowedFiles

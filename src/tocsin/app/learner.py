@@ -1,4 +1,4 @@
-"""The learning of a service: retrains and measures when it is due, both in processes of their own."""
+"""The learning thread of a service: starts retraining and measurements in child processes when they are due."""
 
 import logging
 import time
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["Learner", "Measuring"]
 
 FIRST_LOOK = 30.0
-"""Seconds after the start of a service in which it loads histories instead."""
+"""Seconds after the start of a service that are left for loading histories."""
 LOOK_EVERY = 5.0
 RETRY = 60.0
-"""Seconds until a run is started again that could not begin, because another process retrains."""
+"""Seconds until the next attempt when another process is retraining."""
 MEASURE_EVERY = 900.0
 """Seconds between two measurements: outcomes arrive slowly."""
 _SHARE = 50
-"""A measurement that took long is repeated after so many times its duration."""
+"""A slow measurement is repeated after this many times its duration."""
 _TEXTS = {
     "promoted": "{challenger} is now in use instead of {champion}: {why}",
     "kept": "{champion} stays in use, {challenger} does not replace it: {why}",
@@ -36,7 +36,7 @@ _TEXTS = {
 
 
 class Learner:
-    """Call `run` in a thread; the rest may be asked from any."""
+    """Call `run` in a thread; other methods may be called from any thread."""
 
     def __init__(self, app: App, tasks: Tasks, *, retrains: bool) -> None:
         self._app, self._tasks, self._retrains = app, tasks, retrains
@@ -54,7 +54,7 @@ class Learner:
                     self.measuring.poll(time.monotonic())
                     self._report()
                     self._retrain_if_due()
-                except Exception as error:  # whatever it is, it must not end the learning for good
+                except Exception as error:  # no error may end the learning for good
                     if not isinstance(error, TocsinError | OSError):
                         logging.getLogger("tocsin.service").exception("retraining and measuring failed")
                     if str(error) != reported:
@@ -73,7 +73,7 @@ class Learner:
             self._task = self._tasks.start(Kind.CONTEST, {}, who=BY_SERVICE)
 
     def _report(self) -> None:
-        """Tell people what came of a run that was due; those of others report for themselves."""
+        """Report the result of a run that was due; runs that others started report for themselves."""
         task = self._task
         if task is None or task.ended is None:
             return
@@ -89,7 +89,7 @@ class Learner:
 
     @property
     def measured(self) -> LiveMeasurement | None:
-        """The live figures, once they were measured."""
+        """The live figures, once measured."""
         return self.measuring.last
 
     def last_run(self) -> "LearningRun | None":
@@ -101,7 +101,7 @@ class Learner:
         return None
 
     def state(self) -> dict[str, Any]:
-        """When models are retrained, what came of it, and how they do."""
+        """When models are retrained, with what result, and how they perform."""
         running = self._tasks.running(Kind.CONTEST)
         return learning(self._app, self.measured, now=int(time.time()), running=running)
 
@@ -116,7 +116,7 @@ class Measuring:
         self.last: LiveMeasurement | None = None
 
     def poll(self, now: float) -> None:
-        """Start a measurement that is due, and take the result of one that has ended."""
+        """Start a measurement that is due, and collect the result of one that has ended."""
         if self._child is not None:
             if self._child.pipe.poll():
                 self._take(self._child)
@@ -149,7 +149,7 @@ class Measuring:
 
 
 def _measure(app: App, pipe: "Connection[Any, Any]") -> None:
-    """In the child."""
+    """Runs in the child."""
     try:
         with app:
             found: LiveMeasurement | str = measure_live(app)

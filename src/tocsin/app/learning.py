@@ -1,4 +1,4 @@
-"""How the models do in service: live figures, challengers beside champions, drift, and the runs that retrain them."""
+"""How the models perform live: precision and recall, challengers against champions, drift, and retraining runs."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ _RUNS = 10
 class LiveMeasurement:
     at: int
     figures: Sequence[Mapping[str, Any]] = field(default_factory=list)
-    """Of each cluster and stage: of whichever version was in use, and of each version."""
+    """For each cluster and stage: of whichever version was in use, and of each version."""
     challengers: Sequence[Mapping[str, Any]] = field(default_factory=list)
     """Each challenger compared with its champion on the jobs that both scored."""
 
 
 def measure_live(app: App, detector: str | None = None) -> LiveMeasurement:
-    """From the verdicts of the last four weeks and the outcomes known by now; nothing where there is no store yet."""
+    """Based on the verdicts of the last four weeks and the outcomes known by now; empty without a store."""
     if not app.settings.store.url and not app.home.database.exists():
         return LiveMeasurement(at=int(time.time()))
     from tocsin.learn.live_figures import Live
@@ -59,7 +59,7 @@ def measured_here(app: App, detector: str | None) -> LiveMeasurement | None:
 
 
 def learning(app: App, measured: LiveMeasurement | None, *, now: int, running: bool) -> dict[str, Any]:
-    """The state of learning: when models are retrained, what came of it, and how they do."""
+    """The state of learning: when models are retrained, with what result, and how they perform."""
     from tocsin.store.learning_runs import last_runs
 
     settings = app.settings.learn
@@ -83,7 +83,7 @@ def learning(app: App, measured: LiveMeasurement | None, *, now: int, running: b
 
 
 def _row(registry: "Registry", figures: "LiveFigures") -> dict[str, Any]:
-    """With the role of the version, and whether the promised precision holds."""
+    """With the version's role, and whether it keeps its promised precision."""
     from tocsin.core.json_form import to_json
 
     row: dict[str, Any] = {**to_json(figures), "role": None, "promised": None, "held": None}
@@ -136,7 +136,7 @@ def _compared(registry: "Registry", live: "Live") -> Iterator[dict[str, Any]]:
 
 
 def _drift(runs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """By model in use, what the last run found that measured it."""
+    """For each model in use, the drift found by the last run that measured it."""
     seen = set()
     for run in runs:
         for outcome in run["outcomes"]:

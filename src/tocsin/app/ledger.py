@@ -42,7 +42,7 @@ def open_history(app: App, cluster: str) -> "Iterator[tuple[Ledger, Callable[[],
     try:
         yield ledger, keep
     finally:
-        with suppress(StoreError, OSError):  # it is a cache: the next start rebuilds it
+        with suppress(StoreError, OSError):  # only a cache: the next start rebuilds it
             save()
 
 
@@ -68,7 +68,7 @@ def _fingerprint(app: App, cluster: str) -> Callable[[int], str]:
 
 
 def past_jobs(store: "Store", cluster: str, since: int) -> "pl.DataFrame":
-    """Jobs alive at this instant or later, without pending arrays: their tasks count as they start."""
+    """Jobs alive at this instant or later, without pending arrays, whose tasks count as they start."""
     import polars as pl
 
     from tocsin.store.jobs import Filter, load

@@ -1,4 +1,4 @@
-"""Verdicts as lines: one alarm for all jobs of a user with the same name and problem, and once for each job."""
+"""Verdicts as lines: jobs of a user with the same name and problem share one line, and no job repeats an alarm."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["VerdictLines"]
 
 _MOST_GROUPS = 10_000
-"""Groups that are remembered: older ones may be printed again, and memory stays small."""
+"""Groups remembered, to bound memory; older ones may be printed again."""
 _QUIET = 3600
 """Seconds after which a group is printed again, however few jobs joined it."""
 
@@ -30,10 +30,10 @@ class _Printed(NamedTuple):
 
 
 class VerdictLines:
-    """Prints verdicts as they come, those of one group together.
+    """Prints verdicts as they come, one line per group.
 
     The jobs of a group start and end over many rounds: it is printed again when ten times as many jobs belong to it, or
-    after an hour. A job that raised an alarm before is printed again only if it got worse or has another problem. As
+    after an hour. A job that raised an alarm before is printed again only if it got worse or has another problem. In
     JSON, every verdict is a line.
     """
 
@@ -99,7 +99,7 @@ class VerdictLines:
             del self._printed[next(iter(self._printed))]
 
     def _alarms_before(self, verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
-        """The alarms that these jobs, or their arrays, have raised before."""
+        """Earlier alarms of these jobs or their arrays."""
         from tocsin.store.verdicts import alarms
 
         later = [each for each in verdicts if each.level in ALARMS and _place(each) > (Stage.SUBMIT.order, 0)]
@@ -148,7 +148,7 @@ def _group(verdict: Verdict) -> _Group:
 
 
 def _covers(earlier: Verdict, later: Verdict) -> bool:
-    """Whether an alarm says all that is wrong by a later one: it was as grave, and of the same kinds."""
+    """Whether an earlier alarm covers a later one: it was as severe, and of the same kinds."""
     kinds = {_kind(found) for found in later.findings if found.level is later.level}
     known = {_kind(found) for found in earlier.findings}
     return severity(earlier.level) >= severity(later.level) and kinds <= known

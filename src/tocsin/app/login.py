@@ -19,7 +19,7 @@ class LoginLink(NamedTuple):
 
 
 def login_link(app: App, socket: str | None = None) -> LoginLink:
-    """A link that logs a browser in as this user, once. The service or a relay knows the user by the socket."""
+    """A link that logs a browser in as this user, once. The service or a relay identifies the user by the socket."""
     import httpx2
 
     path = Path(socket) if socket else socket_path(app)

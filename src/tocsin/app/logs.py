@@ -26,9 +26,9 @@ class LogRequest:
     tz: str | None = None
     mapping: str | None = None
     columns: Sequence[str] = ()
-    """Of sacct text without a header."""
+    """For sacct text without a header."""
     delimiter: str | None = None
-    """Of sacct text."""
+    """For sacct text."""
 
 
 def read_jobs(app: App, log: LogRequest) -> "pl.DataFrame":
@@ -55,7 +55,7 @@ def one_cluster(jobs: "pl.DataFrame") -> str:
 
 
 def _read_log(app: App, path: str, log: LogRequest) -> "pl.DataFrame":
-    """The jobs of a log in the order of submission, each outcome known `history.lag` after the end, as in an import."""
+    """The jobs of a log in order of submission; each outcome is known `history.lag` after the end, as in an import."""
     import polars as pl
 
     from tocsin.core.fields import KEY
@@ -83,7 +83,7 @@ def _read_log(app: App, path: str, log: LogRequest) -> "pl.DataFrame":
 
 
 def log_source(app: App, log: LogRequest, path: str) -> "JobSource":
-    """A file or pipe as a source of jobs; its format is found from the content unless the request implies it."""
+    """A file or pipe as a source of jobs; its format is detected unless the request implies it."""
     from tocsin.sources.formats import open_log
 
     zone = app.zone(log.cluster, log.tz).key

@@ -28,12 +28,12 @@ class Output:
     everything: bool = False
     as_json: bool = False
     unknown: bool = True
-    """Print verdicts that could not be given, too."""
+    """Also print verdicts that could not be given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """Rounds and what surrounds them."""
+    """Runs rounds, and what happens around them."""
 
     app: App
     rounds: "Rounds"
@@ -41,12 +41,12 @@ class Loop:
     output: Output
     sinks: Sinks
     finished: Callable[["Round"], None]
-    """Called after each round, when its verdicts are printed."""
+    """Called after each round, once its verdicts are printed."""
     waiting: Callable[[float, str | None], None] = lambda _pause, _problem: None
-    """Called before each pause with its seconds and the error that caused it."""
+    """Called before each pause with its length in seconds and the error that caused it."""
 
     def run(self, clock: "Clock", stop: "Stop", *, interval: float, once: bool, retrain: bool) -> None:
-        """Round after round until stopped; with `once`, until nothing is left to do and a retraining has ended."""
+        """Run rounds until stopped; with `once`, until nothing is left to do and a retraining has ended."""
         from tocsin.app.retraining import Retraining
         from tocsin.watch.loop import run
 
@@ -91,7 +91,7 @@ class Loop:
                 self._report(retraining.poll())
 
     def step(self, now: int) -> "Round":
-        """One round, by the models that are in use now."""
+        """One round, with the models in use now."""
         if self.live.reload():
             self.app.notify("other models were promoted and are now in use")
         return self.rounds.step(now)
@@ -102,7 +102,7 @@ class Loop:
 
 
 def _longest_pause(app: App) -> float:
-    """After a slow answer, in seconds: a job must be looked at within its screening window."""
+    """In seconds, after a slow answer: a job must be examined within its screening window."""
     from tocsin.core.actions import Mode
     from tocsin.watch.loop import LONGEST_AFTER_SLOW
 

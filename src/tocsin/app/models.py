@@ -38,13 +38,13 @@ class ModelRequest:
 def list_models(
     app: App, detector: str | None, measured: "LiveMeasurement | None" = None
 ) -> list[dict[str, Any]]:
-    """One row for each version, also for a card that cannot be read, with its live figures as far as measured."""
+    """One row for each version, including those with an unreadable card, with live figures as far as measured."""
     rows = [row for name in _detectors(app.registry, detector) for row in _rows(app.registry, name)]
     return [{**row, "live": _live(measured, row["detector"], row["version"])} for row in rows]
 
 
 def show_model(app: App, model: ModelRequest, measured: "LiveMeasurement | None" = None) -> dict[str, Any]:
-    """The card of a version, with its aliases and its live figures as far as measured."""
+    """The card of a version, with its aliases, and live figures as far as measured."""
     card = _card(app.registry, model)
     live = _live(measured, card.detector, card.version)
     return {**card.to_json(), "aliases": _aliases(app.registry, card), "live": live}
@@ -58,7 +58,7 @@ def _live(measured: "LiveMeasurement | None", detector: str, version: str) -> li
 
 
 def write_charts(app: App, model: ModelRequest, folder: Path) -> list[Path]:
-    """Draw the curves of a version; the files."""
+    """Draw the curves of a version; returns the files."""
     from tocsin.models.curves import draw_curves
 
     card = _card(app.registry, model)
@@ -77,7 +77,7 @@ def promote(app: App, model: ModelRequest, why: str) -> dict[str, Any]:
 
 
 def challenge(app: App, model: ModelRequest, *, end: bool = False) -> dict[str, Any]:
-    """Let a version run beside the champion of its stage on live jobs; with `end`, none does any more."""
+    """Let a version run beside the champion of its stage on live jobs; with `end`, stop that."""
     registry, detector, cluster = app.registry, model.detector, model.cluster
     card = _card(registry, model)
     if model.stage and card.stage != model.stage:
@@ -92,7 +92,7 @@ def challenge(app: App, model: ModelRequest, *, end: bool = False) -> dict[str, 
 
 
 def rollback(app: App, model: ModelRequest, why: str, *, to_none: bool = False) -> dict[str, Any]:
-    """Return to the previous champion; with `to_none`, to the shipped model or to none."""
+    """Return to the previous champion; with `to_none`, to the shipped model or none."""
     registry, detector, cluster = app.registry, model.detector, model.cluster
     before = registry.resolve(detector, "champion", stage=model.stage, cluster=cluster)
     stage = registry.card(detector, before).stage
@@ -101,7 +101,7 @@ def rollback(app: App, model: ModelRequest, why: str, *, to_none: bool = False) 
 
 
 def verify_models(app: App, detector: str | None, version: str | None) -> list[dict[str, Any]]:
-    """Compare every file of these versions with its hash, and load them; the error, if there is one, as `trouble`."""
+    """Compare every file of these versions with its hash, and load them; an error is reported as `trouble`."""
     from tocsin.judge.plugins import find_detectors
 
     registry, detectors = app.registry, find_detectors()

@@ -22,19 +22,19 @@ __all__ = ["LOCK", "AlreadyRunning", "NightlyRequest", "contests", "nightly"]
 
 JOURNAL = "nightly.json"
 LOCK = "nightly"
-"""Held by whoever retrains: a timer, the service, or `watch`."""
+"""Held by the process that retrains: a timer, the service, or `watch`."""
 KEEP_SCORES = 90 * 86_400
 """Seconds for which the scores of challengers are kept; live figures read 28 days."""
 
 
 class AlreadyRunning(StoreError):
-    """Another process retrains with this store."""
+    """Another process is retraining with this store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyRequest:
     detectors: Sequence[str] = ()
-    """By default all with a trained model."""
+    """By default, all with a trained model."""
     cluster: str | None = None
     dry_run: bool = False
 
@@ -47,9 +47,10 @@ def nightly(
     now: int | None = None,
     reached: Callable[[str], None] = lambda _: None,
 ) -> "list[Outcome]":
-    """The outcome of each model in use, and of first models; `reached` is called between any two steps.
+    """The outcome for each model in use and for first models; `reached` is called between any two steps.
 
-    One run at a time, whoever starts it (by default the user of this process). A detector that is named is retrained whatever its period.
+    Only one run at a time, whoever starts it (by default the current user). Detectors named in the request are
+    retrained whatever their period.
     """
     from tocsin.store import learning_runs, scores
     from tocsin.store.home import user_name
@@ -64,7 +65,7 @@ def nightly(
             raise AlreadyRunning("another `tocsin nightly` is running with this store; this one stops")
         if request.dry_run:
             return _run(app, request, wanted, now, reached)
-        learning_runs.interrupt(app.store)  # of a process that was killed: nobody else holds the lock
+        learning_runs.interrupt(app.store)  # of a killed process: nobody else holds the lock
         number = learning_runs.begin(app.store, who=who or user_name(), at=now)
         try:
             measure_stored(app)
@@ -79,7 +80,7 @@ def nightly(
 
 
 def _later(now: int) -> int:
-    """The time; a run of the past, in a test, ends when it began."""
+    """The current time; a run in the past, in a test, ends when it began."""
     return max(now, int(time.time()))
 
 
@@ -118,7 +119,7 @@ def _run(
 
 
 def contests(app: App) -> "Mapping[str, Contest]":
-    """How each detector takes part; a plug-in has its contest as the attribute `contest` of its detector."""
+    """How each detector is retrained; a plug-in provides its contest as the attribute `contest` of its detector."""
     from tocsin.judge.plugins import find_detectors
     from tocsin.learn.contest import Contest
     from tocsin.learn.contest_execution import ExecutionContest

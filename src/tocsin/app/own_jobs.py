@@ -35,7 +35,7 @@ _RESUBMITTED = "resubmitted"
 
 @dataclass(frozen=True, slots=True)
 class Resubmission:
-    """A job that was submitted again, and what that did to its risk of failure."""
+    """A job that was submitted again, and how that changed its risk of failure."""
 
     old: str
     new: str
@@ -55,7 +55,7 @@ class Resubmission:
 class ResubmitRequest:
     job: str
     script: str | None = None
-    """The changed script; None: the one that was submitted."""
+    """The changed script; None: unchanged."""
     submit_options: tuple[str, ...] = ()
     cluster: str | None = None
 
@@ -63,7 +63,7 @@ class ResubmitRequest:
 def cancel_job(
     app: App, job: str, *, who: str | None = None, operator: bool = False, cluster: str | None = None
 ) -> "Action":
-    """Cancel a job for its owner or an operator, at once; it is an action with an audit row like any other."""
+    """Cancel a job at once for its owner or an operator; it is an action with an audit row like any other."""
     from tocsin.store import actions
 
     who, now = who or user_name(), int(time.time())
@@ -84,14 +84,14 @@ def cancel_job(
             actions.plan(connection, planned, who=who)
         executor = open_executor(app, live, act=True)
         [action] = [each for each in actions.of_job(app.store, key) if each.kind is ActionKind.CANCEL]
-        # One that policy only recorded, or that failed before, does not stand in a person's way.
+        # An action that policy only recorded, or that failed before, does not block a person.
         if action.status is not ActionStatus.DONE:
             executor.carry_out(action, now, who=who)
     return actions.find(app.store, action.id)
 
 
 def resubmit(app: App, request: ResubmitRequest) -> Resubmission:
-    """Submit a job of one's own again, as the user of this process, and link it to the old one."""
+    """Submit one's own job again, as the current user, and link it to the old one."""
     from tocsin.app.check import CheckRequest, check
     from tocsin.sources.slurm_submit import follow, submit
 
@@ -113,7 +113,7 @@ def resubmit(app: App, request: ResubmitRequest) -> Resubmission:
 
 
 def link_own_jobs(app: App, old: str, new: str, *, who: str, operator: bool = False) -> Resubmission:
-    """Link a job to its later submission; both must belong to that user, or the user be an operator."""
+    """Link a job to its later submission; the user must own both or be an operator."""
     first, owner = _owned(app, old, who, operator, None)
     second, same = _owned(app, new, who, operator, first.cluster)
     if owner != same:
@@ -126,7 +126,7 @@ def link_own_jobs(app: App, old: str, new: str, *, who: str, operator: bool = Fa
 def link_resubmission(
     app: App, old: str, new: str, *, who: str | None = None, risk_after: float | None = None
 ) -> Resubmission:
-    """Record that a job is another one, submitted again. `risk_after`: as predicted before it had a verdict."""
+    """Record that a job was submitted again as another. `risk_after`: as predicted before the new job had a verdict."""
     from tocsin.store import audit
 
     who, now = who or user_name(), int(time.time())
@@ -139,7 +139,7 @@ def link_resubmission(
 
 
 def resubmissions(app: App, job: str) -> list[Resubmission]:
-    """The later submissions of a job, by its key, with the risk at submission of both."""
+    """The later submissions of the job with this key, with the risk at submission of both."""
     from tocsin.store import audit
 
     before = _risk(app, job)
@@ -165,11 +165,11 @@ def _risk(app: App, job: str) -> float | None:
 
 
 def _owned(app: App, job: str, who: str, operator: bool, cluster: str | None) -> tuple[JobKey, str | None]:
-    """The last job of this id, if it belongs to that user or the user is an operator."""
+    """The last job with this id, if the user owns it or is an operator."""
     found = find_jobs(app, job, cluster).sort("submit").row(-1, named=True)
     key = JobKey(found["cluster"], found["job_id"], found["task"], found["submit"])
     if found["user"] != who and not operator:
-        # The same words as for a job that there is not: who owns which job is nobody's business.
+        # The same message as for an unknown job, so as not to reveal who owns which job.
         raise NotFound(f"no job {job} of user {who}; list your jobs with: tocsin jobs -u {who}")
     return key, found["user"]
 

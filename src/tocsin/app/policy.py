@@ -23,7 +23,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def live_policy(app: App, *, simulated: bool = False) -> "Policy":
-    """For a process that follows a live cluster: it opens cases and plans actions; in a simulation it only records them."""
+    """For a process that follows a live cluster: opens cases and plans actions; in a simulation, only records them."""
     from tocsin.judge.policy import ROGUE_CASES
 
     actions = action_policy(app)
@@ -33,7 +33,7 @@ def live_policy(app: App, *, simulated: bool = False) -> "Policy":
 
 
 def action_policy(app: App) -> "ActionPolicy":
-    """SettingsError names the setting that is wrong, its value and what it may be."""
+    """SettingsError names the invalid setting, its value and the valid ones."""
     from tocsin.judge.policy import DEFAULT_RULES, ActionPolicy
 
     settings = app.settings.policy

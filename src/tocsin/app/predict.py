@@ -76,7 +76,7 @@ def _row(job: dict[str, Any], parts: "Parts") -> dict[str, Any]:
 
 
 def _open_jobs(app: App, cluster: str | None, stage: Stage) -> "pl.DataFrame":
-    """Jobs that reached the stage and have not ended; where there are none, the latest."""
+    """Jobs that reached the stage and have not ended; if there are none, the latest jobs."""
     import polars as pl
 
     from tocsin.core.frames import reached_at
@@ -106,7 +106,7 @@ def _most_informative(
 
 
 def _find(app: App, job: str, cluster: str | None) -> "pl.DataFrame":
-    """A job of the store, or else of the live queue."""
+    """A job in the store, else in the live queue."""
     import polars as pl
 
     try:

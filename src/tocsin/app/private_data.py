@@ -1,4 +1,4 @@
-"""What Slurm hides from users (PrivateData), read now and then."""
+"""What Slurm hides from users (PrivateData), refreshed regularly."""
 
 import threading
 import time
@@ -13,13 +13,13 @@ __all__ = ["PrivateData"]
 
 _KEPT = 300.0
 _UNKNOWN = frozenset({"nodes", "usage"})
-"""Hidden while Slurm cannot be asked for the first time."""
+"""Hidden until Slurm has answered for the first time."""
 
 
 class PrivateData:
-    """The words of PrivateData, asked for every 5 minutes; the last answer holds while Slurm gives none.
+    """The words of PrivateData, read every 5 minutes; if Slurm does not answer, the last answer holds.
 
-    With several clusters, each by its slurm.conf: what one of them hides is hidden.
+    Several clusters are read by their slurm.conf; what any of them hides is hidden.
     """
 
     def __init__(

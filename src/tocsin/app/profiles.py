@@ -20,7 +20,7 @@ def profiles(
     from tocsin.charts.render import require_renderer
 
     if out:
-        require_renderer()  # before the minutes that a large log takes
+        require_renderer()  # fail before the minutes that a large log takes
     jobs = read_jobs(app, log)
     from tocsin.failure.labels import default_target
     from tocsin.profiles.profiles import Profiles

@@ -1,4 +1,4 @@
-"""Retraining of the model for ended jobs when it is due, in a child process so that nothing waits for it."""
+"""Retrains the model for ended jobs when it is due, in a child process so that nothing waits for it."""
 
 import os
 import time
@@ -15,7 +15,7 @@ __all__ = ["Retraining"]
 
 DAY = 86_400
 AGAIN = 3600
-"""Seconds until a training that failed is tried again."""
+"""Seconds until a failed training is retried."""
 
 
 class Retraining:
@@ -26,7 +26,7 @@ class Retraining:
         self._child: Child | None = None
 
     def poll(self, now: int | None = None) -> str | None:
-        """Start a training that is due; the message of one that has ended, if any."""
+        """Start a training that is due; returns the message of one that has ended, if any."""
         if self._child:
             return self._ended() if self._child.pipe.poll() else None
         now = int(time.time()) if now is None else now
@@ -55,7 +55,7 @@ class Retraining:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop a training that still runs; a model version appears whole or not at all."""
+        """Stop a training that still runs; a model version appears completely or not at all."""
         if self._child:
             self._child.process.terminate()
             self._close()
@@ -93,7 +93,7 @@ class Retraining:
 
 
 def _train(app: App, now: int, pipe: "Connection[Any, Any]") -> None:
-    """In the child: train, promote and report. That there is nothing to learn from yet is no error."""
+    """Runs in the child: train, promote and report. Having nothing to learn from yet is not an error."""
     from tocsin.core.stages import Stage
     from tocsin.learn.train_execution import train_on_store
     from tocsin.store.locks import locked
@@ -101,7 +101,7 @@ def _train(app: App, now: int, pipe: "Connection[Any, Any]") -> None:
     app.home.prepare()
     try:
         with app, locked(app.store, LOCK) as held:
-            if not held:  # a nightly run is active; it is tried again later
+            if not held:  # a nightly run is active; try again later
                 pipe.send(None)
                 return
             kept = train_on_store(

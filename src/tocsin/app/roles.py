@@ -1,4 +1,4 @@
-"""Which role a user has by the settings: by name, or by a unix group."""
+"""The role of a user according to the settings: by name, or by a unix group."""
 
 import grp
 import os
@@ -14,12 +14,12 @@ __all__ = ["ROLES", "RoleLists"]
 ROLES = ("user", "operator", "admin")
 """Each includes those before it."""
 
-_CACHED = 60.0  # seconds: a directory service may take long to answer
+_CACHED = 60.0  # seconds: a directory service may be slow
 _MOST = 10_000
 
 
 def unix_groups(user: str) -> frozenset[str]:
-    """The names of a user's groups on this host, the primary one included; none for an unknown user."""
+    """The names of a user's groups on this host, including the primary one; none for an unknown user."""
     try:
         ids = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
     except (KeyError, OSError):
@@ -64,7 +64,7 @@ class RoleLists:
         return role
 
     def role_of_uid(self, uid: int, user: str) -> str:
-        """Root and the user that runs the service can change its store anyway: they are administrators."""
+        """Root and the user that runs the service are administrators: they can change its store anyway."""
         return "admin" if uid in (0, os.geteuid()) else self.role(user)
 
     def _look_up(self, user: str) -> str:

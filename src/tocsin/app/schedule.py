@@ -1,4 +1,4 @@
-"""When the service retrains: once a day from an hour on, and again after a run that did not end."""
+"""When the service retrains: daily from a given hour on, and again after a run that did not finish."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,13 +17,13 @@ __all__ = ["BY_SERVICE", "due_at", "next_run"]
 BY_SERVICE = "service"
 """Who starts a run that was due."""
 AGAIN = 3600
-"""Seconds until a run that failed or was interrupted is tried again."""
+"""Seconds until a failed or interrupted run is retried."""
 MOST_TRIES = 3
-"""In one day: what fails three times fails a fourth time, and each try costs minutes of computing."""
+"""Per day: a run that failed three times will fail again, and each try costs minutes of computing."""
 
 
 def next_run(app: App, now: int) -> int | None:
-    """When the service retrains next; None: never by itself. A run whose process died is marked as interrupted."""
+    """When the service retrains next; None: never automatically. A run whose process died is marked as interrupted."""
     from tocsin.app.nightly import LOCK
     from tocsin.store import learning_runs
     from tocsin.store.learning_runs import RunState
@@ -44,7 +44,7 @@ def next_run(app: App, now: int) -> int | None:
 
 
 def due_at(runs: "Sequence[LearningRun]", *, now: int, hour: int, zone: "ZoneInfo") -> int:
-    """The instant from which a run is due; `runs` are the last ones, the newest first."""
+    """The instant from which a run is due; `runs` are the last ones, newest first."""
     from tocsin.store.learning_runs import RunState
 
     local = datetime.fromtimestamp(now, zone)

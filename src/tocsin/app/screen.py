@@ -76,7 +76,7 @@ def _require_model(judge: "Judge") -> None:
 
 
 def _scripts_only(app: App) -> "Known":
-    """Scripts and no history: what a job is does not depend on other jobs."""
+    """Uses scripts and no history: what a job is does not depend on other jobs."""
     import polars as pl
 
     from tocsin.core.frames import SCHEMA
@@ -94,8 +94,8 @@ def _scripts_only(app: App) -> "Known":
 def _added(given: Verdict | None, screened: Verdict) -> Verdict | None:
     """The verdict to give on a screened job, if any.
 
-    The verdict that a job has is never contradicted: one that could not read the script is repeated with what the
-    script adds, and only if that is a finding.
+    A job's verdict is never contradicted: one that could not read the script is repeated with what the script adds, and
+    only if that is a finding.
     """
     if given is None:
         missing = {**screened.missing, **dict.fromkeys(("failure", "limits"), _SCRIPT_ONLY)}
@@ -117,7 +117,7 @@ def _added(given: Verdict | None, screened: Verdict) -> Verdict | None:
 
 
 class _Screening:
-    """Takes the oldest jobs that were not screened, a chunk a round."""
+    """Takes the oldest jobs not yet screened, one chunk per round."""
 
     def __init__(
         self, store: "Store", judge: "Judge", known: "Known", sinks: "Subscriptions", *, everything: bool
@@ -161,6 +161,6 @@ class _Screening:
         ]
         decision = replace(decision, verdicts=verdicts, screenings=[*decision.screenings, *unread])
         stored = record(self._store, decision, self._sinks)
-        # That only the script was read is what everybody expects of `screen`: no line for that.
+        # `screen` reads only the script, as everybody expects: no line for that.
         shown = [verdict for verdict in stored if self._everything or verdict.level is not Level.UNKNOWN]
         return Round(at=now, queued=jobs.height, cost=0, verdicts=shown, behind=jobs.height == CHUNK)

@@ -1,4 +1,4 @@
-"""A script before its submission as a job, so that detectors can assess it."""
+"""Turns a script into a job before its submission, so that detectors can assess it."""
 
 import grp
 import hashlib
@@ -94,13 +94,13 @@ def with_group(job: Job) -> Job:
 
 
 def usual_values(earlier: pl.DataFrame, user: str | None) -> dict[str, Any]:
-    """The values on which the user's latest jobs agree."""
+    """The values that the user's latest jobs have in common."""
     latest = earlier.filter(pl.col("user") == user).top_k(_LATEST, by="submit")
     agreed = {name: latest[name].drop_nulls().unique() for name in _USER_FIELDS}
     return {name: values[0] for name, values in agreed.items() if values.len() == 1}
 
 
 def _partition(machine: Machine | None, name: str | None) -> Partition | None:
-    """The one that is named, or else the cluster's default."""
+    """The named partition, else the cluster's default."""
     known = machine.partitions if machine else ()
     return next((p for p in known if (p.default if name is None else p.name == name)), None)

@@ -36,29 +36,29 @@ _Written = TypeVar("_Written")
 LONGEST_ROUND = 120
 """Seconds after which a round that was due counts as hanging."""
 AGAIN = 15.0
-"""Seconds until a watch that could not begin is tried again."""
+"""Seconds until a watch that could not start is retried."""
 READ_EVERY = 10.0
 """Seconds between two readings of the store by a service that does not watch."""
 OVERLAP = 3600
-"""Seconds: records that reached the store so late are still learned."""
+"""Seconds: records that reach the store this late are still learned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRequest:
     watch: bool = True
-    """Follow the clusters; else another process does, and their history is read from the store."""
+    """Follow the clusters; otherwise, another process does, and their history is read from the store."""
     demo: bool = False
     speed: float = 60.0
-    """Of the demo: simulated seconds per real second."""
+    """Demo speed: simulated seconds per real second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why the service cannot do all that it should."""
+    """Why the service is not fully functional."""
 
     part: str
     ready: bool
-    """Whether it still answers, with less than it could."""
+    """Whether it still answers, with reduced function."""
     text: str
     remedy: str
 
@@ -67,7 +67,7 @@ class Reason:
 
 
 class ClusterState(Observer):
-    """What the service knows of one cluster; its watch tells it."""
+    """What the service knows of one cluster, as reported by its watch."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ClusterState(Observer):
         self.problem, self.due = str(error), time.time() + AGAIN
 
     def reason(self) -> Reason | None:
-        """Why it is not followed as it should be."""
+        """Why the cluster is not followed as it should be."""
         part = f"cluster {self.name or 'of this host'}"
         doctor = "run `tocsin doctor`, which tests each link to Slurm and the store"
         if self.problem:
@@ -125,7 +125,7 @@ class ClusterState(Observer):
 
 
 class Service:
-    """Start it, ask it from any thread, and stop it."""
+    """Start it, call it from any thread, and stop it."""
 
     def __init__(
         self,
@@ -136,10 +136,10 @@ class Service:
         on_round: Callable[[str, Sequence[Verdict]], None] = lambda _name, _verdicts: None,
         on_stored: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_stored` is called in the midst of a round, when some of its verdicts are stored."""
+        """`on_stored` is called during a round, once some of its verdicts are stored."""
         self.app, self.request = app, request
         self.tasks = Tasks(app, app.settings.service.workers)
-        # simulated jobs are nothing to learn from
+        # there is nothing to learn from simulated jobs
         self.learner = Learner(app, self.tasks, retrains=not request.demo)
         self.states: list[ClusterState] = []
         self._output, self._on_round, self._on_stored = output, on_round, on_stored
@@ -157,12 +157,12 @@ class Service:
     # --- life ------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to follow; what needs seconds happens in threads."""
+        """Start following clusters; what takes seconds happens in threads."""
         from tocsin.watch.loop import Stop
 
         self._stop = Stop()
         app = self.app
-        # Opened here, once: threads that did it at the same time would open each twice.
+        # Opened here, once: several threads would each open their own.
         app.home.prepare(), app.store, app.registry, app.settings
         for name in self._clusters():
             state = ClusterState(name, self._changed, self._on_stored)
@@ -177,7 +177,7 @@ class Service:
         thread.start()
 
     def stop(self) -> None:
-        """End all threads and child processes; histories are saved."""
+        """End all threads and child processes, and save histories."""
         self.tasks.close()
         if self._stop:
             self._stop.set()
@@ -202,13 +202,13 @@ class Service:
         return configured or [None]
 
     def _run(self, state: ClusterState) -> None:
-        """Follow one cluster until the service ends; an error is shown in `/readyz` and tried again."""
+        """Follow one cluster until the service ends; an error is shown in `/readyz`, and the watch is restarted."""
         assert self._stop, "it was started"
         reported = ""
         while True:
             try:
                 self._follow(state) if self.request.watch else self._read(state)
-            except Exception as error:  # whatever it is, it must not end the watch for good
+            except Exception as error:  # no error may end the watch for good
                 state.failed(error)
                 if not isinstance(error, TocsinError | OSError):
                     logging.getLogger("tocsin.service").exception("the watch of %s failed", state.name)
@@ -225,7 +225,7 @@ class Service:
         follow(self.app, asked, self._output, self._stop, state, story=demo)
 
     def _read(self, state: ClusterState) -> None:
-        """Keep the history of a cluster that another process follows."""
+        """Keep the history of a cluster that another process follows up to date."""
         assert self._stop, "it was started"
         assert state.name, "named by the store or the settings"
         with open_history(self.app, state.name) as (ledger, _):
@@ -239,9 +239,9 @@ class Service:
 
     def _changed(self, state: ClusterState, done: "Round | None") -> None:
         if state.followed and done is None:
-            if state.desk is not None:  # of a watch that failed and began again, with a history of its own
+            if state.desk is not None:  # from a watch that failed and restarted with a history of its own
                 state.desk.close()
-            # The history stays, so the garbage collector need not look at it again: that would stop all threads for
+            # The history stays, so the garbage collector need not scan it again, which would stop all threads for
             # tenths of a second each time.
             gc.collect()
             gc.freeze()
@@ -254,15 +254,15 @@ class Service:
     def check(
         self, asked: ScriptQuestion, cluster: str | None, write: Callable[[Verdict], _Written]
     ) -> "Future[_Written]":
-        """The verdict on a script as if it were submitted now, written where it is computed: `write` is a function of a
-        module, with picklable values. Never waits itself."""
+        """The verdict on a script as if it were submitted now, rendered where it is computed: `write` is a module-level
+        function with picklable values. Does not block."""
         state = self.state_of(cluster)
         if state is None or state.desk is None:
             return self._slow.submit(lambda: write(check_stored(self.app, asked, cluster=cluster)))
         return state.desk.check(asked, write)
 
     def explain(self, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
-        """The verdict on a job of the store from what was known at the stage."""
+        """The verdict on a job in the store, from what was known at the stage."""
         return self._slow.submit(explain, self.app, job, cluster=cluster, stage=stage).result()
 
     def state_of(self, cluster: str | None) -> ClusterState | None:
@@ -272,7 +272,7 @@ class Service:
         return next((state for state in self.states if state.name == cluster), None)
 
     def reasons(self) -> Iterator[Reason]:
-        """Why it is not ready, or does less than it could."""
+        """Why the service is not ready, or not fully functional."""
         from tocsin.store.jobs import cluster_names
 
         try:

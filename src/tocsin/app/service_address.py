@@ -1,4 +1,4 @@
-"""Where a service listens, and where other commands look for one."""
+"""Where a service listens, and where other commands look for it."""
 
 from pathlib import Path
 
@@ -12,16 +12,16 @@ _NAME = "tocsin.sock"
 
 
 def socket_path(app: App) -> Path:
-    """The socket of the service with this home: of the settings, of the system, or in the home folder."""
+    """The socket of the service with this home: from the settings, the system's, or in the home folder."""
     if named := app.settings.service.socket:
         return Path(named)
     return SYSTEM_SOCKET if app.home.root == SERVICE_HOME else app.home.root / "run" / _NAME
 
 
 def service_places(app: App) -> list[str]:
-    """Where to ask, in order: unix:PATH or a URL.
+    """The addresses to try, in order: unix:PATH or a URL.
 
-    Somebody who names a home folder wants its data: no other service is asked then, except one that is named, too.
+    If a home folder is named, no other service is asked unless it is named, too: the caller wants that home's data.
     """
     places = [f"unix:{socket_path(app)}"]
     if not app.folder and not app.environ.get("TOCSIN_HOME"):

@@ -19,7 +19,7 @@ _NOT_SETTINGS = frozenset({"TOCSIN_HOME", "TOCSIN_DATA", "TOCSIN_SERVICE"})
 
 
 def layers(environ: Mapping[str, str], config_file: str | None) -> Iterator[Layer]:
-    """From the weakest to the strongest."""
+    """From lowest to highest precedence."""
     yield from _file(SYSTEM_FILE)
     base = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME") or "/", ".config")  # noqa: PTH118  # text in, text out
     yield from _file(Path(base) / "tocsin" / "tocsin.toml")

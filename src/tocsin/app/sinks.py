@@ -1,4 +1,4 @@
-"""The sinks of the settings: opened, and delivered to by a thread each while work goes on."""
+"""The sinks of the settings: opens them, and delivers to each in a thread of its own."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 __all__ = ["Sinks", "check_sinks", "open_sinks", "subscriptions"]
 
 GRACE = 5.0
-"""Seconds that sinks get to take what waits when the process ends; the rest stays in the outbox."""
+"""Seconds for sinks to take queued messages when the process ends; the rest stays in the outbox."""
 
 
 class Sinks:
-    """Open sinks, and what they take of the outbox of a store."""
+    """Open sinks, and the messages in the outbox of a store that each takes."""
 
     def __init__(self, store: "Store", sinks: "list[Sink]", taken: "Subscriptions") -> None:
         self._store, self._sinks = store, sinks
         self.subscriptions = taken
-        """For whoever writes messages."""
+        """For code that writes messages."""
 
     @contextmanager
     def delivering(self, notify: Callable[[str], None]) -> Iterator[Callable[[], None]]:
-        """Deliver while the block runs; call what it gets after new messages were written."""
+        """Deliver while the block runs; it gets a function to call after new messages were written."""
         from tocsin.sinks.courier import Courier
 
         couriers = [Courier(self._store, sink, notify) for sink in self._sinks]
@@ -64,7 +64,7 @@ def _end(couriers: "list[Courier]") -> None:
 
 
 def open_sinks(app: App) -> Sinks:
-    """All sinks of the settings; messages of sinks that are no longer there are discarded."""
+    """All sinks of the settings; messages of removed sinks are discarded."""
     from tocsin.store.outbox import discard_others
 
     found = app.settings.sinks
@@ -80,7 +80,7 @@ def subscriptions(app: App) -> "Subscriptions":
 
 
 def check_sinks(app: App) -> None:
-    """Raise the error of the first sink whose settings cannot be used; nothing is opened."""
+    """Raise the error of the first sink whose settings are invalid; nothing is opened."""
     for name, settings in app.settings.sinks.items():
         settings.subscription(name)
         for key in _needed(app, settings):
@@ -95,7 +95,7 @@ def check_sinks(app: App) -> None:
 
 
 def _needed(app: App, settings: SinkSettings) -> Iterator[str]:
-    """The settings that a sink lacks."""
+    """The required settings that a sink lacks."""
     match settings:
         case LogSinkSettings(file=""):
             yield "file"

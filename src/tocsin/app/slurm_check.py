@@ -19,7 +19,7 @@ _MOST = 10_000
 
 
 class SlurmCheck:
-    """`/diag` of a slurmrestd, which asks slurmctld; `/ping` of 24.11 accepts altered tokens.
+    """Calls `/diag` of slurmrestd, which asks slurmctld; `/ping` of 24.11 accepts altered tokens.
 
     `diag_path` finds the path with the service's own credentials, once. On a unix socket, rest_auth/local accepts any
     token of the user who runs slurmrestd, so there each name is first tried with a forged one.
@@ -36,7 +36,7 @@ class SlurmCheck:
         self._url, self._diag_path, self._seconds, self._now = url, diag_path, seconds, now
         self._path = ""
         self._refused: dict[str, float] = {}
-        """Users whose forged token was refused, and until when that counts."""
+        """Users whose forged token was refused, and until when that holds."""
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_AT_ONCE)
 

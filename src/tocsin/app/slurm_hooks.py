@@ -1,4 +1,4 @@
-"""The hooks in Slurm's plug-ins: what installing them changes, and how they stand."""
+"""The hooks in Slurm's plug-ins: what installing them changes, and their state."""
 
 import os
 import time
@@ -37,9 +37,9 @@ LONGEST_ADVICE = 10_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookRequest:
     hooks: tuple[str, ...] = ()
-    """cli_filter, job_submit; none: those that the settings ask for, or, to look at or remove, all."""
+    """cli_filter, job_submit; empty: those that the settings ask for or, to show or remove, all."""
     folder: str | None = None
-    """Where slurm.conf is; None: as Slurm says."""
+    """The folder of slurm.conf; None: as Slurm reports it."""
     socket: str = SOCKET
 
 
@@ -48,7 +48,7 @@ class HookStatus:
     hook: str
     installed: bool
     current: bool
-    """Its library is the one that these settings would write."""
+    """Whether its library is the one that these settings would write."""
     enabled: bool | None
     """Whether slurm.conf turns the plug-in on; None: Slurm does not answer."""
     text: str
@@ -61,7 +61,7 @@ class HookStatus:
 
 
 def plan_hooks(app: App, request: HookRequest, *, remove: bool = False) -> "list[Change]":
-    """What installing, or removing, the hooks changes; nothing is written."""
+    """What installing, or removing, the hooks would change; nothing is written."""
     from tocsin.slurm.hooks import HOOKS, install, uninstall
 
     folder = _folder(app, request)
@@ -87,7 +87,7 @@ def hook_status(app: App, request: HookRequest) -> list[HookStatus]:
 
 
 def screening_delay(app: App, config: dict[str, str]) -> "tuple[int, StartDelay]":
-    """The seconds of the screening window, and those after which slurmctld looks at jobs again."""
+    """The seconds of the screening window, and those after which slurmctld considers jobs again."""
     from tocsin.slurm.start_delay import start_delay
 
     return app.settings.policy.screening_seconds, start_delay(config)
@@ -122,7 +122,7 @@ def _status(
 
 
 def beat_for_hooks(socket: str | Path) -> None:
-    """Tell the hooks that whoever listens on this socket answers; to be called once a second."""
+    """Write the heartbeat that tells the hooks that the service on this socket answers; call it once a second."""
     from tocsin.slurm.heartbeat import heartbeat_file, write_heartbeat
 
     write_heartbeat(heartbeat_file(socket), time.time())
@@ -150,7 +150,7 @@ def _values(app: App, request: HookRequest) -> dict[str, str | int]:
     if not request.socket.startswith("/"):
         raise InputError(f'"{request.socket}" is no path of a socket; write one such as {SOCKET}')
     deadline = app.settings.policy.advice_milliseconds
-    if not 1 <= deadline <= LONGEST_ADVICE:  # curl takes 0 for no limit
+    if not 1 <= deadline <= LONGEST_ADVICE:  # curl takes 0 as no limit
         raise SettingsError(f"policy.advice_milliseconds is {deadline}; it must be 1 to {LONGEST_ADVICE}")
     return {
         "WINDOW": app.settings.policy.screening_seconds,

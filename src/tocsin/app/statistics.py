@@ -1,4 +1,4 @@
-"""How the jobs of a cluster ended lately, and what failures cost."""
+"""How the jobs of a cluster ended recently, and what failures cost."""
 
 import time
 from typing import Any
@@ -22,7 +22,7 @@ def stored_clusters(app: App) -> list[str]:
 
 
 def statistics(app: App, cluster: str, *, days: int, now: float | None = None) -> dict[str, Any]:
-    """Of the jobs that were alive in the last days: outcomes, node-hours, and the users with most failures."""
+    """For the jobs alive in the last days: outcomes, node-hours, and the users with most failures."""
     import polars as pl
 
     from tocsin.store.jobs import Filter, load

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["INTERVAL", "is_streamed", "job_events"]
 
 INTERVAL = 1.0
-"""Seconds between two looks for new events; Kafka sends them without being asked."""
+"""Seconds between two looks for new events; Kafka pushes them."""
 
 
 def is_streamed(app: App, name: str | None) -> bool:
@@ -23,7 +23,7 @@ def is_streamed(app: App, name: str | None) -> bool:
 
 @contextmanager
 def job_events(app: App, name: str | None) -> "Iterator[KafkaJobs]":
-    """The job events of the cluster; at the end, what could not be read is reported."""
+    """The job events of the cluster; at the end, unreadable ones are reported."""
     from tocsin.sources.kafka import KafkaJobs
 
     name, settings = cluster_named(app, name)

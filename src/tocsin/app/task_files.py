@@ -13,13 +13,13 @@ __all__ = ["TaskFiles"]
 
 
 class TaskFiles:
-    """One file of JSON for each task. They are a convenience: what cannot be written or read is left out."""
+    """One JSON file per task. Files that cannot be written or read are skipped: they are a convenience."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def write(self, document: Mapping[str, Any]) -> None:
-        """Replace the file of this task in one step."""
+        """Replace the file of this task atomically."""
         path = self._path(document["id"])
         partial = path.with_suffix(".part")
         with suppress(OSError):
@@ -33,7 +33,7 @@ class TaskFiles:
             self._path(number).unlink()
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """The oldest first."""
+        """Oldest first."""
         found = []
         for path in self._folder.glob("*.json"):
             with suppress(OSError, ValueError, KeyError, TypeError):

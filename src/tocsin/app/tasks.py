@@ -1,4 +1,4 @@
-"""Heavy work in child processes: started, looked after, and asked for its result."""
+"""Long-running work in child processes: start it, follow it, and get its result."""
 
 import threading
 import time
@@ -76,7 +76,7 @@ class Task:
 
 
 class Tasks:
-    """The tasks of a service. The last ones are kept in the home folder; those that a restart cut off have failed."""
+    """The tasks of a service. The last ones are kept in the home folder; a restart marks running ones as failed."""
 
     def __init__(self, app: App, workers: int) -> None:
         self._app = app
@@ -86,7 +86,7 @@ class Tasks:
         self._lock = threading.Lock()
 
     def start(self, kind: Kind, request: dict[str, Any], *, who: str) -> Task:
-        """Begin as soon as a worker is free; wrong requests are refused here."""
+        """Start as soon as a worker is free; invalid requests are refused here."""
         _arguments(kind, request)
         with self._lock:
             if sum(task.state is TaskState.WAITING for task in self._tasks.values()) >= MOST_WAITING:
@@ -108,11 +108,11 @@ class Tasks:
         return task
 
     def list(self, kind: Kind) -> list[Task]:
-        """The newest first."""
+        """Newest first."""
         return [task for task in reversed(self._tasks.values()) if task.kind is kind]
 
     def running(self, kind: Kind) -> bool:
-        """Whether one is under way or waits for a worker."""
+        """Whether one is running or waits for a worker."""
         return any(task.kind is kind and task.state in _LIVING for task in list(self._tasks.values()))
 
     def cancel(self, kind: Kind, number: str) -> Task:
@@ -167,7 +167,7 @@ def _stored(task: Task) -> dict[str, Any]:
 
 
 def _restored(document: dict[str, Any]) -> Task | None:
-    """None if it is of another version, which had other kinds."""
+    """None if it comes from another version, with other kinds."""
     try:
         task = Task(**{**document, "kind": Kind(document["kind"]), "state": TaskState(document["state"])})
     except (KeyError, ValueError, TypeError):
@@ -179,7 +179,7 @@ def _restored(document: dict[str, Any]) -> Task | None:
 
 
 def _arguments(kind: Kind, request: dict[str, Any]) -> Any:
-    """The request of `app` that this document stands for."""
+    """The request of `app` that this document describes."""
     from tocsin.app.threshold import parse_rule
 
     if kind is Kind.CONTEST:
@@ -221,7 +221,7 @@ def _arguments(kind: Kind, request: dict[str, Any]) -> Any:
 
 
 def _work(app: App, kind: Kind, request: dict[str, Any], who: str, pipe: "Connection[Any, Any]") -> None:
-    """In the child."""
+    """Runs in the child."""
     last = 0.0
 
     def progress(label: str, done: int, of: int) -> None:

@@ -22,7 +22,7 @@ def clock(at: int | None, zone: tzinfo) -> str:
 
 
 def intake_notes(notes: Sequence[str], rejects: Rejects, name: str = "") -> Iterator[str]:
-    """A line for each note and for each reason of rejection; `name` tells several sources apart."""
+    """A line for each note and each reason for rejection; `name` tells several sources apart."""
     for note in notes:
         yield f"note: {name}{note}"
     for reason, bad in rejects.counts.items():

@@ -29,7 +29,7 @@ def parse_rule(text: str) -> "ThresholdRule":
 
 
 def failure_model(app: App, stage: Stage, cluster: str | None) -> "tuple[FittedFailure, str]":
-    """The failure model in use at a stage, and its version: the cluster's own, or that of all clusters."""
+    """The failure model in use at a stage, and its version: the cluster's own, or the one for all clusters."""
     from tocsin.failure.detector import FailureDetector
 
     if app.registry.champion("failure", stage, cluster) is None:
@@ -42,7 +42,7 @@ def failure_model(app: App, stage: Stage, cluster: str | None) -> "tuple[FittedF
 
 
 def set_threshold(app: App, stage: Stage, cluster: str | None, rule: str) -> dict[str, Any]:
-    """Set the threshold by a rule: a new version with it is in use from now on."""
+    """Set the threshold by a rule; this makes a new version, which is in use from now on."""
     from tocsin.learn.train_failure import set_rule
 
     model, version = failure_model(app, stage, cluster)
@@ -52,7 +52,7 @@ def set_threshold(app: App, stage: Stage, cluster: str | None, rule: str) -> dic
 
 
 def thresholds(app: App, stage: Stage, cluster: str | None) -> dict[str, Any]:
-    """What each threshold would have done, the highest first; the chosen one is marked."""
+    """What each threshold would have done, highest first; the chosen one is marked."""
     model, version = failure_model(app, stage, cluster)
     now = model.calibrated.threshold
     others = [row for row in model.calibrated.table if row.value != now.value]

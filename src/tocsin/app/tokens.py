@@ -26,18 +26,18 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}", re.ASCII)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
     label: str
-    """What it is for; also its user where none is given."""
+    """Its purpose; also its user if none is given."""
     user: str | None = None
     role: str = "user"
     read_only: bool = False
     relay: bool = False
     days: int = 90
     out: str | None = None
-    """A new file for the secret, which only its owner may read."""
+    """A new file for the secret, readable only by its owner."""
 
 
 def create_token(app: App, request: TokenRequest) -> "tuple[Token, str]":
-    """A new token and its secret. The secret is in the file if one was named, and is shown only now."""
+    """A new token and its secret, which is written to the file if one is named, and is shown only now."""
     from dataclasses import replace
 
     from tocsin.store.tokens import Token, TokenKind, issue, revoke
@@ -106,9 +106,9 @@ def token_json(token: "Token") -> dict[str, Any]:
 
 
 def _administrator(app: App) -> tuple[str, str]:
-    """The user who runs this command, by uid, and the role."""
+    """The user who runs this command, by uid, and the user's role."""
     user, uid = user_name(), os.geteuid()
-    owns = uid in (0, app.home.prepare().root.stat().st_uid)  # and may change the store anyway
+    owns = uid in (0, app.home.prepare().root.stat().st_uid)  # can change the store anyway
     role = "admin" if owns else RoleLists(app.settings.service).role(user)
     if role != "admin":
         raise Forbidden(
@@ -118,7 +118,7 @@ def _administrator(app: App) -> tuple[str, str]:
 
 
 def _write_new(path: Path, secret: str) -> None:
-    """Into a file that was not there: an existing one may be open to others, or a link to another place."""
+    """Create a new file: an existing one may be open to others, or a link to another place."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         os.fchmod(descriptor, 0o600)

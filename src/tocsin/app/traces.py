@@ -1,4 +1,4 @@
-"""`traces`: how well anomalies in public series are found."""
+"""`traces bench`: how well anomalies in public series are found."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`traces embed` and `traces diagnose`: what the model makes of kinds of jobs."""
+"""`traces embed` and `traces diagnose`: embeddings and errors of kinds of jobs by the trace model."""
 
 import json
 from dataclasses import dataclass
@@ -23,20 +23,20 @@ __all__ = ["DiagnoseRequest", "diagnose_kinds", "embed_traces"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnoseRequest:
-    """How kinds of jobs are looked at."""
+    """How kinds of jobs are analysed."""
 
     model: str = "champion"
     bad: list[str]
-    """Kinds that count as bad, besides those that are labelled or confirmed so."""
+    """Kinds that count as bad, in addition to those labelled or confirmed as bad."""
     kind: str | None = None
-    """The kind whose waits for I/O are drawn."""
+    """The kind whose I/O waits are drawn."""
     cpus: tuple[str, ...] = ()
     """CPUs to draw, as NODE:CPU."""
     out: Path | None = None
 
 
 def embed_traces(app: App, request: TraceRequest, model: str, out: Path) -> dict[str, Any]:
-    """Write the embedding of each window to a Parquet file; a summary of it."""
+    """Write the embedding of each window to a Parquet file; returns a summary."""
     opened, found = _embedded(app, request, model, [])
     frame = found.frame()
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -59,12 +59,12 @@ def embed_traces(app: App, request: TraceRequest, model: str, out: Path) -> dict
 def diagnose_kinds(
     app: App, request: TraceRequest, how: DiagnoseRequest
 ) -> tuple[dict[str, Any], list[Path]]:
-    """Errors, embeddings and distances of all kinds of jobs, and the files that were written."""
+    """Errors, embeddings and distances of all kinds of jobs, and the files written."""
     from tocsin.charts.render import require_renderer
     from tocsin.traces.diagnosis import decays, errors_by_kind, in_plane, reconstructions, typical
 
     if how.out:
-        require_renderer()  # before the work
+        require_renderer()  # fail before the work
     opened, found = _embedded(app, request, how.model, how.bad)
     centroids = _centroids(app, opened, found, labelled=request.folder is not None)
     rows = decays(found, centroids)
@@ -103,7 +103,7 @@ def _embedded(app: App, request: TraceRequest, version: str, bad: list[str]) -> 
 def _centroids(
     app: App, opened: OpenModel, found: "Embedded", *, labelled: bool
 ) -> "dict[str, NDArray[np.float64]]":
-    """The centres of bad kinds: of the labels of a campaign, else of the regions that people confirmed."""
+    """The centroids of bad kinds: from the labels of a campaign, else from the regions that people confirmed."""
     from tocsin.traces.diagnosis import bad_centroids
 
     if labelled:
@@ -132,7 +132,7 @@ def _shown(rows: list[dict[str, Any]], found: "Embedded", kind: str | None) -> d
 
 
 def _of_cpu(found: "Embedded", name: str) -> int:
-    """The number of the window of this CPU with the largest error."""
+    """The index of this CPU's window with the largest error."""
     import numpy as np
 
     node, _, cpu = name.rpartition(":")

@@ -23,12 +23,12 @@ __all__ = ["Imported", "TraceImporter", "TracesImport", "import_traces"]
 
 _FIRST = 3600  # seconds that the first import of a Prometheus reads
 _OVERLAP = 30  # seconds before the last import's end that are read again: scrapes may arrive late
-_JUMP = 86_400  # a longer gap is a jump of the clock, or another recording
+_JUMP = 86_400  # a longer gap means that the clock jumped, or another recording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracesImport:
-    """Where samples come from; without any source, those of the settings."""
+    """Where samples come from; by default, the sources of the settings."""
 
     cluster: str | None = None
     path: Path | None = None
@@ -40,7 +40,7 @@ class TracesImport:
 
 
 class TraceSource(Protocol):
-    """Anything that samples come from."""
+    """A source of samples."""
 
     counts: Counter[str]
     notes: list[str]
@@ -58,7 +58,7 @@ class Imported:
     new: int = 0
     known: int = 0
     gaps: int = 0
-    """Points between two samples of a CPU that have none."""
+    """Points missing between two samples of a CPU."""
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     last: int | None = None
@@ -80,7 +80,7 @@ class Imported:
 
 
 def import_traces(app: App, request: TracesImport) -> dict[str, Any]:
-    """Read all sources once; `failed` if one of them gave nothing because of errors."""
+    """Read all sources once; `failed` if one of them returned nothing because of errors."""
     now, started = time.time(), time.monotonic()
     with TraceImporter(app, request) as importer:
         zone = app.zone(importer.cluster)
@@ -95,7 +95,7 @@ def import_traces(app: App, request: TracesImport) -> dict[str, Any]:
 
 
 class TraceImporter:
-    """Sources that stay open, so that a watch can read again and again what is new."""
+    """Keeps sources open, so that a watch can read repeatedly what is new."""
 
     def __init__(self, app: App, request: TracesImport) -> None:
         from tocsin.app.traces_windows import window_store
@@ -116,9 +116,9 @@ class TraceImporter:
         app.home.prepare()
 
     def run(self, until: int | None = None, *, since: int | None = None) -> Imported:
-        """Read each source up to `until` (default: now) from `since`, or from where it was read before.
+        """Read each source up to `until` (default: now) from `since`, or from where the last reading ended.
 
-        A source that fails is noted and counted; an error if all do.
+        A source that fails is noted and counted; it is an error if all fail.
         """
         total = Imported()
         for name, source in self.sources:
@@ -196,7 +196,7 @@ class TraceImporter:
 
 
 def _gaps(samples: "Samples", step: int) -> int:
-    """Points that lie between two samples of a CPU."""
+    """Points missing between two samples of a CPU."""
     import polars as pl
 
     between = pl.col("at").diff().over("node", "cpu")

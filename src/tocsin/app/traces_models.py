@@ -21,11 +21,11 @@ class OpenModel:
     model: "TraceModel"
     """Of CPUs."""
     threshold: float
-    """The error from which on a window of any job is unusual."""
+    """The error from which a window of any job counts as unusual."""
 
 
 def open_trace_model(app: App, version: str = "champion", cluster: str | None = None) -> OpenModel:
-    """The model of CPU traces of a version, or the one in use."""
+    """The CPU trace model of this version, or the one in use."""
     from tocsin.judge.plugins import find_detectors
 
     try:

@@ -1,4 +1,4 @@
-"""Windows of one job with what the model says of them, and windows of other jobs to compare with; bounded in size."""
+"""Windows of one job with their scores, and windows of other jobs to compare with; bounded in size."""
 
 import time
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _MOST_OTHERS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
-    """Which job, and which part of its life; by default its last hour."""
+    """Which job, and which part of its life; by default, its last hour."""
 
     job: str
     cluster: str | None = None
@@ -55,7 +55,7 @@ class JobWindows:
 
 
 def find_job(app: App, request: JobRequest) -> "pl.DataFrame":
-    """The one job that is meant."""
+    """The requested job, which must be unique."""
     jobs = find_jobs(app, request.job, request.cluster)
     if jobs.height > 1:
         raise InputError(
@@ -83,10 +83,10 @@ def read_job_windows(app: App, request: JobRequest, job: "pl.DataFrame", opened:
 
 
 def normal_windows(app: App, found: JobWindows, opened: OpenModel) -> "tuple[Windows, NDArray[np.float32]]":
-    """Windows of other jobs in the same time that the model calls normal, and their embeddings.
+    """Windows of other jobs at the same time that the model calls normal, and their embeddings.
 
-    Jobs of the same kind and idle CPUs are among them, jobs that were confirmed as bad are not. Of each other job one
-    node is read.
+    They include jobs of the same kind and idle CPUs, but no jobs confirmed as bad. One node is read for each other
+    job.
     """
     import polars as pl
 
@@ -119,7 +119,7 @@ def _read(app: App, jobs: "pl.DataFrame", span: tuple[int, int], opened: OpenMod
 
 
 def _on_few_nodes(jobs: "pl.DataFrame", most: int) -> "pl.DataFrame":
-    """The jobs as if they had only their first nodes: a large job would fill the memory."""
+    """The jobs as if they had only their first nodes, since a large job would fill the memory."""
     import polars as pl
 
     from tocsin.core.nodelist import expand_nodes

@@ -1,4 +1,4 @@
-"""Windows of traces with their jobs: those of campaigns, or those in the store, part by part."""
+"""Windows of traces with their jobs, from campaigns or from the store, part by part."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class TracePart:
     windows: "pl.DataFrame"
     """`core.frames.WINDOWS`, without those of unknown jobs."""
     jobs: "pl.DataFrame"
-    """`job`, `user`, `name`, and of a campaign `label` and `normal` (null: not known)."""
+    """`job`, `user`, `name`, and for a campaign `label` and `normal` (null: unknown)."""
 
 
 def campaign_part(app: App, folder: Path) -> "tuple[TracePart, str]":
-    """The windows of a campaign, and its split. The label stands for the name of a job."""
+    """The windows of a campaign, and its split. The label is used as the job's name."""
     import polars as pl
 
     from tocsin.traces.campaigns import read_campaign
@@ -67,7 +67,7 @@ def stored_parts(app: App, request: TraceRequest) -> "Iterator[TracePart]":
 
 
 def _stored(app: App, kept: "WindowStore", cluster: str, node: str, during: tuple[int, int]) -> TracePart:
-    """Windows that end after the first instant, up to and at the second one."""
+    """Windows that end after the first instant, up to and including the second."""
     import polars as pl
 
     from tocsin.traces.cutting import cut

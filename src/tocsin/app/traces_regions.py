@@ -36,7 +36,7 @@ _FEWEST = 10  # unusual windows; with fewer, all windows of the job count
 
 
 def diagnose_job(app: App, request: JobRequest, version: str) -> dict[str, Any]:
-    """How unusual the windows of a job are, how near they lie to confirmed regions, and its worst CPUs."""
+    """How unusual the windows of a job are, how close they are to confirmed regions, and its worst CPUs."""
     import numpy as np
 
     from tocsin.traces.diagnosis import Embedded, reconstructions, worst, worst_iowait
@@ -67,7 +67,7 @@ def diagnose_job(app: App, request: JobRequest, version: str) -> dict[str, Any]:
 def confirm_region(
     app: App, request: JobRequest, name: str, *, note: str = "", version: str = "champion"
 ) -> dict[str, Any]:
-    """Store that the windows of a job were bad, as the user of this process; new jobs like it ring by that name."""
+    """Store that the windows of a job were bad, as the current user; new jobs like it raise an alarm by that name."""
     from tocsin.store import trace_regions
     from tocsin.traces.regions import QUANTILE, fit_shape
 
@@ -103,7 +103,7 @@ def confirm_region(
 
 
 def dismiss_region(app: App, number: int, note: str) -> dict[str, Any]:
-    """Take a region back, as the user of this process."""
+    """Dismiss a region, as the current user."""
     from tocsin.store.trace_regions import dismiss
 
     return dismiss(app.store, number, who=user_name(), at=int(time.time()), note=note).to_json()
@@ -135,9 +135,9 @@ def list_regions(app: App) -> list[dict[str, Any]]:
 
 
 def current_regions(app: App, opened: OpenModel) -> "tuple[list[Region], list[tuple[Confirmed, str]]]":
-    """The confirmed regions in the embeddings of this model, and those that cannot be computed for it, with the reason.
+    """The confirmed regions in this model's embedding, and those that cannot be computed for it, with the reason.
 
-    A region of another version is computed again from the windows that were kept with it.
+    A region of another version is recomputed from the windows stored with it.
     """
     from tocsin.store.trace_regions import list_confirmed
 
@@ -152,7 +152,7 @@ def current_regions(app: App, opened: OpenModel) -> "tuple[list[Region], list[tu
 
 
 def with_regions(app: App, models: "DetectorModels") -> "DetectorModels":
-    """The trace models as the judge asks them, with the confirmed regions: jobs that enter one ring by its name."""
+    """The trace models with the confirmed regions, for the judge: jobs in a region raise an alarm by its name."""
     from tocsin.traces.fitted import FittedTraces
 
     found = {}
@@ -210,9 +210,9 @@ def _distance(region: "Region", embedding: "np.ndarray[Any, Any]") -> dict[str, 
 def _examples(
     around: "Windows", members: "np.ndarray[Any, np.dtype[np.bool_]]", others: "Windows"
 ) -> "pl.DataFrame":
-    """Windows to keep, with the `role` of each: `member`, `graph` (CPUs beside them at the same instant) and `other`.
+    """Windows to keep, with the `role` of each: `member`, `graph` (other CPUs at the same instant) and `other`.
 
-    Whole instants of nodes, evenly spread in time, so that a model that looks at all CPUs of a node can read them.
+    Whole instants of nodes, evenly spread in time, so that a model of all CPUs of a node can read them.
     """
     import polars as pl
 
@@ -230,7 +230,7 @@ def _examples(
 
 
 def _some(places: "pl.Series", frame: "pl.DataFrame", most: int) -> "pl.Series":
-    """Instants of nodes whose windows are at most so many, evenly spread."""
+    """Evenly spread instants of nodes with at most `most` windows in total."""
     distinct = places.unique().sort()
     if distinct.is_empty():
         return distinct

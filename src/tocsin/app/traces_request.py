@@ -1,4 +1,4 @@
-"""Which traces a command reads: those of a campaign's folder, or stored ones of one cluster and time."""
+"""Which traces a command reads: those in a campaign's folder, or stored ones of one cluster and time span."""
 
 import time
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = ["TraceRequest", "stored_span"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRequest:
-    """Traces of a campaign's `folder`, else those in the store."""
+    """Traces in a campaign's `folder`, else those in the store."""
 
     folder: Path | None = None
     cluster: str | None = None
@@ -28,7 +28,7 @@ class TraceRequest:
 
 
 def stored_span(app: App, kept: "WindowStore", request: TraceRequest, days: int) -> tuple[str, int, int]:
-    """The cluster and the time of stored traces; by default the last days."""
+    """The cluster and time span of stored traces; by default, the last days."""
     cluster = _cluster(app, kept, request.cluster)
     zone, now = app.zone(cluster), time.time()
     until = parse_time(request.endtime, zone, now) if request.endtime else int(now)
@@ -39,7 +39,7 @@ def stored_span(app: App, kept: "WindowStore", request: TraceRequest, days: int)
 
 
 def _cluster(app: App, kept: "WindowStore", name: str | None) -> str:
-    """The named one, the one of the settings, or the only one with traces."""
+    """The named cluster, the one in the settings, or the only one with traces."""
     known = kept.clusters()
     name = name or cluster_named(app, None)[0] or (known[0] if len(known) == 1 else None)
     if name is None and known:

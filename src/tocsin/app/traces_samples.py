@@ -1,4 +1,4 @@
-"""Samples of traces with the kind of each job: those of a campaign's folder, or those in the store."""
+"""Samples of traces with the kind of each job, from a campaign's folder or from the store."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ class KindedSamples:
     cpus: "pl.DataFrame"
     """As `core.frames.CPU_SAMPLES`."""
     jobs: "pl.DataFrame"
-    """`traces.cutting.KEYS`, and for each job its `kind` and whether it is known to be `normal` (null: not known)."""
+    """`traces.cutting.KEYS`, and each job's `kind` and whether it is known to be `normal` (null: unknown)."""
 
     @property
     def keys(self) -> "pl.DataFrame":
@@ -94,7 +94,7 @@ def read_kinded(app: App, request: TraceRequest) -> KindedSamples:
 
 
 def _of_store(app: App, request: TraceRequest) -> KindedSamples:
-    """At most so many samples: of large clusters, those of some nodes."""
+    """A bounded number of samples; for large clusters, those of some nodes."""
     import polars as pl
 
     from tocsin.app.traces_windows import window_store, with_exclusive_jobs
@@ -121,7 +121,7 @@ def _of_store(app: App, request: TraceRequest) -> KindedSamples:
 
 
 def _kinds_of_jobs(app: App, cluster: str, since: int, until: int) -> "pl.DataFrame":
-    """The jobs that may have run then; a kind is a user's jobs of one name, and jobs confirmed as bad are not normal."""
+    """The jobs that may have run then; a kind is a user's jobs of one name. Jobs confirmed as bad are not normal."""
     import polars as pl
 
     from tocsin.core.fields import KEY
@@ -149,7 +149,7 @@ def _keys(jobs: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _spread(nodes: list[str]) -> list[str]:
-    """In an order in which the first few come from all over the list."""
+    """Reordered so that the first few come from all over the list."""
     order: list[str] = []
     step = 1 << max(0, len(nodes) - 1).bit_length()
     while step:

@@ -1,4 +1,4 @@
-"""`traces train` and `traces score`: train the trace detector, and what it says about recorded traces."""
+"""`traces train` and `traces score`: train the trace detector, and score recorded traces."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["TraceTraining", "normal_windows", "score_traces", "train_traces"]
 
 _MOST_WINDOWS = 100_000
-"""Windows in a training; of more, a part that is spread evenly is used."""
+"""Windows in a training; of more, an evenly spread subset is used."""
 _NAME = "traces"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceTraining:
     folders: Sequence[Path]
-    """Campaigns: those of the split `train` (or else all) are learned from, those of `test` are measured on."""
+    """Campaigns: those with the split `train` (or else all) are for training, those with `test` for evaluation."""
     cluster: str | None
     starttime: str | None
     endtime: str | None
@@ -41,7 +41,7 @@ class TraceTraining:
 
 
 def train_traces(app: App, request: TraceTraining) -> dict[str, Any]:
-    """Train on campaigns, or on the stored traces of jobs that raised no alarm; store the model with its card."""
+    """Train on campaigns or on the stored traces of jobs that raised no alarm; store the model with its card."""
     from tocsin.learn.train_traces import train_traces as train
     from tocsin.traces.detector import TracesDetector
     from tocsin.traces.thresholds import Rule
@@ -84,7 +84,7 @@ def train_traces(app: App, request: TraceTraining) -> dict[str, Any]:
 
 
 def score_traces(app: App, request: TraceRequest, out: Path | None) -> dict[str, Any]:
-    """The errors of a campaign's or of stored windows by the model in use; with `out`, each window's as Parquet."""
+    """The errors of a campaign's or stored windows by the model in use; with `out`, each window's as Parquet."""
     import polars as pl
 
     from tocsin.traces.outcome import by_job
@@ -129,7 +129,7 @@ def _in_use(app: App, cluster: str | None) -> "tuple[FittedTraces, str]":
 
 
 def _data(app: App, request: TraceTraining) -> tuple[TracePart, list[tuple[TracePart, str]], str]:
-    """What to learn from, what to measure on, and the name of the data."""
+    """Training data, test data, and the name of the data."""
     if request.folders:
         read = [(*campaign_part(app, folder), folder.name) for folder in request.folders]
         tested = [(part, name) for part, split, name in read if split == "test"]
@@ -150,12 +150,12 @@ def _data(app: App, request: TraceTraining) -> tuple[TracePart, list[tuple[Trace
 
 
 def normal_windows(app: App, request: TraceRequest) -> TracePart:
-    """Stored windows of jobs that raised no alarm and were not confirmed as bad; of very many, a part."""
+    """Stored windows of jobs that raised no alarm and were not confirmed as bad; a subset if there are too many."""
     return _joined(list(_thinned(_normal(app, part) for part in stored_parts(app, request))))
 
 
 def _normal(app: App, part: TracePart) -> TracePart:
-    """Without jobs that are labelled bad, raised an alarm by their traces, or were confirmed as bad by people."""
+    """Without jobs that were labelled or confirmed as bad, or raised an alarm by their traces."""
     import polars as pl
 
     from tocsin.store.trace_regions import confirmed_anomalies
@@ -173,7 +173,7 @@ def _normal(app: App, part: TracePart) -> TracePart:
 
 
 def _thinned(parts: Iterator[TracePart]) -> Iterator[TracePart]:
-    """All windows, or every second, fourth, … by a hash, so that not too many are kept."""
+    """All windows, or every second, fourth, … by a hash, to bound their number."""
     import polars as pl
 
     kept: list[TracePart] = []

@@ -17,7 +17,7 @@ _MOST_OTHERS = 500
 
 
 def job_windows(app: App, request: JobRequest) -> dict[str, Any]:
-    """The windows of a job, those with the largest error first; at most 500."""
+    """The windows of a job, largest error first; at most 500."""
     import numpy as np
 
     opened, found = _read(app, request)
@@ -36,7 +36,7 @@ def job_windows(app: App, request: JobRequest) -> dict[str, Any]:
 
 
 def job_embeddings(app: App, request: JobRequest) -> dict[str, Any]:
-    """The embeddings of a job's windows and of normal windows of the same time, in their two main directions."""
+    """The embeddings of a job's windows and of normal windows of the same time, on their two principal axes."""
     import numpy as np
 
     from tocsin.traces.plane import Plane

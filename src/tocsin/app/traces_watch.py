@@ -1,4 +1,4 @@
-"""`traces watch`: read the newest traces again and again, and give verdicts on running jobs whose traces ring."""
+"""`traces watch`: read new traces repeatedly, and give verdicts on running jobs whose traces raise an alarm."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -68,7 +68,7 @@ def watch_traces(app: App, request: TraceWatchRequest, output: Output) -> None:
 
 
 class _Reader:
-    """The sources of the settings. One that does not answer is a problem; if none does, that is an error."""
+    """The sources of the settings. One that does not answer is a problem; if none does, it is an error."""
 
     def __init__(self, importer: TraceImporter) -> None:
         self._sources = importer.sources
@@ -124,7 +124,7 @@ def _rounds(
 
 
 def _fitted(judge: "Judge") -> "FittedTraces | None":
-    """The trace model in use, of whichever detector has one."""
+    """The trace model in use, from whichever detector has one."""
     from tocsin.traces.fitted import FittedTraces
 
     models = (seat.models.get(Stage.RUNNING) for seat in judge.detectors.values())
@@ -132,7 +132,7 @@ def _fitted(judge: "Judge") -> "FittedTraces | None":
 
 
 def _report(app: App, rounds: "TraceRounds") -> None:
-    """What was read, when the watch ends."""
+    """Report what was read, when the watch ends."""
     counts = rounds.counts
     dropped = "".join(f"; {number:,} {reason}" for reason, number in sorted(counts.dropped.items()))
     app.notify(f"read {counts.samples:,} new samples, scored {counts.windows:,} windows{dropped}")

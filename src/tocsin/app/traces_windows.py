@@ -1,4 +1,4 @@
-"""Windows of jobs from the kept samples: what a Known hands to detectors of traces."""
+"""Windows of jobs from the stored samples, as a Known passes them to trace detectors."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ _READ = [*KEY, "raw_id", "start", "end", "node_list", "exclusive"]
 
 
 def window_store(app: "App") -> "WindowStore":
-    """The kept samples of the home folder; what is wrong with a file is reported."""
+    """The stored samples in the home folder; problems with a file are reported."""
     from tocsin.store.windows import WindowStore
 
     return WindowStore(app.home.windows, lambda text: app.notify(f"warning: {text}"))
@@ -37,10 +37,10 @@ def stored_windows(app: "App", *, recent: int | None = None) -> "StoredWindows":
 
 
 class StoredWindows:
-    """Called with jobs and an instant: the windows of all CPUs of the jobs' nodes, while the jobs ran, up to then.
+    """Called with jobs and an instant: the windows of all CPUs of the jobs' nodes while the jobs ran, up to then.
 
-    CPUs of other jobs are there with the keys of these, idle ones without a job: a graph of a node needs all. For a task
-    of an array its siblings are read, too. No sample later than the instant is read.
+    CPUs of other jobs are included with those jobs' keys, idle ones without a job: the graph of a node needs all. For a
+    task of an array, its siblings are read, too. No sample later than the instant is read.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ def _raw() -> pl.Expr:
 
 
 def _spans(jobs: pl.DataFrame, since: int, until: int) -> Iterator[tuple[int, int, set[str]]]:
-    """Times in which some of the jobs ran, that do not overlap, with their nodes."""
+    """Disjoint time spans in which some of the jobs ran, with their nodes."""
     ran = jobs.select(
         pl.max_horizontal("start", pl.lit(since)).alias("first"),
         pl.min_horizontal("end", pl.lit(until)).alias("last"),
@@ -141,7 +141,7 @@ def _spans(jobs: pl.DataFrame, since: int, until: int) -> Iterator[tuple[int, in
 
 
 def with_exclusive_jobs(cpus: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
-    """Where a source knows no jobs (node_exporter), a job that has whole nodes has all CPUs of these."""
+    """If a source knows no jobs (node_exporter), a job that has whole nodes gets all of their CPUs."""
     labelled = cpus.drop_nulls("job")["node"].unique()
     unknown = set(cpus["node"].unique()) - set(labelled)
     whole = jobs.filter(pl.col("exclusive").fill_null(False)).drop_nulls("node_list")

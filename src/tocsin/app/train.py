@@ -1,4 +1,4 @@
-"""`train`: the failure model, and the models that classify jobs by their scripts and by what they did."""
+"""`train`: the failure model, and the models that classify jobs by their scripts and by their execution."""
 
 import os
 import time
@@ -39,14 +39,14 @@ __all__ = [
 
 
 def long_enough(jobs: "pl.DataFrame", shortest: int) -> "pl.DataFrame":
-    """The jobs without those that ran for fewer seconds."""
+    """The jobs that ran for at least this many seconds."""
     import polars as pl
 
     return jobs.filter((pl.col("elapsed") >= shortest).fill_null(True)) if shortest else jobs
 
 
 def threads() -> int:
-    """Cores that a training may use; more than four gain little."""
+    """Cores to use for training; more than four gain little."""
     return min(4, len(os.sched_getaffinity(0)))
 
 
@@ -59,7 +59,7 @@ class FailureRequest:
     rule: str
     trials: int
     shortest: int
-    """Jobs that ran for fewer seconds are left out."""
+    """Leave out jobs that ran for fewer seconds."""
     seed: int
     promote: bool
 
@@ -132,7 +132,7 @@ class ExecutionRequest:
 
 
 def train_execution(app: App, request: ExecutionRequest) -> dict[str, Any]:
-    """Train the model that classifies ended jobs by what they did, on the jobs in the store."""
+    """Train the model that classifies ended jobs by their execution, on the jobs in the store."""
     from tocsin.learn.train_execution import train_on_store
 
     app.home.prepare()
@@ -176,7 +176,7 @@ class WorkloadRequest:
 
 
 def train_workload(app: App, request: WorkloadRequest) -> dict[str, Any]:
-    """Train the script classifier on examples of one operation; promoted only if it is no worse than before."""
+    """Train the script classifier on examples of one operation; it is promoted only if it is no worse than before."""
     from tocsin.workload.own_examples import read_examples
     from tocsin.workload.site_training import operation_card, train_operation
 
@@ -211,7 +211,7 @@ def train_workload(app: App, request: WorkloadRequest) -> dict[str, Any]:
 
 
 def train_rules(app: App, path: Path, *, promote: bool) -> dict[str, Any]:
-    """The script classifier in use with the rules of this file instead of earlier ones."""
+    """Replace the rules of the script classifier in use with those in this file."""
     from tocsin.workload.rules import read_rules
     from tocsin.workload.site_training import operation_card
 
@@ -246,7 +246,7 @@ def _answered(app: App, operation: str) -> list[tuple[str, bool]]:
 
 
 def _note_allow_list(app: App, operations: Sequence[str]) -> None:
-    """An operation that a site adds is for listed users only: without an entry, every such job raises an alarm."""
+    """Warn that an added operation is for listed users only: without an entry, every such job raises an alarm."""
     from tocsin.judge.allow import DEFAULTS
 
     allowed, now = allow_book(app).current(), int(time.time())

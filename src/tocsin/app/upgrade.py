@@ -1,4 +1,4 @@
-"""Bring the store to the schema of this version."""
+"""Migrate the store to the schema of this version."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Upgraded:
 
 
 def upgrade_store(app: App) -> Upgraded:
-    """Every command migrates an older store when it opens it; this one does nothing else, and says so."""
+    """Every command migrates an older store when it opens it; this one does only that, and reports it."""
     from tocsin.store.migrations import HEAD
 
     store = app.store

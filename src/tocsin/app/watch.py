@@ -32,39 +32,39 @@ class WatchRequest:
     cluster: str | None = None
     demo: bool = False
     speed: float = 60.0
-    """Of the demo: simulated seconds per real second."""
+    """Demo speed: simulated seconds per real second."""
     once: bool = False
     """Catch up, then end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A cluster that is followed: its history, which only the watch moves, and its clock."""
+    """A cluster that is followed: its history, which only the watch advances, and its clock."""
 
     name: str
     ledger: "Ledger"
     now: Callable[[], float]
-    """The time there; reading it moves nothing."""
+    """The cluster's time; reading it has no side effect."""
     live: bool = True
     """Whether it is a Slurm that can be asked what a user may request."""
     concerns: Callable[[], Sequence[str]] = tuple
-    """Why what it answers may be misread."""
+    """Why its answers may be misread."""
 
 
 class Observer:
-    """Is told by `follow` what happens; by default it does nothing."""
+    """Receives events from `follow`; by default, it does nothing."""
 
     def began(self, followed: Followed) -> None:
-        """Before the first round."""
+        """Called before the first round."""
 
     def stored(self) -> None:
-        """In the midst of a round, when some of its verdicts are stored."""
+        """Called during a round, once some of its verdicts are stored."""
 
     def finished(self, done: "Round") -> None:
-        """After each round, when its verdicts are stored."""
+        """Called after each round, once its verdicts are stored."""
 
     def waiting(self, pause: float, problem: str | None) -> None:
-        """Before each pause, with the error that caused it."""
+        """Called before each pause, with the error that caused it."""
 
 
 def watch(app: App, request: WatchRequest, output: Output) -> None:
@@ -95,7 +95,7 @@ def follow(
     *,
     story: bool = False,
 ) -> None:
-    """Follow the cluster until stopped; with `story`, a few telling jobs are submitted to the demo's."""
+    """Follow the cluster until stopped; with `story`, a few illustrative jobs are submitted to the demo's."""
     from tocsin.store.locks import locked
     from tocsin.watch.stages import BITS
 
@@ -144,5 +144,5 @@ def follow(
             Followed(source.name, ledger, source.reading, live=source.live, concerns=source.concerns)
         )
         app.notify(f"watching {source.name}; {mode_text(app)}")
-        # simulated jobs, and those of a single pass, are nothing to learn from
+        # there is nothing to learn from simulated jobs or from a single pass
         loop.run(source.clock, stop, interval=source.interval, once=once, retrain=not demo and not once)

@@ -1,4 +1,4 @@
-"""A verdict in words: on one screen, and in one line."""
+"""A verdict in words: on one screen, or in one line."""
 
 from collections.abc import Iterator, Mapping
 from datetime import tzinfo
@@ -10,7 +10,7 @@ from tocsin.core.verdict import SEEN_FROM, UNKNOWN_CAUSE, CaseStatus, Finding, L
 __all__ = ["check_headline", "explain_headline", "in_a_line", "in_words", "one_time"]
 
 _ONE_TIME = ("habit",)
-"""Kinds of findings that only one verdict carries, so they are printed whatever else is worse."""
+"""Kinds of findings that only one verdict carries; they are printed whatever else is worse."""
 _AI, _AI_DOMAIN = "ai", "machine learning"
 _BEFORE = {
     Level.OK: "no problem found",
@@ -25,12 +25,12 @@ _AFTERWARDS = {
 
 
 def check_headline(verdict: Verdict) -> str:
-    """Of a script that is not submitted yet."""
+    """For a script that is not submitted yet."""
     return f"{'this job is not allowed to run here' if _is_rogue(verdict) else _problem(verdict, _BEFORE)}."
 
 
 def explain_headline(verdict: Verdict, outcome: str | None) -> str:
-    """Of a job of the past, and how it ended."""
+    """For a past job, and how it ended."""
     problem = "it was not allowed to run" if _is_rogue(verdict) else _problem(verdict, _AFTERWARDS)
     ended = f" Its outcome: {outcome.replace('_', ' ')}." if outcome else ""
     return f"{verdict.job} as known at {verdict.stage}: {problem}.{ended}"
@@ -78,7 +78,7 @@ def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
 
 
 def _cause(verdict: Verdict) -> Iterator[str]:
-    """Why the job failed, and the line that says so."""
+    """Why the job failed, and the line of output that shows it."""
     cause = verdict.cause
     if cause is None:
         return
@@ -93,7 +93,7 @@ def _cause(verdict: Verdict) -> Iterator[str]:
 
 
 def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
-    """How likely it fails and why, similar jobs, what it needs, which nodes to avoid."""
+    """How likely it is to fail and why, similar jobs, what it needs, and which nodes to avoid."""
     failure = verdict.failure
     if failure:
         group = f"; profile: {failure.profile}" if failure.profile else ""
@@ -123,7 +123,7 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
 
 
 def _classification(verdict: Verdict) -> Iterator[str]:
-    """What the job is, by its script and by what it did, and whether it is allowed."""
+    """What the job is, by its script and by its execution, and whether it is allowed."""
     parts = verdict.workload
     both = (("its script", parts.submission), ("what it did", parts.execution)) if parts else ()
     screenings = [(by, screening) for by, screening in both if screening]
@@ -145,7 +145,7 @@ def _classification(verdict: Verdict) -> Iterator[str]:
 
 
 def _nothing_seen(screening: Screening) -> str:
-    """An application of machine learning hints at AI: without a word on that, the line would contradict itself."""
+    """An application of machine learning hints at AI: unless that is mentioned, the line would contradict itself."""
     p = screening.operations.get(_AI)
     if screening.domain == _AI_DOMAIN and p is not None:
         return f"{_AI} is possible ({p:.0%}), but below {SEEN_FROM:.0%}"

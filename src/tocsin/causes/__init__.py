@@ -1,1 +1,1 @@
-"""Why a job failed, by its own output and by Slurm's record."""
+"""Why a job failed, according to its own output and Slurm's record."""

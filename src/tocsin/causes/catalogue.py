@@ -1,4 +1,4 @@
-"""The catalogue of kinds of causes: one TOML file each, those shipped and a site's own."""
+"""The catalogue of kinds of causes: one TOML file each, both shipped ones and a site's own."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -41,8 +41,8 @@ _KIND = {
 _NEEDED = ("name", "title", "rank", "advice", "examples")
 _NUMBERS = {"signals": SIGNAL, "exits": EXIT, "errnos": ERRNO}
 _LATER, _LAST, _AFTER_ALL = 20, 500, 1000
-"""Added to the rank of a kind where a line is vague, where it counts as the last words only, and where it only
-reports that something else failed."""
+"""Added to the rank of a kind if a line is vague, if it counts only as the last words, and if it only reports that
+something else failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class Rule:
     rank: int
     """Of several causes found, the one with the smallest rank is the root of the others."""
     certain: bool
-    """Such a line is fatal wherever it is; others count near the end of the output only."""
+    """Such a line is fatal wherever it is; others count only near the end of the output."""
     excepted: tuple[Pattern, ...] = ()
 
     @property
     def ending(self) -> bool:
-        """Such a line counts among the very last lines only."""
+        """Whether such a line counts only among the very last lines."""
         return _LAST < self.rank < _AFTER_ALL
 
 
@@ -70,7 +70,7 @@ class Kind:
     name: str
     title: str
     meaning: str
-    """When it is this kind and no other, for whoever labels an output."""
+    """When to choose this kind and no other, for people who label an output."""
     advice: str
     examples: tuple[str, ...]
 
@@ -80,11 +80,11 @@ class Catalogue:
     kinds: Mapping[str, Kind]
     rules: tuple[Rule, ...]
     numbers: Mapping[tuple[str, int], Rule]
-    """Exit codes, signals and errno values that stand for a kind."""
+    """Exit codes, signals and errno values that indicate a kind."""
     harmless: tuple[Pattern, ...]
     """A line with one of these says nothing about the job's end."""
     success: tuple[Pattern, ...]
-    """What is above a line with one of these, and not certain, did not end the job."""
+    """Lines above a line with one of these did not end the job, unless they are certain."""
 
     @cached_property
     def certain(self) -> "Index":
@@ -103,7 +103,7 @@ class Catalogue:
 
 
 class Index:
-    """Rules by the key of their pattern: each key that can be in a text is searched for once."""
+    """Rules by the key of their pattern: each key that can occur in a text is searched for once."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._keys: dict[str, list[Rule]] = {}
@@ -112,13 +112,13 @@ class Index:
         self._pieces = Pieces(self._keys)
 
     def candidates(self, text: str) -> Iterator[tuple[str, list[Rule]]]:
-        """Keys that may stand in a text, with their rules, in the order of the catalogue."""
+        """Keys that may occur in a text, with their rules, in the order of the catalogue."""
         possible = self._pieces.possible(text)
         return ((key, rules) for key, rules in self._keys.items() if key in possible)
 
 
 def load_catalogue(folder: Path | None = None) -> Catalogue:
-    """The kinds shipped, and those in a site's folder; one with the name of a shipped kind replaces it."""
+    """The shipped kinds, and those in a site's folder; one with the name of a shipped kind replaces it."""
     shipped = _shipped()
     if folder is None:
         return shipped

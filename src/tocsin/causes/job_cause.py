@@ -1,4 +1,4 @@
-"""The cause of one job's failure: by its output files, and by Slurm's own record where they say nothing."""
+"""The cause of one job's failure: from its output files, or else from Slurm's own record."""
 
 import pwd
 from collections.abc import Mapping
@@ -61,13 +61,13 @@ def cause_of_job(
 
 
 def cause_of_texts(excerpts: list[Excerpt], catalogue: Catalogue, recorded: Cause | None = None) -> Cause:
-    """The root cause in these outputs; the record's, or the unknown cause, if they do not say."""
+    """The root cause in these outputs; if they show none, that of the record, or the unknown cause."""
     matches: list[tuple[Match, Excerpt, bool]] = []
     for excerpt in excerpts:
         inside = [m for m in find_matches(excerpt.head, catalogue) if m.rule.certain] if excerpt.head else []
         matches += [(m, excerpt, True) for m in inside]
         matches += [(m, excerpt, False) for m in find_matches(excerpt.tail, catalogue)]
-    # A start-up message in the head counts only if the end says nothing.
+    # A start-up message in the head counts only if the end shows nothing.
     ends = [entry for entry in matches if not entry[2]] or matches
     best: tuple[Match, Excerpt, bool] | None = None
     for excerpt in excerpts:
@@ -93,12 +93,12 @@ def cause_of_texts(excerpts: list[Excerpt], catalogue: Catalogue, recorded: Caus
 
 
 def by_outcome(outcome: str) -> str | None:
-    """The kind of cause that an outcome names by itself."""
+    """The kind of cause that an outcome alone implies."""
     return _BY_OUTCOME.get(outcome)
 
 
 def by_record(job: Mapping[str, Any], catalogue: Catalogue) -> Cause | None:
-    """What Slurm's state, the signal or the exit code of the batch script says, if it is specific."""
+    """The cause by Slurm's state, the signal or the exit code of the batch script, if it is specific."""
     name, text = by_outcome(job["outcome"]), f"{_STATE}{job['state'] or job['outcome']}"
     if name is None:
         code = job["exit_code"] or 0
@@ -113,7 +113,7 @@ def _says_little(rule: Rule) -> bool:
 
 
 def _outranked(match: Match, recorded: Cause) -> bool:
-    """Slurm knows when a node failed; on time and memory, only a certain line says more than its state."""
+    """Slurm knows when a node failed; on time and memory, only a certain line is better than its state."""
     if not recorded.text.startswith(_STATE) or match.rule.kind == recorded.kind:
         return False
     return recorded.kind == _NODE or not match.rule.certain

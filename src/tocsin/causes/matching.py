@@ -1,4 +1,4 @@
-"""Find the root cause in the text of one output file: certain lines first, others near its end only."""
+"""Finds the root cause in the text of one output file: certain lines first, others only near its end."""
 
 import re
 import time
@@ -13,21 +13,21 @@ from tocsin.causes.patterns import Pattern
 __all__ = ["CONSEQUENCE", "Match", "find_matches", "root_cause"]
 
 NEAR_END = 30
-"""Lines, from the end, among which a line that is not certain counts; those of a stack or a banner are left out."""
+"""Number of last lines in which a line that is not certain counts; lines of a stack or a banner are skipped."""
 VERY_END = 3
-"""Lines, counted likewise, that are a program's last words: there an unspecific "error" says why it ended."""
+"""Number of last lines, counted likewise, that are a program's last words: there an unspecific "error" is the cause."""
 TOGETHER = 120
-"""Lines: what lies further above the last match has another story."""
+"""Lines: matches further above the last one are unrelated."""
 WENT_ON = 500
-"""Lines: what lies further above the end did not end the job, for it went on for long."""
+"""Lines: matches further above the end did not end the job, since it continued for long."""
 EXHAUSTED = 20
-"""Below this rank something ran out or broke (memory, disk, time, a node); the end may come much later."""
+"""Below this rank, something ran out or broke (memory, disk, time, a node); the end may come much later."""
 CRASHED = 46
-"""From this rank on a kind says how the job ended; an exception that was raised before is the reason."""
+"""From this rank on, a kind says how the job ended; an exception raised before is the reason."""
 ABORTED = 52
-"""From this rank on it says only that it ended, not by what: it may stand above the reason."""
+"""From this rank on, it says only that the job ended, not why: it may be above the reason."""
 CONSEQUENCE = 1000
-"""From this rank on, a line only reports that something failed, so that the job's record counts more."""
+"""From this rank on, a line only reports that something failed, so the job's record takes precedence."""
 SECONDS = 1.0
 _MOST_OCCURRENCES = 50
 _LONGEST_LINE = 2000
@@ -44,7 +44,7 @@ _FRAME = re.compile(r"\s|[-=]{3}|=  |at |frame #|#\d|\[\d+\]|\[\S{1,80}:\d{1,9}\
 _TASK = r"\[?rank\s?\d{1,6}\]?:|\[?\d{1,6}\]?:\s|\[\d{1,6},\d{1,6}\]<\w{1,9}>:|\(\w{1,20}\ pid=\d{1,9}[^)]{0,60}\)"
 _PREFIX = re.compile(rf"(?:\s|{_TASK}|[│|]\s|>\s)*")
 _TASK_ONLY = re.compile(rf"(?:{_TASK}\ ?)?")
-"""What launchers write before each line of a task."""
+"""The prefix that launchers write before each line of a task."""
 _GUESS = re.compile(
     r"\b(?:could|can|may|might|often|usually|probably|perhaps)(?: also)?(?: be)? (?:caused by|due to|because)"
     r"|\b(?:can|may|might|could|often|usually|probably) (?:also )?(?:indicate|mean|suggest)s?\b"
@@ -54,10 +54,10 @@ _GUESS = re.compile(
 _VALUE = re.compile(
     r"\berrors?\b[^:=]{0,20}[:=]\s{0,8}[-+]?\d{1,12}\.\d{0,16}(?:e[-+]?\d{1,3})?(?:[\s,;)]|$)"
 )
-"""How a line gives the value of an error ("max error: 1.2e-05"): it reports none."""
+"""How a line gives the value of an error ("max error: 1.2e-05"), which is not a failure."""
 _LEVELS = frozenset({"debug", "info", "warn", "warning"})
 _LEVEL_WITHIN = 80
-"""Characters, from the start of a line, in which a level of logging counts; further on it is part of the message."""
+"""Characters from the start of a line in which a log level counts; further on, it is part of the message."""
 _SEVERE = re.compile(r"\W{0,3}(?:error|fatal|critical|severe)\b\W")
 """A line that begins with such a level has no other one ("ERROR: qsub -q debug ...")."""
 _MILD = re.compile(r"\[?[diw]\d{4} \d\d:|\[[diw] |[\d:. -]{8,40}: [diw] ")
@@ -67,12 +67,12 @@ _WARNED = "warning:"
 _NEIGHBOURS = 10
 """Lines: a lost connection that stands so close above a failure of NCCL is between ranks."""
 _RAISED = re.compile(r"[a-z_][\w.]{2,120}(?:: |$)", re.ASCII)
-"""How the line after the stack of a Python exception looks."""
+"""The form of the line after the stack of a Python exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A line that speaks for a kind."""
+    """A line that indicates a kind."""
 
     rule: Rule
     line: int
@@ -88,19 +88,19 @@ class _Text:
     original: str
     ends: list[int]
     excuses: dict[str, list[Pattern]] = field(default_factory=dict)
-    """Of each line that was looked at, the patterns by which it says nothing."""
+    """For each line examined, the patterns by which it is ignored."""
 
     def line_of(self, at: int) -> int:
         return bisect_right(self.ends, at - 1) if at else 0
 
     def start_of(self, line: int) -> int:
-        """Where a line begins; that after the last one at the end of the text."""
+        """The start of a line; for the line after the last one, the end of the text."""
         if line > len(self.ends):
             return len(self.lower)
         return self.ends[line - 1] + 1 if line else 0
 
     def part(self, at: int) -> tuple[int, int]:
-        """Where the line, or its part between carriage returns, begins and ends."""
+        """The start and end of the line, or of its part between carriage returns."""
         first = max(self.lower.rfind("\n", 0, at), self.lower.rfind("\r", 0, at)) + 1
         ends = [end for end in (self.lower.find("\n", at), self.lower.find("\r", at)) if end >= 0]
         return first, min(ends, default=len(self.lower))
@@ -112,7 +112,7 @@ class _Text:
 def find_matches(
     text: str, catalogue: Catalogue, *, clock: Callable[[], float] = time.thread_time
 ) -> list[Match]:
-    """The lines that may name a cause; after SECONDS of computing, those found until then: a busy node finds no less."""
+    """The lines that may name a cause. After SECONDS of CPU time, only those found so far; a busy node finds as many."""
     until = clock() + SECONDS
     body = _body(text)
     last = _last_lines(body)
@@ -124,7 +124,7 @@ def find_matches(
     found: dict[tuple[int, str], Match] = {}
     for match in (*_by_numbers(body, tail, catalogue), *_by_traceback(body, tail, catalogue)):
         found.setdefault((match.line, match.rule.kind), match)
-    # Those near the end take little time and are never cut.
+    # Those near the end take little time and are never skipped.
     for start, rules_there in (
         (very_end, catalogue.endings),
         (tail, catalogue.likely),
@@ -149,7 +149,7 @@ def find_matches(
 
 
 def root_cause(matches: Sequence[Match]) -> Match | None:
-    """Of those that belong together, the last line of the kind that is the root of the others."""
+    """Of the matches that belong together, the last line of the kind that is the root of the others."""
     if not matches:
         return None
     last = max(match.line for match in matches)
@@ -159,7 +159,7 @@ def root_cause(matches: Sequence[Match]) -> Match | None:
     root = min(together, key=lambda m: (m.rule.rank, -m.line))
     if not CRASHED <= root.rule.rank < CONSEQUENCE:
         return root
-    # Of several ways to end, what came first made the others end.
+    # Of several ways to end, the first made the others happen.
     speaking = (root.rule.kind, _EXCEPTION)
     ends = [m for m in together if CRASHED <= m.rule.rank < ABORTED or m.rule.kind in speaking]
     first = min(ends, key=lambda m: (m.line, m.rule.rank))
@@ -173,7 +173,7 @@ def root_cause(matches: Sequence[Match]) -> Match | None:
 def _body(text: str) -> _Text:
     plain = _COLOUR.sub("", text)
     lower = plain.lower()
-    if len(lower) != len(plain):  # a few letters become two: places must agree
+    if len(lower) != len(plain):  # a few letters become two, but positions must agree
         plain = lower
     return _Text(lower, plain, [end.start() for end in _LINE_END.finditer(lower)])
 
@@ -196,7 +196,7 @@ def _last_lines(body: _Text) -> list[int]:
 def _by_patterns(
     body: _Text, key: str, rules: list[Rule], tail: int, catalogue: Catalogue
 ) -> Iterator[Match]:
-    """Lines from this place on that have one of the patterns with this key."""
+    """Lines from this position on that match one of the patterns with this key."""
     for at in _occurrences(body.lower, key, tail):
         first, end = body.part(at)
         above = body.lower[max(0, first - _LEVEL_WITHIN) : first].rstrip()
@@ -218,7 +218,7 @@ def _before_the_end(
     """The program's last words above the first line that only reports its end, such as a launcher's."""
     reports = [match.line for match in matches if match.rule.rank >= CONSEQUENCE]
     if not reports or len(reports) < len(matches):
-        return  # something else says more
+        return  # something else is more specific
     first = min(reports)
     above = [line for line in last if line < first][-VERY_END:]
     if not above:
@@ -229,7 +229,7 @@ def _before_the_end(
 
 
 def _by_numbers(body: _Text, tail: int, catalogue: Catalogue) -> Iterator[Match]:
-    """Lines from this place on with an exit code, a signal or an errno value that stands for a kind."""
+    """Lines from this position on with an exit code, a signal or an errno value that indicates a kind."""
     for number in find_numbers(body.lower, tail):
         rule = catalogue.numbers.get((number.meaning, number.value))
         if rule is None:
@@ -258,7 +258,7 @@ def _by_traceback(body: _Text, tail: int, catalogue: Catalogue) -> Iterator[Matc
 
 
 def _occurrences(text: str, key: str, tail: int = 0) -> Iterator[int]:
-    """The last places of a piece of text from this place on, the last first."""
+    """The last positions of a piece of text from this position on, the last first."""
     at = len(text)
     for _ in range(_MOST_OCCURRENCES):
         at = text.rfind(key, tail, at)
@@ -282,7 +282,7 @@ def _bare(line: str) -> str:
 
 
 def _excused(body: _Text, line: str, rule: Rule, catalogue: Catalogue) -> bool:
-    """Whether the kind or all kinds leave such a line out; what the pattern itself asks for is no excuse."""
+    """Whether the kind or all kinds ignore such a line, unless the pattern itself asks for it."""
     if any(pattern.matches(line) for pattern in rule.excepted):
         return True
     if (rule.kind == _GENERAL and _VALUE.search(line)) or (not rule.certain and _MILD.match(line)):

@@ -36,11 +36,11 @@ class Number:
     value: int
     start: int
     end: int
-    """Its words' first place in the text, and the place after its last digit."""
+    """The position of its first word in the text, and the position after its last digit."""
 
 
 def find_numbers(text: str, start: int = 0) -> Iterator[Number]:
-    """Those in a text in lower case from this place on; an exit code that stands for a signal is given as the signal.
+    """The numbers in a lower-case text from this position on; an exit code that means a signal is given as the signal.
 
     >>> [(n.meaning, n.value) for n in find_numbers("task 0: exited with exit code 137; errno: 28; signal (11)")]
     [('signal', 9), ('signal', 11), ('errno', 28)]

@@ -1,4 +1,4 @@
-"""Where the output of a batch job is, by its script, its command line and its record, as sbatch decides it."""
+"""Where the output of a batch job is, according to its script, command line and record, as sbatch decides it."""
 
 import posixpath
 import re
@@ -22,7 +22,7 @@ _LONGEST_COMMAND_LINE = 100_000
 
 
 def output_files(job: Mapping[str, Any], script: str | None) -> list[str]:
-    """Absolute paths of standard output, then standard error if it is another file; none if they are not known."""
+    """Absolute paths of standard output, then of standard error if it is another file; none if unknown."""
     if job["interactive"]:
         return []
     options = _options(job, script)
@@ -41,7 +41,7 @@ def output_files(job: Mapping[str, Any], script: str | None) -> list[str]:
 
 
 def expanded(pattern: str, job: Mapping[str, Any]) -> str:
-    """The file name of a pattern such as `%x-%j.out`, for the batch script; a backslash switches the signs off.
+    """The file name of a pattern such as `%x-%j.out`, for the batch script; a backslash turns off the replacement.
 
     >>> job = {"job_id": 7, "task": 3, "raw_id": 9, "user": "ann", "name": "cfd", "node_list": "n[2-3]"}
     >>> expanded("%x/%A_%4a-%j-%N.%u.%%", job)

@@ -1,4 +1,4 @@
-"""What the last runs of a program ended by, as advice for the next one. No model reads it."""
+"""Advice for the next run of a program, from what ended its last runs. No model reads it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ _AT_LEAST = 2
 """One failure may be chance."""
 _COUNTED = FAILURES | {str(Outcome.COMPLETED)}
 _FIELDS = {"memory": "req_memory", "walltime": "time_limit"}
-"""What a run asked too little of, by the kind of cause."""
+"""The field of which a run requested too little, by the kind of cause."""
 
 
 class PastRun(NamedTuple):
-    """An ended run: how it ended, the cause if somebody looked for it, and what it had requested."""
+    """An ended run: how it ended, the cause if it was looked for, and what it had requested."""
 
     outcome: str
     cause: Cause | None
@@ -33,7 +33,7 @@ def advice_of_runs(
 ) -> list[Advice]:
     """Advice if one cause ended at least half of these runs, and at least two.
 
-    A run that had too little memory or time says nothing against a job that requests more.
+    A run that had too little memory or time says nothing about a job that requests more.
     """
     counted = [run for run in runs if run.outcome in _COUNTED]
     kinds = Counter(kind for run in counted if (kind := _kind(run)) and not _requests_more(job, run, kind))
@@ -62,5 +62,5 @@ def _requests_more(job: Mapping[str, Any], run: PastRun, kind: str) -> bool:
 
 
 def _amount(requested: int) -> float:
-    """0 requests all there is."""
+    """0 requests everything available."""
     return requested or inf

@@ -1,4 +1,4 @@
-"""A pattern: pieces of text that must follow each other in one line. It takes linear time, whatever the line is."""
+"""A pattern: pieces of text that must follow each other in one line. Matching takes linear time for any line."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from itertools import permutations, product
 __all__ = ["SHORTEST", "Pattern", "alternatives", "parse_pattern"]
 
 SHORTEST = 4
-"""Characters that the longest piece must have: it is searched for in the whole output."""
+"""Minimum length of the longest piece: it is searched for in the whole output."""
 _MOST_PIECES = 12
 _MOST_ALTERNATIVES = 1000
 _LONGEST = 300
@@ -20,16 +20,16 @@ _NO_WORD = re.compile(r"[^\w.:-]", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`*` stands for any text, `{word}` for one word, `^` at the start and `$` at the end for the ends of the line.
+    """`*` matches any text, `{word}` one word, `^` at the start and `$` at the end the ends of the line.
 
-    Case does not count, and there are no other signs (`alternatives` writes choices out before), so that no pattern
-    can be slow.
+    Case is ignored, and there are no other special characters (`alternatives` expands choices before), so that no
+    pattern can be slow.
     """
 
     pieces: tuple[str, ...]
     """In lower case."""
     words: tuple[bool, ...]
-    """For each piece, whether only one word may stand between it and the piece (or the start) before it."""
+    """For each piece, whether only one word may come between it and the previous piece (or the start)."""
     at_start: bool
     at_end: bool
 
@@ -40,11 +40,11 @@ class Pattern:
 
     @property
     def text(self) -> str:
-        """Its pieces as a line would have them."""
+        """Its pieces as they would appear in a line."""
         return " ".join(self.pieces)
 
     def matches(self, line: str) -> bool:
-        """Whether a line, in lower case and without white space around it, has the pieces in this order."""
+        """Whether a line, in lower case and stripped, has the pieces in this order."""
         at = 0
         last = len(self.pieces) - 1
         for number, (piece, word) in enumerate(zip(self.pieces, self.words, strict=True)):
@@ -56,7 +56,7 @@ class Pattern:
                 found = line.find(piece, at)
             if found < 0 or (number == 0 and self.at_start and found != 0 and not word):
                 return False
-            # The first place decides: a later one only has more text before it.
+            # The first position decides: a later one only has more text before it.
             if word and not _one_word(line[at:found], whole=number > 0 or self.at_start):
                 return False
             at = found + len(piece)
@@ -68,7 +68,7 @@ def _one_word(text: str, *, whole: bool) -> bool:
 
 
 def alternatives(text: str) -> tuple[str, ...]:
-    """The texts that a text with `(one|other)`, or with parts in any order, stands for; a ValueError if they are too many.
+    """The texts that a text with `(one|other)`, or with parts in any order, stands for; a ValueError if too many.
 
     >>> alternatives("(cannot|unable to) open (the |)file")
     ('cannot open the file', 'cannot open file', 'unable to open the file', 'unable to open file')
@@ -90,7 +90,7 @@ def alternatives(text: str) -> tuple[str, ...]:
 
 
 def parse_pattern(text: str, shortest: int = SHORTEST) -> Pattern:
-    """The pattern of a text in a catalogue; a ValueError says what is wrong with it.
+    """The pattern of a text in a catalogue; a ValueError says why it is invalid.
 
     >>> parse_pattern("^slurm*: error").matches("slurmstepd: error: x")
     True
@@ -110,7 +110,7 @@ def parse_pattern(text: str, shortest: int = SHORTEST) -> Pattern:
             sign = part
         elif part:
             if sign == _ANY and pieces and pieces[-1].endswith(" "):
-                part = part.removeprefix(" ") or part  # no text may stand between two words, too
+                part = part.removeprefix(" ") or part  # `*` between blanks may match nothing
             pieces.append(part)
             words.append(sign == _WORD)
             sign = ""

@@ -1,4 +1,4 @@
-"""Which of many pieces of text can stand in a long text, found in one pass over it."""
+"""Which of many pieces of text may occur in a long text, found in one pass over it."""
 
 from collections.abc import Iterable
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 __all__ = ["Pieces"]
 
 _LENGTH = 4
-"""Bytes of a gram; a shorter piece can never be left out."""
+"""Bytes of a gram; a shorter piece can never be excluded."""
 _BITS = 18
 _MIX = np.uint32(0x9E3779B1)
 
 
 class Pieces:
-    """Pieces of text by their grams, that is every four bytes in a row: a piece is not in a text that lacks one of them."""
+    """Pieces of text by their grams (every four consecutive bytes): a piece is not in a text that lacks one of them."""
 
     def __init__(self, pieces: Iterable[str]) -> None:
         known = sorted(pieces, key=lambda piece: len(piece.encode()) < _LENGTH)
@@ -22,13 +22,13 @@ class Pieces:
         counts = sizes[sizes >= _LENGTH] - _LENGTH + 1
         self._long, self._short = known[: len(counts)], known[len(counts) :]
         self._starts = np.cumsum(counts) - counts
-        # a gram that reaches over the end of its piece is left out
+        # a gram that crosses the end of its piece is left out
         within = np.arange(counts.sum()) - np.repeat(self._starts, counts)
         places = within + np.repeat(np.cumsum(sizes[: len(counts)]) - sizes[: len(counts)], counts)
         self._grams = _grams("".join(self._long))[places] if len(counts) else np.empty(0, np.uint32)
 
     def possible(self, text: str) -> set[str]:
-        """Those that may stand in the text; hardly another one is among them."""
+        """The pieces that may occur in the text, with few false positives."""
         found = set(self._short)
         if self._long:
             present = np.zeros(1 << _BITS, dtype=bool)

@@ -1,4 +1,4 @@
-"""Read the beginning and the end of an output file as its owner may, within bounds and never for long."""
+"""Reads the beginning and the end of an output file with its owner's permissions, in bounded size and time."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ __all__ = ["Excerpt", "read_excerpt", "within"]
 HEAD = 1 << 15
 TAIL = 1 << 18
 COUNTED = 1 << 26
-"""Bytes: in a longer file the lines before the tail are not counted."""
+"""Bytes: in a longer file, the lines before the tail are not counted."""
 _PIECE = 1 << 20
 _Found = TypeVar("_Found")
 
@@ -26,11 +26,11 @@ class Excerpt:
     head: str
     tail: str
     tail_line: int | None
-    """Number of the tail's first line, from 1 on; None if it is not known."""
+    """Number of the tail's first line, from 1 on; None if unknown."""
 
 
 def read_excerpt(who: Submitter, path: str) -> Excerpt:
-    """It raises Refused, with the reason, if the owner may not read the file or it is no plain file."""
+    """Raises Refused, with the reason, if the owner may not read the file or it is not a regular file."""
     if who.uid == 0:
         raise Refused("files of root's jobs are not read")
     with open_as(who, path) as file:
@@ -39,20 +39,20 @@ def read_excerpt(who: Submitter, path: str) -> Excerpt:
             return Excerpt(path, "", _text(_read(file, 0, HEAD + TAIL)), 1)
         head = _read(file, 0, HEAD)
         tail = _read(file, size - TAIL, TAIL)
-        cut = tail.find(b"\n") + 1  # the first line may be half a line
+        cut = tail.find(b"\n") + 1  # the first line may be partial
         line = _lines(file, size - TAIL + cut) + 1 if size <= COUNTED else None
         return Excerpt(path, _text(head), _text(tail[cut:]), line)
 
 
 def within(seconds: float, work: Callable[[], _Found]) -> _Found:
-    """What the work returns, or TimeoutError: a file system that hangs must not stop the caller."""
+    """The result of `work`, or TimeoutError: a hanging file system must not stop the caller."""
     done: list[_Found] = []
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
             done.append(work())
-        except BaseException as error:  # handed on below
+        except BaseException as error:  # raised again below
             failed.append(error)
 
     thread = threading.Thread(target=run, name="read-output", daemon=True)
@@ -73,7 +73,7 @@ def _read(file: int, start: int, most: int) -> bytes:
 
 
 def _lines(file: int, end: int) -> int:
-    """Line ends before this place."""
+    """Line ends before this position."""
     number = at = 0
     while at < end and (piece := os.pread(file, min(_PIECE, end - at), at)):
         number += piece.count(b"\n")

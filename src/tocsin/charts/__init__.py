@@ -1,1 +1,1 @@
-"""Charts: Vega-Lite specifications made from plain data, and their SVG."""
+"""Charts: Vega-Lite specifications from plain data, and their SVG."""

@@ -1,4 +1,4 @@
-"""How good a model's predictions are: precision and recall, ROC, calibration, and the scores of both classes."""
+"""Charts of a model's predictions: precision and recall, ROC, calibration, and the scores of both classes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from tocsin.charts.spec import ACCENT, COLOURS, SOFT, Spec, amount, chart, dashe
 __all__ = ["calibration", "curve_charts", "precision_recall", "roc", "scores"]
 
 Curves = Mapping[str, Any]
-"""What `models.curves.curves` found."""
+"""The result of `models.curves.curves`."""
 
 
 def curve_charts(curves: Curves, subtitle: str) -> dict[str, Spec]:
@@ -67,7 +67,7 @@ def calibration(curves: Curves, subtitle: str) -> Spec:
 
 
 def scores(curves: Curves, subtitle: str) -> Spec:
-    """How the predicted probabilities of failing and of good jobs are spread."""
+    """The distribution of the predicted probabilities of failing and of good jobs."""
     table, failing = curves["confidence"], curves["positive"]
     counts = {
         f"good jobs ({curves['rows'] - failing:,})": table["negative"],

@@ -1,4 +1,4 @@
-"""What kinds of jobs there are: how many, how they end, and what goes together."""
+"""Charts of the kinds of jobs: how many there are, how they end, and correlations of their fields."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _OUTCOMES = {
     "preempted": "#56a8d8", "requeued": "#0072b2", "revoked": "#b8c0c8", "unknown": "#d8dee4",
 }  # fmt: skip
 _MOST_FIGURES = 24
-"""With more columns, the figures in the cells of a heat map could not be read."""
+"""With more columns, the numbers in the cells of a heat map would be unreadable."""
 
 
 def profile_charts(report: Mapping[str, Any]) -> dict[str, Spec]:
@@ -91,7 +91,7 @@ def outcomes(profiles: Mapping[str, Mapping[str, int]]) -> Spec:
 
 
 def correlations(names: Sequence[str], values: Sequence[Sequence[float | None]]) -> Spec:
-    """Spearman's correlation of each pair as a heat map: blue below zero, red above, grey where it is not known."""
+    """Spearman's correlation of each pair as a heat map: blue below zero, red above, grey if unknown."""
     cells = [
         {"row": row, "column": column, "value": values[i][j]}
         for i, row in enumerate(names)

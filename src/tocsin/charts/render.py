@@ -1,4 +1,4 @@
-"""Specifications as SVG files, drawn by vl-convert without a browser and without the network."""
+"""Renders specifications as SVG files with vl-convert, without a browser or the network."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def require_renderer() -> Any:
-    """vl-convert, or one sentence that says how to install it."""
+    """vl-convert, or an error that says how to install it."""
     try:
         import vl_convert
     except ImportError:
@@ -28,7 +28,7 @@ def require_renderer() -> Any:
 
 def to_svg(spec: Spec) -> str:
     """The drawing, with the chart's description for screen readers."""
-    # vl-convert ends the whole process when text holds a character that XML forbids.
+    # vl-convert ends the whole process if text holds a character that XML forbids.
     clean = _clean(spec)
     svg: str = require_renderer().vegalite_to_svg(clean, vl_version=_VERSION, allowed_base_urls=[])
     label = quoteattr(clean.get("description", ""))
@@ -45,7 +45,7 @@ def write_charts(folder: Path, charts: Mapping[str, Spec]) -> list[Path]:
 
 
 def _clean(part: Any) -> Any:
-    """The same without characters that XML forbids and without numbers that are not finite."""
+    """The same without characters that XML forbids and without non-finite numbers."""
     if isinstance(part, dict):
         return {key: _clean(value) for key, value in part.items()}
     if isinstance(part, list | tuple):

@@ -7,11 +7,11 @@ __all__ = ["ACCENT", "COLOURS", "INK", "SOFT", "Spec", "amount", "chart", "dashe
 Spec = dict[str, Any]
 """A Vega-Lite v5 specification, or a part of one."""
 
-# The colours of Okabe and Ito, which colour-blind people can tell apart; the yellow darkened so that it shows on white.
+# The colours of Okabe and Ito, which colour-blind people can tell apart; the yellow is darkened to be visible on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0518c", "#8a6d00", "#56a8d8", "#6b4fbb", "#57606a")
 ACCENT, INK, SOFT, _GRID = COLOURS[1], "#1b1f24", "#57606a", "#e3e7eb"
 
-# vl-convert carries Liberation Sans and measures text with it, so that a machine without fonts draws the same chart;
+# vl-convert includes Liberation Sans and measures text with it, so that a machine without fonts draws the same chart;
 # Arial and Helvetica have the same widths.
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _CONFIG: Spec = {
@@ -75,7 +75,7 @@ def amount(field: str, title: str, *, zero: bool = True, **axis: Any) -> Spec:
 def dashed(
     start: tuple[float, float], end: tuple[float, float], x: str, y: str, label: str = ""
 ) -> list[Spec]:
-    """A dashed line to compare with; its label stands at its end, below it where there is room."""
+    """A dashed reference line; its label is at its end, below it if there is room."""
     points = [{x: at[0], y: at[1]} for at in (start, end)]
     encoding = {name: {"field": field, "type": "quantitative"} for name, field in (("x", x), ("y", y))}
     line = {
@@ -100,7 +100,7 @@ def dashed(
 
 
 def named_point(label: str, at: tuple[float, float], x: str, y: str, *, below: bool = False) -> list[Spec]:
-    """One highlighted point with its label beside it; on an axis of shares, never beyond the right edge."""
+    """One highlighted point with a label; on an axis of shares, never beyond the right edge."""
     left = 0.7 < at[0] <= 1
     shared = {
         "data": {"values": [{x: at[0], y: at[1]}]},

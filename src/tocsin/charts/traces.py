@@ -1,4 +1,4 @@
-"""Traces: how kinds of jobs change over time, how well they are told apart, and what a model makes of them."""
+"""Charts of traces: how kinds of jobs change over time, how well they are separated, and their scores by a model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ __all__ = [
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 _WAYS = {"pick": "one second of each interval", "mean": "mean of each interval"}
-# A label for each of a thousand points helps no reader and makes four fifths of the file.
+# A label for each of a thousand points helps nobody and makes up four fifths of the file.
 _POINT = {"type": "point", "filled": True, "size": 26, "opacity": 0.55, "aria": False}
 _CLASSES = {False: "normal", True: "bad"}
 
@@ -51,7 +51,7 @@ def diagnosis_charts(report: Mapping[str, Any]) -> dict[str, Spec]:
 
 def errors(kinds: Sequence[Mapping[str, Any]], threshold: float | None) -> Spec:
     """The spread of reconstruction errors of each kind, bad kinds in another colour."""
-    tiny = 1e-7  # an error of zero has no place on a scale of logarithms
+    tiny = 1e-7  # zero has no place on a logarithmic scale
     names = ("low", "lower", "median", "upper", "high")
     values = [
         {
@@ -112,7 +112,7 @@ def iowait_by_distance(decay: Mapping[str, Any]) -> Spec:
 
 
 def reconstructions(shown: Sequence[Mapping[str, Any]]) -> Spec:
-    """Windows as recorded and as rebuilt, one small chart each."""
+    """Windows as recorded and as reconstructed, one small chart each."""
     values = [
         {
             "window": f"{each['kind']}: {each['channel']} of {each['node']} CPU {each['cpu']} (error {each['error']:.2g})",
@@ -245,7 +245,7 @@ def _colour(names: Sequence[str]) -> Spec:
 
 
 def _shape(names: Sequence[str]) -> Spec:
-    """Another shape where the colours begin again."""
+    """Another shape when the colours repeat."""
     shapes = [_SHAPES[(place // len(COLOURS)) % len(_SHAPES)] for place in range(len(names))]
     return {"field": "kind", "type": "nominal", "scale": {"domain": list(names), "range": shapes}}
 

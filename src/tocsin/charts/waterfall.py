@@ -1,4 +1,4 @@
-"""A waterfall: what each reason adds to a risk or takes from it."""
+"""A waterfall chart: what each reason adds to a risk or takes from it."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _REST, _RISK = "all else", "risk"
 def waterfall(
     title: str, risk: float, reasons: Sequence[tuple[str, float]], *, threshold: float | None = None
 ) -> Spec:
-    """`reasons` are texts with their effects; the first bar is what they leave of the risk."""
+    """`reasons` are texts with their effects; the first bar is the rest of the risk."""
     at = risk - sum(effect for _, effect in reasons)
     bars = [{"text": _REST, "from": 0.0, "to": at, "shown": f"{at:.0%}", "kind": "sum"}]
     for text, effect in reasons:

@@ -1,1 +1,1 @@
-"""The command line: parse a request, call one function below, render."""
+"""The command line: parse the arguments, call one function of app, print the result."""

@@ -160,7 +160,7 @@ def _shown(entry: "AllowEntry", zone: tzinfo) -> dict[str, str]:
 
 
 def _end(until: int | None, zone: tzinfo) -> tuple[str, str]:
-    """`until` an instant, or `through` a day where it is midnight."""
+    """`until` an instant, or `through` a day if it is midnight."""
     if until is not None and clock(until, zone).endswith("T00:00:00"):
         return "through", clock(until - 1, zone)[:10]
     return "until", clock(until, zone)

@@ -1,4 +1,4 @@
-"""`tocsin backtest`: what a failure model would have been worth, before anybody relies on it."""
+"""`tocsin backtest`: how a failure model would have performed, before anybody relies on it."""
 
 from typing import Any
 

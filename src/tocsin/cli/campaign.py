@@ -1,4 +1,4 @@
-"""`tocsin campaign`: labelled jobs, recorded or simulated, to train and test the trace model with."""
+"""`tocsin campaign`: labelled jobs, recorded or simulated, to train and test the trace model."""
 
 from pathlib import Path
 from typing import Any

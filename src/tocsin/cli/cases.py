@@ -56,7 +56,7 @@ def show(app: App, number: int, as_json: bool) -> None:
 
 
 def _answer(name: str, status: CaseStatus, doc: str) -> None:
-    """`confirm` and `dismiss` differ in a word."""
+    """`confirm` and `dismiss` differ in one word."""
 
     @cases.command(name, help=doc)
     @click.argument("number", type=int)

@@ -26,7 +26,7 @@ class _CheckUsage(click.UsageError):
 
 
 class _Check(click.Command):
-    """A command whose every error is 3, as monitoring tools expect."""
+    """A command that exits with 3 on every error, as monitoring tools expect."""
 
     error_code = NAGIOS[Level.UNKNOWN]
 
@@ -41,7 +41,7 @@ class _Check(click.Command):
         try:
             return super().invoke(context)
         finally:
-            gc.freeze()  # nor is what is left worth a look at the end
+            gc.freeze()  # skip the final collection, too
             gc.enable()
 
 

@@ -1,4 +1,4 @@
-"""`tocsin classify`: what the job scripts in files and folders are."""
+"""`tocsin classify`: classify the job scripts in files and folders."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The columns of `tocsin jobs`: by sacct's names where it has them, and by the names of our fields."""
+"""The columns of `tocsin jobs`: by sacct's names if it has them, and by the names of our fields."""
 
 import re
 from collections.abc import Callable

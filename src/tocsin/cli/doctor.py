@@ -1,4 +1,4 @@
-"""`tocsin doctor`: check the way from settings to Slurm, and say how to fix what is missing."""
+"""`tocsin doctor`: check everything from settings to Slurm, and say how to fix what is missing."""
 
 from dataclasses import asdict
 

@@ -18,7 +18,7 @@ from tocsin.core.errors import TocsinError
 
 __all__ = ["cli", "run"]
 
-_COMMANDS = {  # name: (where it is, the first line of its help; a test compares them)
+_COMMANDS = {  # name: (module, the first line of its help; a test compares them)
     "actions": ("undo:actions", "List actions on jobs: planned ones and those in force."),
     "allow": ("allow:allow", "Manage the allow-list: who may run which operation."),
     "answer": ("predict:answer", "Record how a job ends, as a label for the next training."),
@@ -63,7 +63,7 @@ _COMMANDS = {  # name: (where it is, the first line of its help; a test compares
 
 
 class _Loaded(Mapping[str, click.Command]):
-    """The commands, each imported when it is used: one starts faster without the modules of all others."""
+    """The commands, each imported only when used, so that every command starts fast."""
 
     def __getitem__(self, name: str) -> click.Command:
         module, _, attribute = _COMMANDS[name][0].partition(":")
@@ -78,14 +78,14 @@ class _Loaded(Mapping[str, click.Command]):
 
 
 class _PipeClosed(Exception):
-    """The reader of our output has ended."""
+    """The reader of our output has closed the pipe."""
 
 
 class _Tocsin(click.Group):
-    """Its help imports no command; `... | head` is no error, for which click would exit with 1."""
+    """Its help imports no command; `... | head` is not an error, although click would exit with 1."""
 
     error_code = 1
-    """Of the command that runs."""
+    """The exit code for errors of the running command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -151,7 +151,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _code(arguments: list[str]) -> int:
-    """Run the command; its exit code."""
+    """Run the command; returns its exit code."""
     try:
         code: Any = cli.main(args=arguments, prog_name="tocsin", standalone_mode=False)
     except SystemExit as ended:
@@ -169,7 +169,7 @@ def _code(arguments: list[str]) -> int:
 
 
 def _failed(error: Exception, arguments: list[str]) -> int:
-    """Say what went wrong; the exit code for it."""
+    """Print the error; returns its exit code."""
     if isinstance(error, TocsinError):
         message = f"tocsin: {error}"
     elif isinstance(error, OSError):

@@ -191,7 +191,7 @@ _COLUMNS = [
 
 
 def _measured(live: dict[str, Any] | None, name: str) -> str:
-    """`0.84 [0.79,0.88]`; empty without a live job, and `too few` where a figure would be luck."""
+    """`0.84 [0.79,0.88]`; empty without a live job, and `too few` if a figure would be chance."""
     if not live:
         return ""
     found = live[name]

@@ -1,4 +1,4 @@
-"""`tocsin nightly`: keep the models in use fresh."""
+"""`tocsin nightly`: retrain the models in use."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
     """
     try:
         found = [outcome.to_json() for outcome in run(app, request)]
-    except AlreadyRunning as other:  # the night is in good hands: no failure of a timer
+    except AlreadyRunning as other:  # another run is active, so the timer has not failed
         say(f"tocsin: {other}")
         if as_json:
             print_json([])

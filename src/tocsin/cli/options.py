@@ -1,4 +1,4 @@
-"""Options shared by commands; those that sacct has mean the same as there."""
+"""Options shared by commands; options that sacct has mean the same as there."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -131,7 +131,7 @@ def window(command: Any) -> Any:
 
 
 def comma_separated(*names: str, **more: Any) -> Decorator:
-    """An option whose value is a list, written with commas."""
+    """An option whose value is a comma-separated list."""
 
     def words(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str]:  # noqa: ARG001  # click hands them in
         return [word.strip() for word in (text or "").split(",") if word.strip()]

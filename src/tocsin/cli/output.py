@@ -1,6 +1,6 @@
-"""The one way to the terminal: lines, tables as sacct prints them, `-P` text, JSON, messages and progress.
+"""All output to the terminal: lines, tables as sacct prints them, `-P` text, JSON, messages and progress.
 
-Job names and scripts are anybody's text, so control characters are escaped here, for all commands.
+Job names and scripts are untrusted text, so control characters are escaped here, for all commands.
 """
 
 import json
@@ -59,19 +59,19 @@ def say(message: str) -> None:
 
 
 def _write(stream: TextIO | None, text: str) -> None:
-    """Not by click, which takes an ASCII stream for a mistake and writes UTF-8 to it. A closed stream is None."""
+    """Not with click, which takes an ASCII stream for a mistake and writes UTF-8 to it. A closed stream is None."""
     if stream is not None:
         stream.write(f"{printable(text)}\n")
         stream.flush()
 
 
 def text_of(name: str) -> Callable[[dict[str, Any]], str]:
-    """For a column: the text of that name in a row; empty if there is none."""
+    """For a column: the text with that name in a row; empty if there is none."""
     return lambda row: row.get(name) or ""
 
 
 def number_of(name: str, digits: int = 0) -> Callable[[dict[str, Any]], str]:
-    """For a column: the number of that name in a row; empty if there is none."""
+    """For a column: the number with that name in a row; empty if there is none."""
     return lambda row: "" if row[name] is None else f"{row[name]:,.{digits}f}"
 
 
@@ -83,9 +83,9 @@ def print_json(value: Any) -> None:
 def print_table(
     rows: Iterable[dict[str, Any]], columns: Sequence[Column], *, header: bool, parsable: bool, end: str = ""
 ) -> None:
-    """Fixed widths for eyes (a cut value ends in +), pipes for programs; `end` closes each line of those.
+    """Fixed widths for people (a truncated value ends in +), pipes for programs; `end` ends each line of the latter.
 
-    A pipe inside a value would start a column of its own, so it is printed as \\x7c.
+    A pipe inside a value would start a new column, so it is printed as \\x7c.
     """
     write = sys.stdout.write
     if parsable:
@@ -113,7 +113,7 @@ def _fit(text: str, width: int, *, cut: bool = True) -> str:
 
 
 class ProgressBar:
-    """A bar on a terminal for the task at hand; nothing elsewhere."""
+    """A progress bar on a terminal; nothing elsewhere."""
 
     def __init__(self) -> None:
         self._label = ""

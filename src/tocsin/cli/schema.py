@@ -1,4 +1,4 @@
-"""`tocsin schema`: the JSON Schema of what tocsin prints."""
+"""`tocsin schema`: the JSON Schema of tocsin's output."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`tocsin traces embed` and `diagnose`: what the trace model makes of kinds of jobs, and of one job."""
+"""`tocsin traces embed` and `diagnose`: embeddings and errors of kinds of jobs, and of one job, by the trace model."""
 
 import re
 from pathlib import Path

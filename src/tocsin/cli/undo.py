@@ -1,4 +1,4 @@
-"""`tocsin actions`, `tocsin undo` and `tocsin expire`: what was done to jobs, and how it is taken back."""
+"""`tocsin actions`, `tocsin undo` and `tocsin expire`: list actions on jobs, undo them, and release expired ones."""
 
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Actions on jobs: what policy may do, and how each action stands."""
+"""Actions on jobs: what policy may do, and the state of each action."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,17 +15,17 @@ class Mode(StrEnum):
     ADVISE = "advise"
     """Verdicts only."""
     SHADOW = "shadow"
-    """Actions are recorded and not carried out."""
+    """Actions are recorded but not carried out."""
     ACT = "act"
 
 
 class ActionKind(StrEnum):
-    """From the mildest to the gravest."""
+    """From the mildest to the most severe."""
 
     NOTIFY = "notify"
     COMMENT = "comment"
     LEASE = "lease"
-    """The start of a pending job is put off by a few minutes, again and again; it ends by itself."""
+    """The start of a pending job is delayed by a few minutes, repeatedly; it ends by itself."""
     HOLD = "hold"
     """An administrator's hold with an expiry: for misuse only."""
     CANCEL = "cancel"
@@ -43,18 +43,18 @@ INTERVENTIONS = (ActionKind.LEASE, ActionKind.HOLD, ActionKind.CANCEL)
 
 class ActionStatus(StrEnum):
     SHADOW = "shadow"
-    """Would have been done; policy.mode is shadow."""
+    """Would have been carried out; policy.mode is shadow."""
     CONTROL = "control"
-    """Left alone on purpose: live precision is measured on these."""
+    """Left alone on purpose, to measure live precision."""
     LIMITED = "limited"
-    """Not done: a limit was reached."""
+    """Not carried out: a limit was reached."""
     PLANNED = "planned"
     DONE = "done"
     """Carried out; a lease or a hold is in force."""
     FAILED = "failed"
     EXPIRED = "expired"
     UNDONE = "undone"
-    """Released by a person, or because its reason is gone."""
+    """Released by a person, or because its reason no longer holds."""
     OVER = "over"
     """The job started, ended or left the queue by itself."""
 
@@ -66,7 +66,7 @@ class ActionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedAction:
-    """What policy decides on one verdict; the store writes it together with that verdict."""
+    """What policy decides on one verdict; the store writes both together."""
 
     job: str
     kind: ActionKind
@@ -81,7 +81,7 @@ class PlannedAction:
     seq: int = 0
     user: str | None = None
     cause: str | None = None
-    """That of the finding's case: a dismissed case ends the action."""
+    """The cause of the finding's case: dismissing the case ends the action."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class DefaultRule(StrEnum):
 class AllowEntry:
     """One entry of the allow-list, for jobs submitted from `since` on and before `until`.
 
-    One of kind `default` is the rule for everybody who is not listed; its name is a DefaultRule.
+    An entry of kind `default` is the rule for everybody who is not listed; its name is a DefaultRule.
     """
 
     operation: str

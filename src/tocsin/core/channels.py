@@ -1,17 +1,17 @@
-"""The channels of traces: what is recorded of each CPU, and of each job on a node, once a second."""
+"""The channels of traces, recorded once a second for each CPU and for each job on a node."""
 
 __all__ = ["CPU_CHANNELS", "JOB_CHANNELS", "MODES"]
 
 CPU_CHANNELS = ("user", "system", "iowait")
-"""Shares of a CPU's time. What is left to one is `other`: redundant, so it is neither stored nor given to a model."""
+"""Shares of a CPU's time. The rest is `other`: redundant, so it is neither stored nor used by a model."""
 
 MODES = (*CPU_CHANNELS, "other")
 
 JOB_CHANNELS = (
     "cpu_user",  # CPU seconds per second
     "cpu_system",
-    "cpu_throttled",  # seconds per second in which the job's CPU quota held it back
-    "memory",  # bytes now, page cache included
+    "cpu_throttled",  # seconds per second of throttling by the job's CPU quota
+    "memory",  # bytes now, including page cache
     "page_faults",  # per second
     "major_page_faults",
     "context_switches",

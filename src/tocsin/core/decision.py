@@ -1,4 +1,4 @@
-"""A decision on jobs: what the judge concludes and the store writes in one transaction, and the facts it rests on."""
+"""A decision on jobs, which the store writes in one transaction, and the facts that it is based on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Screened:
 
 @dataclass(frozen=True, slots=True)
 class HabitHint:
-    """A finding that a user suddenly runs an operation; it is made once a day."""
+    """A finding that a user suddenly runs an operation, made once a day."""
 
     job: str
     cluster: str
@@ -65,7 +65,7 @@ class KnownCase:
 
 @dataclass(frozen=True, slots=True)
 class FactsRequest:
-    """Which stored facts bear on some jobs."""
+    """Which stored facts matter for some jobs."""
 
     users: frozenset[tuple[str, str]] = frozenset()
     """(cluster, user) of jobs with an operation."""
@@ -74,9 +74,9 @@ class FactsRequest:
     """The first and last submission among them."""
     cases: bool = False
     jobs: tuple[str, ...] = ()
-    """Jobs whose earlier verdicts are wanted: to explain one."""
+    """Jobs whose earlier verdicts are wanted, to explain one."""
     actions_since: int | None = None
-    """Actions planned since then are wanted: for the limits of the policy."""
+    """The time from which planned actions are wanted, for the limits of the policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """To be written as a whole, or not at all."""
+    """Must be written as a whole, or not at all."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     screenings: list[Screened] = field(default_factory=list)

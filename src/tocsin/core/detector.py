@@ -36,7 +36,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How long training may search: in trials where results must repeat exactly, in seconds where time is short."""
+    """How long training may search: in trials for exact repeatability, in seconds when time is short."""
 
     trials: int = 20
     seconds: float | None = None
@@ -45,7 +45,7 @@ class Budget:
 
 
 class Need(StrEnum):
-    """Evidence that a detector reads from Known; what no detector needs is not computed."""
+    """Evidence that a detector reads from Known; evidence that no detector needs is not computed."""
 
     HISTORY = "history"
     OWN_HISTORY = "own_history"
@@ -56,43 +56,43 @@ class Need(StrEnum):
 
 
 class Known(Protocol):
-    """Read-only evidence, as it was known at each job's moment."""
+    """Read-only evidence, as known at each job's moment."""
 
     @property
     def machine(self) -> Machine | None:
-        """Nodes, partitions and limits, where the source has them."""
+        """Nodes, partitions and limits, if the source has them."""
         ...
 
     def features(
         self, jobs: "pl.DataFrame", *, stage: Stage, names: Sequence[str] | None = None
     ) -> "pl.DataFrame":
-        """One row per job, in order: the statistics known at its stage. `names` selects columns; default all."""
+        """One row per job, in order: the statistics known at its stage. `names` selects columns; default: all."""
         ...
 
     def node_outcomes(self, asked: "pl.DataFrame") -> "pl.DataFrame":
         """For each row of `asked` (`at`, `node`): how jobs on that node ended in the 7 days before.
 
         Columns: `ended`, `failed`, `expected` (failures expected of these jobs), `crashes`, `crashes_expected` and
-        `nodes` (nodes known in all).
+        `nodes` (number of known nodes).
         """
         ...
 
     def script(self, digest: str) -> str | None:
-        """The text of a script by its SHA-256; None if it was not kept."""
+        """The text of a script by its SHA-256; None if it is not stored."""
         ...
 
     @property
     def now(self) -> int | None:
-        """At the stage `running`, the instant of the question: a running job is asked about again and again.
+        """At the stage `running`, the instant of the question: a running job is assessed repeatedly.
 
-        None if no running job is asked about. Windows that end later must not be used.
+        None if no running job is assessed. Windows that end later must not be used.
         """
         ...
 
     def windows(self, jobs: "pl.DataFrame", until: int) -> "pl.DataFrame":
         """CPU traces of these jobs up to an instant; columns as in `core.frames.WINDOWS`.
 
-        For a task of an array, there are also windows of its siblings, from when they were as old as it is at `until`.
+        For a task of an array, these include windows of its siblings, from when they were as old as it is at `until`.
         """
         ...
 
@@ -115,12 +115,12 @@ class Fitted(Protocol):
 
 @runtime_checkable
 class Detector(Protocol):
-    """A plug-in: entry points in the group `tocsin.detectors` name an object like this."""
+    """A plug-in: an entry point in the group `tocsin.detectors` names an object like this."""
 
     name: str
     stages: Sequence[Stage]
     learns: bool
-    """False for a detector of rules alone, which needs no training."""
+    """False for a detector that consists of rules and needs no training."""
     needs: Collection[Need]
 
     def fit(self, jobs: "pl.DataFrame", known: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:

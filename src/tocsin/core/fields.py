@@ -1,6 +1,6 @@
 """The table of fields: what a job is, in which unit, and from which stage on each value is known.
 
-`Job` is the table. Frames, SQL columns, JSON and import mappings are made from it, so a new field is one new line.
+`Job` is the table. Frames, SQL columns, JSON and import mappings are derived from it, so a new field is one line.
 """
 
 import dataclasses
@@ -53,7 +53,7 @@ class Part(StrEnum):
     IDENTITY = "identity"  # the key: never changes
     REQUEST = "request"  # what was requested: frozen as first seen
     ALLOCATION = "allocation"  # what was allocated
-    FIRST_METRICS = "first_metrics"  # what it used in its first two minutes: as first measured
+    FIRST_METRICS = "first_metrics"  # usage in its first two minutes, as first measured
     OUTCOME = "outcome"  # its state, and how it ended
     USAGE = "usage"  # what it used
     RECORD = "record"  # facts about the record itself
@@ -87,7 +87,7 @@ _STAGES = {
 
 
 def _known(part: Part, doc: str) -> Any:
-    """A field of this part; it is known from the stage of its part on."""
+    """A field of this part, known from the part's stage on."""
     if part is Part.IDENTITY:
         return dataclasses.field(metadata={"part": part, "doc": doc})
     return dataclasses.field(default=None, metadata={"part": part, "doc": doc})
@@ -104,7 +104,7 @@ _record = partial(_known, Part.RECORD)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One job of one cluster. Absent is None; memory is per node; the usage of steps is included."""
+    """One job of one cluster. Absent values are None; memory is per node; usage includes the steps."""
 
     cluster: str = _identity("name of the cluster")
     job_id: int = _identity("id; for a task of an array, the id of the array")

@@ -1,6 +1,6 @@
 """Frames of jobs in polars; the one module of core that needs more than the standard library.
 
-Only rooms that use frames import it, so the agent and `--help` never load polars.
+Only packages that use frames import it, so the agent and `--help` never load polars.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-"""What reading a damaged Parquet file may end in: some damage makes polars panic, which is no Exception."""
+"""Errors from a damaged Parquet file: some damage makes polars panic, which is not an Exception."""
 
 _TYPES: dict[ValueType, type[pl.DataType]] = {
     ValueType.TEXT: pl.String,
@@ -63,7 +63,7 @@ JOB_SAMPLES = pl.Schema(
         **dict.fromkeys(JOB_CHANNELS, pl.Float64()),
     }
 )
-"""What each job used on a node in the second that ended at `at`; null where the source does not tell."""
+"""What each job used on a node in the second that ended at `at`; null if the source does not report it."""
 
 
 class Samples(NamedTuple):
@@ -83,10 +83,10 @@ WINDOWS = pl.Schema(
         "values": pl.List(pl.Float32()),
     }
 )
-"""Windows of traces that end at `at`, one row each: `values` has all channels of the first second, then of the next.
+"""Trace windows that end at `at`, one row each: `values` has all channels of the first second, then of the next.
 
-A row with a CPU has `CPU_CHANNELS` of that CPU, and the key of the job that had it for most of the window (null: none).
-A row without has `JOB_CHANNELS` of the job on that node. `gaps` counts the seconds without a sample of their own.
+A row with a CPU has that CPU's `CPU_CHANNELS`, and the key of the job that had it for most of the window (null:
+none). A row without a CPU has `JOB_CHANNELS` of the job on that node. `gaps` counts the seconds without a sample.
 """
 
 
@@ -110,7 +110,7 @@ _LARGEST = {
 
 
 def invalid_reason(frame: pl.DataFrame) -> pl.Series:
-    """Why each row cannot be a job (null where it can): the key and the range of every value."""
+    """Why each row cannot be a job (null if it can): checks the key and the range of every value."""
     reasons = [
         pl.when(~pl.col("cluster").str.contains(r"^[^:\s]+$")).then(pl.lit("invalid cluster name")),
         pl.when(pl.col("state").str.strip_chars() == "").then(pl.lit("blank state")),
@@ -135,12 +135,12 @@ def _in_range(name: str, field: Field) -> pl.Expr:
 
 def from_jobs(jobs: Iterable[Job]) -> pl.DataFrame:
     """A few jobs as a frame."""
-    # For one job, rows would take polars twice as long as dicts.
+    # For one job, polars takes twice as long with rows as with dicts.
     return pl.from_dicts([{name: getattr(job, name) for name in FIELDS} for job in jobs], schema=SCHEMA)
 
 
 def outcome_from_state(state: pl.Expr) -> pl.Expr:
-    """`core.outcomes.outcome_of` over a column of clean state names; unknown names are the outcome `unknown`."""
+    """`core.outcomes.outcome_of` for a column of clean state names; unknown names give the outcome `unknown`."""
     known = {name: None if outcome is None else str(outcome) for name, outcome in STATES.items()}
     known |= {name: str(Outcome.UNKNOWN) for name in SWF_STATUSES.values() if name not in known}
     return state.replace_strict(known, default=pl.lit(str(Outcome.UNKNOWN)), return_dtype=pl.String)
@@ -153,7 +153,7 @@ def key_text() -> pl.Expr:
 
 
 def reached_at(stage: Stage) -> pl.Expr:
-    """`core.stages.reached_at` over the columns `submit`, `start` and `end`; null for jobs that do not reach the stage."""
+    """`core.stages.reached_at` for the columns `submit`, `start` and `end`; null if a job does not reach the stage."""
     field, delay = CLOCK[stage]
     at = pl.col(field) + delay
     return pl.when((pl.col("end") < at).fill_null(False)).then(None).otherwise(at) if delay else at

@@ -9,7 +9,7 @@ __all__ = ["JobKey", "SlurmId", "array_size", "array_tasks", "parse_key", "parse
 
 
 class JobKey(NamedTuple):
-    """A requeue keeps its id and gets a new submit instant; task is None for plain jobs and whole arrays."""
+    """A requeued job keeps its id and gets a new submit instant; task is None for plain jobs and whole arrays."""
 
     cluster: str
     job_id: int
@@ -77,7 +77,7 @@ _RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10})(?::(\d{1,10}))?)?", re.ASCII)
 
 
 def array_size(spec: str) -> int:
-    """How many tasks `1-9`, `0-20:4`, `1,3,5-7%2` has, without listing them. An elided tail (`...`) is not counted.
+    """The number of tasks of `1-9`, `0-20:4`, `1,3,5-7%2`, without listing them. An elided tail (`...`) is not counted.
 
     >>> array_size("1-9%2"), array_size("0-20:4"), array_size("1,3,5-7")
     (9, 6, 5)
@@ -86,7 +86,7 @@ def array_size(spec: str) -> int:
 
 
 def array_tasks(spec: str) -> list[int]:
-    """The tasks one by one; ask `array_size` first.
+    """The tasks one by one; check `array_size` first.
 
     >>> array_tasks("1,3,5-7%2")
     [1, 3, 5, 6, 7]

@@ -25,7 +25,7 @@ class Rejects:
     def add(
         self, reason: str, lines: Iterable[int], example: str | None = None, *, number: int | None = None
     ) -> None:
-        """Count rejected records; `number` where `lines` has only the first of them."""
+        """Count rejected records; `number` if `lines` has only the first of them."""
         found = list(lines)
         if found:
             if example and reason not in self.counts:
@@ -35,7 +35,7 @@ class Rejects:
             first.extend(sorted(found)[: FIRST_LINES - len(first)])
 
     def include(self, other: "Rejects") -> None:
-        """Count those of another source as well."""
+        """Add the counts of another source."""
         for reason, number in other.counts.items():
             self.counts[reason] = self.counts.get(reason, 0) + number
             self.lines.setdefault(reason, []).extend(other.lines.get(reason, []))
@@ -50,14 +50,14 @@ class Rejects:
 class Batch:
     """Jobs in the schema of `core.frames`, to be stored in one transaction.
 
-    Over all batches, the records read are the jobs in them and the rejects, so that totals add up.
+    The records read by all batches are the jobs in them plus the rejects, so that totals add up.
     """
 
     jobs: "pl.DataFrame"
     read: int
-    """Records read for this batch, rejected ones included; steps are not records."""
+    """Records read for this batch, including rejected ones; steps are not records."""
     position: int
-    """Once this batch is stored, an interrupted import goes on from here (records of a file, or an instant)."""
+    """Where an interrupted import resumes once this batch is stored (records of a file, or an instant)."""
     done: int = 0
     """Bytes (or seconds) read so far, for a progress bar."""
 
@@ -66,12 +66,12 @@ class JobSource(Protocol):
     """Anything that jobs can be imported from."""
 
     identity: str
-    """The same text whenever the same thing is read again, so that an interrupted import is recognised."""
+    """The same text whenever the same data is read again, so that an interrupted import is recognised."""
     total: int | None
-    """Bytes (or seconds) to read in all, where that is known."""
+    """Total bytes (or seconds) to read, if known."""
     rejects: Rejects
     notes: list[str]
-    """Sentences for a person: what was assumed, warned of, or left out."""
+    """Sentences for people: assumptions, warnings and omissions."""
 
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         """The batches after `resume`, the position of the last one stored (0: from the start)."""

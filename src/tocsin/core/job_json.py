@@ -1,4 +1,4 @@
-"""The fields of a job as JSON and back: instants in RFC 3339, no limit as `"UNLIMITED"`."""
+"""The fields of a job as JSON and back: instants in RFC 3339, `"UNLIMITED"` for no limit."""
 
 from datetime import UTC
 from typing import Any

@@ -1,4 +1,4 @@
-"""Dataclasses as JSON and back, by their type hints: instants in RFC 3339, no limit as `"UNLIMITED"`."""
+"""Dataclasses as JSON and back, by their type hints: instants in RFC 3339, `"UNLIMITED"` for no limit."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from tocsin.core.units import UNLIMITED, format_instant, parse_instant
 __all__ = ["from_json", "to_json"]
 
 _PLAIN = frozenset({str, float, bool})
-"""Types that are the same in JSON, whatever they mean."""
+"""Types with the same form in JSON."""
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -41,7 +41,7 @@ def to_json(value: Any, hint: Any = None) -> Any:
 
 
 def from_json(value: Any, hint: Any, place: str = "it") -> Any:
-    """What `to_json` wrote, of this type; a ValueError names the `place` that is wrong."""
+    """The value of this type that `to_json` wrote; a ValueError names the invalid `place`."""
     if value is None and (hint is Any or NoneType in get_args(hint)):
         return None
     hint = _without_none(hint)
@@ -80,7 +80,7 @@ def _object(value: Any, cls: Any, place: str) -> Any:
 
 
 def _checked(value: Any, wanted: type, name: str, place: str) -> Any:
-    """The value, if it has the type; a number may be whole where a float is wanted."""
+    """The value, if it has the type; an integer is accepted as a float."""
     good = isinstance(value, (int, float) if wanted is float else wanted)
     if not good or (isinstance(value, bool) and wanted is not bool):
         raise ValueError(f"{place} is {_short(value)}, not {name}")
@@ -111,6 +111,6 @@ def _value_type(hint: Any) -> ValueType | None:
 
 @cache
 def _hints(cls: type) -> dict[str, Any]:
-    """The hints of the fields, in their order; worked out once, for they cost more than all else here."""
+    """The hints of the fields, in order; cached, because computing them costs more than all else here."""
     hints = get_type_hints(cls, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(cls)}

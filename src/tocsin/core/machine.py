@@ -12,9 +12,9 @@ __all__ = ["Association", "JobLimits", "Machine", "Node", "Partition", "Reservat
 class Node:
     name: str
     cpus: int | None = None
-    """For jobs: without the CPUs that Slurm keeps for the system."""
+    """For jobs: without the CPUs that Slurm reserves for the system."""
     memory: Bytes | None = None
-    """For jobs: without the memory that Slurm keeps for the system."""
+    """For jobs: without the memory that Slurm reserves for the system."""
     tmp_disk: Bytes | None = None
     sockets: int | None = None
     cores_per_socket: int | None = None
@@ -64,7 +64,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLimits:
-    """The most that one job may request; None and absent resources are not limited."""
+    """The most that one job may request; None and absent resources are unlimited."""
 
     max_time: Seconds | None = None
     max_tres: Mapping[str, int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Association:
 
     account: str
     partition: str | None = None
-    """It holds in this partition only."""
+    """Limited to this partition."""
     qos: tuple[str, ...] = ()
     default_qos: str | None = None
     limits: JobLimits = field(default_factory=JobLimits)
@@ -85,11 +85,11 @@ class Association:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Everything about a cluster that a request is compared with. What is None is unknown or not enforced."""
+    """Everything about a cluster that a request is compared with. None means unknown or not enforced."""
 
     cluster: str
     release: tuple[int, int] | None = None
-    """Of Slurm: (26, 5) for 26.05."""
+    """The release of Slurm: (26, 5) for 26.05."""
     nodes: tuple[Node, ...] = ()
     partitions: tuple[Partition, ...] = ()
     max_array_size: int | None = None
@@ -97,7 +97,7 @@ class Machine:
     licenses: Mapping[str, int] | None = None
     reservations: tuple[Reservation, ...] | None = None
     associations: tuple[Association, ...] | None = None
-    """Of the user who asks."""
+    """Those of the user who asks."""
     qos: Mapping[str, JobLimits] | None = None
     missing: dict[str, str] = field(default_factory=dict)
     """What this source could not read, and why."""

@@ -1,6 +1,6 @@
 """Slurm's node lists: parse, count and fold them within bounds.
 
-ClusterShell resolves `@group` through a shell, so a job's own `-w` could run a command: here it is an error.
+ClusterShell resolves `@group` through a shell, so a job's own `-w` could run a command; here it is an error.
 """
 
 import re
@@ -23,7 +23,7 @@ Piece = str | list[Span]
 
 
 def count_nodes(text: str) -> int:
-    """How many nodes a list names (repeats counted), by arithmetic alone.
+    """The number of nodes in a list (repeats included), by arithmetic alone.
 
     >>> count_nodes("n[0-9999999]")
     10000000
@@ -32,7 +32,7 @@ def count_nodes(text: str) -> int:
 
 
 def expand_nodes(text: str, *, most: int = MOST_NODES) -> list[str]:
-    """The nodes by name, in the order of the list.
+    """The names of the nodes, in the order of the list.
 
     >>> expand_nodes("cpn-f13-[01-02],gpu7")
     ['cpn-f13-01', 'cpn-f13-02', 'gpu7']
@@ -73,7 +73,7 @@ def fold_nodes(names: Iterable[str]) -> str:
 
 
 def _runs(numbers: list[int], width: int) -> Iterator[tuple[int, int]]:
-    """Runs of neighbours; one never crosses into more digits than its zero-padded width."""
+    """Runs of consecutive numbers; a run never has more digits than its zero-padded width."""
     first = last = numbers[0]
     for number in numbers[1:]:
         if number == last + 1 and not (width and len(str(number)) > width):

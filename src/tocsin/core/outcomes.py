@@ -52,7 +52,7 @@ _FAILED = frozenset(
 TARGETS: Mapping[Target, frozenset[Outcome]] = MappingProxyType(
     {Target.FAILED: _FAILED, Target.UNSUCCESSFUL: _FAILED | {Outcome.CANCELLED}}
 )
-"""The outcomes that each target counts as positive; `completed` is the negative, all else is left out."""
+"""The outcomes that each target counts as positive; `completed` is negative, all others are left out."""
 
 _SLURM: tuple[tuple[str, str | None, int | None, Outcome | None], ...] = (
     ("PENDING", "PD", 0, None),
@@ -88,7 +88,7 @@ _SLURM: tuple[tuple[str, str | None, int | None, Outcome | None], ...] = (
 """State, short form, number in slurmdbd, and outcome."""
 
 STATES: Mapping[str, Outcome | None] = MappingProxyType({name: outcome for name, _, _, outcome in _SLURM})
-"""Slurm's job states; None is a job that has not ended."""
+"""Slurm's job states; None for a job that has not ended."""
 
 SHORT_STATES: Mapping[str, str] = MappingProxyType({short: name for name, short, _, _ in _SLURM if short})
 """The short forms that squeue prints and `sacct -s` takes."""
@@ -105,7 +105,7 @@ SWF_STATUSES: Mapping[int, str] = MappingProxyType(
 
 
 def outcome_of(state: str | None) -> Outcome | None:
-    """The outcome of a state as Slurm prints it (`CANCELLED by 1234`, `COMPLETED+`); None until it ends."""
+    """The outcome of a state as Slurm prints it (`CANCELLED by 1234`, `COMPLETED+`); None before the end."""
     if not state or not state.strip():
         return None
     word = state.split()[0].rstrip("+")

@@ -1,4 +1,4 @@
-"""Protocols for the outside world: a cluster, a clock, a sink. They are handed in, so tests hand in their own."""
+"""Protocols for the outside world: a cluster, a clock, a sink. They are passed in, so tests can pass fakes."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Cluster(Protocol):
         ...
 
     def waited(self) -> float:
-        """Seconds for which this thread has waited for its answers so far: what they cost the cluster, not this host."""
+        """Seconds that this thread has waited for answers so far: what they cost the cluster, not this host."""
         ...
 
     def machine(self) -> Machine:
@@ -55,32 +55,32 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a job in the queue stands."""
+    """The state of a job in the queue."""
 
     pending: bool
     """Whether it, or any task of an array, has yet to start."""
     held: str = ""
     """By whom: `admin`, `user` (its owner), or empty."""
     begin: int | None = None
-    """The earliest start that is set."""
+    """The earliest start, if set."""
 
 
 class Actuator(Protocol):
-    """What can be done to the jobs of a cluster. Each method may be repeated: the second time changes nothing."""
+    """What can be done to the jobs of a cluster. Each method is idempotent."""
 
     name: str
 
     @property
     def at_once(self) -> int:
-        """About how many jobs one question can be, or one change."""
+        """About how many jobs one query or change can cover."""
         ...
 
     def look_up(self, keys: Sequence[JobKey]) -> None:
-        """Ask about all these jobs at once, if that can be done: what is known of them serves for the next second."""
+        """Query all these jobs at once, if possible; the answers are used for the next second."""
         ...
 
     def standing(self, key: JobKey) -> Standing:
-        """NotFound if the job is not in the queue."""
+        """Raises NotFound if the job is not in the queue."""
         ...
 
     def hold(self, key: JobKey, reason: str) -> None:
@@ -96,13 +96,13 @@ class Actuator(Protocol):
         ...
 
     def delay_all(self, keys: Sequence[JobKey], begin: int) -> Collection[JobKey]:
-        """Set that of several jobs; returns those of which it is not known to have worked."""
+        """Set the earliest start of several jobs; returns those for which success is not certain."""
         ...
 
     def cancel(self, key: JobKey) -> None: ...
 
     def comment(self, key: JobKey, text: str) -> None:
-        """Set our part of the administrator's comment; an empty text removes it. The text of others stays."""
+        """Set our part of the administrator's comment; an empty text removes it. Text by others stays."""
         ...
 
 
@@ -120,11 +120,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """Which messages a sink takes, and how many may wait for it."""
+    """Which messages a sink takes, and how many may be queued for it."""
 
     kinds: Collection[str]
     levels: Collection[str]
-    """Of verdicts; other messages have none."""
+    """Levels of verdicts; other messages have none."""
     most: int
 
     def takes(self, kind: str, document: dict[str, Any]) -> bool:
@@ -148,17 +148,17 @@ class Sink(Protocol):
 
     @property
     def batch(self) -> int:
-        """How many messages it gets at once, at the most."""
+        """The maximum number of messages per `send`."""
         ...
 
     def due(self, now: float) -> bool:
-        """Whether messages are to be sent now."""
+        """Whether to send messages now."""
         ...
 
     def send(self, messages: Sequence[Message]) -> Iterator[Receipt]:
-        """Deliver in order, with a receipt for what was delivered; the outbox keeps the rest. It may raise SinkError."""
+        """Deliver in order, with a receipt for what was delivered; the outbox keeps the rest. May raise SinkError."""
         ...
 
     def close(self) -> None:
-        """Give connections back."""
+        """Close connections."""
         ...

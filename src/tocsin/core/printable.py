@@ -1,10 +1,10 @@
-"""Text of others on one line: job names and scripts are anybody's text, and may reach a terminal, a mail or a log."""
+"""Makes untrusted text safe to print on one line: job names and scripts may reach a terminal, a mail or a log."""
 
 __all__ = ["printable"]
 
 
 def printable(text: str) -> str:
-    """Line ends, escape sequences, marks of direction and half characters become visible.
+    """Line ends, escape sequences, direction marks and lone surrogates become visible.
 
     >>> printable("a\\x1b[2J\\nb")
     'a\\\\x1b[2J\\\\nb'

@@ -1,4 +1,4 @@
-"""How an error travels from the service to a client: its kind and HTTP status (RFC 9457), and back."""
+"""How an error is sent from the service to a client (kind and HTTP status, RFC 9457), and restored there."""
 
 from typing import Any
 
@@ -40,6 +40,6 @@ def kind_of(error: TocsinError) -> tuple[str, int]:
 
 
 def error_of(document: dict[str, Any]) -> TocsinError:
-    """The error that a problem document was made from."""
+    """The error that a problem document describes."""
     cls, _ = _KINDS.get(str(document.get("type", "")).removeprefix(PREFIX), (TocsinError, 0))
     return cls(str(document.get("detail") or document.get("title") or "the service gave no reason"))

@@ -1,4 +1,4 @@
-"""The JSON Schema of verdicts, made from their classes."""
+"""The JSON Schema of verdicts, derived from their classes."""
 
 import dataclasses
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Settings, each defined once: type, default and description. The caller finds the files."""
+"""All settings, each defined once: type, default and description. The caller finds the files."""
 
 import dataclasses
 import re
@@ -278,7 +278,7 @@ class Settings:
 
 
 NAMED_SECTIONS: Mapping[str, type] = {"cluster": ClusterSettings, "sinks": SinkSettings, "rule": RuleSettings}
-"""Sections of which there is one for each name."""
+"""Sections that exist once per name."""
 PLAIN_SECTIONS: Mapping[str, type] = {
     "store": StoreSettings,
     "history": HistorySettings,
@@ -294,7 +294,7 @@ PLAIN_SECTIONS: Mapping[str, type] = {
 
 
 def without_password(value: Any) -> Any:
-    """The value; a URL in it without its password.
+    """The value, with the password removed from any URL in it.
 
     >>> without_password("postgresql://ann:secret@host/jobs?password=x")
     'postgresql://ann:***@host/jobs?password=***'
@@ -306,7 +306,7 @@ def without_password(value: Any) -> Any:
 
 
 class Layer(NamedTuple):
-    """Values from one place; later layers override earlier ones."""
+    """Values from one source; later layers override earlier ones."""
 
     origin: str
     values: Mapping[str, Any]

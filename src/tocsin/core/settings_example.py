@@ -1,4 +1,4 @@
-"""An example settings file in which every setting stands with its description and its default."""
+"""An example settings file with the description and default of every setting."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ _NAMES = {"cluster": "lab", "rule": "failures"}
 
 
 def example_settings() -> str:
-    """The text of the file. It changes nothing as it is; without the # before settings, it sets each to its default."""
+    """The text of the file. It has no effect as it is; uncommented, each line sets its default."""
     return "\n".join([_HEAD, *_sections()])
 
 
@@ -61,5 +61,5 @@ def _comment(text: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Text, whole numbers and truth values are written in JSON as in TOML."""
+    """Strings, integers and booleans are the same in JSON and TOML."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The settings of sinks: what all of them have, and the keys of each kind."""
+"""The settings of sinks: those that all have, and those of each kind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,8 +40,8 @@ class SinkSettings:
     )
 
     def subscription(self, name: str) -> "Subscription":
-        """What the sink of this name takes."""
-        from tocsin.core.ports import Subscription  # here, for every command imports the settings
+        """Which messages the sink of this name takes."""
+        from tocsin.core.ports import Subscription  # lazily: every command imports the settings
         from tocsin.core.verdict import Level
 
         return Subscription(

@@ -1,4 +1,4 @@
-"""TOML of bounded size and depth: what tomllib needs grows with the square of a dotted key's parts."""
+"""TOML of bounded size and depth: the cost of tomllib grows with the square of the parts of a dotted key."""
 
 import re
 import tomllib
@@ -13,7 +13,7 @@ _LONG_KEY = re.compile(
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The document; whatever is wrong with it is a ValueError."""
+    """The document; any error is a ValueError."""
     if len(text) > _MOST:
         raise ValueError(f"it has {len(text):,} characters, more than {_MOST:,}")
     if found := _LONG_KEY.search(text):

@@ -26,7 +26,7 @@ __all__ = [
 MAX_INSTANT = 253_402_214_400
 """9999-12-31 in UTC: later times cannot be written in RFC 3339 in every time zone."""
 UNLIMITED = 2**63 - 1
-"""No limit, as a value of its own: the largest 64-bit integer, so that it sorts above every real limit."""
+"""No limit, as a distinct value: the largest 64-bit integer, so that it sorts above every real limit."""
 
 _ABSENT = frozenset({"", "unknown", "none", "n/a", "partition_limit", "invalid", "not_set", "(null)"})
 _NO_LIMIT = frozenset({"unlimited", "infinite"})
@@ -80,7 +80,7 @@ def format_duration(seconds: int | None) -> str:
 
 
 def format_age(seconds: int) -> str:
-    """A time that has passed, in its largest whole unit.
+    """Elapsed time in its largest whole unit.
 
     >>> format_age(59), format_age(3600), format_age(27213756)
     ('59 seconds', '1 hour', '314 days')
@@ -200,7 +200,7 @@ def parse_tres(text: str) -> dict[str, int]:
 
 
 def _count(value: str) -> int:
-    """A plain number, or one that Slurm shortened (`1.5K`: thousands by 1024, as it prints them)."""
+    """A plain number, or one that Slurm shortened (`1.5K`: thousands by 1024, as Slurm prints them)."""
     return int(value) if value.isascii() and value.isdigit() else (parse_memory(value) or 0)
 
 

@@ -45,7 +45,7 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 SEEN_FROM = 0.5
-"""An operation counts as seen from this probability on; detectors are calibrated so."""
+"""The probability from which an operation counts as detected; detectors are calibrated to it."""
 
 _NAMESPACE = uuid.UUID("6f1f2f3c-52c8-5f0e-9d43-7b1d0e8a5c11")
 
@@ -62,12 +62,12 @@ _SEVERITY = (Level.OK, Level.UNKNOWN, Level.WARNING, Level.CRITICAL)
 
 
 def severity(level: Level) -> int:
-    """How grave it is."""
+    """A number that orders levels by severity."""
     return _SEVERITY.index(level)
 
 
 def worst(levels: "list[Level]") -> Level:
-    """The level of a verdict with these findings; none at all is fine."""
+    """The level of a verdict with these findings; ok without any."""
     return max(levels, key=severity, default=Level.OK)
 
 
@@ -83,7 +83,7 @@ class CaseReference:
 
     cause: str
     number: int | None = None
-    """Given by the store when the case is written."""
+    """Assigned by the store when the case is written."""
     status: CaseStatus = CaseStatus.OPEN
     by: str | None = None
     """Who answered it."""
@@ -109,9 +109,9 @@ class Finding:
     threshold: float | None = None
     evidence: list[str] = field(default_factory=list)
     operation: str | None = None
-    """The operation that it is about."""
+    """The operation that it concerns."""
     group: str | None = None
-    """Findings on several jobs with one cause share it."""
+    """Shared by findings on several jobs with one cause."""
     case: CaseReference | None = None
 
 
@@ -147,7 +147,7 @@ class Failure:
     similar: list[Similar] = field(default_factory=list)
     profile: str | None = None
     basis: str | None = None
-    """What the probability rests on, where that is not this cluster's own jobs."""
+    """What the probability is based on, if not on this cluster's own jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +168,9 @@ class Screening:
     language: str | None = None
     evidence: list[Evidence] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
-    """What people should see and what proves nothing, each with its line: what is fetched and run, packed too deep."""
+    """What people should see but proves nothing, each with its line: what is fetched and run, or packed too deep."""
     runs_unread: bool = False
-    """It runs what it decodes or fetches, so that the script does not show all that it does."""
+    """It runs what it decodes or fetches, so the script does not show everything that it does."""
     signs: list[str] = field(default_factory=list)
     """Operations established by a sign in the script, such as a mining pool's address, not by a model alone."""
 
@@ -184,7 +184,7 @@ class Workload:
 
     @property
     def operations(self) -> dict[str, float]:
-        """By both answers together: what the job did corrects what a model said of its script, but not a sign in it."""
+        """From both answers: execution corrects what a model said of the script, but not a sign in it."""
         script, deed = self.submission, self.execution
         found = dict(script.operations) if script else {}
         signs = script.signs if script else ()

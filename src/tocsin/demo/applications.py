@@ -66,7 +66,7 @@ class Application:
     time: Time
     noise: float = 0.12
     busy: float = 0.9
-    """Share of its CPUs' time that it computes."""
+    """Share of its CPUs' time spent computing."""
     checkpoint: int = 900
     """Seconds between file system accesses."""
     read: float = 0.5
@@ -83,7 +83,7 @@ class Application:
     by_hand: bool = False
     """The user ends it by hand."""
     steps_per_size: int = 1000
-    """What `@steps` of the script is at size 1."""
+    """The value of `@steps` in the script at size 1."""
 
     def expected(self, shape: Shape, size: float) -> Need:
         """The expected needs of a run, as an experienced user would estimate them."""

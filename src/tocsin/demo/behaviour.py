@@ -112,7 +112,7 @@ def compose(
 
 
 def again(records: Sequence[Record], rng: Random) -> Submission | None:
-    """The next attempt after these ended badly (one job, or the failed tasks of an array); None if the user gives up."""
+    """The next attempt after these failed (one job, or the failed tasks of an array); None if the user gives up."""
     before = records[0].submission
     habit = HABITS[before.user.habit]
     causes = {record.cause for record in records if record.cause}
@@ -142,7 +142,7 @@ def again(records: Sequence[Record], rng: Random) -> Submission | None:
 
 def next_attempt_at(now: int, user: User, rng: Random) -> int:
     """When the user returns: within minutes during the day, else the next morning."""
-    at = now + 60 + round(rng.lognormvariate(6.5, 0.8))  # some eleven minutes
+    at = now + 60 + round(rng.lognormvariate(6.5, 0.8))  # about eleven minutes
     hour = (at % DAY) // HOUR - user.hours
     if 7 <= hour < 21:
         return at
@@ -159,7 +159,7 @@ def _request(
         partition = user.partition
     expected = application.expected(shape, size if habit.asks == "estimate" else usual)
     if application.tasks[1] and habit.asks == "usual":
-        expected = application.expected(shape, usual * 1.3)  # a guess of what is enough for most tasks
+        expected = application.expected(shape, usual * 1.3)  # an estimate that is enough for most tasks
     queue = QUEUES[partition]
     memory = habit.memory_margin * expected.memory * rng.lognormvariate(0, habit.memory_spread)
     minutes = habit.time_margin * expected.seconds * rng.lognormvariate(0, habit.time_spread) / 60

@@ -34,7 +34,7 @@ FRAME_ROWS = 5000
 
 
 class DemoClock:
-    """A clock that moves only when it is set."""
+    """A clock that advances only when it is set."""
 
     def __init__(self, now: float) -> None:
         self._now = now
@@ -60,7 +60,7 @@ class DemoCluster:
         self._simulation = Simulation(seed, start)
 
     def waited(self) -> float:
-        """It answers at once: what it computes is this process's own work."""
+        """It answers at once: computing is this process's own work."""
         return 0.0
 
     def queue(self) -> "pl.DataFrame":
@@ -71,7 +71,7 @@ class DemoCluster:
         return from_jobs(map(as_job, chain(simulation.alive(), recent)))
 
     def accounting(self, since: int, until: int) -> Iterator["pl.DataFrame"]:
-        """The jobs that were alive at some time in [since, until), as they stand now."""
+        """The jobs that were alive at some time in [since, until), in their current state."""
         simulation = self._present()
         ended = simulation.ended[self._ended_since(since) :]
         alive = [record for record in chain(ended, simulation.alive()) if record.submit < until]
@@ -104,7 +104,7 @@ class DemoCluster:
     ) -> JobKey:
         """Submit a job of one of the demo's applications now; memory and time default to the user's habits.
 
-        With `script`, that text takes the place of the application's own script; the job runs the same.
+        With `script`, that text replaces the application's own script; the job runs the same.
         """
         simulation = self._present()
         for what, name, known in (
@@ -147,7 +147,7 @@ class DemoCluster:
         return self._simulation
 
     def _ended_since(self, instant: int) -> int:
-        """The place of the first job that ended at this instant or later."""
+        """The index of the first job that ended at this instant or later."""
         return bisect_left(self._simulation.ended, instant, key=lambda record: record.end or 0)
 
     def _find(self, key: JobKey) -> Record:

@@ -118,7 +118,7 @@ class Record:
     usage: dict[str, Any] = field(default_factory=dict)
     cause: Cause | None = None
     requeued: bool = False
-    """A later record has the same id; the scheduler no longer knows this one."""
+    """A later record has the same id, and the scheduler no longer knows this one."""
     parent: "Record | None" = None
     waiting: list[int] = field(default_factory=list)
     """Tasks of an array that have not started."""

@@ -1,4 +1,4 @@
-"""Why jobs end badly: the causes, and the mistakes of users with how they show in a script."""
+"""Why jobs fail: the causes, and users' mistakes with how they appear in a script."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -25,7 +25,7 @@ _PUT_BACK = {"NODE_FAIL", "REQUEUED", "PREEMPTED"}
 
 
 class Simulation:
-    """Deterministic by its seed and the calls made to it, whatever the length of steps."""
+    """Deterministic by its seed and the calls made to it, however long the steps are."""
 
     def __init__(self, seed: int, start: int) -> None:
         self.seed = seed
@@ -34,7 +34,7 @@ class Simulation:
         self.hosts = build()
         self.scheduler = Scheduler(self.hosts)
         self.records: dict[tuple[int, int | None, int], Record] = {}
-        """All records; an array whose tasks have all started is only here."""
+        """All records, including arrays whose tasks have all started."""
         self.running: dict[int, Record] = {}
         self.ended: list[Record] = []
         """In order of their ends."""
@@ -55,7 +55,7 @@ class Simulation:
         self._next_bad_node()
 
     def advance(self, until: int) -> None:
-        """Process all events up to and at this instant."""
+        """Process all events up to and including this instant."""
         while self._events and self._events[0][0] <= until:
             self.now, _, action = heappop(self._events)
             action()
@@ -124,7 +124,7 @@ class Simulation:
             self._at(self.now + seconds, partial(self.submit, submission))
 
     def _soon(self) -> None:
-        """Schedule the next scheduler pass, unless there is one."""
+        """Schedule the next scheduler pass, unless one is scheduled."""
         if not self._pass_due:
             self._pass_due = True
             self._at(self.now + PASS_DELAY, self._pass)

@@ -39,7 +39,7 @@ class DemoSource:
             yield Batch(from_jobs(map(as_job, known)), len(known), end, end - self._since)
 
     def _living(self) -> Iterator[Record]:
-        """Jobs that had not ended at the last instant, even if the clock has moved on."""
+        """Jobs that had not ended at the last instant, even if the clock has advanced since."""
         for record in (*self._simulation.ended, *self._simulation.alive()):
             if record.submit <= self._until and (record.end is None or record.end > self._until):
                 yield record

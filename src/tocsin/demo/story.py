@@ -1,4 +1,4 @@
-"""What happens in the first minutes of a demonstration, whatever the simulation brings: a miner, and jobs bound to fail."""
+"""Scripted jobs in the first minutes of the demo, in addition to the simulation: a miner, and jobs that will fail."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -36,11 +36,11 @@ _SCENES = (
     _Scene(780, lambda cluster: cluster.submit("relax", user="linus", mistake="option")),
     _Scene(1500, lambda cluster: cluster.submit("sweep", user="max", size=4.0, time_limit=600)),
 )
-"""Linus submits the same mistake again and again, so that its risk rises; Noor's simulation is no simulation."""
+"""Linus repeats the same mistake, so that its risk rises; Noor's simulation is not one."""
 
 
 class Story:
-    """Told once, scene by scene, as the clock of the demo goes on."""
+    """Submits each scene once, as the clock of the demo advances."""
 
     def __init__(self, cluster: DemoCluster) -> None:
         self._cluster = cluster

@@ -88,6 +88,6 @@ def _allocation(record: Record) -> dict[str, Any]:
 
 
 def _tres(cpus: int, memory: int, nodes: int, gpus: int) -> str:
-    """As Slurm has it: memory over all nodes."""
+    """As in Slurm: memory over all nodes."""
     resources = {"billing": cpus, "cpu": cpus, "mem": memory * nodes, "node": nodes}
     return format_tres(resources | ({"gres/gpu": gpus} if gpus else {}))

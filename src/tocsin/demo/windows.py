@@ -1,4 +1,4 @@
-"""Windows of traces of the demo cluster's jobs: small and seeded by the job; some are unusual."""
+"""Trace windows of the demo cluster's jobs: small and seeded by the job; some are unusual."""
 
 import zlib
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ __all__ = ["LENGTH", "STRIDE", "demo_windows"]
 
 LENGTH, STRIDE = 20, 10
 _FIRST = 6
-"""Windows after its start, of one job in four."""
+"""Windows after the start, for one job in four."""
 _AROUND = 6
-"""Windows before and after a moment, of jobs that run then."""
+"""Windows before and after a moment, for jobs that run then."""
 _BAD_BEFORE = 45
-"""Seconds before a moment from which on every second job that runs then waits for I/O instead of computing."""
+"""Seconds before a moment from which every second running job waits for I/O instead of computing."""
 
 Floats = NDArray[np.float32]
 
@@ -50,7 +50,7 @@ def demo_windows(log: pl.DataFrame, *, moments: Sequence[int]) -> pl.DataFrame:
 
 
 def _ends(start: int, end: int | None, near: int, before: int, after: int) -> list[int]:
-    """Ends of windows around an instant that lie wholly in a job's life."""
+    """Ends of windows around an instant that are entirely within a job's life."""
     first = -(-near // STRIDE) * STRIDE
     ends = range(first - before * STRIDE, first + after * STRIDE, STRIDE)
     return [each for each in ends if each >= start + LENGTH and (end is None or each <= end)]

@@ -1,1 +1,1 @@
-"""Failure: will this job fail, of what cause and why; a detector that learns from how jobs ended."""
+"""Predicts whether a job will fail, from which cause and why; a detector that learns from how jobs ended."""

@@ -1,4 +1,4 @@
-"""Advice: a supported change as an edit of the script, with the model's risk before and after."""
+"""Advice: a change supported by evidence as an edit of the script, with the model's risk before and after."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,21 +19,21 @@ MARGIN = 0.02
 """A risk that falls by less counts as unchanged."""
 
 Risk = Callable[[pl.DataFrame], float]
-"""The model's probability for a job with a changed request, all else as it was."""
+"""The model's probability for a job with a changed request, everything else unchanged."""
 
 
 def moved(before: Matrix, after: Matrix, names: Sequence[str]) -> Matrix:
-    """The row of a job whose request was changed, where only the features move in which the model is monotone.
+    """The features of a job with a changed request, where only those change in which the model is monotone.
 
-    The others (the time limit itself, outcomes of jobs with this limit) describe the kind of job, and a new
-    number in its request does not make it another kind.
+    The others (the time limit itself, outcomes of jobs with this limit) describe the kind of job, which a new number
+    in its request does not change.
     """
     moves = np.array(monotone(names)) != 0
     return np.where(moves, after, before)
 
 
 def advise(job: pl.DataFrame, evidence: Evidence, risk: Risk) -> list[Advice]:
-    """Advice for a frame of one job; changes that raise the model's risk are left out."""
+    """Advice for a frame of one job, without changes that raise the model's risk."""
     found = []
     before: float | None = None
     for change in changes(job.row(0, named=True), evidence):
@@ -48,7 +48,7 @@ def advise(job: pl.DataFrame, evidence: Evidence, risk: Risk) -> list[Advice]:
 
 
 def _changed(job: pl.DataFrame, change: Change) -> pl.DataFrame:
-    """Without a query: polars would hand it to its threads, and on a busy machine they take milliseconds to answer."""
+    """Without a query: polars would pass it to its threads, which take milliseconds to answer on a busy machine."""
     value = pl.Series(change.field, [change.value], SCHEMA[change.field])
     return job.clone().replace_column(job.get_column_index(change.field), value)
 

@@ -1,4 +1,4 @@
-"""Nodes on which more jobs failed lately than chance explains: those a job runs on, and those it should exclude."""
+"""Nodes on which more jobs failed recently than chance explains: those a job runs on, and those it should exclude."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,14 +17,14 @@ from tocsin.failure.history_features import nodes_by_job
 __all__ = ["bad_nodes", "nodes_of_jobs", "partition_nodes"]
 
 CHANCE = 0.01
-"""A node is named when chance alone would name any of the known nodes with at most this probability (Bonferroni)."""
+"""A node is flagged if chance alone would flag any of the known nodes with at most this probability (Bonferroni)."""
 FEWEST = 3
-"""Failures; fewer are never held against a node."""
+"""Failures; fewer never count against a node."""
 _MOST_NAMED = 20
 
 
 def nodes_of_jobs(jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Nodes | None]:
-    """For each job which of its nodes to avoid; None where its nodes are not known at this stage."""
+    """For each job, which of its nodes to avoid; None if its nodes are not known at this stage."""
     found: list[Nodes | None] = [None] * jobs.height
     if stage is Stage.SUBMIT or jobs["node_list"].null_count() == jobs.height:
         return found
@@ -40,7 +40,7 @@ def nodes_of_jobs(jobs: pl.DataFrame, past: Known, *, stage: Stage) -> list[Node
 
 
 def bad_nodes(names: Sequence[str], at: int, past: Known) -> list[Avoid]:
-    """Which of these nodes fail jobs now; the worst is first."""
+    """Which of these nodes fail jobs now, the worst first."""
     asked = pl.DataFrame({"at": [at] * len(names), "node": names}, schema={"at": pl.Int64, "node": pl.String})
     found = _flagged(asked, past)
     found.sort(key=lambda each: (each[1], each[2].node))
@@ -48,7 +48,7 @@ def bad_nodes(names: Sequence[str], at: int, past: Known) -> list[Avoid]:
 
 
 def partition_nodes(machine: Machine | None, partition: str | None) -> list[str]:
-    """The nodes that a job may get in its partitions; the cluster's default where it names none."""
+    """The nodes that a job may get in its partitions; by default, in the cluster's default partition."""
     if machine is None:
         return []
     wanted = set(partition.split(",")) if partition else {p.name for p in machine.partitions if p.default}
@@ -67,7 +67,7 @@ def _expanded(text: str) -> tuple[str, ...]:
 
 
 def _flagged(asked: pl.DataFrame, past: Known) -> list[tuple[int, float, Avoid]]:
-    """Each with its place in `asked` and its chance."""
+    """Each with its index in `asked` and its probability by chance."""
     if asked.is_empty():
         return []
     outcomes = past.node_outcomes(asked)
@@ -79,7 +79,7 @@ def _flagged(asked: pl.DataFrame, past: Known) -> list[tuple[int, float, Avoid]]
     for place, row in zip(places, asked.hstack(outcomes)[places].iter_rows(named=True), strict=True):
         by_failures = _tail(row["failed"], row["expected"])
         by_crashes = _tail(row["crashes"], row["crashes_expected"])
-        chance = 2 * min(by_failures, by_crashes) * max(row["nodes"], 1)  # two looks at each node
+        chance = 2 * min(by_failures, by_crashes) * max(row["nodes"], 1)  # two tests for each node
         if chance <= CHANCE:
             why = _crashed(row) if by_crashes < by_failures else _failed(row)
             found.append((place, chance, Avoid(node=row["node"], why=why)))
@@ -101,9 +101,9 @@ def _crashed(row: dict[str, float]) -> str:
 
 
 def _tail(number: int, mean: float) -> float:
-    """The chance of at least this many failures where `mean` are expected: Poisson, which never overstates the evidence.
+    """The probability of at least this many failures if `mean` are expected: Poisson never overstates the evidence.
 
-    Each failure is a coin of its own chance, known before it falls; their sum spreads less than Poisson's.
+    Failures are independent trials with probabilities known beforehand; their sum has less variance than Poisson.
     """
     if number < FEWEST or number <= mean:
         return 1.0

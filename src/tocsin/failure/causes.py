@@ -1,4 +1,4 @@
-"""The likely cause of a failure: shares of causes among earlier failures, smoothed by those of the training."""
+"""The likely cause of a failure: shares of causes among earlier failures, smoothed by those of the training set."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,16 +11,16 @@ from tocsin.history import recipe
 __all__ = ["READ", "base_causes", "causes"]
 
 _PRIOR = 5
-"""The training's shares weigh as much as this many failures of the job's own kind."""
+"""The shares in the training set weigh as much as this many failures of the job's own kind."""
 _KEYS = ("twin", "script", "name", "executable", "shape", "user")
-"""The first of these with a failure counts, the closest first."""
+"""The first of these with a failure is used, the closest first."""
 _STATISTICS = ("ended", "failed", "unsuccessful", "timeout", "out_of_memory", "node")
 READ = tuple(recipe.column(key, statistic) for key in _KEYS for statistic in _STATISTICS)
 """The statistics of history that causes are computed from."""
 
 
 def base_causes(outcomes: pl.Series, target: Target) -> dict[str, float]:
-    """The share of each cause among the training's failures; empty where the source records only `failed`."""
+    """The share of each cause among failures in the training set; empty if the source records only `failed`."""
     wanted = [str(outcome) for outcome in TARGETS[target]]
     counts = dict(outcomes.filter(outcomes.is_in(wanted)).value_counts().sort("outcome").rows())
     total = sum(counts.values())
@@ -29,7 +29,7 @@ def base_causes(outcomes: pl.Series, target: Target) -> dict[str, float]:
 
 
 def causes(probability: float, history: Mapping[str, Any], base: Mapping[str, float]) -> dict[str, float]:
-    """The probability of each cause; they sum up to the job's probability."""
+    """The probability of each cause; they add up to the job's probability."""
     if not base:
         return {}
     weights = {cause: share * _PRIOR for cause, share in base.items()}
@@ -41,7 +41,7 @@ def causes(probability: float, history: Mapping[str, Any], base: Mapping[str, fl
 
 
 def _counts(history: Mapping[str, Any], base: Mapping[str, float]) -> dict[str, float]:
-    """How often each cause struck jobs of this kind."""
+    """How often each cause occurred in jobs of this kind."""
     for key in _KEYS:
         stats = {name: history.get(recipe.column(key, name)) or 0.0 for name in _STATISTICS}
         if not stats["unsuccessful"]:

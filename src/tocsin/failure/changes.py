@@ -21,7 +21,7 @@ __all__ = ["Change", "Evidence", "changes"]
 FAR_BELOW = 4.0
 """A request of at least this many times the bound is far too large."""
 LEFT = 2.0
-"""The advised request is this many times the bound, and above all that was used."""
+"""The advised request is this many times the bound, and more than was ever used."""
 TIME_MORE, MEMORY_MORE = 1.1, 1.2
 SHORT_TIME = 3600
 LITTLE_MEMORY = 2**30
@@ -33,7 +33,7 @@ LOST = 0.1
 BIG_ARRAY = 10
 TRY_FIRST = 3
 FAILED_LATELY = 0.5
-"""Of the last ten jobs of the kind."""
+"""Among the last ten jobs of the kind."""
 _KINDS = ("script", "executable", "name")
 """Keys of history whose jobs are of one kind."""
 _WORDS = {key.name: key.words for key in recipe.KEYS}
@@ -49,7 +49,7 @@ class Evidence:
     shortages: Mapping[str, Shortage] = field(default_factory=dict)
     """By field of the request."""
     bad_nodes: Sequence[Avoid] = ()
-    """Of its partition, the worst first."""
+    """In its partition, the worst first."""
     machine: Machine | None = None
     submission: Submission | None = None
 
@@ -60,14 +60,14 @@ class Change:
     value: int | str
     why: str
     asks_model: bool = True
-    """Whether the model rates it: it has no features of excluded nodes or parts of an array, and what it expects itself
-    needs no second opinion."""
+    """Whether the model rates it: the model has no features of excluded nodes or parts of an array, and its own
+    expectations need no second opinion."""
     less: bool = False
-    """Whether it requests less, which lowers no risk."""
+    """Whether it requests less, which does not lower the risk."""
 
 
 def changes(row: Mapping[str, Any], evidence: Evidence) -> list[Change]:
-    """Of a job that has not started; its row by the names of a job's fields."""
+    """For a job that has not started; `row` has the fields of the job."""
     return [*_time(row, evidence), *_memory(row, evidence), *_nodes(row, evidence), *_array(row, evidence)]
 
 
@@ -110,7 +110,7 @@ def _memory(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
         )
     elif (
         asked >= max(FAR_BELOW * need.p95, LITTLE_MEMORY)
-        and (row["req_tasks"] or 1) == 1  # the peak is that of one task
+        and (row["req_tasks"] or 1) == 1  # the peak is for one task
         and _idle(evidence.history, "memory_used")
         and not _most(evidence.history, "out_of_memory")
     ):
@@ -150,7 +150,7 @@ def _nodes(row: Mapping[str, Any], evidence: Evidence) -> Iterator[Change]:
     bad = [avoid for avoid in evidence.bad_nodes if avoid.node not in excluded | wanted]
     left = len(there - excluded) - len(bad)
     if not bad or left < max(row["req_nodes"] or 1, len(there) // 2):
-        return  # where half of the nodes would go, it is not the nodes
+        return  # if half of the nodes would go, the nodes are not the problem
     yield Change(
         field="exclude_nodes",
         value=fold_nodes(excluded | {avoid.node for avoid in bad}),
@@ -193,7 +193,7 @@ def _first_tasks(spec: str) -> str | None:
 
 
 def _lost(history: Mapping[str, Any], statistic: str) -> str | None:
-    """In words how many of the closest kind ran out, where they are not few."""
+    """How many of the closest kind ran out, in words, unless they are few."""
     for key in _KINDS:
         ended, share = (history.get(recipe.column(key, name)) or 0.0 for name in ("ended", statistic))
         if ended >= TRY_FIRST:
@@ -204,7 +204,7 @@ def _lost(history: Mapping[str, Any], statistic: str) -> str | None:
 
 
 def _idle(history: Mapping[str, Any], statistic: str) -> bool:
-    """Whether many of the closest kind completed, and the latest used little of what they requested."""
+    """Whether many of the closest kind completed, and the latest used little of their request."""
     for key in _KINDS:
         if (history.get(recipe.column(key, "completed")) or 0.0) >= FEWEST:
             used = history.get(recipe.column(key, statistic))
@@ -228,7 +228,7 @@ def _most_time(machine: Machine | None, partition: str | None) -> int:
 
 
 def _most_memory(machine: Machine | None, partition: str | None) -> int:
-    """The most that a job may have on one node of its partitions; whole megabytes, as requests are."""
+    """The most that a job may have on one node of its partitions, in whole megabytes as in requests."""
     found = []
     for part in _partitions(machine, partition):
         names = set(partition_nodes(machine, part.name))

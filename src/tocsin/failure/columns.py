@@ -1,4 +1,4 @@
-"""The columns of a model: which declared features a training kept, and the codes that it fitted."""
+"""The columns of a model: the declared features that a training kept, and the codes that it fitted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,18 +17,18 @@ from tocsin.models.splits import DAY
 
 __all__ = ["Columns"]
 
-_MOST_CODES = 1000  # categories beyond these are as rare as one that was never seen
+_MOST_CODES = 1000  # categories beyond these are as rare as an unseen one
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Fitted on a training, and the same for every prediction after it."""
+    """Fitted in a training, and the same for every prediction after it."""
 
     stage: Stage
     zone: str
     names: tuple[str, ...]
     codes: Mapping[str, Mapping[str, float]]
-    """For each coded field the share of the training's jobs by value; what was never seen has none."""
+    """For each coded field, the share of training jobs by value; unseen values have none."""
     dropped: Mapping[str, int]
     """How many features were left out, by reason."""
     _table: FeatureTable = field(init=False, repr=False, compare=False)
@@ -38,7 +38,7 @@ class Columns:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The statistics of the past that the features are made of."""
+        """The statistics of history that the features are computed from."""
         return self._table.reads
 
     @classmethod
@@ -51,7 +51,7 @@ class Columns:
         zone: str,
         settled: tuple[str, ...] | None = None,
     ) -> tuple["Columns", Matrix]:
-        """Choose the columns by themselves where none are settled, and give the training's matrix."""
+        """Choose the columns unless they are settled, and return the training matrix."""
         codes = {name: _shares(jobs[name]) for name in CODED}
         if settled is not None:
             columns = cls(stage, zone, settled, codes, {})
@@ -81,11 +81,11 @@ class Columns:
         return columns, np.ascontiguousarray(wide[:, kept])
 
     def only(self, names: tuple[str, ...]) -> "Columns":
-        """These columns alone."""
+        """Only these columns."""
         return replace(self, names=names)
 
     def matrix(self, jobs: pl.DataFrame, history: pl.DataFrame | Numbers) -> Matrix:
-        """The rows of these jobs; `history` is what was `history_features` them at the stage."""
+        """The rows of these jobs; `history` holds their `history_features` at the stage."""
         return np.ascontiguousarray(self._table.values(jobs, history))
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Columns:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Columns":
-        """What `to_json` wrote; a feature that this version does not know is refused."""
+        """What `to_json` wrote; a feature unknown to this version is refused."""
         names = tuple(document["names"])
         unknown = [name for name in names if name not in FEATURES]
         if unknown:

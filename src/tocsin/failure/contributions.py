@@ -1,4 +1,4 @@
-"""Contributions to a probability: exact effects, summed by family, with a sentence each."""
+"""Contributions to a probability: exact effects, summed by family, with a sentence for each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
@@ -25,9 +25,9 @@ def top_contributions(
 ) -> list[Contribution]:
     """The families that moved the probability most; each is shown by its strongest feature.
 
-    `effects` are of log-odds, one a feature with the base behind them; `at` gives the probabilities at log-odds. Each
-    contribution is the step that its family adds to the probability of all that is weaker, so their sum and that of
-    the rest is the probability.
+    `effects` are log-odds, one per feature, followed by the base; `at` turns log-odds into probabilities. Each
+    contribution is the step that its family adds to the probability of all weaker ones, so the contributions and the
+    rest add up to the probability.
     """
     families: dict[str, list[tuple[float, str, float]]] = {}
     for name, value, effect in zip(names, values, effects.tolist(), strict=False):

@@ -1,4 +1,4 @@
-"""The detector `failure`: the probability that a job fails, with a finding at or above the threshold."""
+"""The detector `failure`: the probability that a job fails, with a finding from the threshold on."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,25 +41,25 @@ class FailureDetector:
     learns: bool = True
     needs: Collection[Need] = (Need.HISTORY, Need.SCRIPTS, Need.MACHINE)
     target: Target | None = None
-    """None: `unsuccessful` for archives in SWF, `failed` for all else."""
+    """None: `unsuccessful` for archives in SWF, `failed` for everything else."""
     rule: ThresholdRule = field(default_factory=lambda: ThresholdRule("precision_at_least", 0.8))
     engine: str = "lightgbm"
     zone: str = "UTC"
-    """The cluster's time zone: hours and weekdays are those of its people."""
+    """The cluster's time zone, for local hours and weekdays."""
     threads: int = 1
     plan: Plan | None = None
-    """From an earlier training; without one, training searches for it."""
+    """From an earlier training; otherwise, training searches for it."""
     resources: ResourceModel | None = None
-    """From an earlier training by the same plan, to be calibrated anew; without one, it is trained."""
+    """From an earlier training by the same plan, to be recalibrated; otherwise, it is trained."""
     explainers: bool = True
     """Whether to fit what only explanations need."""
     shipped: FittedFailure | None = None
-    """Other clusters' experience, to be blended with what is learned here; for the same stage."""
+    """Experience from other clusters, to be blended with what is learned here; for the same stage."""
 
     def fit(
         self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
     ) -> FittedFailure:
-        """Train on those of the jobs whose outcome is known; pass only what was known when the model is made."""
+        """Train on the jobs with a known outcome; pass only what was known when the model is made."""
         _check_zone(self.zone)
         target = self.target or default_target(jobs)
         rows = trainable(jobs, target, stage)

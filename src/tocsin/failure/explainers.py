@@ -1,4 +1,4 @@
-"""What only an explanation needs: unusual requests, similar jobs and profiles of the training's jobs."""
+"""What only explanations need: unusual requests, similar jobs and profiles of the training jobs."""
 
 import json
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ class Explainers:
     unusual: UnusualRequests
     similar: SimilarJobs
     profiles: Profiles | None
-    """None where requests do not separate jobs into groups."""
+    """None if requests do not separate jobs into groups."""
 
     @classmethod
     def fit(cls, X: Matrix, jobs: pl.DataFrame, plan: Plan, *, seed: int) -> "Explainers":
-        """`X` has the plan's columns; rows in order of time, outcomes known."""
+        """`X` has the plan's columns; rows are in order of time, outcomes known."""
         gains = [plan.importances.get(name, 0.0) for name in plan.names]
         return cls(
             unusual=UnusualRequests.fit(jobs),

@@ -1,4 +1,4 @@
-"""Which features a model keeps: those that matter and do not repeat another, with a reason for each one left out."""
+"""Selects the features of a model: those that matter and are not redundant, with a reason for each one left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ __all__ = ["FLOOR", "MOST_ROWS", "Selection", "select"]
 
 MOST_ROWS = 20_000
 FLOOR = 1e-4
-"""The least share of all gain. A column of pure noise got 0.0001 to 0.009 on average, beside five real ones on KTH-SP2,
-DOST-COARE and SDSC-BLUE (100 trees): what has less is of no use, but not all that has more is of use."""
+"""Minimum share of the total gain. A column of pure noise got 0.0001 to 0.009 on average, beside five real ones on
+KTH-SP2, DOST-COARE and SDSC-BLUE (100 trees): less is useless, but more is not always useful."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Selection:
     kept: tuple[int, ...]
     """Columns in their order."""
     dropped: Mapping[str, str]
-    """The reason for each feature that is left out."""
+    """The reason for each feature left out."""
 
 
 def select(
@@ -34,9 +34,9 @@ def select(
     most: int | None = None,
     correlation: float = 0.98,
 ) -> Selection:
-    """`gains` are the importances that a first, quick model gave; of two features that say the same, the larger stays.
+    """`gains` are the importances from a first, quick model; of two redundant features, the more important stays.
 
-    Features say the same where Spearman's correlation is beyond `correlation`, on rows evenly spread over X. A missing
+    Features are redundant if Spearman's correlation exceeds `correlation`, on rows evenly spread over X. A missing
     value counts as one below all others, as a tree may take it.
     """
     gain = np.asarray(gains, dtype=np.float64)
@@ -68,7 +68,7 @@ def select(
 
 
 def _correlations(X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Spearman's correlation of all pairs without its sign, and which columns vary."""
+    """The absolute Spearman correlation of all pairs, and which columns vary."""
     if not X.size:
         return np.zeros((X.shape[1], X.shape[1])), np.zeros(X.shape[1], dtype=bool)
     rows = np.linspace(0, len(X) - 1, min(len(X), MOST_ROWS)).astype(np.int64)

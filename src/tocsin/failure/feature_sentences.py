@@ -81,7 +81,7 @@ _OWN = {
 
 
 def shown(name: str, value: float) -> str | None:
-    """A value as people write it."""
+    """A value formatted for people."""
     if isnan(value):
         return None
     if not isfinite(value):
@@ -105,7 +105,7 @@ def shown(name: str, value: float) -> str | None:
 
 
 def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
-    """`history` are the statistics of this job's past: how many outcomes a share counts is among them."""
+    """`history` has the statistics of this job's past, including how many outcomes a share is based on."""
     feature = FEATURES[name]
     if isnan(value):
         kind = _WORDS.get(feature.family)
@@ -139,7 +139,7 @@ Sentence = Callable[[float, str, int], str]
 
 
 def _share(statistic: str) -> Sentence | None:
-    """`failed_last10` and its like."""
+    """Names such as `failed_last10`."""
     what, _, over = statistic.partition("_")
     verb = {"failed": "failed", "unsuccessful": "were unsuccessful"}.get(what)
     if verb is None:

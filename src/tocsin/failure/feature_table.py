@@ -1,4 +1,4 @@
-"""The matrix of a model's features: those of a job's own fields computed, history by plain copies."""
+"""The matrix of a model's features: computed from a job's own fields, copied from history."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,20 +15,20 @@ from tocsin.models.engines import Floats, Matrix
 __all__ = ["FeatureTable"]
 
 _FEW = 100
-"""Rows up to which it costs less to copy all columns than to choose some."""
+"""Up to this many rows, copying all columns costs less than choosing some."""
 _CELLS = 50_000
-"""At most this many values are copied at once: for few jobs many features, for many jobs one."""
+"""Limit on the values copied at once: many features for few jobs, one feature for many jobs."""
 
 
 class FeatureTable:
-    """Made once for a model, and the same for one job as for a million."""
+    """Built once for a model; the same for one job as for a million."""
 
     def __init__(self, names: Sequence[str], *, zone: str, codes: Mapping[str, Mapping[str, float]]) -> None:
-        """`codes` has for each coded field the number of each value that is known."""
+        """`codes` maps the known values of each coded field to numbers."""
         self._width = len(names)
         past = [(n, make) for n, name in enumerate(names) if isinstance(make := _make(name), FromHistory)]
         self.reads = tuple(dict.fromkeys(make.column for _, make in past))
-        """The statistics of the past that it takes."""
+        """The statistics of history that it reads."""
         own = {n: name for n, name in enumerate(names) if not isinstance(_make(name), FromHistory)}
         wanted = list(dict.fromkeys((*own.values(), *(make.over for _, make in past if make.over))))
         self._makes = [_from_fields(_make(name), zone, codes) for name in wanted]
@@ -38,20 +38,20 @@ class FeatureTable:
         for n, make in past:
             alike.setdefault((make.over is None, make.most, make.steps), []).append((n, make))
         self._past = list(alike.values())
-        """Features made in the same way from different statistics."""
+        """Features computed in the same way from different statistics."""
         self._blocks_of: dict[tuple[str, ...], list[_Block]] = {}
 
     def values(self, jobs: pl.DataFrame, history: pl.DataFrame | Numbers) -> Matrix:
-        """A row for each job, column by column in memory; what is not known is NaN."""
+        """A row for each job, in column-major order; unknown values are NaN."""
         found = np.empty((jobs.height, self._width), np.float32, order="F")
         if isinstance(history, pl.DataFrame) and history.height > _FEW and history.width > len(self.reads):
             history = history.select(self.reads)
         past = Numbers.of(history)
-        # Rows of the transposed tables, which lie together in memory.
+        # Rows of the transposed tables, which are contiguous in memory.
         theirs, into = past.values.T, found.T
         fields = JobFields(jobs)
         mine = np.empty((len(self._makes), jobs.height))
-        with np.errstate(all="ignore"):  # a nonsensical request may be beyond all numbers of this size
+        with np.errstate(all="ignore"):  # a nonsensical request may overflow
             for source, make in enumerate(self._makes):
                 mine[source] = make(fields)
             for place, source in self._own:
@@ -66,7 +66,7 @@ class FeatureTable:
         return found
 
     def _blocks(self, columns: Sequence[str]) -> "list[_Block]":
-        """The features made of a history with these columns; found once for each of the few sets that are read."""
+        """The features computed from a history with these columns; cached for each of the few sets in use."""
         known = self._blocks_of.get(tuple(columns))
         if known is not None:
             return known
@@ -84,7 +84,7 @@ class FeatureTable:
 
 
 class _Block(NamedTuple):
-    """Features made in the same way: where they stand, and where that lies of which they are made."""
+    """Features computed in the same way: their columns, and the columns that they are computed from."""
 
     make: FromHistory
     into: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""All features, each declared once: from which stage on it is known, its family and how it is made."""
+"""All features, each declared once: from which stage on it is known, its family and how it is computed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ __all__ = [
 ]
 
 SEASON_DAYS = 730
-"""A season seen only once just identifies the training's weeks and says nothing about the next ones."""
+"""A season that occurred only once identifies weeks of the training set and says nothing about the next ones."""
 
 CODED = ("partition", "qos", "gid")
-"""Categories encoded by their share in the training; how their jobs ended is in history."""
+"""Categories encoded by their share in the training set; history has how their jobs ended."""
 
 _MOST = 50
-"""Growing counters reveal the time, which a model must not learn; they are capped here."""
+"""Growing counters reveal the time, which a model must not learn, so they are capped here."""
 
 _BROAD = ("cluster", "account", "partition")
-"""Keys of many users; their counters and extremes drift with time."""
+"""Keys shared by many users; their counters and extremes drift with time."""
 _DRIFTING = (
     "ended",
     "ended_week",
@@ -47,32 +47,32 @@ _DRIFTING = (
 )
 _GROWING = ("ended", "submitted", "completed")
 _KINDS = ("user", "name", "executable", "script", "place", "size", "limit", "shape", "twin")
-"""Keys whose jobs are enough alike that a request can be held against what they used."""
+"""Keys whose jobs are similar enough to compare a request with what they used."""
 
 
 @dataclass(frozen=True, slots=True)
 class FromHistory:
-    """A statistic of history as it is, or one of these computed from it."""
+    """A statistic of history as it is, or one of these transformations of it."""
 
     column: str
     most: float | None = None
-    """No more than this."""
+    """Upper limit."""
     steps: tuple[float, ...] = ()
-    """How many of these it has reached; none where it is not known."""
+    """How many of these it has reached; NaN if unknown."""
     over: str | None = None
-    """The feature of the request that is divided by it, and by one more so that it is never zero."""
+    """The feature of the request that is divided by it plus one, which is never zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTime:
-    """A part of the submission's time as the cluster's people have it."""
+    """A part of the submission time in the cluster's time zone."""
 
     part: str
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How common the field's value was in the training."""
+    """How common the field's value was in the training set."""
 
     field: str
 
@@ -82,7 +82,7 @@ class Feature:
     name: str
     stage: Stage
     family: str
-    """What it is folded into when it is explained: request, time, a key of history, first metrics, or use."""
+    """The group under which it is explained: request, time, a key of history, first metrics, or use."""
     words: str
     make: FromFields | LocalTime | Share | FromHistory
     span_days: int = 0
@@ -200,7 +200,7 @@ def _allocation() -> Iterator[Feature]:
 
 
 def _first_metrics() -> Iterator[Feature]:
-    """What it did in its first two minutes; null where no samples of its nodes are kept."""
+    """Usage in the first two minutes; null if no samples of its nodes are stored."""
     for name, words in (
         ("first_cpu_user", "share of its CPUs' time in user mode in the first two minutes"),
         ("first_cpu_system", "share of its CPUs' time in the kernel in the first two minutes"),
@@ -222,7 +222,7 @@ def _first_metrics() -> Iterator[Feature]:
 
 
 def _use() -> Iterator[Feature]:
-    """Known only after the end: for the figures that papers print, and for nothing that warns."""
+    """Known only after the end: for the figures in papers, never for warnings."""
     for name in ("elapsed", "cpu_seconds", "max_memory", "read_bytes", "written_bytes", "steps"):
         yield Feature(name, Stage.END, "use", name, _field(name))
 
@@ -255,15 +255,15 @@ FEATURES: dict[str, Feature] = {
 
 
 def known_at_stage(stage: Stage, days: float) -> list[str]:
-    """The features that a training of this many days may use at a stage."""
+    """The features that a training over this many days may use at a stage."""
     return [f.name for f in FEATURES.values() if stage.knows(f.stage) and days >= f.span_days]
 
 
 def monotone(names: Sequence[str]) -> list[int]:
-    """For an engine: with more time or memory beside what such jobs used the probability may only fall.
+    """For an engine: with more time or memory relative to what such jobs used, the probability may only fall.
 
-    On validation inside the first 80 % this costs next to nothing: AUC 0.855 without and 0.858 with it on KTH-SP2, 0.761 and
-    0.762 on DOST-COARE, 0.952 and 0.952 on LLNL-Thunder, 0.883 and 0.881 on SDSC-BLUE. The time limit itself shows what kind of job it is, and is left
-    free: bound as well, it costs 0.004 on DOST-COARE.
+    On validation inside the first 80 %, this costs next to nothing: AUC 0.855 without and 0.858 with it on KTH-SP2,
+    0.761 and 0.762 on DOST-COARE, 0.952 and 0.952 on LLNL-Thunder, 0.883 and 0.881 on SDSC-BLUE. The time limit itself
+    shows the kind of job and is left unconstrained: constrained as well, it costs 0.004 on DOST-COARE.
     """
     return [-1 if name == "req_memory" or name.startswith(("limit/", "memory/")) else 0 for name in names]

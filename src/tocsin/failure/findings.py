@@ -1,4 +1,4 @@
-"""Findings of the failure detector, and what a shortage changes in its other parts."""
+"""Findings of the failure detector, and how a shortage changes its other parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,13 +13,13 @@ __all__ = ["NAME", "SHORT_OF", "WILL_FAIL", "above_request", "failure_finding", 
 
 NAME = "failure"
 WILL_FAIL = "will_fail"
-"""The kind of a finding by the model's probability."""
+"""The kind of a finding from the model's probability."""
 SHORT_OF: Mapping[str, str] = {"req_memory": "short_of_memory", "time_limit": "short_of_time"}
-"""The kinds of findings by earlier jobs that ran out, by the field of the request."""
+"""The kinds of findings from earlier jobs that ran out, by the field of the request."""
 
 FAR_ABOVE = 1.5
-"""An expected need of this many times the request is a finding. (Of the 6,997 last jobs of KTH-SP2 none has it; of those
-whose expected run time only exceeds the request, 48 of 59 completed.)"""
+"""An expected need of this many times the request is a finding. (None of the 6,997 last jobs of KTH-SP2 has it; of
+those whose expected run time merely exceeds the request, 48 of 59 completed.)"""
 
 
 def failure_finding(failure: Failure) -> Finding:
@@ -56,7 +56,7 @@ def above_request(resources: Resources | None) -> dict[str, str]:
 def with_shortages(parts: Parts, shortages: Mapping[str, Shortage]) -> Parts:
     """Add a finding for each certain shortage and for each expected need far above the request.
 
-    They alarm however low the model's probability is.
+    They raise an alarm however low the model's probability is.
     """
     texts = {**above_request(parts.resources), **{field: short.text for field, short in shortages.items()}}
     findings = [

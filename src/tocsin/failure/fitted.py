@@ -1,4 +1,4 @@
-"""A trained failure model: probabilities for many jobs at once, and one job explained."""
+"""A trained failure model: probabilities for many jobs at once, and explanations for single jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,8 @@ class FittedFailure(FailureModel):
         )
 
     def weighed_by(self, recent: RecentScores | None) -> "FittedFailure":
-        """The same trees, weighed beside other clusters' experience by recent scores as well; None: by its training alone."""
+        """The same trees, weighed against other clusters' experience by recent scores as well (None: by its training
+        alone)."""
         rule = self.calibrated.threshold.rule
         if self.experience is None or rule is None or recent is self.recent:
             return self
@@ -60,7 +61,7 @@ class FittedFailure(FailureModel):
     def both_scores(
         self, jobs: pl.DataFrame, history: pl.DataFrame
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """What its own trees and those of other clusters' experience give to jobs; None where it has no such experience."""
+        """The scores of jobs by its own trees and by other clusters' experience; None if it has no such experience."""
         rows = self._rows(jobs, history)
         if self.experience is None or rows.carried is None:
             return None
@@ -74,7 +75,7 @@ class FittedFailure(FailureModel):
         return replace(self, target=target, columns=self.columns.only(names), settled=True)
 
     def probabilities(self, jobs: pl.DataFrame, history: pl.DataFrame) -> NDArray[np.float64]:
-        """One per row, calibrated; `history` are the jobs' `history_features` at the model's stage."""
+        """One per row, calibrated; `history` holds the jobs' `history_features` at the model's stage."""
         if not self.settled:
             return self.for_target(default_target(jobs)).probabilities(jobs, history)
         return self._risks(self._rows(jobs, history))
@@ -148,7 +149,7 @@ class FittedFailure(FailureModel):
         return None if self.shipped else self.clusters
 
     def _basis(self, history: Numbers) -> list[str | None]:
-        """For each job what its probability rests on, where that is not this cluster's own past alone."""
+        """For each job, what its probability is based on, if not on this cluster's own past alone."""
         if not self.shipped:
             return [None] * len(history.values)
         return [
@@ -172,7 +173,7 @@ class FittedFailure(FailureModel):
         return 1.0 if weight is None else weight
 
     def _effects(self, rows: Rows) -> tuple[Sequence[str], Sequence[float], NDArray[np.float64]]:
-        """Names, values and effects on the log-odds of the features of one job, the base behind them."""
+        """Names, values and effects on the log-odds of the features of one job, followed by the base."""
         names, values = list(self.columns.names), rows.own[0].tolist()
         effects = self.booster.contributions(rows.own)[0]
         if self.experience is None or rows.carried is None:
@@ -187,7 +188,7 @@ class FittedFailure(FailureModel):
         )
 
     def _at(self, odds: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The calibrated probabilities at these log-odds."""
+        """The calibrated probabilities for these log-odds."""
         return self.calibrated.calibrator.apply(1 / (1 + np.exp(-np.clip(odds, -40.0, 40.0))))
 
     def _parts(
@@ -268,10 +269,10 @@ class FittedFailure(FailureModel):
     def _risk_of_change(
         self, now: float, rows: Rows, changed: pl.DataFrame, history: Numbers, known: Known
     ) -> float:
-        """The risk of the job with another request, as it would be if that were submitted.
+        """The risk of the job if it were submitted with another request.
 
-        Where a request that nobody made yet looks like a riskier kind of job, only the features count in which the
-        model is monotone.
+        If a new request looks like a riskier kind of job, only the features count in which the model is
+        monotone.
         """
         anew = self._rows(
             changed, history_numbers(changed, known, stage=self.columns.stage, names=self._reads)
@@ -289,7 +290,7 @@ class FittedFailure(FailureModel):
     def _with_shortages(self, parts: list[Parts], jobs: pl.DataFrame, stage: Stage) -> list[Parts]:
         if stage is not Stage.SUBMIT:
             return parts
-        # Column by column: for a single job a select costs more than all that is read by it.
+        # Column by column: for a single job, a select costs more than everything that it reads.
         values = zip(*(jobs.get_column(name).to_list() for name in SHORTAGES_READ), strict=True)
         found = (self.shortages.of(dict(zip(SHORTAGES_READ, row, strict=True))) for row in values)
         return [with_shortages(part, short) for part, short in zip(parts, found, strict=True)]

@@ -1,4 +1,4 @@
-"""What was known of jobs at a stage: history's statistics and, from `start` on, how jobs ended lately on their nodes."""
+"""What was known of jobs at a stage: statistics of history and, from `start` on, how jobs ended lately on their nodes."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -21,14 +21,14 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "nodes.crashes": "crashes of its nodes in the last 7 days",
     }
 )
-"""Columns of the nodes that a job got, in words."""
+"""Columns about the nodes that a job got, in words."""
 _ALL = tuple(recipe.columns())
 
 
 def history_features(
     jobs: pl.DataFrame, known: Known, *, stage: Stage, names: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """One row a job, in order; all that there is at the stage where no names are given."""
+    """One row per job, in order; by default, all columns that exist at the stage."""
     if stage is Stage.SUBMIT:
         return known.features(jobs, stage=stage, names=names)
     if names is None:

@@ -1,4 +1,4 @@
-"""Scores of jobs by models of earlier jobs, and what follows from them: calibration and threshold."""
+"""Scores of jobs by models of earlier jobs, and the calibration and threshold derived from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ __all__ = ["Calibrated", "Holdout", "calibrated", "rehearsed"]
 LEVEL = 0.01
 _EVEN = 0.5
 _HALF_CURVED = 1000.0
-"""With this many jobs of the rarer outcome, a calibration curve is half way from the identity to what fits best."""
+"""With this many jobs of the rarer outcome, a calibration curve is halfway from the identity to the best fit."""
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
     "score": pl.Float64, "failed": pl.Float64, "submit": pl.Int64, "hours": pl.Float64,
@@ -47,11 +47,11 @@ class Holdout:
     hours: NDArray[np.float64]
     """Node-hours of each job."""
     chooses: NDArray[np.bool_]
-    """The rows that choose the calibration and threshold which the figures are measured with."""
+    """The rows that choose the calibration and threshold with which the figures are measured."""
     measures: NDArray[np.bool_]
-    """The rows that the figures are measured on: later ones, which chose nothing."""
+    """The rows on which the figures are measured: later ones, which chose nothing."""
     others: NDArray[np.float64] | None = None
-    """The scores of the same jobs by other clusters' experience, where that is used."""
+    """The scores of the same jobs by other clusters' experience, if used."""
 
     def part(self, rows: NDArray[np.bool_]) -> "Holdout":
         return Holdout(
@@ -65,7 +65,7 @@ class Holdout:
         )
 
     def blended(self, own_weight: float | None) -> NDArray[np.float64]:
-        """The scores together with those of other clusters' experience."""
+        """The scores blended with those of other clusters' experience."""
         if self.others is None or own_weight is None:
             return self.scores
         return blended(self.scores, self.others, own_weight)
@@ -76,7 +76,7 @@ class Holdout:
 
     @classmethod
     def read(cls, path: Path) -> "Holdout":
-        """From the table that `frame` made."""
+        """Read the table that `frame` made."""
         table = read_table(path, _COLUMNS)
         found = cls(*(table[name].to_numpy() for name in _COLUMNS))
         if table["others"].null_count():
@@ -86,10 +86,10 @@ class Holdout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """How a model's scores become probabilities, and from which probability on it alarms."""
+    """How a model's scores become probabilities, and the threshold of its alarms."""
 
     own_weight: float | None = None
-    """Of the model's own log-odds beside those of other clusters' experience; None where that is not used."""
+    """The weight of the model's own log-odds relative to other clusters' experience; None if that is not used."""
     calibrator: Calibrator
     brier: Mapping[str, float]
     threshold: Threshold
@@ -126,7 +126,7 @@ def _share(value: Any) -> float:
 
 
 def rehearsed(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
-    """Calibration and threshold as chosen by the rows before those that the figures are measured on."""
+    """Calibration and threshold as chosen by the rows before those on which the figures are measured."""
     if holdout.chooses.any():
         return calibrated(holdout.part(holdout.chooses), rule=rule)
     rows = table(holdout.failed, holdout.scores, holdout.submit, holdout.hours)
@@ -135,9 +135,9 @@ def rehearsed(holdout: Holdout, *, rule: ThresholdRule) -> Calibrated:
 
 
 def calibrated(holdout: Holdout, *, rule: ThresholdRule, recent: RecentScores | None = None) -> Calibrated:
-    """Weigh other clusters' experience, fit the calibration curve and choose the threshold by the rule, by all rows.
+    """Weigh other clusters' experience, fit the calibration curve and choose the threshold by the rule, with all rows.
 
-    `recent` scores of models in use weigh as well.
+    `recent` scores of models in use count as well.
     """
     y, submit, hours = holdout.failed, holdout.submit, holdout.hours
     weight = None if holdout.others is None else own_weight(holdout.scores, holdout.others, y, recent)
@@ -159,14 +159,14 @@ def calibrated(holdout: Holdout, *, rule: ThresholdRule, recent: RecentScores | 
 
 
 def _steady(chosen: Chosen, scores: NDArray[np.float64], y: NDArray[np.float64]) -> Calibrator:
-    """A curve that does not jump from one training to the next: the less evidence, the nearer to the scores themselves.
+    """A curve that does not jump from one training to the next: the less evidence, the closer it is to the scores.
 
-    Curves that come and go cost ranking over the weeks: in April 2020 DOST-COARE had, week by week, none, a beta curve with
-    a slope of 2.7, and none again; over the month the AUC was 0.734 by the scores and 0.712 by the probabilities.
+    Changing curves harm the ranking over weeks: in April 2020, DOST-COARE had, week by week, none, a beta curve with a
+    slope of 2.7, and none again; over the month, the AUC was 0.734 by the scores and 0.712 by the probabilities.
     """
     if chosen.reason is not None:
         return IDENTITY
-    # The logistic curve is hardly worse where it is not better than none, and then there is always one.
+    # If the logistic curve is not better than none, it is hardly worse, and so there is always a curve.
     rich = chosen.calibrator.kind not in ("identity", "logistic")
     curve = chosen.calibrator if rich else fit_platt(scores, y)
     rarer = float(min(y.sum(), len(y) - y.sum()))
@@ -175,15 +175,15 @@ def _steady(chosen: Chosen, scores: NDArray[np.float64], y: NDArray[np.float64])
         if len(y) >= YOUNG
         else chosen.calibrator
     )
-    # A flat curve would give all jobs one probability; without evidence the raw order is still the best guess.
+    # A flat curve would give all jobs one probability; without evidence, the raw order is still the best guess.
     return IDENTITY if np.ptp(found.apply(np.array([0.01, 0.99]))) < LEVEL else found
 
 
 def _chosen(rule: ThresholdRule, holdout: Holdout, p: NDArray[np.float64]) -> Threshold:
-    """The threshold by the rule; by one on precision, no job alarms at a probability at which most jobs ended well.
+    """The threshold by the rule; for a rule on precision, never at a probability at which most jobs ended well.
 
-    High probabilities that are all right leave room for low ones that are mostly wrong: on a small Slurm a good job with a
-    risk of 15 % was called likely to fail. What counts is how such jobs ended, for the probabilities of a young cluster are
+    Correct high probabilities leave room for low ones that are mostly wrong: on a small Slurm, a good job with a risk
+    of 15 % was called likely to fail. How such jobs ended decides, because the probabilities of a young cluster are
     lower than the shares of failures.
     """
     y, submit, hours = holdout.failed, holdout.submit, holdout.hours
@@ -193,15 +193,15 @@ def _chosen(rule: ThresholdRule, holdout: Holdout, p: NDArray[np.float64]) -> Th
     threshold = choose(rule, y, likely, submit, hours)
     if threshold.value > 0:
         return threshold
-    # Where nearly all jobs fail, an alarm for all would keep the promise.
+    # If nearly all jobs fail, alarms on all would keep the promise.
     *_, lowest = (row for row in table(y, likely, submit, hours) if row.value > 0)
     return replace(lowest, rule=rule, text=threshold.text)
 
 
 def _lowered(threshold: Threshold, p: NDArray[np.float64]) -> Threshold:
-    """Lower the threshold half way to the next probability: the same alarms, but no job sits exactly on it.
+    """Lower the threshold halfway to the next probability: the same alarms, but no job is exactly at it.
 
-    Never below the precision that the rule asks for: a calibrated probability is the precision of the jobs that have it.
+    Never below the precision that the rule requires: a calibrated probability is the precision of jobs that have it.
     """
     below, rule = p[p < threshold.value], threshold.rule
     if not threshold.met or not threshold.alarms or not below.size:

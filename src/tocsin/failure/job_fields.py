@@ -1,4 +1,4 @@
-"""The fields of jobs as numbers, read when a feature asks for them."""
+"""The fields of jobs as numbers, read when a feature needs them."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -17,9 +17,9 @@ Floats = NDArray[np.float64]
 
 
 class JobFields:
-    """One number a job; NaN where the field is null.
+    """One number per job; NaN if the field is null.
 
-    Features are computed from these with numpy: for one job, a query of polars takes longer than all else of a prediction.
+    Features are computed from these with numpy: for one job, a polars query takes longer than the rest of a prediction.
     """
 
     def __init__(self, jobs: pl.DataFrame) -> None:
@@ -38,19 +38,19 @@ class JobFields:
         return found
 
     def named(self, name: str) -> Floats:
-        """1 where the field has a value, of whatever type."""
+        """1 if the field has a value, of any type."""
         column = self.jobs.get_column(name)
         if len(column) == 1:
             return np.array([float(not column.null_count())])
         return column.is_not_null().to_numpy().astype(np.float64)
 
     def positive(self, name: str) -> Floats:
-        """NaN for 0, too, which means all that there is."""
+        """NaN also for 0, which means everything available."""
         values = self[name]
         return np.where(values > 0, values, np.nan)
 
     def limited(self, name: str) -> Floats:
-        """NaN for UNLIMITED, too."""
+        """NaN also for UNLIMITED."""
         values = self[name]
         return np.where(values < UNLIMITED, values, np.nan)
 
@@ -61,11 +61,11 @@ class JobFields:
 
 
 FromFields = Callable[[JobFields], NDArray[Any]]
-"""How a feature is made of the fields of jobs."""
+"""How a feature is computed from the fields of jobs."""
 
 
 def local_time(part: str, zone: str) -> FromFields:
-    """A part of the submission's time in this zone."""
+    """A part of the submission time in this zone."""
 
     def of_one(submit: int) -> float:
         at = datetime.fromtimestamp(submit, place)
@@ -95,17 +95,17 @@ _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Universal", "Etc/Universa
 
 def _clock(part: str, zone: str) -> pl.Expr:
     utc = pl.from_epoch("submit", time_unit="s").dt
-    # The way through a zone takes most of the time of all features together.
+    # The conversion to a zone takes most of the time of all features together.
     local = utc if zone in _UTC else utc.replace_time_zone("UTC").dt.convert_time_zone(zone).dt
     if part == "hour":
-        # Multiplied, for polars divides one number otherwise than many: the last bit would differ.
+        # Multiplied, because polars divides one number differently from many: the last bit would differ.
         return local.hour().cast(pl.Float32) + local.minute().cast(pl.Float32) * (1 / 60)
     parts = {"weekday": local.weekday, "week": local.week, "month": local.month, "quarter": local.quarter}
     return parts[part]()
 
 
 def share_of(field: str, shares: Mapping[str, float]) -> FromFields:
-    """How common the field's value was in the training; NaN for one that was never seen."""
+    """How common the field's value was in the training set; NaN for an unseen value."""
 
     def of_jobs(fields: JobFields) -> NDArray[Any]:
         values = fields.jobs.get_column(field)

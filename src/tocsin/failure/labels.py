@@ -1,4 +1,4 @@
-"""Which jobs may train: those with a label for the target that reached the stage, and late enough to be fair."""
+"""Which jobs may be trained on: those with a label for the target that reached the stage, without a biased tail."""
 
 import numpy as np
 import polars as pl
@@ -13,22 +13,22 @@ __all__ = ["FEWEST", "LATEST", "default_target", "failed", "mature", "trainable"
 
 FEWEST = 100
 LATEST = 100_000
-"""At most this many jobs train, the latest. (SDSC-BLUE, last 20 %: AUC 0.902 with them, 0.901 with all 193,778.)"""
+"""The latest jobs are trained on, at most this many. (SDSC-BLUE, last 20 %: AUC 0.902; with all 193,778: 0.901.)"""
 FEWEST_OF_EACH = 10
 SLOW = 0.95
-"""Jobs count as slow from this share of all on, by the time from submission until the outcome is known."""
+"""Jobs beyond this quantile of the time from submission until the outcome is known count as slow."""
 MOST_LEFT_OUT = 0.2
-"""Of the training's span, however slow the jobs are."""
+"""Share of the training span that may be left out, however slow the jobs are."""
 
 
 def default_target(jobs: pl.DataFrame) -> Target:
-    """Archives write `cancelled` for jobs that the system killed as well, so there both count."""
+    """Archives also write `cancelled` for jobs that the system killed, so there both count."""
     swf = jobs.height and jobs["source"].eq("swf").fill_null(False).mean()
     return Target.UNSUCCESSFUL if swf and float(swf) > 0.5 else Target.FAILED  # type: ignore[arg-type]  # the mean of flags
 
 
 def trainable(jobs: pl.DataFrame, target: Target, stage: Stage) -> pl.DataFrame:
-    """The jobs with a label for the target that reached the stage, in the order of time; what we stopped is no label."""
+    """The jobs with a label for the target that reached the stage, in order of time; jobs we stopped have no label."""
     labels = [str(outcome) for outcome in (*TARGETS[target], Outcome.COMPLETED)]
     kept = jobs.filter(
         pl.col("outcome").is_in(labels),
@@ -54,8 +54,8 @@ def trainable(jobs: pl.DataFrame, target: Target, stage: Stage) -> pl.DataFrame:
 def mature(jobs: pl.DataFrame) -> pl.DataFrame:
     """Without the jobs submitted so late that the slow ones among them cannot have ended.
 
-    What is known of the last hours are mostly quick failures: on a week of the demo cluster 54 % of the last known
-    jobs had failed, where 20 % do.
+    Known outcomes of the last hours are mostly quick failures: in a week of the demo cluster, 54 % of the last known
+    jobs had failed, compared with 20 % overall.
     """
     if jobs.height < FEWEST:
         return jobs

@@ -12,10 +12,10 @@ from tocsin.history.numbers import Numbers
 __all__ = ["CLUSTER_JOBS", "USER_JOBS", "missing_parts"]
 
 CLUSTER_JOBS = "cluster.submitted"
-"""How many jobs of the cluster are known."""
+"""The number of known jobs of the cluster."""
 
 USER_JOBS = "user.submitted"
-"""How many jobs of the user are known."""
+"""The number of known jobs of the user."""
 _NO_USER = "the job names no user; the prediction uses only its request and the cluster's history"
 _NOT_REACHED = "the job has not reached this stage"
 
@@ -23,7 +23,7 @@ _NOT_REACHED = "the job has not reached this stage"
 def missing_parts(
     jobs: pl.DataFrame, history: Numbers, stage: Stage, clusters: Sequence[str] | None
 ) -> list[dict[str, str] | None]:
-    """For each job the missing parts with the reason, or None; `clusters` are those that trained the model, None: for all."""
+    """For each job, the missing parts with the reason, or None; `clusters` trained the model (None: any)."""
     rows: list[dict[str, str] | None] = [None] * jobs.height
     strange = ~(history.column(USER_JOBS) > 0)
     for row in np.flatnonzero(strange).tolist():

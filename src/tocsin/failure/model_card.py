@@ -15,7 +15,7 @@ __all__ = ["model_card"]
 
 
 def model_card(model: "FittedFailure", *, created: int, parent: str | None = None) -> Card:
-    """Its figures are those of the last jobs of the training, which chose nothing that they are measured with."""
+    """Its figures are measured on the last training jobs, which were not used to choose anything."""
     plan, calibrated, stage = model.plan, model.calibrated, model.columns.stage
     return Card(
         detector=NAME,
@@ -42,7 +42,7 @@ def model_card(model: "FittedFailure", *, created: int, parent: str | None = Non
 
 
 def _figures(model: "FittedFailure") -> list[Metric]:
-    """The interval of precision is that of a later month; the others say how well the figure itself is known."""
+    """The interval of precision is for a later month; the others show how well the figure itself is known."""
     rows, chosen = model.holdout.part(model.holdout.measures), model.rehearsal
     found = evaluate(rows.failed, chosen.probabilities(rows), rows.submit, threshold=chosen.threshold.value)
     promised = model.promised()

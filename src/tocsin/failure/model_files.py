@@ -1,4 +1,4 @@
-"""A failure model on disk: the booster in its native text, its holdout as a table, all else as JSON."""
+"""A failure model on disk: the booster in its native text, its holdout as a table, everything else as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from tocsin.models.promise import Range, later_precision
 __all__ = ["FILE", "VERSION", "FailureModel"]
 
 VERSION = 6
-"""Of the file format."""
+"""Version of the file format."""
 FILE = "failure.json"
 _HOLDOUT = "holdout.parquet"
 _EXPERIENCE = "experience.txt"
@@ -37,7 +37,7 @@ _RECENT = "recent.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureModel:
-    """What a training leaves behind."""
+    """The result of a training."""
 
     columns: Columns
     target: Target
@@ -46,27 +46,27 @@ class FailureModel:
     plan: Plan
     holdout: Holdout
     calibrated: Calibrated
-    """In use: chosen by all of the holdout."""
+    """In use: chosen with the whole holdout."""
     rehearsal: Calibrated
-    """Chosen by the first half of the holdout, and measured on the second."""
+    """Chosen with the first half of the holdout, and measured on the second."""
     causes: Mapping[str, float]
-    """The share of each cause among the training's failures."""
+    """The share of each cause among failures in the training set."""
     window: Window
     rows: int
     clusters: tuple[str, ...]
-    """Whose jobs trained it."""
+    """The clusters whose jobs trained it."""
     resources: ResourceModel
     shortages: Shortages
     explainers: Explainers | None = None
     """None in a back-test, where nothing is explained, and in the shipped model."""
     experience: Experience | None = None
-    """Other clusters' experience, blended with what this model learned."""
+    """Experience from other clusters, blended with what this model learned."""
     recent: RecentScores | None = None
-    """What models in use gave to the last jobs before this one; they weigh in its blend."""
+    """Scores by models in use for the last jobs before this one; they count in its blend."""
     shipped: bool = False
-    """It learned from other clusters alone, and is for all that have no model of their own."""
+    """It learned only from other clusters, and is for all that have no model of their own."""
     settled: bool = True
-    """False: the target is that of the jobs asked about; only the shipped model leaves it open."""
+    """False: the target depends on the jobs that are assessed; only for the shipped model."""
     _layout: Layout | None = field(init=False, repr=False, compare=False)
     _reads: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """The statistics of history that a prediction needs."""
@@ -84,10 +84,10 @@ class FailureModel:
         _write(self, folder)
 
     def promised(self) -> Range | None:
-        """The precision of its alarms, with the range expected in later months; None where there were no alarms.
+        """The precision of its alarms, with the range expected in later months; None if there were no alarms.
 
-        Measured on the last jobs of its training, which chose nothing. The threshold in use was chosen again, with those
-        jobs; the range covers what is expected of it, too.
+        Measured on the last training jobs, which chose nothing. The threshold in use was chosen again, including those
+        jobs; the range covers it, too.
         """
         measured = _precision(self.rehearsal, self.holdout.part(self.holdout.measures))
         in_use = _precision(self.calibrated, self.holdout)
@@ -194,7 +194,7 @@ def _experience(document: Any, folder: Path, *, threads: int) -> Experience | No
 
 
 def _write_curves(model: FailureModel, folder: Path) -> None:
-    from tocsin.models.curves import curves  # loaded lazily: predictions never need it
+    from tocsin.models.curves import curves  # imported lazily: predictions never need it
 
     rows = model.holdout.part(model.holdout.measures)
     p = model.rehearsal.probabilities(rows)

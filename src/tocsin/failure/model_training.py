@@ -1,12 +1,13 @@
-"""Train a model: a plan from the first jobs, scores of all later ones by models of earlier ones, then a fit on all rows.
+"""Trains a model: a plan from the first jobs, scores of all later jobs by models of earlier ones, then a fit on all rows.
 
 ```
  first 60 %            next 20 %                  last 20 %
  search, features      calibration, threshold     figures: these rows chose nothing
 ```
 
-The scores come from four models by the same plan, each trained on what was known before the jobs that it scores. For use,
-the model is then fitted on all rows, and calibration and threshold are chosen again from the scores of the last 40 %.
+The scores come from four models with the same plan, each trained on what was known before the jobs that it scores. The
+model for use is then fitted on all rows, and calibration and threshold are chosen again from the scores of the last
+40 %.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ from tocsin.models.splits import Step, first_last, folds
 __all__ = ["FIRST", "SCORED", "train"]
 
 FIRST = 0.6
-"""The first share of the jobs chooses features, parameters and rounds."""
+"""The first share of the jobs, which chooses features, parameters and rounds."""
 SCORED = 4
 """The rest is scored in this many parts, each by a model of all jobs before it."""
 
@@ -41,10 +42,10 @@ def train(
     budget: Budget,
     threads: int,
 ) -> tuple[Plan, Holdout, Booster, Matrix]:
-    """`X` and `jobs` row by row, in order of time; a plan that is given is used as it is.
+    """`X` and `jobs` row by row, in order of time; a given plan is used as it is.
 
-    The returned model saw all rows, because the last days say most about the next ones. The matrix returned has the
-    plan's columns only.
+    The returned model saw all rows, because the last days say most about the next ones. The returned matrix has only
+    the plan's columns.
     """
     y = failed(jobs)
     submit, known = (jobs[name].to_numpy() for name in ("submit", "known_at"))
@@ -81,7 +82,7 @@ def _planned(
     budget: Budget,
     threads: int,
 ) -> tuple[Plan, list[Step]]:
-    """A plan from what the first step knew, or from a later one if that is too little; and the steps from there on."""
+    """A plan from what the first step knew, or from a later one if that is too little; and the remaining steps."""
     for place, step in enumerate(steps):
         rows = step.train
         try:

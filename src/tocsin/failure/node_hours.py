@@ -1,4 +1,4 @@
-"""What jobs took of the machine, in node-hours, or in CPU-hours where a log has no nodes."""
+"""The use of the machine by jobs in node-hours, or in CPU-hours if a log has no nodes."""
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ def hours_unit(jobs: pl.DataFrame) -> str:
 
 
 def node_hours(jobs: pl.DataFrame) -> NDArray[np.float64]:
-    """What each job took of the machine."""
+    """Each job's use of the machine."""
     width = "nodes" if _has_nodes(jobs) else "cpus"
     count = pl.coalesce(f"alloc_{width}", f"req_{width}", pl.lit(1))
     hours = jobs.select((pl.col("elapsed").fill_null(0).clip(0) * count / 3600).cast(pl.Float64)).to_series()

@@ -1,4 +1,4 @@
-"""Scores that models in use gave to the jobs of the last weeks, before it was known how these ended."""
+"""Scores that models in use gave to the jobs of the last weeks, before their outcomes were known."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class RecentScores:
-    """By own models and by other clusters' experience; one row for each job."""
+    """Scores by own models and by other clusters' experience; one row for each job."""
 
     own: Floats
     others: Floats
@@ -38,13 +38,13 @@ class RecentScores:
         return int(self.known_at.max())
 
     def followed_by(self, later: "RecentScores") -> "RecentScores":
-        """With those of outcomes that became known later."""
+        """Combined with scores of outcomes that became known later."""
         return RecentScores(
             *(np.concatenate([getattr(self, name), getattr(later, name)]) for name in _COLUMNS)
         )
 
     def latest(self) -> "RecentScores":
-        """Without what is too old to count."""
+        """Without scores that are too old to count."""
         rows = np.sort(np.argsort(self.known_at, kind="stable")[-_MOST:])
         rows = rows[self.known_at[rows] > self.known_until - WEEKS * _WEEK]
         return RecentScores(*(getattr(self, name)[rows] for name in _COLUMNS))
@@ -61,7 +61,7 @@ class RecentScores:
 
     @classmethod
     def read(cls, path: Path) -> "RecentScores":
-        """From the table that `frame` made."""
+        """Read the table that `frame` made."""
         table = read_table(path, _COLUMNS)
         if not table.height or not all(table[name].is_finite().fill_null(False).all() for name in _COLUMNS):
             raise ModelError(f"{path} has no rows, or rows with gaps; train again")

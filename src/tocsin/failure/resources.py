@@ -1,8 +1,8 @@
-"""The run time and peak memory a job needs: a median, and a bound for 95 % of jobs.
+"""The run time and peak memory that a job needs: a median, and a bound for 95 % of jobs.
 
-Completed jobs train: one that was stopped at its limit shows what was too little, not what it needed. Jobs that ran out
-of memory count as having used at least their request, because the last sample before the end is often far below it. The
-bound is of the need, so it may lie above the request.
+Only completed jobs are trained on: one stopped at its limit shows what was too little, not what it needed. Jobs that
+ran out of memory count as having used at least their request, because the last sample before the end is often far
+below it. The bound is on the need, so it may exceed the request.
 """
 
 import json
@@ -29,10 +29,10 @@ FILE = "resources.json"
 VERSION = 1
 LEVEL = 0.95
 ROWS = 40_000
-"""The latest rows train; more are slower and no better, because history covers the older ones."""
+"""The latest rows are trained on; more are slower and no better, because history covers the older ones."""
 FEWEST = 50
 HELD_BACK = 0.15
-"""The last share of the rows is not learned from: on it the bound is calibrated."""
+"""The last share of the rows is not trained on: the bound is calibrated on it."""
 ROUNDS = 60
 _PARAMETERS = {
     "objective": "quantile",
@@ -46,7 +46,7 @@ _MOST = 2.0**62
 READ = tuple(
     recipe.column("name", name) for name in ("completed", "elapsed_least", "elapsed_last", "elapsed_most")
 )
-"""Of history: how long the completed jobs of this user with this name ran."""
+"""From history: how long the completed jobs of this user with this name ran."""
 FEWEST_ALIKE = 3
 
 
@@ -70,7 +70,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """For each row the median and the bound, in seconds or bytes."""
+    """For each row, the median and the bound, in seconds or bytes."""
 
     p50: Floats
     p95: Floats
@@ -83,10 +83,10 @@ class Quantiles:
     offset: float
     """Added to the bound by calibration, in logarithms."""
     taught_until: int
-    """When the last job that taught it was submitted; later ones calibrate."""
+    """When the last training job was submitted; later ones calibrate."""
 
     def overruns(self, kind: "Kind", X: Matrix, jobs: pl.DataFrame) -> Floats:
-        """How far later jobs used more than the bound without its offset, in logarithms."""
+        """By how much later jobs exceeded the bound without its offset, in logarithms."""
         later = jobs["submit"].to_numpy() > self.taught_until
         return _use(kind, jobs.filter(later)) - self.p95.predict(X[later])
 
@@ -97,11 +97,11 @@ class ResourceModel:
 
     quantiles: Mapping[str, Quantiles]
     relative: bool = False
-    """Needs are shares of the request, as other clusters' jobs show them; a job without a request has none."""
+    """Needs are shares of the request, learned from other clusters; a job without a request has none."""
 
     @classmethod
     def fit(cls, X: Matrix, jobs: pl.DataFrame, *, seed: int, threads: int) -> "ResourceModel":
-        """`X` and `jobs` row by row in the order of time, outcomes known; the last rows calibrate."""
+        """`X` and `jobs` row by row in order of time, outcomes known; the last rows calibrate."""
         found = {kind.name: _fitted(kind, X, jobs, seed, threads) for kind in KINDS}
         return cls({name: quantiles for name, quantiles in found.items() if quantiles is not None})
 
@@ -113,7 +113,7 @@ class ResourceModel:
         }
 
     def _predict_shares(self, X: Matrix, jobs: pl.DataFrame) -> dict[str, Need]:
-        """NaN for a job without a request. A scheduler ends jobs at their limits, so the bound is never beyond."""
+        """NaN for a job without a request. A scheduler ends jobs at their limits, so the bound is at most the request."""
         found = {}
         for kind in KINDS:
             if q := self.quantiles.get(kind.name):
@@ -123,7 +123,7 @@ class ResourceModel:
         return found
 
     def recalibrated(self, X: Matrix, jobs: pl.DataFrame) -> "ResourceModel":
-        """The same model with its offsets fitted on those of the jobs that did not teach it; rows in order of time."""
+        """The same model with its offsets fitted on the jobs that it was not trained on; rows in order of time."""
         return ResourceModel(
             {
                 kind.name: replace(q, offset=conformal_offset(q.overruns(kind, X, jobs), level=LEVEL))
@@ -133,7 +133,7 @@ class ResourceModel:
         )
 
     def resources(self, X: Matrix, jobs: pl.DataFrame, history: pl.DataFrame | Numbers) -> list[Resources]:
-        """The needs of each job beside its request; `history` has at least the columns READ."""
+        """The needs of each job relative to its request; `history` has at least the columns READ."""
         need = self._predict_shares(X, jobs) if self.relative else self.predict(X)
         if KINDS[0].name in need:
             need[KINDS[0].name] = _not_below(need[KINDS[0].name], Numbers.of(history))
@@ -202,7 +202,7 @@ class ResourceModel:
 def _not_below(need: Need, history: Numbers) -> Need:
     """A job that requests less time than such jobs ever took looks like a short job, but needs what they needed."""
     completed, least, last, most = (history.column(name) for name in READ)
-    with np.errstate(invalid="ignore"):  # of what was never seen there is nothing to compare
+    with np.errstate(invalid="ignore"):  # NaN for unseen kinds, which have nothing to compare with
         longer = (completed >= FEWEST_ALIKE) & (least > need.p95)
     if not longer.any():
         return need
@@ -238,7 +238,7 @@ def _leaf(rows: int) -> int:
 
 
 def _use(kind: Kind, jobs: pl.DataFrame) -> Floats:
-    """In logarithms; NaN for a job that did not complete or whose use is not known."""
+    """In logarithms; NaN for a job that did not complete or whose use is unknown."""
     good = (pl.col("outcome") == str(Outcome.COMPLETED)) & (pl.col(kind.used) >= kind.least)
     full = (pl.col("outcome") == str(Outcome.OUT_OF_MEMORY)) & (pl.col(kind.requested) > 0)
     amount: pl.Expr = pl.when(good).then(pl.col(kind.used))
@@ -249,7 +249,7 @@ def _use(kind: Kind, jobs: pl.DataFrame) -> Floats:
 
 
 def share_used(kind: Kind, jobs: pl.DataFrame) -> Floats:
-    """What each job used of its request, in logarithms; NaN as for the use itself, or without a request."""
+    """The share of its request that each job used, in logarithms; NaN as for the use itself, or without a request."""
     return _use(kind, jobs) - _requested(kind, jobs)
 
 

@@ -1,4 +1,4 @@
-"""The failure models that are shipped: other clusters' experience, for a cluster that has no model of its own."""
+"""The shipped failure models: experience from other clusters, for a cluster that has no model of its own."""
 
 from pathlib import Path
 
@@ -11,6 +11,6 @@ BUILTIN = Path(__file__).parent / "builtin" / "failure"
 
 
 def shipped_model(stage: Stage, *, threads: int = 1) -> FittedFailure | None:
-    """The one for this stage, if there is one."""
+    """The model for this stage, if there is one."""
     folder = BUILTIN / stage
     return FittedFailure.load(folder, threads=threads) if folder.is_dir() else None

@@ -1,4 +1,4 @@
-"""At which requests jobs of a kind ran out of memory or time, and at which they completed."""
+"""Shortages: the requests with which jobs of a kind ran out of memory or time, and those with which they completed."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -18,20 +18,20 @@ __all__ = ["FILE", "READ", "Shortage", "Shortages", "nice_memory", "nice_time", 
 FILE = "shortages.json"
 VERSION = 1
 FEWEST = 2
-"""Jobs that ran out of it; one may have been an accident."""
+"""Jobs that ran out; a single one may have been an accident."""
 OFTEN = 0.5
 """Share of such jobs among those that count, needed to advise more."""
 CERTAIN = 10
-"""With this many that ran out at this request or more, and none that completed with it or less, the next will run out."""
+"""If this many ran out with this request or more, and none completed with it or less, the next will run out."""
 SELDOM = 0.1
-"""At most this share may have run out at a request for it to be advised."""
+"""The largest share that may have run out with a request for it to be advised."""
 MORE = 2.0
-"""Where none completed, advise this many times the largest request that was too small."""
+"""If none completed, advise this many times the largest request that was too small."""
 MARGIN = 1.2
-"""Above the largest use of those that completed."""
+"""Margin above the largest use of completed jobs."""
 MOST_GROUPS = 3000
 MOST_REQUESTS = 16
-"""Different requests of one kind that are kept, the most frequent."""
+"""Different requests kept per kind, the most frequent."""
 
 _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "script": (("script",), "with this script"),
@@ -39,20 +39,20 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "executable": (("user", "executable"), "of this user with this executable"),
     "size": (("user", "req_cpus"), "of this user with this number of CPUs"),
 }
-"""What makes jobs of one kind, the closest first; size alone only where a log does not name what was run."""
+"""What makes jobs of one kind, the closest first; size alone only if a log does not name what was run."""
 READ = ("script", "user", "name", "executable", "req_cpus", "req_memory", "time_limit")
-"""The fields of a job that shortages are found by."""
+"""The fields of a job by which shortages are found."""
 
 
 def nice_memory(amount: float) -> int:
-    """Rounded up to what people write: whole megabytes, and no more than five binary digits."""
+    """Rounded up to what people write: whole megabytes, with at most five binary digits."""
     whole = max(int(amount), 1)
     step = max(2**20, 1 << max(whole.bit_length() - 5, 0))
     return -(-whole // step) * step
 
 
 def nice_time(seconds: float) -> int:
-    """Rounded up to whole five minutes, from two hours on to quarters, from a day on to hours."""
+    """Rounded up to five minutes, from two hours on to quarters of an hour, from a day on to hours."""
     step = 300 if seconds <= 7200 else 900 if seconds <= 86400 else 3600
     return -(-int(seconds) // step) * step
 
@@ -74,7 +74,7 @@ class _Resource:
 _AT_LIMIT = pl.col("outcome").is_in([str(Outcome.FAILED), str(Outcome.CANCELLED)]) & (
     pl.col("elapsed") >= pl.col("time_limit")
 )
-"""Archives have no word for a job that its limit stopped."""
+"""Archives have no state for a job stopped at its limit."""
 
 _RESOURCES: Mapping[str, _Resource] = {
     "req_memory": _Resource(
@@ -95,14 +95,14 @@ _RESOURCES: Mapping[str, _Resource] = {
 """By the field that requests it."""
 
 _Request = tuple[int, int, int, int]
-"""What was requested, how many ran out of it, how many completed, and the most that these used (0: unknown)."""
+"""The request, how many ran out, how many completed, and the most that these used (0: unknown)."""
 _Key = tuple[str | int, ...]
 _Groups = Mapping[_Key, list[_Request]]
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A request that jobs of this kind run out of."""
+    """A request with which jobs of this kind run out."""
 
     value: int
     """What to request."""
@@ -127,18 +127,18 @@ class Shortages:
         )
 
     def of(self, job: Mapping[str, Any]) -> dict[str, Shortage]:
-        """The fields of a job's request at which, or above which, jobs of its kind ran out."""
+        """The fields of a job's request at or above which jobs of its kind ran out."""
         named = any(job[name] is not None for name in ("script", "name", "executable"))
         found: dict[str, Shortage] = {}
         for field, kinds in self.requests.items():
-            if job[field] == 0:  # all that there is
+            if job[field] == 0:  # 0 means everything available
                 continue
             for kind, (fields, words) in _KINDS.items():
                 requests = kinds[kind].get(tuple(job[name] for name in fields))
                 if requests is None or (named and kind == "size"):
                     continue
                 if short := _short(requests, job[field], _RESOURCES[field], words):
-                    # jobs of one size are not of one kind: of SDSC-BLUE's that seemed certain 36 % failed
+                    # jobs of one size are not of one kind: of those in SDSC-BLUE that seemed certain, 36 % failed
                     found.setdefault(field, replace(short, certain=short.certain and kind != "size"))
         return found
 
@@ -171,7 +171,7 @@ class Shortages:
 def _short(requests: list[_Request], asked: int | None, of: _Resource, words: str) -> Shortage | None:
     """Jobs that ran out with at least this request count against it, those that completed with at most this for it."""
     largest = max(amount for amount, out, _, _ in requests if out)
-    asked = asked or largest  # one that names nothing gets what those got that named nothing either
+    asked = asked or largest  # without a request, a job gets what others without a request got
     out, done = _counts(requests, asked)
     if out < FEWEST or out < OFTEN * (out + done):
         return None

@@ -1,4 +1,4 @@
-"""The most similar past jobs: near in what the model looks at most, and of the same user, name and partition."""
+"""The most similar past jobs: close in the model's main features, with the same user, name and partition."""
 
 import base64
 import json
@@ -24,29 +24,29 @@ FILE = "similar.json"
 VERSION = 1
 LATEST = 5000
 UNSUCCESSFUL = 3000
-"""Earlier unsuccessful jobs kept beside the latest ones: they are what people look for."""
+"""Earlier unsuccessful jobs kept in addition to the latest ones: they are what people look for."""
 FEATURES = 16
 NAMED = ("user", "name", "partition")
 _NAMED_WEIGHT = 0.1
-"""Of the distance that each of the names decides; the features share the rest by their gain."""
+"""The share of the distance that each of the names decides; the features share the rest by their gain."""
 _STEPS = 250
 _GAP = 255
-"""The code of a value that is not known."""
+"""The code of an unknown value."""
 
 Codes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarJobs:
-    """Ranks instead of values: how many of the kept jobs lie between is what makes two values differ."""
+    """Uses ranks instead of values: two values differ by how many of the kept jobs lie between them."""
 
     columns: NDArray[np.int64]
-    """Which columns of the model's matrix are looked at."""
+    """The columns of the model's matrix that are compared."""
     weights: Floats
     edges: Sequence[Floats]
-    """For each of them the values that part its ranks."""
+    """For each of them, the values that separate its ranks."""
     codes: Codes
-    """Rows of kept jobs, columns as above; those lie together in memory, for they are read one by one."""
+    """Rows of kept jobs, columns as above; columns are contiguous in memory, since they are read one by one."""
     names: Mapping[str, NDArray[Any]]
     keys: list[str]
     outcomes: list[str]
@@ -54,7 +54,7 @@ class SimilarJobs:
 
     @classmethod
     def fit(cls, X: Matrix, jobs: pl.DataFrame, gains: Sequence[float] | Floats) -> "SimilarJobs":
-        """`X` and `jobs` row by row in the order of time, outcomes known; `gains` are the importances of the columns."""
+        """`X` and `jobs` row by row in order of time, outcomes known; `gains` are the importances of the columns."""
         rows = _kept(jobs)
         gain = np.nan_to_num(np.asarray(gains, dtype=np.float64)).clip(0)
         columns = np.argsort(-gain, kind="stable")[: min(FEATURES, int((gain > 0).sum()) or 1)]
@@ -83,7 +83,7 @@ class SimilarJobs:
             distance += _NAMED_WEIGHT * (values != (job[name] or ""))
         distance[self.known > job["submit"]] = np.inf
         near = np.arange(len(distance))
-        if len(near) > most:  # to sort all of them would take longer than to measure their distances
+        if len(near) > most:  # sorting all of them would take longer than measuring their distances
             near = np.flatnonzero(distance <= np.partition(distance, most - 1)[most - 1])
         nearest = near[np.lexsort((-self.known[near], distance[near]))][:most]
         return [
@@ -154,7 +154,7 @@ def _edges(values: Matrix) -> Floats:
 
 
 def _coded(values: Matrix, edges: Sequence[Floats]) -> Codes:
-    """The rank of each value from 0 to 249, spread so that the ends lie as far apart whatever the number of edges."""
+    """The rank of each value from 0 to 249, scaled so that the range is the same for any number of edges."""
     found = np.empty(values.shape, np.uint8, order="F")
     for place, parts in enumerate(edges):
         column = values[:, place].astype(np.float64)
@@ -164,7 +164,7 @@ def _coded(values: Matrix, edges: Sequence[Floats]) -> Codes:
 
 
 def _apart(own: Codes) -> Floats:
-    """How far each of these codes lies from every code that there is: a row for each."""
+    """The distance of each of these codes from every code, one row each."""
     all_codes, codes = np.arange(256), own.astype(np.int64)[:, None]
     gaps = (all_codes == _GAP) != (codes == _GAP)
     return np.where(gaps, 1.0, np.abs(all_codes - codes) / _STEPS)

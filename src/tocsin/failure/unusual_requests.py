@@ -21,9 +21,9 @@ VERSION = 1
 FEWEST = 10
 """Earlier jobs needed for a comparison."""
 FROM = 1.0
-"""A part is unusual at this score or more: as far outside the usual range as that is wide, and at least twice its end."""
+"""The score from which a part is unusual: as far outside the usual range as that is wide, and at least twice its end."""
 MOST_GROUPS = 3000
-"""Of each kind; the ones with most jobs."""
+"""Per kind; those with most jobs are kept."""
 
 _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "name": (("user", "name"), "this user's {} earlier jobs of this name"),
@@ -57,7 +57,7 @@ _PARTS: Mapping[str, _Part] = {
 }
 
 _Summary = tuple[int, int, int, float]
-"""How many jobs, the least and the most that they requested, and how many doublings lie between most of them."""
+"""The number of jobs, their smallest and largest request, and how many doublings lie between most of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Unusual:
     """One part of a request that is unusual."""
 
     score: float
-    """How far it lies outside the range of earlier jobs, in widths of that range; no less than in doublings."""
+    """How far it is outside the range of earlier jobs, in widths of that range; at least the distance in doublings."""
     part: str
     """The field of the request."""
     text: str
@@ -126,7 +126,7 @@ def _groups(saved: list[Any]) -> Iterator[tuple[tuple[str, ...], dict[str, _Summ
 
 
 def _summed(jobs: pl.DataFrame, fields: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, _Summary]]:
-    """For each group its parts; only of what was requested often enough."""
+    """The parts of each group that were requested often enough."""
     known = jobs.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in fields))
     real = {
         part: pl.when((pl.col(part) > 0) & (pl.col(part) < UNLIMITED)).then(pl.col(part)) for part in _PARTS

@@ -1,4 +1,4 @@
-"""What a job used in its first two minutes, from the samples of its nodes: known when it reaches the stage `early`."""
+"""A job's usage in its first two minutes, from the samples of its nodes: known when it reaches the stage `early`."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ __all__ = ["FIRST_METRICS", "first_metrics"]
 
 FIRST_METRICS = fields_of(Part.FIRST_METRICS)
 LEAST = 4
-"""Samples of a node that count: a scrape every 30 s has as many."""
+"""Minimum number of samples per node: a scrape every 30 s yields as many."""
 _TOTALS = {
     "io_read": "first_read_bytes",
     "io_written": "first_written_bytes",
@@ -23,7 +23,7 @@ def first_metrics(jobs: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
     """The key and the first metrics of each of these jobs that reached `early` and has samples (`JOB_SAMPLES`).
 
     Samples carry Slurm's raw job id, and cover the second that ends at `at`: those after start + 120 s are not read.
-    Where some nodes of a job have no samples, the others stand for them.
+    If some nodes of a job have no samples, the others represent them.
     """
     asked = jobs.select(
         *KEY, "start", "alloc_nodes",
@@ -48,7 +48,7 @@ def first_metrics(jobs: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
     nodes = pl.coalesce("alloc_nodes", pl.len()).first().clip(pl.len())
 
     def over_nodes(name: str) -> pl.Expr:
-        """The mean of the nodes that tell, for all of them."""
+        """The mean of the nodes with samples, for all nodes."""
         return pl.col(name).mean() * nodes
 
     totals = [(over_nodes(name) * EARLY_SECONDS).alias(field) for name, field in _TOTALS.items()]

@@ -14,11 +14,11 @@ __all__ = ["CODES", "Group", "Release", "statistics"]
 CODES = {str(outcome): number for outcome, number in recipe.CLASSES.items()}
 _HOUR, _DAY = 3600, 86400
 _LONG = 2**38
-_SPARE = 64  # instants that are out of every window are dropped in batches of this size
+_SPARE = 64  # instants outside every window are dropped in batches of this size
 
 
 class Release:
-    """An outcome that became known, as groups count it."""
+    """A newly known outcome, as groups count it."""
 
     __slots__ = ("code", "elapsed", "known", "memory", "memory_used", "started", "time_used")
 
@@ -129,7 +129,7 @@ class Group:
         self.use(release)
 
     def use(self, release: Release) -> None:
-        """Count peak memory: with the outcome, or when accounting reports it after the queue has shown the outcome."""
+        """Count peak memory: with the outcome, or later if accounting reports it after the queue showed the outcome."""
         if release.code not in recipe.COUNTED:
             return
         if release.memory_used is not None:
@@ -175,7 +175,7 @@ class Group:
         return copied
 
     def to_json(self) -> list[Any]:
-        """All of it as plain values, in the order of the slots."""
+        """Everything as plain values, in the order of the slots."""
         return [_plain(getattr(self, name)) for name in Group.__slots__]
 
     @classmethod
@@ -204,7 +204,7 @@ _FROM_JSON: dict[str, Callable[[Any], Any]] = {
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; there is no nan in JSON."""
+    """As in JSON, which has no nan."""
     if isinstance(value, dict):
         return list(value.items())
     if isinstance(value, bytearray | array | tuple):
@@ -212,7 +212,7 @@ def _plain(value: Any) -> Any:
     return None if value != value else value
 
 
-# For each code whether it is one of these, as `bytearray.translate` takes it.
+# For each code, whether it is one of these, in the form that `bytearray.translate` takes.
 _FAILED = bytes(code in recipe.FAILED for code in range(256))
 _UNSUCCESSFUL = bytes(code in recipe.UNSUCCESSFUL for code in range(256))
 

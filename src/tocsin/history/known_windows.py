@@ -1,4 +1,4 @@
-"""Windows of traces as a Known gives them: those of some jobs and of their array siblings, up to an instant."""
+"""Trace windows as a Known provides them: those of some jobs and of their array siblings, up to an instant."""
 
 import polars as pl
 
@@ -7,7 +7,7 @@ from tocsin.core.frames import key_text
 __all__ = ["KnownWindows"]
 
 _ARRAY = r"^(.*)_\d+@"
-"""The cluster and job id of an array's task: tasks that were requeued have other submit instants."""
+"""The cluster and job id of an array's task; requeued tasks have other submit instants."""
 
 
 SAME_AGE = 60
@@ -17,7 +17,7 @@ SAME_AGE = 60
 class KnownWindows:
     """Windows in a frame (`core.frames.WINDOWS`), as `windows` of a Replay or a Ledger.
 
-    `jobs` has the starts of all jobs with windows. The age of a window is that of its job when it ended.
+    `jobs` has the starts of all jobs with windows. The age of a window is its job's age when it ended.
     """
 
     def __init__(self, frame: pl.DataFrame, jobs: pl.DataFrame) -> None:

@@ -21,8 +21,8 @@ from tocsin.history.nodes import NodeBook, release_of
 
 __all__ = ["FORGET", "Ledger"]
 
-FORGET = 14 * 86400  # seconds after which a job that has ended is not reported again
-_ROOM = 100_000  # jobs that are remembered before the first are forgotten
+FORGET = 14 * 86400  # seconds after which an ended job is no longer reported
+_ROOM = 100_000  # jobs remembered before the first are forgotten
 _SUBMITTED, _STARTED, _RELEASED, _USED = 0, 1, 2, 3
 _FIELDS = list(dict.fromkeys(name for key in recipe.KEYS for name in key.fields))
 _NAMES = [key.name for key in recipe.KEYS]
@@ -32,7 +32,7 @@ _PLACES = {name: place for place, name in enumerate(_COLUMNS)}
 _WIDTH = len(recipe.STATISTICS)
 _UNKNOWN = [nan] * _WIDTH
 _NOTHING = Group()
-"""The group of a value that no job had before; only read."""
+"""The group of a value that no job had before; read-only."""
 _READ = list(
     dict.fromkeys(
         [*KEY, "start", "known_at", "outcome", "elapsed", "max_memory", "req_memory", "time_limit", "node_list", *_FIELDS]
@@ -44,13 +44,13 @@ _ASKED = [*_READ, "end"]
 class Ledger:
     """What is known now, as a Known. `learn` takes jobs in any order; each counts from its own instant on.
 
-    `features` and `node_outcomes` move the ledger forward, so they must be called in order of time; a moment before
-    the last one is answered from what is known by now. `peek` answers without moving it. One thread moves the ledger;
+    `features` and `node_outcomes` advance the ledger, so they must be called in order of time; a moment before the last
+    one is answered from what is known by now. `peek` answers without advancing it. One thread advances the ledger;
     others hold `lock` while they peek.
     """
 
     now: int | None = None
-    """Set by whoever asks about running jobs."""
+    """Set by callers that ask about running jobs."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class Ledger:
         self._others: list[tuple[Any, ...]] = []
         self._room = _ROOM
         self.changes = 0
-        """Grows whenever an answer may become another one."""
+        """Grows whenever an answer may change."""
         self.followers: list[Callable[[pl.DataFrame], None]] = []
-        """Get what is learned: copies of this ledger in other processes are kept up to date by them."""
+        """Receive what is learned, to keep copies of this ledger in other processes up to date."""
 
     def script(self, digest: str) -> str | None:
         return self._scripts(digest) if self._scripts else None
@@ -86,7 +86,7 @@ class Ledger:
         return self._windows(jobs, until) if self._windows else WINDOWS.to_frame()
 
     def learn(self, jobs: pl.DataFrame) -> None:
-        """Take note of jobs as they now stand; no event of a job counts twice."""
+        """Learn the current state of jobs; no event of a job counts twice."""
         jobs = jobs.select(_READ)
         with self.lock:
             self._learn(jobs)
@@ -112,7 +112,7 @@ class Ledger:
             self.learned[key] = (events, last)
 
     def advance(self, until: int) -> None:
-        """Count everything that became known up to and at this instant."""
+        """Count everything that became known up to and including this instant."""
         with self.lock:
             self._count_upto((until + 1,), until)
             self.known_until = max(self.known_until, until)
@@ -162,7 +162,7 @@ class Ledger:
         return found
 
     def _statistics(self, place: int, row: dict[str, Any], at: int) -> Sequence[float]:
-        """Of the job's group of one key; nothing is known where it has no such key."""
+        """For the job's group of one key; unknown if the job has no such key."""
         group = self._group(place, row, make=False)
         return _UNKNOWN if group is None else [*statistics(group, at)]
 
@@ -174,13 +174,13 @@ class Ledger:
         return self.nodes.read(asked)
 
     def peek(self) -> "Ledger":
-        """A ledger to ask about instants from now on, while this one stays as it is; valid until this one changes."""
+        """A ledger to ask about instants from now on, while this one does not advance; valid until this one changes."""
         return _Peek(self)
 
     # --- events ----------------------------------------------------------------------------------
 
     def counted(self) -> dict[tuple[Any, ...], tuple[int, int]]:
-        """The part of `learned` that is counted by now."""
+        """The part of `learned` that has been counted."""
         counted = dict(self.learned)
         for _, _, what, row in (*self._submissions, *self._others):
             bits, last = counted[_key(row)]
@@ -188,7 +188,7 @@ class Ledger:
         return counted
 
     def _count_upto(self, submissions: tuple[Any, ...], others: int) -> None:
-        """Submissions before this (instant, key), and starts and outcomes up to and at this instant."""
+        """Count submissions before this (instant, key), and starts and outcomes up to and including this instant."""
         while self._submissions and self._submissions[0][: len(submissions)] < submissions:
             self._count(_SUBMITTED, heappop(self._submissions)[3])
         while self._others and self._others[0][0] <= others:
@@ -224,7 +224,7 @@ class Ledger:
                         group.started += 1
 
     def _groups_of(self, row: dict[str, Any]) -> Iterator[Group | None]:
-        """The job's group of each key, to count in; None where it has no such key."""
+        """The job's group for each key, to count in; None if it has no such key."""
         for place in range(len(recipe.KEYS)):
             yield self._group(place, row, make=True)
 
@@ -237,7 +237,7 @@ class Ledger:
         return self._missing(place, name, make) if group is None else group
 
     def _missing(self, place: int, name: tuple[Any, ...], make: bool) -> Group:
-        """The group of a value that has none yet: a new one to count in, or an empty one to read."""
+        """The group of a new value: a new one to count in, or an empty one to read."""
         if not make:
             return _NOTHING
         group = self.groups[place][name] = Group()
@@ -245,7 +245,7 @@ class Ledger:
 
 
 class _Peek(Ledger):
-    """It counts ahead in copies of the groups and nodes of the ledger beneath."""
+    """Counts ahead in copies of the groups and nodes of the underlying ledger."""
 
     def __init__(self, beneath: Ledger) -> None:
         super().__init__(machine=beneath.machine, scripts=beneath._scripts, windows=beneath._windows)
@@ -257,7 +257,7 @@ class _Peek(Ledger):
         self._read: dict[tuple[Any, ...], Sequence[float]] = {}
 
     def _statistics(self, place: int, row: dict[str, Any], at: int) -> Sequence[float]:
-        """Read once for all questions about the same job: each detector asks some, and changed requests share most."""
+        """Cached for all questions about the same job: each detector asks some, and changed requests share most."""
         asked = place, at, self.changes, *(row[field] for field in recipe.KEYS[place].fields)
         found = self._read.get(asked)
         if found is None:
@@ -275,7 +275,7 @@ class _Peek(Ledger):
 
 @lru_cache(maxsize=32)
 def _places_of(names: tuple[str, ...]) -> tuple[npt.NDArray[np.intp], frozenset[int]]:
-    """Where these statistics stand among all, and the keys that they are of."""
+    """The indices of these statistics, and the keys that they belong to."""
     places = [_PLACES[name] for name in names]
     return np.array(places, np.intp), frozenset(place // _WIDTH for place in places)
 

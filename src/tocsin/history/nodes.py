@@ -1,9 +1,10 @@
 """Recent failures on each node compared with the expected ones: over a whole log, and outcome by outcome.
 
-A user whose jobs always fail would make every node look bad. So each outcome is compared with what was expected of the
-job: the share that failed of the last ten jobs of its user, or of those with the same name, whichever is larger. The
-excess over the sum of these is attributed to the node. Crashes (`node_fail`, `boot_fail`) are compared with the
-cluster's share of them; jobs lost together count as one crash. All sums are of integers, so both forms agree to the bit.
+A user whose jobs always fail would make every node look bad. Therefore each outcome is compared with what was expected
+of the job: the share of failures among the last ten jobs of its user, or of those with the same name, whichever is
+larger. The excess over the sum of these is attributed to the node. Crashes (`node_fail`, `boot_fail`) are compared
+with the cluster's share of them; jobs lost together count as one crash. All sums are of integers, so both forms agree
+to the bit.
 """
 
 from array import array
@@ -34,9 +35,9 @@ APART = 600
 WIDEST = 512
 """Jobs on more nodes are ignored: they say little about each node."""
 MOST = 1000
-"""Only this number of latest outcomes of a node is used."""
+"""Latest outcomes of a node that are used."""
 LAST = 10
-"""Expectations come from this number of earlier jobs."""
+"""Earlier jobs from which expectations are computed."""
 ONE = 2**20
 """Expectations are integers in units of 1/ONE."""
 _KEPT = recipe.WEEK + 86400
@@ -50,7 +51,7 @@ ANSWER: dict[str, Any] = {
     "nodes": pl.Int64,
 }
 """Over the last 7 days: outcomes on the node, failures and expected failures, crashes and expected crashes; and the
-number of nodes known in all."""
+number of known nodes."""
 
 _ZEROS = ((0,), (0,), (0,), (0,))
 
@@ -105,7 +106,7 @@ class _Node:
     ):
         self.known = array("q", known)
         self.totals = [array("q", values) for values in totals]
-        """Failures, those expected, crashes, those expected."""
+        """Failures, expected failures, crashes, expected crashes."""
         self.crashed = crashed
         """When a job was last lost in a crash."""
 
@@ -118,7 +119,7 @@ class _Node:
         for total, value in zip(self.totals, added, strict=True):
             total.append(total[-1] + value)
         stale = max(bisect_right(self.known, known - _KEPT), len(self.known) - 3 * MOST)
-        if stale > 64:  # now and then, not each time
+        if stale > 64:  # not each time
             for values in (self.known, *self.totals):
                 del values[:stale]
 
@@ -138,7 +139,7 @@ class NodeBook:
         self._beneath: Mapping[str, _Node] = {}
 
     def branch(self) -> "NodeBook":
-        """A book that counts on from here, in copies."""
+        """A copy that continues counting from here."""
         book = NodeBook()
         book._beneath, book._firsts = self._nodes, self._firsts[:]
         return book
@@ -214,7 +215,7 @@ class NodeLog:
         return pl.DataFrame(dict(zip(ANSWER, answer, strict=True)), schema=ANSWER)
 
     def _upto(self, node: Ints, at: Ints) -> Ints:
-        """The place after the node's last outcome that was known at this instant."""
+        """The index after the node's last outcome known at this instant."""
         whole = self._node * self._span + self._known
         return np.searchsorted(whole, node * self._span + np.clip(at, -1, self._span - 1), side="right")
 
@@ -289,7 +290,7 @@ def _with_expected(counted: pl.DataFrame) -> pl.DataFrame:
 
 
 def _places(names: pl.Series, wanted: pl.Series) -> Ints:
-    """Where each name stands in the sorted names; -1 where it does not."""
+    """The index of each name in the sorted names; -1 if absent."""
     if not len(names):
         return np.full(len(wanted), -1, np.int64)
     table = pl.DataFrame({"node": names}).with_row_index("place")

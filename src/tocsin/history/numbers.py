@@ -1,4 +1,4 @@
-"""Statistics of the past as an array: what a model reads, without the frame around it."""
+"""Statistics of the past as an array: what a model reads, without a frame."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ __all__ = ["Numbers", "numbers_of"]
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A row a job, a column a name; NaN where nothing is known."""
+    """A row per job, a column per name; NaN if unknown."""
 
     names: Sequence[str]
     values: NDArray[Any]
 
     @classmethod
     def of(cls, features: "pl.DataFrame | Numbers") -> "Numbers":
-        """The numbers of a frame, where null is NaN."""
+        """The numbers of a frame, with null as NaN."""
         if isinstance(features, Numbers):
             return features
         if features.height != 1 or not features.width:
             return cls(features.columns, features.to_numpy())
-        # One row is read here: polars would hand it to its threads, and on a busy machine they take milliseconds to answer.
+        # One row is read here: polars would pass it to its threads, which take milliseconds to answer on a busy machine.
         single = features.to_series(0).dtype == pl.Float32
         return cls(features.columns, np.array([features.row(0)], np.float32 if single else np.float64))
 
@@ -38,7 +38,7 @@ class Numbers:
     def rows(
         self, numbers: Sequence[int] | None = None, names: Sequence[str] | None = None
     ) -> list[dict[str, float | None]]:
-        """Of all jobs or those of these numbers, all or some by name; None where nothing is known."""
+        """The rows of all jobs or of these indices, with all columns or some by name; None if unknown."""
         values = self.values if numbers is None else self.values[numbers]
         if names is not None:
             places = {name: place for place, name in enumerate(self.names)}
@@ -51,7 +51,7 @@ class Numbers:
 
 
 def numbers_of(known: Known, jobs: pl.DataFrame, *, stage: Stage, names: Sequence[str]) -> Numbers:
-    """The same as `known.features`. Of one job, a live history counts them in less time than a frame takes to make."""
+    """The same as `known.features`. For one job, a live history counts them faster than a frame can be built."""
     numbers = getattr(known, "numbers", None)
     if numbers is not None:
         return Numbers(names, numbers(jobs, stage=stage, names=names))

@@ -1,4 +1,4 @@
-"""A ledger as it stands, for questions from other threads than the one that moves it."""
+"""A ledger in its current state, for questions from threads other than the one that advances it."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ __all__ = ["Present"]
 
 
 class Present:
-    """A Known about now. Each question is answered by a peek under the ledger's lock, and moves nothing."""
+    """A Known about now. Each question is answered by a peek under the ledger's lock, without advancing it."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Present:
             return self._now().node_outcomes(asked)
 
     def _now(self) -> Ledger:
-        """The same peek for all questions, until the ledger changes; under its lock."""
+        """The same peek for all questions until the ledger changes; call it under the lock."""
         if self._peeked_at != self.ledger.changes:
             self._peek, self._peeked_at = self.ledger.peek(), self.ledger.changes
         return self._peek

@@ -85,7 +85,7 @@ class Replay:
         return pl.DataFrame({name: found.get(name, nothing) for name in wanted}).fill_nan(None)
 
     def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
-        if self._nodes is None:  # made when first used: few questions are about nodes
+        if self._nodes is None:  # computed lazily: few questions are about nodes
             self._nodes = NodeLog(self._log)
         return self._nodes.read(asked)
 
@@ -113,12 +113,12 @@ class Replay:
             yield key, numbers[:cut], numbers if same else numbers[cut:]
 
 
-_FEW = 50  # with this many jobs in the log per job asked for, most of the log is irrelevant
+_FEW = 50  # with this many jobs in the log per requested job, most of the log is irrelevant
 _FIELDS = list(dict.fromkeys(name for key in recipe.KEYS for name in key.fields))
 READS = tuple(
     dict.fromkeys([*KEY, *_FIELDS, "start", "known_at", "outcome", "elapsed", "max_memory", "node_list"])
 )
-"""The fields of a log that are used; no others need be loaded from a store."""
+"""The fields of a log that are used; no others need to be loaded from a store."""
 
 
 def _numbered(values: npt.NDArray[np.uint64]) -> Ints:
@@ -127,7 +127,7 @@ def _numbered(values: npt.NDArray[np.uint64]) -> Ints:
 
 
 def _found_among(values: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Ints:
-    """The place of each value among the wanted ones; -1 if it is none of them."""
+    """The index of each value among the wanted ones; -1 if absent."""
     known = np.unique(wanted)
     place = np.minimum(np.searchsorted(known, values), len(known) - 1)
     return np.where(known[place] == values, place, -1)
@@ -183,7 +183,7 @@ class _Asked:
     """The instants asked for."""
 
     at: Ints
-    """When; _NEVER for a job that never reaches the stage."""
+    """The instants; _NEVER for a job that never reaches the stage."""
     place: Ints
     """How many jobs of the log were submitted before; at the submission, those of the same second by key."""
     hour: Ints
@@ -225,7 +225,7 @@ class _Sequence:
         self._span = span
 
     def upto(self, groups: Ints, times: Ints) -> Ints:
-        """The place after the group's last row at or before the time."""
+        """The index after the group's last row at or before the time."""
         return np.searchsorted(self._at, groups * self._span + times, side="right")
 
     def before(self, groups: Ints, times: Ints) -> Ints:

@@ -77,7 +77,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     try:
         state = json.loads(zlib.decompress(path.read_bytes()))
     except (OSError, ValueError, zlib.error):
-        return None  # it is a cache: what cannot be read is rebuilt
+        return None  # only a cache: it is rebuilt
     good = isinstance(state, dict) and state.get("schema") == SCHEMA and state.get("recipe") == _recipe()
     return state if good else None
 

@@ -1,1 +1,1 @@
-"""Detectors' parts → one Verdict per job, with policy, allow-list and cases. It reads and writes nothing."""
+"""Joins detectors' parts into one Verdict per job, with policy, allow-list and cases. It does no I/O."""

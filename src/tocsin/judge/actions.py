@@ -1,4 +1,4 @@
-"""Actions planned on verdicts: a pure function of verdict, policy and what was done in the last hour."""
+"""Plans actions on verdicts: a pure function of verdict, policy and the actions of the last hour."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ def planned_actions(
     policy: ActionPolicy,
     recent: Sequence[RecentAction],
 ) -> list[PlannedAction]:
-    """At most one action for each verdict: the gravest that its findings call for and that its stage allows."""
+    """At most one action for each verdict: the most severe that its findings call for and its stage allows."""
     if policy.mode is Mode.ADVISE:
         return []
     limits: dict[str, _Limits] = {}
@@ -61,8 +61,8 @@ def failing_array(
 ) -> Verdict | None:
     """A verdict on an array whose first tasks all failed for one cause; None if they did not.
 
-    `outcomes` are those of its ended tasks, in the order in which they ended. It is no verdict at a stage: only what
-    `planned_actions` makes of it is stored.
+    `outcomes` are those of its ended tasks, in the order in which they ended. It is not a verdict at a stage: only the
+    result of `planned_actions` is stored.
     """
     first = outcomes[: policy.array_failures]
     if not policy.array_failures or len(first) < policy.array_failures or len(set(first)) > 1:
@@ -87,7 +87,7 @@ def failing_array(
 
 
 def gravest(verdict: Verdict, policy: ActionPolicy) -> tuple[ActionKind, Finding] | None:
-    """The gravest action that findings of a verdict call for and its stage allows, and the finding."""
+    """The most severe action that a verdict's findings call for and its stage allows, and the finding."""
     found = [
         (kind, finding)
         for finding in verdict.findings
@@ -97,7 +97,7 @@ def gravest(verdict: Verdict, policy: ActionPolicy) -> tuple[ActionKind, Finding
 
 
 def _possible(kind: ActionKind, stage: Stage) -> bool:
-    """Only what waits can be kept from starting, and what has ended can only be reported."""
+    """Only a pending job can be kept from starting, and an ended one can only be reported."""
     if kind in _PENDING_ONLY:
         return stage is Stage.SUBMIT
     return kind is ActionKind.NOTIFY or stage is not Stage.END
@@ -120,7 +120,7 @@ def _status(
 
 
 def is_control(job: str, share: float) -> bool:
-    """Whether a job belongs to the control share; the same for the same job, whenever it is asked.
+    """Whether a job belongs to the control share; always the same for the same job.
 
     >>> is_control("lab:17@1794775393", 0.0), is_control("lab:17@1794775393", 1.0)
     (False, True)
@@ -129,7 +129,7 @@ def is_control(job: str, share: float) -> bool:
 
 
 class _Limits:
-    """Counts the actions of the last hour on one cluster, those that are being planned included."""
+    """Counts the actions of the last hour on one cluster, including those being planned."""
 
     def __init__(self, policy: ActionPolicy, recent: Sequence[RecentAction], cluster: str) -> None:
         self._policy = policy

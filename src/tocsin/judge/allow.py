@@ -1,4 +1,4 @@
-"""The allow-list in force: built-in defaults, entries of the store, and those of a file."""
+"""The allow-list in force: built-in defaults, entries of the store, and entries of a file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _LISTED_ONLY = "{} is allowed only for listed users, accounts and groups"
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """Whether a job may run an operation, and the rule that decides, in words."""
+    """Whether a job may run an operation, and the deciding rule in words."""
 
     allowed: bool
     rule: str
@@ -33,12 +33,12 @@ class AllowList:
     """Rules for everybody, and entries; each for jobs submitted in its time."""
 
     rules: Sequence[AllowEntry] = ()
-    """The first that covers an operation and an instant decides; else the built-in rules do."""
+    """The first that covers an operation and an instant applies; else the built-in rules do."""
     entries: Sequence[AllowEntry] = ()
     problem: str | None = None
-    """Why the file is not in force, if no earlier good one is either."""
+    """Why the file is not in force, if no earlier valid one is either."""
     known_since: Mapping[str, int | None] = field(default_factory=dict)
-    """When each operation that the site added became known; None: ever."""
+    """When each operation that the site added became known; None: always."""
 
     def rule(self, operation: str, at: int) -> AllowEntry:
         """The rule for everybody, for jobs submitted at this instant."""

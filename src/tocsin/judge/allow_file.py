@@ -1,4 +1,4 @@
-"""The file of an allow-list: TOML that is taken as a whole, or refused with the line and the reason."""
+"""Parses an allow-list file: TOML that is either valid as a whole, or refused with the line and the reason."""
 
 import re
 import tomllib
@@ -17,12 +17,12 @@ __all__ = ["WHO", "parse", "why_unknown"]
 
 WHO = (SubjectKind.USER, SubjectKind.ACCOUNT, SubjectKind.GROUP)
 _FIRST_YEAR, _LAST_YEAR = 1970, 9998
-_SHOWN = 60  # letters of a line that is wrong
+_SHOWN = 60  # characters shown of an invalid line
 _KEYS = ("operation", "user", "account", "group", "from", "until", "reason", "granted_by")
 
 
 def why_unknown(operation: str, known: Collection[str]) -> str | None:
-    """Why this is not an operation, with the names that exist: a rule for an unknown one would do nothing."""
+    """Why this is not an operation, with the names that exist: a rule for an unknown one would have no effect."""
     if operation in known:
         return None
     near = get_close_matches(operation.lower(), known, 1)
@@ -36,9 +36,9 @@ def why_unknown(operation: str, known: Collection[str]) -> str | None:
 def parse(
     text: str, path: Path, *, known: Collection[str] | None, zone: tzinfo = UTC
 ) -> tuple[list[AllowEntry], list[AllowEntry]]:
-    """The rules for everybody and the entries that a file has; anything odd is refused with its line.
+    """The rules for everybody and the entries in a file; anything invalid is refused with its line.
 
-    `known` are the existing operations; None: do not check. Dates are days of `zone`, the last one included.
+    `known` are the existing operations; None: do not check. Dates are days in `zone`, including the last one.
     """
     try:
         document = parse_toml(text)
@@ -146,7 +146,7 @@ def _instant(
 
 
 class _Places:
-    """Finds the line of what is wrong; TOML readers do not tell."""
+    """Finds the line of an error, which tomllib does not report."""
 
     def __init__(self, text: str, path: Path) -> None:
         self.path = path

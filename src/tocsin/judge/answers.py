@@ -1,4 +1,4 @@
-"""Ask every detector about some jobs. A detector that fails is named as missing and harms no other."""
+"""Asks every detector about some jobs. A detector that fails is named as missing and does not affect the others."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,13 +16,13 @@ from tocsin.core.verdict import ALARMS, Finding, Level
 
 __all__ = ["Answer", "DetectorModels", "Model", "as_known", "assess", "error_text", "explain_alarms", "hear"]
 
-_MOST_FAILURES = 100  # rows that a detector may fail on before it is not asked about the rest of the frame
+_MOST_FAILURES = 100  # rows that a detector may fail on before it is skipped for the rest of the frame
 _NOTHING = Parts()
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A fitted detector and the version that verdicts name."""
+    """A fitted detector, and the version to name in verdicts."""
 
     fitted: Fitted
     version: str
@@ -30,7 +30,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class DetectorModels:
-    """A detector as the judge asks it: a model for each stage, or the reason why there is none."""
+    """A detector for the judge: a model for each stage, or the reason why there is none."""
 
     models: Mapping[Stage, Model] = field(default_factory=dict)
     missing: Mapping[Stage, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Answer:
 
     @property
     def looked(self) -> bool:
-        """Whether it checked the job: nothing is missing, or it gave a prediction or classification all the same."""
+        """Whether it checked the job: nothing is missing, or it gave a prediction or classification anyway."""
         parts = self.parts
         return self.version is not None and bool(not parts.missing or parts.failure or parts.workload)
 
@@ -80,7 +80,7 @@ def hear(
     *,
     explain: bool = False,
 ) -> list[list[Answer]]:
-    """For each job the answers of all detectors. Alarms are explained; with `explain`, every answer is."""
+    """For each job, the answers of all detectors. Alarms are explained; with `explain`, every answer is."""
     answers = assess(detectors, jobs, known, stage, explain=explain)
     return answers if explain else explain_alarms(detectors, jobs, answers, known, stage)
 
@@ -93,7 +93,7 @@ def assess(
     *,
     explain: bool = False,
 ) -> list[list[Answer]]:
-    """For each job the answers of all detectors, unexplained; with `explain`, every one is explained."""
+    """For each job, the answers of all detectors, unexplained; with `explain`, every one is explained."""
     answers: list[list[Answer]] = [[] for _ in range(jobs.height)]
     if jobs.is_empty():
         return answers
@@ -120,21 +120,21 @@ def explain_alarms(
     known: Known,
     stage: Stage,
 ) -> list[list[Answer]]:
-    """The same answers, the alarms among them explained: many times as costly as finding them."""
+    """The same answers with alarms explained, which costs many times as much as finding them."""
     explained = [list(each) for each in answers]
     for row, each in enumerate(explained):
         for place, answer in enumerate(each):
             if any(finding.level in ALARMS for finding in answer.parts.findings):
                 asked = _Asked(answer.detector, detectors[answer.detector].models[stage], known, stage)
                 [better] = asked.explain(as_known(jobs.slice(row, 1), stage))
-                if better.version is not None:  # an alarm rings, even if it cannot be explained
+                if better.version is not None:  # an alarm counts even if it cannot be explained
                     each[place] = better
     return explained
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One detector and what it is asked with."""
+    """One detector and the arguments of its calls."""
 
     name: str
     model: Model
@@ -154,7 +154,7 @@ class _Asked:
         )
 
     def _answers(self, jobs: pl.DataFrame, ask: Callable[[pl.DataFrame], list[Parts]]) -> list[Answer]:
-        """A frame that the detector fails on is tried again by halves, so that one odd job costs only itself."""
+        """A frame that the detector fails on is retried in halves, so that only the odd job is lost."""
         failures = 0
 
         def answers(part: pl.DataFrame) -> list[Answer]:
@@ -200,7 +200,7 @@ def _problem(name: str, parts: Any) -> str | None:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """A dataclass as JSON writes it; asdict would copy all that is in it first."""
+    """A dataclass as JSON; asdict would first copy everything in it."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 

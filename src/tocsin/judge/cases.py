@@ -1,4 +1,4 @@
-"""Cases: which findings people are asked to look into, and which their answers silence."""
+"""Cases: which findings people are asked to look into, and which findings their answers silence."""
 
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -20,7 +20,7 @@ def cause_of(finding: Finding, job: dict[str, Any], subject: str) -> str:
 
 @dataclass(slots=True)
 class Cases:
-    """Policy, and the cases that are known while a batch of jobs is judged."""
+    """Policy, and the cases known while a batch of jobs is judged."""
 
     policy: Policy
     known: dict[str, KnownCase]
@@ -31,7 +31,7 @@ class Cases:
     def consider(
         self, findings: list[Finding], row: dict[str, Any], key: str, *, operations: list[str], by_sign: bool
     ) -> list[Finding]:
-        """The findings, each with its case. An answered case silences its finding, unless policy lets it ring."""
+        """The findings, each with its case. An answered case silences its finding, unless policy keeps it."""
         job = {**row, OPERATIONS: sorted(operations)}
         return [self._with_case(finding, job, key, by_sign) for finding in findings]
 
@@ -57,7 +57,7 @@ class Cases:
             "user": job["user"],
             "account": job["account"],
         }
-        if job[OPERATIONS]:  # the model learns from answers: keep what they are about
+        if job[OPERATIONS]:  # keep what answers are about, for training
             document |= {"operations": job[OPERATIONS], "script": job["script"]}
         self.opened.append(NewCase(cause, key, self.at, document))
         script = document.get("script")
@@ -65,9 +65,9 @@ class Cases:
         return case
 
     def _of_sign(self, cause: str, script: str) -> KnownCase | None:
-        """The case of a script with a sign: a dismissed one only of this very script, else any that stands.
+        """The case of a script with a sign: a dismissed one only for this very script, else an open or confirmed one.
 
-        So a dismissed false alarm is no licence, and many scripts of one user are still one case.
+        So dismissing a false alarm permits nothing else, and many scripts of one user are still one case.
         """
         plain = self.known.get(cause)
         signed = [case for name, case in self.known.items() if name == f"{cause}:{case.script}"]

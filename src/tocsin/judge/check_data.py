@@ -1,4 +1,4 @@
-"""Data for the detector checks: a log with its machine and scripts, and the same log with another future."""
+"""Data for the detector checks: a log with its machine and scripts, and the same log with a different future."""
 
 import random
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ _LATER = (Part.ALLOCATION, Part.FIRST_METRICS, Part.OUTCOME, Part.USAGE)
 
 @dataclass(slots=True, eq=False)
 class CheckData:
-    """A log with outcomes, and the machine, scripts and windows of traces if they are known."""
+    """A log with outcomes, and the machine, scripts and trace windows if known."""
 
     log: pl.DataFrame
     machine: Machine | None = None
@@ -48,12 +48,12 @@ class CheckData:
 
     @property
     def cut(self) -> int:
-        """Training uses what was known by this instant; three quarters of the submissions lie before it."""
+        """Training uses what was known by this instant, which follows three quarters of the submissions."""
         return int(self.log["submit"].sort()[int(self.log.height * 0.75)])
 
     @property
     def now(self) -> int:
-        """When running jobs are asked about: a minute after the last of `asked` has started."""
+        """When running jobs are assessed: a minute after the last of `asked` has started."""
         return max(self.asked(Stage.RUNNING)["start"].to_list(), default=self.cut) + 60
 
     def known(
@@ -78,7 +78,7 @@ class CheckData:
         return detector.fit(self.ended(), known or self.known(), stage=stage, seed=SEED, budget=BUDGET)
 
     def fitted(self, detector: Detector, stage: Stage) -> Fitted:
-        """Fitted once, for the checks that only ask."""
+        """Fitted once, for the checks that only assess."""
         found = self._fitted.get((id(detector), stage))
         if found is None:
             found = self._fitted[(id(detector), stage)] = (detector, self.fit(detector, stage))
@@ -86,7 +86,7 @@ class CheckData:
 
     def asked(self, stage: Stage, until: int | None = None) -> pl.DataFrame:
         """A few jobs that reach the stage, just before `until` or after the cut, and some that request too much."""
-        # The record of an ended job is there once its end is known.
+        # The record of an ended job is available once its end is known.
         at = pl.coalesce("known_at", "end") if stage is Stage.END else reached_at(stage)
         reached = self.log.with_columns(at=at).filter(pl.col("at").is_not_null()).sort("at", "job_id", "task")
         if stage is Stage.RUNNING and until is not None:
@@ -119,15 +119,15 @@ def demo_check_data() -> CheckData:
 
 
 def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
-    """The log with another future: everything that was not known by then is changed, later jobs included."""
+    """The log with a different future: everything not known by then is changed, including later jobs."""
     seed = random.Random(until)  # noqa: S311  # no secret
     unknown = (pl.col("known_at") > until).fill_null(True)
-    waiting = pl.col("_waiting")  # as it was before anything is changed
+    waiting = pl.col("_waiting")  # before anything is changed
     since = {
         Part.ALLOCATION: waiting,
         Part.FIRST_METRICS: unknown & (pl.col("start") + EARLY_SECONDS > until).fill_null(True),
     }
-    # an end that lies before `until` but was not known then may be any; those that are known later stay later
+    # an end before `until` that was not known then may become any; ends known later stay later
     other = [
         pl.when(since.get(FIELDS[name].part, unknown))
         .then(other_value(name, seed))
@@ -163,7 +163,7 @@ def scrambled(log: pl.DataFrame, until: int) -> pl.DataFrame:
 
 
 def scrambled_windows(windows: pl.DataFrame, until: int) -> pl.DataFrame:
-    """The windows with another future: all that end later are different."""
+    """The windows with a different future: all that end later are changed."""
     later = pl.col("at") > until
     return windows.with_columns(
         pl.when(later).then(pl.col("values").list.reverse()).otherwise("values").alias("values")
@@ -171,7 +171,7 @@ def scrambled_windows(windows: pl.DataFrame, until: int) -> pl.DataFrame:
 
 
 def other_value(name: str, seed: random.Random) -> pl.Expr:
-    """Another value of a column, of its own type."""
+    """Another value of the column's own type."""
     entry = FIELDS[name]
     if name == "outcome":
         cycle = [str(outcome) for outcome in Outcome]

@@ -36,7 +36,7 @@ from tocsin.judge.check_data import (
 __all__ = ["CHECKS", "FORMATS"]
 
 FORMATS = frozenset({".json", ".txt", ".onnx", ".safetensors", ".parquet"})
-"""Files that a detector may save: loading one can never run code."""
+"""File formats that a detector may save: loading one can never run code."""
 
 _KIND = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _PROGRAMS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04", b"\x1f\x8b")
@@ -102,7 +102,7 @@ def _at_every_stage(check: Callable[[_Run], None]) -> Callable[..., None]:
 
 @_at_every_stage
 def no_leak(run: _Run) -> None:
-    """What became known after T cannot move an answer about a moment before it, through the known or the job itself."""
+    """What became known after T cannot change an answer about a moment before T, through Known or the job itself."""
     data, stage = run.data, run.stage
     windows = None if data.windows is None else scrambled_windows(data.windows, data.cut)
     known = data.known(other := scrambled(data.log, data.cut), now=data.cut, windows=windows)
@@ -127,7 +127,7 @@ def respects_stages(run: _Run) -> None:
 
 @_at_every_stage
 def no_mutation(run: _Run) -> None:
-    """Frames and machine are as they were, after fit, assess and explain."""
+    """Frames and machine are unchanged after fit, assess and explain."""
     data, stage = run.data, run.stage
     known, train, jobs = data.known(), data.ended(), run.jobs
     kept = [frame.clone() for frame in (train, jobs, data.log)]
@@ -142,7 +142,7 @@ def no_mutation(run: _Run) -> None:
 
 @_at_every_stage
 def missing_values(run: _Run) -> None:
-    """Nulls wherever allowed, no row, one row, an unknown user: one answer per row, and no error."""
+    """Nulls wherever allowed, no rows, one row, an unknown user: one answer per row, and no error."""
     jobs = run.jobs
     free = [name for name in fields_of(*Part) if name not in ("cluster", "job_id", "submit")]
     frames = {
@@ -168,7 +168,7 @@ def any_order(run: _Run) -> None:
 
 @_at_every_stage
 def one_by_one(run: _Run) -> None:
-    """The answer on a job is the same alone and among others."""
+    """The answer on a job is the same alone and in a batch."""
     jobs, known = run.jobs, run.data.known()
     alone = [run.answers(jobs[row], known=known)[0] for row in range(jobs.height)]
     run.compare(run.answers(jobs, known=known), alone, jobs, "differs for one job alone and among others")
@@ -176,7 +176,7 @@ def one_by_one(run: _Run) -> None:
 
 @_at_every_stage
 def saved_is_same(run: _Run) -> None:
-    """A model that was saved and loaded gives the same answers."""
+    """A saved and loaded model gives the same answers."""
     jobs = run.jobs
     with tempfile.TemporaryDirectory() as folder:
         run.fitted.save(Path(folder))
@@ -201,7 +201,7 @@ def safe_files(run: _Run) -> None:
 
 @_at_every_stage
 def deterministic(run: _Run) -> None:
-    """The same seed gives the same model: the same answers, and the same files byte by byte."""
+    """The same seed gives the same model: the same answers, and identical files."""
     jobs, twice = run.jobs, [run.data.fit(run.detector, run.stage) for _ in range(2)]
     one, other, again = (run.answers(jobs, fitted=fitted) for fitted in (*twice, twice[0]))
     run.compare(one, other, jobs, "differs when fitted again with the same seed")

@@ -1,4 +1,4 @@
-"""The verdict that a job was given, explained today: what it said then, and what has changed since."""
+"""Explains the verdict that a job was given: what it said then, and what has changed since."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def explained(
     """The last of these earlier verdicts at the stage of today's, or today's if there is none.
 
     `rule_today` is the rule for an operation if the job were submitted today.
-    Cases count as they stand today. A job with a confirmed case is never ok, whatever the verdict at the stage said.
+    Cases count as they are today. A job with a confirmed case is never ok, whatever the verdict at the stage said.
     """
     given = _given(today.job, today.stage, verdicts)
     verdict = _as_given(given, today, cases, rule_today) if given else today
@@ -43,7 +43,7 @@ def explained(
 
 
 def _given(job: str, stage: Stage, verdicts: Sequence[Verdict]) -> Verdict | None:
-    """At submission, a task without a verdict of its own has that of its array."""
+    """At submission, a task without a verdict of its own has its array's."""
     at_stage = [verdict for verdict in verdicts if verdict.stage is stage]
     own = [verdict for verdict in at_stage if verdict.job == job]
     if not own and stage is Stage.SUBMIT:
@@ -53,7 +53,7 @@ def _given(job: str, stage: Stage, verdicts: Sequence[Verdict]) -> Verdict | Non
 
 
 def _confirmed(job: str, verdicts: Sequence[Verdict], cases: Mapping[str, KnownCase]) -> KnownCase | None:
-    """A confirmed case that the job, at any stage, or its array is part of."""
+    """A confirmed case of the job, at any stage, or of its array."""
     causes = {f.case.cause for verdict in verdicts for f in verdict.findings if f.case and f.kind == ROGUE}
     jobs = {job, str(parse_key(job)._replace(task=None))}
     return next(
@@ -85,11 +85,11 @@ def _as_given(
             elif dismissed and finding.operation in rogue.operations and finding.kind != HABIT:
                 findings[number] = replace(finding, level=Level.OK, case=case)
     findings.sort(key=lambda finding: -severity(finding.level))
-    # A verdict without findings may be unknown, because nothing could be looked at.
+    # A verdict without findings may be unknown, because nothing could be checked.
     level = worst([finding.level for finding in findings]) if given.findings else given.level
     parts = {name: getattr(given, name) or getattr(today, name) for name in _PARTS}
     if given.failure and today.failure and given.failure.probability == today.failure.probability:
-        parts["failure"] = today.failure  # with the explanation, which holds for this prediction only
+        parts["failure"] = today.failure  # with the explanation, which applies to this prediction only
     notes = [
         Finding(detector="judge", kind=TODAY, level=Level.OK, text=text)
         for text in _changes(given, level, today, rule_today)

@@ -1,4 +1,4 @@
-"""Hints of stolen credentials: a user who never ran an operation and suddenly does many times."""
+"""Hints of stolen credentials: a user who never ran an operation suddenly runs it many times."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ __all__ = ["HABIT", "LATELY", "Habits"]
 
 HABIT = "habit"
 LATELY = 86_400
-"""Seconds before a job that count as now."""
+"""Seconds before a job that count as recent."""
 LEAST_BEFORE = 20
-"""Screened submissions that a user must have had before: nothing is a change for a new user. Our choice."""
+"""Screened submissions that a user must have had before: a new user has no habits. Our choice."""
 LEAST_LATELY = 5
-"""Submissions within a day that make a change: one alone is an experiment. Our choice, too."""
+"""Submissions within a day that count as a change: a single one is an experiment. Our choice, too."""
 
 
 class Habits:
@@ -24,11 +24,11 @@ class Habits:
         self.found: list[HabitHint] = []
         self._given = {(h.cluster, h.user, h.operation, h.submit) for h in facts.hints}
         self._submissions: dict[tuple[str, str], dict[tuple[Any, ...], Screened]] = {}
-        for one in (*batch, *facts.screened):  # the stored screening of a job counts
+        for one in (*batch, *facts.screened):  # a job's stored screening takes precedence
             self._submissions.setdefault((one.cluster, one.user), {})[one.submission] = one
 
     def findings(self, row: Mapping[str, Any], key: str, workload: Workload, detector: str) -> list[Finding]:
-        # An allow-list entry makes no difference: a thief may do what the user may.
+        # Allow-list entries make no difference: a thief may do what the user may.
         if not row["user"]:
             return []
         found = []
@@ -55,10 +55,10 @@ class Habits:
 
 
 def habit_text(user: str, operation: str, *, jobs: Sequence[int], runs: Sequence[int], at: int) -> str | None:
-    """The finding's text if the change is plain at the instant `at`, that of the job at hand.
+    """The finding's text if the change is clear at the instant `at` of the job at hand.
 
-    `jobs` are the instants of the user's screened submissions, `runs` those that were this operation, both with the
-    job at hand. An array is one submission. Later submissions are not counted.
+    `jobs` are the instants of the user's screened submissions, `runs` those of this operation, both including the job
+    at hand. An array is one submission. Later submissions are not counted.
     """
     before = sum(submit < at - LATELY for submit in jobs)
     earlier = sum(submit < at - LATELY for submit in runs)

@@ -1,4 +1,4 @@
-"""The judge: detectors' answers joined into one Verdict per job, with the allow-list, habits and cases."""
+"""The judge: joins detectors' answers into one Verdict per job, with the allow-list, habits and cases."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,12 +39,12 @@ __all__ = ["Judge", "conclude", "facts_request"]
 
 _SINGLE = ("failure", "workload", "resources", "nodes")  # a verdict has one of each
 _WHOSE = ("user", "account", "name")
-"""Fields of a job that its verdicts repeat, so that an alarm can be read by itself."""
+"""Fields of a job that its verdicts repeat, so that an alarm can be read on its own."""
 
 
 @dataclass(slots=True)
 class Judge:
-    """Detectors and rules. It writes nothing: whoever asks stores the Decision as a whole."""
+    """Detectors and rules. It writes nothing: the caller stores the Decision as a whole."""
 
     detectors: Mapping[str, DetectorModels]
     policy: Policy = NO_CASES
@@ -66,7 +66,7 @@ class Judge:
     ) -> Decision:
         """One verdict per job, in order, from what was known at the stage.
 
-        `known_until`: what `known` had counted for each job; by default, all up to the job's own moment.
+        `known_until`: up to when `known` had counted for each job; by default, up to the job's own moment.
         """
         answers = hear(self.detectors, jobs, known, stage)
         return self.conclude(jobs, answers, stage, at=at, seq=seq, late=late, known_until=known_until)
@@ -84,9 +84,9 @@ class Judge:
         beside: Sequence[Screened] = (),
         open_cases: bool = True,
     ) -> Decision:
-        """The decision on these jobs from answers, and from what the store knows now.
+        """The decision on these jobs from answers and from what the store knows now.
 
-        `beside` are the screenings of other jobs that are not stored yet. Without `open_cases`, it is not to be stored.
+        `beside` are the screenings of other jobs that are not stored yet. Without `open_cases`, it must not be stored.
         """
         request = facts_request(jobs, answers)
         if open_cases and request.cases and self.policy.actions.mode is not Mode.ADVISE:
@@ -109,7 +109,7 @@ class Judge:
     def explain(self, job: pl.DataFrame, stage: Stage, *, known: Known, at: int) -> Verdict:
         """The verdict on one job with contributions, similar jobs and advice. It opens no case.
 
-        If the job has a verdict already, that is the one explained, with what has changed since.
+        If the job already has a verdict, that one is explained, with what has changed since.
         """
         answers = hear(self.detectors, job, known, stage, explain=True)
         facts = self.facts(facts_request(job, answers, verdicts=True))
@@ -129,7 +129,7 @@ class Judge:
         return explained(today, facts.verdicts, facts.cases, rule_today)
 
     def preview(self, job: pl.DataFrame, stage: Stage, *, known: Known, at: int) -> Verdict:
-        """The verdict that `decide` would give on one job that has none yet; only alarms are explained. It opens no case."""
+        """The verdict that `decide` would give on a job without one; only alarms are explained. It opens no case."""
         answers = hear(self.detectors, job, known, stage)
         [verdict] = self.conclude(job, answers, stage, at=at, open_cases=False).verdicts
         return verdict
@@ -173,9 +173,9 @@ def conclude(
     policy: Policy = NO_CASES,
     open_cases: bool = True,
 ) -> Decision:
-    """The decision on these jobs from detectors' answers and stored facts alone; nothing is read or written.
+    """The decision on these jobs from detectors' answers and stored facts alone; this does no I/O.
 
-    Without `open_cases`, it is not to be stored, and plans no action.
+    Without `open_cases`, it must not be stored, and plans no action.
     """
     facts = facts or Facts()
     rows = _rows(jobs, stage)
@@ -216,7 +216,7 @@ def conclude(
 
 
 class _Draft:
-    """A verdict while it is made."""
+    """A verdict in the making."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self.findings: list[Finding] = []
@@ -255,7 +255,7 @@ class _Draft:
 
     @property
     def wrong(self) -> list[str]:
-        """The operations that are against the rules."""
+        """The operations that break the rules."""
         rogue: Rogue | None = self.parts.get("rogue")
         return rogue.operations if rogue and rogue.rogue else []
 
@@ -271,7 +271,7 @@ class _Draft:
             self.missing["allow-list"] = allowed.problem
 
     def apply_case(self) -> None:
-        """A job whose case was dismissed is not rogue, and other findings on its operations are silent, too."""
+        """A job whose case was dismissed is not rogue, and other findings on its operations are silenced, too."""
         case = next((f.case for f in self.findings if f.kind == ROGUE and f.case), None)
         if case is None:
             return
@@ -302,7 +302,7 @@ class _Draft:
         )
 
     def _was_checked(self, stage: Stage) -> bool:
-        """Whether every detector looked; after submission, those with a model for the stage, and at least one."""
+        """Whether every detector checked the job; after submission, those with a model for the stage, at least one."""
         expected = [answer for answer in self.answers if answer.asked or stage is Stage.SUBMIT]
         return all(answer.looked for answer in expected) if expected else not self.answers
 
@@ -319,9 +319,9 @@ def _later(stage: Stage) -> dict[str, None]:
 
 
 def _without_conflicts(parts: Sequence[Parts]) -> list[Advice]:
-    """One number for each field, one edit for each line: a person can follow only one.
+    """At most one value per field and one edit per line: a person can follow only one.
 
-    What a detector advises that calls the job critical comes first, for the job cannot run otherwise; then a change
+    Advice from a detector that calls the job critical comes first, since the job cannot run otherwise; then changes
     whose effect is known.
     """
     all_advice = [

@@ -30,7 +30,7 @@ class Permission:
 def permission(workload: Workload, job: Mapping[str, Any], allowed: AllowList, detector: str) -> Permission:
     """Whether the job may run its operations, with the deciding rule, and a finding if it may not.
 
-    A job is rogue only by its script: the execution model learned from the script classifier and proves nothing alone.
+    Only its script makes a job rogue: the execution model learned from the script classifier and proves nothing alone.
     """
     probability = workload.operations
     seen = sorted((name for name, p in probability.items() if p >= SEEN_FROM), key=lambda n: -probability[n])
@@ -76,7 +76,7 @@ def _suspicion(operation: str, workload: Workload, rule: str, detector: str) -> 
 
 
 def with_notes(found: Permission, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """The other findings and the allow-list's: notes on an operation that is against the rules become evidence."""
+    """Merges other findings with the allow-list's: notes on an operation that breaks the rules become evidence."""
     wrong = found.rogue.operations if found.rogue.rogue else []
     notes = [f for f in findings if f.level is Level.OK and f.operation in wrong]
     others = [f for f in findings if f not in notes]
@@ -89,7 +89,7 @@ def with_notes(found: Permission, findings: Sequence[Finding]) -> tuple[list[Fin
 
 
 def silenced(findings: Sequence[Finding], permitted: Mapping[str, str]) -> list[Finding]:
-    """The findings; a warning about an operation that is permitted stays, at level ok."""
+    """The findings; a warning about a permitted operation stays, at level ok."""
     return [
         replace(finding, level=Level.OK, text=f"{finding.text} ({permitted[finding.operation]})")
         if finding.operation and finding.operation in permitted and finding.level is not Level.OK

@@ -1,4 +1,4 @@
-"""Find detectors by their entry points, built-in and a site's own alike."""
+"""Finds detectors by their entry points, both built-in and a site's own."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def find_detectors(broken: dict[str, str] | None = None) -> dict[str, Detector]:
         try:
             detector = entry.load()
             wrong = _wrong(detector, entry.name)
-        except (Exception, SystemExit) as error:  # importing a foreign module may fail in any way
+        except (Exception, SystemExit) as error:  # importing third-party code may fail in any way
             wrong = f"{entry.value} cannot be imported ({type(error).__name__}: {_line(error)})"
         if wrong:
             trouble[entry.name] = f'the detector "{entry.name}" of {_home(entry)} is left out: {wrong}'
@@ -64,7 +64,7 @@ def _wrong(detector: object, name: str) -> str | None:
 
 
 def _home(entry: EntryPoint) -> str:
-    """The distribution that it came with."""
+    """The distribution that provides it."""
     return entry.dist.name if entry.dist else "an unnamed distribution"
 
 

@@ -28,7 +28,7 @@ __all__ = [
 ARRAY_FAILING = "array_failing"
 """The kind of a finding: the first tasks of an array all failed for one cause."""
 OPERATIONS = "operations"
-"""As a subject: the operations of a rogue job, which are no field of its request."""
+"""As a subject: the operations of a rogue job, which are not a field of its request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Rule:
     level: Level = Level.CRITICAL
     subject: str = "name"
     confirmed_rings: bool = False
-    """Whether a confirmed case still rings: misuse does not end because somebody has seen it."""
+    """Whether a confirmed case still raises alarms: misuse does not end because somebody has seen it."""
 
     def __post_init__(self) -> None:
         if self.subject == OPERATIONS:
@@ -63,10 +63,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionRule:
-    """Findings of this detector and kind, of at least this level and score, lead to an action; `*` matches anything."""
+    """Findings of this detector and kind, from this level and score on, lead to an action; `*` matches anything."""
 
     name: str
-    """Of the rule: errors name it."""
+    """The rule's name, for error messages."""
     detector: str = "*"
     kind: str = "*"
     level: Level = Level.WARNING
@@ -104,7 +104,7 @@ DEFAULT_RULES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionPolicy:
-    """What may be done to jobs; the gravest action of all rules that cover a finding applies."""
+    """What may be done to jobs; of all rules that match a finding, the most severe action applies."""
 
     mode: Mode = Mode.ADVISE
     rules: Sequence[ActionRule] = ()
@@ -114,13 +114,13 @@ class ActionPolicy:
     """Seconds after which a held job is released."""
     per_hour: int = 0
     per_user_hour: int = 0
-    """Most actions per hour; 0: no limit."""
+    """Limit on actions per hour; 0: no limit."""
     control: float = 0.0
     """Share of jobs that are left alone; misuse is exempt."""
     array_failures: int = 0
-    """Failures of the first tasks of an array, all of one kind, that are a finding; 0: none are."""
+    """Number of failures of one kind among the first tasks of an array that make a finding; 0: never."""
     excluded: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """By field of the request, the values of jobs that are never touched."""
+    """By field of the request, the values of jobs that are never acted on."""
 
     def action_for(self, finding: Finding) -> ActionKind | None:
         kinds = [rule.action for rule in self.rules if rule.covers(finding)]
@@ -140,7 +140,7 @@ NO_ACTIONS = ActionPolicy()
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The first rule that covers a finding applies."""
+    """The first rule that matches a finding applies."""
 
     rules: Sequence[Rule] = ()
     actions: ActionPolicy = NO_ACTIONS
@@ -150,7 +150,7 @@ class Policy:
 
 
 NO_CASES = Policy()
-"""The default: findings are reported, and nobody has to answer them."""
+"""The default: findings are reported, and nobody is asked to answer them."""
 
 ROGUE_CASES = Policy([Rule(kind=ROGUE, subject=OPERATIONS, confirmed_rings=True)])
 """Rogue jobs open one case per user and set of operations."""

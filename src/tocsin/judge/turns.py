@@ -1,4 +1,4 @@
-"""The order in which jobs are decided: those that are to be held first, those whose alarms must be explained last."""
+"""The order in which jobs are decided: first those to be held, last those whose alarms must be explained."""
 
 from collections.abc import Sequence
 
@@ -16,20 +16,20 @@ from tocsin.judge.judge import Judge
 __all__ = ["Turns"]
 
 FEW = 10
-"""Alarms that are decided together: each costs an explanation, and some of them an action."""
+"""Alarms decided together: each costs an explanation, and some an action."""
 _URGENT = (ActionKind.HOLD, ActionKind.CANCEL)
 
 
 class Turns:
-    """Jobs that all detectors have assessed, to be decided a few at a time.
+    """Jobs that all detectors have assessed, to be decided in small batches.
 
-    Each decision is to be stored before the next one is asked for, which rests on it.
+    Store each decision before asking for the next, which depends on it.
     """
 
     first: list[list[int]]
-    """By turn the numbers of jobs: those that are to be held or cancelled, and then all that need no explanation."""
+    """Batches of row numbers: jobs to be held or cancelled, then all that need no explanation."""
     slow: list[list[int]]
-    """By turn the numbers of the other jobs. Their alarms are explained, and their starts may be put off."""
+    """Batches of the other jobs' row numbers. Their alarms are explained, and their starts may be delayed."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Turns:
         self.slow = _by_few(slow)
 
     def decide(self, rows: Sequence[int]) -> Decision:
-        """The decision on the jobs of these numbers; their alarms are explained."""
+        """The decision on the jobs with these row numbers; their alarms are explained."""
         jobs = self._jobs[rows]
         answers = [self._answers[row] for row in rows]
         return self._judge.conclude(
@@ -75,5 +75,5 @@ def _by_few(rows: list[int]) -> list[list[int]]:
 
 
 def _rings(answers: Sequence[Answer]) -> bool:
-    """Whether a detector calls alarm, which it will have to explain."""
+    """Whether a detector raises an alarm, which must then be explained."""
     return any(finding.level in ALARMS for answer in answers for finding in answer.parts.findings)

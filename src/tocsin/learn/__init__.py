@@ -1,1 +1,1 @@
-"""Learn from outcomes: training runs into the registry, and walks through time that say what a model is worth."""
+"""Learns from outcomes: trains models into the registry, and back-tests them by walking forward in time."""

@@ -1,4 +1,4 @@
-"""Which source of alarms reported which job: the model's probability, shortages, or a detector of rules."""
+"""Which source of alarms reported which job: the model's probability, shortages, or a rule-based detector."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,7 +25,7 @@ def failure_alarms(parts: Sequence[Parts]) -> dict[str, NDArray[np.bool_]]:
 
 
 class Rules:
-    """Detectors that need no training, which warn beside the model."""
+    """Rule-based detectors, which need no training and warn beside the model."""
 
     def __init__(self, detectors: Mapping[str, Detector], known: Known, stage: Stage) -> None:
         empty, budget = pl.DataFrame(schema=SCHEMA), Budget(trials=0)
@@ -35,7 +35,7 @@ class Rules:
             if stage in detector.stages
         }
         self.missing: dict[str, str] = {}
-        """Why a detector could not use all of its evidence, where it could not."""
+        """Why a detector could not use all of its evidence."""
 
     def alarms(self, jobs: pl.DataFrame, known: Known, stage: Stage) -> dict[str, NDArray[np.bool_]]:
         found: dict[str, NDArray[np.bool_]] = {}

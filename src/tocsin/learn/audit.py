@@ -1,4 +1,4 @@
-"""The audit of a back-test: with another future from T on, every prediction before T must be the same, bit by bit."""
+"""The audit of a back-test: with a different future from T on, every prediction before T must be identical."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["Audit", "audit"]
 @dataclass(frozen=True, slots=True)
 class Audit:
     until: int
-    """T: what became known after it was changed, and the jobs after it are others."""
+    """T: what became known after it was changed, and the jobs after it are different."""
     compared: int
     differing: int
     example: str | None
@@ -35,7 +35,7 @@ def audit(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
-    """Repeat the first half of a back-test on jobs with another future; `walk` makes it for jobs and a start."""
+    """Repeat the first half of a back-test on jobs with a different future; `walk` runs it for jobs and a start."""
     until = int(np.median(np.concatenate([each.jobs["submit"].to_numpy() for each in walked])))
     again = walk(scrambled(jobs, until), walked[0].step.cut)
     count = sum(step.cut <= until for step in again.steps)

@@ -15,16 +15,16 @@ __all__ = ["FEWEST_BLOCKS", "LEVEL", "MARGIN", "RESAMPLES", "Measure", "Result",
 RESAMPLES = 1000
 LEVEL = 0.95
 MARGIN = 0.02
-"""Of the champion's figure: a challenger that is at most this much worse, with 97.5 % confidence, is not worse."""
+"""Share of the champion's figure: a challenger that is at most this much worse, with 97.5 % confidence, is not worse."""
 FEWEST_BLOCKS = 10
 
 Measure = Callable[[NDArray[np.float64]], tuple[float, float]]
-"""The figures of champion and challenger on the held-back rows, where each row counts with a weight."""
+"""The figures of champion and challenger on the held-back rows, with a weight for each row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What the contest found; `gain` is how much better the challenger is, whichever way better is."""
+    """The result of a contest; `gain` is how much better the challenger is, whether higher or lower is better."""
 
     figure: str
     held_back: str
@@ -35,7 +35,7 @@ class Result:
     low: float
     high: float
     confident: bool = True
-    """Whether "not worse" must be shown with confidence; if not, the figure decides by itself."""
+    """Whether "not worse" must be shown with confidence; if not, the figure alone decides."""
 
     @property
     def better(self) -> bool:

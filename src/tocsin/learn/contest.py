@@ -1,6 +1,6 @@
 """The contract of a contest: how a detector is retrained, and its challenger compared with its champion.
 
-`nightly` knows no detector: each takes part by an object like `Contest`. A plug-in hands its own in as the attribute
+`nightly` knows no detector: each takes part by an object like `Contest`. A plug-in provides its own as the attribute
 `contest` of its detector.
 """
 
@@ -39,7 +39,7 @@ class Champion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """What every contest of one night shares."""
+    """What all contests of one night share."""
 
     store: "Store"
     now: int
@@ -47,7 +47,7 @@ class Night:
     holdback_days: float
     """The last days are held back: no challenger is trained on them, and both models are measured on them."""
     control_share: float = 0.1
-    """Of the jobs that are left alone, so that live figures can be measured on them."""
+    """The share of jobs left alone, so that live figures can be measured on them."""
     threads: int = 1
     progress: Callable[[int, int], None] | None = None
 
@@ -69,7 +69,7 @@ class Match(Protocol):
 
     @property
     def blocks(self) -> NDArray[Any]:
-        """For each held-back row what it hangs together with, such as its user and day: blocks are resampled whole."""
+        """The group of each held-back row, such as its user and day: blocks are resampled as a whole."""
         ...
 
     def drift(self) -> Sequence[Drift]:
@@ -81,11 +81,11 @@ class Match(Protocol):
         ...
 
     def refused(self, challenger: Path) -> str | None:
-        """Why the detector's own rules forbid to use the challenger, whatever the contest says."""
+        """Why the detector's own rules forbid the challenger, whatever the contest says."""
         ...
 
     def compare(self, champion: Path, challenger: Path) -> Measure:
-        """Both models, loaded from their folders, on the held-back rows."""
+        """Compare both models, loaded from their folders, on the held-back rows."""
         ...
 
 
@@ -114,7 +114,7 @@ class LiveContest(Protocol):
     """A contest whose challengers also score live jobs."""
 
     def live(self, champion: Champion, challenger: str, night: Night) -> Result:
-        """Both on live jobs whose outcome is known by now; ModelError says why they cannot be compared yet."""
+        """Compare both on live jobs whose outcome is known by now; ModelError says why that is not possible yet."""
         ...
 
 
@@ -123,4 +123,4 @@ class FreshContest(Protocol):
     """A contest in which the fresher model is preferred unless its figure is lower."""
 
     prefers_fresh: bool
-    """True where a few days can hardly show anything with confidence, and an old threshold is a loss by itself."""
+    """True if a few days can hardly show anything with confidence, and an old threshold is itself a loss."""

@@ -40,7 +40,7 @@ class ExecutionContest:
     higher_is_better: bool = True
 
     def prepare(self, champion: Champion, night: Night) -> "ExecutionMatch":
-        """Held back are the jobs that ended in the last days; those with an answer are compared on."""
+        """Hold back the jobs that ended in the last days; those with an answer are compared on."""
         model = load_execution(champion.folder, threads=night.threads)
         jobs = load(night.store, Filter(clusters=[champion.cluster] if champion.cluster else []))
         ended = jobs.filter(
@@ -79,7 +79,7 @@ class ExecutionMatch:
     ended: pl.DataFrame
     later: pl.DataFrame
     held: pl.DataFrame
-    """Those of the later jobs that people answered for."""
+    """The later jobs that people answered for."""
     people: Mapping[str, Mapping[str, bool]]
     cut: int
 
@@ -125,7 +125,7 @@ class ExecutionMatch:
         ]
 
     def _seen(self, model: FittedExecution, operations: Sequence[str]) -> dict[str, Flags]:
-        """What the model would report; an operation that it does not use is seen in no job."""
+        """What the model would report; an operation that it does not use is found in no job."""
         found = model.screen(self.held.drop("job"))
         return {
             name: np.array([bool(each and each.operations.get(name, 0) >= SEEN_FROM) for each in found])
@@ -136,7 +136,7 @@ class ExecutionMatch:
 def macro_f1(truth: Mapping[str, Floats], seen: Mapping[str, Flags], weight: Floats) -> float:
     """The mean over operations, and over jobs that are and are not the operation (RoWD, section 5.1).
 
-    `truth` is NaN where nobody answered for the operation.
+    `truth` is NaN if nobody answered for the operation.
     """
     scores = []
     for name, label in truth.items():

@@ -35,9 +35,9 @@ from tocsin.store.jobs import Filter, load
 __all__ = ["FailureContest"]
 
 _FEATURES = 5
-"""The champion's most important ones, watched for drift."""
+"""The champion's most important features, watched for drift."""
 _MOST_THEN = 20_000
-"""The latest jobs of the champion's training are enough to see drift."""
+"""The latest training jobs of the champion are enough to see drift."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class FailureContest:
     figure: str = FIGURE
     higher_is_better: bool = True
     prefers_fresh: bool = True
-    """Three days of KTH-SP2 are some 250 jobs: with confidence, 9 of 46 weekly models were shown to be no worse. AUC was the
-    same with them as with all 46 (0.828), but recall at the promised precision fell from 0.19 to 0.05."""
+    """Three days of KTH-SP2 are some 250 jobs: with confidence, only 9 of 46 weekly models were shown to be no worse.
+    AUC was the same with these as with all 46 (0.828), but recall at the promised precision fell from 0.19 to 0.05."""
 
     def prepare(self, champion: Champion, night: Night) -> "FailureMatch":
-        """The jobs of the champion's clusters; held back are those submitted in the last days."""
+        """The jobs of the champion's clusters; those submitted in the last days are held back."""
         jobs = load(night.store, Filter(clusters=list(champion.card.clusters)))
         model = FailureDetector(threads=night.threads).load(champion.folder)
         labelled = with_answers(night.store, jobs).filter(
@@ -129,7 +129,7 @@ class FailureMatch:
 
     def compare(self, champion: Path, challenger: Path) -> Measure:
         detector = FailureDetector(threads=self.night.threads)
-        new = detector.load(challenger).weighed_by(None)  # its recent scores reach into the days held back
+        new = detector.load(challenger).weighed_by(None)  # its recent scores include the held-back days
         one, other = (self._probabilities(model) for model in (detector.load(champion), new))
         return measure_both(self.back.held, one, other)
 

@@ -25,9 +25,9 @@ from tocsin.traces.windows import Windows
 __all__ = ["NormalWindows", "ReadWindows", "TracesContest"]
 
 TRAIN_DAYS = 7
-"""Days of windows before the held-back ones that a challenger is trained on."""
+"""Days of windows before the held-back ones on which a challenger is trained."""
 _SAMPLE = 20_000
-"""Windows are enough to see drift, and to compare on."""
+"""This many windows are enough to see drift and to compare on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class NormalWindows:
 
 
 ReadWindows = Callable[[Sequence[str], int, int], NormalWindows]
-"""Those of some clusters that end after the first instant, up to and at the second."""
+"""The windows of some clusters that end after the first instant, up to and including the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class TracesContest:
     higher_is_better: bool = False
 
     def prepare(self, champion: Champion, night: Night) -> "TracesMatch":
-        """Held back are the windows of jobs that started in the last days. A confirmed anomaly of the day halts it."""
+        """Hold back the windows of jobs that started in the last days. A confirmed anomaly that day stops the contest."""
         if bad := confirmed_anomalies(night.store, night.now - DAY, night.now + 1):
             raise ModelError(
                 f"an anomaly was confirmed in the last 24 hours ({', '.join(bad[:3])}), so traces are not retrained today"
@@ -143,7 +143,7 @@ class TracesMatch:
         )
 
     def drift(self) -> list[Drift]:
-        """By channel, the means of windows: those of the champion's training that are still kept, and the held-back ones."""
+        """The mean of each channel: in the champion's training windows that are still stored, and in the held-back ones."""
         rows = self.past.filter(pl.col("at") <= self.model.window.last)
         then = self.model.cpus.windows(rows[:: 1 + rows.height // _SAMPLE])
         if not len(then):

@@ -1,4 +1,4 @@
-"""What people answered, as labels for training: how jobs end, and which jobs are which operation."""
+"""People's answers as labels for training: how jobs end, and which jobs are which operation."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ class Example(NamedTuple):
 
 
 def examples(store: Store, scripts: Path) -> tuple[list[Example], int]:
-    """The examples from answered cases, and the number of cases whose script was not kept."""
+    """The examples from answered cases, and the number of cases whose script is not stored."""
     found: list[Example] = []
     lost = 0
     for case in _answered(store):
@@ -40,9 +40,9 @@ def examples(store: Store, scripts: Path) -> tuple[list[Example], int]:
 
 
 def answered(store: Store, jobs: pl.DataFrame) -> dict[str, dict[str, bool]]:
-    """By job key: whether the job is the operation of an alarm that people answered.
+    """For each job key, whether the job is the operation of an alarm that people answered.
 
-    An answer is about the job of the case and about the same user's jobs with the same script.
+    An answer applies to the job of the case and to the same user's jobs with the same script.
     """
     keys: dict[tuple[str | None, ...], list[str]] = {}
     known = jobs.filter(pl.col("user").is_not_null(), pl.col("script").is_not_null())
@@ -58,7 +58,7 @@ def answered(store: Store, jobs: pl.DataFrame) -> dict[str, dict[str, bool]]:
 
 
 def with_answers(store: Store, jobs: pl.DataFrame) -> pl.DataFrame:
-    """The jobs with the answered outcomes as theirs, known since the answer."""
+    """The jobs with the answered outcomes, known since the answer."""
     given = [(job, str(outcome), at) for job, (outcome, at) in answers(store).items()]
     if not given:
         return jobs

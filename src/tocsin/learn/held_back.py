@@ -1,4 +1,4 @@
-"""What failure models compete on: the last days, which neither was trained on. In service and in a back-test alike."""
+"""Held-back data on which failure models compete: the last days, unseen by both; in the service and in a back-test."""
 
 from dataclasses import dataclass
 
@@ -18,14 +18,14 @@ __all__ = ["FIGURE", "HeldBack", "compete", "counted", "hold_back", "measure_bot
 
 FIGURE = "average_precision"
 WIDER = (1, 2, 4, 8)
-"""Times the days asked for: a small cluster needs more of them before there are enough jobs to compare on."""
+"""Multiples of the requested days: a small cluster needs more of them for enough jobs to compare on."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
     cut: int
     past: pl.DataFrame
-    """The jobs whose outcome was known before the cut: what a challenger is trained on."""
+    """The jobs whose outcome was known before the cut, on which a challenger is trained."""
     held: pl.DataFrame
     """The jobs submitted after it."""
 
@@ -35,12 +35,12 @@ class HeldBack:
 
     @property
     def blocks(self) -> NDArray[np.str_]:
-        """The jobs of one user on one day: they fail together."""
+        """The jobs of one user on one day, which tend to fail together."""
         return _blocks(self.held)
 
 
 def counted(jobs: pl.DataFrame, target: Target) -> NDArray[np.bool_]:
-    """Whether each job's outcome counts for the target; that of a job which tocsin stopped does not."""
+    """Whether each job's outcome counts for the target; a job that tocsin stopped does not."""
     labels = [str(outcome) for outcome in (*TARGETS[target], Outcome.COMPLETED)]
     counts = pl.col("outcome").is_in(labels) & ~pl.col("intervened").fill_null(False)
     flags: NDArray[np.bool_] = jobs.select(counts.fill_null(False)).to_series().to_numpy()
@@ -50,7 +50,7 @@ def counted(jobs: pl.DataFrame, target: Target) -> NDArray[np.bool_]:
 def hold_back(labelled: pl.DataFrame, *, days: float, trained_until: int, target: Target) -> HeldBack:
     """Jobs with a known outcome for the target, in order of time; `trained_until`: the champion's last job.
 
-    The last days are held back, or more of them until there are enough jobs of both kinds.
+    The last days are held back, or more until there are enough jobs of both kinds.
     """
     until = int(labelled["known_at"].max())  # type: ignore[arg-type]  # an instant
     short = None
@@ -87,14 +87,14 @@ def _blocks(jobs: pl.DataFrame) -> NDArray[np.str_]:
 def measure_both(
     held: pl.DataFrame, champion: NDArray[np.float64], challenger: NDArray[np.float64]
 ) -> Measure:
-    """The figure of both, of the probabilities that they give to the jobs held back."""
+    """The figure of both, from their probabilities for the held-back jobs."""
     y = failed(held)
     one, other = Sorted(y, champion), Sorted(y, challenger)
     return lambda weight: (measure_weighted(FIGURE, one, weight), measure_weighted(FIGURE, other, weight))
 
 
 def compete(back: HeldBack, champion: NDArray[np.float64], challenger: NDArray[np.float64]) -> Result:
-    """Whether the challenger is to follow the champion."""
+    """Whether the challenger should replace the champion."""
     both = measure_both(back.held, champion, challenger)
     return decide(
         both, back.blocks, figure=FIGURE, higher_is_better=True, held_back=back.text, confident=False

@@ -1,4 +1,4 @@
-"""The journal of nightly runs: which step each detector has reached, so that a killed run is gone on with."""
+"""The journal of nightly runs: the step that each detector has reached, so that a killed run can be resumed."""
 
 import json
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from tocsin.models.files import parse_json, read_file, replace_file
 __all__ = ["Entry", "Journal", "Step"]
 
 VERSION = 1
-"""Of the file format."""
+"""Version of the file format."""
 _KEPT = 400  # entries
 _MOST_BYTES = 16 << 20
 
 
 class Step(StrEnum):
-    """How far the night of one detector and stage got."""
+    """The progress of one detector and stage in a night."""
 
     BEGUN = "begun"
-    """The champion and the instant are settled."""
+    """The champion and the instant are fixed."""
     RETRAINED = "retrained"
     """The challenger is stored."""
     CONTESTED = "contested"
@@ -45,7 +45,7 @@ class Entry:
     day: str
     """The local date of the run, such as 2026-11-17: each day counts once."""
     now: Instant
-    """A run that goes on uses what was known at this instant."""
+    """A resumed run uses what was known at this instant."""
     champion: str
     step: Step = Step.BEGUN
     challenger: str | None = None
@@ -64,7 +64,7 @@ class Journal:
         self._entries = _read(path)
 
     def of(self, detector: str, stage: Stage, cluster: str | None) -> list[Entry]:
-        """The oldest first."""
+        """Oldest first."""
         place = (detector, stage, cluster)
         return [each for each in self._entries if _place(each) == place]
 
@@ -72,7 +72,7 @@ class Journal:
         return next(reversed(self.of(detector, stage, cluster)), None)
 
     def write(self, entry: Entry) -> Entry:
-        """Add the entry, or replace that of the same place and day."""
+        """Add the entry, or replace the one of the same place and day."""
         key = (*_place(entry), entry.day)
         others = [each for each in self._entries if (*_place(each), each.day) != key]
         self._entries = [*others, entry][-_KEPT:]

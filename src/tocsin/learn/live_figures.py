@@ -1,4 +1,4 @@
-"""Live figures: how precise the alarms of the models in use were, on jobs whose outcome has arrived since."""
+"""Live figures: how precise the alarms of the models in use were, on jobs whose outcome has become known since."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,13 +24,13 @@ from tocsin.store.database import Store
 __all__ = ["DAYS", "Live", "LiveFigures", "Measured"]
 
 DAYS = 28
-"""Live figures are those of so many days before the last verdict."""
+"""Live figures cover this many days before the last verdict."""
 FEWEST_EVENTS = 20
-"""Alarms for a precision, failures for a recall: fewer say little, whatever the interval."""
+"""Alarms for a precision, failures for a recall: fewer show little, whatever the interval."""
 FEWEST_BLOCKS = 10
 RESAMPLES = 400
 _OF_RANKINGS = 100
-"""Resamples for an AUC, which cost as much as all else: 10,000 jobs take 0.1 s."""
+"""Resamples for an AUC, which cost as much as everything else: 10,000 jobs take 0.1 s."""
 _LEVEL, _Z = 0.95, 1.96
 _FIGURE = "average_precision"
 
@@ -60,7 +60,7 @@ class LiveFigures:
     until: Instant
     """When the first and the last of these verdicts were given."""
     jobs: int
-    """Those with a known outcome that count."""
+    """Jobs with a known outcome that count."""
     failed: int
     alarms: int
     hits: int
@@ -72,14 +72,14 @@ class LiveFigures:
     recall: Measured | None = None
     auc: Measured | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
-    """Figures that cannot be given, each with the reason."""
+    """Figures that cannot be computed, each with the reason."""
 
 
 class Live:
     """The live predictions of one cluster, read once."""
 
     def __init__(self, store: Store, cluster: str, *, now: int, share: float, days: float = DAYS) -> None:
-        """`now`: the time of the cluster; `share`: of jobs that are left alone as control."""
+        """`now`: the cluster's time; `share`: of jobs left alone as control."""
         since = now - round(days * DAY)
         self.cluster = cluster
         self.given = scores.of_verdicts(store, cluster, detector=NAME, since=since)
@@ -105,7 +105,7 @@ class Live:
                     yield self._figures(own.with_columns(target=pl.lit(_target(given))), stage, version)
 
     def compared(self, detector: str, stage: Stage, champion: str, challenger: str) -> Result:
-        """Both models on the jobs that both scored; ModelError says why they cannot be compared."""
+        """Compare both models on the jobs that both scored; ModelError says why that is not possible."""
         if detector != NAME:
             raise ModelError("it gives no probability of failure, so it is compared by its contest only")
         one, other = (
@@ -164,7 +164,7 @@ class Live:
 
 
 def _target(given: pl.DataFrame) -> str:
-    """The target of the last verdict: rows of a model with another target are another question."""
+    """The target of the last verdict: rows of a model with another target cannot be combined."""
     return str(given.sort("at")["target"][-1])
 
 
@@ -194,7 +194,7 @@ def _measured(rows: LiveRows, rings: Flags) -> tuple[dict[str, Measured], dict[s
 
 
 def _share(good: Flags, chosen: Flags, numbers: NDArray[np.int64], times: NDArray[np.int64]) -> Measured:
-    """The wider of two intervals: by resampling users' days, and Wilson's, which has a width also where all are right."""
+    """The wider of two intervals: by resampling users' days, and Wilson's, which has a width even if all are right."""
     right, whole = (np.bincount(numbers, weights=flags, minlength=times.shape[1]) for flags in (good, chosen))
     sums = times @ whole
     sampled = np.divide(times @ right, sums, out=np.full(len(sums), np.nan), where=sums > 0)

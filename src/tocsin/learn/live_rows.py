@@ -1,4 +1,4 @@
-"""Live predictions with their outcomes: the rows that live figures are measured on."""
+"""Live predictions with their outcomes: the rows on which live figures are measured."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _READ = ("cluster", "job_id", "task", "submit", "user", "array", "outcome", "kno
 
 @dataclass(frozen=True, slots=True)
 class LiveRows:
-    """Jobs with a prediction at one stage and a known outcome, and the counts of those that are left out."""
+    """Jobs with a prediction at one stage and a known outcome, and the counts of those left out."""
 
     frame: pl.DataFrame
     """The scores of each job, and `failed`, `user`, `submit`."""
@@ -40,7 +40,7 @@ class LiveRows:
 
     @property
     def blocks(self) -> NDArray[np.str_]:
-        """The jobs of one user on one day: they fail together."""
+        """The jobs of one user on one day, which tend to fail together."""
         same = pl.concat_str(pl.col("user").fill_null(""), pl.col("submit") // DAY, separator="/")
         return self.frame.select(same).to_series().to_numpy()
 
@@ -51,13 +51,13 @@ class LiveJobs:
 
     jobs: pl.DataFrame
     share: float
-    """Of the jobs that are left alone as control."""
+    """Share of the jobs left alone as control."""
 
     def rows(self, scores: pl.DataFrame, stage: Stage, target: Target) -> LiveRows:
         """`scores` have a column `job` and any others.
 
-        A job that tocsin held or cancelled is no evidence. Where it did so, all but the control share are left out as
-        well: the jobs with an alarm that nobody touched are not like all jobs with an alarm.
+        A job that tocsin held or cancelled is no evidence. If it did so, all but the control share are left out as well:
+        jobs whose alarm led to no action are not representative.
         """
         joined = _joined(self.jobs, scores, stage)
         touched = pl.col("intervened").fill_null(False)
@@ -88,7 +88,7 @@ def live_jobs(store: Store, cluster: str, *, since: int, share: float) -> LiveJo
 
 
 def _joined(jobs: pl.DataFrame, scores: pl.DataFrame, stage: Stage) -> pl.DataFrame:
-    """The jobs that have a score; at submission, a task has that of its array."""
+    """The jobs that have a score; at submission, a task has the score of its array."""
     found = jobs.join(scores, on="job", maintain_order="left")
     if stage is not Stage.SUBMIT:
         return found

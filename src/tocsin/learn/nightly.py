@@ -1,7 +1,7 @@
-"""A night's work: retrain each champion's successor, let both compete on held-back data, and promote the better one.
+"""A nightly run: retrain each champion's successor, compare both on held-back data, and promote the better one.
 
-Every step is in the journal before the next begins, and every step may be repeated, so a run that was killed anywhere
-is gone on with by the next one and ends in the same state.
+Every step is in the journal before the next begins, and every step may be repeated, so the next run completes a killed
+one and reaches the same state.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ __all__ = ["Nightly", "Outcome", "champions"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one champion tonight."""
+    """The outcome for one champion tonight."""
 
     detector: str
     stage: Stage
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def champions(registry: Registry, detector: str) -> Iterator[tuple[Place, str]]:
-    """Where a trained version of the detector is in use, and which; shipped ones are left out."""
+    """Where a trained version of the detector is in use, and which; without shipped ones."""
     aliases = registry.aliases(detector)
     for stage, cluster in sorted(aliases, key=lambda place: (place[0].order, place[1] or "")):
         version = aliases[stage, cluster].champion
@@ -74,7 +74,7 @@ class Nightly:
     dry_run: bool = False
     notify: Callable[[str], None] = lambda _: None
     reached: Callable[[str], None] = lambda _: None
-    """Called between any two effects, with a name for the point; tests end the process there."""
+    """Called between any two effects, with a name for the point; tests kill the process there."""
 
     def run(self, detector: str, cluster: str | None = None) -> Iterator[Outcome]:
         """All champions of a detector, or those that learned from one cluster only."""
@@ -85,27 +85,27 @@ class Nightly:
                     self._remove_old(detector, place)
 
     def _remove_old(self, detector: str, place: Place) -> None:
-        """Versions of earlier nights that lost, or that were in use long ago.
+        """Remove versions of earlier nights that lost, or that were in use long ago.
 
-        Kept are the last night's, and those that the registry names: the one in use, the one beside it, and the last that
-        were in use before. What a person trained is never removed.
+        The last night's are kept, and those that the registry names: the champion, the challenger, and the last champions
+        before. Versions that a person trained are never removed.
         """
         entries = self.journal.of(detector, *place)
         for entry in entries[:-1]:
             if entry.challenger is None or entry.challenger == entries[-1].challenger:
                 continue
-            with suppress(ModelError, NotFound):  # removed before
+            with suppress(ModelError, NotFound):  # already removed
                 card = self.registry.card(detector, entry.challenger)
                 if (card.created, card.parent) == (entry.now, entry.champion):
                     self.registry.remove(detector, entry.challenger)
 
     def _learned_from(self, detector: str, version: str) -> list[str]:
-        with suppress(ModelError):  # a damaged card is reported when all clusters are meant
+        with suppress(ModelError):  # a damaged card is reported when all clusters are processed
             return list(self.registry.card(detector, version).clusters)
         return []
 
     def _outcomes(self, detector: str, place: Place, version: str) -> Iterator[Outcome]:
-        """That of a run that was killed, and tonight's."""
+        """The outcome of a killed run, and tonight's."""
         here = Outcome(
             detector=detector, stage=place[0], cluster=place[1], champion=version, state="skipped", why=""
         )
@@ -127,7 +127,7 @@ class Nightly:
                 yield self._tonight(here, contest, place)
         except ModelError as error:
             yield replace(here, why=str(error))
-        except Exception as error:  # a plug-in may fail in any way; the others still have their night
+        except Exception as error:  # a plug-in may fail in any way; the others still run
             yield replace(here, state="failed", why=f"it failed: {type(error).__name__}: {str(error)[:300]}")
 
     def _contest(self, detector: str, stage: Stage) -> Contest:
@@ -142,9 +142,9 @@ class Nightly:
         return (date.fromisoformat(entry.day) + timedelta(days=self.every_days)).isoformat()
 
     def _not_due(self, here: Outcome, contest: Contest, place: Place, why: str) -> Outcome:
-        """Only how far the data have moved meanwhile."""
+        """Only measure drift."""
         drift: list[Drift] = []
-        with suppress(ModelError):  # there is nothing to compare with yet
+        with suppress(ModelError):  # nothing to compare with yet
             champion = self._champion(here.detector, place, here.champion)
             drift = list(contest.prepare(champion, self.night).drift())
         return replace(here, why=why, drift=drift)
@@ -152,7 +152,7 @@ class Nightly:
     def _promoted_live(self, here: Outcome, contest: Contest, place: Place) -> Outcome | None:
         """Promote the challenger that has run beside the champion, if it is no worse on live jobs.
 
-        It is asked only when a contest is due: whoever looks every night finds what he looks for sooner or later.
+        This is checked only when a contest is due: testing every night would sooner or later succeed by chance.
         """
         aliases = self.registry.aliases(here.detector)[place]
         if self.dry_run or aliases.held or aliases.challenger is None or not isinstance(contest, LiveContest):
@@ -204,7 +204,7 @@ class Nightly:
         return Champion(detector=detector, stage=place[0], cluster=place[1], folder=folder, card=card)
 
     def _go_on(self, entry: Entry, contest: Contest) -> Entry:
-        """Finish a run that was killed, from what was known when it began."""
+        """Finish a killed run, from what was known when it began."""
         place = (entry.stage, entry.cluster)
         try:
             champion = self._champion(entry.detector, place, entry.champion)
@@ -214,7 +214,7 @@ class Nightly:
         return self._finish(entry, contest, match)
 
     def _finish(self, entry: Entry, contest: Contest, match: Match) -> Entry:
-        """Every step from the one that the entry has reached."""
+        """Every remaining step of the entry."""
         try:
             if entry.step is Step.BEGUN:
                 entry = self.journal.advance(entry, Step.RETRAINED, challenger=self._retrained(entry, match))
@@ -231,7 +231,7 @@ class Nightly:
         for version in reversed(self.registry.versions(entry.detector)):
             if is_shipped(version):
                 continue
-            with suppress(ModelError):  # a damaged card is not of this run
+            with suppress(ModelError):  # a damaged card is not from this run
                 card = self.registry.card(entry.detector, version)
                 if (card.created, card.parent, card.stage) == (entry.now, entry.champion, entry.stage):
                     return version
@@ -293,13 +293,13 @@ class Nightly:
         return entry
 
     def _stay_beside(self, entry: Entry, why: str) -> Entry:
-        """The challenger runs beside the champion on live jobs, until the next contest or until a person ends it."""
+        """Let the challenger run beside the champion on live jobs, until the next contest or until a person ends it."""
         entry = self.journal.advance(entry, Step.DONE, promoted=False, why=why)
         self.reached("done")
         return entry
 
     def _give_up(self, entry: Entry, why: str) -> Entry:
-        """The champion stays; a challenger that was stored is not in use."""
+        """Keep the champion; a stored challenger is not used."""
         place = (entry.stage, entry.cluster)
         aliases = self.registry.aliases(entry.detector).get(place)
         if aliases and aliases.challenger is not None and aliases.challenger == entry.challenger:

@@ -1,4 +1,4 @@
-"""Whether the model's alarms had the promised precision, month by month."""
+"""Whether the model's alarms kept the promised precision, month by month."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """In how many months a rule on precision was kept by the model's alarms."""
+    """In how many months the model's alarms kept a rule on precision."""
 
     precision: float
     """What the rule promises."""
@@ -25,12 +25,12 @@ class Promise:
     kept: int
     """Months with at least the promised precision."""
     possible: int
-    """Months with a precision that is not below the promise by more than the luck of so few alarms: the promise lies in the
+    """Months with a precision that is not below the promise by more than chance with so few alarms: the promise is in the
     95 % interval of the month's precision, or below it."""
     inside: int
-    """Months whose precision lies in the range that was expected when the models were trained."""
+    """Months whose precision is in the range expected when the models were trained."""
     missed: list[str]
-    """The months that were not kept."""
+    """The months in which it was not kept."""
 
 
 def months_kept(
@@ -40,7 +40,7 @@ def months_kept(
     alarms: NDArray[np.bool_],
     expected: Sequence[Range | None],
 ) -> Promise:
-    """`months` and what follows have a value for each job; a model without alarms in its training expects the rule."""
+    """`months` and the following have a value for each job; a model without alarms in its training expects the rule."""
     low = np.array([each.low if each else precision for each in expected])
     high = np.array([each.high if each else 1.0 for each in expected])
     kept, possible, inside, missed = 0, 0, 0, []

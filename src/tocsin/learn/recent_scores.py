@@ -1,4 +1,4 @@
-"""What the models in use gave to the jobs since their training: the weight of a new model's own part follows it."""
+"""Scores by the models in use for jobs since their training: they determine the weight of a new model's own part."""
 
 import polars as pl
 
@@ -13,10 +13,10 @@ __all__ = ["recent_scores"]
 
 
 def recent_scores(champion: FittedFailure, labelled: pl.DataFrame, known: Known) -> RecentScores | None:
-    """Of the outcomes that became known since, and of those before, by the champions before; None without experience.
+    """Scores for outcomes that became known since, and for earlier ones by earlier champions; None without experience.
 
-    `labelled` are all jobs with a known outcome for the target. Each is scored once, by the model that was in use when its
-    outcome became known, so by none that learned from it.
+    `labelled` are all jobs with a known outcome for the target. Each is scored once, by the model that was in use when
+    its outcome became known, so by none that learned from it.
     """
     earlier, stage = champion.recent, champion.columns.stage
     new = (

@@ -1,4 +1,4 @@
-"""What a back-test was worth: figures over all predictions, by month, and by source of alarms."""
+"""The report of a back-test: figures over all predictions, by month, and by source of alarms."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ from tocsin.models.thresholds import ThresholdRule
 __all__ = ["ALL", "Coverage", "Month", "Report", "Source", "report"]
 
 ALL = "all"
-"""The source that stands for every source together: what people would have seen."""
+"""The source that combines all others: what people would have seen."""
 _BY_ALARM = ("accuracy", "precision", "recall", "f1")
 """Figures of the alarms; the others are of the probability."""
 _MOST_MONTHS = 600
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What one source of alarms was worth: the model, shortages, a detector of rules, or all together."""
+    """The results of one source of alarms: the model, shortages, a rule-based detector, or all together."""
 
     source: str
     alarms: int
@@ -63,7 +63,7 @@ class Month:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How often the bound on run time held; it is meant to hold for 95 % of the jobs that complete."""
+    """How often the bound on run time held; it should hold for 95 % of the jobs that complete."""
 
     completed: float | None
     all_ended: float | None
@@ -78,7 +78,7 @@ class Report:
     """Predicted jobs whose outcome counts for the target."""
     trainings: int
     kept: int
-    """Steps in which the model before stayed in use, because a new one was worse or could not be compared."""
+    """Steps in which the previous model stayed in use, because a new one was worse or could not be compared."""
     searches: int
     without_model: int
     """Steps in which no model could be trained."""
@@ -89,7 +89,7 @@ class Report:
     unmet: int
     """Steps in which no threshold met the rule."""
     hours: str
-    """The unit of saved, delayed and wasted: node-hours, or CPU-hours where a log has no nodes."""
+    """The unit of saved, delayed and wasted: node-hours, or CPU-hours if a log has no nodes."""
     wasted: float
     """Hours of failing jobs without an alarm."""
     runtime: Coverage
@@ -103,7 +103,7 @@ class Report:
 def report(
     walked: Sequence[StepResult], target: Target, *, rule: ThresholdRule | None = None, seed: int = 0
 ) -> Report:
-    """`rule`: the one that the thresholds were chosen by."""
+    """`rule`: the one by which the thresholds were chosen."""
     jobs = pl.concat([each.jobs for each in walked])
     counts = counted(jobs, target)
     if not counts.any():
@@ -170,7 +170,7 @@ def _precision_recall(alarms: Flags, y: Floats) -> tuple[float | None, float | N
 
 
 def _held(jobs: pl.DataFrame, bound: Floats) -> Floats:
-    """1 where a job kept to its bound, 0 where not, NaN where either is unknown."""
+    """1 if a job kept to its bound, 0 if not, NaN if either is unknown."""
     elapsed = jobs["elapsed"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return np.where(np.isnan(elapsed) | np.isnan(bound), np.nan, (elapsed <= bound).astype(np.float64))
 

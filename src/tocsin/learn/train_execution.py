@@ -22,9 +22,9 @@ __all__ = ["TrainedExecution", "execution_is_due", "fit_on_store", "train_on_sto
 
 _DETECTOR = "workload"
 KEPT = 3
-"""Versions that a service trained, and that are not in use, nor were lately: the last ones stay."""
+"""Versions kept that a service trained and that are not in use, nor were recently: the last ones."""
 _BY_SERVICE = "by_service"
-"""On the card, among the parameters: no person trained it, so no person misses it."""
+"""A parameter on the card: the service trained it, not a person, so it may be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ def train_on_store(
 ) -> TrainedExecution:
     """Train on jobs that ended in the last α days, labelled by the screenings of their scripts and by answered cases.
 
-    The model goes into use only if at least one operation passes the gate, and then for those operations only.
-    `unless_held`: a service trains it. Of those that are not in use, it keeps the last few.
+    The model is used only if at least one operation passes the gate, and then for those operations only.
+    `unless_held`: trained by a service, which keeps the last few models that are not in use.
     """
     fitted, card = fit_on_store(store, now=now, alpha_days=alpha_days, cluster=cluster, seed=seed)
     if unless_held:
         card = replace(card, parameters={**card.parameters, _BY_SERVICE: True})
-    # Each training of a service is stored: when the last one was tells when the next is due.
+    # Each training of a service is stored: the time of the last one determines when the next is due.
     version = registry.add(_DETECTOR, fitted.save, card, unless_stored=not unless_held)
     promoted = (
         promote
@@ -104,7 +104,7 @@ def fit_on_store(
 
 
 def execution_is_due(registry: Registry, *, now: int, beta_days: float) -> bool:
-    """Whether the last training, promoted or not, is at least β days ago, or never was."""
+    """Whether there was no training, promoted or not, in the last β days."""
     newest_first = reversed([one for one in registry.versions(_DETECTOR) if not is_shipped(one)])
     cards = (registry.card(_DETECTOR, one) for one in newest_first)
     trained = next((card.created for card in cards if card.stage is Stage.END), None)

@@ -19,7 +19,7 @@ from tocsin.models.thresholds import ThresholdRule
 __all__ = ["SHORTEST", "TrainedFailure", "set_rule", "train_failure"]
 
 SHORTEST = "shortest_seconds"
-"""On the card, among the parameters: jobs that ran for less were left out."""
+"""A parameter on the card: jobs that ran for less were left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def train_failure(
 ) -> TrainedFailure:
     """Train on these jobs and store the model; `promote` uses it from now on, for one cluster or all.
 
-    `shortest` goes on the card: jobs that ran for fewer seconds were left out.
+    `shortest` is written to the card: jobs that ran for fewer seconds were left out.
     """
     fitted = detector.fit(jobs, known, stage=stage, seed=seed, budget=budget)
     more = {SHORTEST: shortest} if shortest else {}

@@ -1,4 +1,4 @@
-"""Train a trace detector and store it in the registry with its card."""
+"""Trains a trace detector and stores it in the registry with its card."""
 
 import time
 from collections.abc import Callable

@@ -26,13 +26,13 @@ from tocsin.models.splits import DAY, NEVER, Step, walk
 __all__ = ["FEWEST_FIRST", "RESOURCES_EVERY", "SEARCH_EVERY", "StepResult", "Walk", "WalkRequest"]
 
 SEARCH_EVERY = 12
-"""Trainings from one search to the next; those between use its plan."""
+"""Trainings from one search to the next; those in between use its plan."""
 RESOURCES_EVERY = 4
 """Trainings from one model of run time and memory to the next."""
 FEWEST_FIRST = 1000
-"""Jobs with a known outcome. With fewer, a model of a cluster's own says little that its users do not know."""
+"""Jobs with a known outcome. With fewer, a cluster's own model says little that its users do not know."""
 FIRST = 0.2
-"""The share of the jobs before the first prediction, where no shipped model can make it."""
+"""The share of the jobs before the first prediction, if no shipped model can make it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class WalkRequest:
     train_days: float | None = None
     """None: all that is known."""
     holdback_days: float = 3
-    """Of the last days, which a new model is not trained on, but compared on with the one in use; 0: it is always used."""
+    """The last days are not used to train a new model, but to compare it with the one in use; 0: it is always used."""
     budget: Budget = field(default_factory=lambda: Budget(trials=4))
     """Of each search."""
     seed: int = 0
@@ -59,23 +59,23 @@ class StepResult:
     missing: Mapping[str, str] = field(default_factory=dict)
     """By source of alarms, why it could not use all of its evidence."""
     bound: NDArray[np.float64]
-    """The run time that 95 of 100 completed jobs keep to; NaN where there is none."""
+    """The run time that 95 of 100 completed jobs keep to; NaN if there is none."""
     searched: bool = False
     met: bool = True
     """Whether the threshold meets the rule."""
     trained: bool = False
     kept: str | None = None
-    """Why the model before stays in use: it is better, or there is too little to compare on."""
+    """Why the previous model stays in use: it is better, or there is too little to compare on."""
     refused: str | None = None
-    """Why no model was trained: then the shipped one predicts, or else the share of failures so far does."""
+    """Why no model was trained; then the shipped one predicts, or else the share of failures so far does."""
     expected: Range | None = None
     """The precision that the model's card gives for its alarms, with its range in later months."""
     own_weight: float | None = None
-    """Of the model that was trained, beside other clusters' experience; None where that is not used."""
+    """The trained model's weight relative to other clusters' experience; None if that is not used."""
 
 
 class Walk:
-    """Its steps, one by one."""
+    """Runs the steps one by one."""
 
     def __init__(
         self,
@@ -88,8 +88,9 @@ class Walk:
         start: int | None = None,
         asked: Callable[[pl.DataFrame, Known, FittedFailure], None] | None = None,
     ) -> None:
-        """`rules`: detectors that need no training, by name; `start`: the first prediction, by default the first job, or after a
-        fifth of the jobs without a shipped model; `asked`: told which model is asked about which jobs, and what is known."""
+        """`rules`: detectors that need no training, by name; `start`: the first prediction, by default the first job, or
+        after a fifth of the jobs without a shipped model; `asked`: receives which model assesses which jobs, and what is
+        known."""
         if detector.target is None:
             raise ModelError("a back-test needs a target: jobs that end later must not choose it")
         self.jobs = jobs.filter(reached_at(request.stage).is_not_null()).sort(
@@ -146,7 +147,7 @@ class Walk:
             yield replace(found, searched=training.searched, trained=training.trained, kept=kept)
 
     def _first(self, step: Step, training: "_Training") -> FittedFailure:
-        """As in service: until there are enough outcomes, the shipped model is in use."""
+        """As in the service: until there are enough outcomes, the shipped model is in use."""
         known = int((self._outcome_known <= step.cut).sum())
         if self.detector.shipped is not None and known < FEWEST_FIRST:
             raise ModelError(
@@ -157,7 +158,7 @@ class Walk:
     def _contested(
         self, step: Step, champion: FittedFailure, training: "_Training"
     ) -> tuple[FittedFailure, str | None]:
-        """The model in use from now on, and why it is the one before."""
+        """The model in use from now on, and why the previous one stays."""
         if not self.request.holdback_days:
             return training.fit(self.jobs[step.train]), None
         known = (self._outcome_known <= step.cut) & (self.jobs["submit"].to_numpy() < step.cut)
@@ -205,7 +206,7 @@ class Walk:
         return replace(self._predicted(step, shipped), refused=why)
 
     def _without_model(self, step: Step, why: str) -> StepResult:
-        """Where there is no model at all: the share of failures so far, and the alarms of rules."""
+        """Without any model: the share of failures so far, and the alarms of rules."""
         train = self.jobs[step.train].filter(pl.Series(self._labelled[step.train]))
         jobs, count = self.jobs[step.test], len(step.test)
         visible = as_known(jobs, self.request.stage)
@@ -222,7 +223,7 @@ class Walk:
 
 
 class _Training:
-    """Trains one model after the other; most of them by the plan of an earlier one, which saves time."""
+    """Trains one model after the other; most use the plan of an earlier one, which saves time."""
 
     def __init__(self, detector: FailureDetector, known: Known, request: WalkRequest) -> None:
         self._detector, self._known, self._request = detector, known, request

@@ -1,1 +1,1 @@
-"""Compare requests with the machine, with earlier jobs and with themselves: rules, nothing learned."""
+"""Compares requests with the machine, with earlier jobs and for contradictions: rules, without training."""

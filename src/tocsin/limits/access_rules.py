@@ -17,7 +17,7 @@ Problem = tuple[str, str, str, Change | None]
 
 
 def default_qos(machine: Machine) -> dict[str, str | None]:
-    """By account, the QOS that Slurm gives a job without one: that of its association, else `normal`."""
+    """By account, the QOS of a job that names none: that of its association, else `normal`."""
     return {
         a.account: a.default_qos or ("normal" if "normal" in a.qos else None)
         for a in machine.associations or ()
@@ -70,7 +70,7 @@ def _qos(qos: str, association: Association | None, machine: Machine) -> Problem
 
 
 def _above(row: Demand, limits: Sequence[tuple[str, JobLimits]], capacity: Capacity) -> Iterator[Problem]:
-    """The limit of the QOS counts before that of the account."""
+    """The limit of the QOS takes precedence over that of the account."""
     time = row["time_limit"] or capacity.partitions[row["partition"]].default_time
     for owner, limit in limits:
         if limit.max_time is not None:
@@ -106,7 +106,7 @@ def _amount(name: str, value: int) -> str:
 
 
 def _licenses(requested: str | None, known: Mapping[str, int] | None) -> Iterator[Problem]:
-    if not requested or known is None or "|" in requested:  # alternatives: one of them may do
+    if not requested or known is None or "|" in requested:  # alternatives: one of them may work
         return
     for item in filter(None, requested.split(",")):
         name, _, number = item.strip().partition(":")

@@ -35,7 +35,7 @@ def with_valid_changes(
 
 
 def _same_source(breaches: Sequence[Breach], field: str) -> bool:
-    """Several partitions may allow different values: the first is taken."""
+    """Several partitions may allow different values: the first is used."""
     return all(b.partition is not None for b in breaches if b.change and b.change[0] == field)
 
 
@@ -62,7 +62,7 @@ def _changed(
 
 
 def advice(breaches: Sequence[Breach], submission: Submission | None) -> list[Advice]:
-    """The change that fits, once for each field, with the line of the script if known."""
+    """The change that fits, once per field, with the line of the script if known."""
     fitting: dict[str, Breach] = {}
     for breach in breaches:
         if breach.change:

@@ -39,7 +39,7 @@ class Breach:
         change: Change | None = None,
         **more: Any,
     ) -> "Breach":
-        """Of a job in one of its partitions: a row of `demands`."""
+        """For a job in one of its partitions: a row of `demands`."""
         place = {"row": row["row"], "partition": row["partition"]}
         return cls(kind=kind, text=text, remedy=remedy, change=change, **place, **more)
 
@@ -59,7 +59,7 @@ class Thresholds:
     memory_share: float = 0.5
     """A request below this share of the largest peak is a warning."""
     margin: float = 1.2
-    """Advised value / largest value used."""
+    """Ratio of the advised value to the largest value used."""
 
 
 def unavoidable(breaches: Sequence[Breach], partitions: Sequence[str]) -> list[Breach]:

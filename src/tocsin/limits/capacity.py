@@ -1,4 +1,4 @@
-"""What each partition can give: its limits, and its nodes grouped by type."""
+"""What each partition offers: its limits, and its nodes grouped by type."""
 
 import re
 from collections import Counter
@@ -14,14 +14,14 @@ from tocsin.core.units import UNLIMITED, format_memory
 __all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "TypeCount", "available", "count_types", "gpu_types"]
 
 NO_LIMIT = 2**62
-"""Stands for a limit that is unknown or not set."""
+"""Represents a limit that is unknown or not set."""
 
 _COUNT = re.compile(r"\d{1,9}[kmgtp]?$", re.ASCII | re.IGNORECASE)
 _OUT = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE"})
 
 
 class Size(NamedTuple):
-    """The most that one job gets on one node of a partition, each by itself; NO_LIMIT where unknown."""
+    """The most that one job gets on one node of a partition, for each resource; NO_LIMIT if unknown."""
 
     cpus: int
     memory: int
@@ -35,7 +35,7 @@ class NodeType(NamedTuple):
     memory: int
     gpus: int
     gpu_types: tuple[str, ...] | None
-    """Empty if none of its GPUs has a type: then Slurm gives none of them to a job that names one."""
+    """Empty if none of its GPUs has a type; Slurm then gives none of them to a job that names one."""
     features: tuple[str, ...] | None
     tmp: int
     sockets: int
@@ -45,11 +45,11 @@ class NodeType(NamedTuple):
 
 _UNKNOWN = NodeType(NO_LIMIT, NO_LIMIT, NO_LIMIT, None, None, NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT)
 TypeCount = tuple[NodeType, int, int]
-"""A type, how many nodes have it, and how many of those are available."""
+"""A type, the number of its nodes, and how many of those are available."""
 
 
 def available(node: Node) -> bool:
-    """Whether it takes jobs now or after the current one; a powered-down node is woken."""
+    """Whether it takes jobs now or after the current one; a powered-down node is powered up."""
     flags = (re.sub(r"[^A-Z_]", "", flag) for flag in (node.state or "").upper().split("+"))
     return _OUT.isdisjoint(flags)
 
@@ -107,7 +107,7 @@ class Capacity:
         )
 
     def unavailable(self, partition: str) -> list[str]:
-        """The nodes that take no jobs now, with the reason given for it."""
+        """The nodes that take no jobs now, with the recorded reason."""
         out = [node for node in self.nodes[partition] if not available(node)]
         return [
             f"{node.name} is {node.state}" + (f": {node.reason}" if node.reason else "") for node in out[:10]

@@ -8,7 +8,7 @@ from functools import lru_cache
 __all__ = ["ANY_NODE", "Constraint", "Suits", "constraint"]
 
 Suits = Callable[[Collection[str] | None], bool]
-"""Whether a node with these features is allowed; None is a node whose features are unknown."""
+"""Whether a node with these features is allowed; None if its features are unknown."""
 
 _TOKEN = re.compile(r"[&|()\[\]]|[^&|()\[\]\s]+|\s+")
 _NAME = re.compile(r"[A-Za-z_][\w.:/+-]*", re.ASCII)
@@ -22,7 +22,7 @@ class Constraint:
     alternatives: tuple[Suits, ...]
     """All nodes of a job satisfy the same one of these; with `[a|b]` there are several."""
     counts: tuple[tuple[Suits, int], ...] = ()
-    """At least so many nodes satisfy each of these: `a*2`."""
+    """At least this many nodes satisfy each of these: `a*2`."""
     names: frozenset[str] = frozenset()
     text: str = ""
 
@@ -36,7 +36,7 @@ ANY_NODE = Constraint((_any,))
 
 @lru_cache(maxsize=256)
 def constraint(text: str) -> Constraint:
-    """What is in no form known here allows every node; what Slurm refuses is reported as a refused option."""
+    """A form unknown here allows every node; what Slurm refuses is reported as a refused option."""
     if not text or len(text) > _LONGEST or text.count("(") > _DEEPEST:
         return ANY_NODE
     names = frozenset(_NAME.findall(re.sub(r"\*\d+", "", text)))
@@ -55,7 +55,7 @@ def constraint(text: str) -> Constraint:
 
 
 def _choices(text: str) -> list[str]:
-    """The parts between the bars that are in no parenthesis."""
+    """The parts between bars outside parentheses."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -67,7 +67,7 @@ def _choices(text: str) -> list[str]:
 
 
 def _expression(text: str) -> Suits:
-    """Slurm 22.05 reads `a|b&c` from left to right, the manual binds & closer; a node that either allows is allowed."""
+    """Slurm 22.05 reads `a|b&c` from left to right, in the manual & binds tighter; a node that either allows is allowed."""
     words = tuple(word for word in _TOKEN.findall(text) if not word.isspace())
 
     def suits(features: Collection[str] | None) -> bool:
@@ -81,7 +81,7 @@ def _holds(words: tuple[str, ...], features: Collection[str], *, closer: bool) -
 
 
 def _sum(words: Iterator[str], features: Collection[str], closer: bool) -> bool:
-    """Up to the parenthesis that ends it. `closer`: & binds closer than |."""
+    """Up to the closing parenthesis. `closer`: & binds tighter than |."""
     done, current, operator = False, True, "&"
     for word in words:
         if word == ")":

@@ -19,8 +19,8 @@ __all__ = ["Demand", "Request", "demands", "requests"]
 Request = Mapping[str, Any]
 """The fields of a job that the rules read, by name."""
 Demand = dict[str, Any]
-"""A request for one of its partitions, with `row` (the job's number) and what it needs in numbers. The rules are computed
-for one job after another: for one script, a frame would take longer to build than all rules to check."""
+"""A request for one of its partitions, with `row` (the job's number) and its needs as numbers. Rules are evaluated job by
+job: for one script, building a frame would take longer than checking all rules."""
 
 _TYPED_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
 
@@ -33,7 +33,7 @@ _FIELDS = (
 
 
 class _EachNode(NamedTuple):
-    """What every node of the job must have; no field of a job record holds these."""
+    """What every node of the job must have; these are not fields of a job record."""
 
     each_cpus: int = 0
     each_gpus: int = 0
@@ -48,7 +48,7 @@ class _EachNode(NamedTuple):
 
 def requests(jobs: pl.DataFrame) -> list[Request]:
     """One for each job."""
-    if jobs.height == 1:  # a query would take longer than all that is read by it
+    if jobs.height == 1:  # a query would take longer than everything that it reads
         row = jobs.row(0, named=True)
         return [{name: row[name] for name in _FIELDS}]
     return [*jobs.select(_FIELDS).rows(named=True)]
@@ -57,10 +57,10 @@ def requests(jobs: pl.DataFrame) -> list[Request]:
 def demands(
     asked: Sequence[Request], submissions: Sequence[Submission | None], default: str | None
 ) -> Iterator[Demand]:
-    """One for each job and each of its partitions; without any, and without a default, its partition is None.
+    """One for each job and each of its partitions; without any, and without a default, the partition is None.
 
-    Slurm puts `-n 64` on as many nodes as needed, but its records name one node and all the memory on it. So a job
-    without a fixed number of nodes is compared with the best way to spread it, never with that one node.
+    Slurm puts `-n 64` on as many nodes as needed, but its records name one node and all the memory on it. Therefore a
+    job without a fixed number of nodes is compared with the best way to spread it, never with that one node.
     """
     for row, (request, submission) in enumerate(zip(asked, submissions, strict=True)):
         needed = {**request, "row": row, **_needed(request, submission)}
@@ -168,7 +168,7 @@ def _whole(text: str) -> int:
 
 
 def _listed(names: str | None, submission: Submission | None) -> int:
-    """How many nodes a job must have because it names them; known only before it is submitted."""
+    """How many nodes a job must have because it names them; known only before submission."""
     if not names or submission is None or submission.fixed:
         return 0
     try:

@@ -50,11 +50,11 @@ _READ_FOR_A_USER = {
     "licenses": "licenses",
     "reservations": "reservation",
 }
-"""What is read of a cluster for one user, and the column of a job that it limits."""
+"""The parts of a cluster that are read for one user, and the column of a job that each limits."""
 _NO_NODES = "the nodes of the partition are unknown; CPUs, memory, GPUs and features were not compared"
 _NO_ARRAY_SIZE = "the largest allowed array index is unknown"
 _DEFAULT_ARRAY_SIZE = 1001
-"""MaxArraySize of slurm.conf where it is not set; sites raise it. slurmrestd does not report it."""
+"""MaxArraySize of slurm.conf if unset; sites raise it. slurmrestd does not report it."""
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class FittedLimits:
         (folder / _FILE).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
 
     def _capacity(self, machine: Machine) -> Capacity:
-        """Computed once for the nodes and partitions of a machine, not for every job or for each user who asks."""
+        """Computed once for the nodes and partitions of a machine, not for every job or user."""
         last = self._last
         if (
             last is None
@@ -118,7 +118,7 @@ class FittedLimits:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Rules; there is nothing to learn."""
+    """Rules; there is nothing to train."""
 
     name: str = NAME
     stages: Sequence[Stage] = (Stage.SUBMIT, Stage.START)
@@ -128,7 +128,7 @@ class Limits:
     def fit(
         self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget
     ) -> FittedLimits:
-        del jobs, known, stage, seed, budget  # the contract hands them; rules have no use for them
+        del jobs, known, stage, seed, budget  # part of the contract, but rules do not need them
         return FittedLimits()
 
     def load(self, folder: Path) -> FittedLimits:
@@ -167,7 +167,7 @@ def _of_machine(
     submissions: Sequence[Submission | None],
     capacity: Capacity,
 ) -> tuple[list[list[Breach]], list[dict[str, str]]]:
-    """For each job the breaches that no partition avoids, and what was not checked."""
+    """For each job, the breaches that no partition avoids, and what was not checked."""
     missing: list[dict[str, str]] = [{} for _ in submissions]
     qos = default_qos(capacity.machine)
     wanted: list[Demand] = []
@@ -265,7 +265,7 @@ def _parts(breaches: Sequence[Breach], submission: Submission | None, missing: d
 
 
 def _findings(breaches: Sequence[Breach]) -> list[Finding]:
-    """One for each kind, worst first; the same in other partitions becomes evidence."""
+    """One per kind, worst first; the same breach in other partitions becomes evidence."""
     kinds: dict[str, list[Breach]] = {}
     for breach in sorted(breaches, key=lambda b: b.level is not Level.CRITICAL):
         kinds.setdefault(breach.kind, []).append(breach)

@@ -1,4 +1,4 @@
-"""Rules about what a request names: features of nodes, and nodes to use or to leave out."""
+"""Rules about names in a request: features of nodes, and nodes to use or to exclude."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ def feature_breaches(demand: Sequence[Demand], capacity: Capacity) -> Iterator[B
 
 
 def preference_breaches(submissions: Sequence[Submission | None], capacity: Capacity) -> Iterator[Breach]:
-    """Slurm refuses unknown features even where they are only preferred."""
+    """Slurm refuses unknown features even if they are only preferred."""
     if capacity.features is None:
         return
     for row, submission in enumerate(submissions):
@@ -95,7 +95,7 @@ def list_problem(
             f"requests node {foreign[0]}, which is not in partition {partition}",
             "change --nodelist or the partition",
         )
-    if (elsewhere := excluded - there) and not row["job_id"]:  # nodes may be removed after Slurm took a job
+    if (elsewhere := excluded - there) and not row["job_id"]:  # nodes may be removed after Slurm took it
         known = {node.name for node in capacity.machine.nodes}
         if known and not elsewhere <= known:
             text = f"excludes node {min(elsewhere - known)}, which this cluster does not have"

@@ -57,7 +57,7 @@ def _fits_somewhere(row: Demand, capacity: Capacity) -> tuple[bool, bool]:
 
 
 def _preferred_in_vain(row: Demand, capacity: Capacity) -> bool:
-    """Slurm takes a preference for a constraint where there is none (seen on 22.05 and 26.05)."""
+    """Slurm treats a preference as a constraint if there is none (seen on 22.05 and 26.05)."""
     if not row["preferred"] or row["constraints"] or row["job_id"]:
         return False
     preferred = constraint(row["preferred"])
@@ -105,9 +105,9 @@ def _fits_on_some(row: Demand, capacity: Capacity) -> tuple[bool, bool]:
 
 
 def _fits(row: Demand, types: Sequence[TypeCount]) -> tuple[bool, bool]:
-    """Whether the tasks fit on the nodes there are, and on those available now.
+    """Whether the tasks fit on the existing nodes, and on those available now.
 
-    Each node type holds a number of tasks by its CPUs, memory, GPUs and features; the best nodes are taken first, as
+    Each node type holds a number of tasks by its CPUs, memory, GPUs and features; the best nodes are used first, as
     many as the job may have. Each node is assumed to be empty: no smaller request could fail.
     """
     wanted: Constraint = row["constraint"]
@@ -148,7 +148,7 @@ def _fits_all(row: Demand, types: Sequence[TypeCount], suits: Suits) -> tuple[bo
 
 
 def _taken(amounts: Iterable[tuple[float, int]], most: float) -> float:
-    """The sum over at most so many nodes, those with most of it first; given: the amount of each, and how many nodes."""
+    """The sum over at most this many nodes, the largest first; `amounts` has the amount and number of nodes."""
     total = 0.0
     for each, count in sorted(amounts, reverse=True):
         total += each * min(count, most)
@@ -166,7 +166,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
         and node.gpus >= row["each_gpus"]
         and (node.gpu_types is None or set(row["gpu_types"]) <= set(node.gpu_types))
         and suits(node.features)
-        and node.cpus >= row["each_cpus"]  # whatever the partition gives of them
+        and node.cpus >= row["each_cpus"]  # regardless of the partition's limit
         # Slurm wants CPUs for all tasks of a node on each node, even if there are fewer tasks
         and cpus // row["cpus"] >= block
         and node.tmp >= row["tmp"]
@@ -187,7 +187,7 @@ def _places(row: Demand, node: NodeType, suits: Suits) -> float:
 
 
 def _reason(row: Demand, capacity: Capacity) -> Breach:
-    """The simplest reason that is enough by itself, else that no node has everything at once."""
+    """The simplest sufficient reason, else that no node has everything at once."""
     reason = (
         _too_wide(row, capacity)
         or _too_much_memory(row, capacity)

@@ -110,7 +110,7 @@ _LIMITS = (
 
 
 def unknown_partitions(demand: Sequence[Demand], capacity: Capacity) -> Iterator[Breach]:
-    """Slurm refuses a list with an unknown name; of a job that it took, a partition may have been removed since."""
+    """Slurm refuses a list with an unknown name; for an accepted job, a partition may have been removed since."""
     for row in demand:
         if row["partition"] in capacity.partitions:
             continue
@@ -167,7 +167,7 @@ def _closed(row: Demand, partition: Partition) -> Breach:
 def _not_allowed(row: Demand, partition: Partition) -> Iterator[Breach]:
     """Users who have completed a job in this partition may use it, whatever its lists say.
 
-    In newer releases lists of accounts include their sub-accounts, and users have more groups than the one in their
+    In newer releases, lists of accounts include their sub-accounts, and users have more groups than the one in their
     records: only Slurm knows both.
     """
     for what, allowed, denied, level in (

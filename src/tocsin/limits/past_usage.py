@@ -14,13 +14,13 @@ SIMILAR = {
     "executable": "of this user with this executable",
     "name": "of this user with this name",
 }
-"""Keys of history that make jobs similar, closest first. Jobs grouped by the limit itself would be no evidence."""
+"""Keys of history that make jobs similar, closest first. Jobs grouped by the limit itself would not be evidence."""
 
 SAME = "script"
-"""The only certain key. Users who give a job of the same name less time often give it less to do: of the jobs whose limit
+"""The only reliable key. Users who give a job of the same name less time often give it less to do: of the jobs whose limit
 was below all earlier runs of the user, 97 % timed out on SDSC-BLUE (146 jobs) but none of 10 on KTH-SP2. Of those that
-requested less than half of the largest peak by name, 5 % ran out of memory on the demo cluster, where 8 % of all do. So
-only jobs with the same script can be critical, and only they count for memory."""
+requested less than half of the largest peak by name, 5 % ran out of memory on the demo cluster, where 8 % of all do.
+Therefore only jobs with the same script can be critical, and only they count for memory."""
 
 _STATISTICS = ("completed", "elapsed_least", "elapsed_most", "memory_most")
 _COMPLETED_HERE = "place.completed"

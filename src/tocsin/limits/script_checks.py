@@ -20,7 +20,7 @@ _MOST_SHOWN = 10
 _LITTLE = 2**30
 """Every node has more memory than this."""
 _LARGEST_JOB_ID = 0x03FF0000
-"""The most that MaxJobId can be."""
+"""The maximum of MaxJobId."""
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 _GPU_OPTIONS = ("--gres", "--gpus-per-socket", "--tres-per-task")
 _MEMORY_OPTIONS = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
@@ -75,7 +75,7 @@ def misread_lines(submission: Submission, row: int, *, accepted: bool = False) -
 
 
 def past_deadline(submission: Submission, row: int, submit: int) -> Iterator[Breach]:
-    """A deadline that was over a day before the submission, whatever the time zone."""
+    """A deadline that had passed a day before the submission, whatever the time zone."""
     deadline = _moment(submission.value("--deadline"))
     if deadline and not deadline[0] and deadline[1] < submit - _UNITS["day"]:
         text = "has a deadline that is over; move --deadline, or remove it"
@@ -175,7 +175,7 @@ def _gpus_of_no_tasks(submission: Submission) -> str | None:
 
 
 def _gpus_of_unclear_tasks(submission: Submission) -> str | None:
-    """--ntasks-per-node and a range of nodes do not say how many tasks there are."""
+    """--ntasks-per-node and a range of nodes do not determine the number of tasks."""
     if submission.last("--gpus-per-task") is None or _gpus_of_no_tasks(submission):
         return None
     if submission.fixed or any(map(submission.last, ("--ntasks", "--ntasks-per-gpu", "--gpus"))):
@@ -250,9 +250,9 @@ class _Check(NamedTuple):
     options: tuple[str, ...]
     level: Level = Level.CRITICAL
     since: tuple[int, int] | None = None
-    """The first release that refuses it; unknown ones are taken for older."""
+    """The first release that refuses it; unknown ones count as older."""
     until: tuple[int, int] | None = None
-    """The first release that takes it; unknown ones are taken for older."""
+    """The first release that accepts it; unknown ones count as older."""
 
     def holds_for(self, release: tuple[int, int] | None) -> bool:
         if self.since:

@@ -1,4 +1,4 @@
-"""Rules about where a job is submitted from, and by whom: folders and files of this host, options for root alone."""
+"""Rules about where a job is submitted from, and by whom: folders and files of this host, options only for root."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ __all__ = ["missing_files", "missing_folders", "not_for_users"]
 
 
 def missing_folders(submission: Submission, row: int, work_dir: str | None) -> Iterator[Breach]:
-    """Folders on this host that sbatch does not check: without them a job loses its output or runs elsewhere."""
+    """Folders on this host that sbatch does not check: without them, a job loses its output or runs elsewhere."""
     if submission.script.scheduler is not Scheduler.SLURM or not work_dir:
         return
     if not Path(work_dir).is_dir():
@@ -43,7 +43,7 @@ def missing_files(submission: Submission, row: int, work_dir: str | None) -> Ite
 
 
 def not_for_users(submission: Submission, row: int, user: str | None) -> Iterator[Breach]:
-    """Options for root alone."""
+    """Options only for root."""
     for option in ("--uid", "--gid"):
         if submission.last(option) and user not in (None, "root"):
             text = f"has {option}, which only root may use; remove it"

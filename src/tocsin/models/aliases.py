@@ -25,7 +25,7 @@ __all__ = [
 
 ALIASES = "aliases.json"
 BUILTIN = "builtin"
-"""The version that is shipped: of a detector with several stages for `submit`, `builtin-start` for the next, and so on."""
+"""The shipped version; a detector with several stages has it for `submit`, `builtin-start` for the next, and so on."""
 VERSION = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 _SHIPPED = re.compile(rf"{BUILTIN}(-[a-z]{{1,16}})?", re.ASCII)
 _ALL = "*"  # in the file: for all clusters
@@ -37,13 +37,13 @@ Place = tuple[Stage, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aliases:
-    """The versions with a name at one place; `previous` are the champions before, the last one last."""
+    """The named versions at one place; `previous` are the earlier champions, the last one last."""
 
     champion: str | None = None
     challenger: str | None = None
     previous: tuple[str, ...] = ()
     held: bool = False
-    """A person rolled back: no training puts a model into use by itself until a person promotes one."""
+    """A person rolled back: no training promotes a model automatically until a person promotes one."""
 
     def versions(self) -> tuple[str, ...]:
         """Every version that is named here."""
@@ -51,7 +51,7 @@ class Aliases:
 
 
 def is_shipped(version: str | None) -> bool:
-    """Whether it came with tocsin."""
+    """Whether it is shipped with tocsin."""
     return version is not None and _SHIPPED.fullmatch(version) is not None
 
 

@@ -49,7 +49,7 @@ class Calibrator:
         inner = np.clip(scores, _EDGE, 1 - _EDGE)
         # No matrix product: its rounding of a row depends on the other rows.
         odds = (_sigmoid_columns(self.kind, inner) * np.array(self.numbers)).sum(axis=-1)
-        # Beyond 36 the result would round to 1.
+        # Beyond 36, the result would round to 1.
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -35.0, 35.0))))
 
     def to_json(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def calibrate(p: NDArray[Any], y: NDArray[Any], *, share: float = 0.6) -> Chosen
 
 
 def fit_platt(p: NDArray[Any], y: NDArray[Any]) -> Calibrator:
-    """The logistic curve; flat where it would fall."""
+    """The logistic curve; flat if it would fall."""
     scores, labels = _checked(p, y)
     numbers = _logistic(_sigmoid_columns("logistic", np.clip(scores, _EDGE, 1 - _EDGE)), labels, rising=1)
     return Calibrator("logistic", tuple(numbers.tolist()))
@@ -131,7 +131,7 @@ def towards_identity(calibrator: Calibrator, share: float) -> Calibrator:
     return Calibrator(kind, (*(kept * slope + share for slope in slopes), kept * shift))
 
 
-# The simplest first.
+# Simplest first.
 _FITS: Mapping[str, Callable[[Floats, Floats], Calibrator]] = {
     "logistic": fit_platt,
     "beta": fit_beta,

@@ -1,4 +1,4 @@
-"""The card of a model: what it was trained on, how well it did, and the hashes of its files."""
+"""The card of a model: what it was trained on, how well it performed, and the hashes of its files."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ _SEAL = "sha256"  # the card's own hash, its last key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The submit instants of the first and the last job of the training."""
+    """The submit instants of the first and the last training job."""
 
     first: Instant
     last: Instant
@@ -79,7 +79,7 @@ class Card:
     thresholds: Sequence[Mapping[str, Any]] = field(default_factory=list)
     figures: Sequence[Figure] = field(default_factory=list)
     uses: Mapping[str, str] = field(default_factory=dict)
-    """Which rows were used for what; left out of card.json if nothing is said."""
+    """Which rows were used for what; omitted from card.json if empty."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The SHA-256 of each file beside the card, by its path in the folder."""
     parent: str | None = None
@@ -120,7 +120,7 @@ def read_card(content: bytes, place: str) -> Card:
 
 @lru_cache(maxsize=16)
 def _parse(content: bytes) -> Card:
-    """Remembered: one command asks for the same card several times, and checking it takes milliseconds."""
+    """Cached: one command reads the same card several times, and checking it takes milliseconds."""
     try:
         document = parse_json(content)
     except (ValueError, RecursionError) as error:
@@ -134,7 +134,7 @@ def _parse(content: bytes) -> Card:
     seal = document.pop(_SEAL, None)
     told = {"uses": {}, **{key: value for key, value in document.items() if key != "schema"}}
     card: Card = from_json(told, Card)
-    with suppress(ValueError):  # half a surrogate, or a number beyond all floats, cannot be written
+    with suppress(ValueError):  # a lone surrogate, or a number beyond all floats, cannot be written
         if seal == hashlib.sha256(_canonical(document)).hexdigest() and card.render() == content:
             return card
     raise ValueError("it was changed after it was written: its own hash differs")

@@ -51,7 +51,7 @@ def curves(y: NDArray[Any], p: NDArray[Any], *, threshold: float) -> dict[str, A
 
 
 def draw_curves(model: Path, card: Card, folder: Path) -> list[Path]:
-    """Draw the curves that a model keeps in `curves.json`, as SVG files in `folder`."""
+    """Draw the curves in a model's `curves.json` as SVG files in `folder`."""
     if not (model / FILE).exists():
         raise ModelError(f"{card.detector} {card.version} keeps no {FILE}, so there is nothing to draw")
     try:
@@ -67,7 +67,7 @@ def _pr(rows: Sorted, hits: Floats, alarms: Floats, failing: float) -> dict[str,
     if not failing:
         return {"recall": [], "precision": [], "threshold": []}
     recall, precision = hits / failing, hits / alarms
-    # The first point repeats the first precision at recall 0, where nothing rings.
+    # The first point repeats the first precision at recall 0, where there are no alarms.
     recall, precision = np.r_[0.0, recall], np.r_[precision[0], precision]
     kept = _thinned(recall, precision)
     return {
@@ -102,7 +102,7 @@ def _confidence(rows: Sorted) -> dict[str, Any]:
 
 
 def _calibration(rows: Sorted) -> dict[str, Any]:
-    """Bins of equal mass, equal probabilities in one bin, as the calibration error counts them; Wilson's interval."""
+    """Bins of equal mass, with equal probabilities in one bin, as for the calibration error; Wilson's interval."""
     empty: dict[str, Any] = {name: [] for name in ("predicted", "observed", "low", "high", "rows")}
     if not len(rows.p):
         return empty
@@ -126,7 +126,7 @@ def _area(name: str, y: NDArray[Any], p: NDArray[Any]) -> dict[str, Any]:
 
 
 def _thinned(x: Floats, y: Floats) -> NDArray[np.int64]:
-    """The places of at most MOST_POINTS points of a curve whose x rises: most evenly in x, the rest along its way."""
+    """The indices of at most MOST_POINTS points of a curve with rising x: most evenly in x, the rest along the curve."""
     if len(x) <= MOST_POINTS:
         return np.arange(len(x))
     way = np.r_[0.0, np.cumsum(np.hypot(np.diff(x), np.diff(y)))]

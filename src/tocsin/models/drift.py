@@ -10,13 +10,13 @@ __all__ = ["MODERATE", "STRONG", "Drift", "stability"]
 
 BINS = 10
 MODERATE, STRONG = 0.1, 0.25
-"""The usual limits of the index: below the first nothing moved, from the second on the population is another one."""
-_LEAST = 1e-4  # a bin that is empty on one side counts as this share
+"""The usual limits of the index: below the first, nothing moved; from the second on, the population is different."""
+_LEAST = 1e-4  # share of a bin that is empty on one side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """One thing that may have moved: a feature by its index, a rate or a figure by its values."""
+    """One thing that may have drifted: a feature by its index, a rate or a figure by its values."""
 
     name: str
     then: float | None = None
@@ -36,7 +36,7 @@ class Drift:
 
 
 def stability(then: NDArray[Any], now: NDArray[Any]) -> float | None:
-    """The population stability index over tenths of the earlier values; missing values are a bin of their own."""
+    """The population stability index over deciles of the earlier values; missing values have a bin of their own."""
     if not len(then) or not len(now):
         return None
     before, after = (np.asarray(values, dtype=np.float64) for values in (then, now))

@@ -1,4 +1,4 @@
-"""CatBoost; needs the extra `engines`."""
+"""The CatBoost engine; needs the extra `engines`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ class _CatBoost:
     booster: Any
     threads: int
     text: bytes
-    """The JSON it was read from; written out again, CatBoost would round the last bit of some values."""
+    """The original JSON; CatBoost would round the last bit of some values when it writes it again."""
 
     @property
     def rounds(self) -> int:
@@ -92,7 +92,7 @@ def _load(path: Path, threads: int) -> _CatBoost:
     catboost = import_extra("catboost")
     try:
         text = checked_catboost(read_json(path))
-        with TemporaryDirectory(prefix="tocsin-") as folder:  # it reads JSON from files only
+        with TemporaryDirectory(prefix="tocsin-") as folder:  # CatBoost reads JSON from files only
             checked = Path(folder) / "model.json"
             checked.write_bytes(text)
             booster = catboost.CatBoost().load_model(str(checked), format="json")

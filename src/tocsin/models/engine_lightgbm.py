@@ -42,7 +42,7 @@ _BAGGED_SPACE: Space = {
 @dataclass(frozen=True, slots=True)
 class _LightGBM:
     text: str
-    """As it is saved."""
+    """The text as saved."""
     predictor: Predictor
     averages: bool
     """Whether it is a forest, which averages its trees; LightGBM does not divide their contributions."""
@@ -73,7 +73,7 @@ def _package() -> Any:
     try:
         with _absent("sklearn", "pandas"):
             import lightgbm
-    except OSError as error:  # a library that it needs is missing
+    except OSError as error:  # a shared library is missing
         raise ModelError(
             f"LightGBM cannot be loaded ({error}); where libgomp is missing: apt-get install libgomp1"
         ) from None
@@ -82,9 +82,9 @@ def _package() -> Any:
 
 @contextmanager
 def _absent(*names: str) -> Iterator[None]:
-    """Make modules that are not loaded yet look as if they were not installed.
+    """Make modules that are not imported yet appear not installed.
 
-    LightGBM imports both for interfaces that are not used here: 1.7 of the 1.9 s that its import takes.
+    LightGBM imports both for interfaces that are not used here: 1.7 of the 1.9 s of its import.
     """
     hidden = [name for name in names if name not in sys.modules]
     sys.modules |= dict.fromkeys(hidden)  # type: ignore[arg-type]  # None is how Python itself marks it

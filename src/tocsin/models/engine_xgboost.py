@@ -1,4 +1,4 @@
-"""XGBoost, the engine of the published recipe; needs the extra `engines`."""
+"""The XGBoost engine, used by the published recipe; needs the extra `engines`."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -22,7 +22,7 @@ PATIENCE = 30
 
 
 class Booster(Protocol):
-    """A trained model. The same rows give the same bits, before saving and after loading."""
+    """A trained model. The same rows give identical results, before saving and after loading."""
 
     @property
     def rounds(self) -> int:

@@ -1,4 +1,4 @@
-"""Model files: only regular files are read, and each is written whole or not at all."""
+"""Model files: only regular files are read, and files are written atomically."""
 
 import fcntl
 import hashlib
@@ -34,7 +34,7 @@ _NEW = ".new-"
 _CHUNK = 1 << 20
 _MOST_FILES = 10_000  # a folder with more is not a model
 MOST_BYTES: Final = 256 << 20
-"""Of a model's file."""
+"""Size limit of a model's file."""
 MALFORMED: Final = (
     ValueError,
     TypeError,
@@ -44,7 +44,7 @@ MALFORMED: Final = (
     OverflowError,
     RecursionError,
 )
-"""What a document of another form raises where it is read."""
+"""Errors raised by reading a document of another form."""
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -79,7 +79,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(content: bytes) -> Any:
-    """The value as JSON defines it: without NaN, infinities and keys that occur twice."""
+    """The value by strict JSON: without NaN, infinities and duplicate keys."""
     return json.loads(
         content,
         parse_constant=_refuse_constant,
@@ -90,7 +90,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def read_document(path: Path, *, version: int, next_step: str) -> dict[str, Any]:
-    """A JSON object of this format version; errors end with the next step, `next_step`."""
+    """A JSON object of this format version; error messages end with `next_step`."""
     try:
         document = read_json(path)
     except (OSError, *MALFORMED) as error:
@@ -139,7 +139,7 @@ def replace_file(path: Path, content: bytes, *, beside: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Exclusive access to the folder, among processes and threads that use this lock; killed writers' leftovers go."""
+    """Exclusive access to the folder, among users of this lock; removes leftovers of killed writers."""
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o660)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -169,7 +169,7 @@ def scratch(beside: Path) -> Iterator[Path]:
 
 
 def settle(folder: Path, name: str) -> None:
-    """Sync a scratch folder to disk, then rename it: it appears whole or not at all."""
+    """Sync a scratch folder to disk, then rename it: it appears completely or not at all."""
     for root, _, names in os.walk(folder, onerror=_raise):
         for file in names:
             _sync(Path(root) / file)
@@ -180,7 +180,7 @@ def settle(folder: Path, name: str) -> None:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder under the lock of the one around it: it disappears at once, and the next to lock clears the rest."""
+    """Remove a folder under its parent's lock: it disappears at once, and the next process to lock clears the rest."""
     left = folder.rename(folder.with_name(f"{_NEW}{secrets.token_hex(8)}"))
     _clear(left)
 

@@ -30,7 +30,7 @@ _PROBABILITY, _CONTRIBUTIONS = 0, 3
 
 
 class LightGBMError(Exception):
-    """What LightGBM reports."""
+    """An error reported by LightGBM."""
 
 
 class Predictor:
@@ -78,16 +78,16 @@ class Predictor:
 
 
 def limit_spinning() -> None:
-    """Keep LightGBM's threads from spinning long for one another: on a busy machine that made a training ten times slower.
+    """Keep LightGBM's threads from busy-waiting: on a busy machine, that made a training ten times slower.
 
-    (Two threads on two cores with a load of 5: 4.0 s as it comes, 0.8 s so, 1.2 s with one thread.)
+    (Two threads on two cores with a load of 5: 4.0 s by default, 0.8 s with this, 1.2 s with one thread.)
     """
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # read once, when the library is loaded
 
 
 @cache
 def _library() -> CDLL:
-    """The file that the Python package would load; only the package's module that finds it is run."""
+    """The file that the Python package would load; of the package, only the module that finds it is run."""
     limit_spinning()
     package = find_spec("lightgbm")
     if package is None or package.origin is None:

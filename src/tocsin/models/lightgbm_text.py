@@ -1,4 +1,4 @@
-"""Validate LightGBM's model text before its parser reads it: the parser trusts offsets and indices.
+"""Validates LightGBM's model text before its parser reads it: the parser trusts offsets and indices.
 
 A truncated file makes LightGBM 4.7 read beyond its buffer and abort the process; a child index
 that points upwards makes a prediction loop forever. LightGBM reads `1_0` as 1 and Python as 10, so only numbers in the
@@ -33,7 +33,7 @@ _LISTS: Final[dict[type, re.Pattern[str]]] = {
     for kind, number in ((np.int64, _WHOLE), (np.float64, _NUMBER))
 }
 _MOST_FEATURES = 100_000
-_MOST_LEAVES = 4096  # of a tree, which bounds its depth, too: contributions are computed by recursion
+_MOST_LEAVES = 4096  # per tree, which also bounds its depth: contributions are computed by recursion
 _MOST_TREES = 10_000
 _KINDS = (0, 2, 4, 6, 8, 10)
 
@@ -41,7 +41,7 @@ _KINDS = (0, 2, 4, 6, 8, 10)
 def checked_text(text: str, place: str) -> str:
     """The head and trees of a valid text.
 
-    The table of offsets is left out, so that trees are read in sequence; so are the parameters, which predictions do
+    The table of offsets is omitted, so that trees are read in sequence; so are the parameters, which predictions do
     not need and whose parser trusts its lines, too.
     """
     try:
@@ -82,7 +82,7 @@ def _checked(text: str) -> str:
 
 
 def _check_trees(trees: list[dict[str, str]], last_feature: int) -> None:
-    """All of them at once: a model has hundreds of small ones, and one by one they took a third of its loading."""
+    """All at once: a model has hundreds of small trees, and checking them one by one took a third of its loading time."""
     leaves = np.array([_leaves(keys, number) for number, keys in enumerate(trees)])
     splits = leaves - 1
     _numbers(trees, "leaf_value", leaves, np.float64)
@@ -159,7 +159,7 @@ def _numbers(trees: list[dict[str, str]], name: str, sizes: NDArray[np.int64], k
             raise ValueError(f"there are {found} numbers in {name} of tree {number}, not {size}")
     joined = " ".join(filter(None, texts))
     words = joined.split(" ") if joined else []
-    # a threshold between numbers and what is missing is infinite
+    # a threshold between numbers and missing values is infinite
     infinite = name == "threshold" and "inf" in words
     if words and not _LISTS[kind].fullmatch(joined.replace("inf", "0") if infinite else joined):
         raise ValueError(f"{name} has a number in another form than LightGBM writes it")

@@ -100,7 +100,7 @@ def calibration_error(y: NDArray[Any], p: NDArray[Any], *, bins: int = BINS) -> 
 
 
 def measure(name: str, y: NDArray[Any], p: NDArray[Any], *, threshold: float = 0.5) -> float:
-    """One metric without an interval; NaN if it is undefined."""
+    """One metric without an interval; NaN if undefined."""
     if name not in METRICS:
         raise ModelError(f'"{name}" is not a metric; the metrics are {", ".join(METRICS)}')
     rows = Sorted(y, p)
@@ -108,12 +108,12 @@ def measure(name: str, y: NDArray[Any], p: NDArray[Any], *, threshold: float = 0
 
 
 def measure_weighted(name: str, rows: "Sorted", weight: Floats, *, threshold: float = 0.5) -> float:
-    """One metric where each row, in the order in which it was given, counts with a weight; NaN if it is undefined."""
+    """One metric with a weight for each row, in the given order; NaN if undefined."""
     return _figures(rows, *rows.sums(weight[rows.order]), threshold)[list(METRICS).index(name)]
 
 
 class Sorted:
-    """Predictions from the highest down, equal ones grouped: the basis of all curves."""
+    """Predictions from the highest down, with equal ones grouped: the basis of all curves."""
 
     def __init__(self, y: NDArray[Any], p: NDArray[Any]) -> None:
         labels, scores = np.asarray(y, dtype=np.float64), np.asarray(p, dtype=np.float64)

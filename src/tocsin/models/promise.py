@@ -1,7 +1,7 @@
-"""The precision that alarms will have in a later month: its range includes how much it varies from period to period.
+"""The precision that alarms will have in a later month: its range includes the variation from period to period.
 
-Resampling the days of one period says how well its own precision is known, and nothing about the next one: on KTH-SP2 a
-threshold with 0.807 [0.767, 0.849] in one part had 0.693 in the next.
+Resampling the days of one period shows how well its own precision is known, but nothing about the next one: on
+KTH-SP2, a threshold with 0.807 [0.767, 0.849] in one part had 0.693 in the next.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A value and the range of it that is expected later."""
+    """A value and the range expected later."""
 
     value: float
     low: float
@@ -40,14 +40,14 @@ class Range:
 
 
 def periods(submit: NDArray[Any]) -> NDArray[np.int64]:
-    """The number of each row's period: 30 days, or a sixth of the time if that is shorter."""
+    """The index of each row's period: 30 days, or a sixth of the time if that is shorter."""
     times = np.asarray(submit, dtype=np.int64)
     length = min(PERIOD, (int(np.ptp(times)) + 1) / FEWEST_PERIODS)
     return np.asarray((times - times.min()) // length, dtype=np.int64)
 
 
 def lowest_precision(alarms: Floats, hits: Floats) -> Floats:
-    """Of each column of (periods, thresholds), the precision that nine of ten later periods will exceed."""
+    """For each column of (periods, thresholds), the precision that nine of ten later periods will exceed."""
     mean, deviation = _expected(alarms, hits)
     measured = hits.sum(axis=0) / np.maximum(alarms.sum(axis=0), 1)
     return np.asarray(np.clip(mean - BELOW * deviation, 0.0, measured))
@@ -71,8 +71,8 @@ def later_precision(alarm: NDArray[np.bool_], y: NDArray[Any], submit: NDArray[A
 def _expected(alarms: Floats, hits: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the precision in another period, by column.
 
-    Periods count by their alarms. The variance between them is what counting so few alarms in each does not explain,
-    drawn towards SPREAD; the mean is uncertain by the number of periods, and by the number of alarms.
+    Periods are weighted by their alarms. The variance between them is what counting so few alarms in each does not
+    explain, shrunk towards SPREAD; the mean is uncertain by the number of periods and the number of alarms.
     """
     number, found = alarms.sum(axis=0), hits.sum(axis=0)
     share = alarms / np.maximum(number, 1)

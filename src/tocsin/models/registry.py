@@ -29,7 +29,7 @@ CARD = "card.json"
 _DETECTOR = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
 _MOST_CARD = 64 << 20
 PREVIOUS = 10
-"""Promotions that can be rolled back; models of earlier ones may be removed."""
+"""Promotions that can be rolled back; earlier models may be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Registry:
     """The folder `models/`; `builtin` are read-only folders of shipped models: DETECTOR, or DETECTOR/STAGE for several.
 
     A model is for one stage (see its card). Each stage has one champion for all clusters, and a cluster may have its
-    own. Where `stage` is left out, the detector must have champions at one stage only.
+    own. If `stage` is omitted, the detector must have champions at one stage only.
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class Registry:
         return sorted(name for name in found if self.versions(name))
 
     def versions(self, detector: str) -> list[str]:
-        """The oldest first, shipped ones before all others."""
+        """Oldest first, shipped ones before all others."""
         home = self._home(detector)
         found: list[str] = []
         with _readable(home):
@@ -64,10 +64,10 @@ class Registry:
     def add(
         self, detector: str, write: Callable[[Path], None], card: Card, *, unless_stored: bool = False
     ) -> str:
-        """Store a model as a new version: `write` fills an empty folder, which appears whole or not at all.
+        """Store a model as a new version: `write` fills an empty folder, which appears completely or not at all.
 
         With `unless_stored`, a version with the same files that is not in use is returned instead: a training that was
-        killed before it promoted its model, and is run again, goes on with what it had stored.
+        killed before it promoted its model, and is run again, continues with what it had stored.
         """
         home = self._home(detector)
         if card.detector != detector:
@@ -98,7 +98,7 @@ class Registry:
         for version in reversed(self.versions(detector)):
             if is_shipped(version) or version in named:
                 continue
-            with suppress(ModelError):  # a damaged card is nothing to go on with
+            with suppress(ModelError):  # a damaged card cannot be continued from
                 found = self.card(detector, version)
                 if (found.files, found.stage, found.parent) == (files, card.stage, card.parent):
                     return version
@@ -120,7 +120,7 @@ class Registry:
             named = self._named(detector)
             chosen = []
             for version in self.versions(detector):
-                with suppress(ModelError):  # a damaged card is a person's to look at
+                with suppress(ModelError):  # damaged cards are left for a person
                     if (
                         not is_shipped(version)
                         and version not in named
@@ -133,7 +133,7 @@ class Registry:
         return gone
 
     def add_figures(self, detector: str, version: str, figures: Sequence[Figure]) -> None:
-        """Write further figures on the card of a version; those measured the same way before are replaced."""
+        """Write more figures to the card of a version; those measured the same way before are replaced."""
         with self._changing(detector):
             card = self.card(detector, version)
             again = {(figure.name, figure.split, figure.data) for figure in figures}
@@ -190,7 +190,7 @@ class Registry:
     def resolve(
         self, detector: str, name: str, *, stage: Stage | None = None, cluster: str | None = None
     ) -> str:
-        """The version that a version or an alias names."""
+        """The version that a version number or an alias refers to."""
         if name not in ("champion", "challenger"):
             self._existing(detector, name)
             return name
@@ -226,10 +226,10 @@ class Registry:
         unless_held: bool = False,
         instead_of: str | None = None,
     ) -> bool:
-        """Make a sound version champion of its stage, for one cluster or all; `rollback` undoes it.
+        """Make a verified version champion of its stage, for one cluster or all; `rollback` undoes it.
 
-        With `unless_held`, not where a person rolled back; with `instead_of`, only if that version is in use. Whether
-        the version is champion now is returned.
+        With `unless_held`, not after a manual rollback; with `instead_of`, only if that version is in use. Returns whether
+        the version is champion now.
         """
         card = self.verify(detector, version)
         place = (card.stage, cluster)
@@ -257,7 +257,7 @@ class Registry:
     def challenge(
         self, detector: str, version: str | None, stage: Stage, *, cluster: str | None = None
     ) -> None:
-        """Let a sound version run beside the champion of this stage; None ends it."""
+        """Let a verified version run beside the champion of this stage; None ends it."""
         if version is not None and (card := self.verify(detector, version)).stage is not stage:
             raise ModelError(f"{detector} {version} is a model for {card.stage}, not for {stage}")
         with self._changing(detector) as aliases:
@@ -275,10 +275,10 @@ class Registry:
         why: str = "roll-back",
         at: int | None = None,
     ) -> str | None:
-        """Undo the last promotion, or all with `to_none`; the version that is now in use is returned, if any.
+        """Undo the last promotion, or all with `to_none`; returns the version now in use, if any.
 
-        The champion before must still be sound. A cluster whose first champion is rolled back uses the one for all
-        clusters again; where there is none, the shipped model is used, or none.
+        The previous champion must still pass verification. A cluster whose first champion is rolled back uses the one for
+        all clusters again; if there is none, the shipped model, or none.
         """
         stage = stage or self._only_stage(detector)
         place = (stage, cluster)
@@ -313,9 +313,9 @@ class Registry:
     def _note(
         self, detector: str, version: str, cluster: str | None, before: str | None, why: str, at: int | None
     ) -> None:
-        """Write a promotion on the card, before it counts; the shipped card is never written to.
+        """Write a promotion to the card before it takes effect; the shipped card is never written to.
 
-        A card newer than the aliases has the note already, of a process that was killed before it wrote them.
+        A card newer than the aliases already has the note, from a process that was killed before it wrote them.
         """
         if is_shipped(version):
             return
@@ -375,7 +375,7 @@ class Registry:
         return found
 
     def _shipped_for(self, detector: str, stage: Stage) -> str | None:
-        """The shipped version for this stage; its card is read only where the folder does not name the stage."""
+        """The shipped version for this stage; its card is read only if the folder does not name the stage."""
         shipped, name = self._shipped(detector), shipped_name(stage)
         if name in shipped and shipped[name].name == stage:
             return name

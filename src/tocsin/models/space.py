@@ -9,7 +9,7 @@ __all__ = ["Choice", "Real", "Space", "Whole", "space_to_json"]
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """An integer between two, both included."""
+    """An integer in a closed range."""
 
     low: int
     high: int
@@ -18,7 +18,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A real number between two."""
+    """A real number in a range."""
 
     low: float
     high: float

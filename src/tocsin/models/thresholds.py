@@ -1,7 +1,7 @@
 """Alarm thresholds: the probability from which a job raises an alarm, chosen by the operator's rule.
 
-A precision is a promise about later jobs, so a threshold must have it with a margin: by how much precision varies from
-period to period, nine of ten later periods keep it. Without such a threshold there are no alarms.
+A precision is a promise about later jobs, so a threshold must have it with a margin for the variation from period to
+period: nine of ten later periods keep it. Without such a threshold, there are no alarms.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from tocsin.models.splits import DAY
 __all__ = ["RULES", "Threshold", "ThresholdRule", "choose", "table", "threshold_from_json"]
 
 FEWEST_ALARMS = 10
-"""The precision of fewer alarms is luck; if fewer than twice as many jobs fail, half of the failures are enough."""
+"""The precision of fewer alarms is chance; if fewer than twice as many jobs fail, half of the failures are enough."""
 CANDIDATES = 200
-"""Thresholds that are tried for a precision, at numbers of alarms that grow by the same factor: of thousands, the luckiest
-would be taken."""
+"""Thresholds tried for a precision, at geometrically spaced numbers of alarms: of thousands, the luckiest would be
+chosen."""
 
 RULES: Mapping[str, str] = {
     "precision_at_least": "precision of at least {:g} in nine of ten months, then the highest recall",
@@ -36,7 +36,7 @@ RULES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRule:
-    """A rule as data; for `least_cost`, `value` is what a delayed hour costs beside a wasted one."""
+    """A rule as data; for `least_cost`, `value` is the cost of a delayed hour relative to a wasted one."""
 
     kind: str
     value: float
@@ -127,7 +127,7 @@ def choose(
 
 
 def _promised(rule: ThresholdRule, curve: "_Curve") -> tuple[int, bool, str]:
-    """The lowest threshold whose precision later periods will keep: its place, whether there is one, and why not."""
+    """The lowest threshold whose precision later periods will keep: its index, whether there is one, and why not."""
     if not curve.failing:
         return 0, False, "precision is unknown because none of these jobs failed, so there will be no alarms"
     most = curve.alarms[-1]
@@ -158,7 +158,7 @@ def table(
 
 
 class _Curve:
-    """All distinct thresholds of the rows, from the highest down; place 0 raises no alarm."""
+    """All distinct thresholds of the rows, from the highest down; index 0 raises no alarm."""
 
     def __init__(
         self, y: NDArray[Any], p: NDArray[Any], submit: NDArray[Any], weight: NDArray[Any] | None

@@ -1,6 +1,6 @@
-"""Validate the JSON of XGBoost and CatBoost before their parsers read it: both trust indices and sizes.
+"""Validates the JSON of XGBoost and CatBoost before their parsers read it: both trust indices and sizes.
 
-What is valid is written anew from the values checked, so that no other parser can read another number than we did.
+Valid input is rewritten from the checked values, so that no other parser can read different numbers.
 """
 
 import json
@@ -91,7 +91,7 @@ def _check_xgboost_tree(tree: Any, number: int, features: int) -> None:
         (feature < 0).any()
         or (feature >= features).any()
         or not np.isin(default_left, (0, 1)).all()
-        or min(left.min(), right.min()) < -1  # XGBoost takes -1 alone for a leaf, and others for places
+        or min(left.min(), right.min()) < -1  # XGBoost takes only -1 as a leaf, and other values as indices
         or not np.array_equal(left < 0, right < 0)
         or (children <= np.tile(inner, 2)).any()
         or not np.array_equal(np.sort(children), np.arange(1, nodes))

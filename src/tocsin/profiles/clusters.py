@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 MOST_CLUSTERS = 10
 _SEARCH_ROWS = 5_000
 _FLOOR = 0.02
-"""Smallest variance of a mixture component, on columns of variance 1. Jobs ask for round numbers: without a floor,
+"""Smallest variance of a mixture component, on columns of variance 1. Jobs request round numbers: without a floor,
 components would shrink to a point and BIC would fall without end."""
 
 
@@ -104,7 +104,7 @@ def count_clusters(points: Floats, seed: int) -> Curves:
             distortion.append(float(KMeans(number, n_init=3, random_state=seed).fit(sample).inertia_))
             bic.append(float(_mixture(number, seed).fit(sample).bic(sample)))
     whole = distortion[0] or 1.0
-    # More clusters always fit at least as well; where the search found less, that is not a knee.
+    # More clusters always fit at least as well; if the search found less, that is not a knee.
     falling = np.minimum.accumulate(np.array(bic)) if bic else np.zeros(0)
     return Curves(
         numbers,

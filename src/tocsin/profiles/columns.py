@@ -1,4 +1,4 @@
-"""The columns that jobs are clustered by: what they requested, or what they used, on comparable scales."""
+"""The columns by which jobs are clustered: what they requested, or what they used, on comparable scales."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -71,16 +71,16 @@ class Column:
     value: pl.Expr
     format: Callable[[float], str]
     logarithmic: bool = True
-    """Distances count ratios: 2 and 4 CPUs are as far apart as 200 and 400."""
+    """Distances are ratios: 2 and 4 CPUs are as far apart as 200 and 400."""
     of_one: Callable[[Mapping[str, Any]], float | None] | None = None
-    """The same of one job, by the names of its fields: a query takes longer, and waits for the threads of polars."""
+    """The same for one job, by the names of its fields: a query takes longer, and waits for the threads of polars."""
 
     def scaled(self, values: NDArray[Any]) -> NDArray[np.float64]:
         return np.log2(values + 1) if self.logarithmic else values
 
 
 def _known(field: str) -> pl.Expr:
-    """Null for zero, which means "not given" or "all that the node has"."""
+    """Null for zero, which means "not given" or "everything on the node"."""
     return pl.when(pl.col(field) > 0).then(pl.col(field))
 
 
@@ -132,7 +132,7 @@ COLUMNS: Mapping[Kind, tuple[Column, ...]] = {
 
 
 def table(jobs: pl.DataFrame, columns: tuple[Column, ...]) -> NDArray[np.float64]:
-    """The values of the columns, one row per job; NaN where a value is not known."""
+    """The values of the columns, one row per job; NaN if unknown."""
     single = [column.of_one for column in columns if column.of_one]
     if jobs.height == 1 and len(single) == len(columns):
         row = jobs.row(0, named=True)
@@ -140,5 +140,5 @@ def table(jobs: pl.DataFrame, columns: tuple[Column, ...]) -> NDArray[np.float64
     else:
         made = jobs.select(column.value.cast(pl.Float64).alias(column.name) for column in columns)
         values = made.to_numpy().astype(np.float64)
-    values[~np.isfinite(values) | (values < 0)] = np.nan  # clocks that went back, division by zero
+    values[~np.isfinite(values) | (values < 0)] = np.nan  # clocks that were set back, division by zero
     return values

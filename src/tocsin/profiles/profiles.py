@@ -40,7 +40,7 @@ class Profiles:
     names: tuple[str, ...]
     """The columns that are clustered."""
     fill: NDArray[np.float64]
-    """The scaled value used where a job has none: the median."""
+    """The scaled value for a job without one: the median."""
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
     clusters: Clusters
@@ -62,7 +62,7 @@ class Profiles:
         """Find the profiles of these jobs; usage profiles need finished jobs.
 
         Without a `number` of profiles, it is the larger of the two knees, of K-means' distortion and of the mixture's BIC. Neither
-        has a minimum: both keep falling with every further cluster, because jobs ask for round numbers.
+        has a minimum: both keep falling with every further cluster, because jobs request round numbers.
         """
         known = jobs.filter(_ended) if kind == "usage" else jobs
         if known.height < FEWEST:
@@ -103,7 +103,7 @@ class Profiles:
         )
 
     def numbers(self, jobs: pl.DataFrame) -> pl.Series:
-        """The number of each job's profile, from 0; null where no column is known, or the job has no usage yet."""
+        """The index of each job's profile, from 0; null if no column is known, or the job has no usage yet."""
         raw = np.full((jobs.height, len(self.names)), np.nan)
         values = table(jobs, self._columns)
         for place, column in enumerate(self._columns):

@@ -28,7 +28,7 @@ def report(jobs: pl.DataFrame, found: Profiles, target: Target, zone: str) -> di
 
 
 def write_report(folder: Path, document: dict[str, Any]) -> list[Path]:
-    """Write `profiles.json` and a chart for each part of it; returns the files."""
+    """Write `profiles.json` and a chart for each part; returns the files."""
     charts = write_charts(folder, profile_charts(document))
     path = folder / "profiles.json"
     path.write_text(json.dumps(document, allow_nan=False) + "\n", "utf-8")

@@ -108,7 +108,7 @@ def _resources(frame: pl.DataFrame) -> Rows:
 
 
 def _counts(frame: pl.DataFrame, kind: pl.Expr, kinds: tuple[str, ...]) -> Rows:
-    """Jobs of each profile by kind; empty where the kind of no job is known."""
+    """Jobs of each profile by kind; empty if the kind of no job is known."""
     known = frame.select(_PROFILE, kind.alias("kind")).filter(pl.col("kind").is_not_null())
     if known.is_empty():
         return []
@@ -129,7 +129,7 @@ def _type(frame: pl.DataFrame) -> pl.Expr:
 
 
 def _activity(frame: pl.DataFrame) -> Rows:
-    """Users of each profile by how many jobs they have in all."""
+    """Users of each profile by their total number of jobs."""
     known = frame.filter(pl.col("user").is_not_null())
     users = known.select(_PROFILE, "user", pl.len().over("user").alias("jobs")).unique()
     infrequent = pl.when(pl.col("jobs") <= FREQUENT).then(pl.lit("infrequent")).otherwise(pl.lit("frequent"))

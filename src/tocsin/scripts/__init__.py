@@ -1,1 +1,1 @@
-"""Parse job scripts into scheduler, request and commands, and edit their directives; nothing is ever executed."""
+"""Parses job scripts into scheduler, request and commands, and edits their directives; nothing is ever executed."""

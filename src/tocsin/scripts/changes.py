@@ -12,7 +12,7 @@ __all__ = ["change_edit", "change_text"]
 
 
 def change_text(submission: Submission | None, field: str, value: Value) -> str:
-    """`--mem=8G`, or the script's own form where it differs (per CPU, per slot); Slurm syntax without a script."""
+    """`--mem=8G`, or the script's own form if it differs (per CPU, per slot); Slurm syntax without a script."""
     dialect = submission.script.dialect if submission else SLURM
     option = dialect.new_options.get(field)
     if option is None:

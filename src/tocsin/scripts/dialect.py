@@ -12,7 +12,7 @@ from tocsin.scripts.words import Place, Splitter, Word, directive_words
 __all__ = ["Dialect", "Extension", "NewOption", "backslash_continuation", "list_item"]
 
 Parts = Callable[[Directive, Word, Locate], Iterable[Directive]]
-"""From an option and its value to the options that it stands for."""
+"""From an option and its value to the options that it expands to."""
 
 
 def _never(_line: str) -> str | None:
@@ -65,7 +65,7 @@ class Dialect:
     checks: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
     """By option name: raises InputError for a value that the scheduler refuses."""
     refuses: bool = False
-    """An unreadable value makes it refuse the whole submission."""
+    """Whether it refuses the whole submission because of an unreadable value."""
     replaced: Mapping[str, str | None] = field(default_factory=dict)
     """Options that set several fields; a later one replaces all fields of an earlier one. The value is their first field."""
     parts: Mapping[str, Parts] = field(default_factory=dict)
@@ -73,11 +73,11 @@ class Dialect:
     continuation: Callable[[str], str | None] = field(default=_never)
     """Text between a line and its continuation; None for a complete line."""
     one_cpu_per_task: bool = True
-    """A task without a CPU count gets one CPU; False where jobs get whole nodes."""
+    """A task without a CPU count gets one CPU; False if jobs get whole nodes."""
     words: Splitter = field(default=directive_words)
 
     def split(self, directive: Directive, locate: Locate) -> Iterable[Directive]:
-        """The options that one option stands for; most stand for themselves."""
+        """The options that one option expands to; most stand for themselves."""
         parts = self.parts.get(directive.option)
         return (
             (directive,)

@@ -1,4 +1,4 @@
-"""Edit one directive of a script: only the value is replaced, everything else stays."""
+"""Edits one directive of a script: only the value is replaced, everything else stays."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -38,7 +38,7 @@ _CPUS = frozenset({"core", "thread", "cpucore"})
 def _words(line: str, start: int) -> tuple[list[Word], str | None]:
     """scan_script in OAR::Sub takes one option and then the rest of the line, quotes and all.
 
-    A comment at the end is cut off here, as its writer meant it; quotes around the value are taken away.
+    A comment at the end is cut off here, as its writer intended; quotes around the value are removed.
     """
     at = len(line) - len(line[start:].lstrip())
     end = len(line.rstrip())
@@ -112,7 +112,7 @@ def _level(
     target = "req_gpus" if key in _GPUS else "req_cpus" if key in _CPUS else None
     counted = list_item(directive, locate, key, value, target, per, around=level)
     for factor in ("cpu", "gpu"):
-        # /cpu=2/core=4 is eight cores: no single place holds that number
+        # /cpu=2/core=4 is eight cores: no single number in the text says that
         if target == "req_cpus" and above.get(factor, "1").isdigit() and value.text.isdigit():
             times = int(above.get(factor, "1")[:9])
             if times != 1:

@@ -54,7 +54,7 @@ class OptionTable:
 def option_table(text: str, *, double: bool = True) -> OptionTable:
     """A table from its lines: names, then `=` (a value), `=2` (two words), `?` (an optional value), then field/per.
 
-    Names of one option are separated by blanks, options that are alike by commas.
+    Names of one option are separated by blanks, options of the same form by commas.
 
     >>> option_table("-t --time = time_limit").options["-t"].field
     'time_limit'
@@ -98,7 +98,7 @@ Locate = Callable[[int, int], Place | None]
 def read_options(
     words: Sequence[Word], table: OptionTable, line: int, locate: Locate, errors: list[str]
 ) -> Iterator[Directive]:
-    """Read options as the submit command would; what it would refuse is added to `errors`."""
+    """Read options as the submit command would; refused ones are added to `errors`."""
     i = 0
     while i < len(words):
         word = words[i]

@@ -1,4 +1,4 @@
-"""Turn options into a request: convert each value, then combine counts per node, task and CPU."""
+"""Turns options into a request: converts each value, then combines counts per node, task and CPU."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Find the directive lines of a script and the scheduler it is written for."""
+"""Finds the directive lines of a script and the scheduler it is written for."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Parse a job script: the options its scheduler reads, the request they make, and the commands."""
+"""Parses a job script: the options its scheduler reads, the resulting request, and the commands."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ DIALECTS: Mapping[Scheduler, Dialect] = {
 }
 
 _WRAPPED = (Scheduler.PBS, Scheduler.LSF)
-"""sbatch reads their lines too, unless it is given --ignore-pbs."""
+"""sbatch reads their lines too, unless given --ignore-pbs."""
 _WRAPPED_FIELDS = frozenset(
     (
         "name",
@@ -55,7 +55,7 @@ _WRAPPED_FIELDS = frozenset(
 )
 _MOST_PROBLEMS = 100
 SHORT = 16_384
-"""Characters of a script up to which what was read of it is remembered; longer ones could fill the memory."""
+"""Scripts up to this many characters are cached; longer ones could fill the memory."""
 _MOST_JOINED = 100
 """Continuation lines of one directive."""
 
@@ -81,7 +81,7 @@ class Script:
 
     @property
     def request(self) -> Request:
-        """The request by field name of Job; of a heterogeneous job, its first component."""
+        """The request by field name of Job; for a heterogeneous job, its first component."""
         return self.components[0]
 
     @property
@@ -90,7 +90,7 @@ class Script:
         return DIALECTS[self.scheduler or Scheduler.SLURM]
 
     def component(self, index: int) -> "Script":
-        """One component of a heterogeneous job by itself; options of the command line apply to all."""
+        """One component of a heterogeneous job; options of the command line apply to all."""
         own = _components([d for d in self.directives if d.line])[index]
         given = [d for d in self.directives if not d.line]
         return replace(
@@ -193,11 +193,11 @@ def _parse(text: str, scheduler: Scheduler | None, zone: tzinfo | None) -> Scrip
 
 
 _remembered = lru_cache(maxsize=256)(_parse)
-"""One verdict reads its script several times, and most scripts come again."""
+"""One verdict reads its script several times, and most scripts recur."""
 
 
 def _detect_scheduler(marks: Sequence[DirectiveLine], lines: Sequence[str]) -> Scheduler | None:
-    """The scheduler with the most valid lines in the header, of equals the first.
+    """The scheduler with the most valid lines in the header; the first in case of a tie.
 
     Without a header, the scheduler of the first directive: the script writes and submits other scripts.
     """
@@ -303,7 +303,7 @@ def _read_wrapped(
             if directive.option.endswith(" ppn"):
                 directive = directive._replace(field="tasks_per_node")
             reader = SLURM.readers.get(directive.field or "", str)
-            with suppress(InputError):  # sbatch passes over values it does not know
+            with suppress(InputError):  # sbatch ignores values that it does not know
                 if (
                     directive.field in _WRAPPED_FIELDS
                     and directive.value

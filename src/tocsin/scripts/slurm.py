@@ -79,7 +79,7 @@ OPTIONS = option_table(
 
 
 def _exclusive(text: str) -> bool | None:
-    """With user or mcs the nodes are shared."""
+    """With user or mcs, the nodes are shared."""
     return None if text.lower() in ("user", "mcs", "topo") else text.lower() != "no"
 
 

@@ -69,7 +69,7 @@ def _dependency(text: str) -> None:
 
 
 def _refused(what: str, example: str, allowed: str) -> Callable[[str], None]:
-    """A check that refuses what does not match `allowed`, in lower case. Compiled when it is used: few scripts need it."""
+    """A check that refuses what does not match `allowed`, in lower case. Compiled lazily: few scripts need it."""
 
     def check(text: str) -> None:
         if not re.fullmatch(allowed, text.strip().lower(), re.ASCII):
@@ -79,7 +79,7 @@ def _refused(what: str, example: str, allowed: str) -> Callable[[str], None]:
 
 
 def _list_of(item: str) -> str:
-    """Items with commas between them; each comma is needed, or matching could take exponential time."""
+    """Comma-separated items; each comma is required, or matching could take exponential time."""
     return rf"{item}(?:,{item})*,?"
 
 

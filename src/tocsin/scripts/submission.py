@@ -44,9 +44,9 @@ class Submission:
 def read_submissions(
     known: Known, submitted: Iterable[tuple[str | None, str | None]]
 ) -> list[Submission | None]:
-    """One for each (script digest, submit line); None if the script was not kept."""
+    """One for each (script digest, submit line); None if the script is not stored."""
     texts: dict[str, str | None] = {}
-    scheduler = None if known.machine is None else Scheduler.SLURM  # the only clusters whose nodes are read
+    scheduler = None if known.machine is None else Scheduler.SLURM  # only nodes of Slurm clusters are read
     found: list[Submission | None] = []
     for digest, submit_line in submitted:
         if digest is not None and digest not in texts:

@@ -35,7 +35,7 @@ _BINARY = (b"\x7fELF", b"PK\x03\x04", b"\x1f\x8b", b"%PDF", b"\x89PNG", b"MZ\x90
 def read(source: Path | str | bytes) -> str:
     """The text of a script file; `-` is standard input, bytes are the content itself.
 
-    At most LARGEST bytes are read, also from an endless pipe.
+    At most LARGEST bytes are read, even from an endless pipe.
     """
     if isinstance(source, bytes):
         return decode(source)
@@ -124,7 +124,7 @@ _HERE = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:'([^'\n]+)'|"([^"\n]+)"|\\?([A-Za-z_
 def here_documents(lines: Sequence[str], program: str | None) -> list[tuple[int, int]]:
     """The here-documents of a shell script as [first, last) line indices, terminators included.
 
-    Without a terminator it is not one (`1<<N`).
+    Text without a terminator is not one (`1<<N`).
     """
     if program not in _SHELLS:
         return []

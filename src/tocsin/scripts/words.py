@@ -1,4 +1,4 @@
-"""Split a directive line into words, with the column of every character for later edits."""
+"""Splits a directive line into words, with the column of every character for later edits."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,1 +1,1 @@
-"""HTTP and pages: parse a request, call one function of app, render."""
+"""HTTP API and pages: parse a request, call one function of app, render the reply."""

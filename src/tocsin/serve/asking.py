@@ -1,6 +1,6 @@
-"""What every route needs of a request: the service, and who is asking.
+"""Dependencies of every route: the service, and who is asking.
 
-The dependencies are coroutines although they wait for nothing: FastAPI would hand plain functions to a thread each.
+They are coroutines although they await nothing: FastAPI would run each plain function in a thread.
 """
 
 from typing import Annotated
@@ -33,7 +33,7 @@ async def _principal(request: Request) -> Principal:
 
 
 def words(text: str | None) -> list[str]:
-    """A list, written with commas."""
+    """The items of a comma-separated list."""
     return [word.strip() for word in (text or "").split(",") if word.strip()]
 
 

@@ -1,4 +1,4 @@
-"""Hands new verdicts and cases of the store to every client that listens; none of them slows another."""
+"""Sends new verdicts and cases from the store to every listening client; a slow client does not delay others."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from tocsin.core.errors import StoreError
 __all__ = ["Broadcast", "Listener", "Sent"]
 
 QUEUED = 1000
-"""Events that wait for one client; with more, it is cut off."""
+"""Events queued for one client; with more, it is disconnected."""
 LOOK_EVERY = 1.0
 """Seconds between two looks into the store; the watch of this process wakes it sooner."""
 
@@ -31,7 +31,7 @@ class Listener:
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Sent | None] = asyncio.Queue(QUEUED + 1)
         self.lost = False
-        """It did not keep up, or the service ends."""
+        """The client did not keep up, or the service ends."""
 
     def put(self, event: Sent) -> None:
         if self.lost:
@@ -47,7 +47,7 @@ class Listener:
             self._queue.put_nowait(None)
 
     async def get(self, seconds: float) -> Sent | None:
-        """The next event; None if none came in time, or it is lost."""
+        """The next event; None if none came in time, or the listener is lost."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._queue.get()
@@ -79,7 +79,7 @@ class Broadcast:
         return [Sent(*event) for event in events_after(self._app, position)]
 
     def wake(self) -> None:
-        """There may be something new; callable from any thread."""
+        """Wake the loop because there may be news; callable from any thread."""
         loop, wake = self._loop, self._wake
         if loop is not None and wake is not None:
             with suppress(RuntimeError):  # the loop has ended
@@ -97,11 +97,11 @@ class Broadcast:
             self._listeners.discard(listener)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         self._loop, self._wake = asyncio.get_running_loop(), asyncio.Event()
         try:
             while True:
-                with suppress(StoreError):  # it is locked or away: the next look reads what is missing
+                with suppress(StoreError):  # locked or unreachable: the next look catches up
                     await self._look()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_EVERY):
@@ -113,14 +113,14 @@ class Broadcast:
                 listener.end()
 
     async def begin(self) -> None:
-        """From here on nothing is missed: whoever listens now reads the store up to a later moment."""
+        """Nothing is missed from here on: a new listener reads the store up to a later moment."""
         if self._position is None:
             last = await asyncio.to_thread(self.last)
             self._position = self._position or last
 
     async def _look(self) -> None:
         if not self._listeners:
-            self._position = None  # whoever comes begins with the store
+            self._position = None  # a new listener starts from the store
             return
         await self.begin()
         while events := await asyncio.to_thread(self.after, self._position):

@@ -1,4 +1,4 @@
-"""The OpenAPI description: schemas made from the same classes as the documents, and an example for each reply."""
+"""The OpenAPI description: schemas derived from the classes of the documents, and an example for each reply."""
 
 import json
 from functools import cache
@@ -82,7 +82,7 @@ def array_of(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def page_of(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A list under this name, with the cursor of the next part."""
+    """A list with this name, and the cursor of the next page."""
     return {
         "type": "object",
         "properties": {name: array_of(schema), "next": {"type": ["string", "null"]}},
@@ -93,7 +93,7 @@ def page_of(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 def reply(
     example: Any, schema: dict[str, Any] | None = None, *, status: int = 200, text: str = "The answer"
 ) -> dict[int | str, dict[str, Any]]:
-    """What a route passes to FastAPI as `responses`."""
+    """The `responses` argument of a FastAPI route."""
     content = {"application/json": {"schema": schema or _ANY, "example": example}}
     replies: dict[int | str, dict[str, Any]] = {
         status: {"description": text, "content": content},
@@ -122,7 +122,7 @@ def _schemas() -> dict[str, Any]:
 
 
 def describe(app: FastAPI) -> None:
-    """Let the application describe itself, with these schemas."""
+    """Let the application describe itself with these schemas."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:

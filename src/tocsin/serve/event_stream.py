@@ -1,4 +1,4 @@
-"""One client's stream of server-sent events, from a position in the store on."""
+"""One client's stream of server-sent events, starting at a position in the store."""
 
 import asyncio
 import json
@@ -16,15 +16,15 @@ from tocsin.serve.visible import visible
 __all__ = ["EventStream"]
 
 ALIVE_EVERY = 15.0
-"""Seconds without an event after which a comment is sent, so that proxies keep the connection."""
+"""Seconds without an event after which a comment is sent, so that proxies keep the connection open."""
 STALLED = 20.0
-"""Seconds that a client may take for one event; then its connection is cut, and what waits for it is dropped."""
+"""Seconds that a client may take for one event; then it is disconnected, and its queue is dropped."""
 
 
 class EventStream(Response):
-    """First what the store has after the position, then what comes.
+    """Sends first what the store has after the position, then new events.
 
-    It listens before it reads the store, so nothing is missed; what it read is not sent again.
+    It listens before it reads the store, so nothing is missed; events read from the store are not sent again.
     """
 
     media_type = "text/event-stream"
@@ -69,7 +69,7 @@ class EventStream(Response):
     async def _write(self, write: Any, event: Sent) -> None:
         number = getattr(event.position, event.kind)
         if number <= getattr(self._position, event.kind):
-            return  # it was read from the store
+            return  # already read from the store
         self._position = self._position._replace(**{event.kind: number})
         if (document := self._shown(event)) is not None:
             data = json.dumps(document, separators=(",", ":"))
@@ -84,7 +84,7 @@ class EventStream(Response):
 
 
 def _nothing() -> None:
-    """For a server that cannot cut a connection."""
+    """For a server that cannot abort a connection."""
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -33,11 +33,11 @@ from tocsin.serve.routes import (
 __all__ = ["create", "routes"]
 
 _ROUTERS = (check, jobs, verdicts, cases, allow, models, learning, tasks, traces, clusters, events, actions)
-"""Routes are tried in this order; scripts are checked most often."""
+"""Routes are matched in this order; script checks are the most frequent."""
 
 
 def routes(service: Service, broadcast: Broadcast, metrics: Metrics) -> FastAPI:
-    """All routes. `scope["state"]["principal"]` must be set before: nobody is let in here."""
+    """All routes. `scope["state"]["principal"]` must be set before: nothing is authenticated here."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -51,7 +51,7 @@ def routes(service: Service, broadcast: Broadcast, metrics: Metrics) -> FastAPI:
 
     app = FastAPI(title="tocsin", docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.service, app.state.broadcast, app.state.metrics = service, broadcast, metrics
-    # One by one: a router of routers would be matched four times for each request.
+    # Included one by one: nested routers would be matched four times for each request.
     for router in (*(module.router for module in _ROUTERS), health.api):
         app.include_router(router, prefix=API)
     app.include_router(health.public)
@@ -63,6 +63,6 @@ def routes(service: Service, broadcast: Broadcast, metrics: Metrics) -> FastAPI:
 
 
 def create(service: Service, broadcast: Broadcast, metrics: Metrics, *, url: str) -> ASGIApp:
-    """The application as the server runs it: measured, behind its gate, then the routes. `url`: where it listens."""
+    """The application as the server runs it: metrics, the gate, then the routes. `url`: where it listens."""
     inner = routes(service, broadcast, metrics)
     return Measured(secured(inner, service.app, url=url, demo=service.request.demo), metrics)

@@ -1,4 +1,4 @@
-"""Metrics of the service for Prometheus; base units, and no name of a job or user."""
+"""Metrics of the service for Prometheus, in base units and without names of jobs or users."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
 
 class Metrics:
-    """Counted while the service runs; `text` is what `/metrics` answers."""
+    """Counters of the running service; `text` is the reply of `/metrics`."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
@@ -68,7 +68,7 @@ class Metrics:
 
 
 class _State:
-    """Values that are read when asked for."""
+    """Values that are read at each scrape."""
 
     def __init__(self, service: Service, clients: Callable[[], int]) -> None:
         self._service, self._clients = service, clients
@@ -107,7 +107,7 @@ class _State:
 
 
 def _live(measured: LiveMeasurement) -> Iterator[Metric]:
-    """How the models in use, and their challengers, do on live jobs."""
+    """The performance of the models in use and their challengers on live jobs."""
     labels = ["cluster", "detector", "stage", "role"]
     names = {
         "precision": "Live precision of alarms.",
@@ -136,7 +136,7 @@ def _live(measured: LiveMeasurement) -> Iterator[Metric]:
 
 
 class Measured:
-    """Counts the requests of an application by the template of their route, never by their path."""
+    """Counts the requests of an application by the template of their route, never by path."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics

@@ -1,4 +1,4 @@
-"""JSON replies with ETags, and cursors that clients send back unread."""
+"""JSON replies with ETags, and opaque cursors."""
 
 import base64
 import binascii
@@ -35,7 +35,7 @@ def cursor_text(*values: Any) -> str:
 
 
 def cursor_of(text: str | None, *kinds: type | tuple[type, ...]) -> list[Any] | None:
-    """The values of a cursor, which must be of these kinds; None for none."""
+    """The values of a cursor, which must be of these types; None without a cursor."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Run the service: its threads, its unix socket and its port, until a signal or a time limit."""
+"""Runs the service: its threads, its unix socket and its port, until a signal or a time limit."""
 
 import asyncio
 import signal
@@ -30,7 +30,7 @@ __all__ = ["run"]
 
 BACKLOG = 512
 SWITCH = 0.0005
-"""Seconds after which Python lets another thread compute. A check leaves Python some fifty times for its tables, and with
+"""Switch interval of Python threads in seconds. A check releases the GIL some fifty times for its tables, and with
 the default of 5 ms each return could wait that long for the watch."""
 
 
@@ -79,9 +79,9 @@ def run(
 
 
 class _Server(uvicorn.Server):
-    """Speaks TLS on its port and not on its unix socket, which uvicorn would treat alike.
+    """Uses TLS on its port but not on its unix socket; uvicorn would treat both alike.
 
-    Ends by SIGTERM and SIGINT without raising them again: that the service was stopped is no error.
+    Ends on SIGTERM and SIGINT without raising them again: stopping the service is not an error.
     """
 
     def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:
@@ -136,7 +136,7 @@ class _Server(uvicorn.Server):
 
 
 async def _beat(sockets: list[socket.socket]) -> None:
-    """In the loop that answers: if that hangs, the hooks in Slurm see it, and so does systemd."""
+    """Runs in the loop that answers: if that hangs, the hooks in Slurm and systemd notice."""
     path = next(each.getsockname() for each in sockets if each.family == socket.AF_UNIX)
     while True:
         beat_for_hooks(path)
@@ -146,13 +146,13 @@ async def _beat(sockets: list[socket.socket]) -> None:
 
 @contextmanager
 def _unix_socket(path: Path) -> Iterator[socket.socket]:
-    """Anybody may connect who can reach its folder; the kernel reports who it is."""
+    """Anybody who can reach its folder may connect; the kernel reports who it is."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     if _answers(path):
         raise SettingsError(f"another service answers on {path}; stop it, or set service.socket")
     with suppress(FileNotFoundError):
         if stat.S_ISSOCK(path.lstat().st_mode):
-            path.unlink()  # left by a service that was killed
+            path.unlink()  # left by a killed service
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         try:

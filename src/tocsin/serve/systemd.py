@@ -1,4 +1,4 @@
-"""Tell systemd that the service answers, and go on telling it; without systemd, nothing happens."""
+"""Notifies systemd that the service answers, and keeps its watchdog alive; does nothing without systemd."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ ALIVE = "WATCHDOG=1"
 
 
 def tell_systemd(message: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Send one message of sd_notify(3) to the socket in NOTIFY_SOCKET; one that nobody reads is dropped."""
+    """Send one message of sd_notify(3) to the socket in NOTIFY_SOCKET; errors are ignored."""
     path = environ.get("NOTIFY_SOCKET", "")
     if not path.startswith(("/", "@")):
         return

@@ -1,4 +1,4 @@
-"""The certificate and key with which the service speaks TLS on its port."""
+"""The certificate and key for TLS on the service's port."""
 
 import ssl
 
@@ -10,7 +10,7 @@ __all__ = ["tls_context"]
 
 
 def tls_context(app: App) -> ssl.SSLContext | None:
-    """The context for the files of the settings; None if they name none."""
+    """The context for the files in the settings; None if there are none."""
     settings = app.settings.service
     certificate, key = settings.tls_certificate_file, settings.tls_key_file
     if not certificate and not key:

@@ -1,4 +1,4 @@
-"""A verdict as text for the person who asked. Light: the process that checks scripts loads it too."""
+"""A verdict as text for the person who asked. Imports little, because the process that checks scripts loads it too."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["json_text", "verdict_advice", "verdict_json"]
 
 
 def json_text(document: Any) -> bytes:
-    """As short as it can be; text that is not Unicode is escaped."""
+    """Compact JSON; text that is not valid Unicode is escaped."""
     text = json.dumps(document, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return text.encode("utf-8", "backslashreplace")
 

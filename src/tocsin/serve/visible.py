@@ -1,4 +1,4 @@
-"""What a person may see: the one place that decides it."""
+"""The one place that decides what a person may see."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from tocsin.serve.principal import Principal, Role
 __all__ = ["own_users", "require", "visible", "visible_actions"]
 
 _HIDDEN = frozenset({"open", "habit"})
-"""Kinds of findings that would show a misuser what gave them away, or a thief that the theft was noticed."""
+"""Kinds of findings that would show misusers what gave them away, or thieves that the theft was noticed."""
 _ABOUT_MISUSE = frozenset({"rogue", "suspected"})
 
 
@@ -22,14 +22,14 @@ def require(principal: Principal, least: Role, what: str) -> None:
 
 
 def own_users(principal: Principal, asked: Sequence[str]) -> list[str] | None:
-    """The users whose jobs are listed; None: there is none that this person may see."""
+    """The users whose jobs are listed; None: none that this person may see."""
     if principal.is_operator:
         return list(asked)
     return [principal.user] if not asked or principal.user in asked else None
 
 
 def visible(document: dict[str, Any], principal: Principal) -> dict[str, Any]:
-    """A verdict as this person may see it: users never see which words betrayed a misuse."""
+    """A verdict as this person may see it: users never see which words revealed a misuse."""
     if principal.is_operator:
         return document
     shown = {
@@ -47,7 +47,7 @@ def visible(document: dict[str, Any], principal: Principal) -> dict[str, Any]:
 
 
 def visible_actions(documents: Sequence[dict[str, Any]], principal: Principal) -> list[dict[str, Any]]:
-    """Users see what was done to their jobs, not what was only planned or recorded, and no number of a case."""
+    """Users see what was done to their jobs, not what was only planned or recorded, and no case numbers."""
     if principal.is_operator:
         return list(documents)
     return [{**each, "case": None} for each in documents if each["done"] is not None]

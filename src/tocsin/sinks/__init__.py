@@ -1,1 +1,1 @@
-"""Sinks: where messages from the outbox go."""
+"""Sinks: destinations of the messages in the outbox."""

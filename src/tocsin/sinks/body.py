@@ -1,4 +1,4 @@
-"""What is sent of a message: its JSON, and the job that it is about."""
+"""The body of a message: its JSON, and the job that it concerns."""
 
 import json
 from typing import Any
@@ -11,12 +11,12 @@ __all__ = ["body", "job_of", "message_id", "payload"]
 
 
 def message_id(message: Message) -> str:
-    """The same for the same message, however often it is sent. That of a verdict is the verdict's own."""
+    """The same for the same message, however often it is sent; for a verdict, the verdict's own id."""
     return message.reference if message.kind == "verdict" else f"{message.kind}-{message.reference}"
 
 
 def body(message: Message) -> dict[str, Any]:
-    """A verdict is sent as it is everywhere; other messages get their kind and id in front."""
+    """A verdict has the same form everywhere; other messages get their kind and id in front."""
     if message.kind == "verdict":
         return message.document
     return {"kind": message.kind, "id": message_id(message), **message.document}
@@ -27,7 +27,7 @@ def payload(message: Message) -> str:
 
 
 def job_of(message: Message) -> JobKey | None:
-    """The job that it is about, if any."""
+    """The job that it concerns, if any."""
     try:
         return parse_key(str(message.document.get("job")))
     except UnitError:

@@ -1,4 +1,4 @@
-"""A courier: the thread that delivers to one sink, so that a slow one delays nobody else."""
+"""A courier: the thread that delivers to one sink, so that a slow sink does not delay others."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ _MOST_REPORTED = 5
 class Courier:
     """Delivers when woken; after an error it pauses, from half a second up to a minute.
 
-    What it reports goes to `notify`: a problem when it begins and when it is over, and messages that were lost.
+    It reports to `notify`: a problem when it begins and when it is over, and lost messages.
     """
 
     def __init__(self, store: Store, sink: Sink, notify: Callable[[str], None]) -> None:
@@ -35,18 +35,18 @@ class Courier:
         self._problem = ""
         self._refused = 0
         self._dropped: int | None = None
-        # a broker that hangs must not keep the process from ending: what was not acknowledged stays in the outbox
+        # a hanging broker must not keep the process from ending: unacknowledged messages stay in the outbox
         self._thread = threading.Thread(target=self._run, name=f"sink-{sink.name}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def wake(self) -> None:
-        """There may be new messages."""
+        """Wake up, because there may be new messages."""
         self._wake.set()
 
     def stop(self) -> None:
-        """Send what waits, once more, and end."""
+        """Try once more to send queued messages, and end."""
         self._stop.set()
         self._wake.set()
 
@@ -58,7 +58,7 @@ class Courier:
         with suppress(StoreError):
             self._report_dropped()
         while True:
-            self._wake.clear()  # before the look at `stop`, which sets both: else it would go unnoticed for a while
+            self._wake.clear()  # before checking `stop`, which sets both; else it would go unnoticed for a while
             stopping = self._stop.is_set()
             failures = failures + 1 if self._deliver() else 0
             if stopping:
@@ -67,11 +67,11 @@ class Courier:
                 self._stop.wait(min(_FIRST * 2 ** min(failures - 1, 16), LONGEST))
             else:
                 self._wake.wait(IDLE)
-        with suppress(Exception):  # it is given up anyway
+        with suppress(Exception):  # it is discarded anyway
             self.sink.close()
 
     def _deliver(self) -> str | None:
-        """One try; returns what was wrong."""
+        """One attempt; returns what went wrong."""
         self._refused = 0
         try:
             problem = deliver(self._store, self.sink, refused=self._report_refused)
@@ -79,11 +79,11 @@ class Courier:
             return None
         except TocsinError as error:
             problem = str(error)
-        except Exception as error:  # a fault of ours, or of a client library: the next try may do better
+        except Exception as error:  # a bug of ours, or of a client library: the next attempt may succeed
             problem = f"internal error: {type(error).__name__}: {error}"
         if self._refused > _MOST_REPORTED:
             self._notify(f"{self._name}: {self._refused - _MOST_REPORTED:,} more messages were refused")
-        with suppress(StoreError):  # it is reported by the watch, too
+        with suppress(StoreError):  # the watch reports it, too
             self._report_problem(problem or "")
             self._report_dropped()
         return problem

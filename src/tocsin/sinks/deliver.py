@@ -1,4 +1,4 @@
-"""Deliver the messages of the outbox to a sink, in order."""
+"""Delivers the messages of the outbox to a sink, in order."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ __all__ = ["Busy", "deliver"]
 
 
 class Busy(Exception):
-    """Another process is sending to this sink, and will find our messages."""
+    """Another process is sending to this sink, and will also send our messages."""
 
 
 def deliver(
@@ -24,9 +24,10 @@ def deliver(
     refused: Callable[[Message, str], None] = lambda _message, _why: None,
     clock: Callable[[], float] = time.time,
 ) -> str | None:
-    """Send what waits, if it is due; returns why some of it could not be sent.
+    """Send queued messages, if due; returns why some could not be sent.
 
-    Two processes never send at the same time: one of them gets Busy. `refused` is called for messages that the sink will never take.
+    Two processes never send at the same time: one of them gets Busy. `refused` is called for messages that the sink
+    will never take.
     """
     with locked(store, f"sink-{sink.name}") as alone:
         if not alone:

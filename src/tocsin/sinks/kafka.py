@@ -19,7 +19,7 @@ __all__ = ["KafkaSink"]
 
 
 class KafkaSink:
-    """An idempotent producer. A repeated message has the same id and the same content, so it does no harm."""
+    """An idempotent producer. A repeated message has the same id and content, so it does no harm."""
 
     batch = 1000
 
@@ -43,7 +43,7 @@ class KafkaSink:
         return True
 
     def close(self) -> None:
-        """Forget what was not delivered: the outbox has it."""
+        """Drop undelivered messages, which the outbox still has."""
         if self._producer is not None:
             self._producer.purge()
             self._producer = None
@@ -53,7 +53,7 @@ class KafkaSink:
         producer = self._open()
         for message in messages:
             self._produce(producer, message, reports)
-        end = time.monotonic() + self._settings.timeout + 5  # librdkafka gives up by itself before that
+        end = time.monotonic() + self._settings.timeout + 5  # librdkafka gives up before that
         while len(reports) < len(messages) and time.monotonic() < end:
             producer.flush(0.5)
         taken = list(takewhile(lambda message: _settled(reports.get(message.id, self)), messages))
@@ -62,7 +62,7 @@ class KafkaSink:
             if reports[message.id] is not None:
                 yield Receipt([message], reports[message.id].str())
         if len(taken) < len(messages):
-            self.close()  # so that nothing of this try arrives later, out of order
+            self.close()  # so that nothing from this attempt arrives later, out of order
             error = reports.get(messages[len(taken)].id)
             why = self._last_error or (error.str() if error else f"no answer in {self._settings.timeout} s")
             raise SinkError(f"Kafka does not take messages: {why}")

@@ -18,7 +18,7 @@ _BLOCK = 1024**2
 
 
 class Log:
-    """Writes each message once, by its id: what the last lines hold already is not written again."""
+    """Writes each message once, by its id: messages in the last lines are not written again."""
 
     batch = BATCH
 
@@ -27,7 +27,7 @@ class Log:
         self.name = name
         self._path, self._largest, self._files = path, largest, files
         self._left: object = None
-        """The state in which this process left the file."""
+        """The state of the file after our last write."""
         self._written: set[str] = set()
         try:
             os.close(self._open())
@@ -96,7 +96,7 @@ class Log:
             os.close(file)
 
     def _cut_partial_line(self) -> None:
-        """Remove what a process wrote of a line before it was killed."""
+        """Remove the partial line of a killed process."""
         with self._path.open("r+b") as file:
             content = _tail(self._path, 1)
             if content and not content.endswith(b"\n"):
@@ -116,7 +116,7 @@ class Log:
 def _id(line: bytes) -> str:
     try:
         return str(json.loads(line)["id"])
-    except (ValueError, KeyError, TypeError):  # not a line of ours
+    except (ValueError, KeyError, TypeError):  # not written by us
         return ""
 
 

@@ -20,13 +20,13 @@ from tocsin.sources.secrets import read_secret
 __all__ = ["MailSink"]
 
 MOST_DRY = 1000
-"""Mails that are kept of dry runs."""
+"""Mails kept from dry runs."""
 _USER = re.compile(r"[A-Za-z0-9._+-]{1,64}", re.ASCII)
 _ADDRESS = re.compile(r"[^@\s<>,;:\x00-\x1f]{1,64}@[A-Za-z0-9.-]{1,253}")
 
 
 class MailSink:
-    """Users without an address, quiet ones, and those with nothing to be told get no mail."""
+    """Users without an address, those who opted out, and those without findings get no mail."""
 
     batch = 10_000
 
@@ -53,7 +53,7 @@ class MailSink:
         self._password = read_secret(settings.password_file) if settings.password_file else ""
         self._read_files()
         self._done_until = 0.0
-        """The last hour of digests for which all mails were sent."""
+        """The last digest time for which all mails were sent."""
 
     def due(self, now: float) -> bool:
         return not self._settings.digest or self._hour(now) > self._done_until
@@ -62,7 +62,7 @@ class MailSink:
         """A connection lasts for one delivery."""
 
     def _read_files(self) -> None:
-        """Before each delivery: a user who asks for quiet gets it without a restart."""
+        """Called before each delivery, so that opting out takes effect without a restart."""
         settings = self._settings
         self._addresses = _read_pairs(settings.address_file, self.name)
         self._quiet = frozenset(_read_lines(settings.quiet_file, self.name))
@@ -95,7 +95,7 @@ class MailSink:
         return (hour if hour <= local else hour - timedelta(days=1)).timestamp()
 
     def _by_user(self, messages: Sequence[Message]) -> dict[str, list[Message]]:
-        """In the order of the first message of each; without a digest, each message is on its own."""
+        """In the order of each user's first message; without a digest, each message is separate."""
         found: dict[str, list[Message]] = {}
         for message in messages:
             user = str(message.document.get("user") or "")
@@ -130,7 +130,7 @@ class MailSink:
         return mail
 
     def _deliver(self, server: MailServer, mail: EmailMessage) -> str | None:
-        """Why it will never be delivered; empty if it was, None if it has to be tried again."""
+        """Why it will never be delivered; empty if it was, None if it must be retried."""
         if not self._settings.dry_run:
             return server.send(mail)
         try:

@@ -1,4 +1,4 @@
-"""The text of a mail to a user: what was found on the user's own jobs, by templates that are never run as code."""
+"""The text of a mail to a user: findings on the user's own jobs, by templates that are never run as code."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class MailText:
 
 
 def read_templates(folder: Path) -> Templates:
-    """Those in the folder; for each that is not there, the one of tocsin."""
+    """The templates in the folder; those of tocsin for any that are missing."""
     mail, job = (_read(folder, name) for name in ("mail.txt", "mail-job.txt"))
     if not mail.startswith("Subject: "):
         raise SettingsError(f'{folder / "mail.txt"} must begin with a line "Subject: …"')
@@ -54,10 +54,10 @@ def _read(folder: Path, name: str) -> str:
 def write_mail(
     templates: Templates, user: str, messages: Sequence[Message], detectors: Collection[str]
 ) -> MailText | None:
-    """The mail to this user; None if there is nothing to tell.
+    """The mail to this user; None if there is nothing to report.
 
-    Only findings of these detectors are told. What classifies workloads is not among them: a user must not learn which
-    words in a script betrayed a misuse.
+    Only findings of these detectors are included. Workload classification is not among them: a user must not learn
+    which words in a script gave away a misuse.
     """
     latest: dict[str, tuple[Verdict, list[Finding]]] = {}
     for message in messages:
@@ -82,7 +82,7 @@ def write_mail(
 def _verdict(message: Message) -> Verdict | None:
     try:
         return Verdict.from_json(message.document) if message.kind == "verdict" else None
-    except InputError:  # of another version of tocsin
+    except InputError:  # from another version of tocsin
         return None
 
 
@@ -103,5 +103,5 @@ def _job(template: Template, verdict: Verdict, findings: list[Finding]) -> str:
 
 
 def _line(text: str) -> str:
-    """Text of others on one line."""
+    """Untrusted text on one line."""
     return printable(text[:500])

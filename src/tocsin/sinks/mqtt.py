@@ -1,6 +1,6 @@
 """MQTT 5: the last verdict of each job as a retained message, and other messages below it.
 
-The broker clears a retained message by itself when it expires: an ended job's soon, any other after `expire_days`.
+The broker clears a retained message when it expires: that of an ended job soon, any other after `expire_days`.
 """
 
 import time
@@ -26,7 +26,7 @@ _KEEPALIVE = 30
 
 
 class MqttSink:
-    """Connects when there is something to send, and stays connected; after an error, it starts anew."""
+    """Connects when there is something to send, and stays connected; reconnects after an error."""
 
     batch = 100
 
@@ -58,14 +58,14 @@ class MqttSink:
         end = time.monotonic() + self._settings.timeout
         try:
             for message, info in zip(messages, sent, strict=True):
-                # a little later, the connection may be known to be lost
+                # the loss of the connection may be noticed a little later
                 while not info.is_published():
                     if not client.is_connected() or time.monotonic() > end:
                         raise SinkError(f"the MQTT broker {self._place} did not acknowledge a message")
                     info.wait_for_publish(0.2)
                 yield Receipt([message])
         except (SinkError, RuntimeError, ValueError) as error:
-            self.close()  # its queue with it: what was not acknowledged is sent again from the outbox
+            self.close()  # with its queue: unacknowledged messages are sent again from the outbox
             raise SinkError(str(error)) from None
 
     @property
@@ -89,7 +89,7 @@ class MqttSink:
         )
 
     def _topic(self, message: Message) -> str:
-        """PREFIX/CLUSTER/JOB for verdicts, with the kind behind it for other messages. A requeue has the same topic."""
+        """PREFIX/CLUSTER/JOB for verdicts, followed by the kind for other messages. A requeued job has the same topic."""
         job = job_of(message)
         if job is None:
             return f"{self._settings.topic}/{message.kind}"

@@ -19,7 +19,7 @@ class MailServer:
         self._smtp: smtplib.SMTP | None = None
 
     def send(self, mail: EmailMessage) -> str | None:
-        """Why the server will never take it; empty if it did, None if it asks to try again."""
+        """Why the server will never take it; empty if it did, None if it must be retried."""
         try:
             self._open().send_message(mail)
             return ""
@@ -28,7 +28,7 @@ class MailServer:
         except smtplib.SMTPDataError as error:
             code = error.smtp_code
         except smtplib.SMTPResponseException as error:
-            # without the text: an answer to a login may repeat what was sent
+            # without the text: the reply to a login may repeat what was sent
             raise SinkError(f"{self._place}: {type(error).__name__} {error.smtp_code}") from None
         except (OSError, smtplib.SMTPException) as error:
             raise SinkError(f"{self._place}: {error}") from None

@@ -22,17 +22,17 @@ __all__ = ["WebhookSink", "signature"]
 
 _MOST_READ = 65_536
 _NOT_THE_MESSAGE = frozenset({401, 403, 404, 407, 408, 410, 421, 425, 429})
-"""Refusals for which the message is not to blame: a wrong token, a wrong address, too many requests."""
+"""Refusals not caused by the message: a wrong token, a wrong address, too many requests."""
 
 
 def signature(secret: str, at: int, body: bytes) -> str:
-    """What proves that the message is ours, and how old it is."""
+    """Proves that the message is ours, and how old it is."""
     digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256)
     return f"t={at},v1={digest.hexdigest()}"
 
 
 class WebhookSink:
-    """A receiver that answers 2xx has the message; 5xx and silence are tried again; other 4xx drop the message."""
+    """A 2xx reply acknowledges the message; 5xx and timeouts are retried; other 4xx drop the message."""
 
     batch = 100
 
@@ -114,7 +114,7 @@ def _place(url: str, name: str) -> str:
 
 
 def _read_some(reply: "httpx2.Response") -> None:
-    """Read a short reply, so that the connection can be used again; a long one is cut off."""
+    """Read a short reply, so that the connection can be reused; a long one is cut off."""
     size = 0
     for chunk in reply.iter_raw():
         size += len(chunk)

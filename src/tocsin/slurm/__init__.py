@@ -1,1 +1,1 @@
-"""Act on jobs, undo it, and connect to Slurm's own plug-ins."""
+"""Acts on jobs, undoes actions, and connects to Slurm's own plug-ins."""

@@ -1,8 +1,8 @@
-"""Carry out planned actions, renew leases, and release what has expired or lost its reason.
+"""Carries out planned actions, renews leases, and releases actions that have expired or lost their reason.
 
-The process may be killed at any point. What will be changed is stored before it is changed, every step asks Slurm how the
-job stands, and a step that was done already changes nothing. A lease ends by itself; a hold is released by whoever comes
-first: the service, `tocsin expire` or a person.
+The process may be killed at any point. What will be changed is stored before it is changed, every step asks Slurm for
+the state of the job, and repeating a step changes nothing. A lease ends by itself; a hold is released by the service,
+`tocsin expire` or a person, whichever comes first.
 """
 
 import time
@@ -22,9 +22,9 @@ from tocsin.store.database import Store
 __all__ = ["Executor"]
 
 _TRIES_FOR = 600
-"""Seconds for which an action is tried that Slurm refuses."""
+"""Seconds for which an action that Slurm refuses is retried."""
 _TASKS_FOR = 7 * 86400
-"""Seconds for which tasks of an array are looked for that an action on it has put off."""
+"""Seconds for which tasks delayed by an action on their array are looked for."""
 _GONE = "the job has left the queue"
 _STARTED = "the job was no longer pending"
 
@@ -36,21 +36,21 @@ class Executor:
     store: Store
     actuator: Actuator
     lease: int
-    """Seconds by which a lease puts a start off."""
+    """Seconds by which a lease delays a start."""
     act: bool
     seconds: Callable[[], float] = time.monotonic
     unsaid: list[Action] = field(default_factory=list)
-    """Leases whose jobs have no comment yet: it can wait, unlike all else."""
+    """Leases whose jobs have no comment yet: that can wait, unlike everything else."""
 
     @property
     def _leases(self) -> Leases:
         return Leases(self.store, self.actuator, self.lease)
 
     def step(self, now: int, *, within: float = inf, tasks: bool = True) -> list[str]:
-        """Bring every open action forward; returns what went wrong, to be tried again.
+        """Advance every open action; returns what went wrong, to be retried.
 
-        After `within` seconds what can wait is left for the next step. `tasks`: whether any task of an array may have got
-        a record of its own since the last one.
+        After `within` seconds, what can wait is left for the next step. `tasks`: whether any task of an array may have
+        got a record of its own since the last one.
         """
         deadline = self.seconds() + within
         troubles = self._advance_all(actions.open_actions(self.store, self.actuator.name), now, deadline)
@@ -60,9 +60,9 @@ class Executor:
         return troubles
 
     def carry_out_planned(self, jobs: Collection[str], now: int, *, within: float = inf) -> list[str]:
-        """Carry out at once what is planned on these jobs, named by their keys; returns what went wrong.
+        """Carry out at once what is planned on the jobs with these keys; returns what went wrong.
 
-        The next step says in the comments of the jobs why they were put off.
+        The next step adds comments to the jobs that say why they were delayed.
         """
         return self._advance_all(actions.planned_on(self.store, jobs), now, self.seconds() + within)
 
@@ -90,13 +90,13 @@ class Executor:
         return (wanted[first : first + few] for first in range(0, len(wanted), few))
 
     def _look_up(self, few: Sequence[Action]) -> None:
-        with suppress(ClusterError, NotFound):  # each is asked about by itself, then
+        with suppress(ClusterError, NotFound):  # then each is queried separately
             self.actuator.look_up([action.job for action in few])
 
     def _due(self, wanted: Iterable[Action], now: int) -> list[Action]:
-        """Those with something to be done, in the order in which it must be done.
+        """The actions with something to do, in the order in which it must be done.
 
-        The gravest of those that are planned come first: a job that is to be held may start at any second.
+        The most severe planned ones come first: a job that is to be held may start at any second.
         """
         open_ones = list(wanted)
         in_force = [action.job for action in open_ones if action.status is ActionStatus.DONE]
@@ -116,7 +116,7 @@ class Executor:
     def _try(self, action: Action, now: int) -> list[str]:
         try:
             self._advance(action, now)
-        except NotFound:  # it left the queue in this moment
+        except NotFound:  # it has just left the queue
             self._end(action, ActionStatus.OVER, now, _GONE)
         except ClusterError as error:
             actions.note(self.store, action, str(error))
@@ -168,7 +168,7 @@ class Executor:
             self._carry_out(action, now)
 
     def carry_out(self, action: Action, now: int, *, who: str) -> None:
-        """A planned action, whatever the policy."""
+        """Carry out a planned action, whatever the policy."""
         self._carry_out(action, now, who)
         self._say_all()
 
@@ -197,7 +197,7 @@ class Executor:
         return None
 
     def _renew(self, action: Action, now: int) -> None:
-        """An owner who has moved the start meanwhile has the last word."""
+        """If the owner has moved the start meanwhile, that stays."""
         standing = self._standing(action)
         if standing is None or not standing.pending:
             self._end(action, ActionStatus.OVER, now, _STARTED if standing else _GONE)
@@ -207,7 +207,7 @@ class Executor:
     # --- back ------------------------------------------------------------------------------------
 
     def _release(self, action: Action, status: ActionStatus, text: str, now: int, who: str) -> None:
-        """Restore what was before, as far as it is still ours to restore."""
+        """Restore the previous state, as far as it is still ours to restore."""
         if action.before:
             standing = self._standing(action)
             if standing is None or not standing.pending:
@@ -220,7 +220,7 @@ class Executor:
         return self._end(action, status, now, text, who)
 
     def _say_all(self, deadline: float = inf) -> None:
-        """Say in comments why jobs were put off."""
+        """Write comments that say why jobs were delayed."""
         while self.unsaid and self.seconds() <= deadline:
             number = self.actuator.at_once
             few, self.unsaid[:number] = self.unsaid[:number], []
@@ -230,7 +230,7 @@ class Executor:
                     self._remark(action, action.reason)
 
     def _remark(self, action: Action, text: str) -> None:
-        """On Slurm 22.05 only administrators may write it; the action works without."""
+        """On Slurm 22.05, only administrators may write it; the action works without."""
         with suppress(ClusterError, NotFound):
             self.actuator.comment(action.job, text)
 
@@ -245,5 +245,5 @@ class Executor:
 
 
 def _is_urgent(action: Action) -> bool:
-    """Whether its job could start, or go on, at any second."""
+    """Whether its job could start, or continue, at any second."""
     return action.status is ActionStatus.PLANNED and action.kind in (ActionKind.HOLD, ActionKind.CANCEL)

@@ -8,14 +8,14 @@ __all__ = ["heartbeat_file", "write_heartbeat"]
 
 
 def heartbeat_file(socket: str | Path) -> Path:
-    """It lies beside the socket of the service, or of its relay."""
+    """It is in the folder of the socket of the service, or of its relay."""
     return Path(socket).with_name("heartbeat")
 
 
 def write_heartbeat(path: Path, now: float) -> None:
-    """To be called from the loop that answers requests: if that hangs, so does the heartbeat.
+    """Call this from the loop that answers requests: if that hangs, so does the heartbeat.
 
-    A full disk is no reason to stop; the hooks then see an old heartbeat, and submit without advice.
+    A full disk is not an error; the hooks then see an old heartbeat, and submit without advice.
     """
     partial = path.with_name(f".{path.name}")
     with suppress(OSError):

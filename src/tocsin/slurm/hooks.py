@@ -1,4 +1,4 @@
-"""The hooks in Slurm's Lua plug-ins: a library of ours, and one line in the site's file that loads it."""
+"""The hooks in Slurm's Lua plug-ins: our library, and one line in the site's file that loads it."""
 
 import os
 import re
@@ -45,14 +45,14 @@ class Hook:
         return f"tocsin_{self.name}.lua"
 
     def line(self, folder: Path) -> bytes:
-        """A library that is missing or broken changes nothing."""
+        """Loads the library; a missing or broken one changes nothing."""
         path = str(folder / self.library)
         if not _NAME.fullmatch(path):
             raise InputError(f"the folder {path!r} has a name that Lua code cannot contain; use another")
         return f'pcall(dofile, "{path}") {_TAG}'.encode()
 
     def new_file(self, folder: Path) -> bytes:
-        """For a site that has none: it must work without our library, too."""
+        """For a site without such a file: it must work without our library, too."""
         stubs = "\n".join(f"function {name}() return slurm.SUCCESS end" for name in self.functions)
         return (
             f"-- created by tocsin slurm install\n{stubs}\n".encode()
@@ -72,13 +72,13 @@ HOOKS = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file as it is and as it will be; None where there is none."""
+    """A file before and after; None if there is none."""
 
     path: Path
     before: bytes | None
     after: bytes | None
     text: str
-    """What is done to it, for people."""
+    """The change in words."""
 
 
 def library(hook: Hook, values: Mapping[str, str | int]) -> bytes:
@@ -94,7 +94,7 @@ def library(hook: Hook, values: Mapping[str, str | int]) -> bytes:
 
 
 def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]) -> list[Change]:
-    """What is to be changed in Slurm's folder; libraries first, for the lines need them. Every result is valid Lua."""
+    """The changes to make in Slurm's folder; libraries first, because the lines need them. Every result is valid Lua."""
     changes = []
     for hook in hooks:
         path, text = folder / hook.library, library(hook, values)
@@ -104,7 +104,7 @@ def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]
                 Change(path, found, text, "write our library" if found is None else "update our library")
             )
     for hook in hooks:
-        # The file behind a link is changed, and the link stays.
+        # The target of a link is changed, and the link stays.
         path = Path(os.path.realpath(folder / hook.file))
         found, line = _read(path), hook.line(folder)
         if found is None:
@@ -129,7 +129,7 @@ def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]
 
 
 def uninstall(folder: Path, hooks: Sequence[Hook]) -> list[Change]:
-    """What is to be changed to remove the hooks; a file that was changed since keeps those changes."""
+    """The changes that remove the hooks; later edits of a file are kept."""
     changes, libraries = [], []
     for hook in hooks:
         path = Path(os.path.realpath(folder / hook.file))
@@ -164,7 +164,7 @@ def without_line(text: bytes, line: bytes) -> bytes:
 
 
 def apply_changes(changes: Sequence[Change]) -> None:
-    """Write the files, each as a whole, with the owner and mode that it had."""
+    """Write the files atomically, with the owner and mode that they had."""
     for change in changes:
         if _read(change.path) != change.before:
             raise InputError(f"{change.path} was changed meanwhile; run the command again")

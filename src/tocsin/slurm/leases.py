@@ -1,6 +1,6 @@
-"""Leases: the start of a job is put off a few minutes at a time, for as long as somebody renews it.
+"""Leases: the start of a job is delayed a few minutes at a time, for as long as the lease is renewed.
 
-What will be set is stored before it is set, so that a kill in between leaves nothing that is taken for the owner's.
+What will be set is stored before it is set, so that after a kill it is never mistaken for the owner's own setting.
 """
 
 from collections.abc import Sequence
@@ -20,21 +20,21 @@ __all__ = ["Leases", "is_ours", "prepared", "restored", "why_ending"]
 
 @dataclass(frozen=True, slots=True)
 class Leases:
-    """The leases of one cluster, each for so many `seconds`."""
+    """The leases of one cluster, each `seconds` long."""
 
     store: Store
     actuator: Actuator
     seconds: int
 
     def end_soon(self, lease: Action, now: int) -> bool:
-        """Whether half of it is over: it is time to renew it."""
+        """Whether half of it is over, so that it should be renewed."""
         return bool(lease.before["until"] - now <= self.seconds / 2)
 
     def put_off(self, lease: Action, standing: Standing, now: int) -> None:
-        """Never to an earlier start than the user's own."""
+        """Delay the start, but never to an earlier one than the user's own."""
         begin = max(now + self.seconds, standing.begin or 0)
         if begin != standing.begin:
-            # Every instant that we may have set is kept until one is known to be: a kill in between leaves any of them.
+            # Every instant that we may have set is stored until one is confirmed: a kill in between may leave any of them.
             lease = _with(lease, set=[*lease.before["set"], begin])
             actions.prepare_all(self.store, [lease])
             self.actuator.delay(lease.job, begin)
@@ -42,7 +42,7 @@ class Leases:
         actions.prepare_all(self.store, [_with(lease, until=begin)])
 
     def renew(self, lease: Action, standing: Standing, now: int) -> bool:
-        """Whether it was renewed, and not ended by the owner, who has moved the start."""
+        """Whether it was renewed; it is not if the owner has moved the start."""
         if not is_ours(lease, standing):
             if (standing.begin or 0) <= lease.before["until"]:
                 return False
@@ -54,7 +54,7 @@ class Leases:
         return True
 
     def renew_together(self, few: Sequence[Action], now: int) -> Sequence[Action]:
-        """Renew the leases of jobs that stand as we left them, by one change of all; returns the other actions."""
+        """Renew the leases of jobs whose state is as we left it, by one change for all; returns the other actions."""
         begin = now + self.seconds
         alike = [action for action in few if self._stands_as_left(action, begin, now)]
         if len(alike) < 2:
@@ -85,7 +85,7 @@ class Leases:
 
 
 def prepared(store: Store, action: Action, before: dict[str, Any]) -> Action:
-    """The action with what was before it, stored; what was stored by an earlier try counts."""
+    """The action with the stored previous state; one stored by an earlier attempt takes precedence."""
     if action.before:
         return action
     action = replace(action, before=before)
@@ -94,7 +94,7 @@ def prepared(store: Store, action: Action, before: dict[str, Any]) -> Action:
 
 
 def why_ending(action: Action, now: int) -> tuple[ActionStatus, str] | None:
-    """Why an action must not go on."""
+    """Why an action must end."""
     if action.dismissed:
         return ActionStatus.UNDONE, f"case {action.case} was dismissed"
     if action.expires is not None and now >= action.expires:
@@ -103,7 +103,7 @@ def why_ending(action: Action, now: int) -> tuple[ActionStatus, str] | None:
 
 
 def is_ours(lease: Action, standing: Standing) -> bool:
-    """Whether the job's earliest start is the one that was there before, or one that we set."""
+    """Whether the job's earliest start is the original one, or one that we set."""
     return standing.begin in (None, lease.before["begin"], *lease.before["set"])
 
 

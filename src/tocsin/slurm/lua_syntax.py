@@ -1,4 +1,4 @@
-"""Check Lua files before Slurm sees them: slurmctld does not start with a broken one."""
+"""Checks Lua files before Slurm sees them: slurmctld does not start with a broken one."""
 
 import ctypes
 import shutil
@@ -13,11 +13,11 @@ _VERSIONS = ("5.4", "5.3", "5.2", "5.1")
 _SECONDS = 10
 
 Check = Callable[[bytes], str | None]
-"""What is wrong with a text; None if nothing is."""
+"""The error in a text; None if it is valid."""
 
 
 def check_lua(name: str, text: bytes, before: bytes | None = None) -> None:
-    """InputError if the text is not Lua; nothing of it is run.
+    """Raise InputError if the text is not valid Lua; nothing in it is run.
 
     The first Lua on this host that accepts the file as it was `before` decides: sites write for different versions.
     """

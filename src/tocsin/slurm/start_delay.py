@@ -1,4 +1,4 @@
-"""How long a job really waits after its earliest start: slurmctld looks only now and then."""
+"""How long a job really waits after its earliest start: slurmctld checks only at intervals."""
 
 import re
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ _BF_INTERVAL = 30
 
 class StartDelay(NamedTuple):
     seconds: int
-    """At most, for a job that could start."""
+    """The maximum, for a job that could start."""
     setting: str
-    """What decides it."""
+    """The setting that determines it."""
 
 
 def start_delay(config: Mapping[str, str]) -> StartDelay:

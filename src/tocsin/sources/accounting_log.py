@@ -1,4 +1,4 @@
-"""Read accounting logs of one line per event: what the logs of PBS, LSF and Grid Engine have in common."""
+"""Reads accounting logs with one line per event: what the logs of PBS, LSF and Grid Engine have in common."""
 
 import re
 from collections import Counter
@@ -34,26 +34,26 @@ _MOST = 2**62
 
 
 class Unreadable(Exception):
-    """A line that is no event of this format; the text is the reason."""
+    """A line that is not an event of this format; the text is the reason."""
 
 
 class LineParser(Protocol):
     name: str
     """The value of a job's field `source`."""
     first_line: re.Pattern[str] | None
-    """How a record begins that may have several lines; None if each line is a record."""
+    """The start of a record that may have several lines; None if each line is a record."""
 
     def goes_on(self, line: str, begun: bool) -> bool:
-        """Whether the record goes on after this line; `begun`: the line is not its first."""
+        """Whether the record continues after this line; `begun`: the line is not its first."""
         ...
 
     def parse(self, line: str) -> dict[str, Any] | str:
-        """The fields of the job that ended, or which other kind of event the line is."""
+        """The fields of the job that ended, or the kind of event if it is another one."""
         ...
 
 
 class _Joined:
-    """Lines with their numbers; those of one record are joined."""
+    """Numbered lines, with the lines of one record joined."""
 
     def __init__(self, parser: LineParser) -> None:
         self._parser = parser
@@ -78,14 +78,14 @@ class _Joined:
                 yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, str]]:
-        """What was begun."""
+        """The unfinished record."""
         if self._begun:
             yield self._number, "\n".join(self._begun)
             self._begun = []
 
 
 class AccountingLog:
-    """A log as a source of jobs. Events other than the end of a job are left out and counted in a note."""
+    """A log as a source of jobs. Events other than the end of a job are skipped and counted in a note."""
 
     def __init__(self, path: str | Pipe, parser: LineParser, *, cluster: str | None = None) -> None:
         self.rejects = Rejects()
@@ -155,12 +155,12 @@ class AccountingLog:
 
 
 def whole(text: str | None) -> int | None:
-    """A whole number below 10**18; None for anything else, also for a negative one."""
+    """A whole number from 0 to 10**18; None for anything else."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 def seconds_of(text: str | None) -> int | None:
-    """Of `HH:MM:SS`, or of seconds with or without a fraction."""
+    """Seconds from `HH:MM:SS`, or from seconds with or without a fraction."""
     total = 0
     for part in (text or "").split(":"):
         amount = whole(part.partition(".")[0])
@@ -171,7 +171,7 @@ def seconds_of(text: str | None) -> int | None:
 
 
 def bytes_of(text: str | None, *, unit: str = "b", word: int = 8) -> int | None:
-    """Of an amount such as `1993mb` or `4G`, in multiples of 1,024; a bare number is in `unit`, `w` counts words."""
+    """Bytes from an amount such as `1993mb` or `4G`, in multiples of 1,024; a bare number is in `unit`, `w` is words."""
     found = _SIZE.fullmatch(text or "")
     if not found:
         return None

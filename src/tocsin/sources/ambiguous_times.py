@@ -1,11 +1,11 @@
-"""Local times in the hour that repeats when clocks are set back: choose the reading that fits."""
+"""Resolves local times in the hour that repeats when clocks are set back: chooses the reading that fits."""
 
 import polars as pl
 
 __all__ = ["resolve_ambiguous_times"]
 
 _QUARTER = 900  # clocks change at whole quarters of an hour
-_MOST = 2**33  # beyond it no zone's rules are known
+_MOST = 2**33  # no zone's rules are known beyond it
 _LOCAL = r"^\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*$"
 
 
@@ -14,7 +14,7 @@ def resolve_ambiguous_times(
 ) -> dict[str, pl.Series]:
     """Move times (submit, eligible, start, end; read as the first hour) to the second hour where they must be.
 
-    The order submit, start, end must hold, and where it can the end is the start and the elapsed time. A submit time
+    The order submit, start, end must hold and, if possible, the end is the start plus the elapsed time. A submit time
     always stays in the first hour: it is part of the job's key, which must not change later.
     """
     shift = {name: _shift(times[name], texts[name], zone) for name in ("eligible", "start", "end")}
@@ -52,7 +52,7 @@ def _faults(submit: pl.Series, start: pl.Series, end: pl.Series, elapsed: pl.Ser
 
 
 def _shift(times: pl.Series, texts: pl.Series, zone: str) -> pl.Series:
-    """Seconds between the two readings of a time; 0 where it is not ambiguous."""
+    """Seconds between the two readings of a time; 0 if it is not ambiguous."""
     known = times.is_between(0, _MOST).fill_null(False)
     quarter = (times // _QUARTER).zip_with(known, pl.repeat(None, len(times), dtype=pl.Int64, eager=True))
     start = quarter.drop_nulls().unique() * _QUARTER

@@ -1,7 +1,7 @@
-"""Convert columns of text to values, vectorised; text that is not such a value is flagged.
+"""Converts columns of text to values, vectorised; invalid text is flagged.
 
-The common form takes a fast path over the whole column. The rest goes through core's parser, once per distinct text;
-that parser decides what is a value, what is absent and what is wrong.
+Values in the common form are converted for the whole column at once. The rest goes through core's parser, once per
+distinct text; that parser decides what is a value, what is absent and what is invalid.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _LARGEST = 2**63 - 1
 class Converted(NamedTuple):
     values: pl.Series
     bad: pl.Series | None = None
-    """True where the text is not valid (the value is null there); None if all is valid."""
+    """True if the text is invalid (the value is null there); None if all is valid."""
 
 
 def checked_zone(zone: str) -> str:

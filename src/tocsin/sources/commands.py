@@ -30,9 +30,9 @@ _NO_ANSWER = re.compile(
 
 
 def slurm_env(slurm_conf: str) -> dict[str, str]:
-    """What makes Slurm's commands read this slurm.conf; nothing for an empty path, the default of this process.
+    """The environment that makes Slurm's commands read this slurm.conf; empty for the default of this process.
 
-    It is given with each command: one process may ask several clusters at once.
+    It is passed to each command, because one process may query several clusters at once.
     """
     return {"SLURM_CONF": slurm_conf} if slurm_conf else {}
 
@@ -93,7 +93,7 @@ class _DelayedSignals:
         self._received: list[int] = []
 
     def __enter__(self) -> "_DelayedSignals":
-        if threading.current_thread() is threading.main_thread():  # only there do handlers run
+        if threading.current_thread() is threading.main_thread():  # handlers run only there
             for number in (signal.SIGINT, signal.SIGTERM):
                 handler = signal.getsignal(number)
                 if callable(handler):
@@ -114,7 +114,7 @@ class _DelayedSignals:
 
 @dataclass(slots=True, eq=False)
 class _Command:
-    """A command that was started, and how long it kept us waiting."""
+    """A running command, and how long it kept us waiting."""
 
     process: subprocess.Popen[bytes]
     silence: float = 0.0
@@ -142,7 +142,7 @@ class _Command:
                 yield chunk
 
     def await_exit(self, timeout: float) -> None:
-        """It has closed its output, and will end at once as a rule."""
+        """It has closed its output, and normally ends at once."""
         began, pause = monotonic(), 0.0005
         while not self._has_ended():
             if monotonic() - began > timeout:
@@ -155,11 +155,11 @@ class _Command:
         """It stays in /proc until it is reaped."""
         try:
             return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | options) is not None
-        except ChildProcessError:  # whoever started us ignores the end of children
+        except ChildProcessError:  # our parent process ignores the end of children
             return True
 
     def reap(self) -> int:
-        """Wait for its end, and note how long Slurm kept it waiting; returns its exit code."""
+        """Wait for its end, and record how long it waited for Slurm; returns its exit code."""
         process = self.process
         if process.returncode is None:
             self._has_ended(0)

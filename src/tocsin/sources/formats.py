@@ -1,4 +1,4 @@
-"""Find the format of a file from its first bytes, and open it as a source of jobs."""
+"""Detects the format of a file from its first bytes, and opens it as a source of jobs."""
 
 import re
 import zlib
@@ -46,7 +46,7 @@ _NOT_JOBS = (
     (re.compile(rb"-{60,}|Cluster\|Account\|Login\|"), f"is a report of sreport, {_NO_RECORDS}", _USE_SACCT),
     (re.compile(rb"Job(?: Id)?: \d+"), "is the output of tracejob or qstat", _USE_PBS_LOG),
 )
-"""What schedulers print of jobs besides accounting records: what it is, and what to give instead."""
+"""Other output of schedulers about jobs: what it is, and what to use instead."""
 
 
 def open_log(
@@ -115,7 +115,7 @@ def _numbers(line: bytes) -> int:
 
 
 def _ruled(lines: list[bytes]) -> bool:
-    """Whether the second line is the ruler under the header of text of fixed width."""
+    """Whether the second line is the ruler under the header of fixed-width text."""
     return len(lines) > 1 and not lines[1].strip(b"- ")
 
 

@@ -1,7 +1,7 @@
 """Read the `accounting` file of Grid Engine (Sun, Son of, Univa, Altair): fields separated by colons, accounting(5).
 
-Univa and later write instants in milliseconds. Peak memory is resident memory where it is written (Univa), else virtual
-memory, which `h_vmem` limits, else that of the largest process. Only the first host is named; the slots are taken as on it.
+Univa and later write instants in milliseconds. Peak memory is resident memory if recorded (Univa), else virtual memory,
+which `h_vmem` limits, else that of the largest process. Only the first host is named; all slots are counted there.
 """
 
 import re
@@ -66,7 +66,7 @@ _FEWEST = _FIELDS.index("maxvmem") + 1
 PATTERN = re.compile(
     rb"[^:\s]+:[^:]*:[^:]*:[^:]*:[^:]*:\d+:[^:]*:-?\d+:\d+:\d+:\d+:\d+[^:]*:\d+:(?:[^:]*:){29}"
 )
-_MILLISECONDS = 10**11  # an instant after the year 5138 in seconds is one in milliseconds
+_MILLISECONDS = 10**11  # a larger number of seconds would be after the year 5138, so it is in milliseconds
 _OPTION = re.compile(r"(?:^|\s)-l\s+(\S+)")
 _LIMIT_EXCEEDED, _AFTER_JOB, _SIGNAL = 37, 100, 17
 _STATES = {24: "REQUEUED", 25: "REQUEUED", 30: "FAILED"} | dict.fromkeys(range(12, 17), "FAILED")
@@ -149,7 +149,7 @@ def _fields(values: dict[str, str]) -> dict[str, Any]:
 
 
 def _state(failed: int | None, status: int | None, *, reached: bool, full: bool) -> str:
-    """Limits and qdel end a job by the same signals; what it used tells them apart."""
+    """Limits and qdel end a job by the same signals; usage tells them apart."""
     if failed is None or status is None:
         return "UNKNOWN"
     if failed == _LIMIT_EXCEEDED:
@@ -169,7 +169,7 @@ def _instant(text: str) -> int | None:
 
 
 def _requests(category: str) -> dict[str, str]:
-    """`-l h_rt=3600,h_vmem=4G` as a table; of a repeated name the first counts."""
+    """`-l h_rt=3600,h_vmem=4G` as a table; the first of a repeated name counts."""
     found: dict[str, str] = {}
     for options in _OPTION.findall(category):
         for option in options.split(","):
@@ -179,7 +179,7 @@ def _requests(category: str) -> dict[str, str]:
 
 
 def _size(text: str | None) -> int | None:
-    """Bytes; a capital letter counts in multiples of 1,024, a small one of 1,000, sge_types(1)."""
+    """Bytes; a capital letter means multiples of 1,024, a small one of 1,000, sge_types(1)."""
     if text and text[-1:] in "kmgt":
         number = bytes_of(text[:-1])
         return number * 1000 ** (" kmgt".index(text[-1])) if number is not None and number < 2**20 else None

@@ -1,7 +1,7 @@
 """Job events as JSON: tocsin's own records, and those of Slurm's jobcomp/kafka.
 
-A record of ours is a JSON object: `"schema": "tocsin.job/1"`, the fields of a job as `tocsin job --json` prints them (absent
-ones may be left out), and `script_text` with the script if that is sent. jobcomp/kafka sends one record when a job has
+Our record is a JSON object: `"schema": "tocsin.job/1"`, the fields of a job as `tocsin job --json` prints them (absent
+ones may be omitted), and `script_text` with the script if it is sent. jobcomp/kafka sends one record when a job has
 ended; its times are in UTC, its time limit in seconds.
 """
 
@@ -25,7 +25,7 @@ LARGEST = 8 * 2**20
 
 _LARGEST_NUMBER = 2**62
 _OURS = frozenset({"known_at", "intervened"})
-"""What the reader of a record decides for itself."""
+"""Set by the reader of a record."""
 _TYPES: Mapping[ValueType, tuple[type, ...]] = {
     ValueType.TEXT: (str,),
     ValueType.COUNT: (int,),
@@ -37,7 +37,7 @@ _TYPES: Mapping[ValueType, tuple[type, ...]] = {
 
 
 class Unreadable(ValueError):
-    """A record is no job event; the reason is one of a few, so that they can be counted."""
+    """A record is not a job event; the reason is one of a few, so that they can be counted."""
 
 
 class JobEvent(NamedTuple):
@@ -46,9 +46,9 @@ class JobEvent(NamedTuple):
 
 
 def read_event(data: bytes | None, cluster: str) -> JobEvent | None:
-    """The job in a record; None for a job of another cluster. Else it is Unreadable.
+    """The job in a record; None for a job of another cluster. Raises Unreadable otherwise.
 
-    A record without a cluster is of `cluster`.
+    A record without a cluster belongs to `cluster`.
     """
     if not data:
         raise Unreadable("empty record")
@@ -80,7 +80,7 @@ def read_event(data: bytes | None, cluster: str) -> JobEvent | None:
 
 
 def event_document(row: Mapping[str, Any], script: str | None = None) -> dict[str, Any]:
-    """A job as a record, without what is absent."""
+    """A job as a record, without absent values."""
     from tocsin.core.job_json import to_json
 
     known = {name: value for name, value in row.items() if name in FIELDS and name not in _OURS}

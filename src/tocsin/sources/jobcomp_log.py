@@ -1,4 +1,4 @@
-"""Read the log of Slurm's jobcomp/filetxt: `JobId=… UserId=… … ExitCode=…`, one record for each job that ended.
+"""Reads the log of Slurm's jobcomp/filetxt: `JobId=… UserId=… … ExitCode=…`, one record for each job that ended.
 
 The keys always come in the same order. A job name may hold blanks, line ends and keys, so records are read from their end.
 Compared with 22.05; older releases write Gres for Tres.

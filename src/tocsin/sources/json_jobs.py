@@ -43,7 +43,7 @@ class JobReader:
     start_reliable = False
     """Whether accounting gives the true start."""
     reports_exclusive = True
-    """Whether the queue tells which jobs want whole nodes."""
+    """Whether the queue shows which jobs want whole nodes."""
 
     def accounting_job(self, record: Record) -> Fields:
         time, array, het = member(record, "time"), member(record, "array"), member(record, "het")
@@ -57,7 +57,7 @@ class JobReader:
             positive(array.get("job_id")),
         )
         start = instant(time.get("start")) if self.start_reliable else _start(time, over)
-        # A job requeued at once has nodes and no start; old versions give no start for running jobs either.
+        # A job requeued at once has nodes but no start; old versions give no start for running jobs either.
         start_missing = not over and not self.start_reliable
         ran = bool(nodes or got) and state != "PENDING" and (start is not None or start_missing)
         at_once = member(member(member(array, "limits"), "max"), "running").get("tasks")
@@ -201,7 +201,7 @@ def _start(time: Record, over: bool) -> int | None:
 
 
 def memory_on_each(resources: dict[str, int]) -> int | None:
-    """Memory per node from that of the whole job."""
+    """Memory per node, from the amount for the whole job."""
     return (
         memory_per_node((resources["mem"], "job"), cpus=None, nodes=resources.get("node"))
         if "mem" in resources

@@ -82,7 +82,7 @@ class MachineReader:
 
 
 def _effective_cpus(record: Record) -> int | None:
-    """Without the CPUs that Slurm keeps for the system; before v0.0.40 only `tres` counts them so."""
+    """Without the CPUs that Slurm reserves for the system; before v0.0.40, only `tres` excludes them."""
     listed = re.match(r"cpu=(\d{1,9})(?:,|$)", text(record.get("tres")) or "")
     return positive(record.get("effective_cpus")) or (
         int(listed[1]) if listed else positive(record.get("cpus"))
@@ -137,6 +137,6 @@ def _flagged(value: Any) -> tuple[int | None, int | None]:
 
 
 def _allowed(value: Any) -> tuple[str, ...] | None:
-    """None where all are allowed."""
+    """None if all are allowed."""
     found = tuple(words(value))
     return None if not found or found == ("ALL",) else found

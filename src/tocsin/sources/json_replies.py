@@ -52,7 +52,7 @@ def adapter_of(version: str | None) -> V36:
 
 
 def adapter_of_record(record: Any) -> V36:
-    """By the shape of a job, for replies since 24.11, where the version follows the jobs."""
+    """By the shape of a job, for replies since 24.11, in which the version follows the jobs."""
     found = record if isinstance(record, dict) else {}
     state = found.get("job_state") or member(found, "state").get("current")
     if isinstance(state, str):
@@ -119,7 +119,7 @@ def jobs_frame(
 ) -> pl.DataFrame:
     """Jobs of the valid records, with their number (starting at `first`) in the column RECORD.
 
-    `final`: the request is the last one, not the one first seen.
+    `final`: the request is the last one, not the first one seen.
     """
     rows: list[dict[str, Any]] = []
     bad: dict[str, list[int]] = {}

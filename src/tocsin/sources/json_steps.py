@@ -1,4 +1,4 @@
-"""Usage of a job's steps, summed into the job; slurmdbd's JSON has job-level times of 0."""
+"""Sums the usage of a job's steps into the job; slurmdbd's JSON has job-level times of 0."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Read a large JSON object member by member, in the memory of one record."""
+"""Reads a large JSON object member by member, in the memory of one record."""
 
 import codecs
 import json
@@ -25,12 +25,12 @@ class Member(NamedTuple):
 
 
 class JsonObject:
-    """The members of an object in chunks of bytes; `broken` is why reading stopped early, if it did."""
+    """The members of an object from chunks of bytes; `broken` is why reading stopped early, if it did."""
 
     def __init__(self, chunks: Iterable[bytes], *, max_record: int = MAX_RECORD) -> None:
         self.broken: str | None = None
         self.keys: dict[str, None] = {}
-        """Of the members so far, at most so many as a reply of Slurm has."""
+        """The keys so far, at most as many as a reply of Slurm has."""
         self._chunks = iter(chunks)
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._max_record = max_record
@@ -110,7 +110,7 @@ class JsonObject:
                 raise _Broken("a record is nested too deeply") from None
             else:
                 if self._text[end : end + 1] not in _ENDS and type(value) in (int, float) and self._more():
-                    continue  # a number may go on
+                    continue  # a number may continue
                 self._at = end
                 return value
 
@@ -133,7 +133,7 @@ class JsonObject:
 
 
 class _Broken(Exception):
-    """The data cannot be read on from here."""
+    """The data cannot be parsed beyond this point."""
 
 
 def _integer(digits: str) -> int | None:

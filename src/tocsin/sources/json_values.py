@@ -62,18 +62,18 @@ _FLAGS = frozenset(
         "UPDATE_DB",
     }
 )
-"""What a list of states may add to the state itself."""
+"""Flags that a list of states may have besides the state itself."""
 _EMPTY: Mapping[str, Any] = {}
 
 
 def member(value: Any, name: str) -> Mapping[str, Any]:
-    """The object that a record has under this name; an empty one where it has none."""
+    """The object with this name in a record; an empty one if absent."""
     found = value.get(name)
     return found if type(found) is dict else _EMPTY
 
 
 def amount(value: Any) -> int | None:
-    """A whole number that may be of any size."""
+    """A whole number of any size."""
     kind = type(value)
     if kind is int:
         return value if -_LARGEST <= value < _LARGEST else None
@@ -92,18 +92,18 @@ def amount(value: Any) -> int | None:
 
 
 def number(value: Any) -> int | None:
-    """A count that is zero or more; Slurm's marks for no value are absent."""
+    """A count of zero or more; Slurm's values for "not set" are absent."""
     found = amount(value)
     return None if found is None or found < 0 or found in _NO_VAL else found
 
 
 def positive(value: Any) -> int | None:
-    """A count where zero stands for absent."""
+    """A count; zero means absent."""
     return number(value) or None
 
 
 def instant(value: Any) -> int | None:
-    """Epoch seconds; zero stands for absent."""
+    """Epoch seconds; zero means absent."""
     return number(value) or None
 
 
@@ -123,7 +123,7 @@ def text(value: Any) -> str | None:
 
 
 def words(value: Any) -> list[str]:
-    """The items of a list, or of text with commas."""
+    """The items of a list, or of comma-separated text."""
     items = value.split(",") if type(value) is str else value if type(value) is list else []
     return [found for item in items if (found := text(item))]
 

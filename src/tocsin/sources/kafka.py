@@ -1,4 +1,4 @@
-"""Job events from Kafka, as a member of a consumer group; offsets are committed when the caller has stored the jobs."""
+"""Job events from Kafka, as a member of a consumer group; offsets are committed after the caller has stored the jobs."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -27,13 +27,13 @@ class Events:
 
     jobs: pl.DataFrame
     scripts: dict[int, str]
-    """By the row of their job."""
+    """By the row of the job."""
     read: int
-    """Records, also those that were skipped."""
+    """Records, including skipped ones."""
 
 
 class KafkaJobs:
-    """The job events of one cluster. A record that cannot be read is counted in `rejects` and skipped."""
+    """The job events of one cluster. Unreadable records are counted in `rejects` and skipped."""
 
     def __init__(self, name: str, topics: Iterable[str], settings: KafkaSettings) -> None:
         require_library()
@@ -60,7 +60,7 @@ class KafkaJobs:
 
     @property
     def caught_up(self) -> bool:
-        """Whether everything that was there has been read, of all partitions of this member."""
+        """Whether everything in all partitions of this member has been read."""
         assigned = self._consumer.assignment() if self._consumer else []
         return bool(assigned) and all((one.topic, one.partition) in self._ends for one in assigned)
 
@@ -76,7 +76,7 @@ class KafkaJobs:
         return self._problem
 
     def poll(self, seconds: float) -> Events:
-        """What has arrived, at the most `BATCH` records; waits that long if there is nothing."""
+        """The records that have arrived, at most `BATCH`; waits this long if there are none."""
         consumer = self._open()
         records: list[JobEvent] = []
         read = 0
@@ -91,7 +91,7 @@ class KafkaJobs:
         return self._events(records, read)
 
     def commit(self) -> None:
-        """The store has all that was polled: it need not be read again. If this fails, it is, and does no harm."""
+        """Commit what was polled, once it is stored. If this fails, it is read again, which does no harm."""
         from confluent_kafka import KafkaException
 
         try:
@@ -150,4 +150,4 @@ def to_frame(records: list[JobEvent]) -> pl.DataFrame:
 
 
 class _Skipped(Exception):
-    """The record is counted, and holds no job for us."""
+    """The record is counted, but holds no job for us."""

@@ -1,4 +1,4 @@
-"""How Kafka is reached: the properties of librdkafka that every client of it has."""
+"""How to connect to Kafka: the librdkafka properties that all clients share."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["client_properties", "require_library"]
 
 
 def require_library() -> None:
-    """An error with the next step where confluent-kafka is not installed."""
+    """Raise an error with the next step if confluent-kafka is not installed."""
     try:
         import confluent_kafka  # noqa: F401
     except ImportError:
@@ -29,7 +29,7 @@ def client_properties(settings: KafkaSettings, **more: Any) -> Mapping[str, Any]
         "client.id": "tocsin",
         "reconnect.backoff.ms": 100,
         "reconnect.backoff.max.ms": 5000,
-        "log_level": 0,  # what matters is reported through callbacks
+        "log_level": 0,  # errors are reported through callbacks
         "log.connection.close": False,
     }
     if settings.user:

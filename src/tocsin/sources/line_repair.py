@@ -1,4 +1,4 @@
-"""Repair lines of `sacct -P` that newlines or separators inside names broke, where that is unambiguous."""
+"""Repairs lines of `sacct -P` broken by newlines or separators inside names, if that is unambiguous."""
 
 import re
 
@@ -34,7 +34,7 @@ _ID = re.compile(rb"\d+(?:[_+.].*)?", re.DOTALL)
 
 
 def _shapes() -> dict[str, re.Pattern[bytes]]:
-    """What the values of columns look like; other columns may have any."""
+    """What the values of columns look like; other columns may have any value."""
     words = {
         rb"\d*": "alloccpus allocnodes ncpus nnodes ntasks reqcpus reqnodes uid gid elapsedraw cputimeraw priority",
         rb"\d*(?:\.\w+(?:\+\d+)?)?": "jobidraw",
@@ -54,7 +54,7 @@ _SHAPES = _shapes() | {"jobid": _ID}
 
 
 class LineRepair:
-    """Joins the lines of a block that have too few or too many separators to records, or rejects them."""
+    """Joins the lines of a block with too few or too many separators into records, or rejects them."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class LineRepair:
         """Repaired records by the number of their first line."""
         self.bad: list[int] = []
         self.cut: int | None = None
-        """The first line of a record that the end of the block may have cut."""
+        """The first line of a record that may be cut off by the end of the block."""
 
     @property
     def cut_at(self) -> int:
@@ -109,14 +109,14 @@ class LineRepair:
         return self.data[start : int(self.ends[number])]
 
     def _starts(self, line: bytes) -> bool:
-        """Whether the line has what a record has up to its id; if a newline comes earlier, enough of it."""
+        """Whether the line has the columns of a record up to its id; if a newline comes earlier, enough of them."""
         parts = line.split(self.separator, self.id_place + 1)[: self.id_place + 1]
         known = [(part, shape) for part, shape in zip(parts, self.shapes, strict=False) if shape]
         enough = len(parts) > self.id_place or len(known) >= _FEWEST_KNOWN
         return enough and all(shape.fullmatch(part) for part, shape in known)
 
     def _continues(self, number: int, line: bytes) -> bool:
-        """Whether the line may continue a name in the last column of the record before it; messages of sacct do not."""
+        """Whether the line may continue a name in the last column of the previous record; messages of sacct do not."""
         if not number or not self.free[-1] or line.startswith(_MESSAGE):
             return False
         return bool(self.counts[number - 1] == self.want) and self._starts(self._line(number - 1))
@@ -135,7 +135,7 @@ class LineRepair:
         return any(self.free) and lines < _MOST_LINES and len(self.data) - self.ends[number] < MAX_LINE
 
     def _joined(self, lines: list[bytes]) -> bytes | None:
-        """The lines as one record, with a blank for each newline; None if it cannot be one, or in several ways."""
+        """The lines as one record, with a blank for each newline; None if that is impossible or ambiguous."""
         parts = b" ".join(lines).rstrip(b" ").split(self.separator)
         extra = len(parts) - 1 - self.want
         if extra < 0 or extra > _MOST_SEPARATORS or not any(self.free):

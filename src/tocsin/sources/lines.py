@@ -1,4 +1,4 @@
-"""Read text files and pipes, plain or gzip, as blocks of whole lines in bounded memory."""
+"""Reads text files and pipes, plain or gzip, as blocks of whole lines in bounded memory."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ _PACKED = {
     b"PK\x03\x04": ("zip", "unzip -p"),
 }
 _UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]")
-"""A byte order mark, or text of which every second byte is zero."""
+"""A byte order mark, or text in which every second byte is zero."""
 _TAR = slice(257, 262)
 
 TOO_LONG = "line longer than 1 MiB"
@@ -60,7 +60,7 @@ class Block:
     first: int
     """Number of its first line, from 1."""
     done: int
-    """Bytes of the file (as it lies on disk) read so far."""
+    """Bytes of the file on disk read so far."""
     lost: dict[str, list[int]] = field(default_factory=dict)
     """Numbers of lines that could not be read, by reason."""
 
@@ -86,7 +86,7 @@ class Lines:
         self._broken: str | None = None
 
     def blocks(self) -> Iterator[Block]:
-        """All lines in order. Damage is noted, not raised; the line it cuts through is rejected."""
+        """All lines in order. Damage is noted, not raised; the line affected is rejected."""
         self._read, self._broken = 0, None
         buffer = bytearray()
         first, skipping, any_line = 1, False, False
@@ -210,7 +210,7 @@ class Pipe:
 
 
 def check_text(head: bytes, name: str) -> None:
-    """Raise if a file begins like a packed one, or like text in another encoding."""
+    """Raise if a file looks packed, or like text in another encoding."""
     for magic, (packer, command) in _PACKED.items():
         if head.startswith(magic):
             raise SourceError(

@@ -1,4 +1,4 @@
-"""Read LSF's `lsb.acct`: records of blank-separated fields, text in double quotes, with lists of variable length.
+"""Reads LSF's `lsb.acct`: records of blank-separated fields, text in double quotes, with lists of variable length.
 
 Field order: IBM Spectrum LSF, "lsb.acct", JOB_FINISH. Memory is in KiB (`maxRMem`, for the whole job), per host in MiB.
 """
@@ -35,7 +35,7 @@ _REASONS = {
     15: "CANCELLED",
     16: "OUT_OF_MEMORY",
     18: "NODE_FAIL",
-    19: "NODE_FAIL",  # ended while LSF did not see it
+    19: "NODE_FAIL",  # ended while LSF lost contact
     20: "OUT_OF_MEMORY",  # swap
     23: "CANCELLED",
     25: "LAUNCH_FAILED",  # no working directory
@@ -46,7 +46,7 @@ _REASONS = {
     30: "REVOKED",
     32: "LAUNCH_FAILED",
 }
-"""States by `exitInfo`, the reason of termination; others are a job that failed by itself."""
+"""States by `exitInfo`, the reason of termination; any other means that the job itself failed."""
 
 
 class LsfParser:
@@ -54,7 +54,7 @@ class LsfParser:
     first_line: re.Pattern[str] | None = re.compile(PATTERN.pattern.decode())
 
     def goes_on(self, line: str, begun: bool) -> bool:
-        """A quoted text is open at the end of the line."""
+        """Whether a quoted text is still open at the end of the line."""
         return begun != (line.count('"') % 2 == 1)
 
     def parse(self, line: str) -> dict[str, Any] | str:
@@ -168,7 +168,7 @@ def _job(fields: _Fields) -> dict[str, Any]:
 
 
 def _after_reason(fields: _Fields) -> dict[str, Any]:
-    """What newer versions add: usage per host, the time limit, and the resources needed; empty for older ones."""
+    """Fields of newer versions: usage per host, the time limit, and the required resources; empty for older ones."""
     try:
         fields.skip(14)  # up to the job's description
         for _ in range(fields.number() or 0):

@@ -1,4 +1,4 @@
-"""Convert the columns of a table to job fields by a mapping."""
+"""Converts the columns of a table to job fields by a mapping."""
 
 import hashlib
 from collections.abc import Callable
@@ -77,7 +77,7 @@ class MappedTable:
         return pl.DataFrame(self.found).with_columns(**allocation | made)
 
     def _whole(self, field: str) -> pl.Series:
-        """The field's column, empty where the mapping has none."""
+        """The field's column; empty if the mapping has none."""
         found = self.found.get(field)
         return self._empty(SCHEMA[field]) if found is None else found
 
@@ -132,7 +132,7 @@ class MappedTable:
         return self._amount(self._number(column, rule), rule, field)
 
     def _present(self, name: str, rule: ColumnRule) -> pl.Series:
-        """Without what stands for nothing; numbers that do are looked at once they are numbers."""
+        """Without values that mean null; numbers are checked after conversion."""
         words = (*self.mapping.null, *(item for item in rule.null if isinstance(item, str)))
         if (name, words) not in self._columns:
             self._columns[name, words] = self._cleared(self.rows[name], words)
@@ -215,7 +215,7 @@ class MappedTable:
         return epoch.replace(0, None)
 
     def _resource(self, name: str, column: pl.Series, part: str) -> pl.Series:
-        """One part of a column of TRES, in which numbers may stand for names."""
+        """One part of a column of TRES, in which numbers may be used instead of names."""
         if name not in self._tres:
             names = self.mapping.tres
 
@@ -241,7 +241,7 @@ def _without(column: pl.Series, prefix: str | None) -> pl.Series:
 
 
 def _ids(text: pl.Series) -> pl.Series:
-    """A number as it is; any other text as a stable number below 10**18 made from it (BLAKE2b)."""
+    """A number as it is; any other text as a stable number below 10**18 derived from it (BLAKE2b)."""
     found = integers(text)
     if found.bad is None:
         return found.values
@@ -254,7 +254,7 @@ def _hashed(text: str) -> int:
 
 
 def _state_reader(rule: ColumnRule) -> Callable[[str], str | None]:
-    """By the mapping's table, or a word as sacct prints it."""
+    """By the mapping's table, or a state as sacct prints it."""
     table = rule.states
 
     def read(text: str) -> str | None:

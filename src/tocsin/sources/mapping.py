@@ -30,7 +30,7 @@ UNITS: Mapping[str, float] = MappingProxyType(
 )
 """Factor to the base unit."""
 _FORMS = (
-    "text",  # an id that may be any text; a stable number is made from it
+    "text",  # an id that may be any text; a stable number is derived from it
     "number",  # a whole number as text: an id instead of a name
     "wait-status",  # the exit code in what wait(2) returns
     "wait-signal",  # the signal in it
@@ -49,7 +49,7 @@ _SET_BY_TOCSIN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRule:
-    """How to read one field. With several rules, the first that gives a value counts."""
+    """How to read one field. Of several rules, the first that gives a value applies."""
 
     column: tuple[str, ...] = ()
     """Column names; the first that the table has is used."""

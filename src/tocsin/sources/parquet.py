@@ -1,4 +1,4 @@
-"""Parquet files that others made, tried in a child process: some damage makes polars abort, which nothing can catch."""
+"""Tries untrusted Parquet files in a child process: some damage makes polars abort, which cannot be caught."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from tocsin.core.errors import SourceError
 __all__ = ["try_to_read"]
 
 _MOST_BYTES = 4 << 30
-"""Memory of the child: a page may claim to unpack to any size."""
+"""Memory limit of the child: a page may claim to unpack to any size."""
 _MOST_SECONDS = 600
 _READ = f"""
 import json, resource, sys
@@ -25,7 +25,7 @@ for part in pl.scan_parquet(sys.argv[1], glob=False).select(columns or pl.all())
 
 
 def try_to_read(path: Path, columns: Sequence[str] = ()) -> None:
-    """Read these columns (none: all), part by part, in a process that may die of it."""
+    """Read these columns (none: all), part by part, in a process that may crash."""
     command = [sys.executable, "-I", "-c", _READ, str(path), json.dumps(list(columns))]
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=_MOST_SECONDS)

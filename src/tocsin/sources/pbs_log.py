@@ -1,4 +1,4 @@
-"""Read the accounting logs of PBS Pro, OpenPBS and Torque: `MM/DD/YYYY HH:MM:SS;E;ID;key=value …`.
+"""Reads the accounting logs of PBS Pro, OpenPBS and Torque: `MM/DD/YYYY HH:MM:SS;E;ID;key=value …`.
 
 Amounts are for the whole job there; memory is divided evenly over its nodes. PBS Professional Reference Guide,
 "The Accounting Log"; Torque Administrator Guide, "Accounting records" and `pbs_job.h` for the exit codes.
@@ -46,7 +46,7 @@ class PbsParser:
 
     def __init__(self) -> None:
         self._deleted: set[str] = set()
-        """Ids of jobs that somebody deleted; the end of a running one follows."""
+        """Ids of deleted jobs; the end of a running one follows."""
 
     def parse(self, line: str) -> dict[str, Any] | str:
         found = _LINE.fullmatch(line)

@@ -1,4 +1,4 @@
-"""Read a file with another user's permissions and never with more, whoever runs tocsin."""
+"""Reads files with another user's permissions and never with more, whoever runs tocsin."""
 
 import errno
 import os
@@ -20,19 +20,19 @@ _READ, _ENTER = 4, 1
 
 
 class Refused(Exception):
-    """A file that is not there, is no plain file, or is not the submitter's to read; the text says which."""
+    """A file that does not exist, is not a regular file, or may not be read by the submitter; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submitter:
-    """Whose permissions count."""
+    """The user whose permissions apply."""
 
     uid: int
     gids: frozenset[int]
 
 
 def submitter(uid: int, gid: int | None = None) -> Submitter:
-    """The user with all groups that this host knows of."""
+    """The user with all groups known to this host."""
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
@@ -42,7 +42,7 @@ def submitter(uid: int, gid: int | None = None) -> Submitter:
 
 
 def read_as(who: Submitter, path: str, most: int) -> bytes:
-    """At most so many bytes of a plain file, if the submitter may walk to it and read it."""
+    """At most this many bytes of a regular file, if the submitter may traverse to it and read it."""
     with open_as(who, path) as file:
         content = bytearray()
         while len(content) < most and (piece := os.read(file, most - len(content))):
@@ -52,11 +52,11 @@ def read_as(who: Submitter, path: str, most: int) -> bytes:
 
 @contextmanager
 def open_as(who: Submitter, path: str) -> Iterator[int]:
-    """A plain file, open for reading, if the submitter may walk to it and read it.
+    """A regular file, open for reading, if the submitter may traverse to it and read it.
 
-    Every part of the path is opened by itself and looked at once it is open, so that nothing can be exchanged in
-    between; links are followed by hand, each part of where they lead by the same rules. A file with an access list
-    (ACL) is read for its owner only: mode bits alone do not tell whom else the list lets in.
+    Every part of the path is opened separately and checked once it is open, so that nothing can be exchanged in
+    between; links are resolved here, each part of their target by the same rules. A file with an access list (ACL) is
+    read for its owner only: mode bits alone do not show whom else the list admits.
     """
     if "\0" in path or not path.startswith("/"):
         raise Refused("it is no absolute path")
@@ -96,7 +96,7 @@ def _walk(who: Submitter, path: str) -> int:
             try:
                 link = os.readlink(part, dir_fd=above[-1])
             except OSError as error:
-                if error.errno != errno.EINVAL:  # EINVAL: it is no link
+                if error.errno != errno.EINVAL:  # EINVAL: not a link
                     raise
             else:
                 links += 1
@@ -123,13 +123,13 @@ def _walk(who: Submitter, path: str) -> int:
 
 
 def _plain(part: str, folder: int) -> None:
-    """Opening a device or a pipe can do something; this look spares the open, and the one after it decides."""
+    """Opening a device or a pipe can have side effects; this check avoids the open, and the one after it decides."""
     if not stat.S_ISREG(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode):
         raise Refused("it is no plain file")
 
 
 def _may(who: Submitter, found: os.stat_result, opened: int, wanted: int) -> bool:
-    """As the kernel decides by mode bits: the owner's count for the owner, the group's for its members, else others'."""
+    """As the kernel decides by mode bits: the owner's for the owner, the group's for its members, else others'."""
     if found.st_uid == who.uid:
         return bool(found.st_mode >> 6 & wanted)
     if _has_access_list(opened):

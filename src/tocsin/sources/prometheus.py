@@ -14,7 +14,7 @@ from tocsin.sources.trace_series import Series, TraceBatch, samples_of, series_o
 
 __all__ = ["PrometheusSource"]
 
-_MOST_POINTS = 11_000  # of one series in one reply; Prometheus refuses more
+_MOST_POINTS = 11_000  # per series and reply; Prometheus refuses more
 _LESS = (
     "exceeded maximum resolution",
     "too many samples",
@@ -22,13 +22,13 @@ _LESS = (
     "timed out",
     "context deadline",
 )
-"""Errors after which less time is asked for."""
+"""Errors after which a shorter time is requested."""
 
 
 class PrometheusSource:
-    """The metrics of a mapping, in parts of `chunk` seconds. A part that cannot be had is counted and left for later.
+    """The metrics of a mapping, in parts of `chunk` seconds. A part that fails is counted and left for later.
 
-    Prometheus is asked for whole seconds; it answers each with the last scrape before it, so nothing is from later.
+    Prometheus is queried for whole seconds; it answers each with the last scrape before it, so nothing is from later.
     """
 
     def __init__(self, http: TraceHttp, mapping: TraceMapping, *, step: int = 1, chunk: int = 600) -> None:
@@ -36,7 +36,7 @@ class PrometheusSource:
         """`resets` of counters, `incomplete` samples, `invalid points` and `series`, `failed parts`, `split parts`."""
         self.notes: list[str] = []
         self.first_failed: int | None = None
-        """The begin of the first part that could not be had: the next import must begin there."""
+        """The start of the first part that failed: the next import must begin there."""
         self._http, self._mapping, self._step = http, mapping, step
         self._chunk = max(step, min(chunk, _MOST_POINTS * step) // step * step)
 
@@ -66,7 +66,7 @@ class PrometheusSource:
 
     def _part(self, since: int, until: int) -> Samples:
         def read(metric: str) -> Series:
-            # One point more in front: a rate needs the counter before.
+            # One more point in front: a rate needs the previous counter.
             return self._query(metric, since - self._step, until)
 
         samples = samples_of(read, self._mapping, step=self._step, counts=self.counts)
@@ -96,7 +96,7 @@ class PrometheusSource:
 
 
 class _NoReply(Exception):
-    """A part cannot be had now."""
+    """A part is not available now."""
 
 
 def _texts(value: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Count what was left empty or ignored while reading, and note each kind once."""
+"""Counts what was left empty or ignored while reading, and notes each kind once."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Number, check and deduplicate the records of one file, and pass them on in bounded batches."""
+"""Numbers, checks and deduplicates the records of one file, and passes them on in bounded batches."""
 
 from collections.abc import Iterator, Sequence
 
@@ -49,7 +49,7 @@ NO_CLUSTER = "no cluster name"
 def reject_incomplete(jobs: pl.DataFrame, rejects: Rejects) -> pl.DataFrame:
     """Reject records that slurmdbd has not completed yet.
 
-    For some seconds after its end a job may lack partition and request, and an array may look like a plain job, so that
+    For some seconds after its end, a job may lack partition and request, and an array may look like a plain job, so that
     its key would be wrong (seen on 22.05). The next read finds it complete.
     """
     incomplete = pl.col("partition").is_null()
@@ -131,7 +131,7 @@ class Records:
         return self.reject_where(jobs, stale, REPEATED)
 
     def without_repeats(self, rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-        """Reject rows whose values in these columns came before (compared by a 64-bit hash)."""
+        """Reject rows whose values in these columns occurred before (compared by a 64-bit hash)."""
         hashes = rows.select(columns).hash_rows(seed=17).to_numpy()
         unique, first = np.unique(hashes, return_index=True)
         place = np.searchsorted(self._seen, unique)

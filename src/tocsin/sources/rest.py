@@ -45,7 +45,7 @@ class SlurmRest:
         self.notes: list[str] = []
         self.release: tuple[int, int] | None = None  # of Slurm, known after nodes or partitions were read
         self._http = RestHttp(url, user=user, token=token, **options)
-        # One dump at a time, for they are large; but slurmctld's queue does not wait for slurmdbd.
+        # One dump at a time, since they are large; but slurmctld's queue does not wait for slurmdbd.
         self._one_dump = {"slurm": threading.Lock(), "slurmdb": threading.Lock()}
         self._offers: dict[str, set[str]] = {}
         self._unread = ""
@@ -64,7 +64,7 @@ class SlurmRest:
     def served(self, family: str, *, queue: bool = False) -> Served:
         """The newest version known to both sides; else the oldest of the newer ones, with a note.
 
-        For the queue, the newest that tells which jobs want whole nodes, if there is one.
+        For the queue, the newest that shows which jobs want whole nodes, if there is one.
         """
         if not self._offers:
             self._offers = self._offered()
@@ -79,7 +79,7 @@ class SlurmRest:
         return _choose(whole or offered)
 
     def concerns(self) -> list[str]:
-        """Why what it answers may be misread: a version that was never tested, jobs that could not be read."""
+        """Why its answers may be misread: an untested version, or unreadable jobs."""
         versions = {_choose(offered).version for offered in self._offers.values()}
         notes = [note for version in sorted(versions) for note in notes_on_version(version)]
         return [f"slurmrestd at {self.url}: {note}" for note in (*notes, self._unread) if note]
@@ -138,7 +138,7 @@ class SlurmRest:
         return self._records("partitions", adapter.partition)
 
     def job_documents(self, job_id: int) -> list[dict[str, Any]]:
-        """The records of slurmctld with this id, an array's tasks included, as they come."""
+        """The raw records in slurmctld with this id, including an array's tasks."""
         version, _ = self.served("slurm", queue=True)
         reply = json_object(self._http.request_ok("GET", f"/slurm/{version}/job/{job_id}"))
         if failure := error_in(reply.get("errors")):

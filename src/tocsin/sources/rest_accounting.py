@@ -1,4 +1,4 @@
-"""Read accounting through slurmrestd, one time window after another."""
+"""Reads accounting through slurmrestd, one time window after another."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ class RestAccounting:
             count = found.height + self.rejects.total - bad
             first += count
             jobs = reject_incomplete(latest(found), self.rejects).drop(RECORD)
-            # A job is in every window of its life; after its end was returned it is not returned again.
+            # A job is in every window of its life; once its end was returned, it is not returned again.
             fresh = jobs.join(over, on=KEY, how="anti", nulls_equal=True) if over.height else jobs
             over = jobs.filter(pl.col("outcome").is_not_null() & (pl.col("end") >= end)).select(KEY)
             read = fresh.height + self.rejects.total - bad

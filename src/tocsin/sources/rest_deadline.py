@@ -1,6 +1,6 @@
-"""A total deadline per HTTP request: a server that sends a byte now and then cannot hold the client.
+"""A total deadline per HTTP request: a server that sends a byte now and then cannot block the client.
 
-What the thread waits for the server meanwhile is noted; what it does with the reply is its own work.
+The time that the thread waits for the server is recorded; processing the reply is its own work.
 """
 
 import threading
@@ -35,14 +35,14 @@ class Deadline:
         return left if timeout is None else min(left, timeout)
 
     def checked(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """The chunks of a reply; raises once the time is over."""
+        """The chunks of a reply; raises after the deadline."""
         for chunk in chunks:
             if self._now() > self._local.end:
                 raise httpx2.ReadTimeout(f"no complete reply within {self._local.seconds:g} s")
             yield chunk
 
     def transport(self, socket: str | None) -> httpx2.HTTPTransport:
-        """A transport whose connections obey the deadline, headers included."""
+        """A transport whose connections obey the deadline, including headers."""
         made = httpx2.HTTPTransport(uds=socket, trust_env=False)
         # httpx2 has no parameter for the backend of its connection pool.
         made._pool._network_backend = _Backend(self)

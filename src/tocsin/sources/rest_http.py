@@ -17,8 +17,8 @@ from tocsin.sources.rest_deadline import Deadline
 
 __all__ = ["MAX_REPLY", "MAX_SMALL_REPLY", "RestHttp", "json_object"]
 
-MAX_REPLY = 2**30  # of a dump, which is read as a stream
-MAX_SMALL_REPLY = 32 * 2**20  # of everything else; the specification of 24.11 has 1.6 MB
+MAX_REPLY = 2**30  # for a dump, which is read as a stream
+MAX_SMALL_REPLY = 32 * 2**20  # for everything else; the specification of 24.11 has 1.6 MB
 _HEAD = 2**18  # replies up to this size are checked for transient errors
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 _TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
@@ -33,8 +33,8 @@ T = TypeVar("T")
 class RestHttp:
     """A slurmrestd at `http://host:port` or `unix:/path/to/socket`. `token` is called for each request.
 
-    `timeout` bounds silence and every small request, `deadline` the whole of a dump. With `local`, a unix socket is
-    first tried without a token, as rest_auth/local needs none. Tests pass `transport`, `sleep`, `now` and `jitter`.
+    `timeout` bounds silence and every small request, `deadline` a whole dump. With `local`, a unix socket is first
+    tried without a token, since rest_auth/local needs none. Tests pass `transport`, `sleep`, `now` and `jitter`.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class RestHttp:
         return self._retry(method, path, read, self._timeout, body=body)
 
     def request_ok(self, method: str, path: str, *, body: Any = None) -> bytes:
-        """The body of a small successful reply; any other status raises."""
+        """The body of a small successful reply; raises for any other status."""
         status, reply = self.request(method, path, body=body)
         if status != 200:
             raise self.refusal(path, status, reply)
@@ -82,7 +82,7 @@ class RestHttp:
     def stream_ok(
         self, path: str, read: Callable[[Iterator[bytes]], T], *, query: Mapping[str, str] | None = None
     ) -> T:
-        """Pass a reply of any size to `read`, chunk by chunk; on a retry `read` is called again."""
+        """Pass a reply of any size to `read`, chunk by chunk; on a retry, `read` is called again."""
 
         def checked(status: int, chunks: Iterator[bytes]) -> T:
             if status != 200:
@@ -138,7 +138,7 @@ class RestHttp:
         return {"X-SLURM-USER-NAME": self.user, "X-SLURM-USER-TOKEN": self._token()}
 
     def refusal(self, path: str, status: int, body: bytes) -> TocsinError:
-        """The error that a reply with this status is, with the next step."""
+        """The error for a reply with this status, with the next step."""
         reply = json_object(body)
         numbers = error_numbers(reply.get("errors"))
         if status in _TOKEN_STATUSES or _TOKEN_ERROR in numbers:
@@ -153,7 +153,7 @@ class RestHttp:
         reason = error_in(reply.get("errors")) or "no reason given"
         hint = ""
         if numbers & _TRANSIENT_ERRORS or not reply:
-            # slurmdbd's own refusal of a token looks like a slurmdbd that is down.
+            # slurmdbd's own refusal of a token looks as if slurmdbd were down.
             daemon, ask = (
                 ("slurmdbd", "sacctmgr ping") if "slurmdb/" in path else ("slurmctld", "scontrol ping")
             )
@@ -175,7 +175,7 @@ def _client(
             f'"{without_password(url)}" is not an address of slurmrestd; write http://host:6820 or unix:/path/to/socket'
         )
     try:
-        # No proxy of the environment: a token must not go anywhere else.
+        # No proxy from the environment: a token must not go anywhere else.
         transport = transport or deadline.transport(socket)
         return httpx2.Client(base_url=base, timeout=timeout, transport=transport, trust_env=False)
     except (httpx2.InvalidURL, ValueError) as error:

@@ -34,7 +34,7 @@ def expiry(token: str) -> int | None:
 
 
 class TokenFile:
-    """A token in a file that is renewed by others; read again when the file changes."""
+    """A token in a file that others renew; read again when the file changes."""
 
     def __init__(self, path: str | Path, *, now: Callable[[], float] = time.time) -> None:
         self.path = Path(path)

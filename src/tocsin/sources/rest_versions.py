@@ -36,7 +36,7 @@ class V36(JobReader, MachineReader):
 
     version = "v0.0.36"
     slash = ""
-    """How the path of a list ends."""
+    """The suffix of the path of a list."""
     can_update = False
     accepts_comment = False
     """Whether an update can set the administrator's comment."""
@@ -79,7 +79,8 @@ class V37(V36):
 class V38(V37):
     """v0.0.38 (Slurm 22.05, and `sacct --json` of it), against v0.0.37:
 
-    - accounting: `time.start` is the start (for a job that never ran it may be the end: it has no nodes then); `container`, which is not read.
+    - accounting: `time.start` is the start (for a job that never ran, it may be the end: it has no nodes then);
+    `container`, which is not read.
     - queue: `group_name`; `job_resources` was rebuilt, and `container`, `prefer` added: none of them is read. `cpus`
       and `tasks` of a job that never ran are null, not 0: both are absent here.
     - partitions: memory per CPU and per node are apart and plain; the default time is right.

@@ -1,4 +1,4 @@
-"""Read jobs from the text of `sacct -P`, in a file or from live sacct one time span after another."""
+"""Reads jobs from the text of `sacct -P`, in a file or from live sacct one time span after another."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ __all__ = ["LIVE_COLUMNS", "SacctFile", "SacctLive"]
 _SEPARATOR = "\x1f"  # for live sacct: a character that no job name has
 _HOUR, _DAY = 3600, 86400
 _NO_JOBS = pl.DataFrame(schema={RECORD: pl.Int64, "partition": pl.String})
-_FEW, _MANY = 10_000, 100_000  # records in a span: with fewer the next one is longer, with more shorter
+_FEW, _MANY = 10_000, 100_000  # records in a span: with fewer, the next one is longer, with more, shorter
 
 LIVE_COLUMNS = (
     "JobID",
@@ -146,7 +146,7 @@ def _own_first(field: str) -> pl.Expr:
 class SacctFile:
     """Text of `sacct -P` with a header line, or with its `columns`; times without a zone are in `zone`.
 
-    The delimiter is that of `sacct --delimiter`, of any length.
+    The delimiter is the one of `sacct --delimiter`, of any length.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Convert sacct's text columns to job fields and step usage."""
+"""Converts sacct's text columns to job fields and step usage."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +33,7 @@ __all__ = ["STEP", "WANTED", "jobs_of", "split_ids", "steps_of"]
 
 STEP = "_step"
 
-# Comments are not read on purpose: tools write outcomes into them.
+# Comments are deliberately not read: tools write outcomes into them.
 WANTED = frozenset(
     {
         "account",
@@ -247,7 +247,7 @@ def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: Rea
         "state": state["state"],
         "outcome": ending,
         "cancelled_by": state["by"],
-        # sacct prints 0:0 for a job that still lives.
+        # sacct prints 0:0 for a job that is still alive.
         "exit_code": pl.when(ending.is_not_null()).then(code["code"]),
         "exit_signal": pl.when(ending.is_not_null()).then(code["signal"]),
         "source": pl.lit("sacct"),
@@ -262,7 +262,7 @@ def jobs_of(rows: pl.DataFrame, *, cluster: str | None, zone: str, warnings: Rea
 
 
 def _between(start: pl.Series, end: pl.Series, words: _Columns) -> pl.Series:
-    """The run time of text that has no such column."""
+    """The run time, for text without such a column."""
     suspended = words.parse("suspended", cached_duration).fill_null(0)
     length = end - start - suspended
     return length.set((length < 0).fill_null(False), None)

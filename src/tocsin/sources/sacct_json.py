@@ -1,4 +1,4 @@
-"""Read jobs from the output of `sacct --json`: a file or pipe of any size."""
+"""Reads jobs from the output of `sacct --json`: a file or pipe of any size."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,7 +83,7 @@ class SacctJsonFile:
     def batches(self, resume: int = 0) -> Iterator[Batch]:
         records = Records(self.rejects, resume=resume)
         reply = JobsReply(self._file.chunks())
-        known = Rejects()  # rejects that an earlier run counted
+        known = Rejects()  # rejects counted by an earlier run
         try:
             for block in reply.blocks():
                 first = records.read + 1

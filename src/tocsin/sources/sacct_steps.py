@@ -1,4 +1,4 @@
-"""Sum the usage of steps into their jobs."""
+"""Sums the usage of steps into their jobs."""
 
 import polars as pl
 
@@ -15,7 +15,7 @@ FOLDED = {
     "system_cpu_seconds": pl.sum_horizontal,
     "read_bytes": pl.sum_horizontal,
     "written_bytes": pl.sum_horizontal,
-    "energy": pl.max_horizontal,  # it is measured by node, so steps on one node share it
+    "energy": pl.max_horizontal,  # measured per node, so steps on one node share it
     "steps": pl.sum_horizontal,
 }
 """Fields summed from steps, and how; in a frame of jobs their columns start with an underscore."""
@@ -54,5 +54,5 @@ def fold_steps(jobs: pl.DataFrame, steps: pl.DataFrame) -> tuple[pl.DataFrame, p
 
 
 def _sum(field: str) -> pl.Expr:
-    """Null where no step has a value."""
+    """Null if no step has a value."""
     return pl.when(pl.col(field).count() > 0).then(pl.col(field).sum())

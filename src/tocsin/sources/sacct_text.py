@@ -1,4 +1,4 @@
-"""Split the text of `sacct -P` into columns: find the header, and the separator."""
+"""Splits the text of `sacct -P` into columns: finds the header and the separator."""
 
 import io
 import re
@@ -18,7 +18,7 @@ __all__ = ["SacctTable", "column_names", "column_words", "header_delimiter"]
 
 _SEPARATOR = "\x1f"  # replaces a longer delimiter
 _PIPE = "\x1e"  # replaces a separator inside a name
-_RULER = re.compile(rb"-+( -+)*\s*$")  # under the header of text of fixed width
+_RULER = re.compile(rb"-+( -+)*\s*$")  # under the header of fixed-width text
 
 Indices = npt.NDArray[np.int64]
 
@@ -35,7 +35,7 @@ def column_words(text: str | Sequence[str], separator: str = ",") -> list[str]:
 
 
 def header_delimiter(line: str) -> str | None:
-    """What separates the columns of a header line of sacct; None if it is none, or separated by blanks."""
+    """The separator of the columns of a header line of sacct; None if it is not one, or separated by blanks."""
     found = re.match(r"\s*\w+(?:%-?\d+)?([^\w%]+)\w", line)
     if not found or found[1].strip(" ") == "":
         return None
@@ -144,7 +144,7 @@ class SacctTable:
             )
 
     def _words(self, data: bytes, lines: Indices) -> pl.DataFrame:
-        """The wanted columns as text; empty is null. Of a repeated column the first counts."""
+        """The wanted columns as text; empty is null. The first of a repeated column counts."""
         places = {name: self.columns.index(name) for name in sorted(self.wanted & set(self.columns))}
         schema = {f"c{place}": pl.String for place in range(len(self.columns))}
         if not len(lines):

@@ -1,4 +1,4 @@
-"""Parse single values of sacct: state, exit code, memory, TRES, array."""
+"""Parses single values of sacct: state, exit code, memory, TRES, array."""
 
 import re
 from functools import lru_cache

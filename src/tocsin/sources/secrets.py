@@ -1,4 +1,4 @@
-"""Read secrets from files that strangers can neither read nor write."""
+"""Reads secrets from files that others can neither read nor write."""
 
 import stat
 from pathlib import Path

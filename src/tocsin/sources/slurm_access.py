@@ -1,4 +1,4 @@
-"""What one user may request: licences, reservations, and the limits of accounts and QOS, by Slurm's commands."""
+"""What one user may request: licences, reservations, and the limits of accounts and QOS, from Slurm's commands."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ def with_access(machine: Machine, run: Run, user: str, config: Mapping[str, str]
         show = ["sacctmgr", "-n", "-P", "show"]
         where = [f"cluster={machine.cluster}", f"user={user}", f"format={_ASSOCIATION}"]
         associations = lines("associations", [*show, "association", *where])
-        if associations is None:  # slurmdbd would keep the next one waiting, too
+        if associations is None:  # slurmdbd would also keep the next command waiting
             missing["qos"] = missing["associations"]
         else:
             qos = lines("qos", [*show, "qos", f"format={_QOS}"])

@@ -1,4 +1,4 @@
-"""Act on the jobs of a Slurm cluster (port `Actuator`), by commands or through slurmrestd."""
+"""Acts on the jobs of a Slurm cluster (port `Actuator`), by commands or through slurmrestd."""
 
 import re
 import time
@@ -32,11 +32,11 @@ _OURS = re.compile(r"\s*\[tocsin: [^\]]*\]")
 _LONGEST = 500
 _AT_ONCE = 20
 _FRESH = 1.0
-"""Seconds for which a record that was read need not be read again."""
+"""Seconds for which a record need not be read again."""
 
 
 class _Record(NamedTuple):
-    """What the queue says of a job, an array or a task, as far as acting needs it."""
+    """The parts of a queue record of a job, array or task that actions need."""
 
     job_id: int | None
     task: int | None
@@ -55,14 +55,14 @@ class _Record(NamedTuple):
 
 
 class SlurmActions(ABC):
-    """What can be done to the jobs of the cluster `name`. Each change is read back: Slurm may report failure for an array
+    """Acts on the jobs of the cluster `name`. Each change is read back: Slurm may report failure for an array
     with ended tasks although it worked, and success although it did nothing.
     """
 
     name: str
     rest: "SlurmRest | None"
     _seen: dict[JobKey, tuple[float, list[_Record]]]
-    """Records that were read just now, and when."""
+    """Recently read records, and when they were read."""
 
     @abstractmethod
     def _run(self, argv: list[str], **more: dict[str, str]) -> bytes:
@@ -70,7 +70,7 @@ class SlurmActions(ABC):
 
     @property
     def at_once(self) -> int:
-        """slurmrestd has no question about several jobs, but it answers each in some milliseconds."""
+        """slurmrestd cannot query several jobs at once, but it answers each in some milliseconds."""
         return 1 if self.rest else _AT_ONCE
 
     def look_up(self, keys: Sequence[JobKey]) -> None:
@@ -89,7 +89,7 @@ class SlurmActions(ABC):
             return Standing(pending=False)
         held = {record.held for record in waiting}
         begins = [record.begin for record in waiting if record.begin is not None]
-        # Of an array with tasks in several states, the one that is nearest to its start counts.
+        # Of an array with tasks in several states, the one closest to its start counts.
         return Standing(
             pending=True, held=min(held, key=("", "user", "admin").index), begin=min(begins, default=None)
         )
@@ -104,7 +104,7 @@ class SlurmActions(ABC):
             self.comment(key, reason)
 
     def release(self, key: JobKey, *, to_owner: bool = False) -> None:
-        """slurmrestd cannot leave a job held for its owner: that needs scontrol."""
+        """slurmrestd cannot leave a job held for its owner, so that needs scontrol."""
 
         def carry_out(job: str) -> None:
             if to_owner:
@@ -129,7 +129,7 @@ class SlurmActions(ABC):
         with suppress(ClusterError, NotFound):
             with suppress(
                 ClusterError
-            ):  # of several jobs it reports one that failed; their records tell which
+            ):  # of several jobs it reports one that failed; their records show which
                 jobs = ",".join(slurm_id(key) for key in keys)
                 self._run(["scontrol", "update", f"JobId={jobs}", f"StartTime=uts{begin}"])
             self.look_up(keys)
@@ -142,7 +142,7 @@ class SlurmActions(ABC):
         return False
 
     def cancel(self, key: JobKey) -> None:
-        self._records(key)  # by now the id may belong to another job
+        self._records(key)  # by now, the id may belong to another job
         job = slurm_id(key)
         if self.rest:
             self.rest.cancel(job)
@@ -179,7 +179,7 @@ class SlurmActions(ABC):
             raise failure
 
     def _by_rest(self, job: str, **change: Any) -> bool:
-        """Whether slurmrestd changed it. Since 26.05 it changes whole arrays only; scontrol changes one task."""
+        """Whether slurmrestd changed it. Since 26.05, it changes only whole arrays; scontrol changes one task."""
         if not self.rest:
             return False
         try:
@@ -191,9 +191,9 @@ class SlurmActions(ABC):
         return True
 
     def _records(self, key: JobKey) -> list[_Record]:
-        """The queue's records of this job; for a task its own or, before it has one, its array's.
+        """The queue's records of this job; for a task, its own or, before it has one, its array's.
 
-        By now the id may belong to another job, or to the same job after a requeue.
+        By now, the id may belong to another job, or to the same job after a requeue.
         """
         try:
             found = self._by_document(key) if self.rest else self._by_squeue(slurm_id(key))
@@ -207,18 +207,18 @@ class SlurmActions(ABC):
         self._seen[key] = time.monotonic(), records
 
     def _lately(self, key: JobKey) -> list[_Record]:
-        """What was read of it in the last second; nothing otherwise."""
+        """The records read in the last second, if any."""
         at, records = self._seen.get(key, (0.0, []))
         return records if time.monotonic() - at < _FRESH else []
 
     def _known(self, key: JobKey) -> list[_Record]:
-        """For a change: what was read just now, once, for the change makes it old."""
+        """For a change: the cached records, once, since the change makes them stale."""
         records = self._lately(key)
         self._seen.pop(key, None)
         return records or self._records(key)
 
     def _by_squeue(self, job: str) -> list[_Record]:
-        """The records of a job or of several, with commas."""
+        """The records of a job, or of several separated by commas."""
         between, after = separators()
         form = ",".join(f"{name}:0{between}" for name in _FIELDS[:-1]) + f",{_FIELDS[-1]}:0{after}"
         try:
@@ -238,13 +238,13 @@ class SlurmActions(ABC):
 
 
 def _starts_from(begin: int, records: Sequence[_Record]) -> bool:
-    """Whether all that wait start no earlier, and some do wait."""
+    """Whether all pending ones start no earlier, and some are pending."""
     waiting = [record for record in records if record.state == "PENDING"]
     return bool(waiting) and all((record.begin or 0) >= begin for record in waiting)
 
 
 def _of(key: JobKey, records: Sequence[_Record]) -> list[_Record]:
-    """Those of this very job; for a task its own or, before it has one, its array's."""
+    """The records of this very job; for a task, its own or, before it has one, its array's."""
     same = [record for record in records if (record.job_id, record.submit) == (key.job_id, key.submit)]
     own = [record for record in same if record.task == key.task] if key.task is not None else same
     return own or [record for record in same if record.task is None]
@@ -255,7 +255,7 @@ def slurm_id(key: JobKey) -> str:
 
 
 def with_remark(comment: str, remark: str) -> str:
-    """The comment with our own part of it replaced; what others wrote stays as it is.
+    """The comment with our own part replaced; text by others stays as it is.
 
     >>> with_remark("see ticket 7 [tocsin: old]", "new")
     'see ticket 7 [tocsin: new]'

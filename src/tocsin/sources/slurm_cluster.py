@@ -30,9 +30,10 @@ _PATIENCE = 10.0
 
 
 class SlurmCluster(SlurmActions):
-    """The cluster `name`. With `rest`, queue, accounting, machine and actions go over slurmrestd.
+    """The cluster `name`. With `rest`, queue, accounting, machine and actions use slurmrestd.
 
-    `slurm_conf` is the file that its commands read, where it is not the default one. Scripts are always read by command: slurmrestd has them only since 24.05.
+    `slurm_conf` is the file that its commands read, if not the default one. Scripts are always read by command:
+    slurmrestd has them only since 24.05.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class SlurmCluster(SlurmActions):
         return waited()
 
     def queue(self) -> pl.DataFrame:
-        """The jobs in slurmctld; invalid records are left out."""
+        """The jobs in slurmctld, without invalid records."""
         jobs = valid_jobs(self._queue(), Rejects())
         return jobs if self.rest else self._requests.add_to(jobs)
 
@@ -94,7 +95,7 @@ class SlurmCluster(SlurmActions):
     def machine(self, *, user: str | None = None) -> Machine:
         """Nodes, partitions and limits; with a user and Slurm's commands, also what that user may request.
 
-        A user waits for the answer, so each command has a few seconds only.
+        A user waits for the answer, so each command has only a few seconds.
         """
         from tocsin.sources.slurm_machine import machine_from_rest, machine_from_scontrol
 
@@ -114,7 +115,7 @@ class SlurmCluster(SlurmActions):
         return _script_in(output.decode("utf-8", "replace"), key.job_id)
 
     def scripts_refused(self, user: str) -> str | None:
-        """Why this user may not read the scripts of others; None if that is allowed, or cannot be found out."""
+        """Why this user may not read the scripts of others; None if that is allowed or cannot be determined."""
         if not shutil.which("scontrol"):
             return "they are read by Slurm's commands, which are not installed on this host"
         with suppress(ClusterError):

@@ -25,7 +25,7 @@ _NONE = ABSENT | {"UNLIMITED", "INFINITE"}
 def machine_from_scontrol(
     cluster: str, run: Callable[[list[str]], bytes], *, user: str | None = None
 ) -> Machine:
-    """`run` takes a command and returns its output; with a user, what that user may request is read too."""
+    """`run` takes a command and returns its output; with a user, what that user may request is read, too."""
     nodes = run(["scontrol", "-a", "-o", "show", "node"]).decode("utf-8", "replace")
     partitions = run(["scontrol", "-a", "-o", "show", "partition"]).decode("utf-8", "replace")
     config = read_config(run(["scontrol", "show", "config"]).decode("utf-8", "replace"))
@@ -47,7 +47,7 @@ def machine_from_rest(
     run: Callable[[list[str]], bytes] | None = None,
     user: str | None = None,
 ) -> Machine:
-    """With `run`, settings that slurmrestd does not report come from scontrol, if that is about the same cluster."""
+    """With `run`, settings that slurmrestd does not report come from scontrol, if that is for the same cluster."""
     nodes, partitions = rest.nodes(), rest.partitions()
     missing = dict(rest.served("slurm").adapter.missing)
     machine = Machine(
@@ -173,6 +173,6 @@ def _list(value: str | None) -> tuple[str, ...]:
 
 
 def _allowed(value: str | None) -> tuple[str, ...] | None:
-    """None where all are allowed."""
+    """None if all are allowed."""
     found = _list(value)
     return None if not found or found == ("ALL",) else found

@@ -1,4 +1,4 @@
-"""Submit jobs to Slurm, follow and cancel them, by its commands."""
+"""Submits jobs to Slurm, follows and cancels them, by its commands."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from tocsin.sources.commands import run, slurm_env
 __all__ = ["FORGOTTEN", "SubmittedJob", "cancel", "exit_code", "follow", "forgotten", "submit"]
 
 FORGOTTEN = "FORGOTTEN"
-"""The state of a job that slurmctld knows no more; Slurm has none of that name."""
+"""The state of a job that slurmctld no longer knows; Slurm has no state of that name."""
 
 _TIMEOUT = 60.0
 _ACTIVE = frozenset({"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "REQUEUED"})
@@ -46,7 +46,7 @@ def submit(script: Path, arguments: Sequence[str], options: Sequence[str], *, sl
 
 
 def follow(jobs: Iterable[str], *, slurm_conf: str = "") -> dict[str, SubmittedJob]:
-    """These jobs as slurmctld has them now; those that it has forgotten are left out."""
+    """The current state of these jobs in slurmctld, without those that it has forgotten."""
     wanted = set(jobs)
     # Without -j: squeue fails as a whole if it has forgotten one of them.
     argv = ["squeue", "-h", "-t", "all", "-o", _FORMAT]
@@ -60,7 +60,7 @@ def follow(jobs: Iterable[str], *, slurm_conf: str = "") -> dict[str, SubmittedJ
 
 
 def forgotten(job: str) -> SubmittedJob:
-    """A job that slurmctld knows no more: it ended longer than MinJobAge ago."""
+    """A job that slurmctld no longer knows: it ended more than MinJobAge ago."""
     return SubmittedJob(job, FORGOTTEN, "", None, None, None)
 
 
@@ -74,7 +74,7 @@ def exit_code(job: str) -> str | None:
 
 
 def cancel(jobs: Sequence[str]) -> None:
-    """End these jobs, and no others."""
+    """Cancel these jobs, and no others."""
     if jobs:
         run(["scancel", *jobs], timeout=_TIMEOUT)
 

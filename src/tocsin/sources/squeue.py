@@ -1,4 +1,4 @@
-"""Read the queue from squeue's text: few fields, and separators that no field can contain."""
+"""Reads the queue from squeue's text: few fields, and separators that no field can contain."""
 
 import re
 import secrets
@@ -31,7 +31,7 @@ OverSubscribe BatchFlag Requeue PriorityLong UserName UserID GroupName GroupID A
 Reservation Feature Licenses ReqNodes Dependency Cluster Name Command WorkDir
 """
 FIELDS = tuple(_NAMES.split())
-QUEUE_ENV = {"SLURM_BITSTR_LEN": "0"}  # else squeue cuts an array's tasks off after 64 characters
+QUEUE_ENV = {"SLURM_BITSTR_LEN": "0"}  # else squeue truncates an array's tasks after 64 characters
 _NO_VAL = 2**32 - 2
 
 
@@ -48,7 +48,7 @@ def queue_command(between: str, after: str) -> list[str]:
 
 
 def read_queue(output: bytes, between: str, after: str, *, cluster: str) -> pl.DataFrame:
-    """squeue's records as jobs. A pending array is one record; of a running job squeue tells no request in TRES."""
+    """squeue's records as jobs. A pending array is one record; for a running job, squeue shows no request in TRES."""
     text = output.decode("utf-8", "replace")
     records = pl.Series(
         "record", [part.removeprefix("\n") for part in text.split(after)[:-1]], dtype=pl.String
@@ -66,7 +66,7 @@ def read_queue(output: bytes, between: str, after: str, *, cluster: str) -> pl.D
 
 
 class QueueText:
-    """Reads squeue's answers; one that says nothing new is not read again."""
+    """Parses squeue's answers; an unchanged answer is not parsed again."""
 
     def __init__(self) -> None:
         self._last: tuple[bytes, pl.DataFrame] | None = None
@@ -172,7 +172,7 @@ def _resources(text: str) -> dict[str, Any]:
 
 
 def _exit(text: str) -> dict[str, int | None]:
-    """What wait(2) gave, as a number; since 26.05 `code:signal`."""
+    """The result of wait(2) as a number; since 26.05 `code:signal`."""
     numbers = [int(part) for part in text.split(":") if re.fullmatch(r"\d{1,9}", part, re.ASCII)]
     code, signal = numbers if len(numbers) == 2 else exit_status(numbers[0] if numbers else None)
     return {"code": code, "signal": signal}

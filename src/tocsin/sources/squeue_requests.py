@@ -1,9 +1,9 @@
 """What each job in the queue requested, from `squeue --json`.
 
 squeue's text gives the request of pending jobs only: after the start its columns show the allocation, and it never
-shows excluded nodes. Since 26.05 it says of every job that it shares no node, whole nodes wanted or not. The JSON has
-all three, from the same request to slurmctld, but is ten times as long: it is read only when the queue has a job whose
-request is not known yet.
+shows excluded nodes. Since 26.05, it reports for every job that it shares no node, whether whole nodes are wanted or
+not. The JSON has all three, from the same request to slurmctld, but is ten times as long: it is read only when the
+queue has a job whose request is not known yet.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ _WITH_EXCLUSIVE = "--json=v0.0.44"  # its successor does not report whole nodes
 
 
 class SqueueRequests:
-    """Requests of the jobs in the queue, remembered while they are there."""
+    """Requests of the jobs in the queue, cached while they are there."""
 
     def __init__(self, run: Callable[[list[str]], bytes]) -> None:
         self._run = run
@@ -49,7 +49,7 @@ class SqueueRequests:
         self._known = pl.DataFrame(schema={**schema, _FOUND: pl.Boolean()})
 
     def add_to(self, jobs: pl.DataFrame) -> pl.DataFrame:
-        """The jobs with their requests; without JSON in this squeue, as they are."""
+        """The jobs with their requests; unchanged if this squeue has no JSON."""
         new = jobs.join(self._known, on=KEY, how="anti", nulls_equal=True)
         self._known = self._known.join(jobs, on=KEY, how="semi", nulls_equal=True)
         if new.height:
@@ -65,7 +65,7 @@ class SqueueRequests:
         ).select(jobs.columns)
 
     def _read(self, cluster: str, ids: set[int | None]) -> pl.DataFrame:
-        """The requests of the jobs with these ids; 22.05 prints all jobs, whichever are asked for."""
+        """The requests of the jobs with these ids; 22.05 prints all jobs, whichever are requested."""
         reply = JobsReply(iter([self._run(["squeue", self._json, *_OPTIONS])]))
         frames = [pl.DataFrame(schema=self._known.schema)]
         for block in reply.blocks():
@@ -82,7 +82,7 @@ class SqueueRequests:
 
 
 def _id(job: Any) -> int | None:
-    """Its id; -1 of what is no record."""
+    """Its id; -1 if it is not a record."""
     with suppress(ValueError, OverflowError):
         return number(job.get("job_id")) if isinstance(job, dict) else -1
     return -1

@@ -1,7 +1,7 @@
 """The peak memory of a step on one node, from what Slurm records: the largest task, and the sum over all tasks.
 
-The node of the largest task is taken to have a full share of the step's tasks, the others being alike. On one node that
-is the sum itself. Steps that run at the same time are not added up.
+The node of the largest task is assumed to have a full share of the step's tasks, the others being alike. On one node,
+that is the sum itself. Steps that run at the same time are not added up.
 """
 
 import polars as pl
@@ -26,7 +26,7 @@ def memory_on_node(
 
 
 def memory_on_node_of(largest: pl.Expr, total: pl.Expr, tasks: pl.Expr, nodes: pl.Expr) -> pl.Expr:
-    """`memory_on_node` over columns."""
+    """`memory_on_node` for columns."""
     largest, on = largest.fill_null(0), pl.max_horizontal(nodes.fill_null(1), 1)
     share = pl.when(tasks > 0).then((tasks + on - 1) // on).otherwise(1)
     small = (largest < _MOST) & (share < 2**10)

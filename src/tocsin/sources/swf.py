@@ -1,4 +1,4 @@
-"""Read the Standard Workload Format of the Parallel Workloads Archive: 18 numbers per line.
+"""Reads the Standard Workload Format of the Parallel Workloads Archive: 18 numbers per line.
 
 https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Memory and CPU time are per processor there and for
 the whole job here, as if it ran on one node.
@@ -53,7 +53,7 @@ _COLUMNS = [
 _PIECE = "piece of a job (status 2–4)"
 _EXACT = 2.0**53  # largest exact integer in a float
 _MOST_HEADER = 10_000
-_LONG = 10 * 365 * 86400  # no log is so long
+_LONG = 10 * 365 * 86400  # no log is that long
 _LABEL = re.compile(r";\s*(?P<label>[A-Za-z]\w*)\s*:\s*(?P<value>.*)")
 _NAMED = re.compile(r"(?P<number>\d{1,9})\s+(?P<name>\S+)")
 
@@ -131,7 +131,7 @@ class SwfFile:
     def _surplus(
         self, text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], separators: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
-        """The bytes of the columns after the last of the format."""
+        """The bytes of columns beyond the last of the format."""
         wide = np.flatnonzero(separators >= len(_COLUMNS))
         self._wide += len(wide)
         before = np.cumsum(separators) - separators  # separators of the lines before
@@ -173,7 +173,7 @@ class SwfFile:
         queues, partitions = _names(self.labels("Queue")), _names(self.labels("Partition"))
         queue, partition = _name("queue", queues), _name("partition", partitions)
         # A queue is part of the request. If a job has a partition too, that may be known only at its start, so it is not
-        # part of the request. If the header names no queues, each job is decided by itself: later jobs must not
+        # part of the request. If the header names no queues, each job is decided separately: later jobs must not
         # change earlier ones.
         if queues:
             return _Layout(epoch, partition=queue, segment=partition)

@@ -23,11 +23,11 @@ from tocsin.sources.records import BAD, EXAMPLE, LINE, RECORD, WRONG_COLUMNS, Re
 
 __all__ = ["TableFile"]
 
-_MAX_LINE = 128 * 2**10  # of a line; the csv module takes no longer field
+_MAX_LINE = 128 * 2**10  # per line; the csv module accepts no longer field
 _ROWS = 50_000
 _FEW_ROWS = 1_000_000
 _ROWS_PER_BYTE = 50  # of a Parquet file: job ids and submit times alone take more than a sixth of a bit
-_MOST_TEXT = 1 << 30  # of 50,000 rows
+_MOST_TEXT = 1 << 30  # bytes per 50,000 rows
 
 
 class TableFile:

@@ -1,4 +1,4 @@
-"""Samples of one node from its tocsin-agent: what it has kept since an instant."""
+"""Samples of one node from its tocsin-agent: what the agent has buffered since an instant."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ _SCHEMA = 1
 
 
 class AgentSource:
-    """An agent's `/window`. It keeps ten minutes by default: what is older is lost."""
+    """An agent's `/window`. It keeps ten minutes by default; older samples are lost."""
 
     def __init__(self, http: TraceHttp) -> None:
         self.counts: Counter[str] = Counter()
@@ -46,7 +46,7 @@ class AgentSource:
 
     def batches(self, since: int, until: int) -> Iterator[TraceBatch]:
         """The samples in (since, until]."""
-        # Two points more in front: rates need the counters before.
+        # Two more points in front: rates need the previous counters.
         status, body = self._http.get("/window", {"since": str(since - 2)})
         if status != 200 or body is None or body.get("schema") != _SCHEMA:
             raise SourceError(
@@ -65,7 +65,7 @@ class AgentSource:
         yield TraceBatch(Samples(cpus, jobs), int(last), 1, 1)  # type: ignore[arg-type]  # an instant
 
     def _count_jumps(self, jumps: Any) -> None:
-        """The agent counts from its start on: what was before the first look is only noted."""
+        """The agent counts from its start on: jumps before the first look are only noted."""
         if not isinstance(jumps, int):
             return
         if self._jumps is None and jumps:
@@ -77,7 +77,7 @@ class AgentSource:
 
 
 def agent_samples(node: str, found: Sequence[Any], counts: Counter[str], step: float = 1.0) -> Samples:
-    """The samples of a reply, one in `step` seconds; `resets` of counters and `invalid points` are counted."""
+    """The samples of a reply, one every `step` seconds; `resets` of counters and `invalid points` are counted."""
     rows: list[tuple[Any, ...]] = []
     points: list[tuple[str, str, float, float]] = []
     for sample in found:

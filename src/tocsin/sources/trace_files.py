@@ -25,8 +25,8 @@ _CARD = "campaign.json"
 class TraceFiles:
     """One file, or all `.parquet` and `.npz` files of a folder.
 
-    The columns (of an `.npz` file: the arrays) are named as in `core.frames`. A job is optional, a node too if the file
-    is named for it; in `.npz` a single value stands for all rows.
+    The columns (of an `.npz` file: the arrays) are named as in `core.frames`. A job is optional, and so is a node if the
+    file is named after it; in `.npz`, a single value stands for all rows.
     """
 
     def __init__(self, path: Path) -> None:

@@ -21,7 +21,7 @@ _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 
 class TooLarge(SourceError):
-    """The reply is larger than allowed: ask for less."""
+    """The reply is larger than allowed: request less."""
 
 
 class Reply(NamedTuple):
@@ -57,7 +57,7 @@ class TraceHttp:
         self._seconds, self._tries, self._sleep = seconds, tries, sleep
         self._deadline = Deadline(now)
         try:
-            # No proxy of the environment: what jobs do is not for others.
+            # No proxy from the environment: what jobs do is private.
             self._client = httpx2.Client(
                 base_url=url,
                 timeout=seconds,
@@ -72,7 +72,7 @@ class TraceHttp:
         self._client.close()
 
     def get(self, path: str, query: Mapping[str, str]) -> Reply:
-        """The reply; a server that is away or overloaded is asked again a few times."""
+        """The reply; a server that is unreachable or overloaded is retried a few times."""
         wait = _FIRST_WAIT
         for left in range(self._tries - 1, -1, -1):
             reason = ""

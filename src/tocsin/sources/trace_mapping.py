@@ -1,4 +1,4 @@
-"""Which metrics of which exporter become which samples: mapping files in TOML, those of known exporters shipped."""
+"""Which metrics of which exporter become which samples: mapping files in TOML, some shipped for known exporters."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ class JobLabel:
 
 @dataclass(frozen=True, slots=True)
 class CpuMetric:
-    """Time of each CPU by mode: shares of one, or with `counter` seconds since the start of the machine."""
+    """Time of each CPU by mode: shares of one, or with `counter` seconds since the machine started."""
 
     metric: str
     counter: bool
     cpu: str
     mode: str
     modes: Mapping[str, Sequence[str]]
-    """For each of CPU_CHANNELS the modes that are counted there; the others are `other`."""
+    """The modes counted for each of CPU_CHANNELS; the rest are `other`."""
     job: JobLabel | None = None
 
 
@@ -63,13 +63,13 @@ class TraceMapping:
 
     name: str
     node: tuple[str, ...] = ("node", "hostname", "instance")
-    """Labels with the name of the node; the first that a series has. A port and a domain are cut off."""
+    """Labels with the name of the node; the first that a series has is used. A port and a domain are removed."""
     cpus: CpuMetric | None = None
     cpu_jobs: CpuJobs | None = None
     jobs: Mapping[str, JobMetric] = field(default_factory=dict)
 
     def joined(self, other: "TraceMapping") -> "TraceMapping":
-        """With what only the other has."""
+        """Combined with what only the other has."""
         return TraceMapping(
             f"{self.name},{other.name}",
             self.node,
@@ -80,14 +80,14 @@ class TraceMapping:
 
 
 def shipped() -> list[str]:
-    """The names of the mappings that come with tocsin."""
+    """The names of the mappings shipped with tocsin."""
     return sorted(
         file.name.removesuffix(".toml") for file in _folder().iterdir() if file.name.endswith(".toml")
     )
 
 
 def read_trace_mapping(names: str) -> TraceMapping:
-    """A mapping by name or path; several, with commas, are joined: the first that has a metric counts."""
+    """A mapping by name or path; several, separated by commas, are combined: the first that has a metric applies."""
     found: TraceMapping | None = None
     for name in filter(None, (part.strip() for part in names.split(","))):
         one = _read(name)
@@ -119,7 +119,7 @@ def _read(name: str) -> TraceMapping:
 
 
 class _Reader:
-    """Turns the parts of a document into rules, and says which part is wrong."""
+    """Turns the parts of a document into rules, and reports which part is invalid."""
 
     def __init__(self, place: str) -> None:
         self.place = place

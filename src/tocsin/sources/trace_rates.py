@@ -1,4 +1,4 @@
-"""Counters → rates: what was counted between two points, with resets of the counter found and left out."""
+"""Converts counters to rates: the growth between two points, with counter resets detected and left out."""
 
 from typing import NamedTuple
 
@@ -7,10 +7,10 @@ import polars as pl
 __all__ = ["POINTS", "Rates", "rates"]
 
 POINTS = pl.Schema({"series": pl.Int64(), "at": pl.Float64(), "value": pl.Float64()})
-"""Points of several series; values that are no numbers are null or NaN."""
+"""Points of several series; invalid values are null or NaN."""
 
 _LONGEST = 10
-"""Steps: a longer gap is no rate of one second."""
+"""Steps: a longer gap does not give a rate."""
 
 
 class Rates(NamedTuple):
@@ -20,9 +20,9 @@ class Rates(NamedTuple):
 
 
 def rates(points: pl.DataFrame, *, step: float = 1.0, backward: bool = False) -> Rates:
-    """The growth of each counter since the point before; of points of one instant the last counts.
+    """The growth of each counter since the previous point; of points at one instant, the last counts.
 
-    `backward`: the counter may step back a little without a reset, as the kernel's idle time does; that counts as zero.
+    `backward`: the counter may decrease a little without a reset, as the kernel's idle time does; that counts as zero.
     """
     ordered = (
         points.filter(pl.col("value").is_finite())

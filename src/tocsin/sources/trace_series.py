@@ -1,4 +1,4 @@
-"""Series of metrics, by a mapping → samples of CPUs and jobs."""
+"""Converts series of metrics to samples of CPUs and jobs, by a mapping."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ _MOST_CPUS = 1 << 16
 
 
 class TraceBatch(NamedTuple):
-    """Samples to keep, and the instant up to which the source has been read with them."""
+    """Samples to store, and the instant up to which the source has been read with them."""
 
     samples: Samples
     until: int
@@ -37,7 +37,7 @@ class Series:
     points: pl.DataFrame
 
     def label(self, names: Sequence[str]) -> pl.Expr:
-        """The first of these labels that a series has and that is not empty."""
+        """The first of these labels that a series has with a non-empty value."""
         there = [pl.col(name).replace("", None) for name in names if name in self.labels.columns]
         return pl.coalesce(there) if there else pl.lit(None, pl.String)
 
@@ -56,7 +56,7 @@ class _Work:
 
 
 def series_of(result: Any, counts: Counter[str]) -> Series:
-    """The `result` of a reply of query_range (a matrix). What is not a series or a point is left out and counted."""
+    """The `result` of a query_range reply (a matrix). Invalid series and points are skipped and counted."""
     labels: list[dict[str, str]] = []
     numbers, at, values = list[np.ndarray[Any, Any]](), list[Any](), list[Any]()
     for one in result if isinstance(result, list) else []:
@@ -100,7 +100,7 @@ def _number(value: Any) -> float:
 def samples_of(
     read: Callable[[str], Series], mapping: TraceMapping, *, step: int, counts: Counter[str]
 ) -> Samples:
-    """The samples of a time; `read` gives the series of a metric. Resets of counters are counted."""
+    """The samples of a time span; `read` returns the series of a metric. Resets of counters are counted."""
     work = _Work(mapping, step, counts)
     found: dict[str, Series] = {}
 
@@ -116,7 +116,7 @@ def samples_of(
 
 
 def _node(series: Series, mapping: TraceMapping) -> pl.Expr:
-    """`n1.example.org:9100` → `n1`; an address stays whole."""
+    """`n1.example.org:9100` → `n1`; an IP address is kept."""
     host = series.label(mapping.node).str.replace(r":\d+$", "")
     address = host.str.contains(r"^[0-9.]+$|:")
     return pl.when(address).then(host).otherwise(host.str.extract(r"^([^.]*)"))
@@ -147,23 +147,23 @@ def _cpus(work: _Work, series: Series, how: CpuMetric) -> pl.DataFrame:
         even=pl.col("seconds").n_unique() == 1,
     )
     whole = pl.col("known")
-    if how.counter:  # all modes, of the same time: else the total would be wrong
+    if how.counter:  # all modes at the same time, else the total would be wrong
         most = pl.col("modes").max().over("node", "cpu")
         whole &= pl.col("even") & (pl.col("total") > 0) & (pl.col("modes") == most)
     good = grouped.filter(whole)
     work.counts["incomplete"] += grouped.height - good.height
     if how.counter:
         good = good.with_columns(pl.col(name) / pl.col("total") for name in CPU_CHANNELS)
-    # Of two jobs at one instant the one that is known counts.
+    # Of two jobs at one instant, the known one counts.
     one = good.sort("job", nulls_last=True, maintain_order=True).unique(["node", "cpu", "at"], keep="first")
     return one.sort("node", "cpu", "at").select(CPU_SAMPLES.names()).cast(CPU_SAMPLES)
 
 
 def _cpu_shares(work: _Work, points: pl.DataFrame, place: pl.DataFrame, how: CpuMetric) -> pl.DataFrame:
-    """`share` of each point: the value itself or, of a counter, its growth over `seconds`."""
+    """`share` of each point: the value itself or, for a counter, its growth over `seconds`."""
     if not how.counter:
         return points.with_columns(share=pl.col("value"), seconds=pl.lit(1.0))
-    # User and system time go back at a restart only; idle time and iowait may step back a little (proc(5)).
+    # User and system time decrease only at a restart; idle time and iowait may decrease a little (proc(5)).
     strict = place["mode"].is_in([mode for name in ("user", "system") for mode in how.modes[name]])
     parts = []
     for those, backward in ((place.filter(strict), False), (place.filter(~strict), True)):
@@ -196,7 +196,7 @@ def _with_jobs(work: _Work, cpus: pl.DataFrame, series: Series) -> pl.DataFrame:
 
 
 def _cpu_list(text: str) -> list[int]:
-    """`0-3,8` as numbers; none if it is something else."""
+    """`0-3,8` as numbers; none for anything else."""
     found: list[int] = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")

@@ -1,7 +1,7 @@
-"""How long this thread has waited for Slurm: a clock that stands still while this host is busy with its own work.
+"""How long this thread has waited for Slurm: a clock that stops while this host is busy with its own work.
 
-A pause after each question protects slurmctld. On a busy host a command of Slurm takes many times longer than slurmctld
-needs for its answer; pausing for that, too, would only make the watch deaf where it has the most to do.
+A pause after each question protects slurmctld. On a busy host, a command of Slurm takes many times longer than
+slurmctld needs for its answer; pausing for that, too, would only slow the watch when it has the most to do.
 """
 
 import threading
@@ -22,7 +22,7 @@ _TOTAL = _Total()
 
 
 def waited() -> float:
-    """Seconds for which this thread has waited for answers of Slurm so far; only differences have a meaning."""
+    """Seconds that this thread has waited for answers of Slurm so far; only differences are meaningful."""
     return _TOTAL.seconds
 
 
@@ -34,8 +34,8 @@ def wait_noted(seconds: float) -> None:
 def of_command(silence: float, cpu: float, queued: float) -> float:
     """The part of a command's `silence` in which it waited for Slurm.
 
-    `cpu`: seconds that the command computed itself; `queued`: seconds that it, or who reads it, was ready to compute and
-    others did.
+    `cpu`: seconds of CPU that the command used; `queued`: seconds that it, or its reader, was ready to run while others
+    ran.
     """
     return max(0.0, silence - cpu - queued)
 
@@ -43,14 +43,14 @@ def of_command(silence: float, cpu: float, queued: float) -> float:
 def of_slurmrestd(silence: float) -> float:
     """The part of slurmrestd's `silence` that counts as a wait for Slurm.
 
-    Of its answer about 250 jobs, slurmrestd 22.05 computed for 45 ms and slurmctld for 1.3. A fifth of the time counts, so
-    that slurmrestd, too, is left alone for most of the time; all of it where nobody takes so long to write an answer.
+    For an answer about 250 jobs, slurmrestd 22.05 computed for 45 ms and slurmctld for 1.3. A fifth of the time counts, so
+    that slurmrestd, too, is left alone most of the time; all of it if it takes longer than any answer should.
     """
     return silence / 5 if silence <= _LONGEST_WRITING else silence
 
 
 def on_run_queue(task: str) -> float:
-    """Seconds that a task of /proc, such as `17` or `thread-self`, was ready to run and did not; 0 where nothing tells."""
+    """Seconds that a task of /proc, such as `17` or `thread-self`, was runnable but did not run; 0 if unknown."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path("/proc", task, "schedstat").read_text("ascii").split()[1]) / 1e9
     return 0.0

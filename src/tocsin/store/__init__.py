@@ -1,1 +1,1 @@
-"""Where things are kept: the home folder, the database of jobs and verdicts, the scripts."""
+"""Storage: the home folder, the database of jobs and verdicts, the scripts."""

@@ -1,4 +1,4 @@
-"""Actions on jobs: planned with their verdict, changed step by step, each step in the audit."""
+"""Actions on jobs: planned with their verdict, changed step by step, with each step in the audit."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
@@ -38,10 +38,10 @@ __all__ = [
 ]
 
 BY_POLICY = "policy"
-"""Who, in the audit, if nobody asked for it."""
+"""The audit's `who` for actions that nobody asked for."""
 _OPEN = [str(status) for status in ActionStatus if status.open]
 _AT_ONCE = 500
-"""Jobs in one question to the database."""
+"""Jobs per query."""
 _LASTING = [str(kind) for kind in (ActionKind.LEASE, ActionKind.HOLD)]
 
 
@@ -85,7 +85,7 @@ def plan(
     *,
     who: str = BY_POLICY,
 ) -> bool:
-    """Write an action unless the job has one of its kind; sinks hear of those that are not only recorded."""
+    """Write an action unless the job has one of its kind; sinks get those that are not only recorded."""
     key = parse_key(planned.job)
     row = asdict(planned)
     row |= {name: str(row[name]) for name in ("kind", "status", "stage")}
@@ -105,7 +105,7 @@ def plan(
 
 
 def planned_since(connection: sa.Connection, since: int) -> list[RecentAction]:
-    """Those that count for limits."""
+    """The actions that count for limits."""
     query = sa.select(actions.c.job, actions.c.user, actions.c.at, actions.c.status).where(
         actions.c.at > since, actions.c.kind != str(ActionKind.NOTIFY)
     )
@@ -115,13 +115,13 @@ def planned_since(connection: sa.Connection, since: int) -> list[RecentAction]:
 
 
 def open_actions(store: Store, cluster: str) -> list[Action]:
-    """Those of a cluster that are to be carried out, or are in force, the oldest first."""
+    """The actions of a cluster that are to be carried out, or are in force, oldest first."""
     undone = sa.or_(actions.c.status == str(ActionStatus.PLANNED), actions.c.kind.in_(_LASTING))
     return list_actions(store, actions.c.cluster == cluster, actions.c.status.in_(_OPEN), undone)
 
 
 def planned_on(store: Store, jobs: Collection[str]) -> list[Action]:
-    """Those on these jobs that are to be carried out, the oldest first."""
+    """The actions on these jobs that are to be carried out, oldest first."""
     return list_actions(store, actions.c.job.in_(jobs), actions.c.status == str(ActionStatus.PLANNED))
 
 
@@ -133,7 +133,7 @@ def open_clusters(store: Store) -> list[str]:
 
 
 def list_actions(store: Store, *conditions: sa.ColumnElement[bool], limit: int | None = None) -> list[Action]:
-    """The oldest first; with a limit, the last ones."""
+    """Oldest first; with a limit, only the newest."""
     query = _select().where(*conditions).order_by(actions.c.id.desc()).limit(limit)
     with store.reading() as connection:
         return [_action(row) for row in reversed(connection.execute(query).all())]
@@ -150,7 +150,7 @@ def find(store: Store, number: int) -> Action:
 
 
 def started(store: Store, keys: Collection[JobKey]) -> set[JobKey]:
-    """Those of these jobs that are known to have started or ended; of an array, its tasks would tell."""
+    """Which of these jobs are known to have started or ended; for an array, its tasks count."""
     wanted, found = sorted(keys, key=lambda key: (key.cluster, key.job_id)), set()
     with store.reading() as connection:
         for cluster, group in groupby(wanted, key=lambda key: key.cluster):
@@ -167,7 +167,7 @@ def started(store: Store, keys: Collection[JobKey]) -> set[JobKey]:
 
 
 def prepare_all(store: Store, wanted: Sequence[Action]) -> None:
-    """Write what is `before` of these, as it was before they changed it: whoever is killed in between can still restore it."""
+    """Store what these actions will change, as it was `before`, so that it can be restored after a kill."""
     with store.writing() as connection:
         for action in wanted:
             connection.execute(
@@ -176,7 +176,7 @@ def prepare_all(store: Store, wanted: Sequence[Action]) -> None:
 
 
 def note(store: Store, action: Action, text: str) -> None:
-    """Why it could not be done so far."""
+    """Record why it could not be done so far."""
     if text != action.note:
         with store.writing() as connection:
             connection.execute(sa.update(actions).where(actions.c.id == action.id).values(note=text))
@@ -210,7 +210,7 @@ def settle(
 
 
 def mark_tasks(store: Store, cluster: str, since: int) -> None:
-    """Mark the tasks that an array's action put off and that have got records of their own since."""
+    """Mark the tasks that an array's action delayed and that have got records of their own since."""
     query = sa.select(actions.c.job, actions.c.done).where(
         actions.c.cluster == cluster, actions.c.done >= since, actions.c.kind.in_([*_LASTING, "cancel"])
     )
@@ -224,7 +224,7 @@ def mark_tasks(store: Store, cluster: str, since: int) -> None:
 
 
 def _mark(connection: sa.Connection, key: JobKey, at: int) -> None:
-    """The job was put off or cancelled by us; of an array, the tasks that had not started then."""
+    """Mark a job as delayed or cancelled by us; for an array, the tasks that had not started then."""
     same = [jobs.c.cluster == key.cluster, jobs.c.job_id == key.job_id, jobs.c.intervened.is_not(sa.true())]
     if key.task is not None:
         same += [jobs.c.task == key.task, jobs.c.submit == key.submit]

@@ -14,7 +14,7 @@ __all__ = ["add", "entries", "remove", "set_default"]
 
 
 def add(store: Store, entry: AllowEntry, *, at: int) -> int:
-    """Add an entry; returns its number. If an equal one is in force, that is its number: nothing is doubled."""
+    """Add an entry; returns its number, or that of an equal one in force."""
     with store.writing() as connection:
         same = (
             sa.select(allow.c.id)

@@ -19,7 +19,7 @@ def record(store: Store, job: JobKey, outcome: Outcome, *, who: str, at: int, no
 
 
 def answers(store: Store) -> dict[str, tuple[Outcome, int]]:
-    """For each job's key the answer and its instant."""
+    """For each job's key, the answer and its instant."""
     query = sa.select(trail.c.job, trail.c.detail, trail.c.at).where(trail.c.what == _WHAT)
     with store.reading() as connection:
         rows = connection.execute(query.order_by(trail.c.id)).all()

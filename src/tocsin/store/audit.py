@@ -34,7 +34,7 @@ def write(connection: sa.Connection, entry: Entry) -> None:
 
 
 def read(store: Store, *, job: JobKey | None = None, limit: int = 1000) -> list[Entry]:
-    """The last entries, newest first, optionally of one job."""
+    """The last entries, newest first, optionally for one job."""
     query = sa.select(audit).order_by(audit.c.id.desc()).limit(limit)
     if job is not None:
         query = query.where(audit.c.job == str(job))

@@ -2,7 +2,7 @@
 
 SQLite is read through Python's own module instead of ADBC on purpose: the ADBC driver brings a second copy of
 SQLite into the process, and when one copy closes the file, POSIX drops the locks that the other holds on it. A second
-process could then write in the midst of our transaction (sqlite.org/howtocorrupt.html, section 2.2.1).
+process could then write in the middle of our transaction (sqlite.org/howtocorrupt.html, section 2.2.1).
 """
 
 from collections.abc import Iterator, Sequence

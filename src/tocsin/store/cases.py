@@ -64,7 +64,7 @@ class Case:
 
 
 def open_case(connection: sa.Connection, new: NewCase) -> tuple[int, bool]:
-    """The number of the case with this cause, and whether it is new: one cause has one case, open or answered."""
+    """The number of the case with this cause, and whether it is new: each cause has one case, open or answered."""
     row = {
         "cause": new.cause,
         "job": new.job,
@@ -77,7 +77,7 @@ def open_case(connection: sa.Connection, new: NewCase) -> tuple[int, bool]:
 
 
 _LAST_ANSWERS = sa.select(sa.func.max(feedback.c.id)).group_by(feedback.c.case).scalar_subquery()
-# Built once: each verdict asks it, and building it costs more than running it.
+# Built once: it is needed for each verdict, and building it costs more than running it.
 _WITH_LAST_ANSWER = (
     sa.select(cases, feedback.c.who, feedback.c.note)
     .select_from(
@@ -113,7 +113,7 @@ def list_cases(store: Store, status: CaseStatus | None = CaseStatus.OPEN) -> lis
 
 
 def newest(store: Store, status: CaseStatus | None, *, before: int | None, limit: int) -> list[Case]:
-    """Cases without their answers, the newest first; with `before`, only those with a lower number."""
+    """Cases without their answers, newest first; with `before`, only those with a lower number."""
     query = sa.select(cases).order_by(cases.c.id.desc()).limit(limit)
     if status is not None:
         query = query.where(cases.c.status == str(status))
@@ -130,7 +130,7 @@ def show(store: Store, number: int) -> Case:
 
 
 def verdicts_of(store: Store, case: Case) -> list[Verdict]:
-    """The verdicts that belong to a case, the oldest first."""
+    """The verdicts that belong to a case, oldest first."""
     number = verdicts.c.document["rogue"]["case"]["number"].as_integer()
     query = sa.select(verdicts.c.document).where(verdicts.c.at >= case.opened, number == case.id)
     with store.reading() as connection:

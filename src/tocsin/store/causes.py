@@ -1,4 +1,4 @@
-"""Causes of failures: kept by job, and read for the latest runs of a user's program."""
+"""Causes of failures: stored by job, and read for the latest runs of a user's program."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ __all__ = ["Run", "keep", "keep_cause", "latest_runs"]
 
 
 class Run(NamedTuple):
-    """An ended job, its cause if somebody looked for it, and what it had requested."""
+    """An ended job, its cause if it was looked for, and what it had requested."""
 
     job: str
     outcome: str
@@ -23,7 +23,7 @@ class Run(NamedTuple):
 
 
 def keep_cause(store: Store, job: str, cause: Cause, at: int) -> None:
-    """A later look replaces an earlier one: files may be readable, or patterns better, by then."""
+    """A later result replaces an earlier one: files may be readable, or patterns better, by then."""
     with store.writing() as connection:
         keep(connection, job, cause, at)
 
@@ -37,7 +37,7 @@ def keep(connection: sa.Connection, job: str, cause: Cause, at: int) -> None:
 def latest_runs(
     store: Store, *, cluster: str, user: str, name: str, known_by: int, most: int, skip: str | None = None
 ) -> list[Run]:
-    """The last ended jobs of this user and name whose outcome was known by an instant, the last first."""
+    """The last ended jobs of this user and name whose outcome was known by an instant, latest first."""
     key = key_text()
     ended = (
         jobs.c.cluster == cluster,

@@ -1,4 +1,4 @@
-"""Open the database, SQLite or PostgreSQL, and migrate it to the current schema."""
+"""Opens the database, SQLite or PostgreSQL, and migrates it to the current schema."""
 
 import importlib.util
 import os
@@ -40,7 +40,7 @@ class Store:
     engine: sa.Engine
     timeout: float
     found: str | None = None
-    """The schema that it had before it was opened, and migrated if that was an older one; None: it was new."""
+    """The schema version before it was opened and migrated; None: it was new."""
     _closed: Event = field(default_factory=Event, init=False, repr=False, compare=False)
 
     @property
@@ -63,7 +63,7 @@ class Store:
 
     @contextmanager
     def writing(self, *, bulk: bool = False) -> Iterator[sa.Connection]:
-        """A transaction; for one with many rows (`bulk`), the connection gets a larger cache, and keeps it."""
+        """A transaction; with `bulk`, for many rows, the connection gets a larger cache and keeps it."""
         with self._transaction({"tocsin_writing": True}) as connection:
             if bulk and self.embedded:
                 connection.exec_driver_sql(_BULK_CACHE)
@@ -82,7 +82,7 @@ class Store:
                     yield connection
             finally:
                 if self._closed.is_set() and not connection.invalidated:
-                    connection.detach()  # closed by another thread meanwhile: no pool takes it back
+                    connection.detach()  # closed by another thread meanwhile, so no pool takes it back
 
     def close(self) -> None:
         self._closed.set()
@@ -147,7 +147,7 @@ _NO_URL = (
 
 
 def _sqlite(address: URL, timeout: float) -> sa.Engine:
-    with suppress(OSError):  # which SQLite reports better
+    with suppress(OSError):  # SQLite reports these better
         os.close(open_private(Path(address.database or ""), os.O_RDWR))
     engine = sa.create_engine(address, connect_args={"timeout": timeout})
 
@@ -159,7 +159,7 @@ def _sqlite(address: URL, timeout: float) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        # A read transaction cannot wait to become a writer, so writers begin as writers.
+        # A read transaction cannot wait to become a writer, so writers begin as such.
         writing = connection.get_execution_options().get("tocsin_writing")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 

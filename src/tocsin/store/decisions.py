@@ -1,4 +1,4 @@
-"""Write a Decision with its messages in one transaction, and load the facts that the next one rests on."""
+"""Writes a Decision with its messages in one transaction, and loads the facts that the next one needs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -20,12 +20,12 @@ __all__ = ["load_facts", "record"]
 
 
 def record(store: Store, decision: Decision, sinks: Subscriptions | None = None) -> list[Verdict]:
-    """Store the decision; returns the verdicts that were not there before, with the numbers of their cases."""
+    """Store the decision; returns the new verdicts, with the numbers of their cases."""
     sinks = sinks or {}
     fresh = []
     with store.writing() as connection:
         if not store.embedded:
-            # Writers one after another: their rows become visible in the order of their ids, which readers rely on.
+            # One writer at a time: rows become visible in the order of their ids, which readers rely on.
             connection.exec_driver_sql("LOCK TABLE verdicts IN SHARE ROW EXCLUSIVE MODE")
         numbers = {new.cause: _open_case(connection, new, sinks) for new in decision.cases}
         for verdict in decision.verdicts:
@@ -78,7 +78,7 @@ def _with_numbers(verdict: Verdict, numbers: Mapping[str, int]) -> Verdict:
 
 
 def load_facts(store: Store, request: FactsRequest) -> Facts:
-    """What the store knows that bears on these jobs."""
+    """The stored facts that matter for these jobs."""
     if not (request.users or request.cases or request.jobs or request.actions_since is not None):
         return Facts()
     with store.reading() as connection:

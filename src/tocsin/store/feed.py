@@ -1,4 +1,4 @@
-"""Verdicts and cases in the order in which they were stored, from a position on or back from one."""
+"""Verdicts and cases in the order in which they were stored, forwards or backwards from a position."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["Event", "Position", "VerdictFilter", "events_after", "last_position"
 
 
 class Position(NamedTuple):
-    """The last verdict and the last case that were read."""
+    """The last verdict and the last case read."""
 
     verdict: int = 0
     case: int = 0
@@ -49,7 +49,7 @@ def last_position(store: Store) -> Position:
 
 
 def events_after(store: Store, position: Position, limit: int) -> list[Event]:
-    """At most `limit` of each kind, those of cases first: the verdict that opened a case names it."""
+    """At most `limit` of each kind, cases first, because the verdict that opened a case names it."""
     with store.reading() as connection:
         opened = connection.execute(
             sa.select(cases).where(cases.c.id > position.case).order_by(cases.c.id).limit(limit)
@@ -76,7 +76,7 @@ def events_after(store: Store, position: Position, limit: int) -> list[Event]:
 def newest_verdicts(
     store: Store, which: VerdictFilter, *, before: int | None, limit: int
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Rows' numbers and documents, the newest first; with `before`, only older ones."""
+    """Row numbers and documents, newest first; with `before`, only older ones."""
     query = sa.select(verdicts.c.id, verdicts.c.document).order_by(verdicts.c.id.desc()).limit(limit)
     if before is not None:
         query = query.where(verdicts.c.id < before)

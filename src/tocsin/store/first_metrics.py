@@ -29,7 +29,7 @@ def unmeasured(store: Store, cluster: str, since: int, until: int) -> pl.DataFra
 
 
 def fill(store: Store, found: pl.DataFrame) -> int:
-    """Write the first metrics of jobs that have none; those of others stay as they are. The jobs changed are counted."""
+    """Write the first metrics of jobs that have none; others are unchanged. Returns the number of jobs changed."""
     if found.is_empty():
         return 0
     rows = found.select(*KEY, *_FIELDS).with_columns(pl.col("task").fill_null(NO_TASK))

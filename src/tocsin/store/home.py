@@ -90,7 +90,7 @@ class Home:
         return self
 
     def _check(self) -> None:
-        """Whoever can write here can replace the models and the database."""
+        """Anybody who can write here can replace the models and the database."""
         found = self.root.stat()
         owner = user_name(found.st_uid)
         if found.st_uid not in (0, os.geteuid()) and owner != SERVICE_USER:
@@ -109,13 +109,13 @@ def open_private(path: Path, flags: int, mode: int = _PRIVATE) -> int:
     descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, mode)
     found = stat.S_IMODE(os.fstat(descriptor).st_mode)
     if found & ~_PRIVATE:
-        with suppress(PermissionError):  # of another owner
+        with suppress(PermissionError):  # owned by another user
             os.fchmod(descriptor, found & _PRIVATE)
     return descriptor
 
 
 def user_name(uid: int | None = None) -> str:
-    """The user who runs this process, or of another uid; unlike LOGNAME, nobody can choose it."""
+    """The user who runs this process, or the user with another uid; unlike LOGNAME, it cannot be forged."""
     uid = os.geteuid() if uid is None else uid
     try:
         return pwd.getpwuid(uid).pw_name

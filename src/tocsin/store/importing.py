@@ -1,4 +1,4 @@
-"""Import batches from a source into the store; an interrupted import is resumed."""
+"""Imports batches from a source into the store; an interrupted import is resumed."""
 
 import time
 from collections.abc import Callable

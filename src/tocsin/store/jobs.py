@@ -1,4 +1,4 @@
-"""Jobs in the store: merge by key, list by attributes and time."""
+"""Jobs in the store: merged by key, listed by attributes and time."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -111,7 +111,7 @@ class Filter:
     states: Sequence[str] = ()
     names: Sequence[str] = ()
     domains: Sequence[str] = ()
-    """As the verdict at submission has it; tasks have that of their array."""
+    """The domain in the verdict at submission; tasks have their array's."""
     since: int | None = None
     """Only jobs that were alive at this instant or later..."""
     until: int | None = None
@@ -119,14 +119,14 @@ class Filter:
     arrays: bool = False
     """Also list an array as submitted when all of its tasks are listed one by one."""
     order: str = "submit"
-    """A field; with a minus in front, from the last to the first."""
+    """A field; with a leading minus, in descending order."""
     limit: int | None = None
     past: tuple[int, int, int | None, str] | None = None
     """Only jobs after this (submit, id, task, cluster) in the order `submit` or `-submit`."""
 
 
 def cluster_names(store: Store) -> list[str]:
-    """The clusters that have jobs; one look into the index for each."""
+    """The clusters that have jobs; one index lookup for each."""
     found: list[str] = []
     with store.reading() as connection:
         query = sa.select(sa.func.min(jobs.c.cluster))

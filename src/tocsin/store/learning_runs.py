@@ -1,4 +1,4 @@
-"""Nightly runs: each is a row from its start on, so a killed one is seen as such."""
+"""Nightly runs: each has a row from its start on, so that a killed one is recognised."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class LearningRun:
 
 
 def begin(store: Store, *, who: str, at: int) -> int:
-    """The number of a run that starts now; the oldest runs are forgotten."""
+    """The number of a run that starts now; the oldest runs are deleted."""
     with store.writing() as connection:
         row = {"started": at, "who": who, "state": str(RunState.RUNNING), "outcomes": [], "error": ""}
         added = connection.execute(sa.insert(learning_runs).values(row))
@@ -58,7 +58,7 @@ def end(
 
 
 def interrupt(store: Store) -> None:
-    """Mark all that run as interrupted. Call it only while no run can be active."""
+    """Mark all running ones as interrupted. Call it only while no run can be active."""
     running = learning_runs.c.state == str(RunState.RUNNING)
     with store.writing() as connection:
         connection.execute(
@@ -67,7 +67,7 @@ def interrupt(store: Store) -> None:
 
 
 def last_runs(store: Store, limit: int = 10) -> list[LearningRun]:
-    """The newest first."""
+    """Newest first."""
     query = sa.select(learning_runs).order_by(learning_runs.c.id.desc()).limit(limit)
     with store.reading() as connection:
         rows: list[dict[str, Any]] = [dict(row) for row in connection.execute(query).mappings()]

@@ -1,4 +1,4 @@
-"""Locks of a store that end with their process, even if it is killed."""
+"""Locks of a store that are released when their process ends, even if it is killed."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ _KIND = 0x746F6373  # "tocs"
 
 @contextmanager
 def locked(store: Store, name: str, *, wait: bool = False) -> Iterator[bool]:
-    """Whether this process holds the lock of that name; with `wait`, it gets it sooner or later."""
+    """Whether this process holds the lock of that name; with `wait`, waits until it does."""
     with (_locked_file if store.embedded else _locked_session)(store, name, wait) as held:
         yield held
 
@@ -44,7 +44,7 @@ def _locked_file(store: Store, name: str, wait: bool) -> Iterator[bool]:
 
 @contextmanager
 def _locked_session(store: Store, name: str, wait: bool) -> Iterator[bool]:
-    """PostgreSQL gives the lock back when the connection ends."""
+    """PostgreSQL releases the lock when the connection ends."""
     ask = sa.func.pg_advisory_lock if wait else sa.func.pg_try_advisory_lock
     with readable_errors(store), store.engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT")

@@ -44,7 +44,7 @@ def merge(known: pl.DataFrame, incoming: pl.DataFrame, lag: int) -> Merged:
         .select(stacked.columns)
         .with_columns(_known_at(lag))
     )
-    # The order is kept, so the first rows are the known jobs, one by one.
+    # The order is kept, so the first rows are the known jobs.
     before, after = known, folded.head(known.height)
     differs = {name: before[name].ne_missing(after[name]) for name in known.columns if name not in KEY}
     names = [name for name, where in differs.items() if where.any()]

@@ -1,7 +1,7 @@
-"""The outbox: messages to sinks, written with what they report and deleted when the sink has taken them.
+"""The outbox: messages to sinks, written together with what they report and deleted once the sink has taken them.
 
-It is the spool on disk while a sink does not answer. It is bounded: beyond `Subscription.most` messages of one sink, the
-oldest are dropped and counted.
+It is the spool on disk while a sink does not answer. It is bounded: beyond `Subscription.most` messages for one sink,
+the oldest are dropped and counted.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -33,13 +33,13 @@ Subscriptions = Mapping[str, Subscription]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkState:
-    """What became of the messages of a sink."""
+    """Delivery of a sink's messages."""
 
     sent: int = 0
     refused: int = 0
     """Messages that it will never take."""
     dropped: int = 0
-    """Messages dropped because too many waited."""
+    """Messages dropped because too many were queued."""
     last: int = 0
     """When it last took some; 0: never."""
     problem: str = ""
@@ -65,7 +65,7 @@ def put(
 
 
 def drop_oldest(connection: sa.Connection, sinks: Subscriptions) -> None:
-    """Drop what is too much, at the end of a transaction that has put messages; it reads as many rows as wait."""
+    """Drop the excess, at the end of a transaction that has put messages; it reads as many rows as are queued."""
     for sink, subscription in sinks.items():
         mine = outbox.c.sink == sink
         last = connection.execute(
@@ -86,8 +86,8 @@ def waiting(store: Store, sink: str, limit: int) -> list[Message]:
 
 
 def acknowledge(store: Store, sink: str, receipt: Receipt, now: float) -> None:
-    """The sink has taken these, or will never take them."""
-    # SQLite may give the number of a deleted message to a later one, so the reference is compared, too
+    """Delete messages that the sink has taken or will never take."""
+    # SQLite may reuse the number of a deleted message, so the reference is compared, too
     rows = [{"number": message.id, "same": message.reference} for message in receipt.messages]
     if not rows:
         return
@@ -100,7 +100,7 @@ def acknowledge(store: Store, sink: str, receipt: Receipt, now: float) -> None:
 
 
 def set_problem(store: Store, sink: str, problem: str, now: float) -> None:
-    """The sink does not answer, for this reason; when it takes a message, that is over."""
+    """Record that the sink does not answer, and why; this ends when it takes a message."""
     with store.writing() as connection:
         before = connection.execute(
             sa.select(sink_states.c.problem, sink_states.c.since).where(sink_states.c.sink == sink)
@@ -122,7 +122,7 @@ def states(store: Store, sinks: Iterable[str]) -> dict[str, SinkState]:
 
 
 def discard_others(store: Store, sinks: Collection[str]) -> None:
-    """Delete the messages of sinks that are not configured any more."""
+    """Delete the messages of sinks that are no longer configured."""
     with store.writing() as connection:
         connection.execute(sa.delete(outbox).where(outbox.c.sink.not_in(list(sinks))))
 

@@ -1,4 +1,4 @@
-"""Prune old jobs, and back the store up."""
+"""Prunes old jobs, and backs up the store."""
 
 import fcntl
 import os
@@ -35,7 +35,7 @@ from tocsin.store.windows import WindowStore
 __all__ = ["Pruned", "backup", "prune"]
 
 _PARTIAL = ".tocsin-backup-"
-_YOUNG = 86_400  # seconds: a script is kept before its job is, so a young file without a job may yet get one
+_YOUNG = 86_400  # seconds: a script is stored before its job, so a young file without a job may yet get one
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class Pruned:
     verdicts: int
     scripts: int
     trace_days: int
-    """Days of nodes."""
+    """Number of (node, day) pairs."""
 
 
 def prune(
     store: Store, home: Home, *, before: int, traces_before: int | None = None, dry_run: bool = False
 ) -> Pruned:
-    """Delete the jobs that ended before an instant, their verdicts, and the scripts that no job has any more.
+    """Delete the jobs that ended before an instant, their verdicts, and the scripts that no job uses any more.
 
-    Traces of days before `traces_before` (default: `before`) go, too.
+    Traces of days before `traces_before` (default: `before`) are deleted, too.
 
-    Messages that wait in the outbox are kept. A SQLite file does not shrink; its free space is used again.
+    Queued messages in the outbox are kept. A SQLite file does not shrink; its free space is reused.
     """
     with store.reading() if dry_run else store.writing() as connection:
         old = _old(before)
@@ -94,7 +94,7 @@ def _ended(table: sa.FromClause, before: int) -> sa.ColumnElement[bool]:
 
 
 def _array_of_old(before: int) -> sa.ColumnElement[bool]:
-    """An array whose tasks are all here goes with the first of them; else it would be listed as pending again."""
+    """An array whose tasks are all here is deleted with the first of them; else it would be listed as pending again."""
     tasks = jobs.alias("old_tasks")
     first = sa.exists().where(
         tasks.c.job_id == jobs.c.job_id,
@@ -109,8 +109,8 @@ def _array_of_old(before: int) -> sa.ColumnElement[bool]:
 def backup(store: Store, home: Home, target: Path) -> Path:
     """Copy the store, scripts, models and confirmed regions into a new folder, consistent while others write.
 
-    With SQLite that folder is a home itself: `TOCSIN_HOME` may name it. With PostgreSQL it holds `tocsin.dump`, for
-    pg_restore. The windows of traces are not in it: they are large, and a day of them is its own file already.
+    With SQLite, that folder is itself a home: `TOCSIN_HOME` may name it. With PostgreSQL, it holds `tocsin.dump`, for
+    pg_restore. Trace windows are not included: they are large, and each day is a file of its own already.
     """
     if target.exists():
         raise StoreError(f"{target} is there already; name a new folder for the backup")
@@ -146,7 +146,7 @@ def _partial(beside: Path) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=beside))
     with ExitStack() as stack:
-        with suppress(OSError):  # some network file systems lock no folders
+        with suppress(OSError):  # some network file systems cannot lock folders
             stack.enter_context(_locked(folder))
         try:
             yield folder
@@ -184,7 +184,7 @@ def _copy_sqlite(store: Store, target: Path) -> None:
             [found] = copy.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
                 raise StoreError(f"the store {store.place} is damaged, so there is no backup of it: {found}")
-        except sqlite3.Error as error:  # the target's trouble, not the store's
+        except sqlite3.Error as error:  # a problem of the target, not of the store
             raise StoreError(
                 f"cannot write the backup to {target.parents[1]}: {error}; is there room?"
             ) from error

@@ -1,4 +1,4 @@
-"""What models said about live jobs: those in use in their verdicts, those that run beside them in a table of scores."""
+"""Scores of live jobs: by models in use, from their verdicts, and by challengers, from a table of scores."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""The operations of screened jobs, by their scripts."""
+"""The operations of screened jobs, according to their scripts."""
 
 import json
 from typing import Any
@@ -16,10 +16,10 @@ __all__ = ["number_unscreened", "operations_by_job", "submissions", "unscreened"
 _MOST_READ = 2000
 """Newest submissions of a user; habits need no more."""
 _MOST_ROWS = 100_000
-"""Screenings among which these are found: each task of an array may have one."""
+"""Screenings searched for these: each task of an array may have one."""
 _DIGITS = "0123456789"
 _WATCHING = 600
-"""Seconds: a watch that got so far lately is running."""
+"""Seconds: a watch that advanced this recently is running."""
 
 
 def submissions(connection: sa.Connection, cluster: str, user: str, *, until: int) -> list[Screened]:
@@ -46,7 +46,7 @@ def submissions(connection: sa.Connection, cluster: str, user: str, *, until: in
 
 
 def _without_task(job: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """A key as text, the same for all tasks of an array: `lab:17_4@1794775393` as `lab:17_`, a plain job's as it is."""
+    """A key as text, the same for all tasks of an array: `lab:17_` for `lab:17_4@1794775393`; else the key itself."""
     stem = sa.func.rtrim(sa.func.rtrim(sa.func.rtrim(job, _DIGITS), "@"), _DIGITS)
     return sa.case((stem.like("%!_", escape="!"), stem), else_=job)
 
@@ -67,14 +67,14 @@ def unscreened(store: Store, limit: int, *, now: int) -> list[dict[str, Any]]:
 
 
 def number_unscreened(store: Store, *, now: int) -> int:
-    """How many there are."""
+    """Their number."""
     with store.reading() as connection:
         query = sa.select(sa.func.count()).select_from(jobs).where(_is_new(now))
         return connection.execute(query).scalar_one()
 
 
 def _is_new(now: int) -> sa.ColumnElement[bool]:
-    """Without tasks, which inherit the verdict on their array, and jobs that a running watch is about to judge."""
+    """Without tasks, which inherit the verdict on their array, and jobs that a running watch will judge."""
     known = sa.exists().where(screenings.c.job == key_text())
     array = jobs.alias("array_of")
     inherits = sa.and_(

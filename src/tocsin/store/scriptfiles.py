@@ -38,7 +38,7 @@ def save_file(folder: Path, content: bytes) -> str:
 
 
 def _write_unnamed(path: Path, content: bytes) -> bool:
-    """Write a file that has no name until it is whole, so that a kill leaves nothing; False where that is impossible."""
+    """Write a file that has no name until it is complete, so that a kill leaves nothing; False if that is impossible."""
     try:
         descriptor = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o640)
     except OSError as error:
@@ -49,7 +49,7 @@ def _write_unnamed(path: Path, content: bytes) -> bool:
         file.write(content)
         file.flush()
         with suppress(FileExistsError):  # another process has stored the same script
-            # a folder to start from makes Python call linkat(2), which can follow this link
+            # with a folder given, Python calls linkat(2), which can follow this link
             os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor, follow_symlinks=True)
     return True
 

@@ -1,6 +1,6 @@
-"""The tables, as SQLAlchemy Core knows them; the migrations make exactly these.
+"""The tables in SQLAlchemy Core; the migrations create exactly these.
 
-A job is named in other tables by its key as text (`lab:17_4@1794775393`), so that they outlive the job's own row.
+Other tables refer to a job by its key as text (`lab:17_4@1794775393`), so that they outlive the job's own row.
 Instants are UTC epoch seconds.
 """
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 NO_TASK = -1
-"""How SQL says that a job is no task of an array: a null in a unique key would be equal to nothing."""
+"""Marks a job that is not a task of an array: nulls in a unique key are never equal."""
 
 METADATA = sa.MetaData()
 
@@ -47,14 +47,14 @@ _TYPES: dict[ValueType, type[sa.types.TypeEngine[Any]]] = {
     ValueType.BYTES: sa.BigInteger,
 }
 
-# SQLite counts rows up only in a column of the type INTEGER.
+# SQLite autoincrements only columns of the type INTEGER.
 _SERIAL = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 jobs = sa.Table(
     "jobs",
     METADATA,
     *(sa.Column(f.name, _TYPES[f.type], nullable=f.name not in KEY) for f in FIELDS.values()),
-    # By submit first: imports come in that order, so the tree grows at its end, and listings are read in it.
+    # By submit first: imports come in that order, so the tree grows at its end, and listings use it.
     sa.PrimaryKeyConstraint("submit", "job_id", "task", "cluster", name="jobs_key"),
     sa.Index("jobs_by_id", "job_id"),
     sa.Index("jobs_by_end", "end"),
@@ -103,7 +103,7 @@ outbox = sa.Table(
     sa.UniqueConstraint("sink", "kind", "reference", name="outbox_once"),
     sa.Index("outbox_by_sink", "sink", "id"),
 )
-"""Messages to be sent; a row is deleted when its sink has taken it. Pruning touches none."""
+"""Messages to be sent; a row is deleted once its sink has taken it. Pruning does not touch them."""
 
 sink_states = sa.Table(
     "sink_states",
@@ -116,7 +116,7 @@ sink_states = sa.Table(
     sa.Column("problem", sa.Text, nullable=False, doc="why it does not answer; empty: it does"),
     sa.Column("since", sa.BigInteger, nullable=False, doc="when that problem began"),
 )
-"""What became of the messages of each sink."""
+"""Delivery of the messages of each sink."""
 
 cases = sa.Table(
     "cases",
@@ -139,7 +139,7 @@ feedback = sa.Table(
     sa.Column("answer", sa.Text, nullable=False, doc="confirmed, dismissed"),
     sa.Column("note", sa.Text, nullable=False),
 )
-"""Every answer that people gave to a case; the last one is the case's status."""
+"""Every answer to a case; the last one is the case's status."""
 
 audit = sa.Table(
     "audit",
@@ -176,7 +176,7 @@ actions = sa.Table(
     sa.Column("before", sa.JSON, nullable=False, doc="what it changed, to be restored"),
     sa.UniqueConstraint("job", "kind", name="actions_once"),
 )
-"""Actions on jobs as they stand now; every step is a row of the audit, too. A job gets one action of each kind."""
+"""The current state of actions on jobs; every step is also a row of the audit. A job gets one action of each kind."""
 
 allow = sa.Table(
     "allow",
@@ -193,7 +193,7 @@ allow = sa.Table(
     sa.Column("removed", sa.BigInteger, doc="when it was taken back"),
     sa.Column("removed_by", sa.Text),
 )
-"""Who may run which operation; rows are taken back and never deleted."""
+"""Who may run which operation; rows are revoked and never deleted."""
 
 screenings = sa.Table(
     "screenings",
@@ -217,7 +217,7 @@ habit_hints = sa.Table(
     sa.Column("submit", sa.BigInteger, nullable=False),
     sa.Index("habit_hints_by_user", "user", "submit"),
 )
-"""Hints of stolen credentials that were given."""
+"""Hints of stolen credentials that were reported."""
 
 tokens = sa.Table(
     "tokens",
@@ -235,7 +235,7 @@ tokens = sa.Table(
     sa.Column("ended", sa.BigInteger, doc="when it was revoked or used up"),
     sa.Column("ended_by", sa.Text),
 )
-"""Credentials that the service gave out: API and relay tokens, sessions of browsers, one-time links."""
+"""Credentials issued by the service: API and relay tokens, browser sessions, one-time links."""
 
 causes = sa.Table(
     "causes",
@@ -245,7 +245,7 @@ causes = sa.Table(
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("document", sa.JSON, nullable=False, doc="the cause with its line"),
 )
-"""Why jobs failed, as far as somebody looked."""
+"""Why jobs failed, if it was looked for."""
 
 learning_runs = sa.Table(
     "learning_runs",
@@ -258,7 +258,7 @@ learning_runs = sa.Table(
     sa.Column("outcomes", sa.JSON, nullable=False, doc="what became of each model in use"),
     sa.Column("error", sa.Text, nullable=False),
 )
-"""Nightly runs: who started them, and what came of them."""
+"""Nightly runs: who started them, and their results."""
 
 challenger_scores = sa.Table(
     "challenger_scores",
@@ -271,7 +271,7 @@ challenger_scores = sa.Table(
     sa.Column("probability", sa.Double, nullable=False),
     sa.Column("threshold", sa.Double, nullable=False),
 )
-"""What models that run beside the one in use said about live jobs. Nothing acts on it."""
+"""Scores of live jobs by models that run beside the one in use. Nothing acts on them."""
 
 
 def key_text(table: sa.FromClause = jobs) -> sa.ColumnElement[str]:

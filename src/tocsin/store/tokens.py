@@ -1,4 +1,4 @@
-"""Credentials that the service gives out, stored by the hash of their secret."""
+"""Credentials issued by the service, stored by the hash of their secret."""
 
 import hashlib
 import secrets
@@ -31,7 +31,7 @@ _PASSING = (TokenKind.SESSION, TokenKind.LOGIN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """What a credential stands for. Its secret is known to its bearer alone."""
+    """What a credential grants. Only its bearer knows the secret."""
 
     number: int = 0
     kind: TokenKind
@@ -47,7 +47,7 @@ class Token:
 
 
 def issue(store: Store, token: Token) -> tuple[int, str]:
-    """Store a new token; its number and its secret, which cannot be read again."""
+    """Store a new token; returns its number and its secret, which cannot be read again."""
     secret = f"tocsin_{token.kind}_{secrets.token_urlsafe(32)}"
     row = {
         "hash": _hash(secret),
@@ -65,7 +65,7 @@ def issue(store: Store, token: Token) -> tuple[int, str]:
         past = sa.or_(tokens.c.expires < gone, tokens.c.ended < gone)
         connection.execute(sa.delete(tokens).where(tokens.c.kind.in_(_PASSING), past))
         number = int(connection.execute(sa.insert(tokens).values(row).returning(tokens.c.id)).scalar_one())
-        if token.kind is not TokenKind.LOGIN:  # the session that it becomes is written down
+        if token.kind is not TokenKind.LOGIN:  # the session that replaces it is recorded
             detail = {name: row[name] for name in ("kind", "label", "user", "role", "read_only", "expires")}
             what = f"{token.kind} token created" if token.kind not in _PASSING else "login"
             entry = audit.Entry(
@@ -83,7 +83,7 @@ def find(store: Store, secret: str, kinds: set[TokenKind], *, at: int) -> Token 
 
 
 def use_up(store: Store, secret: str, kind: TokenKind, *, at: int, who: str) -> Token | None:
-    """The valid token with this secret, which is valid no longer: of several callers one gets it."""
+    """Use up the valid token with this secret; of several callers, only one gets it."""
     change = sa.update(tokens).where(_valid(secret, {kind}, at)).values(ended=at, ended_by=who)
     with store.writing() as connection:
         row = connection.execute(change.returning(*tokens.c)).first()

@@ -47,7 +47,7 @@ class Confirmed:
     who: str
     note: str
     model: str
-    """The version whose embeddings `centroid` and `radius` are of."""
+    """The version in whose embeddings `centroid` and `radius` are given."""
     centroid: tuple[float, ...]
     radius: float
     quantile: float
@@ -85,7 +85,7 @@ def confirm(
 
 
 def dismiss(store: Store, number: int, *, who: str, at: int, note: str = "") -> Confirmed:
-    """Take a confirmed region back; both answers stay in the audit trail."""
+    """Dismiss a confirmed region; both answers stay in the audit trail."""
     with store.writing() as connection:
         standing = {each.number: each for each in _standing(connection)}
         if number not in standing:
@@ -98,7 +98,7 @@ def dismiss(store: Store, number: int, *, who: str, at: int, note: str = "") -> 
 
 
 def list_confirmed(store: Store) -> list[Confirmed]:
-    """The regions that were not dismissed, the oldest first."""
+    """The regions that were not dismissed, oldest first."""
     with store.reading() as connection:
         return _standing(connection)
 
@@ -125,9 +125,9 @@ def examples(folder: Path, digest: str) -> pl.DataFrame:
 
 
 def confirmed_anomalies(store: Store, since: int, until: int) -> list[str]:
-    """The jobs whose traces were confirmed as anomalous at `since` or later, but before `until`, and still are.
+    """The jobs whose traces were confirmed as anomalous at `since` or later but before `until`, and still are.
 
-    By `traces diagnose --confirm`, or by the answer to a case that a trace opened.
+    Confirmed by `traces diagnose --confirm`, or by the answer to a case that a trace opened.
     """
     answered = (
         sa.select(cases.c.job)

@@ -40,12 +40,12 @@ def of_job(store: Store, job: JobKey) -> list[Verdict]:
 
 
 def last_at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, Verdict]:
-    """By job, the last verdict at a stage, of those that have one."""
+    """By job, the last verdict at a stage, if any."""
     return {job: found[-1] for job, found in at_stage(store, jobs, stage).items()}
 
 
 def at_stage(store: Store, jobs: list[str], stage: Stage) -> dict[str, list[Verdict]]:
-    """By job, the verdicts at a stage in their order, of those that have any."""
+    """By job, the verdicts at a stage in order, if any."""
     found: dict[str, list[Verdict]] = {}
     wanted = pl.DataFrame({"job": jobs}, schema={"job": pl.String}).unique()
     if wanted.is_empty():
@@ -81,7 +81,7 @@ def alarms(store: Store, jobs: Iterable[str]) -> dict[str, list[Verdict]]:
 
 
 def next_seq(store: Store, jobs: list[str], stage: Stage) -> list[int]:
-    """For each job the number of its next verdict at a stage that may have several."""
+    """For each job, the number of its next verdict at a stage that may have several."""
     wanted = pl.DataFrame({"job": jobs}, schema={"job": pl.String}).unique()
     if wanted.is_empty():
         return []

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the watch of a cluster got; stored as an import that never finishes."""
+    """The progress of the watch of a cluster; stored as an import that never finishes."""
 
     number: int
     began: int
@@ -42,7 +42,7 @@ class Progress:
 
 
 def begin(store: Store, cluster: str, now: int) -> Progress:
-    """The progress of this cluster's watch; the first time, it begins now."""
+    """The progress of this cluster's watch; the first watch begins now."""
     identity = f"watch:{cluster}"
     query = (
         sa.select(imports.c.id, imports.c.started, imports.c.position)
@@ -62,7 +62,7 @@ def begin(store: Store, cluster: str, now: int) -> Progress:
 
 
 def advance(store: Store, progress: Progress, reached: int) -> Progress:
-    """Record that everything up to `reached` is done; it never goes back."""
+    """Record that everything up to `reached` is done; it never decreases."""
     reached = max(reached, progress.reached)
     if reached != progress.reached:
         with store.writing() as connection:
@@ -77,7 +77,7 @@ def advance(store: Store, progress: Progress, reached: int) -> Progress:
 def count_events(
     connection: sa.Connection, progress: Progress, read: int, rejected: Mapping[str, int]
 ) -> None:
-    """Add to the events that the watch has read, and to those that it could not read, by reason."""
+    """Count events that the watch has read, and those that it could not read, by reason."""
     this = imports.c.id == progress.number
     before: dict[str, int] = connection.execute(sa.select(imports.c.rejected).where(this)).scalar_one()
     total = {reason: before.get(reason, 0) + rejected.get(reason, 0) for reason in {**before, **rejected}}
@@ -140,7 +140,7 @@ def tasks(store: Store, cluster: str, array: int) -> pl.DataFrame:
 
 
 def living(store: Store, cluster: str) -> pl.DataFrame:
-    """The keys of jobs with a verdict and no end yet; without arrays, which end by their tasks."""
+    """The keys of jobs with a verdict and no end yet; without arrays, which end with their tasks."""
     has_verdict = sa.exists().where(verdicts.c.job == key_text())
     here = jobs.c.cluster == cluster
     return _rows(store, KEY, here, jobs.c.outcome.is_(None), jobs.c.array.is_(None), has_verdict)

@@ -1,6 +1,6 @@
 """Samples of traces in Parquet files: one folder for each cluster, day and node, one file for each ten minutes.
 
-Adding to a file writes a new one and renames it, so a kill leaves either; a second that is there already stays as it is.
+Adding to a file writes a new one and renames it, so a kill leaves one of both; existing seconds are unchanged.
 """
 
 import datetime as dt
@@ -33,19 +33,19 @@ _POSITIONS = ".positions.json"
 
 
 class Appended(NamedTuple):
-    """What became of samples."""
+    """What happened to samples."""
 
     added: int
     known: int
-    """Samples of a second that was there already."""
+    """Samples of a second that was already stored."""
     refused: int
-    """Samples without a node, an instant, a CPU or a job, or with the name of a node that no folder may have."""
+    """Samples without a node, an instant, a CPU or a job, or with a node name that cannot be a folder."""
 
 
 class WindowStore:
     """The samples under a folder (`home.windows`). Several processes may use it at once.
 
-    A file that cannot be read is reported once, with the reason, and left out; it is moved aside when its ten minutes
+    A file that cannot be read is reported once, with the reason, and skipped; it is moved aside when its ten minutes
     are written again.
     """
 
@@ -56,7 +56,7 @@ class WindowStore:
         self._report = report
 
     def append(self, cluster: str, samples: Samples) -> Appended:
-        """Keep samples; a sample whose second is there already counts as known and changes nothing."""
+        """Store samples; a sample whose second is already stored counts as known and changes nothing."""
         folder = self._of(cluster)
         added = known = refused = 0
         with self._locked(folder):
@@ -71,14 +71,14 @@ class WindowStore:
         return Appended(added, known, refused)
 
     def samples(self, cluster: str, since: int, until: int, nodes: Iterable[str] | None = None) -> Samples:
-        """The samples of some nodes (default: all) from `since` to `until`, both included; order is by node."""
+        """The samples of some nodes (default: all) from `since` to `until`, both included; ordered by node."""
         wanted = None if nodes is None else sorted(set(nodes))
         return Samples(*(self._read(kind, cluster, since, until, wanted) for kind in _KINDS))
 
     def job_samples(
         self, cluster: str, since: int, until: int, nodes: Iterable[str] | None = None
     ) -> pl.DataFrame:
-        """As `samples`, but only those of jobs, which are far fewer than those of CPUs."""
+        """As `samples`, but only for jobs, which are far fewer than CPUs."""
         return self._read("jobs", cluster, since, until, None if nodes is None else sorted(set(nodes)))
 
     def nodes(self, cluster: str, since: int = 0, until: int = MAX_INSTANT) -> list[str]:
@@ -90,7 +90,7 @@ class WindowStore:
         return sorted(folder.name for folder in _folders(self.folder))
 
     def prune(self, *, before: int, dry_run: bool = False) -> int:
-        """Remove the days that ended before an instant; returns the number of days of nodes."""
+        """Remove the days that ended before an instant; returns the number of (node, day) pairs."""
         count = 0
         for cluster in _folders(self.folder):
             for day in self._days(cluster, 0, before - _DAY):
@@ -105,7 +105,7 @@ class WindowStore:
         return found if isinstance(found, int) else None
 
     def advance(self, cluster: str, source: str, position: int) -> None:
-        """Remember how far a source has been read, after its samples were kept."""
+        """Store how far a source has been read, after its samples were stored."""
         folder = self._of(cluster)
         with self._locked(folder):
             positions = {**self._positions(folder), source: position}
@@ -156,7 +156,7 @@ class WindowStore:
             return _KINDS[kind].to_frame()
         try:
             frame = pl.scan_parquet(paths, schema=_KINDS[kind], glob=False).filter(during).collect()
-        except UNREADABLE:  # at least one is damaged, or was pruned just now
+        except UNREADABLE:  # at least one is damaged, or was just pruned
             parts = [part for path in paths if (part := self._content(path, kind)) is not None]
             frame = pl.concat([_KINDS[kind].to_frame(), *parts]).filter(during)
         return frame

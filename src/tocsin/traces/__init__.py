@@ -1,1 +1,1 @@
-"""Traces: what running jobs and nodes do over time, and when that stops being normal."""
+"""Traces: what running jobs and nodes do over time, and when that is no longer normal."""

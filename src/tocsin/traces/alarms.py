@@ -1,4 +1,4 @@
-"""When unusual windows ring, and the alarm in words: job, node, CPUs and channel."""
+"""When unusual windows raise an alarm, and the alarm in words: job, node, CPUs and channel."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["NAME", "Alarm", "Direction", "finding", "in_a_row", "short_id", "spa
 
 NAME = "traces"
 _MOST_NAMED = 4
-"""Jobs and nodes that a message names; the others are counted."""
+"""Jobs and nodes that a message names; the rest are counted."""
 
 _MODE_WORDS = {
     "user": "spent {} of the last {} s in user code",
@@ -44,34 +44,34 @@ _NUMBERS = frozenset({"cpu_user", "cpu_system", "page_faults", "major_page_fault
 
 
 class Direction(StrEnum):
-    """How a channel differs from what is expected."""
+    """How a channel differs from its expected values."""
 
     HIGH = "high"
     LOW = "low"
     IRREGULAR = "irregular"
-    """Its mean is as expected, its course is not."""
+    """Its mean is as expected, its shape is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """Windows of one job that ring for one channel."""
+    """Windows of one job that raise an alarm for one channel."""
 
     job: str
     cpus: dict[str, list[int]]
-    """By node the CPUs that ring; none where the counters of the job do."""
+    """The CPUs with an alarm, by node; none if the job's counters raise it."""
     channel: str
     direction: Direction
     observed: float
     """The channel's mean over the last window of these CPUs."""
     normal: float
     compared_with: str
-    """What `normal` is of: `jobs of this kind`, its siblings, other jobs, or what the model expects."""
+    """What `normal` refers to: `jobs of this kind`, its siblings, other jobs, or what the model expects."""
     error: float
     threshold: float
     seconds: int
-    """Of a window."""
+    """Length of a window."""
     since: int
-    """The end of the first of the windows in a row."""
+    """The end of the first of the consecutive windows."""
 
     @property
     def kind(self) -> str:
@@ -101,7 +101,7 @@ class Alarm:
 
 
 def finding(alarm: Alarm) -> Finding:
-    """The alarm as policy, sinks and exit codes read it."""
+    """The alarm as a finding, for policy, sinks and exit codes."""
     return Finding(
         detector=NAME,
         kind=alarm.kind,
@@ -114,17 +114,17 @@ def finding(alarm: Alarm) -> Finding:
 
 
 def together(jobs: Sequence[str]) -> str:
-    """A sentence on jobs whose alarms have one cause."""
+    """A sentence about jobs whose alarms have one cause."""
     named = ", ".join(short_id(job) for job in jobs[:_MOST_NAMED])
     more = f" and {len(jobs) - _MOST_NAMED:,} more" if len(jobs) > _MOST_NAMED else ""
     return f"{len(jobs):,} jobs have this alarm at the same time: {named}{more}"
 
 
 def in_a_row(scores: pl.DataFrame, stride: int) -> pl.Series:
-    """For each window how many in a row, with it as the last, are unusual on its CPU, or of its job on the node.
+    """For each window, how many consecutive ones up to it are unusual on its CPU, or for its job on the node.
 
-    `scores` has `job`, `node`, `cpu`, `at` and `unusual`. A window that is missing in between does not break the row,
-    two do.
+    `scores` has `job`, `node`, `cpu`, `at` and `unusual`. One missing window in between does not break the run, two
+    do.
     """
     place = ["job", "node", "cpu"]
     ordered = scores.with_row_index("row").sort(*place, "at", nulls_last=False)

@@ -54,7 +54,7 @@ def analyse(
 
 
 def _separation(series: list[Series], length: int, seed: int) -> dict[str, Any]:
-    """Silhouettes by interval and the waveforms in the plane; where there are too few waveforms, the reason."""
+    """Silhouettes by interval and the waveforms in the plane; the reason if there are too few waveforms."""
     try:
         waveforms, kinds, few = cut_waveforms(series, length, seed)
     except InputError as error:

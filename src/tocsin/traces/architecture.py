@@ -1,4 +1,4 @@
-"""The shape of an autoencoder: what training, export and loading must agree on."""
+"""The shape of an autoencoder, on which training, export and loading must agree."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,8 +24,8 @@ _LONGEST, _MOST_CHANNELS, _WIDEST_EMBEDDING = 10_000, 256, 256
 class Architecture:
     """One of the paper's three autoencoders (section 3) for windows of some length and channels.
 
-    The rates of a CPU sum to one: `other` is left out of the input and is part of the output, through a softmax.
-    Other channels have units: the same channels are the output, without a softmax.
+    The rates of a CPU sum to one: `other` is not an input but an output, through a softmax. Other channels have units:
+    the same channels are the output, without a softmax.
     """
 
     name: str

@@ -14,18 +14,18 @@ _MOST_PAIRS = 1 << 18  # pairs of CPUs in a batch: the memory of a message pass 
 
 
 class PaddedGraphs(NamedTuple):
-    """How the windows of a batch lie in graphs of the same, padded size."""
+    """How the windows of a batch are arranged in graphs of the same, padded size."""
 
     slots: Numbers
-    """Graphs × size: the window in each place; padding is window 0 without neighbours."""
+    """Graphs × size: the window in each slot; padding is window 0 without neighbours."""
     neighbours: NDArray[np.float32]
-    """Graphs × size × size: one over the number of neighbours, or 0 where there is none to hear."""
+    """Graphs × size × size: one over the number of neighbours, or 0 for no neighbour."""
     places: Numbers
-    """For each window its place in the flattened graphs."""
+    """For each window, its position in the flattened graphs."""
 
     @classmethod
     def of(cls, graphs: Numbers) -> "PaddedGraphs":
-        """From the graph number of each window."""
+        """From each window's graph number."""
         _, number, sizes = np.unique(graphs, return_inverse=True, return_counts=True)
         order = np.argsort(number, kind="stable")
         size, count = int(sizes.max()), len(sizes)

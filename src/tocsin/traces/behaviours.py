@@ -1,7 +1,8 @@
-"""What simulated jobs do to their CPUs, second by second: one function for each job type.
+"""The CPU usage of simulated jobs, second by second: one function for each job type.
 
-Shares of a CPU's time come in ticks of 1/100 s, as in /proc/stat. The shapes follow the paper where it shows them (likelihood
-fit with structure of 100 s, iowait that dominates bad I/O, some fits with moderate iowait); the others are assumptions.
+Shares of a CPU's time are in ticks of 1/100 s, as in /proc/stat. The shapes follow the paper if it shows them (likelihood
+fit with structure of 100 s, iowait that dominates bad I/O, some fits with moderate iowait); the others are
+assumptions.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +29,7 @@ class Behaviour:
 
 
 def _behaviour(random: Random, cpus: Floats, **counters: "Floats | float") -> Behaviour:
-    """Round the shares to ticks, and complete the counters with what follows from the CPUs."""
+    """Round the shares to ticks, and add the counters that follow from the CPUs."""
     shares = np.clip(cpus, 0.0, 1.0)
     shares /= np.maximum(1.0, shares.sum(axis=2, keepdims=True))
     ticks = np.floor(shares * 100 + random.random(shares.shape))
@@ -59,7 +60,7 @@ def _behaviour(random: Random, cpus: Floats, **counters: "Floats | float") -> Be
 
 
 def _noise(random: Random, seconds: int, threads: int, spread: float, smooth: int = 1) -> Floats:
-    """Noise of each thread; `smooth` seconds of it hang together."""
+    """Noise of each thread, correlated over `smooth` seconds."""
     white = random.normal(0.0, spread, (seconds + smooth - 1, threads))
     if smooth == 1:
         return white
@@ -68,7 +69,7 @@ def _noise(random: Random, seconds: int, threads: int, spread: float, smooth: in
 
 
 def _pulses(random: Random, seconds: int, period: float, length: float, jitter: float = 0.1) -> Floats:
-    """How much of each second lies in a pulse of some length that comes about every `period` seconds."""
+    """The share of each second that lies in a pulse of some length, about every `period` seconds."""
     count = int(seconds / period * 2) + 3
     gaps = period * np.maximum(0.2, random.normal(1.0, jitter, count))
     starts = np.cumsum(gaps) - random.uniform(0, period)
@@ -83,20 +84,20 @@ def _stack(user: Floats, system: Floats, iowait: Floats) -> Floats:
 
 
 def _fit_cpus(random: Random, seconds: int, threads: int, slow_disk: float = 0.0) -> Floats:
-    """Iterations with a short serial part after each; about every 100 s the next chunk of events is read."""
+    """Iterations, each followed by a short serial part; about every 100 s, the next chunk of events is read."""
     serial = _pulses(random, seconds, random.uniform(8, 25), random.uniform(0.3, 1.2))[:, None]
     reading = _pulses(random, seconds, random.uniform(90, 110), 3 + 25 * slow_disk, jitter=0.03)[:, None]
     depth = random.uniform(0.3, 0.8)
     waits = reading * (0.05 + 0.75 * slow_disk) * np.abs(1 + _noise(random, seconds, threads, 0.15, 3))
     busy = 0.985 + _noise(random, seconds, threads, 0.006)
-    lead = np.arange(threads) == 0  # the serial part runs on the first thread alone
+    lead = np.arange(threads) == 0  # the serial part runs on the first thread only
     user = busy * (1 - np.where(lead, 0.2, 1.0) * depth * serial) * (1 - 0.6 * reading) - 0.5 * waits
     system = 0.006 + 0.12 * reading + np.abs(_noise(random, seconds, threads, 0.003))
     return _stack(user, system, waits)
 
 
 def _fit(random: Random, seconds: int, threads: int) -> Behaviour:
-    """Three fits in ten read from a slow disk, more or less: the samples near bad I/O in the paper's Fig. 4."""
+    """Three fits in ten read from a slow disk to some extent: the samples near bad I/O in the paper's Fig. 4."""
     slow = float(random.beta(1.2, 2.0)) if random.random() < 0.3 else 0.0
     cpus = _fit_cpus(random, seconds, threads, slow)
     read = cpus[..., 1].sum(axis=1) * 40 * _MB
@@ -136,7 +137,7 @@ def _bad_io(random: Random, seconds: int, threads: int) -> Behaviour:
 
 
 def _mpi(random: Random, seconds: int, threads: int) -> Behaviour:
-    """Each rank works for a random time and then polls until the slowest arrives: ranks start again in step."""
+    """Each rank works for a random time and then polls until the slowest arrives, so ranks restart in step."""
     longest = random.uniform(6, 20)
     rounds = int(seconds / (longest / 3)) + 4
     work = random.uniform(0.5, longest, (rounds, threads))
@@ -173,7 +174,7 @@ def _memory_leak(random: Random, seconds: int, threads: int) -> Behaviour:
 
 
 def _cpu_hog(random: Random, seconds: int, threads: int) -> Behaviour:
-    """The other process takes what the fit leaves: no pause is left."""
+    """The other process takes what the fit leaves: there are no pauses."""
     user = 0.995 + _noise(random, seconds, threads, 0.003)
     cpus = _stack(user, np.full_like(user, 0.004), np.zeros_like(user))
     switches = random.poisson(330 * threads, seconds).astype(np.float64)

@@ -1,7 +1,7 @@
 """Campaigns: recordings of labelled jobs, kept in a folder with a card (the paper, section 2.1).
 
-A campaign belongs wholly to one split, so that no job has windows in two of them. The folder holds `campaign.json` (the
-card), `cpus.parquet` (`core.frames.CPU_SAMPLES`) and `jobs.parquet` (`core.frames.JOB_SAMPLES`).
+A campaign belongs entirely to one split, so that no job has windows in two of them. The folder holds `campaign.json`
+(the card), `cpus.parquet` (`core.frames.CPU_SAMPLES`) and `jobs.parquet` (`core.frames.JOB_SAMPLES`).
 """
 
 import json
@@ -33,7 +33,7 @@ __all__ = [
 
 CARD, CPUS, JOBS = "campaign.json", "cpus.parquet", "jobs.parquet"
 _SCHEMA = 1
-_MOST_BYTES = 1 << 28  # of a card: a million jobs
+_MOST_BYTES = 1 << 28  # for a card: a million jobs
 
 
 class Split(StrEnum):
@@ -75,7 +75,7 @@ class Card:
     processor: str | None = None
     slurm: str | None = None
     notes: Sequence[str] = ()
-    """For a reader, such as what is known to be imperfect."""
+    """For readers, such as known imperfections."""
     schema: int = _SCHEMA
 
 
@@ -101,7 +101,7 @@ class Campaign:
 
 
 def joined(first: Campaign, second: Campaign) -> Campaign:
-    """One campaign that was recorded in two sittings."""
+    """One campaign from two recordings."""
     a, b = first.card, second.card
     if (a.split, a.cluster, a.origin) != (b.split, b.cluster, b.origin):
         raise InputError(
@@ -121,7 +121,7 @@ def joined(first: Campaign, second: Campaign) -> Campaign:
 def write_campaign(
     folder: Path, card: Card, cpus: Iterable[pl.DataFrame], jobs: Iterable[pl.DataFrame]
 ) -> None:
-    """Write the folder, in bounded memory; the card comes last, so that what it names is there."""
+    """Write the folder, in bounded memory; the card is written last, so that what it names is there."""
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / CPUS, cpus, CPU_SAMPLES)
     _write(folder / JOBS, jobs, JOB_SAMPLES)
@@ -131,7 +131,7 @@ def write_campaign(
 
 
 def read_card(folder: Path) -> Card:
-    """The card of a campaign; a sentence says what is wrong with it."""
+    """The card of a campaign; errors say why it is invalid."""
     path = folder / CARD
     if not path.is_file():
         raise NotFound(f"no campaign in {folder}: there is no {CARD}; `tocsin campaign simulate` makes one")
@@ -149,7 +149,7 @@ def read_card(folder: Path) -> Card:
 
 
 def read_campaign(folder: Path, nodes: Sequence[str] | None = None) -> Campaign:
-    """The campaign in a folder; with `nodes`, what happened on these alone."""
+    """The campaign in a folder; with `nodes`, only what happened on these."""
     card = read_card(folder)
     return Campaign(card, _read(folder / CPUS, CPU_SAMPLES, nodes), _read(folder / JOBS, JOB_SAMPLES, nodes))
 
@@ -170,12 +170,12 @@ def _read(path: Path, schema: pl.Schema, nodes: Sequence[str] | None) -> pl.Data
 
 
 def _write(path: Path, frames: Iterable[pl.DataFrame], schema: pl.Schema) -> None:
-    """One Parquet file from frames that come one by one."""
+    """One Parquet file from frames that arrive one by one."""
 
     def produce(
         columns: list[str] | None, where: pl.Expr | None, rows: int | None, size: int | None
     ) -> Iterator[pl.DataFrame]:
-        del columns, where, rows, size  # all is written
+        del columns, where, rows, size  # everything is written
         yield from frames
 
     part = path.with_name(f"{path.name}.part")

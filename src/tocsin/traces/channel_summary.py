@@ -1,4 +1,4 @@
-"""In which channels a job type shows: mean and spread of each channel by label."""
+"""In which channels a job type is visible: mean and spread of each channel by label."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Samples → windows of one length, for each CPU and for each job on a node.
+"""Cuts samples into windows of one length, for each CPU and for each job on a node.
 
 Windows end at whole multiples of the stride, so all CPUs of a node share their instants and a repeated cut gives the
 same windows. Values are never rescaled by the data.
@@ -36,15 +36,15 @@ _SAME_JOB = 0.9  # share of a window's points that one job must have
 
 
 class Cut(NamedTuple):
-    """Windows, and what did not become one."""
+    """Windows, and what was dropped."""
 
     windows: pl.DataFrame
     dropped: Counter[str]
     """Windows by reason: `gaps`, `job changed`."""
     duplicates: int
-    """Samples of a second that has a later one; the last counts."""
+    """Samples of a second with a later sample; the last counts."""
     invalid: int
-    """Samples without an instant, or with values that cannot be."""
+    """Samples without an instant, or with impossible values."""
 
 
 def cut(
@@ -59,8 +59,8 @@ def cut(
 ) -> pl.DataFrame:
     """The WINDOWS of CPU_SAMPLES and JOB_SAMPLES. `length` and `stride` are points of `interval` seconds.
 
-    No sample later than `until` enters. With `keys` (form: KEYS) jobs get their keys, and those that are not in it
-    become null; without, they keep the raw id.
+    No sample later than `until` is used. With `keys` (form: KEYS), jobs get their keys, and unknown ones become null;
+    without, they keep the raw id.
     """
     return cut_counted(
         cpus, jobs, length=length, stride=stride, interval=interval, until=until, keys=keys
@@ -137,9 +137,9 @@ def _cut(samples: pl.DataFrame, channels: Sequence[str], spacing: _Spacing, unti
 
 @dataclass(frozen=True, slots=True)
 class _Segments:
-    """Runs of points of one series without a break; a point that has no sample has the number of the one before."""
+    """Uninterrupted runs of points of one series; a point without a sample has the number of the one before."""
 
-    first: Ints  # place of each segment's first point
+    first: Ints  # index of each segment's first point
     last: Ints
     offset: Ints  # of that point among all points
     sample: Ints  # number of the sample of each point
@@ -163,7 +163,7 @@ class _Segments:
         return cls(first, last, offset, np.maximum.accumulate(sample), gaps)
 
     def fill(self, values: Floats, most: int) -> Floats:
-        """The values of all points. A channel that is unknown repeats the value before, at most so often."""
+        """The values of all points. An unknown channel repeats the value before, at most `most` times."""
         if len(self.sample) > len(values):
             values = values[self.sample]
         unknown = ~np.isfinite(values)
@@ -187,7 +187,7 @@ class _Found(NamedTuple):
 
 
 def _windows(points: Points, spacing: _Spacing) -> tuple[_Found, Counter[str]]:
-    """The windows, and how many were dropped why."""
+    """The windows, and how many were dropped by reason."""
     length, stride = spacing.length, spacing.stride
     other = np.diff(points.series) != 0
     broken = ~other & (np.diff(points.place) - 1 > spacing.most_gaps)
@@ -213,13 +213,13 @@ def _windows(points: Points, spacing: _Spacing) -> tuple[_Found, Counter[str]]:
 
 
 def _lost(before: Ints, after: Ints, spacing: _Spacing) -> Ints:
-    """Windows with at least one sample on either side of a break that no window may hold."""
+    """Windows with at least one sample on either side of a break, which no window may contain."""
     touching = spacing.ends(before + 1, after + spacing.length - 2)
     return touching - spacing.ends(before + spacing.length, after - 1)
 
 
 def _steady_job(job: Ints, start: Ints, length: int) -> tuple[Ints, Flags]:
-    """For each window a point at which its job has the CPU, and whether it has enough of the window."""
+    """For each window, a point at which its job has the CPU, and whether it has enough of the window."""
     changes = np.concatenate([[0], np.cumsum(np.diff(job) != 0)]) if len(job) else np.zeros(1, np.int64)
     point = start + length - 1
     steady = np.ones(len(start), bool)

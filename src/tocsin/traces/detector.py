@@ -1,4 +1,4 @@
-"""The detector `traces`: a running job whose traces leave what is normal for its kind."""
+"""The detector `traces`: running jobs whose traces are no longer normal for their kind."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +59,7 @@ class TracesDetector:
         seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> FittedTraces:
-        """As `traces.fitting.fit_traces`, by this detector's options."""
+        """As `traces.fitting.fit_traces`, with this detector's options."""
         return fit_traces(
             windows,
             kinds,

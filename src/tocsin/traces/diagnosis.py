@@ -1,4 +1,4 @@
-"""What a model makes of kinds of jobs: errors, the embeddings in a plane, and how near they are to known bad kinds.
+"""A model's view of kinds of jobs: errors, embeddings in a plane, and their distance to known bad kinds.
 
 After the paper's Figures 2 to 4. The plane is fitted without the bad kinds; a bad kind is a label of a campaign, or a
 region that people confirmed.
@@ -39,7 +39,7 @@ _NEAR = 0.1  # share of the windows
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Windows with what a model says of them, and the kind of each."""
+    """Windows with their scores by a model, and the kind of each."""
 
     windows: Windows
     scores: Scores
@@ -73,7 +73,7 @@ def embed(model: TraceModel, windows: Windows, about: pl.DataFrame) -> Embedded:
 
 
 def errors_by_kind(found: Embedded) -> list[dict[str, Any]]:
-    """Reconstruction errors of each kind (Figure 3), the normal kinds first, by their median."""
+    """Reconstruction errors of each kind (Figure 3), normal kinds first, by their median."""
     rows = []
     for kind in found.names:
         of = found.of(kind)
@@ -93,7 +93,7 @@ def errors_by_kind(found: Embedded) -> list[dict[str, Any]]:
 
 
 def in_plane(found: Embedded, seed: int = 0) -> dict[str, Any]:
-    """The embeddings in two principal components that were fitted without the bad kinds (Figure 4a)."""
+    """The embeddings in two principal components fitted without the bad kinds (Figure 4a)."""
     good = found.scores.embedding[~found.bad]
     if len(good) < _FEWEST:
         raise InputError(f"{len(good)} windows of normal jobs are too few to compare bad ones with")
@@ -110,7 +110,7 @@ def in_plane(found: Embedded, seed: int = 0) -> dict[str, Any]:
 
 
 def worst_iowait(windows: Windows) -> NDArray[np.float64]:
-    """The largest share of a second that each window spent waiting for I/O: the worst case, after the paper."""
+    """The largest share of a second that each window spent waiting for I/O: the worst case, as in the paper."""
     return np.asarray(windows.values[:, :, CPU_CHANNELS.index("iowait")].max(axis=1), dtype=np.float64)
 
 
@@ -123,10 +123,10 @@ def bad_centroids(found: Embedded) -> dict[str, NDArray[np.float64]]:
 def decays(
     found: Embedded, centroids: Mapping[str, NDArray[np.float64]], seed: int = 0
 ) -> list[dict[str, Any]]:
-    """For each bad kind and each normal one: how worst-case iowait falls with the distance (Figure 4b).
+    """For each pair of a bad and a normal kind: how worst-case iowait decreases with the distance (Figure 4b).
 
-    The rank correlation (Spearman) is below zero where windows that lie near the bad kind wait longer for I/O; null
-    where all wait the same. `iowait_near` is the mean of the nearest tenth, `iowait_far` that of the others.
+    The rank correlation (Spearman) is below zero if windows near the bad kind wait longer for I/O; null if all wait
+    the same. `iowait_near` is the mean of the nearest tenth, `iowait_far` that of the others.
     """
     from scipy.stats import spearmanr
 
@@ -164,9 +164,9 @@ def decays(
 
 
 def typical(found: Embedded, most: int = 6) -> list[int]:
-    """Numbers of windows to look at: of each kind one whose error is the kind's median.
+    """Indices of windows to look at: for each kind, one whose error is the kind's median.
 
-    The bad kinds with the largest error and the normal kinds with most windows, half of each where there are enough.
+    The bad kinds with the largest error and the normal kinds with most windows, half of each if there are enough.
     """
     rows = errors_by_kind(found)
     bad = sorted((row for row in rows if row["bad"]), key=lambda row: -row["median"])
@@ -180,7 +180,7 @@ def typical(found: Embedded, most: int = 6) -> list[int]:
 
 
 def worst(found: Embedded, of: NDArray[np.bool_], most: int = 4) -> list[int]:
-    """Numbers of windows to look at: for each CPU the one with the largest error among these, the worst CPUs first."""
+    """Indices of windows to look at: for each CPU, the one with the largest error among these, worst CPUs first."""
     rows = found.windows.index.select("node", "cpu").with_row_index().with_columns(error=found.scores.error)
     ordered = rows.filter(of).sort("error", descending=True)
     return [
@@ -189,10 +189,10 @@ def worst(found: Embedded, of: NDArray[np.bool_], most: int = 4) -> list[int]:
 
 
 def reconstructions(model: TraceModel, found: Embedded, rows: Sequence[int]) -> list[dict[str, Any]]:
-    """These windows as recorded and as the model rebuilds them, in the channel that differs most (Figure 2)."""
+    """These windows as recorded and as reconstructed, in the channel that differs most (Figure 2)."""
     if not rows:
         return []
-    # A graph model needs the other CPUs of the same instant, so whole graphs are rebuilt.
+    # A graph model needs the other CPUs of the same instant, so whole graphs are reconstructed.
     graphs = found.windows.graphs(by_job=model.architecture == "job_graph")
     needed = np.flatnonzero(np.isin(graphs, graphs[list(rows)]))
     rebuilt = model.reconstruct(found.windows[needed])
@@ -219,7 +219,7 @@ def reconstructions(model: TraceModel, found: Embedded, rows: Sequence[int]) -> 
 
 
 def _output(values: NDArray[np.float32], outputs: Sequence[str]) -> NDArray[np.float32]:
-    """A window with the channel `other`, where the model has it."""
+    """A window with the channel `other`, if the model has it."""
     if len(outputs) == values.shape[1]:
         return values
     return np.concatenate([values, 1 - values.sum(axis=1, keepdims=True)], axis=1)

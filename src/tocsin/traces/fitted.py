@@ -43,7 +43,7 @@ class FittedTraces:
     interval: int = 1
     """Seconds between two points of a window."""
     window: Window
-    """The ends of the first and the last window of the training."""
+    """The ends of the first and the last training window."""
     windows: int
     clusters: Sequence[str] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
@@ -69,9 +69,9 @@ class FittedTraces:
         return found.with_columns(in_a_row(found, self.stride))
 
     def candidates(self, scores: pl.DataFrame) -> list[str]:
-        """The jobs whose last windows may ring, for `assess` to decide. `scores`: the last few windows of all jobs.
+        """The jobs whose last windows may raise an alarm, for `assess` to decide. `scores`: the last windows of all jobs.
 
-        A task counts, too, if it differs from the other tasks of its array that run now.
+        This includes tasks that differ from the other running tasks of their array.
         """
         tasks = scores.with_columns(array=array_of()).filter(pl.col("array").is_not_null())
         limits = {
@@ -112,7 +112,7 @@ class FittedTraces:
     def alarms(
         self, jobs: pl.DataFrame, known: Known, *, stage: Stage
     ) -> list[list[Alarm | Likeness] | None]:
-        """For each job its alarms at `known.now`; None where no window of it is known."""
+        """For each job, its alarms at `known.now`; None if no window of it is known."""
         if stage is not Stage.RUNNING:
             raise ModelError(f"this model is for {Stage.RUNNING}, not for {stage}")
         if not jobs.height:
@@ -168,7 +168,7 @@ class FittedTraces:
         return f"no window of {self.length * self.interval} s of this job is known; is it younger, or is its node not recorded?"
 
     def with_regions(self, regions: Sequence[Region], version: str) -> "FittedTraces":
-        """The same, but jobs that enter these regions ring by name; `version` is that of this model."""
+        """The same, but jobs that enter these regions raise an alarm by name; `version` is that of this model."""
         return replace(self, cpus=replace(self.cpus, regions=regions, version=version))
 
     def save(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Train a trace detector: models on most of the windows, thresholds on windows that were held back."""
+"""Trains a trace detector: models on most of the windows, thresholds on held-back windows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ __all__ = ["Train", "fit_traces", "held_back"]
 LEAST_WINDOWS = 60
 """Of CPUs."""
 LEAST_APART = 30
-"""Windows of job counters that do not overlap: with fewer, normal jobs rang (a replay of bench/recordings)."""
+"""Windows of job counters that do not overlap: with fewer, normal jobs raised alarms (a replay of bench/recordings)."""
 _JOBS_OF_A_KIND = 3
 _ALONE = "node_graph"
 
@@ -62,8 +62,8 @@ def fit_traces(
 ) -> FittedTraces:
     """Train on the windows (`core.frames.WINDOWS`) of normal jobs; `kinds` has `job`, `user` and `name` of each.
 
-    `stride` is the seconds between two windows (default: as found), `interval` those between two points. A model of job
-    counters is trained, too, where there are enough windows of them.
+    `stride` is the seconds between two windows (default: as found), `interval` those between two points. If there are
+    enough windows of job counters, a model of them is trained, too.
     """
     rule = rule or Rule()
     mine = windows.join(kinds.select("job").unique(), on="job", how="semi").sort("at", "node", "cpu", "job")
@@ -143,7 +143,8 @@ def held_back(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which windows to train on, and which to hold back: every third job of a kind.
 
-    Of a kind with fewer than three jobs, it is the last third of each job; windows that overlap it are in neither.
+    For a kind with fewer than three jobs, the last third of each job is held back; windows that overlap it are in
+    neither.
     """
     named = index.select("job", "at").join(
         kinds.select("job", "user", "name").unique("job"), on="job", how="left", maintain_order="left"
@@ -160,7 +161,7 @@ def held_back(
 
 
 def _stride(index: pl.DataFrame) -> int:
-    """Seconds between two windows of a CPU, the usual one."""
+    """The usual number of seconds between two windows of a CPU."""
     steps = index.sort("node", "cpu", "at").select(pl.col("at").diff().over("node", "cpu")).to_series()
     usual = steps.filter(steps > 0).mode().min()
     return int(usual) if usual else 10  # type: ignore[arg-type]  # a number

@@ -9,7 +9,7 @@ from tocsin.core.errors import InputError
 __all__ = ["IDLE", "JOB_TYPES", "JobType", "job_types", "ranks"]
 
 IDLE = "idle"
-"""The label of a CPU without a job, too."""
+"""Also the label of a CPU without a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ JOB_TYPES = {
 
 
 def job_types(labels: Iterable[str]) -> list[JobType]:
-    """The types of these labels, with MPI jobs of any size; an InputError names one that is unknown."""
+    """The types with these labels, including MPI jobs of any size; an InputError names an unknown one."""
     found = []
     for label in labels:
         known = JOB_TYPES.get(label)

@@ -20,13 +20,13 @@ __all__ = ["LabelledWindows", "labelled_windows"]
 
 @dataclass(frozen=True, slots=True)
 class LabelledWindows:
-    """Windows, the label of each, and whether it is of a normal job. CPUs without a job are `idle`."""
+    """Windows, their labels, and whether they belong to a normal job. CPUs without a job are `idle`."""
 
     windows: Windows
     label: NDArray[np.str_]
     normal: NDArray[np.bool_]
     whole: NDArray[np.bool_]
-    """Whether all of its seconds are of that job: a window may have a tenth of another one."""
+    """Whether all of its seconds belong to that job: a tenth of a window may belong to another one."""
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -39,7 +39,7 @@ class LabelledWindows:
 def labelled_windows(
     campaign: Campaign, *, length: int = 100, stride: int = 10, channels: Sequence[str] = CPU_CHANNELS
 ) -> LabelledWindows:
-    """The windows of CPUs, or with JOB_CHANNELS those of jobs; what ran outside the campaign's jobs is left out."""
+    """The windows of CPUs, or with JOB_CHANNELS those of jobs; without those outside the campaign's jobs."""
     of_jobs = channels == JOB_CHANNELS
     frame = cut(
         campaign.cpus.clear() if of_jobs else campaign.cpus,

@@ -1,4 +1,4 @@
-"""Alarms by name: the windows of a running job that lie in a region confirmed as bad."""
+"""Alarms by name: the windows of a running job that are in a region confirmed as bad."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Likeness:
     inside: int
     windows: int
     cpus: dict[str, list[int]]
-    """By node the CPUs that are like them now."""
+    """The CPUs that are like them now, by node."""
     regions: Sequence[Region]
 
     @property

@@ -1,7 +1,7 @@
 """A linear autoencoder over windows, for channels of any unit: counters of jobs, metrics of servers.
 
 Each window of `length` points is projected onto the directions that hold most of the variance of normal windows and
-back. Channels are compared with what is normal for each, so one that is hard to predict cannot drown the others. On
+back. Channels are compared with what is normal for each, so that one that is hard to predict does not dominate. On
 public server metrics this separates anomalies far better than the same projection of single points (docs/benchmarks.md).
 """
 
@@ -22,10 +22,10 @@ Floats = NDArray[np.float32]
 WINDOW = 20
 """Points in a window, unless there are too few or too many channels."""
 _VARIANCE = 0.9  # share of the variance that the embedding keeps
-_SMOOTH = 15  # points over which scores are averaged: what is worth an alarm lasts longer than a point
-_FAR = 8.0  # standard deviations at which a value counts as far away, however far it is
+_SMOOTH = 15  # points over which scores are averaged: anomalies that matter last longer than a point
+_FAR = 8.0  # standard deviations at which values are clipped
 _MOST_ERROR = 100.0  # times the normal error of a channel
-_TRIM = 0.01  # share of the training windows that is left out of the second fit, as it may be contaminated
+_TRIM = 0.01  # share of the training windows left out of the second fit, since they may be contaminated
 _WIDEST = 4000  # values in a window: the covariance has the square of it
 _CHUNK = 2048
 
@@ -43,7 +43,7 @@ class LinearAutoencoder:
 
     @classmethod
     def fit(cls, train: NDArray[Any], length: int = WINDOW) -> "LinearAutoencoder":
-        """From a series of points × channels, of which most are normal; values that are not finite are gaps."""
+        """From a series of points × channels, most of which are normal; non-finite values are gaps."""
         values = np.asarray(train, dtype=np.float64)
         channels = values.shape[1]
         length = max(1, min(length, _WIDEST // max(1, channels), len(values) // 10))
@@ -56,7 +56,7 @@ class LinearAutoencoder:
             known = np.isfinite(finite).any(axis=0)
             mean = np.where(known, np.nanmean(np.where(known, finite, 0.0), axis=0), 0.0)
             spread = np.where(known, np.nanstd(np.where(known, finite, 0.0), axis=0), 0.0)
-        # A channel that never moved has no scale of its own: a hundredth of its value is far away.
+        # A channel that never changed has no scale of its own: a hundredth of its value is far away.
         still = spread <= 1e-6 * np.maximum(1e-3, np.abs(mean))
         scale = np.where(still, np.maximum(1e-2, np.abs(mean) * 1e-2), spread)
         model = cls(length, mean.astype(np.float32), scale.astype(np.float32), *_unfitted(length, channels))
@@ -79,12 +79,12 @@ class LinearAutoencoder:
         return np.concatenate([part @ self.directions for part in flat])
 
     def errors(self, series: NDArray[Any]) -> Floats:
-        """The error of each point and channel, in multiples of the channel's normal one; all windows over it count."""
+        """The error of each point and channel, in multiples of the channel's normal error, over all windows with it."""
         relative: Floats = self._point_errors(self._scaled(series)) / self.normal
         return np.minimum(relative, np.float32(_MOST_ERROR))
 
     def score(self, series: NDArray[Any]) -> Floats:
-        """How far each point is from normal; normal points are around one. Points nearby count, later ones too."""
+        """How far each point is from normal, which is around one. Neighbouring points count, including later ones."""
         return np.asarray(uniform_filter1d(self.errors(series).mean(axis=1), _SMOOTH), dtype=np.float32)
 
     def _scaled(self, series: NDArray[Any]) -> Floats:

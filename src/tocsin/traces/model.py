@@ -15,7 +15,7 @@ Floats = NDArray[np.float32]
 
 
 class Scores(NamedTuple):
-    """What a model says of some windows, in their order."""
+    """A model's scores of some windows, in their order."""
 
     error: Floats
     """Mean squared error of the reconstruction over seconds and output channels."""

@@ -19,7 +19,7 @@ def model_card(
     measured: Sequence[Figure] = (),
     parent: str | None = None,
 ) -> Card:
-    """`data` names what it was trained on; `measured` are figures on other data, such as a test campaign."""
+    """`data` names the training data; `measured` are figures on other data, such as a test campaign."""
     own = [
         Figure(
             name=name,

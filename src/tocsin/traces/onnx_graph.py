@@ -1,4 +1,4 @@
-"""An autoencoder as an ONNX graph of standard operators, made from its architecture and weights.
+"""An autoencoder as an ONNX graph of standard operators, built from its architecture and weights.
 
 It is built here rather than traced from PyTorch: convolutions over time are written with a height of one, because
 ONNX Runtime has its fast blocked layout for images only, and a file can be compared with the one graph it may hold.
@@ -18,7 +18,7 @@ __all__ = ["INPUTS", "OUTPUTS", "build_graph", "read_weights"]
 Weights = Mapping[str, NDArray[np.float32]]
 
 INPUTS = ("windows", "slots", "neighbours", "places")
-"""Windows × seconds × channels, and for graphs those of `batches.PaddedGraphs`."""
+"""Windows × seconds × channels, and for graphs the arrays of `batches.PaddedGraphs`."""
 OUTPUTS = ("errors", "embedding", "reconstruction")
 """Windows × outputs, windows × embedding, windows × outputs × seconds."""
 _OPSET = 18
@@ -36,7 +36,7 @@ def import_onnx() -> Any:
 
 
 def build_graph(architecture: Architecture, weights: Weights) -> Any:
-    """The `onnx.ModelProto`; the number of windows is free."""
+    """The `onnx.ModelProto`; the number of windows is variable."""
     return _Builder(architecture, weights).model()
 
 
@@ -45,7 +45,7 @@ def read_weights(architecture: Architecture, content: bytes, name: str) -> dict[
     onnx = import_onnx()
     try:
         found = onnx.ModelProto.FromString(content)
-    except Exception as error:  # protobuf raises DecodeError of its own tree
+    except Exception as error:  # protobuf raises its own DecodeError
         raise ModelError(f"{name} is not an ONNX model: {str(error)[:200]}; train again") from None
     arrays = {tensor.name: tensor for tensor in found.graph.initializer}
     weights = {}

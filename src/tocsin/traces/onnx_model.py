@@ -30,12 +30,12 @@ _VERSION = 1
 _DOCUMENT = "model.json"
 _MOST_MEMBERS = 100
 _MOST_BYTES = 64 << 20
-_BATCH = 64  # windows at a time: what is computed between two layers stays in the cache
+_BATCH = 64  # windows at a time: data between two layers stays in the cache
 _NEXT = "train again: tocsin traces train"
 
 
 def load_model(folder: Path) -> "OnnxModel":
-    """A model that `save` wrote. Files are data: their graph is compared with ours and never run as it stands."""
+    """A model that `save` wrote. Files are data: their graph is compared with ours and never run as is."""
     document = read_document(folder / _DOCUMENT, version=_VERSION, next_step=_NEXT)
     try:
         architecture, scaling, normal, seeds = _parse(document)
@@ -50,7 +50,7 @@ def load_model(folder: Path) -> "OnnxModel":
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """The trace model of one or more seeds: the error is the members' mean, the embedding that of the first."""
+    """The trace model of one or more seeds: the error is the mean of all members, the embedding is the first's."""
 
     design: Architecture
     members: Sequence[Weights]
@@ -58,7 +58,7 @@ class OnnxModel:
     scaling: Scaling | None = None
     """For channels with units."""
     normal: Floats | None = None
-    """The usual error of each channel with units: errors are in multiples of it, so that none drowns the others."""
+    """The usual error of each channel with units: errors are multiples of it, so that no channel dominates."""
 
     @property
     def architecture(self) -> str:
@@ -127,7 +127,7 @@ class OnnxModel:
         (folder / _DOCUMENT).write_text(json.dumps(document, indent=2) + "\n")
 
     def calibrated(self, windows: Windows) -> "OnnxModel":
-        """With the mean error of these windows as the usual one of each channel; not for rates of a CPU."""
+        """With the mean error of these windows as the usual error of each channel; not for rates of a CPU."""
         if self.design.shares:
             return self
         usual = replace(self, normal=None).score(windows).by_channel.mean(axis=0, dtype=np.float64)
@@ -136,7 +136,7 @@ class OnnxModel:
     def _run(self, windows: Windows, outputs: Sequence[str], add: Callable[..., None]) -> None:
         """Call `add` with the number of each member, the rows of each batch and the outputs for them.
 
-        Each core takes every so many a batch and keeps at it: batches share no row, and the members follow each other.
+        Each core takes every n-th batch: batches share no row, and the members are run one after the other.
         """
         self._check(windows)
         graphs = windows.graphs(by_job=self.architecture == "job_graph") if self.design.graph else None
@@ -181,7 +181,7 @@ class OnnxModel:
                 "scoring traces needs ONNX Runtime; install it with: pip install 'tocsin[traces]'"
             ) from None
         settings = onnxruntime.SessionOptions()
-        # Batches run side by side, one thread each: nothing waits for another thread within a layer.
+        # Batches run in parallel, one thread each: no layer waits for another thread.
         settings.intra_op_num_threads = settings.inter_op_num_threads = 1
         settings.log_severity_level = 3
         return [

@@ -1,4 +1,4 @@
-"""What a trace detector would have said about recorded jobs: which rang, when, and how often for no reason."""
+"""How a trace detector performs on recorded jobs: which raised an alarm, when, and how often wrongly."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ __all__ = ["by_job", "figures"]
 
 
 def by_job(fitted: FittedTraces, scores: pl.DataFrame) -> pl.DataFrame:
-    """One row per job: its windows, how many are unusual, errors of its CPUs, and the instant at which it first rang.
+    """One row per job: its windows, how many are unusual, errors of its CPUs, and the instant of its first alarm.
 
     The errors of CPUs and of job counters have different scales; `largest` has both in multiples of the threshold.
     """
@@ -35,7 +35,7 @@ def by_job(fitted: FittedTraces, scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(fitted: FittedTraces, scores: pl.DataFrame, labels: pl.DataFrame, data: str) -> list[Figure]:
-    """On labelled jobs (`job`, `label`, `normal`): the share of bad jobs that rang, and false alarms per CPU-day."""
+    """On labelled jobs (`job`, `label`, `normal`): the share of bad jobs with an alarm, and false alarms per CPU-day."""
     jobs = by_job(fitted, scores).join(labels, on="job")
     bad, good = jobs.filter(~pl.col("normal")), jobs.filter("normal")
     cpus = scores.filter(pl.col("cpu").is_not_null())

@@ -1,4 +1,4 @@
-"""Two principal components: a plane onto which waveforms and embeddings are projected to be looked at."""
+"""Two principal components: a plane onto which waveforms and embeddings are projected for display."""
 
 from dataclasses import dataclass
 from typing import Any

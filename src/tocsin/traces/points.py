@@ -17,12 +17,12 @@ Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
 MOST_CPUS = 1 << 16
-_ROUNDING = 0.01  # shares are printed with four digits, and sums of a few may be a little above one
+_ROUNDING = 0.01  # shares are printed with four digits, and sums of a few may slightly exceed one
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Samples in order of series and time, at most one for each place (instant in intervals)."""
+    """Samples in order of series and time, at most one for each position (instant in intervals)."""
 
     series: Ints
     place: Ints
@@ -61,7 +61,7 @@ def named(codes: Ints, names: pl.Enum) -> pl.Series:
 def ordered(
     samples: pl.DataFrame, channels: Sequence[str], names: list[pl.Enum], width: int
 ) -> tuple[Points, int]:
-    """In order of series and time; of samples of one second the last stays."""
+    """In order of series and time; of several samples in one second, the last is kept."""
     job = _codes(samples, "job", names[1])
     within = samples["cpu"].cast(pl.Int64).to_numpy() if channels == CPU_CHANNELS else job
     series = _codes(samples, "node", names[0]) * width + within
@@ -84,7 +84,7 @@ def _ascending(series: Ints, place: Ints) -> bool:
 
 
 def binned(points: Points, interval: int) -> Points:
-    """The mean of the samples in each interval, with the job of the last; null where all are."""
+    """The mean of the samples in each interval, with the job of the last; null if all are."""
     if interval == 1 or not len(points.series):
         return points
     place = -(-points.place // interval)

@@ -15,14 +15,14 @@ from tocsin.traces.linear import WINDOW, LinearAutoencoder
 __all__ = ["METHODS", "LabelledSeries", "figures", "read_folder", "read_series"]
 
 _MOST_BYTES = 4 << 30
-_FEWEST = 100  # points to learn from
+_FEWEST = 100  # training points
 _LARGEST = 1e30
 _NAMES = ("train", "test", "test_label")
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledSeries:
-    """A series to learn from, a later one, and which points of that are anomalous."""
+    """A training series, a later one, and which of its points are anomalous."""
 
     name: str
     train: NDArray[Any]
@@ -70,7 +70,7 @@ def read_series(path: Path) -> LabelledSeries:
 
 
 def _known(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Values that are not finite are gaps; absurd ones are bounded, so that no method overflows."""
+    """Non-finite values are gaps; extreme ones are clipped, so that no method overflows."""
     numbers = values.astype(np.float64)
     return np.clip(np.where(np.isfinite(numbers), numbers, np.nan), -_LARGEST, _LARGEST)
 
@@ -108,7 +108,7 @@ def _pca(series: LabelledSeries) -> NDArray[Any]:
     from sklearn.decomposition import PCA  # type: ignore[import-untyped]
 
     train, test = _standardised(series)
-    if not train.any():  # no channel ever moved: there is nothing to project on
+    if not train.any():  # no channel ever changed: there is nothing to project onto
         return np.asarray((test**2).mean(axis=1))
     model = PCA(0.9, svd_solver="full").fit(train)
     return np.asarray(((test - model.inverse_transform(model.transform(test))) ** 2).mean(axis=1))

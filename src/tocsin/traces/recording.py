@@ -1,4 +1,4 @@
-"""Record what agents see: samples from their /window, or from a sampler in this process."""
+"""Records the samples of agents: from their /window, or from a sampler in this process."""
 
 import json
 import threading
@@ -22,7 +22,7 @@ class Recorder(Protocol):
     samples: list[Document]
 
     def poll(self) -> None:
-        """Fetch what is new."""
+        """Fetch new samples."""
         ...
 
 
@@ -61,7 +61,7 @@ class RemoteRecorder:
         self._http = TraceHttp(url if "://" in url else f"http://{url}", "an agent", seconds=10, tries=1)
         self._since = 0.0
         self.poll()
-        self.samples.clear()  # what was before is not ours
+        self.samples.clear()  # earlier samples do not belong to us
 
     def poll(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Regions of the embedding space that people confirmed as bad, and which windows lie in them."""
+"""Regions of the embedding space that people confirmed as bad, and which windows are in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["MOST_OTHERS", "QUANTILE", "Entered", "Region", "Shape", "fit_shape",
 QUANTILE = 0.95
 """Share of the confirmed windows that lie inside their region."""
 MOST_OTHERS = 0.001
-"""Share of the windows of other jobs that may lie inside; the radius shrinks until it is kept."""
+"""Share of the windows of other jobs that may be inside; the radius shrinks until it holds."""
 _FEWEST = 10  # windows: the spread of fewer says nothing about the next job
 _LEAST_KEPT = 0.5
 
@@ -34,7 +34,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where the windows of one confirmed job lie, in the embeddings of one version of the model."""
+    """Where the windows of one confirmed job are, in the embeddings of one version of the model."""
 
     number: int
     name: str
@@ -52,7 +52,7 @@ class Entered:
     inside: NDArray[np.bool_]
     """For each window, in order."""
     regions: tuple[Region, ...]
-    """The confirmed regions of that name in which any of the windows lie."""
+    """The confirmed regions of that name that contain any of the windows."""
 
     @property
     def count(self) -> int:
@@ -62,9 +62,10 @@ class Entered:
 def fit_shape(embeddings: NDArray[Any], others: NDArray[Any] | None = None) -> Shape:
     """The centroid of confirmed windows, and the radius that holds QUANTILE of them.
 
-    `others` are normal windows of other jobs. The next job of the same kind differs more than the windows of one job do, so the
-    radius grows to half of the distance at which they begin. If more than MOST_OTHERS of them would lie inside, it
-    shrinks; if fewer than half of the confirmed windows are then left, the model cannot tell them apart: an InputError.
+    `others` are normal windows of other jobs. The next job of the same kind differs more than the windows of one job
+    do, so the radius grows to half of the distance at which they begin. If more than MOST_OTHERS of them would be
+    inside, it shrinks; if it then holds fewer than half of the confirmed windows, the model cannot tell them apart: an
+    InputError.
     """
     if len(embeddings) < _FEWEST:
         raise InputError(
@@ -87,9 +88,9 @@ def fit_shape(embeddings: NDArray[Any], others: NDArray[Any] | None = None) -> S
 
 
 def regions_entered(embeddings: NDArray[Any], regions: Sequence[Region], *, version: str) -> list[Entered]:
-    """The names of the regions that any of these windows lie in, most windows first.
+    """The names of the regions that contain any of these windows, most windows first.
 
-    `version` is that of the model that made the embeddings; regions of another version cannot be compared with them.
+    `version` is the model that made the embeddings; regions of another version cannot be compared with them.
     """
     found: dict[str, list[tuple[Region, NDArray[np.bool_]]]] = {}
     for region in regions:

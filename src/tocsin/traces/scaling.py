@@ -9,8 +9,8 @@ __all__ = ["Scaling", "shares"]
 
 Floats = NDArray[np.float32]
 
-_FAR = 8.0  # a value counts as far away from there on, however far it is
-_BETWEEN = (0.05, 0.95)  # a share of contaminated values does not move these quantiles
+_FAR = 8.0  # values beyond this are clipped
+_BETWEEN = (0.05, 0.95)  # a share of contaminated values does not change these quantiles
 
 
 def shares(values: Floats) -> Floats:
@@ -37,7 +37,7 @@ class Scaling:
             low, middle, high = np.quantile(known, (_BETWEEN[0], 0.5, _BETWEEN[1]))
             centre[channel] = middle
             spread = (high - low) / 2 or float(known.std())
-            # A channel that never moved has no scale of its own: a hundredth of its value is far away.
+            # A channel that never changed has no scale of its own: a hundredth of its value is far away.
             still = spread <= 1e-6 * max(1e-3, abs(middle))
             scale[channel] = max(1e-2, abs(middle) * 1e-2) if still else spread
         most = np.finfo(np.float32).max / 16
@@ -46,7 +46,7 @@ class Scaling:
         )
 
     def scaled(self, values: Floats) -> Floats:
-        """In multiples of the scale, bounded; unknown values are at the centre."""
+        """In multiples of the scale, clipped; unknown values are at the centre."""
         off = (values.astype(np.float64) - self.centre) / self.scale
         return np.nan_to_num(np.clip(off, -_FAR, _FAR), nan=0.0).astype(np.float32)
 

@@ -21,10 +21,10 @@ __all__ = ["ARRAY", "LEAST_SIBLINGS", "ScoredModel", "array_of", "channel_means"
 ARRAY = r"^(.*)_\d+@"
 """The cluster and id of the array in the key of a task."""
 LEAST_SIBLINGS = 3
-"""Tasks of the same array, as old as this one, that it can be compared with."""
+"""Tasks of the same array and age that a task must have to be compared with them."""
 _LEAST_SIBLING_WINDOWS = 20
 _SHIFT = 0.05
-"""A mean share that is off by less is no change of level: the course of the channel is unusual."""
+"""A smaller change of a mean share is no change of level: then the shape of the channel is unusual."""
 OWN_KIND, SIBLINGS, OTHERS, EXPECTED = (
     "jobs of this kind",
     "the other tasks of its array at this age",
@@ -44,7 +44,7 @@ class _Channel(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredModel:
-    """A model of CPUs or of job counters, and what errors are normal."""
+    """A model of CPUs or of job counters, and which errors are normal."""
 
     model: TraceModel
     thresholds: Thresholds
@@ -53,9 +53,9 @@ class ScoredModel:
     interval: int = 1
     """Seconds between two points of a window."""
     regions: Sequence[Region] = ()
-    """Regions of its embeddings that people confirmed as bad; they are handed in, never saved with the model."""
+    """Regions of its embeddings that people confirmed as bad; they are passed in, never saved with the model."""
     version: str = ""
-    """Of the model, where there are regions."""
+    """The version of the model, if there are regions."""
 
     @property
     def channels(self) -> Sequence[str]:
@@ -63,7 +63,7 @@ class ScoredModel:
 
     @property
     def overlap(self) -> float:
-        """Windows that share each second."""
+        """The number of windows that share each second."""
         return max(1.0, self.model.length * self.interval / self.stride)
 
     def windows(self, frame: pl.DataFrame) -> Windows:
@@ -79,7 +79,7 @@ class ScoredModel:
     def scores(self, windows: Windows, kinds: pl.DataFrame) -> pl.DataFrame:
         """The index of the windows with `error`, `threshold` and `unusual`. `kinds` has user and name of each job.
 
-        A window in a region that was confirmed as bad is unusual, whatever its error.
+        A window in a region confirmed as bad is unusual, whatever its error.
         """
         errors, inside = np.empty(0, np.float32), np.empty(0, bool)
         if len(windows):
@@ -103,10 +103,10 @@ class ScoredModel:
         )
 
     def normal_for(self, kind: Kind, siblings: pl.DataFrame) -> tuple[Normal, str]:
-        """What is normal for a job, and whose normal that is: its siblings first, then its kind, then all jobs.
+        """What is normal for a job, and for whom: its siblings first, then its kind, then all jobs.
 
-        Siblings count if they are enough and most of their own windows are normal: a whole array that misbehaves must
-        not hide itself.
+        Siblings count if there are enough of them and most of their own windows are normal: an array that misbehaves as a
+        whole must not hide itself.
         """
         of_kind, own = self.thresholds.of(kind)
         windows = self.windows(siblings)
@@ -127,7 +127,7 @@ class ScoredModel:
         normal: Normal,
         whose: str,
     ) -> list[Alarm]:
-        """The alarms of windows of one job that ring, one for each channel and direction."""
+        """The alarms from windows of one job, one for each channel and direction."""
         by_channel = self.model.score(windows).by_channel
         expected = self.model.reconstruct(windows).mean(axis=1, dtype=np.float64)
         observed = channel_means(windows, self.model.outputs)
@@ -181,7 +181,7 @@ class ScoredModel:
 
 
 def channel_means(windows: Windows, outputs: Sequence[str]) -> NDArray[np.float64]:
-    """The mean of each output channel in each window; `other` is what is left to one."""
+    """The mean of each output channel in each window; `other` is the rest to one."""
     values = windows.values.astype(np.float64)
     known = np.isfinite(values)
     total = np.where(known, values, 0.0).sum(axis=1)
@@ -192,5 +192,5 @@ def channel_means(windows: Windows, outputs: Sequence[str]) -> NDArray[np.float6
 
 
 def array_of() -> pl.Expr:
-    """The cluster and id of the array of `job`, a key; null for a job that is no task."""
+    """The cluster and id of the array of `job`, a key; null for a job that is not a task."""
     return pl.col("job").str.extract(ARRAY)

@@ -1,4 +1,4 @@
-"""How well kinds of jobs can be told apart by their waveforms, against the sampling interval (paper, Figure 1)."""
+"""How well kinds of jobs can be told apart by their waveforms, by sampling interval (paper, Figure 1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ __all__ = ["DRAWS", "INTERVALS", "Score", "coarser", "cut_waveforms", "silhouett
 INTERVALS = (1, 2, 5, 10, 20, 30)
 """Seconds between two samples."""
 DRAWS = 30
-"""Random subsets for each interval: a silhouette costs the square of the number of waveforms."""
-_FITTED = 1000  # waveforms of a kind that the principal components are fitted on, at most
-_DRAWN = 60  # waveforms of a kind in a draw, at most
+"""Random subsets for each interval: the cost of a silhouette is quadratic in the number of waveforms."""
+_FITTED = 1000  # maximum number of waveforms of a kind on which the principal components are fitted
+_DRAWN = 60  # maximum number of waveforms of a kind in a draw
 _FEWEST = 5
 
 Way = Literal["pick", "mean"]
-"""`pick` takes one second of every interval, as the paper does; `mean` averages, as counters read less often do."""
+"""`pick` takes one second of every interval, as in the paper; `mean` averages, like counters that are read less often."""
 
 _WAYS: tuple[Way, ...] = ("pick", "mean")
 
@@ -65,7 +65,7 @@ def cut_waveforms(
 
 
 def coarser(waveforms: NDArray[Any], interval: int, way: Way) -> NDArray[Any]:
-    """The same waveforms as a reader sees them that looks every `interval` seconds."""
+    """The same waveforms, sampled every `interval` seconds."""
     points = waveforms.shape[1] // interval
     parts = waveforms[:, : points * interval].reshape(len(waveforms), points, interval, -1)
     return parts[:, :, -1] if way == "pick" else parts.mean(axis=2)
@@ -74,7 +74,7 @@ def coarser(waveforms: NDArray[Any], interval: int, way: Way) -> NDArray[Any]:
 def silhouettes(
     waveforms: NDArray[Any], kinds: Sequence[str], *, seed: int = 0, draws: int = DRAWS
 ) -> list[Score]:
-    """Mean and standard deviation over the draws at each interval that leaves two samples or more, both ways."""
+    """Mean and standard deviation over the draws at each interval with two or more samples, both ways."""
     from sklearn.metrics import silhouette_score  # type: ignore[import-untyped]  # it ships no types
 
     random = np.random.default_rng(seed)

@@ -17,7 +17,7 @@ _LONGEST_GAP = 5  # seconds without a sample; after more, a new series begins
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What one CPU did while it had one job: seconds × CPU_CHANNELS, without gaps."""
+    """The activity of one CPU while it had one job: seconds × CPU_CHANNELS, without gaps."""
 
     kind: str
     group: str

@@ -1,4 +1,4 @@
-"""Simulated campaigns: labelled jobs on nodes of a cluster, the same for the same seed. Made up, so no proof of accuracy."""
+"""Simulated campaigns: labelled jobs on nodes of a cluster, reproducible by seed. They are no proof of accuracy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class SimulationPlan:
 
 
 def simulate(folder: Path, plan: SimulationPlan, progress: Callable[[int], None] | None = None) -> Card:
-    """Write the campaign to a folder, node by node; `progress` gets the number of nodes that are done."""
+    """Write the campaign to a folder, node by node; `progress` gets the number of nodes done."""
     card = _card(plan)
     by_node: dict[str, list[LabelledJob]] = {node: [] for node in card.nodes}
     for job in card.jobs:
@@ -84,8 +84,8 @@ def _card(plan: SimulationPlan) -> Card:
 def _schedule(plan: SimulationPlan, nodes: Sequence[str], first: int) -> Iterator[LabelledJob]:
     """Jobs drawn from a shuffled deck of all types, so that each type occurs as often as its share says.
 
-    A card of the deck that does not fit the CPUs left on the node waits for the next node. CPUs that get the type `idle`
-    have no job.
+    A card that does not fit on the CPUs left on the node is kept for the next node. CPUs that get the type `idle` have
+    no job.
     """
     chosen = [each for each in job_types(plan.types) if each.cpus <= plan.cpus]
     if not chosen or plan.seconds < _SHORTEST:

@@ -1,9 +1,9 @@
-"""How fast a kind of job changes what it does: its power spectrum and lowest dominant frequency (paper, section 2.2).
+"""How fast the activity of a kind of job changes: its power spectrum and lowest dominant frequency (paper, section 2.2).
 
 The spectrum is Welch's: overlapping segments, tapered, transformed and averaged over the CPUs and jobs of the kind,
 summed over channels. A frequency is dominant if the spectrum has a peak there that
-- stands at least three times above the lower quartile of the bins on either side (so a slope is no peak, and harmonics
-  hide none), and higher than white noise gets for one in a thousand kinds;
+- is at least three times the lower quartile of the bins on either side (so a slope is not a peak, and harmonics hide
+none), and higher than white noise reaches for one in a thousand kinds;
 - has at least a tenth of the power of the highest such peak.
 The lowest dominant frequency is the first of them. A kind that hardly changes at all has none.
 """
@@ -23,22 +23,22 @@ __all__ = ["Spectrum", "lowest_dominant", "recommended_window", "spectrum_of"]
 
 _SEGMENTS = (1024, 768, 512, 384, 256, 192, 128, 96, 64)  # seconds
 _ENOUGH = 4
-_MOST_SERIES = 200  # of a kind: the mean of more is no better
-_BESIDE = 10  # bins on either side that are the background of a peak
-_BACKGROUND = 0.25  # quantile: harmonics of a pulse would lift the median
+_MOST_SERIES = 200  # per kind: the mean of more is no better
+_BESIDE = 10  # bins on either side that form the background of a peak
+_BACKGROUND = 0.25  # quantile: harmonics of a pulse would raise the median
 _LEAST_RATIO = 3.0
-_FALSE_ALARM = 1e-3 / len(_SEGMENTS)  # of a spectrum with segments of one size
+_FALSE_ALARM = 1e-3 / len(_SEGMENTS)  # for a spectrum with segments of one size
 _LEAST_POWER = 0.1  # of the highest peak
 _FLAT = 0.01  # standard deviation, all channels together: below 1 % of a CPU, nothing changes
 
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """The power spectrum of one kind of job, and what stands out in it."""
+    """The power spectrum of one kind of job, and its peaks."""
 
     kind: str
     seconds: int
-    """Of all series together."""
+    """Total length of all series."""
     segment: int
     """Seconds of a segment; 0 if all series are too short."""
     segments: int
@@ -50,7 +50,7 @@ class Spectrum:
     frequency: float | None
     """The lowest dominant one, in Hz."""
     ratio: float | None
-    """How many times its peak stands above the background."""
+    """The ratio of its peak to the background."""
     why: str = ""
     """Why there is none."""
 
@@ -77,8 +77,8 @@ class Spectrum:
 def spectrum_of(kind: str, series: Sequence[Series]) -> Spectrum:
     """The mean spectrum of all series of a kind, with segments of the size that shows the lowest dominant frequency.
 
-    Long segments show slow changes, short ones give more segments and so less noise; all sizes with enough segments
-    are tried. Without a dominant frequency, it is the longest of them.
+    Long segments show slow changes, short ones give more segments and therefore less noise; all sizes with enough
+    segments are tried. Without a dominant frequency, the longest is used.
     """
     sizes = [size for size in _SEGMENTS if _segments(series, size) >= _ENOUGH]
     found = [_with_segments(kind, series, size) for size in sizes]
@@ -110,7 +110,7 @@ def _with_segments(kind: str, series: Sequence[Series], size: int) -> Spectrum:
 def lowest_dominant(
     frequencies: NDArray[np.float64], power: NDArray[np.float64], segments: int
 ) -> tuple[float, float] | None:
-    """Frequency of the lowest dominant peak and how many times it stands above the background; see above."""
+    """Frequency of the lowest dominant peak and its ratio to the background; see above."""
     if len(power) < 2 * _BESIDE:
         return None
     independent = max(1.0, 0.947 * segments)  # of half overlapping segments with a Hann taper (Welch 1967)
@@ -143,7 +143,7 @@ def recommended_window(spectra: Sequence[Spectrum]) -> int | None:
 
 
 def _segments(series: Sequence[Series], size: int) -> int:
-    """Segments of this size, the CPUs of a group counted as one."""
+    """Segments of this size, with the CPUs of a group counted as one."""
     longest: dict[str, int] = {}
     for each in series:
         longest[each.group] = max(longest.get(each.group, 0), len(each.values))

@@ -1,4 +1,4 @@
-"""From which error on a window is unusual: set on normal windows at a stated false-alarm rate, by kind of job."""
+"""The error from which a window is unusual: set on normal windows at a given false-alarm rate, by kind of job."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ LEAST_WINDOWS = 200
 RESOLUTION = 1e-4
 """The lowest threshold: the kernel counts CPU time in ticks, so each share of a second is off by up to 0.01."""
 _TAIL = 0.05
-"""Share of the errors from which the tail is estimated; up to four times as many where these are fewer than 50."""
+"""Share of the errors from which the tail is estimated; up to four times as many if these are fewer than 50."""
 _Z = 1.2816
 """Standard deviations of a one-sided confidence bound of 90 %."""
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 class Kind(NamedTuple):
-    """Jobs that are compared with each other; the tasks of an array share it."""
+    """Jobs that are compared with each other, such as the tasks of an array."""
 
     user: str | None
     name: str | None
@@ -34,12 +34,12 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """When a window is unusual, and when that rings."""
+    """When a window is unusual, and when that raises an alarm."""
 
     rate: float = 0.001
     """The share of normal windows above the threshold: at one window in 10 s, 8.6 per CPU and day."""
     in_a_row: int = 3
-    """It rings after this many windows in a row on the same CPU, or of the same job."""
+    """An alarm is raised after this many consecutive windows on the same CPU, or of the same job."""
 
     def __str__(self) -> str:
         return f"at most {100 * self.rate:g} % of normal windows above it (90 % confidence); rings after {self.in_a_row} in a row"
@@ -54,7 +54,7 @@ class Normal:
     levels: list[float]
     """By channel, the median over windows of its mean."""
     spreads: list[float]
-    """By channel, how far from it the middle 90 % of windows lie."""
+    """By channel, how far from it the middle 90 % of windows are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Thresholds:
     ) -> "Thresholds":
         """From the errors of normal windows, the mean of each channel in each, and the kind of each one's job.
 
-        `overlap`: windows that share each second. Only so many windows apart are they independent.
+        `overlap`: windows that share each second; windows are independent only at that distance.
         """
         rule = rule or Rule()
         if not len(errors):
@@ -115,7 +115,7 @@ class Thresholds:
 
 
 def normal_of(errors: NDArray[Any], means: NDArray[Any], rule: Rule, overlap: float) -> Normal:
-    """What is normal by the errors of these windows, and the mean of each channel in each."""
+    """What is normal according to the errors of these windows, and the mean of each channel in each."""
     known = np.isfinite(means).any(axis=0)  # a source may lack some channels
     with np.errstate(invalid="ignore"):
         low, level, high = np.nanquantile(np.where(known, means, 0.0), (0.05, 0.5, 0.95), axis=0)
@@ -130,8 +130,8 @@ def normal_of(errors: NDArray[Any], means: NDArray[Any], rule: Rule, overlap: fl
 def upper_quantile(errors: NDArray[Any], rate: float, *, overlap: float = 1) -> float:
     """The error that a share `rate` of windows exceeds, by a 90 % upper confidence bound.
 
-    There are too few windows to see so rare an error, so the tail is taken to fall off as a power (Weissman 1978, with
-    Hill's estimate of its index). The fewer independent windows the estimate has, the wider the margin.
+    There are too few windows to observe such a rare error, so the tail is assumed to fall off as a power law (Weissman
+    1978, with Hill's estimate of its index). The fewer independent windows there are, the wider the margin.
     """
     found = np.sort(np.maximum(np.asarray(errors, dtype=np.float64), RESOLUTION / 10))[::-1]
     number = len(found)

@@ -1,4 +1,4 @@
-"""Training of autoencoders on windows that are mostly normal: seeded, with early stopping and a cap on CPU time."""
+"""Trains autoencoders on windows that are mostly normal: seeded, with early stopping and a limit on CPU time."""
 
 import copy
 import time
@@ -27,14 +27,14 @@ _TRIM = (
 )
 _BATCH = 64
 _EPOCHS = 100
-_EPOCH = (2048, 8192)  # windows in an epoch: fewer are seen several times, more are drawn anew each time
+_EPOCH = (2048, 8192)  # windows in an epoch: fewer are used several times, more are drawn anew each time
 _VALIDATION = 4096
 _PATIENCE = 12  # epochs without a better validation error
 _RATE = 4e-3  # Adam's step, halved after a third of the patience
 _STEEPEST = 0.1  # norm of a gradient: one steep step at the start can saturate the softmax for good
 _BETTER = 0.005  # relative
 _MIXED = 0.5  # share of the batches in which graphs are made of random windows: a CPU may have any neighbours
-_THREADS = 1  # the same bits on any machine with the same processor; seeds run side by side in processes
+_THREADS = 1  # identical results on any machine with the same processor; seeds run in parallel processes
 
 
 def train(
@@ -47,10 +47,10 @@ def train(
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> OnnxModel:
-    """Train `ensemble` members with the seeds from `seed` on; the same arguments give the same bits.
+    """Train `ensemble` members with the seeds from `seed` on; the same arguments give identical results.
 
-    `seconds` caps the CPU time of all members (one thread, so a busy machine trains no worse); where the cap ends the
-    training, the bits depend on the machine.
+    `seconds` limits the CPU time of all members (one thread, so a busy machine trains no worse); if the limit ends the
+    training, the results depend on the machine.
     """
     torch = _import_torch()
     import_onnx()
@@ -90,7 +90,7 @@ def _import_torch() -> Any:
 
 @contextmanager
 def _fixed(torch: Any, seed: int) -> Iterator[None]:
-    """A seed and a number of threads of its own; the caller's are restored."""
+    """Use this seed and number of threads, and restore the caller's afterwards."""
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -102,9 +102,9 @@ def _fixed(torch: Any, seed: int) -> Iterator[None]:
 
 
 def _split(windows: Windows) -> tuple[Windows, Windows]:
-    """The earlier windows; and the last ones, which do not overlap with them if there is enough time for that.
+    """The earlier windows, and the last ones, which do not overlap with them if there is enough time.
 
-    What ran last may be of one kind alone, so that some of the earlier instants are checked as well.
+    What ran last may be of a single kind, so some of the earlier instants are used for validation as well.
     """
     ends = windows.index["at"].to_numpy()
     cut = np.quantile(ends, 1 - _HELD_BACK, method="lower")
@@ -120,7 +120,7 @@ def _split(windows: Windows) -> tuple[Windows, Windows]:
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """Windows as the model reads them, and the graph of each."""
+    """Windows as the model reads them, with the graph of each."""
 
     values: NDArray[np.float32]
     graphs: NDArray[np.int64] | None
@@ -131,7 +131,7 @@ class _Set:
         return cls(values, windows.graphs(by_job=design.name == "job_graph") if design.graph else None)
 
     def draw(self, random: np.random.Generator, most: int) -> NDArray[np.int64]:
-        """Different rows in random order, `most` at most; of graphs, whole ones."""
+        """Different rows in random order, at most `most`; for graphs, whole ones."""
         if self.graphs is None:
             return random.permutation(len(self.values))[:most]
         rank = random.permutation(int(self.graphs.max()) + 1)[self.graphs]
@@ -180,7 +180,7 @@ class _Training:
         return self.network.weights()
 
     def epoch(self, end: float | None) -> bool:
-        """Whether it was finished in time. Windows that had the largest errors so far do not count."""
+        """Whether it was finished in time. Windows with the largest errors so far are left out."""
         limit = np.inf if np.isnan(self.last).all() else np.nanquantile(self.last, 1 - _TRIM)
         self.network.train()
         for rows in self.rows():
@@ -197,7 +197,7 @@ class _Training:
         return True
 
     def step(self, end: float | None) -> None:
-        """One step of the optimiser; its size falls to nothing in the second half of a capped time."""
+        """One step of the optimiser; the step size falls to zero in the second half of the time limit."""
         left = 1.0 if end is None else (end - time.thread_time()) / (end - self.started)
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate * min(1.0, 2 * max(left, 0.0))

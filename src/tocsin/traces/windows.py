@@ -63,9 +63,9 @@ class Windows:
         return int(self.values.shape[1])
 
     def graphs(self, *, by_job: bool) -> NDArray[np.int64]:
-        """For each window the number of its graph: the CPUs of a node at one instant, or of one job there.
+        """For each window, the number of its graph: the CPUs of a node at one instant, or of one job there.
 
-        CPUs without a job are one graph of a node.
+        CPUs without a job form one graph per node.
         """
         keys = ["node", "at", "job"] if by_job else ["node", "at"]
         return self.index.select(pl.struct(keys).rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()

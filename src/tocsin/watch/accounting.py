@@ -1,4 +1,4 @@
-"""Accounting, read by a thread of its own: whatever slurmdbd does, verdicts on the queue do not wait for it."""
+"""Reads accounting in a thread of its own, so that verdicts on the queue do not wait for slurmdbd."""
 
 import threading
 from concurrent.futures import Future, wait
@@ -16,22 +16,22 @@ from tocsin.watch.observations import NOTHING, from_accounting
 __all__ = ["COST_SHARE", "OVERLAP", "Accounting", "Answer"]
 
 COST_SHARE = 20
-"""A question to Slurm is repeated after this many times what its answer cost, up to a bound."""
-OVERLAP = 300  # seconds: accounting may come late, so the last minutes are read again
-EVERY = 60  # seconds, at the least: some jobs come and go between two readings of the queue
+"""A question to Slurm is repeated after this many times the duration of its answer, up to a bound."""
+OVERLAP = 300  # seconds read again, since accounting may arrive late
+EVERY = 60  # seconds, at least: some jobs come and go between two readings of the queue
 LONGEST_PAUSE = 180  # seconds, after a slow answer
-SPAN = 86400  # seconds of accounting in one answer: after a long outage it catches up day by day
+SPAN = 86400  # seconds of accounting in one answer: after a long outage, the watch catches up day by day
 SILENT = 60
-"""Seconds without an answer after which people are told."""
+"""Seconds without an answer after which it is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What accounting told."""
+    """An answer of accounting."""
 
     asked: int
     until: int
-    """Whatever ended up to then is in it, except for what was still on its way."""
+    """It holds all jobs that ended up to then, except for records that were still on their way."""
     ended: pl.DataFrame = field(default_factory=NOTHING.clear)
     problem: str = ""
     """Why it could not be read."""
@@ -39,7 +39,7 @@ class Answer:
 
     @property
     def complete(self) -> bool:
-        """Whether it goes up to the moment of the question."""
+        """Whether it covers everything up to the moment of the question."""
         return self.until == self.asked
 
 
@@ -47,10 +47,10 @@ class Accounting:
     """Asks for the jobs that ended, one question at a time."""
 
     def __init__(self, cluster: Cluster, *, patience: float = inf) -> None:
-        """`patience`: seconds for which `read` waits for an answer; endless, it reads by itself, without a thread."""
+        """`patience`: seconds for which `read` waits for an answer; if infinite, it reads without a thread."""
         self.patience = patience
         self.troubles: list[str] = []
-        """What people should know of it now."""
+        """Problems to report now."""
         self._cluster = cluster
         self._asked_at = 0
         self._answered_at = 0
@@ -58,9 +58,9 @@ class Accounting:
         self._under_way: Future[Answer] | None = None
 
     def read(self, progress: Progress, now: int, *, wanted: bool, patience: float = 0.0) -> Answer | None:
-        """The jobs that ended, known from now on; None if there is no answer yet. It may wait for longer than usual.
+        """The jobs that ended, known from now on; None if there is no answer yet. `patience` may extend the wait.
 
-        Accounting is asked if it is `wanted`, and now and then in any case.
+        Accounting is asked if it is `wanted`, and regularly in any case.
         """
         if self._under_way is None:
             due = wanted or now - self._answered_at >= EVERY

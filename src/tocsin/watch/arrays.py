@@ -1,4 +1,4 @@
-"""Records of arrays whose tasks had all started before the array was seen: tasks inherit its verdict."""
+"""Records of arrays whose tasks had all started before the array was seen; tasks inherit its verdict."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _SAME_ID = (
 
 
 def missing_arrays(tasks: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """One record, as submitted, for each array with tasks here that is not among the `known` (job_id, submit).
+    """One record, as submitted, for each array that has tasks here and is not among the `known` (job_id, submit).
 
     A requeued task has a later submit instant and still belongs to its array.
     """

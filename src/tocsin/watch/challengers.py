@@ -1,4 +1,4 @@
-"""Challengers beside the models in use: they score the same jobs at the same stages, and nothing acts on it."""
+"""Challengers beside the models in use: they score the same jobs at the same stages, and nothing acts on the scores."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,20 +28,20 @@ class Judged:
 
 @dataclass(slots=True)
 class Challengers:
-    """Hand in what was judged, and score it when the verdicts are out: no verdict waits for a challenger.
+    """Records what was judged, and scores it after the verdicts are given: no verdict waits for a challenger.
 
-    What a killed process did not score has no score: a comparison uses the jobs that both models scored.
+    Jobs that a killed process did not score have no score: a comparison uses the jobs that both models scored.
     """
 
     store: Store
     models: Callable[[], Mapping[Stage, Mapping[str, Model]]]
-    """By stage and detector, the models that run beside those in use."""
+    """The models that run beside those in use, by stage and detector."""
     notify: Callable[[str], None] = lambda _text: None
     judged: Judged | None = None
     _reported: set[str] = field(default_factory=set)
 
     def score(self) -> None:
-        """Score the jobs of the last round; call it before the next one, which forgets what was known."""
+        """Score the jobs of the last round; call it before the next one, which discards what was known."""
         judged, self.judged = self.judged, None
         if judged is None:
             return

@@ -1,4 +1,4 @@
-"""Verdicts that are due: which were given already, and the others, each given once."""
+"""Gives the verdicts that are due, each exactly once."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,13 +27,13 @@ from tocsin.watch.known_at_stage import KnownAtStage
 __all__ = ["DueVerdicts", "OnVerdicts"]
 
 OnVerdicts = Callable[[Sequence[Verdict], int], None]
-"""Gets verdicts when they are stored, and now."""
+"""Called with verdicts once they are stored, and the current time."""
 
-CHUNK = 1000  # jobs that are assessed together
+CHUNK = 1000  # jobs assessed together
 
 
 class DueVerdicts:
-    """Its memory is a cache of the store: which stages of the jobs at hand have a verdict."""
+    """Its memory is a cache of the store: which stages of the current jobs have a verdict."""
 
     def __init__(
         self,
@@ -49,10 +49,10 @@ class DueVerdicts:
         stored: OnVerdicts | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`measure` stores the first metrics of jobs that reach `early`, named by their keys.
+        """`measure` stores the first metrics of jobs that reach `early`, given by key.
 
-        `causes` finds why ended jobs failed, one for each. `stored` is called with the verdicts of each transaction, and
-        now: what must be done before a job starts is done there.
+        `causes` finds why ended jobs failed, one for each. `stored` is called with the verdicts of each transaction and
+        the current time: actions that must precede the start of a job happen there.
         """
         self.store = store
         self.judge = judge
@@ -64,7 +64,7 @@ class DueVerdicts:
         self._stored = stored
         self._seconds = seconds
         self.left: list[str] = []
-        """The jobs that the last call of `give` left for the next one."""
+        """The jobs that the last call of `give` left for the next."""
         self._known = KnownAtStage(ledger, script)
         self._given: dict[str, int] = {}
 
@@ -76,7 +76,7 @@ class DueVerdicts:
             self._given.update((job, found.get(job, 0)) for job in unknown)
 
     def given(self, rows: pl.DataFrame) -> pl.Series:
-        """For each row the bits of the stages that have a verdict."""
+        """For each row, the bits of the stages that have a verdict."""
         return pl.Series("given", [self._given.get(job, 0) for job in rows["job"].to_list()], dtype=pl.Int64)
 
     def forget(self, present: set[str]) -> None:
@@ -88,8 +88,8 @@ class DueVerdicts:
     ) -> list[Verdict]:
         """Give the verdicts that are due, from the jobs as stored, and store them.
 
-        `fresh` are the keys of jobs that have changed in the store: the ledger learns them first. After `within` seconds,
-        alarms on jobs that wait are left for the next call: one may have been submitted meanwhile that is more urgent.
+        `fresh` are the keys of jobs changed in the store: the ledger learns them first. After `within` seconds,
+        alarms on pending jobs are left for the next call, since a more urgent job may have been submitted meanwhile.
         """
         deadline, self.left = self._seconds() + within, []
         if self._challengers:
@@ -125,7 +125,7 @@ class DueVerdicts:
     def _give_in_turn(
         self, jobs: pl.DataFrame, stage: Stage, known_until: list[int], now: int, deadline: float
     ) -> list[Verdict]:
-        """Give the verdicts at one stage, the most urgent first, each few in a transaction."""
+        """Give the verdicts at one stage, the most urgent first, in small transactions."""
         turns = Turns(
             self.judge,
             jobs.drop("due", "over"),
@@ -141,7 +141,7 @@ class DueVerdicts:
         keys = jobs.select(key_text()).to_series()
         patient = jobs.select(can_wait=stages.can_wait(stage, now)).to_series()
         for number, rows in enumerate(turns.slow):
-            if number and self._seconds() > deadline:  # some are given in any case, so there is an end to it
+            if number and self._seconds() > deadline:  # give at least one batch, to make progress
                 self.left += [keys[row] for row in rows if patient[row]]
                 rows = [row for row in rows if not patient[row]]
             given += self._give_turn(turns, rows, jobs, stage, now)
@@ -161,7 +161,7 @@ class DueVerdicts:
         return given
 
     def give_running(self, jobs: pl.DataFrame, now: int) -> list[Verdict]:
-        """Give one more verdict at the stage `running` to each of these jobs, whose traces ring."""
+        """Give another verdict at the stage `running` to each of these jobs, whose traces raise an alarm."""
         if jobs.is_empty():
             return []
         seq = next_seq(self.store, jobs.select(key_text()).to_series().to_list(), Stage.RUNNING)
@@ -173,7 +173,7 @@ class DueVerdicts:
         )
 
     def _with_scripts_of_arrays(self, jobs: pl.DataFrame) -> pl.DataFrame:
-        """Tasks with the script of their array: only that one was read."""
+        """Tasks with the script of their array, since only that one was read."""
         bare = jobs.filter(pl.col("task").is_not_null() & pl.col("script").is_null())
         if bare.is_empty():
             return jobs
@@ -181,7 +181,7 @@ class DueVerdicts:
             watching.arrays(self.store, cluster, ids["job_id"].unique())
             for (cluster,), ids in bare.group_by("cluster")
         )
-        # A requeued task has a later submit instant; its array is the last one of its id before that.
+        # A requeued task has a later submit instant; its array is the last one with its id before that.
         arrays = watching.jobs_named(self.store, keys).sort("submit")
         read = arrays.select("cluster", "job_id", "submit", pl.col("script").alias("of_array"))
         numbered = jobs.with_row_index("row").sort("submit")
@@ -190,7 +190,7 @@ class DueVerdicts:
         return found.with_columns(script=inherited.otherwise("script")).drop("row", "of_array")
 
     def _record(self, decision: Decision) -> list[Verdict]:
-        """Store the decision with its messages; returns the verdicts that were not there before."""
+        """Store the decision with its messages; returns the verdicts that are new."""
         fresh = record(self.store, decision, self.sinks)
         for verdict in decision.verdicts:
             self._given[verdict.job] = self._given.get(verdict.job, 0) | stages.BITS.get(verdict.stage, 0)

@@ -1,4 +1,4 @@
-"""Messages about jobs as they change, for sinks that take job events."""
+"""Messages about changes of jobs, for sinks that take job events."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ KIND = "job"
 
 
 class JobEvents:
-    """Puts a message into the outbox for each job that is new or has changed, with the job itself, in one transaction."""
+    """Puts a message into the outbox for each new or changed job, in the same transaction as the job."""
 
     def __init__(self, sinks: Subscriptions, script: Callable[[str], str | None] | None = None) -> None:
         """`script` reads a script by its reference; without it, events carry only the reference."""

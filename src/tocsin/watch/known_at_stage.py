@@ -1,4 +1,4 @@
-"""A Known that answers for each job as of the job's own moment, whatever order the stages are judged in."""
+"""A Known that answers for each job as of that job's own moment, in whatever order the stages are judged."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -17,9 +17,9 @@ _REQUEST = fields_of(Part.REQUEST)
 
 
 class KnownAtStage:
-    """The ledger must be asked in order of time, but detectors ask stage by stage: this answers from a cache.
+    """Caches answers, because the ledger must be asked in order of time, but detectors ask stage by stage.
 
-    So a late verdict, after an outage, is made from what was known then.
+    A late verdict, after an outage, is therefore made from what was known then.
     """
 
     def __init__(self, ledger: Ledger, script: Callable[[str], str | None]) -> None:
@@ -27,7 +27,7 @@ class KnownAtStage:
         self.script = script
         self._due: Mapping[Stage, pl.DataFrame] = {}
         self._found: dict[Stage, tuple[dict[tuple[str, int], int], pl.DataFrame]] | None = None
-        """By stage the row of each job, by key and request, in the frame of its features."""
+        """For each stage, the row of each job (by key and request) in the frame of its features."""
 
     @property
     def machine(self) -> Machine | None:
@@ -51,19 +51,19 @@ class KnownAtStage:
     ) -> pl.DataFrame:
         places, found = self._features().get(stage, ({}, None))
         rows = [places.get(mark, -1) for mark in _marks(jobs)]
-        if found is None or -1 in rows:  # a job that is not due, or one with another request: a question
+        if found is None or -1 in rows:  # not due, or another request: a question about a script
             return self.ledger.peek().features(jobs, stage=stage, names=names)
         return (found if names is None else found.select(names))[rows]
 
     def node_outcomes(self, asked: pl.DataFrame) -> pl.DataFrame:
-        self._features()  # first, for the ledger only goes forward
+        self._features()  # first, because the ledger only advances
         return self.ledger.node_outcomes(asked)
 
     def windows(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
         return self.ledger.windows(jobs, until)
 
     def _features(self) -> dict[Stage, tuple[dict[tuple[str, int], int], pl.DataFrame]]:
-        """The features of all jobs that are due, asked in order of time in runs of the same stage."""
+        """The features of all jobs that are due, read in order of time in runs of the same stage."""
         if self._found is not None:
             return self._found
         order = sorted(

@@ -24,32 +24,32 @@ LONGEST_AFTER_SLOW = 30
 _SLOW = 1.0
 """Seconds below which an answer is never called slow."""
 _LAST = 5
-"""Answers of which the quickest tells what a question costs Slurm, unless one is slow."""
+"""Answers considered: the fastest one shows what a question costs Slurm, unless one is slow."""
 
 
 class Rounds(Protocol):
-    """Work done in rounds: a Watcher's, or that of screening."""
+    """Work done in rounds: by a Watcher, or by screening."""
 
     def step(self, now: int) -> Round: ...
 
 
 class Stop:
-    """An event that a signal handler may set: it writes to a pipe, and `wait` reads from it."""
+    """An event that a signal handler may set, by writing to a pipe that `wait` reads."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def set(self) -> None:
-        with suppress(BlockingIOError):  # the pipe is full: it is set already
+        with suppress(BlockingIOError):  # the pipe is full: already set
             os.write(self._write, b"x")
 
     def wait(self, seconds: float) -> bool:
-        """Whether it was set before the time was over."""
+        """Whether it was set within this time."""
         return bool(select.select([self._read], [], [], max(0.0, seconds))[0])
 
     @contextmanager
     def on_signals(self, *numbers: signal.Signals) -> Iterator[None]:
-        """Set by these signals while the block runs."""
+        """Set the event on these signals while the block runs."""
 
         def handle(_number: int, _frame: FrameType | None) -> None:
             self.set()
@@ -82,11 +82,11 @@ def run(
     once: bool = False,
     seconds: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Run rounds until stopped, between two of them; with `once`, until nothing is left to catch up with.
+    """Run rounds until stopped; with `once`, until there is nothing left to catch up with.
 
-    A round begins `interval` seconds after the last one began, and 20 times what reading the queue costs Slurm after that
-    one ended, up to `longest` seconds. A problem, and a slow cluster, is reported once when it begins, and once when it is over.
-    `waiting` gets each pause and why the round before it failed.
+    A round begins `interval` seconds after the last one began, but not sooner after its end than 20 times what reading
+    the queue costs Slurm, up to `longest` seconds. A problem or a slow cluster is reported once when it begins, and
+    once when it is over. `waiting` gets each pause and why the round before it failed.
     """
     reported: set[str] = set()
     failures = 0
@@ -124,7 +124,7 @@ def run(
 
 
 def cost_of(answers: Sequence[float]) -> float:
-    """What a question costs Slurm, by the seconds that its last answers took.
+    """What a question costs Slurm, estimated from the seconds that its last answers took.
 
     >>> cost_of([0.01, 0.4, 0.02]), cost_of([0.3, 0.4]), cost_of([0.01, 7])
     (0.01, 0.3, 7)
@@ -135,12 +135,12 @@ def cost_of(answers: Sequence[float]) -> float:
 
 
 def pause_after(interval: float, owed: float, took: float) -> float:
-    """Seconds until the next round, after one that took some: `owed` are those that Slurm is to be left alone.
+    """Seconds until the next round, after one that took `took`; for `owed` seconds, Slurm is left alone.
 
     >>> pause_after(1, 0.2, took=0.3), pause_after(1, 4, took=0.3), pause_after(1, 0.2, took=1.5)
     (0.7, 4, 0.75)
 
-    The watch leaves others on its host, and other threads of its process, a third of the time.
+    A third of the time is left to other processes on the host and other threads of this one.
     """
     return max(interval - took, owed, min(interval, took / 2))
 

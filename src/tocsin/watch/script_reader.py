@@ -1,4 +1,4 @@
-"""Read the scripts of jobs, each once and a few per round: each is a question to slurmctld."""
+"""Reads the scripts of jobs, each once and a few per round, since each is a question to slurmctld."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -20,13 +20,13 @@ __all__ = ["MOST_SCRIPTS", "ScriptReader"]
 MOST_SCRIPTS = 50
 """Per round."""
 MOST_SECONDS = 1.0
-"""Per round: on an idle host each script takes 10 to 20 ms, on a busy one up to 100."""
+"""Per round: a script takes 10 to 20 ms on an idle host, up to 100 ms on a busy one."""
 
 _SUBMIT = stages.BITS[Stage.SUBMIT]
 
 
 class ScriptReader:
-    """Reads the scripts of jobs from the cluster into the folder of kept ones."""
+    """Reads the scripts of jobs from the cluster into the folder of stored scripts."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class ScriptReader:
         self.folder = folder
         self.most = most
         self.trouble: str | None = None
-        """Why the last script that was asked for could not be read."""
+        """Why the last requested script could not be read."""
         self.left = False
-        """Whether jobs wait for the next round, which is to read their scripts."""
+        """Whether jobs wait for the next round to read their scripts."""
         self._cluster = cluster
         self._seconds = seconds
         self._tried: set[JobKey] = set()
@@ -48,14 +48,14 @@ class ScriptReader:
     def add_to(
         self, frames: Sequence[pl.DataFrame], due: pl.DataFrame, now: int
     ) -> tuple[Sequence[pl.DataFrame], pl.DataFrame]:
-        """All records with references to the scripts that were read, and the verdicts that are due without waiting for one.
+        """All records with references to the scripts that were read, and the verdicts that are due without waiting.
 
         The first of the frames is the queue's.
         """
         new = due.filter(stages.with_stage(Stage.SUBMIT))["job"].implode()
         batch = pl.col("job").is_in(new) & pl.col("interactive").ne_missing(pl.lit(True))
         asked = pl.concat(frame.filter(batch) for frame in frames)
-        # Those that can still be kept from starting first.
+        # First the jobs that can still be kept from starting.
         asked = asked.sort(pl.col("state").ne_missing("PENDING"), "submit", maintain_order=True)
         unread = {
             JobKey(*key): None
@@ -67,7 +67,7 @@ class ScriptReader:
             names = {str(key): reference for key, reference in found.items()}
             read = pl.col("job").replace_strict(names, default=pl.col("script"), return_dtype=pl.String)
             frames = [frame.with_columns(read.alias("script")) for frame in frames]
-        # A job that has started, or would be late, is judged without; so is an array known only by its tasks.
+        # A job that has started, or would be late, is judged without a script; so is an array known only by its tasks.
         patient = frames[0].filter(
             pl.col("job").is_in([str(key) for key in waiting])
             & (pl.col("state") == "PENDING")
@@ -81,7 +81,7 @@ class ScriptReader:
     def fetch(self, wanted: Iterable[JobKey]) -> tuple[dict[JobKey, str], set[JobKey]]:
         """The references of the scripts that were read, and the jobs left for the next rounds.
 
-        After an error nothing more is read in this round, and no job waits.
+        After an error, nothing more is read in this round, and no job waits.
         """
         found: dict[JobKey, str] = {}
         waiting: set[JobKey] = set()
@@ -106,13 +106,13 @@ class ScriptReader:
         return found, waiting
 
     def read(self, reference: str) -> str | None:
-        """The text of a kept script; None where it is not here any more."""
+        """The text of a stored script; None if it is no longer there."""
         with suppress(NotFound):
             return read_script(self.folder, reference)
         return None
 
     def kept(self, reference: str | None) -> bool:
-        """Whether the script with this reference is here."""
+        """Whether the script with this reference is stored."""
         return reference is not None and (self.folder / reference).exists()
 
     def forget(self, present: set[JobKey]) -> None:

@@ -1,4 +1,4 @@
-"""Which stages a job has reached, as bits, and whether a verdict on one is late."""
+"""The stages that a job has reached, as bits, and whether a verdict on one is late."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -20,7 +20,7 @@ _SETTLED = _OVER & _END.is_not_null()
 
 
 def reached(now: int) -> pl.Expr:
-    """The stages that a job has reached, by a record read at `now` or later.
+    """The stages that a job has reached, according to a record read at `now` or later.
 
     A task of an array has no submission of its own: it inherits the verdict on its array.
     """
@@ -67,9 +67,9 @@ def late(stage: Stage, now: int) -> pl.Expr:
 
 
 def can_wait(stage: Stage, now: int) -> pl.Expr:
-    """Whether the verdict may be given in a later round: the queue will show the job again, and it is not late then.
+    """Whether the verdict may be given in a later round: the queue will show the job again, and it will not be late.
 
-    An array may be known by its tasks alone, which are looked at once.
+    An array may be known by its tasks alone, which are examined once.
     """
     waits = _START.is_null() & ~pl.col("over") & pl.col("array").is_null()
     return waits & (pl.col("submit") + LATE_SECONDS // 2 > now) & pl.lit(stage is Stage.SUBMIT)

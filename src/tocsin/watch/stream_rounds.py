@@ -50,7 +50,7 @@ class EventSource(Protocol):
     """Job events of one cluster, such as `sources.kafka.KafkaJobs`."""
 
     name: str
-    """Of the cluster."""
+    """The cluster's name."""
     rejects: Rejects
 
     @property
@@ -65,8 +65,8 @@ class EventSource(Protocol):
 
 
 class StreamRounds:
-    """Follows one cluster by its events. They may be repeated. They are committed when their jobs are stored and have
-    their verdicts, so a round may be interrupted at any point, and the next one, or the next process, completes it."""
+    """Follows one cluster by its events, which may be repeated. Events are committed once their jobs and verdicts are
+    stored, so a round may be interrupted at any point, and the next one, or the next process, completes it."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class StreamRounds:
         challengers: Challengers | None = None,
         notify: Callable[[str], None] = lambda _text: None,
     ) -> None:
-        """`folder`: where scripts are kept."""
+        """`folder`: where scripts are stored."""
         self.source, self.store, self.ledger = source, store, ledger
         self._folder, self._notify = folder, notify
         self._due_verdicts = DueVerdicts(
@@ -95,16 +95,16 @@ class StreamRounds:
         )
         self._progress: watching.Progress | None = None
         self._arrived: Arrived | None = None
-        """What was polled and not committed."""
+        """Polled but not committed."""
         self._counted: dict[str, int] = {}
         self._young = pl.DataFrame(schema={**{name: SCHEMA[name] for name in KEY}, "start": pl.Int64()})
-        """Running jobs that had not reached `early`: no event tells when they do."""
+        """Running jobs that had not reached `early`: no event reports when they do."""
         ledger.machine = Machine(
             cluster=source.name, missing={"nodes": "job events do not tell of nodes, partitions and limits"}
         )
 
     def step(self, now: int) -> Round:
-        """One round. It raises StoreError if nothing can be stored; call it again later."""
+        """Run one round. Raises StoreError if nothing can be stored; call it again later."""
         progress = self._begin(now)
         if self._arrived is None:
             self._arrived = self.source.poll(WAIT)
@@ -142,7 +142,7 @@ class StreamRounds:
     # --- storing ---------------------------------------------------------------------------------
 
     def _prepared(self, arrived: Arrived, now: int) -> pl.DataFrame:
-        """The jobs that arrived; scripts that came along are kept first. An outcome is known from now on."""
+        """The jobs that arrived; their scripts are stored first. An outcome is known from now on."""
         kept = {row: save_script(self._folder, text) for row, text in arrived.scripts.items()}
         scripts = [kept.get(row, given) for row, given in enumerate(arrived.jobs["script"].to_list())]
         return arrived.jobs.with_columns(
@@ -151,7 +151,7 @@ class StreamRounds:
         )
 
     def _store(self, progress: watching.Progress, jobs: pl.DataFrame, read: int) -> pl.DataFrame:
-        """Store jobs, the arrays that only their tasks tell of, and counts; returns the keys of all arrays of tasks."""
+        """Store jobs, arrays known only by their tasks, and counts; returns the keys of all arrays of tasks."""
         rejected = self._fresh_rejects()
         tasks = jobs.filter(pl.col("task").is_not_null())
         known = watching.arrays(self.store, self.source.name, tasks["job_id"].unique())
@@ -166,7 +166,7 @@ class StreamRounds:
         return pl.concat([made.select(KEY), known])
 
     def _fresh_rejects(self) -> dict[str, int]:
-        """Events that could not be read since the last round; each reason is reported once."""
+        """Events that were unreadable since the last round; each reason is reported once."""
         counts = dict(self.source.rejects.counts)
         for reason in counts.keys() - self._counted.keys():
             place = self.source.rejects.examples.get(reason, "")
@@ -176,7 +176,7 @@ class StreamRounds:
     # --- verdicts --------------------------------------------------------------------------------
 
     def _due(self, jobs: pl.DataFrame, now: int) -> pl.DataFrame:
-        """Keys with the bits of stages that were reached and have no verdict, and whether the job is over."""
+        """Keys with the bits of stages that were reached without a verdict, and whether the job has ended."""
         named = jobs.with_columns(key_text())
         self._due_verdicts.load(named["job"])
         due = named.select(
@@ -191,7 +191,7 @@ class StreamRounds:
         return self._young.filter(pl.col("start") + EARLY_SECONDS <= now).select(KEY)
 
     def _follow(self, jobs: pl.DataFrame, now: int) -> None:
-        """Remember the running jobs that have not reached `early` by now."""
+        """Remember the running jobs that have not reached `early` yet."""
         young = pl.col("outcome").is_null() & (pl.col("start") + EARLY_SECONDS > now)
         others = self._young.join(jobs.select(KEY), on=KEY, how="anti", nulls_equal=True)
         self._young = pl.concat([others, jobs.filter(young.fill_null(False)).select(*KEY, "start")])

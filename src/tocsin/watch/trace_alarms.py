@@ -1,4 +1,4 @@
-"""The alarms of running jobs: each rings once, is updated when it changes, and those with one cause are one group."""
+"""The alarms of running jobs: each is raised once, updated when it changes, and grouped with those of one cause."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ __all__ = ["TraceAlarms"]
 
 @dataclass(slots=True)
 class _Alarm:
-    """What was said about a job since it began to ring; without kinds, it does not ring."""
+    """The verdicts on a job since its alarm began; without kinds, there is no alarm."""
 
     until: int = -1
     """The instant of the last verdict on it."""
@@ -24,14 +24,14 @@ class _Alarm:
 
 
 class TraceAlarms:
-    """Its memory is a cache of the store: the verdicts at the stage `running` say which jobs ring, and why."""
+    """Its memory is a cache of the store: verdicts at the stage `running` show which jobs have an alarm, and why."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._jobs: dict[str, _Alarm] = {}
 
     def load(self, jobs: Iterable[str]) -> None:
-        """Load what was said about these jobs."""
+        """Load the verdicts on these jobs."""
         unknown = [job for job in jobs if job not in self._jobs]
         if not unknown:
             return
@@ -49,11 +49,11 @@ class TraceAlarms:
         return sorted(job for job, alarm in self._jobs.items() if alarm.groups)
 
     def was_judged(self, job: str, at: int) -> bool:
-        """Whether a verdict of this instant or later was given: a process that was killed had come so far."""
+        """Whether a verdict of this instant or later was given, for instance by a process that was killed."""
         return self._jobs[job].until >= at
 
     def news(self, verdicts: Sequence[Verdict], at: int) -> list[Verdict]:
-        """Of the verdicts on windows up to an instant, those that say something new, with the groups of their alarms.
+        """The verdicts on windows up to an instant that are new, with the groups of their alarms.
 
         The widest alarm comes first.
         """
@@ -84,7 +84,7 @@ class TraceAlarms:
         ]
 
     def given(self, verdicts: Iterable[Verdict]) -> None:
-        """These verdicts are stored."""
+        """Record that these verdicts are stored."""
         for verdict in verdicts:
             _note(self._jobs.setdefault(verdict.job, _Alarm()), verdict)
 
@@ -95,7 +95,7 @@ class TraceAlarms:
         return not {found.kind for found in _alarms(verdict)} <= before.keys()
 
     def _open_groups(self) -> dict[str, str]:
-        """By kind, the group that most jobs which ring now are in."""
+        """For each kind, the group with most of the jobs that have an alarm now."""
         votes: dict[str, Counter[str]] = {}
         for alarm in self._jobs.values():
             for kind, group in alarm.groups.items():

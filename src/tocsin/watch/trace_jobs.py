@@ -16,12 +16,12 @@ __all__ = ["TraceJobs"]
 REFRESH = 60
 """Seconds after which ends and requeues are looked up again."""
 LATELY = 3600
-"""Seconds since the end of a job in which its samples may still be looked at."""
+"""Seconds after the end of a job in which its samples may still be examined."""
 _MOST_SIBLINGS = 20
 
 
 class TraceJobs:
-    """A cache of the store. `queue` asks the cluster; None where there is no cluster to ask."""
+    """A cache of the store. `queue` asks the cluster; None if there is no cluster to ask."""
 
     def __init__(self, store: Store, cluster: str, queue: Callable[[], pl.DataFrame] | None) -> None:
         self._store, self._cluster, self._queue = store, cluster, queue
@@ -34,7 +34,7 @@ class TraceJobs:
         """Raw ids in samples that are neither in the store nor in the queue."""
 
     def update(self, raw_ids: Iterable[str], now: int) -> None:
-        """Look up these ids: those that are new, and all of them once a minute."""
+        """Look up these ids: new ones at once, and all of them once a minute."""
         wanted = _numbers(raw_ids)
         missing = wanted - set(self._running()["raw_id"])
         if not missing and now - self._refreshed < REFRESH:
@@ -75,7 +75,7 @@ class TraceJobs:
         )
 
     def siblings(self, job: pl.DataFrame) -> pl.DataFrame:
-        """The tasks of the same array that started last; none for a job that is no task."""
+        """The tasks of the same array that started last; none for a job that is not a task."""
         if job["task"][0] is None:
             return self.rows.clear()
         found = watching.tasks(self._store, self._cluster, job["job_id"][0])
@@ -83,7 +83,7 @@ class TraceJobs:
         return started.sort("start").tail(_MOST_SIBLINGS).with_columns(key_text())
 
     def _running(self) -> pl.DataFrame:
-        """Without records of jobs that are still pending by what is stored."""
+        """Without jobs that are still pending according to the store."""
         return self.rows.filter(pl.col("start").is_not_null())
 
     def _load(self, raw_ids: Iterable[int], since: int) -> None:

@@ -1,4 +1,4 @@
-"""One round of watching traces: read the newest samples, keep them, score their windows, and ring."""
+"""One round of watching traces: read the newest samples, store them, score their windows, and raise alarms."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -28,35 +28,35 @@ from tocsin.watch.watcher import Round
 __all__ = ["SampleReader", "Spacing", "TraceRounds"]
 
 CATCH_UP = 600
-"""Seconds: after a longer outage, windows before are left out; the agents' buffers are no longer."""
+"""Seconds: after a longer outage, older windows are skipped; the agents' buffers are no longer than this."""
 SETTLE = 3
-"""Seconds that the samples of an instant may take to arrive."""
+"""Seconds for the samples of an instant to arrive."""
 OVERLAP = 30
-"""Seconds that are read again: one node may be later than the others."""
+"""Seconds that are read again, since one node may be later than the others."""
 FUTURE = 5
 """Seconds by which the clock of a node may be ahead."""
 LATE = 120
 _ROUNDING = 0.01
 _POSITION = "alarms"
-"""The name under which the window store keeps how far verdicts were given."""
+"""The name under which the window store keeps up to when verdicts were given."""
 
 
 class SampleReader(Protocol):
     """Sources of samples: Prometheus, or the agents."""
 
     problems: list[str]
-    """What was wrong at the last reading, of which a part could be had."""
+    """Problems at the last reading, which was partial."""
     first_failed: int | None
-    """The instant after which something is missing."""
+    """The instant after which data is missing."""
 
     def __call__(self, since: int, until: int) -> Iterable[Samples]:
-        """The samples in (since, until]; a SourceError if no source answers."""
+        """The samples in (since, until]; raises SourceError if no source answers."""
         ...
 
 
 @dataclass(slots=True)
 class Counts:
-    """What was seen since the start, for people."""
+    """Counts since the start, for people."""
 
     samples: int = 0
     windows: int = 0
@@ -65,7 +65,7 @@ class Counts:
 
 
 class Spacing(NamedTuple):
-    """Points of a window and from one window to the next, and the seconds between two points."""
+    """Window length and stride in points, and the seconds between two points."""
 
     window: int = 100
     stride: int = 10
@@ -73,7 +73,7 @@ class Spacing(NamedTuple):
 
 
 class TraceRounds:
-    """Follows the traces of one cluster. Samples are kept before they are scored, and verdicts before the instant
+    """Follows the traces of one cluster. Samples are stored before they are scored, and verdicts before the instant
     that was reached, so a round may be interrupted at any point and the next one completes it."""
 
     def __init__(
@@ -101,14 +101,14 @@ class TraceRounds:
         if past is not None:
             self._known.learn(past)
         self._samples: Samples | None = None
-        """Those of the last few minutes."""
+        """Samples of the last few minutes."""
         self._scores: pl.DataFrame | None = None
-        """Of the windows that a row may begin with."""
+        """Scores of the windows with which a run of unusual ones may begin."""
         self._model: FittedTraces | None = None
         self._reached = 0
 
     def step(self, now: int) -> Round:
-        """One round. It raises SourceError, ClusterError or StoreError if nothing can be done; call it again later."""
+        """Run one round. Raises SourceError, ClusterError or StoreError if nothing can be done; call it again later."""
         until = (now - SETTLE) // self._stride * self._stride
         samples = self._load(now)
         self._jobs.update(_raw_ids(samples), now)
@@ -135,14 +135,14 @@ class TraceRounds:
 
     @property
     def _rows(self) -> int:
-        """Seconds of windows in which a row of unusual ones may lie."""
+        """Seconds of windows that may hold a run of unusual ones."""
         fitted = self._fitted()
         return 2 * (fitted.in_a_row if fitted else 3) * self._stride
 
     # --- samples ---------------------------------------------------------------------------------
 
     def _load(self, now: int) -> Samples:
-        """The samples of the last minutes, with the newest; these are kept before anything else is done."""
+        """The samples of the last minutes and the newest ones, which are stored before anything else is done."""
         if self._samples is None:
             reached = self._kept.position(self.cluster, _POSITION) or 0
             grid = (now - SETTLE) // self._stride * self._stride
@@ -164,7 +164,7 @@ class TraceRounds:
         return self._samples
 
     def _shrink(self, until: int) -> None:
-        """Forget samples and scores that no later window can need."""
+        """Drop samples and scores that no later window needs."""
         if self._samples is None:
             return
         since = until - self._length - self._rows
@@ -176,7 +176,7 @@ class TraceRounds:
     # --- windows ---------------------------------------------------------------------------------
 
     def _score(self, fitted: FittedTraces, until: int) -> None:
-        """Score the windows that are new; with another model, all of which a row may begin with."""
+        """Score the new windows; with another model, all with which a run may begin."""
         assert self._samples is not None, "it was loaded"
         if self._model is not fitted:
             self._model, self._scores = fitted, None
@@ -203,7 +203,7 @@ class TraceRounds:
         return found.windows
 
     def _windows_of(self, jobs: pl.DataFrame, until: int) -> pl.DataFrame:
-        """The windows of some jobs, and of siblings of the same age, cut from the samples."""
+        """The windows of some jobs and of siblings of the same age, cut from the samples."""
         if self._samples is None:
             return WINDOWS.to_frame()
         everyone = [jobs.select(SCHEMA.names()).with_columns(key_text())]
@@ -233,7 +233,7 @@ class TraceRounds:
         return KnownWindows(found.filter(pl.col("job").is_not_null()), rows)(jobs, until)
 
     def _samples_of(self, siblings: pl.DataFrame, age: int, until: int) -> list[Samples]:
-        """Samples of these tasks from when they were that old."""
+        """Samples of these tasks from that age on."""
         found = []
         for start in siblings["start"].unique().sort():
             since, last = start + age - SAME_AGE - self._length, min(start + age + SAME_AGE, until)
@@ -244,7 +244,7 @@ class TraceRounds:
     # --- verdicts --------------------------------------------------------------------------------
 
     def _ring(self, fitted: FittedTraces, at: int, now: int) -> list[Verdict]:
-        """Give the verdicts of one instant: on jobs that begin to ring, that ring otherwise, and that are normal again."""
+        """Give the verdicts of one instant: on jobs whose alarm begins, changes or ends."""
         assert self._scores is not None, "windows were scored"
         recent = self._scores.filter(pl.col("at").is_between(at - self._rows, at))
         seen = recent.filter(pl.col("at") == at)["job"].unique().to_list()
@@ -298,7 +298,7 @@ def _joined(samples: Samples, more: Samples) -> Samples:
 
 
 def _usable(samples: Samples, now: int, counts: Counts) -> Samples:
-    """Without samples of a clock that is ahead, and without values that cannot be: they must not replace good ones."""
+    """Without samples from a clock that is ahead and without impossible values: they must not replace good ones."""
     cpus = samples.cpus.select(CPU_SAMPLES.names()).cast(CPU_SAMPLES)
     jobs = samples.jobs.select(JOB_SAMPLES.names()).cast(JOB_SAMPLES)
     possible = pl.all_horizontal(pl.col(name).is_between(-_ROUNDING, 1 + _ROUNDING) for name in CPU_CHANNELS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 __all__ = ["GIVE_UP", "Unaccounted"]
 
 GIVE_UP = 86400
-"""Seconds after which accounting is not expected any more: the outcome is then `unknown`."""
+"""Seconds after which accounting is no longer expected: the outcome is then `unknown`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Unaccounted:
         return len(self._jobs)
 
     def add(self, jobs: Mapping[str, int], now: int) -> None:
-        """Jobs by key, each with an instant at which it was still alive."""
+        """Add jobs by key, each with an instant at which it was still alive."""
         for job, floor in jobs.items():
             self._jobs.setdefault(job, _Left(floor, now))
 

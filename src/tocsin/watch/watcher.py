@@ -42,10 +42,11 @@ __all__ = ["Round", "Watcher"]
 
 MACHINE_EVERY = 600
 ROUND_SECONDS = 3
-"""After these, alarms on jobs that wait are left for the next round, which begins at once and may see a more urgent job."""
+"""Seconds after which alarms on pending jobs are left for the next round, which begins at once and may see a more
+urgent job."""
 FIRST_PATIENCE = 5.0
-"""Seconds for which the first round waits for accounting: late verdicts rest on what was known then, so those on jobs
-that ended while nobody watched come before those on jobs that are in the queue now."""
+"""Seconds for which the first round waits for accounting: late verdicts depend on what was known then, so jobs that
+ended while nobody watched get theirs before jobs that are in the queue now."""
 
 _END = stages.BITS[Stage.END]
 _SEEN = ("job", *KEY, "start", "end", "outcome")
@@ -60,12 +61,12 @@ class Round:
     queued: int
     """Records in the queue."""
     cost: float
-    """Seconds that Slurm took for the answers about its queue."""
+    """Seconds that Slurm took to answer about its queue."""
     verdicts: list[Verdict] = field(default_factory=list)
     behind: bool = False
-    """There is more to catch up with: the next round should not wait."""
+    """There is more to catch up with: the next round should begin at once."""
     troubles: list[str] = field(default_factory=list)
-    """Problems; what failed will be tried again."""
+    """Problems; what failed will be retried."""
 
 
 class Watcher:
@@ -92,9 +93,9 @@ class Watcher:
         patience: float = inf,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`stored` is called in the midst of a round with each few verdicts that are stored, and now.
+        """`stored` is called during a round with each small batch of stored verdicts, and the current time.
 
-        `patience`: seconds for which a round waits for accounting, which answers a later round otherwise.
+        `patience`: seconds for which a round waits for accounting; a later answer goes to a later round.
         """
         self.cluster = cluster
         self.store = store
@@ -125,10 +126,10 @@ class Watcher:
         self._living: set[str] = set()
         self._unaccounted = Unaccounted()
         self._awaited = _NOTHING_SEEN
-        """Jobs whose end is stored, and whose verdict on it waits for accounting."""
+        """Jobs whose end is stored, while the verdict on it waits for accounting."""
 
     def step(self, now: int) -> Round:
-        """One round. It raises ClusterError or StoreError if nothing can be done; call it again later."""
+        """Run one round. Raises ClusterError or StoreError if nothing can be done; call it again later."""
         troubles: list[str] = []
         self._read_machine(now, troubles)
         progress, recent = self._begin(now)
@@ -153,7 +154,7 @@ class Watcher:
         complete = answer is not None and answer.complete
         verdicts = self._settle(queue, ended, recent, now, troubles, caught_up=complete, within=within)
         if answer is not None:
-            # Old records are complete; of the present, some may still be on their way.
+            # Old records are complete; of the recent ones, some may still be on their way.
             reached = min(answer.until, self._unaccounted.floor(now)) if complete else answer.until
             self._progress = watching.advance(self.store, progress, reached)
         self._looked = now
@@ -182,7 +183,7 @@ class Watcher:
             troubles.append(str(error))
 
     def _begin(self, now: int) -> tuple[watching.Progress, pl.DataFrame]:
-        """How far the watch got; in the first round, also jobs whose end may have been stored without a verdict."""
+        """The progress of the watch; in the first round, also jobs whose end may have been stored without a verdict."""
         name = self.cluster.name
         if self._progress is not None and self._looked is not None:
             return self._progress, _NOTHING_SEEN
@@ -236,7 +237,7 @@ class Watcher:
         fresh_ended, ended_seen = changed(ended, self._ended_seen)
         fresh = [frame for frame in (fresh_queued, fresh_ended, arrays, lost) if frame.height]
         if fresh or over.height:
-            # Others hear of an end once: from accounting, or when it had its time.
+            # Sinks get an end once: from accounting, or when it had its time.
             events = [without_ends(fresh_queued), fresh_ended, arrays, lost, self._records(queued, over)]
             with self.store.writing() as connection:
                 for frame in fresh:
@@ -252,7 +253,7 @@ class Watcher:
         return verdicts
 
     def _records(self, queued: pl.DataFrame, over: pl.DataFrame) -> pl.DataFrame:
-        """The full records of jobs that are over: from the queue, or as stored if they have left it."""
+        """The full records of ended jobs: from the queue, or as stored if they have left it."""
         here = queued.join(over, on="job", how="semi")
         gone = over.join(here, on="job", how="anti")
         if gone.is_empty():
@@ -263,7 +264,7 @@ class Watcher:
     def _due(
         self, open_ends: Sequence[pl.DataFrame], whole: Sequence[pl.DataFrame], now: int
     ) -> pl.DataFrame:
-        """Keys with the bits of stages that were reached and have no verdict, and whether the job is over.
+        """Keys with the bits of stages that were reached without a verdict, and whether the job has ended.
 
         The ends in `open_ends` wait for accounting.
         """
@@ -294,7 +295,7 @@ class Watcher:
         return made, kept
 
     def _lost(self, now: int) -> pl.DataFrame:
-        """Jobs whose end accounting will not report any more."""
+        """Jobs whose end accounting will no longer report."""
         keys = [parse_key(job) for job in self._unaccounted.given_up(now)]
         if not keys:
             return NOTHING

@@ -1,1 +1,1 @@
-"""The workload detector: what a job is, by its script and by what it did."""
+"""The workload detector: classifies a job by its script and by its execution."""

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Application(NamedTuple):
-    """What a word of a command stands for."""
+    """What a word of a command refers to."""
 
     name: str
     domain: str
@@ -36,7 +36,7 @@ class Application(NamedTuple):
 
 
 _AI_WORDS = frozenset("pretrain finetun deeplearning neuralnet rlhf".split())  # noqa: SIM905  # a list of words reads best so
-"""Words that name no single program."""
+"""Words that are not the name of a single program."""
 _AI_INSIDE = (
     "torch",
     "tensorflow",
@@ -47,16 +47,16 @@ _AI_INSIDE = (
     "colabfold",
     "huggingface",
 )
-"""Also where a word does not begin with them: localcolabfold, mytorchenv."""
+"""These also count inside a word: localcolabfold, mytorchenv."""
 _AI_PHRASES = (
     "random forest", "neural net", "deep learning", "machine learning", "reinforcement learning", "language model",
     "gradient boost", "support vector machine", "transfer learning", "federated learning", "contrastive learning",
     "supervised learning", "few shot", "zero shot", "fine tun", "q learning", "knowledge distillation", "image classification",
     "object detection", "semantic segmentation",
 )  # fmt: skip
-"""However they are joined: random_forest.R."""
+"""However their words are joined: random_forest.R."""
 _AI_PHRASE_ENDS = tuple((phrase, phrase.split()[-1]) for phrase in _AI_PHRASES)
-"""With the last word of each: few texts have one, and to look for it is fast."""
+"""With the last word of each: few texts have one, and looking for it is fast."""
 DOMAINS = (
     "machine learning", "chemistry", "bioinformatics", "engineering", "earth science", "physics", "math", "benchmark",
     "cryptomining", "security",
@@ -118,19 +118,19 @@ def _catalogue() -> dict[str, Application]:
 
 @cache
 def _programs() -> dict[str, Application]:
-    """The catalogue without what is no program: data sets and formats of files."""
+    """The catalogue without entries that are not programs: data sets and file formats."""
     data = {word for entry in _document().values() for word in entry.get("data", "").split()}
     return {word: kind for word, kind in _catalogue().items() if word not in data}
 
 
 @cache
 def _heads() -> frozenset[str]:
-    """The first four letters of all programs, for a quick look."""
+    """The first four letters of all programs, for a quick check."""
     return frozenset(word[:4] for word in _programs())
 
 
 def applications(commands: Sequence[str], words: Collection[str]) -> list[Application | None]:
-    """For each command the application that it names, if any; `words` are the joined words of all commands."""
+    """For each command, the application that it names, if any; `words` are the joined words of all commands."""
     catalogue = _programs()
     known = catalogue.keys() & words
     if not known:
@@ -141,13 +141,13 @@ def applications(commands: Sequence[str], words: Collection[str]) -> list[Applic
     for command in commands:
         low = command.lower()
         here = known & joined_words(command) if any(name in low for name in known) else set()
-        first = min(sorted(here), key=low.find) if here else None  # an option stands behind its program
+        first = min(sorted(here), key=low.find) if here else None  # an option follows its program
         found.append(catalogue[first] if first else None)
     return found
 
 
 def _program_name(command: str) -> str:
-    """Of a build of a program, its name: castep for `mpirun -np 4 castep.mpi`, ansys for `ansys232`; else empty."""
+    """The name of a program from its build: castep for `mpirun -np 4 castep.mpi`, ansys for `ansys232`; else empty."""
     for word in command.split(None, 12):
         name = word.rpartition("/")[2]
         if word[0] == "-" or not name[:1].isalpha() or name in _LAUNCHERS:
@@ -168,7 +168,7 @@ def domains(words: set[str]) -> set[str]:
 
 
 def ai_words(words: Iterable[str]) -> set[str]:
-    """Those of these plain words that name software for artificial intelligence, or begin so: torch, torchrl."""
+    """The plain words that name AI software, or begin with such a name: torch, torchrl."""
     names = _ai_names()
     words = list(words)
     found = {
@@ -184,12 +184,12 @@ def ai_words(words: Iterable[str]) -> set[str]:
 
 
 def ai_programs(words: set[str]) -> set[str]:
-    """Those of these joined words that are one name in more than letters: llama-cli, svm-train, flux.jl."""
+    """The joined words that are one name of more than letters: llama-cli, svm-train, flux.jl."""
     return words & _ai_names().joined
 
 
 def ai_phrases(text: str) -> set[str]:
-    """The phrases of AI that stand in a text, however their words are joined."""
+    """The phrases about AI in a text, however their words are joined."""
     low = text.lower()
     known = [phrase for phrase, ends in _AI_PHRASE_ENDS if ends in low]
     plain = plain_text(low) if known else ""
@@ -197,16 +197,16 @@ def ai_phrases(text: str) -> set[str]:
 
 
 def ai_names() -> list[str]:
-    """All of them, as they stand in commands."""
+    """All of them, as they appear in commands."""
     return sorted(word for word, one in _catalogue().items() if one.operation == "ai")
 
 
 class _Names(NamedTuple):
-    """Of software for artificial intelligence."""
+    """Names of AI software."""
 
     beginnings: tuple[str, ...]
     heads: frozenset[str]
-    """Their first four letters, for a quick look."""
+    """Their first four letters, for a quick check."""
     alone: frozenset[str]
     joined: frozenset[str]
 
@@ -226,13 +226,13 @@ def _ai_names() -> _Names:
 
 
 def main_application(named: Iterable[Application | None]) -> Application | None:
-    """The one that most lines name; of equals the last, since what is run stands at the end."""
+    """The one that most lines name; in case of a tie the last, since what is run comes at the end."""
     counted = Counter(one for one in named if one is not None)
     return max(reversed(counted), key=lambda one: counted[one], default=None)
 
 
 def language(commands: Sequence[str], words: Collection[str]) -> str | None:
-    """The language of the programs that are run, if the commands show it: that of most of them, of equals the last.
+    """The language of the programs that are run, if the commands show it: that of most of them, or the last in a tie.
 
     `words` are the joined words of all commands.
     """

@@ -1,4 +1,4 @@
-"""Screen scripts together with the files that they call, as far as the job's submitter may read them."""
+"""Screens scripts together with the files that they call, as far as the job's submitter may read them."""
 
 import os.path
 import pwd
@@ -27,9 +27,9 @@ _MOST_NOTES = 5
 
 @dataclass(frozen=True, slots=True)
 class FollowedFiles:
-    """A fitted workload detector whose jobs' scripts are screened again with the files they call.
+    """A fitted workload detector that screens scripts again with the files they call.
 
-    The probability of an operation is the larger one of both screenings.
+    The probability of an operation is the larger of both screenings.
     """
 
     fitted: Fitted
@@ -111,7 +111,7 @@ def _submitter(job: Mapping[str, Any]) -> Submitter | None:
 
 
 def _folder(job: Mapping[str, Any]) -> str | None:
-    """Where the job runs: relative names are of there."""
+    """Where the job runs; relative names refer to it."""
     if job["work_dir"]:
         return str(job["work_dir"])
     command = job["command"] or ""

@@ -1,4 +1,4 @@
-"""The command lines of a script as a shell would see them: joined, without comments, simple variables filled in."""
+"""The command lines of a script as a shell would see them: joined, without comments, simple variables expanded."""
 
 import re
 from functools import lru_cache
@@ -9,12 +9,12 @@ Line = tuple[int, str]
 """A line's number, from 1 on, and its text."""
 
 LONGEST = 16 * 1024
-"""Characters of a command; of a longer one both ends are read, since patterns take time that grows with the line."""
+"""Characters of a command; of a longer one, only both ends are read, since matching time grows with the line."""
 _MOST_JOINED = 100
 _MOST_VARIABLES = 5000
 _LONGEST_VALUE = 4096
 _MOST_FILLED = 256 * 1024
-"""Characters that all variables together may add to a script: A=$A$A, written often, is a bomb."""
+"""Characters that all variables together may add to a script: repeated A=$A$A is a bomb."""
 
 _ASSIGNED = re.compile(
     r"\s*(?:(?:export|local|readonly|declare(?: -\w+)?|set|env)[ \t]+)?([A-Za-z_]\w{0,63})(\+?)="
@@ -26,16 +26,16 @@ _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w{0,63})(?::?([-=])([^{}$\n]{0,256}))
 
 
 def command_lines(text: str) -> tuple[Line, ...]:
-    """Each command with the number of its first line; what cannot be known here stays as it is written."""
+    """Each command with the number of its first line; what is unknown here stays as written."""
     return _read(text)[0]
 
 
 def changed_lines(text: str) -> tuple[Line, ...]:
-    """Those of the command lines that are not a line of the text: joined, or with variables filled in."""
+    """The command lines that differ from lines of the text: joined, or with variables expanded."""
     return _read(text)[1]
 
 
-@lru_cache(maxsize=2)  # several looks are taken at a script, one after the other
+@lru_cache(maxsize=2)  # a script is analysed several times in a row
 def _read(text: str) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
     variables: dict[str, str] = {}
     lines: list[Line] = []
@@ -56,7 +56,7 @@ def _read(text: str) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
                         variables[found[1]] = value
         if (
             len(line) > LONGEST
-        ):  # the blank between the ends leaves it one longer than LONGEST: a sign that it was cut
+        ):  # the blank between the ends makes it longer than LONGEST, which shows that it was cut
             line = f"{line[: LONGEST // 2]} {line[-LONGEST // 2 :]}"
         lines.append((number, line))
         if line is not written and line != written:
@@ -65,7 +65,7 @@ def _read(text: str) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
 
 
 def _joined(text: str) -> list[tuple[int, str, str]]:
-    """Lines that end in a backslash with those that follow, each with its number and its first line as it is written.
+    """Lines that end in a backslash joined with those that follow, each with its number and its first line as written.
 
     Comments and empty lines are left out.
     """
@@ -81,7 +81,7 @@ def _joined(text: str) -> list[tuple[int, str, str]]:
                 found.append((number, line, line))
                 continue
             first, written = number, line
-        elif raw[:1].isspace() or begun[-1:].isspace():  # otherwise it goes on in the middle of a word
+        elif raw[:1].isspace() or begun[-1:].isspace():  # otherwise it continues in the middle of a word
             line = f"{begun.rstrip()} {line}"
         else:
             line = begun + line

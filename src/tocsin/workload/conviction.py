@@ -1,7 +1,7 @@
-"""When a script is called misuse: for a clear sign, or for two traits that do not depend on each other.
+"""When a script is classified as misuse: for a clear sign, or for two independent traits.
 
-Ordinary options, names and words are traits that innocent scripts have, too: one of them alone is shown to people and
-convicts nobody.
+Ordinary options, names and words are traits that innocent scripts have, too: a single one is shown to people but is not
+enough.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,22 +20,22 @@ __all__ = ["MISUSE", "SIGN_PROBABILITY", "Conviction", "convict"]
 
 MISUSE = (CRYPTOMINING, CYBER)
 SIGN_PROBABILITY = 0.98
-"""Of an operation with a sign: none of 20,230 innocent scripts of jobspec bears one, so 1 in 50 is a careful bound."""
+"""Probability of an operation with a sign: none of 20,230 innocent scripts of jobspec has one, so 1 in 50 is cautious."""
 _WORDS_ALONE = 0.9
 """Upper limit for words without a sign: geologists write of a stratum, economists of coins."""
 _EVERYWHERE = frozenset({"md5", "sha1", "pool", "pools", "hashrate"})
-"""Words of checksums, databases and economics: no support for a name that has other meanings."""
+"""Words of checksums, databases and economics: they do not support a name that has other meanings."""
 _ORDINARY = _EVERYWHERE | {"hive", "rig", "rigs"}
-"""Words that stand beside misuse and beside data."""
+"""Words that occur with misuse as well as with data."""
 _ONE_TRAIT = 0.45
-"""At most, with one trait: below what counts as seen."""
+"""Upper limit with one trait: below the detection threshold."""
 _SEEN_BY_MODEL = frozenset({HOST_AND_USER, MINER_NAME, ALGORITHM, POOL_NAME, CRACKER_NAME, SCANNER_NAME})
-"""Signs whose words may be all that the model has seen, so that its opinion is no second trait."""
+"""Signs whose words may be all that the model has seen, so that its opinion is not a second trait."""
 _SILENT = MisuseWords(frozenset(), clear=False, repeated=False, beside=frozenset())
 
 
 class Conviction(NamedTuple):
-    """The probability of a misuse, its evidence, and signs that were not enough."""
+    """The probability of a misuse, its evidence, and signs that were not sufficient."""
 
     probability: float
     lines: list[int]
@@ -53,7 +53,8 @@ def convict(
 ) -> dict[str, Conviction]:
     """Combine the signs of each misuse with the models' probabilities `p`.
 
-    `hidden` are the lines whose commands were packed. Operations that a site trained on its own examples need no known words.
+    `hidden` are the lines whose commands were packed. Operations that a site trained on its own examples need no known
+    words.
     """
     asked = any(p.get(name, 0.0) >= SEEN_FROM for name in MISUSE)
     words = misuse_words(script, sure=True) if asked else {}
@@ -93,7 +94,7 @@ def _is_supported(script: Commands, sign: Sign, probability: float) -> bool:
 
 
 def _is_enough(speaks: MisuseWords) -> bool:
-    """Whether words alone are a second trait beside the model's: `&NMAP` is a namelist of Fortran, `time_miner.py` reads clocks."""
+    """Whether words are a second trait beside the model: `&NMAP` is a Fortran namelist, `time_miner.py` reads clocks."""
     return (
         speaks.repeated
         or (speaks.clear and len(speaks.names) + len(speaks.beside - _EVERYWHERE) > 1)

@@ -25,7 +25,7 @@ NAME = "workload"
 MISUSE = {"cryptomining": "mines a cryptocurrency", "cyber": "cracks passwords, scans or floods networks"}
 """Operations that are always a finding; for others, the allow-list decides."""
 _LONG = 8 * 3600
-"""Requested seconds from which on unreadable commands are a warning."""
+"""Requested seconds from which unreadable commands are a warning."""
 _NUMBER = re.compile(r"\d+")
 _NO_SCRIPT = "no script of the job is known, so its workload cannot be classified"
 _PRUNED = "the job's script was pruned, so its workload cannot be classified"
@@ -55,7 +55,7 @@ class FittedScreening:
 
 @dataclass(frozen=True, slots=True)
 class FittedEnd:
-    """Classifies jobs by their counters, at their end, beside the result for their scripts."""
+    """Classifies jobs by their counters, at their end, in addition to the result for their scripts."""
 
     execution: FittedExecution
     screener: Screener
@@ -78,7 +78,7 @@ class FittedEnd:
         self.execution.save(folder)
 
     def with_screener_of(self, submission: Fitted) -> "FittedEnd":
-        """The same with the screener of the model in use at submission."""
+        """The same, with the screener of the model in use at submission."""
         return (
             replace(self, screener=submission.screener) if isinstance(submission, FittedScreening) else self
         )
@@ -94,7 +94,7 @@ class WorkloadDetector:
     needs: Collection[Need] = (Need.SCRIPTS,)
 
     def fit(self, jobs: pl.DataFrame, known: Known, *, stage: Stage, seed: int, budget: Budget) -> Fitted:
-        """At submission nothing is learned from jobs; at the end, the results for their scripts are the labels."""
+        """At submission, nothing is learned from jobs; at the end, the results for their scripts are the labels."""
         del budget  # neither searches
         if stage is Stage.SUBMIT:
             return FittedScreening(_shipped())
@@ -114,7 +114,7 @@ class WorkloadDetector:
 
 @cache
 def _shipped() -> Screener:
-    """Read once for a process."""
+    """Loaded once per process."""
     return builtin()
 
 
@@ -124,7 +124,7 @@ def _check(stage: Stage, own: Stage) -> None:
 
 
 def _screened(screener: Screener, jobs: pl.DataFrame, known: Known) -> list[Screening | str]:
-    """Screen each job's script with its name and requested GPUs, or say why that is impossible.
+    """Screen each job's script with its name and requested GPUs, or report why that is impossible.
 
     Jobs that agree in all three are screened once.
     """
@@ -153,7 +153,7 @@ def _gpus(jobs: pl.DataFrame) -> list[int | None]:
 
 
 def _column(jobs: pl.DataFrame, name: str) -> list[Any]:
-    """Its values as a list: for one job, an expression of polars would cost more than all that is done with them."""
+    """Its values as a list: for one job, a polars expression would cost more than everything done with them."""
     return jobs.get_column(name).to_list() if name in jobs.columns else [None] * jobs.height
 
 

@@ -1,4 +1,4 @@
-"""Encoders: a script's commands as numbers that a linear model can weigh, behind one interface."""
+"""Encoders: a script's commands as numbers for a linear model, behind one interface."""
 
 import hashlib
 from collections import OrderedDict
@@ -19,22 +19,23 @@ if TYPE_CHECKING:
 __all__ = ["KEYWORD_VALUE", "PASSAGE", "Cached", "Encoder", "Lexical", "Scored", "gibberish_lines"]
 
 Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
-"""Of a sparse table: row, column and value of each entry, row by row."""
+"""A sparse table: row, column and value of each entry, row by row."""
 
 KEYWORD_VALUE = 0.3
-"""Value of a keyword beside n-grams of unit length: large enough to survive regularisation (measured, leaving sources out)."""
+"""Value of a keyword relative to n-grams of unit length: large enough to survive regularisation (measured with sources
+left out)."""
 PASSAGE = 5
-"""Lines of a passage: a program and its setup stand close together."""
+"""Lines of a passage: a program and its setup are close together."""
 _GIBBERISH = 0.5
-"""Known n-grams a character: 1.5 % of real lines have fewer and 99.7 % of random ones (jobspec, 216,181 lines)."""
+"""Known n-grams per character: 1.5 % of real lines have fewer and 99.7 % of random ones (jobspec, 216,181 lines)."""
 _MOST_LINES = 64
-"""First and last lines of a script that are embedded one by one for evidence; each takes milliseconds."""
+"""First and last lines of a script that are embedded separately for evidence; each takes milliseconds."""
 _LARGE = 100_000
 """N-grams; the shipped vocabulary has four times as many, a site's own examples have far fewer."""
 
 
 class Scored(Protocol):
-    """Scripts as one encoder and its weights read them."""
+    """Scripts scored by one encoder and its weights."""
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -61,7 +62,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """N-grams of the script, weighted by rarity, and keywords. As fast as a cache, so it needs none."""
+    """N-grams of the script, weighted by rarity, and keywords. It is as fast as a cache, so it needs none."""
 
     vocabulary: Vocabulary
     rarity: NDArray[np.float32]
@@ -80,10 +81,10 @@ class Lexical:
     def score(
         self, scripts: Sequence[Commands], weights: NDArray[np.float32], margins: Sequence[float | None] = ()
     ) -> "LexicalScored":
-        """Scores as `encode(scripts) @ weights`, without scipy: to import it takes longer than to screen a hundred scripts.
+        """Scores as `encode(scripts) @ weights`, without scipy: importing it takes longer than screening a hundred scripts.
 
-        Where an operation has a margin and a passage scores higher than the whole script by more than that, the
-        passage's score counts: unrelated lines around it must not hide it.
+        If an operation has a margin and a passage outscores the whole script by more than that, the passage's score
+        counts: unrelated lines around it must not hide it.
         """
         found = self._found(scripts)
         rows, places, values = _entries(found, self.rarity)
@@ -113,11 +114,11 @@ class Lexical:
 
 
 class _Found(NamedTuple):
-    """What some scripts hold; gibberish and idle lines hold nothing."""
+    """The contents of some scripts; gibberish and idle lines have none."""
 
     known: Known
     starts: NDArray[np.int64]
-    """The first line of each script, counted through all of them, and the number of lines."""
+    """The first line of each script, counted across all of them, and the number of lines."""
     keywords: list[keywords.Keywords]
     keyword_flags: NDArray[np.float32]
 
@@ -147,7 +148,7 @@ class LexicalScored:
         return self._line_sums(place)[here] + KEYWORD_VALUE * length * named
 
     def clearest(self, place: int) -> NDArray[np.float64]:
-        """For each script the n-gram score of its highest-scoring passage; gibberish lines are skipped."""
+        """For each script, the n-gram score of its highest-scoring passage; gibberish lines are skipped."""
         weighed, squares = self._line_sums(place), self._line_squares()
         kept = np.flatnonzero(squares > 0)
         best = np.full(len(self.scores), -np.inf)
@@ -219,7 +220,7 @@ class Embedder(Protocol):
 
 
 class Cached:
-    """A sentence model that remembers the embeddings of the last scripts by a hash of their commands."""
+    """A sentence model that caches the embeddings of the last scripts by a hash of their commands."""
 
     def __init__(self, encoder: Embedder, most: int = 4096) -> None:
         self.encoder = encoder
@@ -249,7 +250,7 @@ class Cached:
 
 
 class EmbeddedScored(NamedTuple):
-    """Scripts that were scored by their embeddings; a line is embedded only when it is asked for."""
+    """Scripts scored by their embeddings; lines are embedded only when needed."""
 
     scores: NDArray[np.float64]
     encoder: "Embedder"

@@ -67,7 +67,7 @@ _AMBIGUOUS = frozenset(
 )
 """Names with other meanings: a Fortran namelist, cells in an image, text mining."""
 _REPEATED = frozenset({"wordlist", "wordlists"})
-"""Clear where they occur in several lines; a lexicon's option is one."""
+"""Clear if they occur in several lines; a lexicon's option is one."""
 _BESIDE_MINING = frozenset("wallet wallets hashrate khs rig rigs hive stratum pool pools".split())  # noqa: SIM905
 _BESIDE_CYBER = frozenset("hydra md5 sha1 ntlm".split())  # noqa: SIM905
 _WORDS_OF = {"cryptomining": (_MINING, _BESIDE_MINING), "cyber": (_CYBER, _BESIDE_CYBER)}

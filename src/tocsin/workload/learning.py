@@ -1,4 +1,4 @@
-"""Learning linear models over the lexical encoder, so that whole owners can be left out at little cost."""
+"""Trains linear models over the lexical encoder, so that whole owners can be left out at little cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Linear", "Material", "calibrated", "fit_linear", "material", "panel_of"]
 
 LEAST_OWNERS = 6
-"""That have an n-gram, before it is known: what fewer have is a name of theirs."""
+"""Owners that must have an n-gram for it to be known: with fewer, it is a name of theirs."""
 STRENGTH = 4.0
-"""Of the fit against the regularisation (C of scikit-learn); chosen leaving owners out, flat from 2 to 6."""
+"""Of the fit relative to the regularisation (C of scikit-learn); chosen with owners left out, flat from 2 to 6."""
 _MOST_ITERATIONS = 60
 
 
@@ -47,7 +47,7 @@ class Material:
     def encoder(
         self, left_out: Sequence[int] | NDArray[np.int64] = (), *, least: int = LEAST_OWNERS
     ) -> Lexical:
-        """The lexical encoder as it is learned without some owners: n-grams that only they have are not known."""
+        """The lexical encoder as learned without some owners: n-grams that only they have are unknown."""
         kept = np.ones(self.by_owner.shape[0], dtype=bool)
         kept[list(left_out)] = False
         had = np.asarray(self.by_owner[kept].sum(axis=0)).ravel()
@@ -75,7 +75,7 @@ class Material:
 def material(
     texts: Sequence[str], owners: Sequence[str], whole: Sequence[bool], *, least: int = LEAST_OWNERS
 ) -> Material:
-    """All that trainings share: n-grams that at least so many owners have in scripts that are `whole`, not disguised."""
+    """What trainings share: n-grams that at least this many owners have in `whole`, undisguised scripts."""
     import scipy.sparse as sp
 
     names = {name: number for number, name in enumerate(dict.fromkeys(owners))}
@@ -93,7 +93,7 @@ def material(
     where = [[place[line] for line in script.lines] for script in scripts]
     rows = np.repeat(np.arange(len(scripts)), [len(each) for each in where])
     presence = _presence(rows, np.concatenate([*map(_ints, where)]), (len(scripts), len(lines))) @ table
-    presence.data[:] = 1  # not how often
+    presence.data[:] = 1  # presence, not frequency
     keyword_flags = np.stack(
         [keywords.find_keywords(s).features(gibberish[_ints(w)]) for s, w in zip(scripts, where, strict=True)]
     )
@@ -105,7 +105,7 @@ def material(
 
 
 def _shared_keys(scripts: Sequence[Commands], owners: NDArray[np.int64], least: int) -> NDArray[np.uint64]:
-    """The hashes that at least so many owners have."""
+    """The hashes that at least this many owners have."""
     found = []
     counts = np.unique(owners, return_counts=True)[1]
     for rows in np.split(np.argsort(owners, kind="stable"), np.cumsum(counts)[:-1]):
@@ -143,9 +143,9 @@ def fit_linear(
 
 
 def calibrated(model: Linear, score: NDArray[np.float64], y: NDArray[np.int64], threshold: float) -> Linear:
-    """The model with its score stretched so that 0 lies at the threshold and the odds are right beyond it.
+    """The model with its score scaled so that 0 is the threshold and the odds are right beyond it.
 
-    `score` comes from models that had not seen these scripts. Only the stretch is fitted: one number.
+    `score` comes from models that had not seen these scripts. Only the scale is fitted: one number.
     """
     from scipy.optimize import minimize_scalar
 

@@ -1,4 +1,4 @@
-"""The lexical encoder: which byte and word n-grams stand in the commands of a script, hashed, by numpy alone."""
+"""The lexical encoder: the byte and word n-grams in the commands of a script, hashed, with numpy alone."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 __all__ = ["BITS", "Grams", "grams"]
 
 BITS = 36
-"""Of a hash: so many that the n-grams of random text meet almost none of those that a model knows."""
+"""Bits of a hash: enough that n-grams of random text almost never collide with known ones."""
 LENGTHS = (4, 5, 6)
-"""Of byte n-grams; none reaches over the end of its line."""
+"""Lengths of byte n-grams; none crosses the end of its line."""
 
 _P = np.uint64(0x9E3779B97F4A7C15)  # odd, so it has an inverse modulo 2^64
 _MIX = np.uint64(0xD6E8FEB86659FD93)
@@ -20,7 +20,7 @@ _NEWLINE = 10
 
 
 def _table() -> NDArray[np.uint8]:
-    """Bytes in one spelling: small letters, every digit a 0."""
+    """Normalised bytes: lower case, every digit a 0."""
     table = np.arange(256, dtype=np.uint8)
     table[65:91] += 32
     table[48:58] = 48
@@ -29,7 +29,7 @@ def _table() -> NDArray[np.uint8]:
 
 
 def _word_bytes() -> NDArray[np.bool_]:
-    """Letters, digits, _ and all beyond ASCII make words."""
+    """Letters, digits, _ and everything beyond ASCII make words."""
     found = np.zeros(256, dtype=bool)
     for first, last in ((48, 58), (65, 91), (97, 123), (128, 256)):
         found[first:last] = True
@@ -47,14 +47,14 @@ _IN_WORD = _word_bytes()
 
 
 class Grams(NamedTuple):
-    """The n-grams of some scripts: for each its hash and the line, counted through all scripts, that it stands in."""
+    """The n-grams of some scripts: the hash of each, and its line, counted across all scripts."""
 
     hashes: NDArray[np.uint64]
     lines: NDArray[np.int32]
 
 
 def grams(lines: Sequence[str]) -> Grams:
-    """All n-grams of these lines, with repetitions."""
+    """All n-grams of these lines, including repetitions."""
     raw = np.frombuffer(("\n".join(lines) + "\n").encode("utf-8", "replace"), dtype=np.uint8)
     text = _SPELLING[raw]
     ends = np.flatnonzero(text == _NEWLINE)
@@ -81,7 +81,7 @@ def grams(lines: Sequence[str]) -> Grams:
 def _words(
     text: NDArray[np.uint8], values: NDArray[np.uint64], line_of: NDArray[np.int32]
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
-    """Words, and pairs of words of one line, with the place where each begins."""
+    """Words, and pairs of words in one line, with the position where each begins."""
     inside = _IN_WORD[text]
     at = np.flatnonzero(inside)
     if not len(at):
@@ -100,7 +100,7 @@ def _words(
 
 
 def _bucket(hashes: NDArray[np.uint64], kind: int) -> NDArray[np.uint64]:
-    """The last mixing of splitmix64, then its highest bits."""
+    """The final mixing of splitmix64, then its highest bits."""
     mixed: NDArray[np.uint64] = (hashes + _KINDS[kind]) * _MIX
     mixed ^= mixed >> np.uint64(32)
     mixed *= _MIX

@@ -20,7 +20,7 @@ _BATCH = 16
 
 
 class MiniLM:
-    """The mean of the last layer's tokens, scaled to length 1, as sentence-transformers does it."""
+    """The mean of the last layer's tokens, scaled to length 1, as in sentence-transformers."""
 
     name = "minilm"
 
@@ -41,7 +41,7 @@ class MiniLM:
                 str(folder / "model.onnx"), settings, providers=["CPUExecutionProvider"]
             )
             self._tokens: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        except Exception as error:  # both libraries raise their own kinds
+        except Exception as error:  # both libraries raise exceptions of their own
             raise ModelError(f"the model in {folder} cannot be read: {str(error)[:200]}") from None
         self._tokens.enable_truncation(MOST_TOKENS)
         self._tokens.enable_padding()
@@ -49,7 +49,7 @@ class MiniLM:
 
     def encode(self, scripts: Sequence[Commands]) -> NDArray[np.float32]:
         texts = [script.text for script in scripts]
-        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))  # alike in length: little padding
+        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))  # similar lengths: little padding
         rows: dict[int, NDArray[np.float32]] = {}
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
@@ -68,7 +68,7 @@ class MiniLM:
 
 
 def _hash(folder: Path) -> str:
-    """The SHA-256 of the model and the tokenizer: a panel fits no other encoder than the one it was trained with."""
+    """The SHA-256 of the model and the tokenizer: a panel only fits the encoder it was trained with."""
     found = hashlib.sha256()
     for name in _FILES:
         try:

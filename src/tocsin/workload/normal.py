@@ -1,4 +1,4 @@
-"""The commands of a script in one plain spelling: what encoders read, with the line that each came from."""
+"""The commands of a script in a normal form: what encoders read, with the line that each came from."""
 
 import re
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from tocsin.workload.words import joined_words
 __all__ = ["MOST_CHARACTERS", "Commands", "commands", "stretches"]
 
 MOST_CHARACTERS = 1 << 17
-"""At each end of a script: of a longer one only the beginning and the end are read. The longest of jobspec has 60,000."""
+"""At each end of a script: of a longer one, only the beginning and the end are read. The longest of jobspec has 60,000."""
 
 _DIRECTIVE = re.compile(r"#\s?(?:SBATCH|PBS|BSUB|PJM|MSUB|COBALT|OAR|FLUX|\$)[\s:]", re.IGNORECASE)
 _GPU = re.compile(r"gpu|cuda|\b[avhp]100|\brtx|\bmi[23]\d0|\btesla", re.IGNORECASE)
 _GPU_MARKS = ("gpu", "cuda", "100", "rtx", "mi2", "mi3", "tesla")
-"""The pattern can match only where one of these stands; few directives have one, and to look for it is fast."""
+"""The pattern matches only if one of these occurs; few directives have one, and looking for it is fast."""
 _NAME = re.compile(r"(?:--(?:job-?)?name|-J|-N)[=\s]\s*[\"']?([^\s\"']{1,200})")
 _BLANKS = "\ufeff \t\r\0\v\f"
 
 
 @dataclass(frozen=True)
 class Commands:
-    """The lines that are commands, each once, and where each stands first; lines count from 1."""
+    """The lines that are commands, without repeats, and where each occurs first; lines count from 1."""
 
     numbers: tuple[int, ...]
     lines: tuple[str, ...]
@@ -30,7 +30,7 @@ class Commands:
     name: str = ""
     """The job name in a directive. Not used in training: few scripts of misuse have one."""
     sources: tuple[tuple[str, ...], ...] = ()
-    """All lines of each text that the commands are from, in order: quotes and here-documents need them."""
+    """All lines of each text that the commands come from, in order: quotes and here-documents need them."""
 
     @cached_property
     def text(self) -> str:
@@ -46,9 +46,9 @@ def commands(text: str) -> Commands:
     """The commands of a raw script.
 
     The published preprocessor (RoWD, section 3): no blank lines and none that begin with `#`, so no shebang, no
-    comments and no directives in any scheduler's words; a missing header tells nothing. Beyond the paper, a line
-    counts once however often it stands there, so that padding with copies changes nothing, and of the directives two
-    things are kept: whether they ask for GPUs, and the job's name.
+    comments and no directives of any scheduler; a missing header tells nothing. Beyond the paper, a line counts once
+    however often it occurs, so that padding with copies changes nothing, and two things are kept of the directives:
+    whether they request GPUs, and the job's name.
     """
     found: dict[str, int] = {}
     gpus: bool | None = None
@@ -76,13 +76,13 @@ def _names_gpus(directive: str) -> bool:
 
 
 def _name_in(directive: str) -> str:
-    """A name has a letter: Slurm's `-N 4` asks for nodes."""
+    """A name has a letter: Slurm's `-N 4` requests nodes."""
     found = _NAME.search(directive)
     return found[1] if found and any(map(str.isalpha, found[1])) else ""
 
 
 def stretches(text: str) -> list[tuple[int, str]]:
-    """What is read of a script, each with the number of lines before it: all of it, or both its ends."""
+    """The parts of a script that are read, each with the number of lines before it: all of it, or both ends."""
     if len(text) <= 2 * MOST_CHARACTERS:
         return [(0, text)]
     before = text.count("\n", 0, len(text) - MOST_CHARACTERS)

@@ -40,17 +40,17 @@ class _File(NamedTuple):
 
 
 def kind_of(text: str) -> str:
-    """A key of scripts that are equal except for numbers, case and blanks."""
+    """A key shared by scripts that are equal except for numbers, case and blanks."""
     return " ".join(_NUMBERS.sub("0", commands(text).text.lower()).split())
 
 
 def read_examples(
     name: str, folder: Path, *, background: Iterable[str] = (), more: Sequence[tuple[str, bool]] = ()
 ) -> Examples:
-    """FOLDER/yes holds scripts that are it, FOLDER/no scripts that are not; without FOLDER/yes all of the folder are it.
+    """FOLDER/yes holds scripts that are it, FOLDER/no scripts that are not; without FOLDER/yes, all in the folder are it.
 
-    `background` are further scripts that are not; `more` are answered cases, which outweigh a file that says the
-    same script. One script in both folders is refused: nothing could be learned from it.
+    `background` are more scripts that are not; `more` are answered cases, which take precedence over a file with the
+    same script. A script in both folders is refused: nothing could be learned from it.
     """
     if not OPERATION.fullmatch(name):
         raise InputError(f'"{name[:80]}" is no name of an operation; it has small letters, digits and _')
@@ -88,7 +88,7 @@ def read_examples(
 
 
 def _scripts(folder: Path) -> tuple[list[_File], int]:
-    """The scripts in a folder, and how many files are none."""
+    """The scripts in a folder, and the number of other files."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.is_file())[:_MOST]
     except OSError as error:

@@ -24,7 +24,7 @@ VERSION = 1
 """Version of the file format."""
 _MOST_LINES = 3
 _SHARE = 0.25
-"""Of the highest line score: lines below this share are not evidence."""
+"""Share of the highest line score: lines below it are not evidence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A site's own operations by rule: words and phrases in a TOML file, matched plainly, so that no rule can be slow."""
+"""A site's own operations by rule: words and phrases in a TOML file, matched literally, so that no rule can be slow."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _KEYS = {"words", "phrases"}
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An operation is seen in a line that has one of the words, or one of the phrases anywhere."""
+    """An operation is detected in a line that has one of the words, or one of the phrases anywhere."""
 
     operation: str
     words: frozenset[str] = frozenset()
@@ -39,7 +39,7 @@ class Rule:
 
 
 def read_rules(path: Path) -> list[Rule]:
-    """Tables `[NAME]` with `words = [...]` and `phrases = [...]`; capitals do not matter."""
+    """Tables `[NAME]` with `words = [...]` and `phrases = [...]`; case is ignored."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)

@@ -1,4 +1,4 @@
-"""The screener: classify scripts by their text."""
+"""The screener: classifies scripts by their text."""
 
 import json
 import re
@@ -63,7 +63,7 @@ class Screener:
     def screen(
         self, texts: Sequence[str], *, requests: Sequence[Mapping[str, Any]] | None = None
     ) -> list[Screening]:
-        """One a script, in order. `requests`: what is known beside the text, as `name` and `environment`."""
+        """One per script, in order. `requests`: what is known besides the text, as `name` and `environment`."""
         found: list[Screening] = []
         for first in range(0, len(texts), _CHUNK):
             given = requests[first : first + _CHUNK] if requests is not None else None
@@ -71,7 +71,7 @@ class Screener:
         return found
 
     def screen_again(self, texts: Sequence[str], *, requests: Sequence[Mapping[str, Any]]) -> list[Screening]:
-        """The same for scripts of jobs. One that was screened lately with such a request is not screened again: many users
+        """The same for scripts of jobs. One screened recently with the same request is not screened again: many users
         submit the same script over and over."""
         keys = [(text, *sorted(request.items())) for text, request in zip(texts, requests, strict=True)]
         known = {key: self._recent[key] for key in keys if key in self._recent}
@@ -172,11 +172,11 @@ class Screener:
             panel.save(folder, name)
 
     def with_rules(self, rules: Sequence[Rule]) -> "Screener":
-        """The same with other rules."""
+        """The same screener with other rules."""
         return Screener(self.panels, rules, site_trained=self.site_trained)
 
     def with_panel(self, panel: Panel) -> "Screener":
-        """The same with one more panel, which replaces earlier ones of the same operations."""
+        """The same screener with one more panel, which replaces earlier ones of the same operations."""
         kept = [
             left for left in (_without(other, panel.operations) for other in self.panels) if left.operations
         ]
@@ -203,12 +203,12 @@ def load_screener(folder: Path) -> Screener:
 
 
 def builtin() -> Screener:
-    """The weights that come with tocsin."""
+    """The weights shipped with tocsin."""
     return load_screener(BUILTIN)
 
 
 def _domain(script: Commands, p: Mapping[str, float]) -> str | None:
-    """Of a script whose commands name no application: by what it loads and mentions, or by its operation."""
+    """For a script whose commands name no application: by what it loads and mentions, or by its operation."""
     loaded = main_application(applications(script.lines, script.words))
     if loaded and p.get(_HARMFUL.get(loaded.domain, ""), 1.0) >= SEEN_FROM:
         return loaded.domain
@@ -221,7 +221,7 @@ class _Look(NamedTuple):
     hidden: list[tuple[int, str]]
     signs: list[Sign]
     lines: list[str]
-    """Its commands as a shell would see them, each once."""
+    """Its commands as a shell would see them, without repeats."""
 
 
 def _signs(text: str) -> _Look:
@@ -240,7 +240,7 @@ def _signs(text: str) -> _Look:
 
 
 def _joined(script: Commands, hidden: Sequence[tuple[int, str]]) -> Commands:
-    """The commands with those that were hidden, each at the line that hid it, instead of what they were hidden in."""
+    """The commands, with hidden ones in place of the line that hid them."""
     if not hidden:
         return script
     open_ones = [
@@ -260,7 +260,7 @@ def _joined(script: Commands, hidden: Sequence[tuple[int, str]]) -> Commands:
 
 
 def _beside(script: Commands, request: Mapping[str, Any]) -> Commands:
-    """The job's name and environment, read like commands; they stand on no line. And whether it asks for GPUs."""
+    """The job's name and environment, read like commands without a line; and whether it requests GPUs."""
     environment = request.get("environment") or {}
     name = request.get("name") or script.name
     given = [str(name)] if name else []

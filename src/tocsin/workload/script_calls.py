@@ -1,4 +1,4 @@
-"""What a script calls: files that it sources, runs or hands to Python, and the names of containers. Never run."""
+"""What a script calls: files that it sources, runs or passes to Python, and the names of containers. Nothing is run."""
 
 import ast
 import os
@@ -36,7 +36,7 @@ class Called(NamedTuple):
     line: int
     text: str
     numbers: Sequence[int] | None = None
-    """Line numbers in the file of the lines of `text`, where the text is not the file itself."""
+    """Line numbers in the file for the lines of `text`, if the text is not the file itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +73,9 @@ def called(
     bounds: Bounds = _BOUNDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Called]:
-    """What a script calls, and what is called from there; relative paths are of `folder`, where the job runs.
+    """What a script calls, and what is called from there; relative paths start at `folder`, where the job runs.
 
-    What cannot be read, is not the submitter's to read or is beyond the bounds is left out.
+    Files that cannot be read, that the submitter may not read, or that exceed the bounds are left out.
     """
     ends = clock() + bounds.seconds
     places = {"HOME": _home(who), "PWD": folder, "SLURM_SUBMIT_DIR": folder}
@@ -113,7 +113,7 @@ def called(
 
 
 def _home(who: Submitter) -> str | None:
-    """Where the submitter's shell would find ~."""
+    """The submitter's home folder, which a shell would use for ~."""
     if who.uid == os.geteuid() and os.environ.get("HOME", "").startswith("/"):
         return os.environ["HOME"]
     with suppress(KeyError):
@@ -124,7 +124,7 @@ def _home(who: Submitter) -> str | None:
 def _named(text: str, places: Mapping[str, str | None]) -> Iterator[tuple[int, Kind, str]]:
     """What the lines of a script name, in order; words with anything unknown in them are left out.
 
-    `places`: the folders that variables of the job stand for.
+    `places`: the folders that variables of the job refer to.
     """
 
     def place(found: re.Match[str]) -> str:
@@ -157,7 +157,7 @@ def _known(word: str) -> bool:
 
 
 def _imports(source: str) -> dict[str, int]:
-    """The modules that a Python file imports, each with its first line; of one that is no Python, what looks like it."""
+    """The modules that a Python file imports, each with its first line; by pattern if it is not valid Python."""
     found: list[tuple[str, int]] = []
     try:
         tree = ast.parse(source)
@@ -178,7 +178,7 @@ def _imports(source: str) -> dict[str, int]:
 
 
 class Place(NamedTuple):
-    """Where a line of the joined text stands: the line of the script that leads there, and the file with its own line."""
+    """Where a line of the joined text comes from: the line of the script that leads there, and the file and line."""
 
     line: int
     file: str | None = None
@@ -188,13 +188,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A script with what it calls below it, as one text to screen."""
+    """A script followed by what it calls, as one text to screen."""
 
     text: str
     lines: int
-    """Of the script itself."""
+    """Lines of the script itself."""
     below: Sequence[tuple[int, Called]]
-    """From which line on each called text stands."""
+    """The line at which each called text begins."""
 
     def place(self, line: int) -> Place:
         """Where a line of the joined text is from."""
@@ -208,7 +208,7 @@ class Joined:
 
 
 def joined(text: str, files: Sequence[Called]) -> Joined:
-    """The script and what it calls, one below the other."""
+    """The script and what it calls, one after the other."""
     lines = text.split("\n")
     count = len(lines)
     below = []

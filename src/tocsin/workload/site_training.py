@@ -1,4 +1,4 @@
-"""Train a screener on a site's own examples of an operation, on top of the shipped weights."""
+"""Trains a screener on a site's own examples of an operation, on top of the shipped weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +27,10 @@ __all__ = ["Correct", "TrainingResult", "operation_card", "train_operation"]
 _PARTS = 20
 """Maximum number of cross-validation folds."""
 _HOLD = 0.25
-"""How firmly the shipped weights are held (the penalty on what is changed, beside a loss of 1 an example): with 16 scripts
+"""How firmly the shipped weights are held (the penalty on changes, relative to a loss of 1 per example): with 16 scripts
 of each kind that the shipped weights mostly miss, 1 verdict of 1,500 on other scripts of jobspec changes."""
 _NOTHING = 0.2
-"""Weight of the empty script against all others, where an operation is new."""
+"""Weight of the empty script relative to all others, for a new operation."""
 _SPLIT = "a site's examples, each asked of a model that had not seen it"
 
 
@@ -207,7 +207,7 @@ def _learned(
     else:
         stuff = material(texts, [str(number) for number in range(len(texts))], [True] * len(texts), least=2)
         encoder = stuff.encoder(least=2)
-        # in few examples a language or a domain that all of them share would stand for what they have of their own
+        # in few examples, a language or domain that all share would replace what is specific to them
         X = stuff.matrix(np.arange(len(texts)), encoder, excluded=[keywords.KINDS])
     score = np.empty(len(y))
     for part in _parts(texts):
@@ -244,7 +244,7 @@ def operation_card(
 
 
 def _named(encoder: Encoder) -> dict[str, str]:
-    """An encoder in a card: by its name, a sentence model by its folder and hash, too."""
+    """An encoder on a card: by its name; a sentence model also by its folder and hash."""
     inner = encoder.encoder if isinstance(encoder, Cached) else encoder
     if isinstance(inner, MiniLM):
         return {"name": inner.name, "folder": str(inner.folder), "sha256": inner.sha256}

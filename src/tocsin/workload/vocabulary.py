@@ -1,4 +1,4 @@
-"""The n-grams that a model knows: from the lines of scripts to the columns that stand in them."""
+"""The n-grams that a model knows: maps the lines of scripts to columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,31 +15,31 @@ _PLACES = 21
 _REST = np.uint64(BITS - _PLACES)
 _MARK = np.uint64((1 << (BITS - _PLACES)) - 1)
 _CHUNK = 1 << 16
-"""Characters at a time: the n-grams of more do not fit into a core's cache, and those of a long script not into memory."""
+"""Characters at a time: n-grams of more do not fit into a core's cache, and those of a long script not into memory."""
 
 
 class Known(NamedTuple):
-    """Which known n-grams stand in which line, with repetitions."""
+    """Which known n-grams occur in which line, with repetitions."""
 
     columns: NDArray[np.int64]
     lines: NDArray[np.int64]
 
     def without(self, lines: NDArray[np.bool_]) -> "Known":
-        """What stands in the other lines."""
+        """The n-grams of the other lines."""
         kept = ~lines[self.lines]
         return Known(self.columns[kept], self.lines[kept])
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """N-grams by their hashes, in ascending order; the place of a hash is its column."""
+    """N-grams by their hashes, in ascending order; the index of a hash is its column."""
 
     keys: NDArray[np.uint64]
     _table: NDArray[np.int32] = field(init=False, repr=False)
     _marks: NDArray[np.uint16] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # of two keys in one place the later is found, the same in training and in service
+        # of two keys in one slot, the later is found, the same in training and in use
         table = np.full(1 << _PLACES, -1, dtype=np.int32)
         table[(self.keys >> _REST).astype(np.int64)] = np.arange(len(self.keys), dtype=np.int32)
         object.__setattr__(self, "_table", table)

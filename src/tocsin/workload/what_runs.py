@@ -10,7 +10,7 @@ from tocsin.workload.commands import command_lines
 __all__ = ["IDLE", "INTERACTIVE", "holder", "run_by_lines", "run_commands"]
 
 INTERACTIVE, IDLE = "interactive", "idle"
-"""Domains of jobs that keep their nodes for a person, or for nothing."""
+"""Domains of jobs that hold their nodes for a person, or for nothing."""
 
 _SEPARATOR = re.compile(r"[;&|]+|\b(?:then|do|else)\b")
 _BEFORE = re.compile(
@@ -27,9 +27,9 @@ _PREPARES = frozenset(
     nvidia-smi lscpu uptime find basename dirname read eval grep egrep fgrep zgrep sed""".split()  # noqa: SIM905  # a list of words reads best so
 )
 _PREPARES_AT_ONCE = _PREPARES.union(_ASSIGNERS)
-"""First words that need no further look; most commands have one."""
+"""First words that need no further check; most commands have one."""
 _MANAGERS = frozenset("conda mamba micromamba spack poetry uv pixi virtualenv venv".split())  # noqa: SIM905  # likewise
-"""They prepare, unless they are asked to run something: `conda run -n env python x.py`."""
+"""They prepare, unless they are told to run something: `conda run -n env python x.py`."""
 
 _MANAGED = re.compile(rf"(?:{'|'.join(_MANAGERS)})\s+run\b")
 _MODULE = re.compile(r"(?<=\s-m\s)([A-Za-z_]\w{0,99})(?=\.)")
@@ -45,27 +45,27 @@ _HOLDER_MARKS = (
     "jupyter", "batchspawner", "tunnel", "serve-web", "code-server", "rserver", "rstudio", "vnc", "xfce4", "websockify",
     "xpra", "dcv", "sshd", "dropbear", "tmate",
 )  # fmt: skip
-"""Commands without any of these hold nothing; a look at all of them at once is fast."""
+"""Commands without any of these hold nothing; checking for all of them at once is fast."""
 _HOLDS = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _HOLDERS), re.IGNORECASE)
 _SLEEP = re.compile(r"\bsleep\b|\btail\s+-[fF]\s+/dev/null")
 _LONG_SLEEP = re.compile(
     r"\bsleep\s+[\"']?(?:inf|\d{4,}|\d+(?:\.\d+)?[hd]\b|\d{2,}m\b|\$)|\btail\s+-[fF]\s+/dev/null"
 )
-"""From a quarter of an hour on, or for a time that a variable holds."""
+"""From a quarter of an hour on, or for a time given by a variable."""
 _ENDLESS = re.compile(r"\bwhile\s+(?:true|:|\[\[?\s*1\s*\]\]?|\(\(\s*1\s*\)\))")
 
 
 def run_commands(lines: Sequence[str]) -> list[str]:
-    """The commands of these lines that run something, variables filled in, without what stands before their programs."""
+    """The commands of these lines that run something, with variables expanded, without the prefixes of their programs."""
     return run_by_lines(line for _, line in command_lines("\n".join(lines)))
 
 
 def run_by_lines(lines: Iterable[str]) -> list[str]:
-    """The same for lines whose variables are filled in."""
+    """The same for lines whose variables are expanded."""
     return [command for line in lines for command in _run_by(line)]
 
 
-@lru_cache(maxsize=4096)  # half of the lines of many scripts stand in others, too
+@lru_cache(maxsize=4096)  # half of the lines of many scripts also occur in others
 def _run_by(line: str) -> tuple[str, ...]:
     """The commands of one line that run something."""
     several = ";" in line or "&" in line or "|" in line or "then" in line or "do" in line or "else" in line
@@ -93,7 +93,7 @@ def _prepares(command: str) -> bool:
 
 
 def holder(lines: Sequence[str], run: Sequence[str]) -> Application | None:
-    """What keeps the nodes of a job that computes nothing by itself; `run` are the commands of these lines."""
+    """What holds the nodes of a job that computes nothing itself; `run` are the commands of these lines."""
     text = "\n".join(run).lower()
     for command in run if any(mark in text for mark in _HOLDER_MARKS) else ():
         if found := _HOLDS.search(command):

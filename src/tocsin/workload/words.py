@@ -6,7 +6,7 @@ __all__ = ["joined_words", "parts_of", "plain_text", "plain_words", "words_and_o
 
 
 def _blanks_but(kept: str) -> bytes:
-    """A table of bytes in which all ASCII but letters, digits and these characters is blank."""
+    """A table of bytes in which all ASCII except letters, digits and these characters is blank."""
     return bytes(
         code if code > 127 or chr(code).isalnum() or chr(code) in kept else 32 for code in range(256)
     )

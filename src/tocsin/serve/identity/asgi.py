@@ -1,4 +1,4 @@
-"""The types of ASGI, and answers that need no framework."""
+"""The types of ASGI, and replies that need no framework."""
 
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -35,7 +35,7 @@ async def answer(
 async def problem(
     send: Send, status: int, detail: str, headers: list[Header] | None = None, *, kind: str = ""
 ) -> None:
-    """An error as RFC 9457 has it."""
+    """Send an error as a problem document (RFC 9457)."""
     await answer(send, status, document(status, detail, kind), PROBLEM, headers)
 
 
@@ -51,6 +51,6 @@ def document(status: int, detail: str, kind: str = "") -> bytes:
 
 
 async def refuse(send: Send, error: TocsinError, headers: list[Header] | None = None) -> None:
-    """The problem that an error is."""
+    """Send an exception as a problem document."""
     kind, status = kind_of(error)
     await problem(send, status, str(error), headers, kind=kind)

@@ -1,4 +1,4 @@
-"""Tokens that tocsin itself gave out: of API clients, and of relays, which speak for the users of a login node."""
+"""Tokens issued by tocsin: for API clients, and for relays, which act for the users of a login node."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ __all__ = ["Bearer"]
 
 
 class Bearer:
-    """`Authorization: Bearer TOKEN`; a relay's token needs the signed name of the user whom it speaks for."""
+    """`Authorization: Bearer TOKEN`; a relay's token requires the signed name of the user for whom it acts."""
 
     def __init__(self, credentials: Credentials, roles: RoleLists) -> None:
         self._credentials, self._roles = credentials, roles

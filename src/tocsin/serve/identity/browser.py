@@ -1,4 +1,4 @@
-"""What protects people's browsers: headers of each reply, and which pages may send a request."""
+"""Protection of browsers: security headers on each reply, and which pages may send a request."""
 
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ _HEADERS = {
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # Not `no-referrer`: with that, browsers send `Origin: null` with our own forms.
+    # Not `no-referrer`, which makes browsers send `Origin: null` with our own forms.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -23,11 +23,11 @@ _FIXED = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
 _NAMES = {name for name, _ in _FIXED}
 
 COOKIES = ("__Host-tocsin", "tocsin_session")
-"""Over TLS, and without it on this host. Browsers let no other site set the first one."""
+"""With TLS, and without it on this host. Browsers let no other site set the first one."""
 
 
 class SecurityHeaders:
-    """Adds the headers to every reply, and forbids caches to keep what was not marked for it."""
+    """Adds the headers to every reply, and forbids caching unless a reply allows it."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -51,7 +51,7 @@ class SecurityHeaders:
 
 
 def is_secure(request: Request, public_url: str) -> bool:
-    """Whether the browser speaks TLS, to us or to a proxy in front."""
+    """Whether the browser uses TLS, to us or to a proxy in front."""
     public = urlsplit(public_url)
     return request.peer.tls or (public.scheme == "https" and request.header("host") == public.netloc)
 
@@ -61,7 +61,7 @@ def cookie_name(secure: bool) -> str:
 
 
 def check_host(request: Request, public_url: str) -> None:
-    """Refuse other names for this host: a page of another site could rebind its own name to our address."""
+    """Refuse other names for this host, since another site could rebind its own name to our address."""
     if request.peer.uid is not None:
         return  # no browser connects to a unix socket
     host = request.header("host") or ""
@@ -77,7 +77,7 @@ def check_host(request: Request, public_url: str) -> None:
 
 
 def check_origin(request: Request, public_url: str) -> None:
-    """Refuse a request that a page of another site made the browser send (CSRF). A program sends an Origin itself."""
+    """Refuse a request that another site's page made the browser send (CSRF). Programs set Origin themselves."""
     site = request.header("sec-fetch-site")
     if site is not None and site not in ("same-origin", "none"):
         raise Forbidden("a page of another site sent this request")

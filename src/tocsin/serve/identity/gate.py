@@ -22,7 +22,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class TooMany(Exception):
-    """A client is over its rate; `seconds` until it may ask again."""
+    """A client is over its rate limit; `seconds` until it may try again."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = math.ceil(seconds)
@@ -63,7 +63,7 @@ class Gate:
             await problem(send, 429, f"too many requests; try again in {error.seconds} s", retry)
         except Unauthenticated as error:
             await self._unknown(scope, send, error)
-        except TocsinError as error:  # not allowed, or Slurm or the store cannot be asked
+        except TocsinError as error:  # forbidden, or Slurm or the store cannot be asked
             await refuse(send, error)
         else:
             if permission is not None:
@@ -77,7 +77,7 @@ class Gate:
                 )
 
     async def _unknown(self, scope: Scope, send: Send, error: Unauthenticated) -> None:
-        """A page for a browser that wants one, a problem for everybody else."""
+        """A page for browsers, a problem document for everybody else."""
         wanted = next((value for name, value in scope["headers"] if name == b"accept"), b"")
         if scope["method"] == "GET" and b"text/html" in wanted:
             await answer(send, 401, unknown_page(str(error), oidc=self._oidc), "text/html; charset=utf-8")

@@ -1,4 +1,4 @@
-"""Who is asking, by the one credential that a request has."""
+"""Identifies who is asking by the one credential of a request."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ __all__ = ["Identification"]
 
 
 class Identification:
-    """`explicit` ways read a credential that the client chose to send; of `ambient` ones the first counts."""
+    """`explicit` methods read a credential that the client chose to send; of `ambient` ones, the first counts."""
 
     def __init__(self, explicit: Sequence[Way], ambient: Sequence[Way]) -> None:
         self._explicit, self._ambient = explicit, ambient

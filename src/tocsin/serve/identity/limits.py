@@ -1,4 +1,4 @@
-"""What one request may cost: the size of its body, and its time from the first byte to the last."""
+"""Limits on one request: the size of its body, and the time from its first byte to its last."""
 
 import asyncio
 from contextlib import suppress
@@ -12,11 +12,11 @@ _CLOSE = [(b"connection", b"close")]
 
 
 class _TooLarge(Exception):
-    """The body went over the limit while it was read."""
+    """The body exceeded the limit while it was read."""
 
 
 class BodyLimit:
-    """Answers 413 as soon as a body is, or says it will be, larger than the limit."""
+    """Answers 413 as soon as a body exceeds the limit or announces that it will."""
 
     def __init__(self, app: App, most: int) -> None:
         self._app, self._most = app, most
@@ -41,7 +41,7 @@ class BodyLimit:
         async def noted(message: Message) -> None:
             nonlocal started
             if too_large and not started:
-                return  # a framework's own answer to the broken body
+                return  # the framework's own answer to the truncated body
             started = True
             await send(message)
 
@@ -54,9 +54,9 @@ class BodyLimit:
 
 
 class Deadline:
-    """Cuts a request off after so many seconds, however slowly it comes or is read.
+    """Aborts a request after some seconds, however slowly it is sent or read.
 
-    An event stream may last; there the limit is on each event, which a client must take.
+    Event streams are exempt; there the limit applies to each event, which a client must take in time.
     """
 
     def __init__(self, app: App, seconds: float) -> None:
@@ -89,7 +89,7 @@ class Deadline:
                 await self._app(scope, receive, timed)
         except TimeoutError:
             if not cut and not limit.expired():
-                raise  # the application's own
+                raise  # raised by the application itself
             if started:
                 scope.get(ABORT, _nothing)()
             else:
@@ -97,7 +97,7 @@ class Deadline:
 
 
 def _nothing() -> None:
-    """For a server that cannot cut a connection."""
+    """For a server that cannot abort a connection."""
 
 
 def _is_stream(message: Message) -> bool:

@@ -1,4 +1,4 @@
-"""The routes by which a browser gets and ends its session."""
+"""The routes by which a browser starts and ends its session."""
 
 import asyncio
 import json
@@ -25,11 +25,11 @@ _LARGEST = 4096
 _FLOW = "tocsin_oidc"
 _FLOW_SECONDS = 600
 _MAY_LINK = frozenset({Method.SOCKET, Method.RELAY, Method.SLURM})
-"""A token that ends must not outlive itself in a session."""
+"""Not API tokens: a session must not outlive the token from which it was started."""
 
 
 class Login:
-    """Serves `/login…`, `/logout` and `/api/v1/login-links`; passes everything else on. Stands behind the gate."""
+    """Serves `/login…`, `/logout` and `/api/v1/login-links`; passes everything else on. Runs behind the gate."""
 
     def __init__(
         self, app: App, sessions: Sessions, roles: RoleLists, *, url: str, public_url: str, oidc: Oidc | None
@@ -92,7 +92,7 @@ class Login:
     async def _to_issuer(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         address, flow = await self._issuer().begin()
         secure = is_secure(Request.of(scope), self._public_url)
-        # Lax: the browser comes back from another site.
+        # Lax, because the browser comes back from another site.
         cookie = _cookie(_FLOW, flow, _FLOW_SECONDS, secure=secure, same_site="Lax", path="/login/oidc")
         await answer(send, 303, b"", "text/plain", [(b"location", address.encode()), cookie])
 
@@ -112,7 +112,7 @@ class Login:
         return self._oidc
 
     async def _entered(self, request: Request, send: Send, user: str, secret: str) -> None:
-        """The session is always a new one: what the browser brought along counts no more."""
+        """Always start a new session, and ignore any that the browser sent."""
         secure = is_secure(request, self._public_url)
         name = cookie_name(secure)
         if old := request.cookie(name):

@@ -1,4 +1,4 @@
-"""Login by an OpenID Connect issuer: authorization code with PKCE, and an id token that is verified by the issuer's keys."""
+"""Login by an OpenID Connect issuer: authorization code with PKCE, and an id token verified with the issuer's keys."""
 
 import asyncio
 import base64
@@ -24,12 +24,12 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 _SECONDS = 5.0
 _LARGEST = 1 << 20
 _KEPT = 600.0  # seconds for which the issuer's documents are kept
-_SOONEST = 30.0  # seconds between two readings of its keys
+_SOONEST = 30.0  # minimum seconds between two readings of its keys
 _LEEWAY = 30
 
 
 class Oidc:
-    """`redirect` is our address to which the issuer sends the browser back; `secret` is empty for a public client."""
+    """`redirect` is our address, to which the issuer sends the browser back; `secret` is empty for a public client."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Oidc:
         self._read_at = {"configuration": -_KEPT, "keys": -_KEPT}
 
     async def begin(self) -> tuple[str, str]:
-        """Where to send the browser, and what it must bring back in a cookie."""
+        """Where to send the browser, and what it must return in a cookie."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
         query = {
@@ -136,7 +136,7 @@ class Oidc:
         return address
 
     async def _ask(self, address: str, form: dict[str, str] | None = None) -> dict[str, Any]:
-        """A bounded reply in JSON, within a total deadline; no redirects, no proxy of the environment."""
+        """Fetch a JSON reply of bounded size, within a total deadline; without redirects or the environment's proxy."""
         method = "GET" if form is None else "POST"
         body = bytearray()
         try:

@@ -1,4 +1,4 @@
-"""The few pages that identity itself shows: plain HTML, without scripts or styles."""
+"""The few pages of the identity package: plain HTML, without scripts or styles."""
 
 from html import escape
 
@@ -13,7 +13,7 @@ def _page(title: str, body: str, head: str = "") -> bytes:
 
 
 def confirm_page(code: str) -> bytes:
-    """A click, and not the visit, uses the link up: previews of links visit them too."""
+    """The link is used up by a click and not by a visit, because link previews visit it too."""
     form = (
         '<form method="post" action="/login">'
         f'<input type="hidden" name="code" value="{escape(code)}"><button>Log in</button></form>'
@@ -23,7 +23,7 @@ def confirm_page(code: str) -> bytes:
 
 
 def entered_page(user: str) -> bytes:
-    """Goes on to the start page by itself: the strict cookie is not sent with a redirect from another site."""
+    """Redirects to the start page by itself: the strict cookie is not sent with a redirect from another site."""
     refresh = '<meta http-equiv="refresh" content="0; url=/">'
     return _page("Logged in", f'<p>You are {escape(user)}. <a href="/">Go on</a></p>', refresh)
 

@@ -29,17 +29,17 @@ class Peer:
 
     @property
     def private(self) -> bool:
-        """Whether nobody on the way can read a secret."""
+        """Whether nobody on the path can read a secret."""
         return self.uid is not None or self.tls or self.loopback
 
     @property
     def key(self) -> str:
-        """For counting requests."""
+        """The key under which requests are counted."""
         return f"uid {self.uid}" if self.uid is not None else f"address {self.address}"
 
 
 def peer_of(scope: Scope) -> Peer:
-    """The peer of a request. A server without `PeerProtocol` reports none, and then nobody is trusted."""
+    """The peer of a request; without `PeerProtocol` there is none, and nobody is trusted."""
     found = scope.get(KEY)
     if not isinstance(found, Peer):
         raise Unauthenticated("this server does not report who is connected; start it with: tocsin serve")

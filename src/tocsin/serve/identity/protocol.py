@@ -14,14 +14,14 @@ from tocsin.serve.identity.peer import KEY, Peer
 __all__ = ["ABORT", "HEAD_SECONDS", "PeerProtocol", "uvicorn_options"]
 
 ABORT = "tocsin.abort"
-"""Where the protocol puts the function that cuts the connection of a request."""
+"""Where the protocol puts the function that aborts the connection of a request."""
 HEAD_SECONDS = 10.0
 _NOT_HTTP = "this is not a valid HTTP/1.1 request; check its address, its headers and the length of its body"
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
 
 class PeerProtocol(H11Protocol):
-    """uvicorn reports nobody on a unix socket, and waits for the head of a request for ever."""
+    """Adds what uvicorn lacks: the peer on a unix socket, and a deadline for the head of a request."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -50,7 +50,7 @@ class PeerProtocol(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's has no next step
-        """What is not HTTP gets a problem, too; a reply that has begun is cut off."""
+        """Answer invalid HTTP with a problem document, too; a reply that has begun is cut off."""
         if self._answering():
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -69,7 +69,7 @@ class PeerProtocol(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _await_head(self) -> None:
-        """From the first byte on; later bytes do not extend it."""
+        """Counted from the first byte; later bytes do not extend it."""
         if self._head_timer is None:
             self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
 
@@ -93,10 +93,10 @@ def _peer(transport: asyncio.BaseTransport) -> Peer:
 
 
 def uvicorn_options() -> dict[str, Any]:
-    """How uvicorn must be started for `Identification` to hold.
+    """The options of uvicorn on which `Identification` relies.
 
-    Its own reading of `X-Forwarded-…` is off, since every user of this host could send them from 127.0.0.1, and so is
-    its log of requests, since URLs may hold one-time codes.
+    Its handling of `X-Forwarded-…` is off, since every user of this host could send them from 127.0.0.1, and so is its
+    access log, since URLs may hold one-time codes.
     """
     return {
         "http": PeerProtocol,

@@ -1,4 +1,4 @@
-"""How many requests a client may make: a bucket of tokens for each, filled at a steady rate."""
+"""Rate limits: a token bucket per client, filled at a steady rate."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ _MOST = 10_000
 
 
 class Buckets:
-    """Each key may take `per_minute` a minute, and a sixth of that at once; 0: any number."""
+    """Each key may take `per_minute` a minute, and a sixth of that at once; 0: unlimited."""
 
     def __init__(self, per_minute: int, *, now: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._most = per_minute / 60, max(1.0, per_minute / 6)
@@ -17,7 +17,7 @@ class Buckets:
         self._left: dict[str, tuple[float, float]] = {}
 
     def take(self, key: str) -> float:
-        """Take one; the seconds to wait if there is none, else 0."""
+        """Take one token; returns the seconds to wait if there is none, else 0."""
         if not self._rate:
             return 0.0
         now = self._now()
@@ -31,7 +31,7 @@ class Buckets:
         return 0.0
 
     def _forget(self, now: float) -> None:
-        """Drop buckets that are full again; if none is, half of them: memory is bounded."""
+        """Drop buckets that are full again; if none is, drop half of them, to bound memory."""
         full = {key for key, (left, at) in self._left.items() if left + (now - at) * self._rate >= self._most}
         for key in full or list(self._left)[: _MOST // 2]:
             del self._left[key]

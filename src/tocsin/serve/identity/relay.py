@@ -1,4 +1,4 @@
-"""The relay of a login node: takes requests on a unix socket, and forwards each in the name of its user."""
+"""The relay of a login node: takes requests on a unix socket, and forwards each on behalf of its user."""
 
 import asyncio
 import ssl
@@ -22,17 +22,17 @@ __all__ = ["Relay", "relay_app"]
 _FORWARDED = frozenset(
     {b"accept", b"accept-encoding", b"content-type", b"content-length", b"if-none-match", b"last-event-id", b"user-agent"}
 )  # fmt: skip
-"""A client's own credentials and whatever else it sends stay here."""
+"""Headers that are forwarded; the client's own credentials and all other headers are not."""
 _NOT_RETURNED = frozenset({"connection", "keep-alive", "transfer-encoding", "set-cookie", "server"})
 _CONNECT_SECONDS = 3.0
 _BEAT_SECONDS = 1.0
-"""Between two questions whether the service answers, and for each answer: the hooks in Slurm trust a heartbeat for 3 s."""
+"""Interval and timeout of health checks of the service: the hooks in Slurm trust a heartbeat for 3 s."""
 
 
 class Relay:
-    """Forwards to the service at `url`. The kernel names the user; the relay signs the name with its token.
+    """Forwards to the service at `url`. The kernel identifies the user; the relay signs the name with its token.
 
-    `beat` is called once a second while the service answers: it writes the heartbeat of the login node.
+    `beat` is called once a second while the service answers: it writes the login node's heartbeat.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Relay:
                     return
 
     async def _keep_beating(self, client: httpx2.AsyncClient) -> None:
-        """In the loop that forwards: neither a relay nor a service that hangs has a heartbeat."""
+        """Runs in the loop that forwards, so that neither a hanging relay nor a hanging service has a heartbeat."""
         while True:
             with suppress(httpx2.HTTPError):
                 reply = await client.get(f"{self._url}/healthz", timeout=_BEAT_SECONDS)
@@ -102,7 +102,7 @@ class Relay:
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
         except httpx2.HTTPError as error:
             if started:
-                raise  # the reply is cut, and so is ours
+                raise  # the service's reply was cut off, and so is ours
             reason = f"the service at {self._url} does not answer the relay ({type(error).__name__})"
             await problem(send, 502, f"{reason}; is tocsin serve running there?")
             return
@@ -110,7 +110,7 @@ class Relay:
 
 
 def relay_app(relay: Relay, *, body_megabytes: int, seconds: float) -> App:
-    """The relay within its limits."""
+    """The relay with its limits."""
     return Deadline(BodyLimit(relay, body_megabytes << 20), seconds)
 
 

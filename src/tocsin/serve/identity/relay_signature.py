@@ -1,4 +1,4 @@
-"""How a relay signs the name of its user, so that it holds for one request and a short time."""
+"""How a relay signs the name of its user, valid for one request and a short time."""
 
 import hashlib
 import hmac

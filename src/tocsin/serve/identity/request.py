@@ -1,4 +1,4 @@
-"""What identification reads of a request: its peer, its line and its headers, each at most once."""
+"""The parts of a request that identification reads: its peer, its request line and its headers."""
 
 import re
 from typing import Self
@@ -25,7 +25,7 @@ class Request:
         return cls(peer_of(scope), scope["method"], target, scope["headers"])
 
     def header(self, name: str) -> str | None:
-        """The value of a header; one that was sent twice could mean either, so it is refused."""
+        """The value of a header; a repeated one is ambiguous, so it is refused."""
         wanted = name.lower().encode("latin-1")
         found = [value for key, value in self._headers if key.lower() == wanted]
         if len(found) > 1:
@@ -48,7 +48,7 @@ class Request:
 
 
 def checked_user(name: str, origin: str) -> str:
-    """A name that can be a user's; it is compared with owners of jobs and written to logs."""
+    """A valid user name: it is compared with owners of jobs and written to logs."""
     if not _USER.fullmatch(name):
         raise Unauthenticated(f"{origin} names no user: letters, digits and _ . @ $ - are expected")
     return name

@@ -1,4 +1,4 @@
-"""The least role for each route. A route that is not in this table is not served."""
+"""The minimum role for each route. A route that is not in this table is not served."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -14,15 +14,15 @@ __all__ = ["PERMISSIONS", "Permission", "authorize", "match"]
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Who may use a route; `least` is None where no credential is needed."""
+    """Who may use a route; `least` is None if no credential is needed."""
 
     least: Role | None
     changes: bool = False
-    """Whether it changes something: then a read-only token is not enough."""
+    """Whether it changes something, which a read-only token may not do."""
     own: bool = False
-    """Whether users see or touch their own jobs only; the route itself compares the owner (`Principal.may_see`)."""
+    """Whether users see or change only their own jobs; the route itself compares the owner (`Principal.may_see`)."""
     private: str = ""
-    """A word of Slurm's PrivateData that hides it from users."""
+    """The word of Slurm's PrivateData that hides it from users."""
 
 
 _PUBLIC = Permission(None)
@@ -37,7 +37,7 @@ _API = "/api/v1"
 
 
 def _tasks(name: str, least: Role) -> dict[tuple[str, str], Permission]:
-    """Long work that is started, looked at and cancelled."""
+    """The routes that start, show and cancel long-running work."""
     begin = Permission(least, changes=True)
     return {
         ("GET", f"{_API}/{name}"): _OPERATOR,
@@ -118,7 +118,7 @@ def authorize(
 
 
 def match(path: str) -> dict[str, tuple[str, Permission]]:
-    """For each method of the route at this path: its template and permission; empty if there is none."""
+    """For each method of the route at this path: its template and permission; empty if there is no route."""
     found = _FIXED.get(path)
     return _matched(path) if found is None else found
 
@@ -133,7 +133,7 @@ def _matched(path: str) -> dict[str, tuple[str, Permission]]:
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
-    """As Starlette matches: a parameter is one segment, `{name:path}` any number."""
+    """As in Starlette: a parameter is one segment, `{name:path}` any number."""
     parts = re.split(r"(\{[^}]*\})", template)
     return re.compile("".join(map(_part, parts)), re.DOTALL)
 
@@ -145,4 +145,4 @@ def _part(part: str) -> str:
 
 
 _FIXED = {template: _matched(template) for _, template in PERMISSIONS if "{" not in template}
-"""Paths without a parameter, such as that of checks, matched once."""
+"""Paths without parameters, such as that of checks, matched in advance."""

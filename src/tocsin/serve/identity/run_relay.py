@@ -1,4 +1,4 @@
-"""Runs a relay until it is told to end."""
+"""Runs a relay until it is stopped."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Sessions of browsers, and the one-time links that begin them."""
+"""Browser sessions, and the one-time links that start them."""
 
 from tocsin.app.credentials import Credentials, TokenKind
 from tocsin.core.errors import Unauthenticated
@@ -14,14 +14,14 @@ class Sessions:
         self._credentials, self.seconds = credentials, hours * 3600
 
     def link(self, principal: Principal) -> str:
-        """A code that lets a browser become this principal, once, within five minutes."""
+        """A code that logs a browser in as this principal, once, within five minutes."""
         role = principal.role.name.lower()
         return self._credentials.issue(
             TokenKind.LOGIN, user=principal.user, role=role, label=principal.method, seconds=LINK_SECONDS
         )
 
     def enter(self, code: str) -> tuple[str, str]:
-        """Use a code up: the user, and the secret of a new session."""
+        """Use up a code; returns the user and the secret of a new session."""
         token = self._credentials.use_up(code, TokenKind.LOGIN, who="login")
         if token is None:
             raise Unauthenticated(
@@ -30,7 +30,7 @@ class Sessions:
         return token.user, self.begin(token.user, token.role, token.label)
 
     def begin(self, user: str, role: str, method: str) -> str:
-        """The secret of a new session."""
+        """Start a session and return its secret."""
         return self._credentials.issue(
             TokenKind.SESSION, user=user, role=role, label=method, seconds=self.seconds
         )

@@ -1,4 +1,4 @@
-"""Puts identity together from the settings: `secured` is all that a server needs of it."""
+"""Assembles identity from the settings: `secured` is all that a server needs."""
 
 from tocsin.app.app import App
 from tocsin.app.clusters import slurm_confs

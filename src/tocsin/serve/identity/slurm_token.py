@@ -1,4 +1,4 @@
-"""A user's own Slurm token, which slurmrestd checks."""
+"""Identifies users by their own Slurm token, which slurmrestd verifies."""
 
 import asyncio
 import hashlib
@@ -20,17 +20,17 @@ __all__ = ["CACHED_SECONDS", "SlurmToken", "TokenCheck"]
 NAME, TOKEN = "X-SLURM-USER-NAME", "X-SLURM-USER-TOKEN"
 CACHED_SECONDS = 60.0
 _MOST = 10_000  # remembered tokens
-_CHECKS_A_MINUTE = 600  # what slurmctld is asked at most, whoever sends how many tokens
+_CHECKS_A_MINUTE = 600  # limit on questions to slurmctld, however many tokens are sent
 
 
 class TokenCheck(Protocol):
-    """Asks Slurm whether a token holds; raises ClusterError if Slurm cannot be asked."""
+    """Asks Slurm whether a token is valid; raises ClusterError if Slurm cannot be asked."""
 
     def __call__(self, user: str, token: str) -> bool: ...
 
 
 class SlurmToken:
-    """The headers that slurmrestd itself takes. The name must be the token's own, and Slurm must accept the token."""
+    """The headers that slurmrestd itself takes. The name must match the token, and Slurm must accept the token."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class SlurmToken:
         return Principal(user, role_named(role), Method.SLURM)
 
     def _claimed(self, user: str, token: str) -> float:
-        """When the token says it expires. The signature is Slurm's to check; this only compares and saves a question."""
+        """When the token claims to expire. Slurm verifies the signature; this check only saves a question."""
         try:
             claims = jwt.decode(token, options={"verify_signature": False})
         except (jwt.PyJWTError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The ways in which a client proves who it is; each finds its own credential in a request."""
+"""The methods by which a client proves who it is; each finds its own credential in a request."""
 
 import asyncio
 import pwd
@@ -37,10 +37,10 @@ AMBIENT = frozenset({Method.PROXY, Method.SESSION, Method.DEMO})
 
 class Way(Protocol):
     def offered(self, request: Request) -> bool:
-        """Whether the request has a credential of this kind, good or bad."""
+        """Whether the request has a credential of this kind, valid or not."""
 
     async def principal(self, request: Request) -> Principal:
-        """Who it proves to be; raises Unauthenticated."""
+        """The principal that the credential proves; raises Unauthenticated."""
 
 
 def role_named(name: str) -> Role:
@@ -48,12 +48,12 @@ def role_named(name: str) -> Role:
 
 
 _REMEMBERED = 5.0
-"""Seconds for which the user of a uid is not looked up again: a request that follows another one waits for no thread."""
+"""Seconds for which the user of a uid is cached, so that a following request waits for no thread."""
 _MOST_REMEMBERED = 10_000
 
 
 class Socket:
-    """The unix socket: the kernel names the uid at the other end."""
+    """The unix socket: the kernel reports the uid at the other end."""
 
     def __init__(self, roles: RoleLists, *, now: Callable[[], float] = time.monotonic) -> None:
         self._roles, self._now = roles, now
@@ -109,7 +109,7 @@ class Session:
 
 
 class Proxy:
-    """A header in which a trusted proxy names the user; from anybody else it is refused, not ignored."""
+    """A header in which a trusted proxy names the user; from any other client, it is refused, not ignored."""
 
     def __init__(self, header: str, trusted: str, roles: RoleLists) -> None:
         self._header, self._roles = header, roles
@@ -122,7 +122,7 @@ class Proxy:
             )
 
     def offered(self, request: Request) -> bool:
-        """A trusted proxy must always name its user: else its visitors would be the proxy's own user."""
+        """A trusted proxy must always name its user; else its visitors would act as the proxy's own user."""
         return request.header(self._header) is not None or self._trusted(request)
 
     async def principal(self, request: Request) -> Principal:
@@ -159,7 +159,7 @@ def _network(word: str) -> IPv4Network | IPv6Network:
 
 
 class Demo:
-    """The demo: whoever is on this host is an operator."""
+    """The demo: everybody on this host is an operator."""
 
     def offered(self, request: Request) -> bool:
         return request.peer.loopback

@@ -1,1 +1,1 @@
-"""One router per kind of thing: each route parses a request, calls one function of app, and renders."""
+"""One router per resource: each route parses a request, calls one function of app, and renders the reply."""

@@ -62,7 +62,7 @@ class JobAction(BaseModel):
 
 
 _NO_ACTION = JobAction(action=None, new=None)
-"""Whose job it is, is looked at before what is to be done to it."""
+"""Used until ownership is checked: that comes before what is to be done."""
 
 
 @router.get("/jobs/{job}/actions", responses=reply({"actions": [_ACTION], "resubmissions": [_RESUBMISSION]}))

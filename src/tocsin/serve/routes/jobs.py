@@ -152,7 +152,7 @@ def explanation(
 
 
 def own_jobs(app: TheApp, asker: Principal, job: str, cluster: str | None) -> list[JobWithVerdicts]:
-    """Those that the person may see; the jobs of others do not exist for users."""
+    """The jobs that the person may see; for users, the jobs of others do not exist."""
     found = [each for each in show_job(app, job, cluster) if asker.may_see(each.row["user"])]
     if not found:
         raise NotFound(f"no job {job} in the store; was it imported? `tocsin jobs` lists what is there")

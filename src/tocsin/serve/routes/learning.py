@@ -1,4 +1,4 @@
-"""Learning in service: when models are retrained, what came of it, and how they do on live jobs."""
+"""Learning: when models are retrained, with what result, and how they perform on live jobs."""
 
 from typing import Any
 

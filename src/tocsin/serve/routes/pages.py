@@ -1,4 +1,4 @@
-"""The first page: the latest warnings, open cases and clusters; it reloads itself."""
+"""The start page: the latest warnings, open cases and clusters; it reloads itself."""
 
 from datetime import UTC
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Heavy work: back-tests, profiles, trainings and contests run in processes of their own; start one, then ask for its result."""
+"""Long-running work in child processes (back-tests, profiles, trainings, contests): start it, then fetch its result."""
 
 from typing import Annotated, Any, Literal
 

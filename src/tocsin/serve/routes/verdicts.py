@@ -1,4 +1,4 @@
-"""Verdicts: the newest first."""
+"""Verdicts, newest first."""
 
 from typing import Annotated
 

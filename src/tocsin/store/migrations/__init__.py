@@ -1,4 +1,4 @@
-"""Steps from one form of the database to the next; `HEAD` is the form that this tocsin works with."""
+"""Migrations of the database schema; `HEAD` is the version that this tocsin works with."""
 
 __all__ = ["HEAD", "VERSION_TABLE"]
 

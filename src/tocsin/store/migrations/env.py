@@ -1,4 +1,4 @@
-"""What Alembic runs to apply the steps, on the connection that is handed to it."""
+"""Run by Alembic to apply the migrations, on the connection passed to it."""
 
 from alembic import context
 
@@ -9,7 +9,7 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=METADATA,
     version_table=VERSION_TABLE,
-    # The caller's transaction holds all steps: either the store is new as a whole, or it is as it was.
+    # The caller's transaction holds all steps: the store is migrated completely, or not at all.
     transactional_ddl=True,
 )
 context.run_migrations()

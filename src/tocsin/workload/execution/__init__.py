@@ -1,1 +1,1 @@
-"""Execution: what an ended job was, by what it did."""
+"""Classifies ended jobs by their execution: what their counters show."""

@@ -1,7 +1,7 @@
-"""Execution features: what a job did, in numbers, and the selection of those that predict an operation.
+"""Execution features: a job's usage in numbers, and the selection of those that predict an operation.
 
-Features are the usage that accounting measured, a few ratios of it, and the numeric columns of a table that are no
-fields of ours: a site's own counters. What was requested, how the job ended and who it belongs to is not among them.
+Features are the usage that accounting measured, a few ratios of it, and numeric columns of a table that are not fields
+of ours: a site's own counters. The request, the outcome and the owner are not among them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,13 @@ __all__ = ["CORRELATION", "RATIOS", "Selection", "candidates", "matrix", "select
 CORRELATION = 0.015
 """Features whose correlation with the label is smaller are dropped (RoWD, section 4.2)."""
 PROPORTIONAL = 1 - 1e-9
-"""From this correlation on, two features are one up to a factor and a shift, and one will do."""
+"""From this correlation on, two features are linearly dependent, and one is enough."""
 
 _LARGEST = float(np.finfo(np.float32).max)
 _NUMBERS = (ValueType.COUNT, ValueType.NUMBER, ValueType.SECONDS, ValueType.BYTES)
 _FIELDS = tuple(name for name in fields_of(Part.USAGE) if FIELDS[name].type in _NUMBERS)
 _PER = ("alloc_nodes", "alloc_cpus")
-"""What ratios divide by."""
+"""The denominators of ratios."""
 
 _ELAPSED = pl.when(pl.col("elapsed") > 0).then(pl.col("elapsed"))
 
@@ -33,23 +33,23 @@ RATIOS: Mapping[str, pl.Expr] = {
     "watts_per_node": pl.coalesce("power", pl.col("energy") / _ELAPSED) / pl.col("alloc_nodes"),
     "cpu_use": pl.col("cpu_seconds") / (_ELAPSED * pl.col("alloc_cpus")),
     "idle_share": pl.col("idle_seconds") / _ELAPSED,
-    "intensity": pl.col("flops") / pl.col("memory_bandwidth"),  # the roofline's axis (RoWD, figure 9)
+    "intensity": pl.col("flops") / pl.col("memory_bandwidth"),  # the x-axis of the roofline (RoWD, figure 9)
     "read_rate": pl.col("read_bytes") / _ELAPSED,
     "write_rate": pl.col("written_bytes") / _ELAPSED,
 }
-"""A tree cuts along one feature at a time; of a ratio it would need many cuts."""
+"""A tree splits on one feature at a time; for a ratio, it would need many splits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The features that one operation's model looks at, and of all others why not."""
+    """The features that one operation's model uses, and why all others are left out."""
 
     kept: tuple[str, ...]
     dropped: Mapping[str, str]
 
 
 def candidates(jobs: pl.DataFrame, names: Sequence[str] | None = None) -> pl.DataFrame:
-    """Features of these jobs as numbers, by default all; what is unknown, endless or undefined is null."""
+    """Features of these jobs as numbers, by default all; unknown, infinite or undefined values are null."""
     own = [name for name, dtype in jobs.schema.items() if name not in FIELDS and dtype.is_numeric()]
     every = dict.fromkeys((*_FIELDS, *own, *RATIOS))
     wanted = every if names is None else [name for name in names if name in every]
@@ -59,12 +59,12 @@ def candidates(jobs: pl.DataFrame, names: Sequence[str] | None = None) -> pl.Dat
         (RATIOS[name] if name in RATIOS and name not in own else pl.col(name)).cast(pl.Float64).alias(name)
         for name in wanted
     ]
-    # Beyond float32 a number would be endless in the matrix.
+    # Beyond float32, a number would be infinite in the matrix.
     return whole.select(pl.when(value.abs() < _LARGEST).then(value) for value in found)
 
 
 def matrix(values: pl.DataFrame, names: Sequence[str]) -> Matrix:
-    """Columns by name, gaps as NaN; a column that these jobs do not have is a gap in every row."""
+    """Columns by name, with gaps as NaN; a missing column is a gap in every row."""
     found = np.full((values.height, len(names)), np.nan, dtype=np.float32)
     for place, name in enumerate(names):
         if name in values.columns:
@@ -73,7 +73,7 @@ def matrix(values: pl.DataFrame, names: Sequence[str]) -> Matrix:
 
 
 def select(values: pl.DataFrame, label: NDArray[np.float64]) -> Selection:
-    """The features that correlate with the label, each but once."""
+    """The features that correlate with the label, without duplicates."""
     dropped: dict[str, str] = {}
     kept: dict[str, NDArray[np.float64]] = {}
     for name in values.columns:
@@ -101,7 +101,7 @@ def select(values: pl.DataFrame, label: NDArray[np.float64]) -> Selection:
 
 
 def _correlation(column: pl.Series, standard: NDArray[np.float64], label: NDArray[np.float64]) -> float:
-    """Of the values or of their ranks, the larger: one endless job can hide a feature from the first."""
+    """The larger of the correlations of values and of ranks: one extreme job can hide a feature from the first."""
     against = _standard(label)
     ranks = _standard(column.rank().cast(pl.Float64).to_numpy())
     if against is None or ranks is None:
@@ -110,7 +110,7 @@ def _correlation(column: pl.Series, standard: NDArray[np.float64], label: NDArra
 
 
 def _standard(values: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Centred and of unit spread; none where there is no spread."""
+    """Centred and scaled to unit spread; None without any spread."""
     scale = float(np.abs(values).max())
     if not scale:
         return None

@@ -1,7 +1,8 @@
-"""The gate between a trained execution model and its use: enough grounds to speak of an operation at all.
+"""The gate between a trained execution model and its use: is there enough evidence for an operation?
 
-The labels come from the script classifier, so a model can repeat its mistakes or learn a coincidence (fifteen jobs that
-died at once). The limits are our choice: a false accusation costs more than a missed one, which the script still shows.
+The labels come from the script classifier, so a model can repeat its mistakes or learn a coincidence (fifteen jobs
+that died at once). The limits are our choice: a false accusation costs more than a missed one, which the script still
+shows.
 """
 
 from collections.abc import Sequence
@@ -25,12 +26,12 @@ __all__ = [
 ]
 
 LEAST_SECONDS = 60
-"""A job that ran for less has done nothing that would tell what it is."""
+"""A job that ran for less has done nothing that shows what it is."""
 LEAST_POSITIVE = 20
 LEAST_USERS = 3
 LEAST_OF_EACH_USER = 5
 LEAST_PRECISION = 0.8
-"""Lower end of the 95 % interval on the later jobs: 16 alarms, all right, reach it."""
+"""Lower end of the 95 % interval on the later jobs: 16 correct alarms of 16 reach it."""
 LEAST_CONFIRMED = 5
 LEAST_AGREEMENT = 0.9
 _Z = 1.96
@@ -38,7 +39,7 @@ _Z = 1.96
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What the decision rests on, for the card."""
+    """The figures behind the decision, for the card."""
 
     positive: int
     users: int
@@ -47,7 +48,7 @@ class Gate:
     right: int
     precision_low: float
     answered: int
-    """Later jobs with a label that a person gave, and with how many of them the model agrees."""
+    """Later jobs with a label from a person, and how many of them the model agrees with."""
     confirmed: int
     agreed: int
 
@@ -115,7 +116,7 @@ def gate(
 
 
 def lower_bound(right: int, of: int) -> float:
-    """Lower end of Wilson's 95 % interval of a share; 0 where nothing was counted."""
+    """Lower end of Wilson's 95 % interval of a share; 0 if nothing was counted."""
     if not of:
         return 0.0
     share, z2 = right / of, _Z * _Z

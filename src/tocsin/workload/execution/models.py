@@ -1,4 +1,4 @@
-"""The execution-time models of all operations, trained: what an ended job was, by what it did."""
+"""The trained execution-time models of all operations: they classify ended jobs by their counters."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -40,15 +40,15 @@ class Classifier:
 
     features: tuple[str, ...]
     dropped: Mapping[str, str]
-    """Features that it does not look at, and why."""
+    """Features that it does not use, and why."""
     forest: Booster
     calibrator: Calibrator
     figures: Sequence[Metric]
-    """Of the rehearsal on the window's last jobs; empty where it could not be held."""
+    """From the rehearsal on the window's last jobs; empty if there was none."""
     rows: int
     positive: int
     gate: Gate | None = None
-    """None where it was not asked for: a model for research."""
+    """None if not requested: a model for research."""
 
     @property
     def refused(self) -> str | None:
@@ -65,7 +65,7 @@ class FittedExecution:
 
     operations: Mapping[str, Classifier]
     untrained: Mapping[str, str]
-    """Operations that could not, and why."""
+    """Operations that could not be learned, and why."""
     alpha_days: float
     rows: int
     window: Window
@@ -79,11 +79,11 @@ class FittedExecution:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What any of the classifiers in use looks at."""
+        """The features of any classifier in use."""
         return tuple(dict.fromkeys(name for each in self.in_use.values() for name in each.features))
 
     def screen(self, jobs: pl.DataFrame) -> list[Screening | None]:
-        """One a row; none for a job that has not ended, ran too short, or of which no counter is known."""
+        """One per row; None for a job that has not ended, ran too short, or has no known counter."""
         used = self.in_use
         if not jobs.height or not used:
             return [None] * jobs.height
@@ -96,7 +96,7 @@ class FittedExecution:
         ]
 
     def missing(self, jobs: pl.DataFrame) -> list[str | None]:
-        """For each job why its execution could not be classified, or which counters are missing."""
+        """For each job, why its execution could not be classified, or which counters are missing."""
         if not jobs.height or not self.in_use:
             return [self._sentence(())] * jobs.height
         values = candidates(jobs, self.features)
@@ -121,7 +121,7 @@ class FittedExecution:
         ]
 
     def save(self, folder: Path) -> None:
-        """Each forest in LightGBM's own text, and all else as JSON."""
+        """Each forest in LightGBM's own text, and everything else as JSON."""
         forests = {name: f"execution-{number + 1}.txt" for number, name in enumerate(self.operations)}
         document = {
             "version": VERSION,
@@ -189,7 +189,7 @@ class FittedExecution:
         )
 
     def _blank(self, values: pl.DataFrame) -> NDArray[np.bool_]:
-        """No counter that a classifier looks at is there."""
+        """Whether no counter that a classifier uses is known."""
         return np.asarray(np.isnan(matrix(values, self.features)).all(axis=1))
 
     def _too_short(self, jobs: pl.DataFrame) -> NDArray[np.bool_]:

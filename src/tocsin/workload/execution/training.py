@@ -1,4 +1,4 @@
-"""A training of the execution-time models: the jobs that ended in the last α days, one forest for each operation."""
+"""Trains the execution-time models on the jobs that ended in the last α days, one forest for each operation."""
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
@@ -24,18 +24,18 @@ from tocsin.workload.execution.models import Classifier, FittedExecution
 __all__ = ["ALPHA_DAYS", "BETA_DAYS", "due", "execution_labels", "in_window", "train_execution"]
 
 ALPHA_DAYS = 5.0
-"""Days of ended jobs that train (RoWD, section 4.2 and table 5)."""
+"""Days of ended jobs to train on (RoWD, section 4.2 and table 5)."""
 BETA_DAYS = 1.0
 """Days after which the models are trained again (likewise)."""
 TREES = 100
 FEWEST_OF_EACH = 5
 LEVEL = 0.01
 REHEARSAL = 0.8
-"""The first share of the window trains the rehearsal; the rest of it is asked, for figures and calibration."""
+"""The first share of the window trains the rehearsal; the rest is for figures and calibration."""
 
 
 def in_window(*, now: int, alpha_days: float = ALPHA_DAYS) -> pl.Expr:
-    """Whether a job ended in the last α days and that was known by now; a job that we stopped is no example."""
+    """Whether a job ended in the last α days and that was known by now; a job that we stopped is not an example."""
     return (
         (pl.col("end") > now - round(alpha_days * DAY))
         & (pl.coalesce("known_at", "end") <= now)
@@ -84,11 +84,11 @@ def train_execution(
     threads: int = 1,
     rehearse: bool = True,
 ) -> FittedExecution:
-    """Train on the jobs among these that ended in the last α days; `labels` are row by row, null where unknown.
+    """Train on the jobs among these that ended in the last α days; `labels` are row by row, null if unknown.
 
-    An operation that cannot be learned (too few jobs that are, or that are not) gets no model and a sentence why;
-    where none can, the training is refused. Without `rehearse` there are no figures and no calibration.
-    With `answers`, the labels among these that people gave, each operation must pass the gate to be used.
+    An operation that cannot be learned (too few positive or negative jobs) gets no model and a reason; if none can,
+    the training is refused. Without `rehearse`, there are no figures and no calibration.
+    With `answers`, the labels given by people, each operation must pass the gate to be used.
     """
     rows, known, people = _window(
         jobs, labels, answers or {}, now=now, alpha_days=alpha_days, shortest=shortest
@@ -134,7 +134,7 @@ def _window(
     alpha_days: float,
     shortest: int,
 ) -> tuple[pl.DataFrame, dict[str, pl.Series], dict[str, pl.Series]]:
-    """The jobs to learn from in the order of their ends, with all labels of each operation, and those of people."""
+    """The training jobs in the order of their ends, with all labels of each operation, and those of people."""
     if not alpha_days > 0:
         raise ModelError(f"a training window of {alpha_days:g} days holds no job; name a positive number")
     for name, flags in labels.items():
@@ -200,7 +200,7 @@ def _classifier(
 
 
 def _forest(X: Matrix, y: Floats, *, seed: int, threads: int) -> Booster:
-    """As near to scikit-learn's defaults, which the paper takes, as LightGBM's random forest comes."""
+    """As close to scikit-learn's defaults, which the paper uses, as LightGBM's random forest allows."""
     parameters: dict[str, Any] = {
         "num_leaves": 255,
         "min_data_in_leaf": 1,
@@ -221,7 +221,7 @@ class _Rehearsal(NamedTuple):
 def _rehearsal(
     X: Matrix, y: Floats, rows: pl.DataFrame, answers: pl.Series | None, *, seed: int, threads: int
 ) -> _Rehearsal:
-    """The same training on the first jobs of the window, asked about the later ones."""
+    """The same training on the first jobs of the window, evaluated on the later ones."""
     end, submit = rows["end"].to_numpy(), rows["submit"].to_numpy()
     known = rows.select(pl.coalesce("known_at", "end")).to_series().to_numpy()
     cut = end[min(int(REHEARSAL * len(end)), len(end) - 1)]
@@ -231,7 +231,7 @@ def _rehearsal(
         return _Rehearsal(gate=_gate(y, rows, answers, nothing, nothing.astype(np.bool_)))
     p = _forest(X[early], y[early], seed=seed, threads=threads).predict(X[later])
     calibrator = calibrate(p, y[later]).calibrator
-    # A level curve would make all jobs alike, where the order of the later ones only gave no proof.
+    # A flat curve would make all jobs alike, although the order of the later ones was merely unproven.
     if np.ptp(calibrator.apply(np.array([0.01, 0.99]))) < LEVEL:
         calibrator = IDENTITY
     figures = evaluate(y[later], p, submit[later], threshold=SEEN_FROM, resamples=50, seed=seed)

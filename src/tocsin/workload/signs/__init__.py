@@ -1,1 +1,1 @@
-"""Signs of misuse: what no new name can hide."""
+"""Signs of misuse that remain when tools are renamed."""

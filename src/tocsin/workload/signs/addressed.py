@@ -1,7 +1,7 @@
-"""An address to work for that is put together: what a miner must be told, whatever it is called and however that is cut.
+"""Pool addresses that are put together: a miner must be told its pool, whatever it is called and however that is split.
 
-In any language the option, the port and the user stand near each other. Between them may be quotes, commas, signs that
-join text, and expansions; these are taken away first.
+In any language, the option, the port and the user are close together. Quotes, commas, operators that join text, and
+expansions between them are removed first.
 """
 
 import re
@@ -15,7 +15,7 @@ ADDRESSED = "an address that the script puts together, as miners get one"
 _WRITTEN_OUT = re.compile(
     r"(?<!\S)-(?:o|-url|-pool)[ =]{0,3}[\"']?[\w.+:/-]{4,120}:\d{2,5}(?![\w/])", re.IGNORECASE
 )
-"""Which other rules see, where it is not only said."""
+"""Other rules find these, unless they are only printed."""
 _BLANKS = re.compile(r"\\[nrt]")
 _LISTED = re.compile(r"[\"'`]\s{0,3},\s{0,3}(?:\w{0,9}[\"'`]|(?=[\w$@(]))")
 _GLUED = re.compile(
@@ -40,19 +40,19 @@ _PIECES = re.compile(
 _BETWEEN_TEXTS = re.compile(
     r"(?<![\w-])-(?:o|-url|-pool)[ =]?[\"']\s{0,3}[.+,&]{0,2}\s{0,3}\w{1,40}(?:\[\w{1,20}\])?\s{0,3}[.+,&]{0,2}\s{0,3}[\"']"
 )
-"""A variable of awk and its like."""
+"""A variable of awk and similar tools."""
 _USER = re.compile(r"(?<![\w-])-(?:(?-i:u)|-user|-wallet)[\s=,]{1,4}(?!-)\S", re.IGNORECASE)
 _FAR = re.compile(
     r"(?<![\w-])-(?-i:o)[\s,](?:[^\n]{0,80}?[\s.$])?[a-z0-9][\w-]{1,40}\.[a-z]{2,6}:\d{4,5}(?![\w/])",
     re.IGNORECASE,
 )
-"""The option and a host with its port, and no user."""
+"""The option and a host with its port, without a user."""
 _WIDE = re.compile(
     r"(?<![\w-])-o\b(?:\W{1,9}(?!\W?-)(?:\w{1,8}\W{1,9}){0,2}?)(?:[\w-]{1,40}\.){1,4}[a-z]{2,6}:\d{3,5}(?![\w/])[^/]{1,60}?(?<![\w-])-u\b"
 )
-"""All three, in lines or commands of their own."""
+"""All three, in separate lines or commands."""
 _CHOSEN = re.compile(r"(?<!\S)-\$\{?\w{1,20}\}?\s{1,3}\S{0,80}:\S|\s\$\{?\d\}?:\d{4,5}(?=[\s;|&]|$)")
-"""An option that is a variable's, or the port of an argument."""
+"""An option given by a variable, or a port given by an argument."""
 _ORDINARY = re.compile(
     r"://|@|\b(?:ssh|scp|sftp|rsync|curl|wget|docker|podman|http|gcc|mpicc)\b|-[LR]\s", re.IGNORECASE
 )
@@ -85,12 +85,12 @@ _SETTINGS = (
         ),
     ),
 )
-"""The settings of a miner in the words of other tools, or with names in pieces; each with a mark that it has."""
+"""The settings of a miner with the keys of other tools, or with split names; each with a substring that it has."""
 _MARKS = ("-o", "--url", "--pool", '-"$', " -$")
 
 
 def addressed(lines: Sequence[Line], text: str) -> Iterator[int]:
-    """The lines that have one; `text` is the lines joined."""
+    """The lines that have such an address; `text` is the lines joined."""
     for mark, setting in _SETTINGS:
         if mark in text and (found := setting.search(text)):
             yield lines[text.count("\n", 0, found.start())][0]

@@ -1,4 +1,4 @@
-"""What a program is given: arguments, settings and input that the script computes."""
+"""What a program gets: arguments, settings and input that the script computes."""
 
 import re
 from collections.abc import Sequence
@@ -42,15 +42,15 @@ _WHOLE = re.compile(r"\"?(?:\$\((?!\().*\)|`[^`]*`)\"?$", re.DOTALL)
 _PLACE = re.compile(
     r"\"?(?:\$\(|`)\s*(?:which|command|type|readlink|realpath|dirname|basename|whereis|spack|conda|brew|find|ls|echo|if|pwd|hash)\b"
 )
-"""What another program prints, as a program; the place of a program."""
+"""The output of another program as a program; the path of a program."""
 _DIGITS = rf"[\d{UNKNOWN}{PIECE}{NUMBER}]"
 _NUMBERED_ADDRESS = re.compile(
     rf"(?<![\w.])(?:{_DIGITS}{{1,4}}\.){{3}}{_DIGITS}{{1,4}}:{_DIGITS}{{1,5}}(?![\w:.])"
     rf"|(?<![\w/.-])(?:[\w-]+\.)+[A-Za-z]{{2,24}}:\d*{NUMBER}|(?<![\w/.-]){NUMBER}:[1-9]\d{{3,4}}(?![\w/.:])"
 )
-"""A host and its port of which a number is computed, or an octet is not written out."""
+"""A host and port with a computed number, or with an octet that is not written out."""
 _HERE = re.compile(r"\"?\$(?:PWD|\{PWD\})/[\w./-]+\"?$")
-"""A program in the folder at hand, however the script went there."""
+"""A program in the current folder, however the script got there."""
 _HAS_MARK = re.compile(f"[{UNKNOWN}{PIECE}{NUMBER}]")
 _INPUT = re.compile(r"(?:^|=)(?:-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+)$")
 
@@ -58,16 +58,16 @@ _INPUT = re.compile(r"(?:^|=)(?:-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+)$")
 _HOST_OF_PIECES = re.compile(
     rf"(?:-{{0,2}}\w[\w-]*=)?(?=[^{PIECE}]*{PIECE})(?:[\w{PIECE}-]+\.){{1,4}}({PIECE}|[A-Za-z]{{2,14}})$"
 )
-"""Pieces of the script with dots in between, of which the last may be a domain."""
+"""Pieces of the script joined by dots, of which the last may be a domain."""
 
 
 def is_built(word: str) -> bool:
-    """Whether a word is not written as it is."""
+    """Whether a word is assembled instead of written out."""
     return "$" in word or "`" in word or '"' in word or "'" in word or "\\" in word or word[:1] == "!"
 
 
 def is_computed(program: Value, word: str) -> bool:
-    """Whether a program's name is computed, or spelled so that it cannot be read."""
+    """Whether a program's name is computed, or obfuscated."""
     if _HERE.match(word):
         return False
     if program.origin == COMPUTED or (word[:1] == "{" and "," in word):
@@ -83,7 +83,7 @@ def is_computed(program: Value, word: str) -> bool:
 def handed(
     origins: Origins, line: int, words: Sequence[str], given: Value | None, settings: Sequence[str] = ()
 ) -> Found:
-    """What a program gets that is not known."""
+    """The unknown values that a program gets."""
     for word in (*words, *(setting.partition("=")[2] for setting in settings)):
         if is_built(word) or "{" in word or "<(" in word:
             if is_handed(origins, word):
@@ -111,7 +111,7 @@ def handed(
 
 
 def is_put_together(value: Value, word: str) -> bool:
-    """Whether the value of a word is the address of a server that is not written so."""
+    """Whether the value of a word is a server's address that is not written out."""
     return (
         has_built_address(value.text)
         or _is_numbered_address(value.text)
@@ -120,20 +120,20 @@ def is_put_together(value: Value, word: str) -> bool:
 
 
 def _is_host_of_pieces(text: str) -> bool:
-    """Whether a value is made of pieces of the script with dots in between, of which the last may be a domain."""
+    """Whether a value consists of pieces of the script joined by dots, of which the last may be a domain."""
     found = _HOST_OF_PIECES.match(text) if PIECE in text and "." in text else None
     return found is not None and (found[1] == PIECE or found[1].lower() in SURE)
 
 
 def _is_numbered_address(text: str) -> bool:
-    """Whether a value is a host and its port of which a number is computed."""
+    """Whether a value is a host and port with a computed number."""
     if ":" not in text or not (NUMBER in text or UNKNOWN in text):
         return False
     return any(_HAS_MARK.search(found[0]) for found in _NUMBERED_ADDRESS.finditer(text))
 
 
 def is_handed(origins: Origins, word: str) -> bool:
-    """Whether an argument is computed, or an address of which not all is written in one place."""
+    """Whether an argument is computed, or an address that is not written in one place."""
     value = origins.value(word)
     if (
         (value.origin == COMPUTED and not is_exact(value) and not FILE_NAME.search(value.text))

@@ -1,4 +1,4 @@
-"""The value of arithmetic that is written out: numbers and signs, and no names."""
+"""Evaluates arithmetic that is written out: numbers and operators, without names."""
 
 import ast
 import operator
@@ -24,7 +24,7 @@ _MOST_BITS = 64
 
 
 def calculated(text: str) -> int | None:
-    """The number; None if it is not written out, or is larger than a shell's."""
+    """The number; None if it is not written out, or exceeds a shell's range."""
     if not _WRITTEN.match(text) or "**" in text or not any(map(str.isdigit, text)):
         return None
     try:

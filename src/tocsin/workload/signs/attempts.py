@@ -1,7 +1,7 @@
 """Loops that try: each word of a list as a password, each word's hash against a known one, each port or address in a range.
 
-Home-made attacks need no tool with a name. What they cannot do without is that a loop's own variable stands where a
-password, a hashed word or a port belongs; so variables are followed from the loop on, in shell, Python and Perl.
+Home-made attacks need no tool with a name. But a loop's own variable must be used as a password, a hashed word or a port;
+therefore variables are followed from the loop on, in shell, Python and Perl.
 """
 
 import re
@@ -26,9 +26,9 @@ _MOST_NAMES = 200
 _FEW_NAMES = 2
 """A loop over more at once goes through a table of its owner's machines."""
 _LEAST_PORTS = 256
-"""A service that looks for a free port looks at a hundred."""
+"""A service that looks for a free port tries a hundred."""
 _LEAST_HOSTS = 200
-"""Of the 254 of a network; the nodes of a job are fewer and have names."""
+"""Of the 254 in a network; the nodes of a job are fewer and have names."""
 
 _LOOP = re.compile(
     r"\bfor(?:each)?\s{1,9}(?:my\s)?\(?\s{0,9}\$?(?P<each>\w{1,40}(?:\s{0,9},\s{0,9}\(?\w{1,40}){0,3})\)?\s{1,9}(?:in\b|\()(?P<over>[^;]{0,200})"
@@ -48,7 +48,7 @@ _MAY = re.compile(
     r"login|[Pp]ass|PASS|pwd|auth|BasicAuth|curl |crypt|checkpw|hashlib|5sum|1sum|6sum|2sum|/dev/|nc -|ncat -|netcat -|connect|unzip"
     r"|7z|unrar|smbclient|mysql|write\(|send\(|sendline\("
 )
-"""A line without any of these tries nothing; one look is faster than all."""
+"""A line without any of these tries nothing; one search is faster than all patterns."""
 _V = r"[\"'{$(]{0,4}(\w{1,40})"
 _FIRST = r"[^,()]{1,100},\s{0,9}"
 _ASKS = re.compile(
@@ -98,7 +98,7 @@ _HOST = (
     ),
 )
 _FILLED = re.compile(_KNOCK + r"[\s.]\{\}|/dev/(?:tcp|udp)/[^\s{}]{0,80}\{\}")
-"""What xargs and parallel put a number into."""
+"""Where xargs and parallel insert a number."""
 _PORTS = re.compile(_KNOCK + r"\s(\d{1,5})-(\d{1,5})\b")
 
 
@@ -112,7 +112,7 @@ def may_try(words: set[str]) -> bool:
 def attempts(lines: Sequence[Line], effort: Effort) -> Iterator[tuple[int, str, str]]:
     """Line, reason and text of each attempt."""
     each: dict[str, int] = {}
-    """The loops' variables, with the size of the range that they go through; 0 where that is none."""
+    """The loops' variables, with the size of the range that they iterate over; 0 if it is not a range."""
     digests: set[str] = set()
     before = ""
     for number, line in lines:
@@ -139,7 +139,7 @@ def _follow(line: str, each: dict[str, int]) -> None:
 
 
 def _size(over: str) -> int:
-    """How many values a range has."""
+    """The number of values in a range."""
     if not (span := _SPAN.search(over)):
         return 0
     low, high = next((span[at], span[at + 1]) for at in (1, 3, 5, 7) if span[at + 1])

@@ -1,4 +1,4 @@
-"""Where quoted text, substitutions and brackets of a shell end."""
+"""Finds where quoted text, substitutions and brackets of a shell end."""
 
 import re
 
@@ -20,7 +20,7 @@ class UnclearError(Exception):
 
 
 def inner_end(text: str, place: int, closes: str, depth: int = 0) -> int:
-    """The place after the bracket, brace or quote that closes what begins before `place`."""
+    """The position after the bracket, brace or quote that closes what begins before `place`."""
     if depth > _DEEPEST:
         raise UnclearError
     plain = _IN_TEXT if closes == '"' else _IN_BRACES if closes == "}" else _IN_BRACKETS
@@ -37,7 +37,7 @@ def inner_end(text: str, place: int, closes: str, depth: int = 0) -> int:
 
 
 def part_end(text: str, place: int, depth: int, *, quoted: bool = False) -> int:
-    """The place after the quoted text, substitution or bracket that begins here."""
+    """The position after the quoted text, substitution or bracket that begins here."""
     letter = text[place]
     if letter == "'" and not quoted:
         if found := _SINGLE.match(text, place):

@@ -1,7 +1,7 @@
-"""The lines of a shell script whose output goes elsewhere than to people, because of the block that they are in.
+"""The lines of a shell script whose output does not go to people, because of the block that they are in.
 
-`{ … } | sh`, `done > run.sh`, `x=$( … )`, `exec > run.sh`: what such lines print may be run. Every function's body counts
-as one, because any call may capture what it prints.
+`{ … } | sh`, `done > run.sh`, `x=$( … )`, `exec > run.sh`: what such lines print may be run. Every function's body is
+one, because any call may capture its output.
 """
 
 import re
@@ -45,13 +45,13 @@ _SYNTAX = re.compile(
     r"|'(?=[^'\n]{0,300}[;&|\"()<]|[{}]|(?:if|fi|do|done|case|esac|for|while|until)\b)|(?:if|fi|do|done|case|esac|for|while|until)\b)",
     re.MULTILINE,
 )
-"""A value that would be part of a block if its variable were replaced by it, which it is not in a shell."""
+"""A value that would be part of a block if its variable were replaced textually, which a shell does not do."""
 _DEEPEST = 100
 _EDGES = frozenset(" \t\r\n;&|()<>`")
 
 
 def captured_lines(lines: Sequence[str]) -> frozenset[int] | None:
-    """Their places; None if it is unclear where the script's blocks end, so that any line may be one."""
+    """Their indices; None if it is unclear where the script's blocks end, so that any line may be captured."""
     try:
         spans = _Reader(lines).spans()
     except _UnclearError:
@@ -64,7 +64,7 @@ def captured_lines(lines: Sequence[str]) -> frozenset[int] | None:
 
 
 class _UnclearError(Exception):
-    """A block, a quoted text or a here-document has no end, or more than one that it may have."""
+    """A block, a quoted text or a here-document has no end, or an ambiguous one."""
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class _Block:
     substituted: bool = False
     array: bool = False
     arithmetic: bool = False
-    """It may be one; otherwise it begins with a block."""
+    """It may be arithmetic; otherwise it begins with a block."""
     several: bool = False
     """It has more than one command."""
     patterns: bool = False
@@ -83,7 +83,7 @@ class _Block:
 
 
 class _Reader:
-    """One walk over a script, token by token, with the blocks that are open."""
+    """One pass over a script, token by token, with the open blocks."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
@@ -92,15 +92,15 @@ class _Reader:
         self.found: list[tuple[int, int]] = []
         self.line = 0
         self.first = 0
-        """Where the command at hand begins, or the block that it is."""
+        """Where the current command or block begins."""
         self.block = False
-        """The command at hand is a block."""
+        """The current command is a block."""
         self.start = True
-        """A command begins here, so that a reserved word is one."""
+        """A command begins here, so that a reserved word counts as one."""
         self.named = self.function = False
         """A function's name comes next, or its body."""
         self.exec = -1
-        """Where an `exec` ends that no command follows so far."""
+        """The end of an `exec` without a command so far."""
         self.ends: list[str] = []
         self.ended: Counter[str] = Counter()
 
@@ -181,7 +181,7 @@ class _Reader:
         return self.text[token.start() - 1 : token.start()] == "="
 
     def _next_line(self, place: int) -> int:
-        """Go on after the here-documents that begin here, if any."""
+        """Continue after the here-documents that begin here, if any."""
         self.line += 1
         for word in self.ends:
             while self.line < len(self.lines) and self.lines[self.line] != word:
@@ -234,11 +234,11 @@ class _Reader:
         self.start = closes in _CLOSES
 
     def _flow(self, token: re.Match[str]) -> None:
-        """What goes on into a pipe or a file."""
+        """Handle output into a pipe or a file."""
         harmless = _HARMLESS.match(self.text, token.start())
         if not harmless and self.exec >= 0 and not self.text[self.exec : token.start()].strip():
             if _LOG.match(self.text, token.start()) and self.text.count(".log") == 1:
-                return  # which the script never names again
+                return  # the script never names it again
             if any(block.function for block in self.blocks):
                 raise _UnclearError
             first = self.blocks[0].line if self.blocks else self.line

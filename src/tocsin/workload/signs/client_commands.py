@@ -1,4 +1,4 @@
-"""Commands of well-known clients, to whose options a host and a user are ordinary: proxies, servers of data, databases."""
+"""Commands of well-known clients, for which a host and a user are ordinary options: proxies, data servers, databases."""
 
 import re
 from collections.abc import Collection
@@ -16,17 +16,17 @@ _DEFINES = tuple(
 _MADE = re.compile(r">\s{0,9}([^\s;|&<>()]{1,200})|-[oO](?<=\s-[oO])\s{0,9}([^\s;|&<>()]{1,200})")
 _FUNCTION = re.compile(r"\(\s{0,9}\)")
 _LONGEST_NAME = 50
-"""What a script gives a new meaning: an alias or a file that it makes, and functions. Searches for plain letters are fast."""
+"""Names that a script redefines: aliases, files that it makes, and functions. Searching for plain letters is fast."""
 _WORD = re.compile(r"[^\s=\"'/;|&(){}]+")
 _RUNS_OTHERS = re.compile(r"[$<>]\(|`|!|\bPATH=|\s(?:run|exec)\s|\s-?-(?:exec|command)\b")
-"""A command in the command, or another place to find it."""
+"""A nested command, or another place to find it."""
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 _OPTION = re.compile(r"\s-\w")
-"""In quoted text it is an option of another program."""
+"""In quoted text, it is an option of another program."""
 
 
 def redefined(text: str) -> frozenset[str]:
-    """Names in a script that may have another meaning than the usual one."""
+    """Names in a script that may not have their usual meaning."""
     parts = [found[1] for word, pattern in _DEFINES if word in text for found in pattern.finditer(text)]
     parts += [found[1] or found[2] for found in _MADE.finditer(text)]
     for found in _FUNCTION.finditer(text):

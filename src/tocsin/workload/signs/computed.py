@@ -1,8 +1,8 @@
-"""Commands that a script computes from its own text: the program's name, what a shell is given, or an argument of a program.
+"""Commands that a script computes from its own text: the program's name, what a shell runs, or an argument of a program.
 
-What is written out is read by other rules, and what comes from elsewhere is not in the script. In between is text that
-stands here in another form: whoever computes such a text and runs it, or hands it to a program that is not known, is
-asked to say what it is. So is whoever gives such a program the address of a server.
+Other rules read text that is written out, and text from elsewhere is not in the script. In between is text that is here
+in another form: a script that computes such text and runs it, or passes it to an unknown program, is shown to people.
+So is one that gives such a program the address of a server.
 """
 
 import re
@@ -51,7 +51,7 @@ _OUTPUT = re.compile(
 _INTERPRETER = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+)*(?:\w+=\S*\s+)*)?(\S+)")
 _BEFORE_TEST = frozenset("if elif while until !".split())  # noqa: SIM905
 _TESTS = frozenset("[ test".split())  # noqa: SIM905
-"""Comparisons; what is substituted in them is looked at before."""
+"""Comparisons; their substitutions are examined before."""
 _SETS_NOTHING = IDLE - {"mkdir", "cp", "mv"}
 _WRITE = frozenset("tee sponge dd cp install sort".split())  # noqa: SIM905
 _TAKEN = (
@@ -66,7 +66,7 @@ _TAKEN = (
         netcat shift""".split()  # noqa: SIM905  # lists of words read best so
     )
 )
-"""Words at which a command is looked at even if all its words are plain."""
+"""Words for which a command is examined even if all its words are plain."""
 _CAPTURED = re.compile(r"(?:\$\(|`|<\()\s*([\w.:-]+)")
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH|PBS|BSUB|\$)[^\n]*", re.MULTILINE)
 _RUNS_LATER = re.compile(r"trap|PROMPT_COMMAND|BASH_ENV|\bPS[0-4]=|BASH_ALIASES")
@@ -103,13 +103,13 @@ def computed_commands(text: str, effort: Effort) -> Found:
 
 
 class _Walk(ProgramSigns):
-    """One walk over the statements of a script, with what is known of its variables and files."""
+    """One pass over the statements of a script, with what is known of its variables and files."""
 
     def __init__(self, text: str, effort: Effort) -> None:
         super().__init__(text, effort)
         self.addresses = has_address(text) or _may_name_host(text) or bool(self.fetched)
         self.speaks_to_files = self.addresses and _OUTPUT.search(text) is not None
-        """What is only said may become a file."""
+        """Printed text may become a file."""
         self.follows_folder = "PWD" in text or "pwd" in text
         note_request(self.origins, text)
 
@@ -154,7 +154,7 @@ class _Walk(ProgramSigns):
         yield from self.walk(found)
         if origins.late and not origins.settled and _LOOPS.search(self.script):
             origins.settled = True
-            yield from self.walk(found)  # in the next round, what was set last counts
+            yield from self.walk(found)  # in the next iteration, the last values count
         if origins.work > MOST_WORK or len(found) >= _MOST_STATEMENTS:
             yield found[0].line, TOO_MUCH
         yield from self._built_names()
@@ -165,14 +165,14 @@ class _Walk(ProgramSigns):
         yield from self.files.addresses()
 
     def _built_names(self) -> Found:
-        """Names of mining in words that are not written as they are."""
+        """Names of mining in words that are not written out."""
         if _NAMES.are_in("\n".join(text for *_, text in self.built).lower().encode("ascii", "replace")):
             for line, _, word, text in self.built:
                 if NAMES.search(text) and not NAMES.search(word):
                     yield line, BUILT
 
     def passed(self, statement: Statement, given: Value | None) -> Value | None:
-        """What goes on into the next command."""
+        """What is passed to the next command."""
         if not statement.pipes:
             return None
         if statement.words and statement.words[0] in ENDS:
@@ -205,7 +205,7 @@ class _Walk(ProgramSigns):
             given = self.passed(statement, given)
 
     def is_idle(self, statement: Statement) -> bool:
-        """Whether a statement stands alone and only says something, or sets nothing that is followed."""
+        """Whether a statement stands alone and only prints, or sets nothing that is followed."""
         words = statement.words
         if len(words) > 1 and words[0] in _BEFORE_TEST and words[1] in _TESTS:
             words = words[1:]
@@ -224,7 +224,7 @@ class _Walk(ProgramSigns):
         )
 
     def is_plain(self, name: str, words: Sequence[str]) -> bool:
-        """Whether a command with plain words and this one first sets nothing, writes nothing and runs nothing but itself."""
+        """Whether a command with plain words, this one first, sets nothing, writes nothing and runs only itself."""
         return (
             name not in _TAKEN
             and "=" not in name
@@ -264,14 +264,14 @@ class _Walk(ProgramSigns):
 
 
 def _runs_later(statement: Statement) -> bool:
-    """Whether a statement sets what is run when others have been."""
+    """Whether a statement sets what is run after others."""
     return "trap" in statement.words or any(
         HOOKS.match(word) or MORE_HOOKS.match(word) for word in statement.words
     )
 
 
 def _may_name_host(text: str) -> bool:
-    """Whether a host may be named in a script, by a look at all of it at once; most name none."""
+    """Whether a script may name a host, by one search over all of it; most name none."""
     code = _COMMENT.sub("", text)
     if names_host(code, institutions=True) or may_name_host_and_port(code):
         return True

@@ -1,4 +1,4 @@
-"""Signs of cracking, scanning and flooding, by tools and by what home-made ones cannot do without.
+"""Signs of cracking, scanning and flooding, by tools and by what home-made ones require.
 
 Measured over the 20,230 innocent scripts of the jobspec database: none of those with an operation matches any.
 """
@@ -10,14 +10,14 @@ __all__ = ["CRACKER_NAME", "CYBER_SIGNS", "SCANNER_NAME"]
 CRACKER_NAME = "a program with the name of a password cracker"
 SCANNER_NAME = "a program with the name of a network scanner"
 
-# It begins with a digit, and nothing before it is asked first, since a search is fastest so.
+# It begins with a digit, and lookbehinds come later, since that search is fastest.
 _NETWORK = r"\d\d{0,2}\.\d{1,3}\.\d{1,3}\.(?:\d{1,3}/(?:[0-9]|[12][0-9]|3[01])\b|\d{1,3}-\d{1,3}\b|\*)"
 _REPORT_HOOKS = "-ol -og -oa -on -ox -oj"
 _REPORT = r"\s(?-i:-o[LGANXJ])\s+\S"
 _SPEED = r"\s(?:--(?:max-|min-)?rate[ =]\d|(?-i:-T[0-5]|-iL|-Pn|-s[STUV])\s|--script[ =]|--top-ports|-p-\s)"
 _RANGE = r"(?:^|\s)\./[\w.-]{1,40}\s+(?:-\w{1,9}\s+)?\$\{?\w{0,9}(?:%s)\w{0,9}\}?\s+(?:-\w{1,9}\s+)?\$\{?(?:\w{0,9}port|\d)"
 _TARGET = r"://|(?:\d{1,3}\.){3}\d|[\w-]\.(?:com|org|net|io|local|lan)\b|\$\{?\w{0,20}(?:ip|host|target|url|domain|net|range|cidr|server)\w{0,20}"
-"""A machine or a network; a program of science that happens to have a tool's name has none."""
+"""A machine or a network; a scientific program that happens to have a tool's name has none."""
 _CRACKERS = (
     "cracker crack hashcrack md5crack md5cracker hashcracker passcrack passcracker passwordcracker bruteforcer md5brute "
     "hashbrute sshbrute rdpbrute brute"

@@ -1,4 +1,4 @@
-"""Digests handed to a program of the user's own by a script that mentions hashes: it searches for what has this hash."""
+"""Digests passed to a user's own program by a script that mentions hashes: it searches for a matching input."""
 
 import re
 from collections.abc import Collection
@@ -9,7 +9,7 @@ from tocsin.workload.words import plain_words
 __all__ = ["DIGEST_PROBABILITY", "digest_lines"]
 
 DIGEST_PROBABILITY = 0.6
-"""Of cracking. No innocent script of jobspec has both."""
+"""Probability of cracking. No innocent script of jobspec has both."""
 _HASHING = frozenset("md5 sha1 sha256 sha512 ntlm hash hashes crack cracker brute bruteforce".split())  # noqa: SIM905  # a list of words reads best so
 _DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
 _BUILDS = re.compile(r"(?:make|cmake|cargo|go|cc|gcc|g\+\+|clang|nvcc|hipcc|icc|mpicc|mpicxx|mpic\+\+)\s")
@@ -17,9 +17,9 @@ _MOST_WORDS = 40
 
 
 def digest_lines(script: Commands, hidden: Collection[int] = ()) -> list[int]:
-    """The lines that hand an MD5, SHA-1 or SHA-256 to `./program`, where the job or the program is named for hashes, or hidden.
+    """The lines that pass an MD5, SHA-1 or SHA-256 to `./program`, if the job or program is named for hashes, or hidden.
 
-    Otherwise it is the name of a run or of a commit, and hashes elsewhere are checksums.
+    Otherwise, it is the name of a run or of a commit, and hashes elsewhere are checksums.
     """
     found = [
         (number, line)
@@ -29,7 +29,7 @@ def digest_lines(script: Commands, hidden: Collection[int] = ()) -> list[int]:
     if not found:
         return []
     naming = [script.name, *(line for _, line in found), *filter(_BUILDS.match, script.lines)]
-    # the job's name stands on no line
+    # the job's name has no line
     naming += [line for number, line in zip(script.numbers, script.lines, strict=True) if not number]
     named = not plain_words("\n".join(naming)).isdisjoint(_HASHING)
     return [number for number, _ in found if named or number in hidden]

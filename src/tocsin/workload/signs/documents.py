@@ -27,7 +27,7 @@ _RUNS_ANY_FILE = re.compile(
     r"(?:^|[;&|(]\s*|\b(?:do|then|else|exec|sudo|srun|nohup|time|-exec)\s+)(?:(?:ba|da|z|k)?sh|source|\.|python[\d.]*|perl|ruby)"
     r"\s+(?:-\w{1,9}\s+){0,4}(?P<name>[\"']?[^\s;|&]{0,200}[$*?\[{][^\s;|&/]{0,99})(?![^\s;|&])"
 )
-"""It runs a file whose name is not known here, so that any file may be it, unless its name ends otherwise."""
+"""Runs a file whose name is unknown here, so it may be any file, unless its suffix excludes that."""
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))$")
 _KNOWN_END = re.compile(r"(?:\$\w+|\$\{\w+\})[\w./-]{0,200}$|^[\w./-]{1,200}$")
 _QUOTED_OR_HERE = re.compile(
@@ -36,11 +36,11 @@ _QUOTED_OR_HERE = re.compile(
 HERE = re.compile(r"(?<!<)<<(?!<)-?\s*(?:\\?([\w.!-]{1,60})|\"([^\"]{1,60})\"|'([^']{1,60})')")
 _MOST_RUN = 20
 _MOST_QUOTED = 500
-"""Lines that are read for quoted texts, beside a multiple of all lines."""
+"""Lines that are searched for quoted texts, in addition to a multiple of all lines."""
 
 
 def runs_any_of(documents: set[str], lines: Sequence[str]) -> bool:
-    """Whether a file of a name that is not known whole is run, and may be one of the documents."""
+    """Whether a file whose name is not fully known is run, and may be one of the documents."""
     names = {run["name"].strip("\"'") for line in lines for run in _RUNS_ANY_FILE.finditer(line)}
     ends = {name[at:] for name in documents for at in range(len(name))}
     text = "\n".join(lines) if names else ""
@@ -65,7 +65,7 @@ def file_name(path: str) -> str:
 
 
 def used_documents(lines: Sequence[str], documents: set[str], captured: frozenset[int]) -> set[str]:
-    """The documents that some command does more with than to write or to show them."""
+    """The documents that some command uses other than to write or show them."""
     mentioned = re.compile("|".join(map(re.escape, sorted(documents))))
     found: set[str] = set()
     for place, line in enumerate(lines):
@@ -80,7 +80,7 @@ def used_documents(lines: Sequence[str], documents: set[str], captured: frozense
 
 
 def document_ends(lines: Sequence[str]) -> dict[int, int]:
-    """Where the here-document ends that begins in a line. `<<` in a quoted text, of several lines too, begins none."""
+    """Where the here-document ends that begins in a line. `<<` in quoted text, including multi-line text, begins none."""
     if not any("<<" in line for line in lines):
         return {}
     last, places = dict.fromkeys(CLOSES, -1), dict[str, list[int]]()
@@ -95,7 +95,7 @@ def document_ends(lines: Sequence[str]) -> dict[int, int]:
             mark, at = None, closed.end()
         while not mark and (token := _QUOTED_OR_HERE.search(line, at)):
             at = token.end()
-            if token["open"] and last[token["open"]] > place:  # without an end it is an ordinary character
+            if token["open"] and last[token["open"]] > place:  # without an end, it is an ordinary character
                 mark = token["open"]
             elif not word and token["here"] and (here := HERE.match(line, token.start())):
                 word = here[1] or here[2] or here[3]
@@ -126,7 +126,7 @@ def text_ends(lines: Sequence[str], heads: Container[str] | None = PRINTS) -> di
 
 
 def as_redirection(command: str) -> str:
-    """`tee` writes what it is given as `cat` with a redirection does."""
+    """`tee` writes its input as `cat` with a redirection does."""
     return (
         _TEE.sub(lambda found: f"cat {'>>' if found[1] else '>'} ", command) if "tee" in command else command
     )

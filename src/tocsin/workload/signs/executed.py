@@ -1,7 +1,7 @@
 """What the lines of a script execute, without text that is only printed or searched for.
 
-A warning to users, an administrator's `ps | grep miner`, a course's text in a here-document: such words are no misuse.
-Text counts as printed only where nothing can run it: it goes to people, or to a document that the script never uses
+A warning to users, an administrator's `ps | grep miner`, a course's text in a here-document: such words are not misuse.
+Text counts as printed only if nothing can run it: it goes to people, or to a document that the script never uses
 again, by a command that the script has not redefined.
 """
 
@@ -49,11 +49,11 @@ _PATTERN = re.compile(
 )
 
 
-@lru_cache(maxsize=4)  # several steps ask for the same script, one after the other
+@lru_cache(maxsize=4)  # several steps need the same script in a row
 def executed_commands(
     script: Commands, reading: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
 ) -> tuple[str, ...]:
-    """For each command of a script what it executes, wherever it stands; a line may be text here and a command there."""
+    """What each command of a script executes, wherever it occurs; a line may be text here and a command there."""
     reading = reading or executed
     if not script.sources:
         return reading(script.lines)
@@ -67,9 +67,9 @@ def executed_commands(
 
 @lru_cache(
     maxsize=128
-)  # several steps ask for the same lines; a script may hold dozens of texts that it unpacks
+)  # several steps need the same lines; a script may hold dozens of texts that it unpacks
 def executed(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines in their order, each with what it executes; one that executes nothing is empty."""
+    """The lines in order, each reduced to what it executes; one that executes nothing is empty."""
     ends = document_ends(lines)
     context = _with_names(script_context(lines), lines, ends)
     found = list(lines)
@@ -85,7 +85,7 @@ def executed(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _with_names(context: Context, lines: Sequence[str], ends: Mapping[int, int]) -> Context:
-    """Add the functions and variables that only show text; where it is unclear what runs, there are none."""
+    """Add the functions and variables that only show text; none if it is unclear what runs."""
     if context.captured is None or context.defined is None:
         return context
     passed = frozenset(
@@ -113,7 +113,7 @@ def _statements(
 ) -> Iterator[tuple[int, int, bool]]:
     """First line, line after, and whether these are a here-document's lines for people; other lines one by one.
 
-    A quoted text or a here-document without an end is none: then each of its lines is a command.
+    A quoted text or a here-document without an end does not count: then each of its lines is a command.
     """
     closing = text_ends(lines)
     place = 0
@@ -130,7 +130,7 @@ def _statements(
                 and _only_shows(lines[place], lines[place + 1 : end], context)
             ) or _only_fills(lines[place], context):
                 yield place + 1, end, True
-            else:  # what is handed to another program is its commands
+            else:  # input of another program is its commands
                 yield from ((inside, inside + 1, False) for inside in range(place + 1, end))
             place = end
         place += 1
@@ -158,7 +158,7 @@ def _only_shows(line: str, body: Sequence[str], context: Context) -> bool:
 
 
 def _passes_on(command: str, context: Context) -> bool:
-    """Whether the output of a command goes elsewhere than to people or to a document that they read."""
+    """Whether the output of a command goes anywhere but to people or to a document that they read."""
     safe = context.safe(command)
     return safe is None or any(mark in safe for mark in ("|", ">", "$(", "`"))
 

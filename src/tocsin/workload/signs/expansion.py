@@ -1,7 +1,7 @@
-"""What the lines of a shell script become when a shell expands them: quotes, variables, arrays, pieces and functions.
+"""What the lines of a shell script expand to: quotes, variables, arrays, pieces and functions.
 
-A command may be put together from pieces that mean nothing alone. Nothing is run for this: only values that stand in
-the script itself are known, loops go over words that are written there, and the work is bounded.
+A command may be put together from pieces that mean nothing alone. Nothing is run for this: only values in the script
+itself are known, loops iterate over words written there, and the work is bounded.
 """
 
 import re
@@ -20,10 +20,10 @@ _HIDES = re.compile(
     r"|\s-(?:[oua]|-?(?:url|user|pool|server|wallet|wal|algo|proxy))[ =]\S{0,200}?(?:\$[{(\w']|''|\"\"|\\\w|\{\w{0,20},)",
     re.MULTILINE,
 )
-"""A command or the option of a miner that is not written out: without any, a script puts nothing together."""
+"""A command or a miner's option that is not written out: without any, a script puts nothing together."""
 _MAY_SET = re.compile(r"=|^set |-v|<<<")
 _PIECES = ("+tcp", "tcp:", "ssl:", "\\x", "\\u0", "\\14", "\\15", "\\16", "stra", "ratum", "xmri", "miner")
-"""A miner's command leaves one of these, however it is cut or spelled."""
+"""A miner's command leaves one of these, however it is split or spelled."""
 _MATTERS = re.compile(r"\w\]?\+?=(?!=)|^set --|^(?:read|for|while|printf -v|IFS)\b")
 """A line that may set a variable."""
 _MOST_STEPS = 3000
@@ -62,7 +62,7 @@ _SKIPPED = re.compile(r"\s*(?:do|then|else)\s+")
 
 
 def expanded_lines(lines: Sequence[Line], text: str) -> list[Line]:
-    """The lines that look otherwise when they are expanded, with the number of the line that each is from."""
+    """The lines that change when expanded, with the number of the original line."""
     low = text.lower()
     if not any(piece in low for piece in _PIECES) or not _HIDES.search(text):
         return []
@@ -70,7 +70,7 @@ def expanded_lines(lines: Sequence[Line], text: str) -> list[Line]:
 
 
 class _Shell:
-    """Values of variables and functions, line after line."""
+    """Tracks values of variables and functions, line by line."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = lines
@@ -102,7 +102,7 @@ class _Shell:
         return list(self.found)
 
     def _define(self, function: re.Match[str], bare: Sequence[str], place: int) -> int:
-        """Keep the body of a function; the line after it."""
+        """Store the body of a function; returns the line after it."""
         if function[2].rstrip(" ;").endswith("}"):
             self.bodies[function[1]] = [function[2].rstrip(" ;")[:-1]]
             return place + 1
@@ -112,10 +112,10 @@ class _Shell:
             body.append(bare[after])
             after += 1
         self.bodies[function[1]] = body
-        return place + 1  # its lines are read where they stand, too
+        return place + 1  # its lines are also read in place
 
     def _loop(self, loop: re.Match[str], bare: Sequence[str], place: int) -> int:
-        """A loop of several lines over words that are written there."""
+        """A loop of several lines over words written there."""
         after = place + 1
         while after < len(bare) and not re.match(r"done\b", bare[after]) and after - place < _MOST_WORDS:
             after += 1
@@ -126,7 +126,7 @@ class _Shell:
         return after
 
     def _line(self, line: str, number: int, depth: int) -> None:
-        """Take over what a line sets, and keep what it becomes."""
+        """Apply what a line sets, and keep what it expands to."""
         if (
             one := re.match(r"\s*for\s+(\w+)\s+in\s+([^;]*);\s*do\s+(.*?);?\s*done", line)
         ) and depth < _DEEPEST:
@@ -161,7 +161,7 @@ class _Shell:
                 self._line(become, number, depth + 1)
 
     def _sets(self, statement: str) -> bool:
-        """Whether a statement is nothing but a value for a variable."""
+        """Whether a statement only assigns a variable."""
         if statement.startswith("set -- "):
             self.lists["@"] = self._words(statement[7:])
             return True
@@ -203,7 +203,7 @@ class _Shell:
         return True
 
     def _words(self, text: str) -> list[str]:
-        """The words of a text, expanded; what is not quoted is split again."""
+        """The words of a text, expanded; unquoted text is split again."""
         found: list[str] = []
         for raw in _WORD.findall(text):
             self.steps -= 1
@@ -247,7 +247,7 @@ class _Shell:
         return inside
 
     def _output(self, command: str) -> str:
-        """What a command prints, if its words are all that it prints."""
+        """The output of a command that prints only its words."""
         words = self._words(command)
         match words[:1]:
             case ["echo"]:
@@ -287,7 +287,7 @@ class _Shell:
 
 
 def _printf(words: Sequence[str]) -> str:
-    """What printf makes of its words: the form is used again until they are used up."""
+    """The output of printf: the format is reused until all words are used up."""
     if not words:
         return ""
     form, *given = words

@@ -17,9 +17,9 @@ _RUNS_INPUT = re.compile(
     r"|\b(?:(?:ba|da|z|k)?sh|source|python[\d.]*|perl|ruby)\s+(?:-\w{1,9}\s+){0,3}<\(|(?:^|[;&|]\s*)\.\s+<\("
     r"|\bxargs\b.{0,200}\b(?:ba|da|z|k)?sh\b|\b(?:ba|da|z|k)?sh\s+-?\w*\s*(?:<<<|<\s*<\()"
 )
-"""A script with any of these may run what it prints: in the same command, in a block that goes into it, or in a file."""
+"""A script with any of these may run what it prints: in the same command, in a block piped into it, or in a file."""
 _GOES_ON = re.compile(r"(?:^|[;\s])(?:[)}]|done|fi|esac)\s*(?:\||[\d&]?>)|\bexec\s*\d?>|^\||\bcoproc\b")
-"""The output of a block, or of all that follows, goes elsewhere."""
+"""The output of a block, or of everything that follows, is redirected."""
 _SUBSTITUTION = re.compile(r"(?:\$\(|`|<\()\s*([\w.:+-]{0,60})(?:[^()`;&]{0,200}([;&]))?")
 _READS_FILES = re.compile(
     r"(?:\beval\b.{0,200}(?:\$\(|`)|<\s*<\()\s*(?:<|(?:cat|head|tail|tac|rev|sed|[gm]?awk|[ef]?grep|cut|tr|dd|base64)\b)[^)`]{0,200}[*?\[$]"
@@ -28,7 +28,7 @@ _EVAL = re.compile(r"(?<!-)\beval\b")
 _HOOK = re.compile(
     r"\beval\s+[\"']?(?:\$\(|`)\s*(?:[\w./${}~-]{0,200}/)?(?:conda|mamba|micromamba|ssh-agent|spack|brew|pyenv|direnv|dircolors)\b"
 )
-"""An eval that sets up a shell, by tools that print nothing of the script's own."""
+"""An eval that sets up a shell, with tools that print nothing of the script's own."""
 _DEFINED = re.compile(
     r"(?:^|[;&|{(\s])([\w.+:\[-]{1,60})\s*\(\s*\)|\bfunction\s+([\w.+:\[-]{1,60})"
     r"|\balias\s+(?:-\w\s+)?([\w.+:-]{1,60})(?:=|\s)[\"']?+(?!\3\b)|\bhash\s+-p\s+\S{1,200}\s+([\w.+:-]{1,60})"
@@ -45,7 +45,7 @@ _ITSELF = re.compile(
 _RUNS_NAME = re.compile(
     r"(?:^|[;&|]\s*|\beval\s+[\"']?|\bsh\s+-c\s+[\"']?)[\"']?\$\{?(?:SLURM_JOB_NAME|PBS_JOBNAME|LSB_JOBNAME|JOB_NAME)\b"
 )
-"""The job's name stands in a directive, which is a comment."""
+"""The job's name is in a directive, which is a comment."""
 _OWN_NAMES = ("$0", "${0", "BASH_SOURCE", "batch_script", "JOB_NAME", "JOBNAME")
 _FLOWS = re.compile(r"[|>`<]|\$\(")
 _MOST_DOCUMENTS = 200
@@ -67,9 +67,9 @@ class Context:
     """Facts about the whole script that its commands need."""
 
     captured: frozenset[int] | None
-    """Places of the lines that print into something that may be run; None if any line may."""
+    """Indices of the lines that print into something that may be run; None if any line may."""
     defined: frozenset[str] | None
-    """Names that it gives a meaning of its own; None if any name may be one."""
+    """Names that it redefines; None if any name may be redefined."""
     used: frozenset[str]
     """Documents that it writes and that some command may run or copy."""
     any_file: bool
@@ -144,7 +144,7 @@ def script_context(lines: Sequence[str]) -> Context:
 
 
 def _substitutes(line: str, functions: Container[str]) -> bool:
-    """Whether a substitution holds a function of the script, or commands that may be on other lines or behind a `;`."""
+    """Whether a substitution holds a function of the script, or commands that may be on other lines or after a `;`."""
     if line.count("`") % 2:
         return True
     if not ("$(" in line or "`" in line or "<(" in line):

@@ -13,7 +13,7 @@ __all__ = [
 ]
 
 EVERYTHING = "*"
-"""In place of a name: an archive, a folder or a list was fetched, so that any local file may come from it."""
+"""Instead of a name: an archive, a folder or a list was fetched, so any local file may come from it."""
 FETCH_WORDS = frozenset(
     """curl wget aria2c urlretrieve urlopen requests nc ncat socat lynx w3m scp rsync sftp lftp tftp ftp rclone gsutil gcloud
     s3cmd s5cmd aws dig nslookup redis gdown""".split()  # noqa: SIM905  # a list of words reads best so
@@ -56,7 +56,7 @@ _LOCAL = re.compile(
 
 
 def fetched_files(command: str) -> list[str]:
-    """The names of the files that a command fetches; `EVERYTHING` where the names are not known."""
+    """The names of the files that a command fetches; `EVERYTHING` if they are unknown."""
     if not _FETCHES.search(command):
         return []
     names = [name for found in _FILE.findall(command) for name in found if name]
@@ -68,7 +68,7 @@ def fetched_files(command: str) -> list[str]:
 
 
 def _copied(arguments: str) -> list[str]:
-    """The names of what a copying tool fetches, if its source lies elsewhere."""
+    """The names of what a copying tool fetches, if its source is remote."""
     words = arguments.split()
     if names := _GETS.findall(arguments):
         return names
@@ -81,7 +81,7 @@ def _copied(arguments: str) -> list[str]:
 
 
 def fetched_variables(line: str) -> list[str]:
-    """The variables that a line sets to what a server answers."""
+    """The variables that a line sets to the response of a server."""
     return _VARIABLE.findall(line)
 
 
@@ -91,5 +91,5 @@ def is_unpacked(command: str, names: set[str]) -> bool:
 
 
 def runs_local_file(command: str) -> bool:
-    """Whether a command runs a file below the working folder, or makes one a program."""
+    """Whether a command runs a file below the working folder, or makes one executable."""
     return _LOCAL.search(command) is not None

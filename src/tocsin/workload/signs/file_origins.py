@@ -1,4 +1,4 @@
-"""Where the text of the files that a script writes, copies and cuts comes from."""
+"""The origin of the text in files that a script writes, copies and cuts."""
 
 import re
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ _LONGEST_CONTENT = 300
 
 
 class FileOrigins(Outputs):
-    """The files of a script, beside what its commands print."""
+    """The files of a script, in addition to what its commands print."""
 
     def note_files(self, name: str, rest: Sequence[str], statement: Statement) -> None:
-        """Note the files that a command makes of others."""
+        """Record the files that a command makes from others."""
         if name in ("cp", "mv", "install", "ln") and len(rest) > 2:
             source = rest[-2]
             origin = (
@@ -57,7 +57,7 @@ class FileOrigins(Outputs):
             self.files[base(target)] = OWN
 
     def write(self, statement: Statement, name: str, rest: Sequence[str], given: Value | None) -> None:
-        """Note what a command writes into files."""
+        """Record what a command writes into files."""
         targets = [
             target
             for operator, target in statement.redirections
@@ -79,7 +79,7 @@ class FileOrigins(Outputs):
             and self.is_unknown(name)
             and all(map(DATA_FILE.search, map(_last, targets)))
         ):
-            return  # what a program of science computes
+            return  # results of a scientific program
         if value.origin in (OWN, COMPUTED) or ALNUM.search(value.text):
             for target in targets:
                 if (file := base(self.value(target).text)) and file != "null":

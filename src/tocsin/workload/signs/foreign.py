@@ -1,8 +1,8 @@
 """Code of other languages in a shell script: whether it starts, loads, evaluates or calls anything that is not written out.
 
-No language is parsed. Code that makes text of other text may do anything with it. In other code, whatever starts a program is
-looked for by its words, in all languages alike. Each use must be a call with nothing but written text, numbers and what comes
-from outside; then the other rules can read it.
+No language is parsed. Code that makes text from other text may do anything with it. In other code, everything that starts
+a program is found by its words, in all languages alike. Each use must be a call with only literal text, numbers and
+values from outside; then the other rules can read it.
 """
 
 import re
@@ -13,7 +13,7 @@ _ALWAYS = r"""ctypes|cffi|memfd_create|child_process|__builtins__|__subclasses__
   |directlua|indir|methodcaller|InteractiveInterpreter|fsockopen|stream_socket_client|call_user_func\w*|open_connection|createConnection
   |socketConnection|TCPSocket|IO::Socket|getattr(?=\s?\(\s?(?:os|sys|builtins|subprocess|__\w+)\b)|marshal|str2func|(?:net|tls)\.(?:connect|Socket)
   |document\.write|b(?:64|32|16|85)decode|a85decode|decode_base64|unhexlify|fromhex|unquote|atob|rot_?13|maketrans|intToUtf8|rawToChar"""
-"""What is for nothing else than to load, to call by a name that is made, to connect, or to make text that nobody can read."""
+"""Used only to load, to call by a computed name, to connect, or to make unreadable text."""
 _STARTERS = r"""p?open[23]|popen4?|Popen|posix_spawnp?|exec[lv]p?e?|execvP|execSync|execFile\w{0,4}|[Ss]pawn\w{0,12}|shell_exec|passthru|proc_open|pcntl_exec
   |create_subprocess_(?:exec|shell)|check_call|check_output|getoutput|getstatusoutput|readpipe|syscall|startfile|call_program|esyscmd|syscmd
   |run_path|run_module|os:cmd|callCommand|execute_command_line|execute_process|runCommand|Command::new|exec\.Command|__import__|import_module|import_string
@@ -21,14 +21,14 @@ _STARTERS = r"""p?open[23]|popen4?|Popen|posix_spawnp?|exec[lv]p?e?|execvP|execS
   |shell-command\w*|make-network-process|open-network-stream|feval|evalin|evalc|uplevel|public_send|instance_eval|const_get|include_string
   |(?:pickle|dill|cloudpickle)\.loads|timeit|runctx|system2|getRuntime\(\)\.exec|commandLine|run_command|Cmd"""
 _ENGLISH = r"system|exec|eval|qx|Function"
-"""Words that start or evaluate, and that are words of variables and people, too."""
+"""Words that start or evaluate something, but are also ordinary names of variables."""
 _CALLED = r"run|call|shell|sh|cmd|unix|dos|connect|execute|Command|compile|socket"
-"""Words that do so only where they are called."""
+"""Words that do so only if they are called."""
 _WORD = re.compile(
     rf"(?x)(?<![\w$-])(?:(?P<always>{_ALWAYS})|(?P<starts>{_STARTERS})|(?P<english>{_ENGLISH})|(?P<called>{_CALLED}))(?![\w-])"
 )
 _TEXT = r"""[rbuRBU]{0,2}(?:"(?:[^"\\\n$`@{|%]|%(?![sdcux])|\\[nt"'])*+"|'(?:[^'\\\n$`{|%]|%(?![sdcux])|\\[nt"'])*+'|`[^`\n$\\{|]*+`)"""
-"""Written text without anything that a shell or a language would expand."""
+"""Literal text without anything that a shell or a language would expand."""
 _OUTSIDE = rf"""(?:[-+]?\d[\w.]*+|True|False|TRUE|FALSE|true|false|None|NULL|null|nil|[TF](?!\w)|\(char\s?\*\)\s?(?:0|NULL)|(?:str|int)\(\d+\)|os\.getpid\(\)
   |\*?sys\.(?:executable|std\w+|argv)(?:\[[\d:]*\])?|(?:\w+\.)?(?:PIPE|STDOUT|DEVNULL|AF_\w+|SOCK_\w+)|(?:\w+\.)?environ(?:\[{_TEXT}\]|\.get\({_TEXT}\)|\.copy\(\))?|os\.getenv\({_TEXT}\)
   |@ARGV|\$ENV\{{\w+\}}|\$ARGV\[\d\])"""
@@ -39,7 +39,7 @@ _WRITTEN_WORDS = re.compile(
     rf"(?x)[ \t]*+(?>(?:{_ITEM}[ \t]*+,\s*+)*){_ITEM}[ \t]*+(?:[;\n}})\]]|(?:if|unless|or|and)\s|\|\||&&|\Z)"
 )
 _MADE_WORDS = re.compile(r"[ \t]+[^\n;\"'()]{0,300}?\[\w+ ")
-"""Words with the result of a command of Tcl."""
+"""Words with the result of a Tcl command."""
 _VARIABLE_WORDS = re.compile(r"[ \t]+[^\n;\"'()]{0,300}?[$\[]")
 _DEFINES = re.compile(r"\b(?:def|function|sub|proc|fn|func|rule|process|async)\s+$")
 _IMPORTS = re.compile(
@@ -58,7 +58,7 @@ _MADE_CALLS = re.compile(
     |print[^\n;}|]{0,200}\|&?\s?["A-Za-z($]|/inet\d?/|/proc/self/fd|^\.(?:shell|system|once\s*\||output\s*\|)|^[ \t]*set[ \t]+output[ \t]+["']\|(?!\s?[\w./ -]*["']\s*$)
     |\$\(shell\b|\{\{[^}]*\}\}\s*\(|\]\s?\.\s?execute\s?\(|\.exe(?:cute)?\(\)|\bexe(?:cute)?\s["'][^\n]{0,300}!|\bset[ \t]+\w+[ \t]+\[socket\b|\[socket\s|\bSocket\.tcp\b"""
 )
-"""Calls by a name that is made, pipes to other programs, and connections."""
+"""Calls by a computed name, pipes to other programs, and connections."""
 _NOTEBOOK_RUNS = re.compile(r"[\"'][!%]\s?[\w./~]")
 _TICKS = re.compile(r"`[^`\n]{0,200}[$#+][^`\n]{0,200}`")
 _MAY_RUN = re.compile(
@@ -66,7 +66,7 @@ _MAY_RUN = re.compile(
     r"|connect|Connection|fork|Builder|cmd|Cmd|Command|write18|Escape|directlua|indir|\bsh\b|ctypes|cffi|globals|getattr|marshal|vars|decode|hex|quote|atob|rot|maketrans|Utf8|rawTo|argv|%x"
     r"|sock|Sock|document|\{\{|browser|bash_app|_G|timeit|loads|send|const_get|func|Function|compile|@\w+\(|\$\w+\(|&\$|&\{|level|Interp"
 )
-"""Code with none of these runs nothing; one look is faster than all."""
+"""Code with none of these runs nothing; one search is faster than all."""
 _MAKES_TEXT = re.compile(
     r"""(?x)\b(?:join|replace\w*|paste0?|format\w*|s?printf|concat\w*|strcat|strjoin|mapconcat|translate|reversed?|chr|char|fromCharCode|pack|unpack|gsub
     |sub|subst\w*|implode|mkString|string-append|append|push|splice|slice|split|decode|bytes|bytearray|rev|toupper|tolower|upper|lower|reduce|accumulate
@@ -74,7 +74,7 @@ _MAKES_TEXT = re.compile(
     |["'\w)\]]\s{0,9}(?:\+|\.\.|//|\^|&|<>|~|\*)=?\s{0,9}[rbf]?["']|["']\s{0,9}(?:\+|\.\.?|//|\^|&|<>|~|%|\*)\s{0,9}["'\w($@]|["'][ \t]{1,9}(?:\w{1,40}[ \t]{1,9})?["']
     |\bf["'][^"'\n{]*\{|\#\{|\$\{|\[::|["']\[|\$\w+\.\w|\[\w+\s[^\]\n$]{0,200}\$|=~\s?(?:s|tr|y)\b|\{\{"""
 )
-"""Text that is joined, filled in or changed."""
+"""Text that is joined, formatted or changed."""
 _STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"")
 _FILLED = re.compile(r"[$@]\w")
 _FILE = re.compile(r"[\"']([\w./~-]{1,80})[\"']")
@@ -84,9 +84,9 @@ _WRITES = re.compile(
 
 
 def runs_unwritten(code: str, *, surely: bool = False) -> bool:
-    """Whether code may start, load, evaluate or call something that is not a text written out there.
+    """Whether code may start, load, evaluate or call something that is not literal text there.
 
-    `surely`: it is code of another language, and no text that may be a shell's.
+    `surely`: it is code of another language, not text that may be a shell's.
     """
     if not _MAY_RUN.search(code):
         return False
@@ -106,7 +106,7 @@ def runs_unwritten(code: str, *, surely: bool = False) -> bool:
 
 
 def _without_imports(code: str) -> tuple[str, list[str] | None]:
-    """Code without its imports of modules, and the names that it has of those that start programs; None if it renames them."""
+    """Code without its imports, and its names for modules that start programs; None if it renames them."""
     if "import" not in code:
         return code, []
     names: list[str] = []
@@ -123,7 +123,7 @@ def _without_imports(code: str) -> tuple[str, list[str] | None]:
 
 
 def _is_harmless(code: str, found: re.Match[str], *, surely: bool) -> bool:
-    """Whether a word that may start something is called with written text, or is no more than a word."""
+    """Whether a word that may start something is called with literal text, or is merely a word."""
     if found["always"]:
         return False
     start, end = found.span()
@@ -141,7 +141,7 @@ def _is_harmless(code: str, found: re.Match[str], *, surely: bool) -> bool:
         return (after != " " and after != following) or _WRITTEN_WORDS.match(code, end) is not None
     if following == "=" or following == ":":
         return True
-    if not following or following in ",)]};\n":  # handed on
+    if not following or following in ",)]};\n":  # passed on
         if found["english"]:
             return before[-1:] not in (".", "@") and not before.rstrip().endswith(("(", ",", "\\&", "(:"))
         return False
@@ -160,7 +160,7 @@ def _is_harmless_call(code: str, word: str, before: str, end: int) -> bool:
         return _WRITTEN_CALL.match(code, end) is not None
     if word in ("compile", "socket", "sh", "cmd", "connect"):
         return True
-    if before[-1:] == "." and following in ",)]};\n":  # handed on
+    if before[-1:] == "." and following in ",)]};\n":  # passed on
         return False
     return not (following == " " and code[end + 1 : end + 2] in ('"', "'")) or (
         _WRITTEN_WORDS.match(code, end) is not None
@@ -173,7 +173,7 @@ def _is_method(word: str, before: str) -> bool:
 
 
 def makes_text(code: str) -> bool:
-    """Whether code joins, fills in or changes text."""
+    """Whether code joins, formats or changes text."""
     return _MAKES_TEXT.search(code) is not None or any(
         _FILLED.search(found[0]) for found in _STRING.finditer(code)
     )

@@ -1,4 +1,4 @@
-"""The names of files among the words that a program gets."""
+"""Finds the names of files among the words that a program gets."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ __all__ = ["given_files"]
 
 
 def given_files(words: Sequence[str]) -> Iterator[str]:
-    """The names of files that words may be: alone, behind an equals sign or a list's comma, or glued to an option."""
+    """Words that may be names of files: alone, after an equals sign or a list's comma, or attached to an option."""
     for word in words:
         yield base(word)
         if "=" in word:

@@ -37,7 +37,7 @@ def names_host_and_port(words: Iterable[str]) -> bool:
         value = value.strip("\"'")
         if _USER.match(setting if sign else option) and not _NO_USER.match(value):
             user = True
-        if value[:1] == "-" and len(value) > 3:  # an option with its value glued to it
+        if value[:1] == "-" and len(value) > 3:  # an option with its value attached
             value = value[2:]
         if _PORT.match(value):
             port = True
@@ -68,14 +68,14 @@ def _kind(value: str) -> str | None:
 
 
 def may_name_host_and_port(text: str) -> bool:
-    """Whether there may be such words in a text; most have none."""
+    """Whether a text may have such words; most have none."""
     if may_have_number_of_host(text) or has_name_with_end(text, _DOMAINS):
         return True
     return any(_may_be_both(text, found.start()) for found in _SOME_USER.finditer(text))
 
 
 def _may_be_both(text: str, place: int) -> bool:
-    """Whether a port and what may be a host stand near a user."""
+    """Whether a port and a possible host are close to a user."""
     near = text[max(0, place - _NEAR) : place + _NEAR]
     return _SOME_PORT.search(near) is not None and (
         "localhost" in near or _SOME_PROGRAM.search(near) is not None or "127." in near

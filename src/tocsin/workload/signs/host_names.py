@@ -1,7 +1,7 @@
-"""Hosts of the Internet that are written out in a text, whatever stands around them.
+"""Internet hosts that are written out in a text, whatever surrounds them.
 
-A program must be told whom it works for. So a name of a host is a sign wherever it stands, and no way from there to a program
-needs to be followed: public job scripts have next to none, other than for clients of the network.
+A program must be told whom it works for. Therefore a host name is a sign wherever it occurs, and how it reaches a program
+need not be followed: public job scripts have next to none, except for network clients.
 """
 
 import re
@@ -15,14 +15,14 @@ __all__ = ["has_name_with_end", "names_host", "strings_of"]
 _END = re.compile(r"\.([A-Za-z][A-Za-z0-9-]{1,40})(?![\w(@\[-])")
 """Where a name may end."""
 _NAME = re.compile(r"(?:[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?\.){0,6}[^\W_](?:[^\W_]|-){1,62}$")
-"""The rest of it. Somebody must have registered the last part, in which no underscore may be."""
+"""The rest of it. The last part must be registered, so it has no underscore."""
 _NOT_BEFORE = frozenset("_@/$}*%&~\\-.")
 _NOT_BEHIND = re.compile(r"\.?(?:[\w(@\[*{$-]|\.\w|\s{0,2}=|:{1,2}[A-Za-z_$]|/[\w.*${}-]{0,80}[.*]\w)")
 _LONGEST = 255
 _MOST_ENDS = 2000
-"""With more, it is no ordinary text."""
+"""With more, it is not an ordinary text."""
 _INSTITUTION = re.compile(r"(?:^|\.)(?:edu|gov|mil|(?:edu|gov|ac|gob|mil)\.[a-z]{2}|cern\.ch)$")
-"""Domains that only institutions get."""
+"""Domains reserved for institutions."""
 _PUBLIC = re.compile(
     r"(?:^|\.)(?:(?:docker|ghcr|gcr|quay|nvcr|k8s|nextflow|conda)\.io|docker\.com|pkg\.dev|github(?:usercontent)?\.com|gitlab\.com"
     r"|bitbucket\.org|pypi\.org|pythonhosted\.org|anaconda\.(?:org|com)|npmjs\.org|r-project\.org|bioconductor\.org|sylabs\.io"
@@ -38,13 +38,13 @@ _WEB_ADDRESS = re.compile(
 )
 _OTHER_SCHEME = re.compile(r"\b[A-Za-z][\w+.-]{0,20}://+(?:[^\s/@:\"']{1,120}(?::[^\s/@:\"']{0,120})?@)?")
 _ESCAPE = re.compile(r"\\u00([0-9a-fA-F]{2})|\\x([0-9a-fA-F]{2})|%(2[eE])|&#x([0-9a-fA-F]{2});|&#(\d{2,3});")
-"""A letter or a dot as JSON, YAML, the web and most languages write it."""
+"""A letter or a dot as escaped in JSON, YAML, the web and most languages."""
 _ESCAPE_MARKS = ("\\u00", "\\x", "%2", "&#")
 _OTHER_DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
 _REPLACEMENT = re.compile(
     r"\b[sy]/[^/\n]{0,200}/([^/\n]{1,200})/|\b[sy]\|[^|\n]{0,200}\|([^|\n]{1,200})\||\bs[#,!@%][^#,!@%\n]{0,200}[#,!@%]([^#,!@%\n]{1,200})[#,!@%]"
 )
-"""What sed, Perl and their like put in place of something else."""
+"""What sed, Perl and similar tools insert as a replacement."""
 _REPLACEMENT_MARKS = ("s/", "s|", "s#", "s,", "s!", "s@", "s%", "y/")
 _FILLED_IN = re.compile(r"[$`{\0\1\2]")
 _STRING = re.compile(
@@ -55,7 +55,7 @@ _STRING = re.compile(
 def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bool:
     """Whether a host is written out in a text, other than one that nobody mines for.
 
-    `web`: a page on the web counts, too. `institutions`: so does a host of a university or an agency.
+    `web`: pages on the web count, too. `institutions`: so do hosts of universities and agencies.
     """
     if any(mark in text for mark in _ESCAPE_MARKS):
         text = _ESCAPE.sub(_unescaped, text)
@@ -77,7 +77,7 @@ def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bo
 
 
 def _is_host(text: str, end: re.Match[str], *, institutions: bool) -> bool:
-    """Whether the name of a host, and no file, path or word of code, ends here."""
+    """Whether a host name, and not a file, path or word of code, ends here."""
     if _NOT_BEHIND.match(text, end.end()):
         return False
     name = _before(text, end)
@@ -91,7 +91,7 @@ def _is_trusted(host: str) -> bool:
 
 
 def _before(text: str, end: re.Match[str]) -> str | None:
-    """The rest of a name, if it is no part of a path or of an address of mail."""
+    """The rest of a name, if it is not part of a path or an email address."""
     start = end.start()
     while (
         start > 0
@@ -106,7 +106,7 @@ def _before(text: str, end: re.Match[str]) -> str | None:
 
 
 def has_name_with_end(text: str, ends: Container[str]) -> bool:
-    """Whether what may be a name of a host ends in one of these."""
+    """Whether a possible host name ends in one of these."""
     named = (found for found in _END.finditer(text) if found[1].lower() in ends)
     return any(count > _MOST_ENDS or _before(text, found) for count, found in enumerate(named))
 
@@ -123,5 +123,5 @@ def _is_foreign_page(host: str) -> bool:
 
 
 def strings_of(code: str) -> str:
-    """The written texts of code, one in a line."""
+    """The string literals of code, one per line."""
     return "\n".join(next(filter(None, found.groups())) for found in _STRING.finditer(code))

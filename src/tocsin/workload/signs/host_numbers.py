@@ -1,11 +1,11 @@
-"""Addresses of hosts in numbers: four of them, one, or in the sixth version."""
+"""Numeric addresses of hosts: dotted, as one number, or IPv6."""
 
 import re
 
 __all__ = ["has_number_of_host", "is_local", "is_number_of_host", "may_have_number_of_host"]
 
 _DOTTED = re.compile(r"\.(?<=\d\.)\d{1,3}\.\d{1,3}\.\d{1,3}(?![\w.]|-\d)")
-"""The last three numbers. It begins with a plain letter, which makes the search fast."""
+"""The last three numbers. It begins with a literal character, which makes the search fast."""
 _FIRST = re.compile(r"(?:(?<![\w.@:/+-])|(?<==))\d{1,3}$")
 _LOCAL = re.compile(
     r"(?:0|10|127|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01])|2(?:2[4-9]|[345]\d))\.|\d+\.\d+\.\d+\.255$"
@@ -30,7 +30,7 @@ _LONG_WORD = re.compile(r"\d[\w.]{6,60}")
 
 
 def has_number_of_host(text: str) -> bool:
-    """Whether an address that can be nothing else stands in a text."""
+    """Whether a text has an address that can be nothing else."""
     for found in _DOTTED.finditer(text):
         first = _FIRST.search(text, max(0, found.start() - 4), found.start())
         if first and _is_far(first[0] + found[0]):
@@ -39,24 +39,24 @@ def has_number_of_host(text: str) -> bool:
 
 
 def is_local(host: str) -> bool | None:
-    """Whether four numbers are the address of a machine of the site; None if these are no numbers."""
+    """Whether four numbers are the address of a machine at the site; None if they are not numbers."""
     return _LOCAL.match(host) is not None if host[:1].isdigit() and host.replace(".", "").isdigit() else None
 
 
 def _is_far(address: str) -> bool:
-    """Whether four numbers are an address of the Internet, and no version."""
+    """Whether four numbers are an Internet address, and not a version."""
     return _LARGEST_OF_A_VERSION < max(map(int, address.split("."))) < 256 and not _LOCAL.match(address)
 
 
 def _is_size(address: str) -> bool:
-    """Whether numbers are the sizes of a lattice or of a grid of processes: even, or very small."""
+    """Whether numbers are the sizes of a lattice or of a process grid: even, or very small."""
     return all(
         number.isdigit() and (int(number) < 5 or int(number) % 2 == 0) for number in address.split(".")
     )
 
 
 def is_number_of_host(word: str) -> bool:
-    """Whether a word may be an address beside a port: alone, it would be a version, a size or a number."""
+    """Whether a word may be an address next to a port: alone, it would be a version, a size or a number."""
     if _OTHER_FORMS.match(word):
         return not _is_size(word) and word[:4] != "127."
     if not _ONE_NUMBER.match(word) or _DATE.match(word) or len(set(word.lower())) <= _FEW_DIGITS:
@@ -66,7 +66,7 @@ def is_number_of_host(word: str) -> bool:
 
 
 def may_have_number_of_host(text: str) -> bool:
-    """Whether there may be such a word in a text."""
+    """Whether a text may have such a word."""
     return any(
         is_number_of_host(found[0].rstrip(".")) and not _is_inside(text, found.start())
         for found in _LONG_WORD.finditer(text)
@@ -74,5 +74,5 @@ def may_have_number_of_host(text: str) -> bool:
 
 
 def _is_inside(text: str, place: int) -> bool:
-    """Whether a letter or a dot stands before this place."""
+    """Whether a letter or a dot precedes this position."""
     return place > 0 and (text[place - 1].isalnum() or text[place - 1] in "._")

@@ -1,7 +1,7 @@
-"""Code in other languages that only computes, plots and saves tables: whatever text it makes, nobody runs it or gets it.
+"""Code in other languages that only computes, plots and saves tables: nothing runs or receives the text that it makes.
 
-What it prints is followed elsewhere. Code is inert only if every module that it loads is on a list, so that a new way to
-start a program is none of these.
+What it prints is followed elsewhere. Code is inert only if every module that it loads is on a list, so that new ways to
+start a program are excluded.
 """
 
 import re

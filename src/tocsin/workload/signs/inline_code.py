@@ -1,4 +1,4 @@
-"""Code in another language that a script hands to an interpreter or to a program with files of its own kind."""
+"""Code in another language that a script passes to an interpreter or to a program with files of its own kind."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,16 +20,16 @@ __all__ = ["inline_code"]
 _SAVES = re.compile(r"\bw!?\s+([\w.-]+)")
 """Files that an editor is told to write."""
 _INTO_NAMED_FILE = re.compile(r"\bprintf?\b[^>;}|]{0,200}>\s*[A-Za-z_$(]")
-"""What awk prints into a file whose name it has from elsewhere."""
+"""What awk prints into a file whose name comes from elsewhere."""
 _IN_PLACE = re.compile(r"-[a-z]{0,4}i(?:\.\w+)?$|--in-place")
 _LANGUAGES = EDITORS | frozenset("R sqlite3 gnuplot matlab sas stata m4 gdb lldb expect wish".split())  # noqa: SIM905
-"""Programs with files of their own kind that are code and no recipes."""
+"""Programs with files of their own kind that are code and not recipes."""
 
 
 def inline_code(
     files: WrittenFiles, line: int, name: str, words: Sequence[str], given: Value | None
 ) -> Found:
-    """What code in another language runs or hands on: on the command line, in files and in what is read."""
+    """What code in another language runs or passes on: on the command line, in files and in its input."""
     origins = files.origins
     texts: list[str] = []
     named: list[str] = []
@@ -52,7 +52,7 @@ def inline_code(
         elif " " in value.text or "(" in value.text:
             texts.append(value.text)
     if given is not None and file_of_code in ("", "-", "/dev/stdin") and "awk" not in name and name != "jq":
-        if given.origin == COMPUTED:  # what it reads is its code
+        if given.origin == COMPUTED:  # its input is its code
             yield line, RUNS
         elif given.text != UNKNOWN:
             named.append(given.text)
@@ -87,7 +87,7 @@ def inline_code(
 
 
 def _signs(name: str, text: str) -> Iterator[str]:
-    # awk has few ways to run anything, and they are known; to make text is what it is for
+    # awk has few ways to run anything, and they are known; making text is its purpose
     if (runs_unwritten(text, surely=True) or ("awk" not in name and makes_text(text))) and not is_inert(
         name, text
     ):

@@ -1,4 +1,4 @@
-"""What a job can read back of its own request: its name, its folder, its files and its environment."""
+"""What a job can read back from its own request: its name, its folder, its files and its environment."""
 
 import re
 
@@ -19,7 +19,7 @@ _FOLDERS = ("PWD", "SLURM_SUBMIT_DIR", "PBS_O_WORKDIR")
 
 
 def note_request(origins: Origins, text: str) -> None:
-    """Note what the directives of a script say."""
+    """Record what the directives of a script set."""
     for found in _ASKED.finditer(text):
         option, value = found["option"], found["value"].strip("\"'")
         if option in ("job-name", "J", "N"):

@@ -25,11 +25,11 @@ _EXECUTES = re.compile(
 )
 _COMMAND_OF_SSH = re.compile(r"^(?:Proxy|Local|Remote|KnownHosts)Command[ =]")
 _BEFORE_COMMAND = re.compile(r"(?:-{0,2}[\w.-]*=|\w+::|[!|]|-\w(?=[./~!]))+")
-"""What stands before a command in a word: a setting's name, a transport of git, an option."""
+"""What precedes a command in a word: a setting's name, a transport of git, an option."""
 _READ_ONLY = frozenset(
     "cat ls rm chmod chown head tail wc grep stat file du touch sha256sum md5sum cp mv sed ln".split()  # noqa: SIM905
 )
-"""Programs that leave a file as it is, or whose effect on it is followed."""
+"""Programs that do not change a file, or whose effect on it is followed."""
 _SPLITS = re.compile(r"-\w*S|--split-")
 _READS_WORDS = re.compile(r"-a|--arg-file")
 _SED_OPTION = re.compile(r"-\w*([ef])$|--(expression|file)=?|-([ef])")
@@ -37,7 +37,7 @@ _IN_PLACE = re.compile(r"-\w*i|--in-place")
 
 
 class Launchers(UnknownPrograms):
-    """What a script runs by way of another program."""
+    """What a script runs through another program."""
 
     def nested(self, line: int, text: str, *, skip: bool = False) -> Found:
         if _COMMAND_OF_SSH.match(text):
@@ -109,7 +109,7 @@ class Launchers(UnknownPrograms):
     def _executor(self, statement: Statement, name: str, words: Sequence[str], given: Value | None) -> Found:
         line = statement.line
         if (name == "hash" and "-p" in words) or (name == "enable" and "-f" in words):
-            yield line, RUNS  # a name gets another meaning
+            yield line, RUNS  # a name is redefined
         if name == "split":
             self.origins.put("FILE", CHANGED)  # the names that it makes
         for place, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""Signs of misuse in a script that no new name can hide: pool addresses, wallets, algorithms, targets, wordlists."""
+"""Signs of misuse in a script that remain under any name: pool addresses, wallets, algorithms, targets, wordlists."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ __all__ = ["OTHER_WORDS", "Sign", "look", "signs"]
 
 
 class Sign(NamedTuple):
-    """A line that indicates an operation; without one, a line that people should see and that proves nothing."""
+    """A line that indicates an operation; without an operation, a line that people should see but that proves nothing."""
 
     line: int
     operation: str | None
@@ -40,14 +40,14 @@ class Sign(NamedTuple):
     kind: str = ""
     """What was found, without its text."""
     weak: bool = False
-    """It convicts only together with a second trait."""
+    """It counts only together with a second trait."""
 
 
 _CUT_WALLET = "a wallet in parts"
 _REQUESTED_WALLET = "a wallet in the job's request"
 _DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]{26,}", re.MULTILINE)
 OTHER_WORDS = MAY_MINE | {ADDRESSED, BUILT, ENDPOINT, NAMED, SPELLED, _CUT_WALLET, _REQUESTED_WALLET}
-"""Kinds of open signs that only say that a script may mine."""
+"""Kinds of open signs that only show that a script may mine."""
 MOST_SIGNS = 50
 _RULES = (*MINING_SIGNS, *CYBER_SIGNS, *OPEN_SIGNS)
 _BY_HOOK = {
@@ -59,13 +59,13 @@ _LEAST_PART = 12
 
 _COMMENT = re.compile(r"^[ \t]*#+!?[ \t]?", re.MULTILINE)
 _GLUED = ("-o", "-u")
-"""Options that a miner takes with their value glued to them."""
+"""Options that a miner takes with their value attached."""
 _NEAR = 8
-"""Lines before and after: a loop and what it does stand together."""
+"""Lines before and after: a loop and its body are close together."""
 
 
 def signs(text: str, effort: Effort | None = None) -> list[Sign]:
-    """Every sign in a script, by line; the script may be one that was unpacked from another."""
+    """Every sign in a script, by line; the script may have been unpacked from another."""
     effort = effort or Effort()
     lines = command_lines(text)
     bare = [line for _, line in lines]
@@ -108,7 +108,7 @@ def signs(text: str, effort: Effort | None = None) -> list[Sign]:
 
 
 def _first(found: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The first line of each reason."""
+    """The first line for each reason."""
     first: dict[str, int] = {}
     for number, why in found:
         first.setdefault(why, number)
@@ -118,7 +118,7 @@ def _first(found: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
 def _in_other_words(
     text: str, lines: Sequence[Line], joined: str, words: set[str], effort: Effort
 ) -> Iterator[Sign]:
-    """Words and addresses of mining that no rule has seen."""
+    """Words and addresses of mining that no rule has found."""
     if (number := next(addressed(lines, joined), None)) is not None:
         yield Sign(number, None, ADDRESSED, ADDRESSED)
     if max(map(len, words), default=0) >= _LEAST_PART and (place := cut_wallet(joined)) is not None:
@@ -141,7 +141,7 @@ def _wallet_in_request(text: str) -> int | None:
 
 
 def _unread(lines: Sequence[Line], joined: str, effort: Effort) -> Iterator[Sign]:
-    """What was not read whole."""
+    """What could not be read completely."""
     if len(joined) > LONGEST and (long := next((n for n, line in lines if len(line) > LONGEST), None)):
         yield Sign(long, None, f"not read whole: a line of more than {LONGEST:,} characters")
     if effort.over():
@@ -149,7 +149,7 @@ def _unread(lines: Sequence[Line], joined: str, effort: Effort) -> Iterator[Sign
 
 
 def look(text: str, effort: Effort | None = None) -> tuple[list[Hidden], list[Sign]]:
-    """What a script hides; and its signs with those of what it hides, at the line that hides them."""
+    """What a script hides, and its signs including hidden ones, at the line that hides them."""
     effort = effort or Effort()
     packed = unpack(text, effort)
     found = [Sign(line, None, "packed too deep or too large to be read") for line in packed.beyond]
@@ -158,7 +158,7 @@ def look(text: str, effort: Effort | None = None) -> tuple[list[Hidden], list[Si
         if effort.over():
             break
         hidden = signs(piece.text, effort)
-        # to hide it is the second trait
+        # hiding it is the second trait
         found += [sign._replace(line=piece.line, why=f"hidden: {sign.why}", weak=False) for sign in hidden]
     return packed.found, [*found, *own]
 
@@ -170,7 +170,7 @@ def _asked(words: set[str]) -> list[Rule]:
 
 
 def _reduced(lines: Sequence[Line], reading: Callable[[tuple[str, ...]], tuple[str, ...]]) -> list[Line]:
-    """The part of each line that counts: text that is only printed or searched for is no sign."""
+    """The part of each line that counts: text that is only printed or searched for is not a sign."""
     done = reading(tuple(line for _, line in lines))
     return [(number, line) for (number, _), line in zip(lines, done, strict=True) if line]
 
@@ -190,7 +190,7 @@ def _built_signs(
     known: set[str],
     renamed: frozenset[str],
 ) -> Iterator[Sign]:
-    """Signs that only show when a line is expanded; to hide them so is a second trait."""
+    """Signs that appear only when a line is expanded; hiding them this way is a second trait."""
     if new := [
         sign
         for sign in _signs_in(built, rules, effort, tries=False, renamed=renamed)
@@ -204,7 +204,7 @@ def _built_signs(
 
 
 def _in_text(sign: Sign) -> Sign:
-    """A sign in text that may be run and may be data convicts nobody."""
+    """A sign in text that may be run but may also be data proves nothing."""
     return sign._replace(operation=None, why=f"in text that may be run: {sign.why}")
 
 
@@ -248,7 +248,7 @@ def _around(rule: Rule, lines: Sequence[Line], place: int) -> bool:
 
 
 def _from(line: str, match: re.Match[str]) -> str:
-    """The line from the word on that a pattern was found in."""
+    """The line from the word on in which a pattern was found."""
     before = line.rfind(" ", max(0, match.start() - 40), match.start() + 1) + 1
     return line[max(before, match.start() - 40) : match.end() + _LONGEST_SHOWN]
 

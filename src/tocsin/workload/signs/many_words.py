@@ -1,4 +1,4 @@
-"""A search for many words at once in a text, whatever stands around them."""
+"""Searches for many words at once in a text, whatever surrounds them."""
 
 from collections.abc import Collection
 
@@ -12,7 +12,7 @@ _FREQUENT = b"etaoinsrhldcumfpgwybvkxjqz"
 
 
 class ManyWords:
-    """Looks for words of four and more bytes by the rarest four or five in a row of each, in a table: one pass for all of them."""
+    """Finds words of four and more bytes by their rarest four or five consecutive bytes, in one pass for all."""
 
     def __init__(self, words: Collection[bytes]) -> None:
         self._row = min(5, *map(len, words))
@@ -43,7 +43,7 @@ def _rarity(letters: bytes) -> int:
 
 
 def _codes(text: bytes, row: int) -> NDArray[np.uint16]:
-    """A number for each four or five bytes in a row, of the low bits of each; those of letters differ."""
+    """A number for each four or five consecutive bytes, from the low bits of each; those of letters differ."""
     low = (np.frombuffer(text, np.uint8) & np.uint8(31)).astype(np.uint16)
     pairs = low[:-1] << np.uint16(5)
     pairs |= low[1:]

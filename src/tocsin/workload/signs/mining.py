@@ -17,7 +17,7 @@ POOL_NAME = "the name of a mining pool"
 
 _HOST = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:[a-z0-9][\w-]{0,62}\.){1,6}[a-z]{2,24}:(?:\d{3,5}|80)\b"
 _NUMBER = r"(?:[a-z][a-z0-9+]{0,15}://)?(?:\d{1,3}\.){3}\d{1,3}:\d{3,5}\b"
-# What may stand before an option is asked after its dash: a search for a dash is fast.
+# Lookbehinds come after the dash of an option: searching for a dash is fast.
 _OPTION = r"-(?<!\S-)"
 _TO_SERVER = _OPTION + r"(?:(?-i:[oF])|-?url|-?pool|-?server|-?proxy)[ =]+[\"']?"
 _TO_ANY_HOST = _OPTION + r"(?:(?-i:o)|-?pool)[ =]{0,9}[\"']?[\w.-]{1,80}:\d{3,5}\b"
@@ -26,7 +26,7 @@ _SERVER = "-o -f --url --pool --server -server -pool -url --proxy"
 _USER = "-u -o --user -user --wal -wal --wallet -wallet --userpass"
 _STRATUM = r"(?<![a-z0-9])stratum\d?(?:\+(?:tcps?|ssl|tls|udp|http|tls12))?://|\+(?:eth)?stratum\w{0,3}://"
 
-# The word of each pool and miner that nothing else is likely to have.
+# A word of each pool and miner that is unlikely to occur elsewhere.
 _COMMON = {
     "node",
     "cli",
@@ -192,7 +192,7 @@ MINING_SIGNS = (
         CRYPTOMINING,
         "a program in the folder of a miner",
         "miner",
-        # a folder of that name, or the variables that farms of miners hand to their scripts
+        # a folder of that name, or the variables that mining farms pass to their scripts
         line=r"(?:^|[;&|(]\s*|\bcd\s+)[\"']?(?:[\w.~/${}-]{0,99}/)?(?:\$\{?miner_\w{1,20}\}?|[\w.]{0,20}-?miner(?:-\w{1,20})?(?=/[\w.-]{1,60}\s+-))",
         weak=True,
     ),

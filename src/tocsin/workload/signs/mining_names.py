@@ -1,6 +1,6 @@
 """The names of mining: pools, miners, algorithms and protocols, in one place for all rules that look for names.
 
-`WORDS` and `NAMES` are looked for in any spelling; the others, as regular expressions, where a command has them.
+`WORDS` and `NAMES` are searched for in any spelling; the others, as regular expressions, in commands.
 """
 
 import re
@@ -15,18 +15,18 @@ WORDS = (
     "kryptex", "wildrig", "nanominer", "cryptodredge", "coinhive", "progpow", "cuckatoo", "poolbinance", "ravenminer",
     "srbminer", "c3pool", "f2pool", "antpool", "viabtc", "xmrpool", "monerominer", "teamredminer", "nicehash", "minergate",
 )  # fmt: skip
-"""Whole words of letters and digits: no script of jobspec spells one of them, in whatever way."""
+"""Whole words of letters and digits: no script of jobspec contains one of them in any spelling."""
 _AMBIGUOUS = frozenset(
     {"stratum", "monero", "2miners", "ccminer", "braiins", "equihash", "autolykos", "kryptex"}
 )
-"""Those that science, geology or a course may write out, too."""
+"""Those that science, geology or a course may also write out."""
 OTHER_FORMS = ("donate-level", "xmr-stak", "monero-miner", "mining.subscribe")
 _SCHEME = r"stratum\d?\+(?:tcp|ssl|tls)"
 NAMES = re.compile(
     "|".join([_SCHEME, *(word for word in WORDS if word not in _AMBIGUOUS), *map(re.escape, OTHER_FORMS)]),
     re.IGNORECASE,
 )
-"""What is no accident where it is written out."""
+"""Never an accident if it is written out."""
 
 ALGORITHMS = (
     r"rx/\w+|randomx\w*|cn(?:-(?:heavy|lite|pico))?/\w+|cryptonight[\w/-]*|ethash\w*|etchash|kawpow|kheavyhash|autolykos2?|"
@@ -47,7 +47,7 @@ OTHER_MINERS = (
     r"nock-?miner|pearl-?miner|spectre-?miner[\w-]*|karlsen-?miner|hoosat-?miner|zano-?miner|iron-?miner|rigel-?miner|"
     r"hashwarp|golden-?miner[\w-]*|mdl-?miner|cortex-miner|beepminer|prospector-miner|dstm|zm_?miner|danila-miner"
 )
-"""Names that programs of science may have, too: cells are counted, graphs are mined, and a T. rex had a gait."""
+"""Names that scientific programs may also have: cells are counted, graphs are mined, and a T. rex had a gait."""
 POOLS = (
     r"nanopool\.org|ethermine\.org|flypool\.org|supportxmr\.com|minexmr\.com|nicehash\.com|2miners\.com|f2pool\.com|"
     r"hashvault\.pro|moneroocean\.stream|c3pool\.(?:com|org)|herominers\.com|unmineable\.com|dwarfpool\.com|zergpool\.com|"

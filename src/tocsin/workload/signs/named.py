@@ -1,7 +1,7 @@
-"""Names of mining that stand in a script where no rule convicts: in a command of any kind, or in text that may come to run.
+"""Names of mining in a script where no rule applies: in a command of any kind, or in text that may be run.
 
-Text that is only said is nobody's business. But a script that also runs text of its own making, reads itself or what
-Slurm keeps of the job may run what it says, in more ways than can be followed.
+Text that is only printed does not matter. But a script that also runs text of its own making, reads itself or what
+Slurm stores about the job may run what it prints, in more ways than can be followed.
 """
 
 import re
@@ -25,22 +25,22 @@ _RUNS_TEXT = re.compile(
     r"|\b(?:system|popen|exec\w{0,4}|spawn\w{0,4}|execute|subprocess\.\w{2,12}|shell-command|check_\w{4,6})\s?[(\[{]|(?:^|[;&|]\s{0,9})(?:fc|history|coproc|script|at|batch|scrontab|crontab)\s",
     re.MULTILINE,
 )
-"""Ways to run text that is made, read back or kept elsewhere."""
+"""Ways to run text that is made, read back or stored elsewhere."""
 _TARGET = re.compile(
     r"(?<![<&\d-])>>?\s{0,9}[\"']?([\w./~${}-]{1,200})|^#\w{2,6}\s+(?:-[oej]|--output|--error)[ =]{1,3}(\S{1,200})|\btee\s+(?:-a\s+)?([\w./~${}-]{1,200})",
     re.MULTILINE,
 )
 _OUTPUT = re.compile(r"slurm-.{0,40}\.out$|\.[oe]\$")
-"""What a job prints goes to a file of such a name if nothing else is said."""
+"""The default file names of a job's output."""
 
 
 def has_command(text: str) -> bool:
-    """Whether a miner's option with its pool stands anywhere in a script."""
+    """Whether a miner's option with its pool occurs anywhere in a script."""
     return "-o" in text and _COMMAND.search(text) is not None
 
 
 def named(text: str, acts: Sequence[Line]) -> int | None:
-    """The line of such a name: in what the script executes, which is `acts`, or anywhere if the script runs text."""
+    """The line of such a name: in what the script executes (`acts`), or anywhere if the script runs text."""
     if (number := next((number for number, line in acts if NAMES.search(line)), None)) is not None:
         return number
     if (found := NAMES.search(text) or _COMMAND.search(text)) and (
@@ -51,7 +51,7 @@ def named(text: str, acts: Sequence[Line]) -> int | None:
 
 
 def _runs_own_file(text: str) -> bool:
-    """Whether a script runs a file that it writes, or that its own output is."""
+    """Whether a script runs a file that it writes, or its own output."""
     ran = {name for line in text.split("\n") if line[:1] != "#" for name in run_files(line)}
     made = {name.rpartition("/")[2] for names in _TARGET.findall(text) for name in names if name}
     return not ran.isdisjoint(made - {""}) or any(map(_OUTPUT.search, ran))

@@ -1,4 +1,4 @@
-"""Open signs: what people should see and what proves nothing, by words and patterns."""
+"""Open signs: what people should see but proves nothing, by words and patterns."""
 
 from tocsin.workload.signs.rule import COMMAND, rule
 
@@ -11,7 +11,7 @@ FETCHED_AT_ONCE = rule(
     "fetched and run at once",
     "curl wget",
     "sh bash zsh dash ksh python python2 python3 perl ruby eval source",
-    line=r"(?=[cwbzse.])(?:"  # a look at one letter: most places have another
+    line=r"(?=[cwbzse.])(?:"  # a check of one letter: most positions have another
     r"\b(?:curl|wget)\s[^|;&\n]{1,300}\|\s{0,9}(?:sudo\s+)?(?:[\w./]{0,40}/)?(?:(?:ba|z|da|k)?sh|(?:python|perl|ruby)\d?)\b"
     r"|\b(?:ba|z)?sh\s+(?:-c\s+[\"']?\$\(|<\()\s{0,9}(?:curl|wget)\b"
     r"|(?:\beval\s+[\"']?[$`(]{1,2}|\bsource\s+<\()\s{0,9}(?:curl|wget)\b)",
@@ -165,7 +165,7 @@ OPEN_SIGNS = (
         line=r"\bping\s[^|;&]{0,60}\s(?:\d{1,3}\.){3}\$|\bfping\s[^|;&]{0,60}-g\b|\barp-scan\s",
     ),
 )
-"""What people should see and what proves nothing."""
+"""What people should see but proves nothing."""
 MAY_MINE = frozenset(
     {
         ADDRESS_AS_OUTPUT,
@@ -177,4 +177,4 @@ MAY_MINE = frozenset(
         "a host and the user there, as miners get them",
     }
 )
-"""Those of them that only say that a script may mine."""
+"""Those of them that only show that a script may mine."""

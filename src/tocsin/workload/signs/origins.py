@@ -1,4 +1,4 @@
-"""Where the text of a script's variables and files comes from: written out, from outside, or computed from its own text."""
+"""The origin of the text in a script's variables and files: written out, from outside, or computed from its own text."""
 
 import re
 from collections.abc import Sequence
@@ -152,7 +152,7 @@ class Origins(FileOrigins):
                     self.values[variable] = Value(value.text.lower(), COMPUTED)
 
     def assign(self, word: str) -> bool:
-        """Note an assignment; False if the word is none."""
+        """Record an assignment; False if the word is not one."""
         found = ASSIGNS.match(word)
         if not found:
             return False
@@ -213,7 +213,7 @@ class Origins(FileOrigins):
         return Value((host or PIECE) if origin >= OWN else UNKNOWN, origin)
 
     def _match(self, test: str) -> None:
-        """The parts of a text that a test finds."""
+        """The parts of a text that a test matches."""
         left, sign, _ = test.partition("=~")
         if sign:
             value = self.value(left.split()[-1] if left.split() else "")
@@ -246,7 +246,7 @@ class Origins(FileOrigins):
         read = self.given(statement, given)
         origin = self.input
         if any(operator.endswith("<&") for operator, _ in statement.redirections):
-            origin = max(origin, COMPUTED if self.coprocess else OWN)  # what another command wrote there
+            origin = max(origin, COMPUTED if self.coprocess else OWN)  # written there by another command
         if read is not None and read.origin != OUTSIDE:
             origin = max(origin, OWN, read.origin)
             split = "IFS" in self.values or any(word.startswith("IFS=") for word in statement.words)
@@ -255,7 +255,7 @@ class Origins(FileOrigins):
                 or (split and len(names) > 1)
                 or any(operator == "<" for operator, _ in statement.redirections)
             ):
-                origin = COMPUTED  # it went through a file, or is cut into parts
+                origin = COMPUTED  # it went through a file, or is split
             elif read.origin == WRITTEN and self.input == OUTSIDE and names:
                 fields = read.text.partition("\n")[0].split(None, len(names) - 1)
                 for name, text in zip_longest(names, fields, fillvalue=""):
@@ -266,7 +266,7 @@ class Origins(FileOrigins):
 
 
 def _is_longer(name: str, rest: str) -> bool:
-    """Whether a variable gets its own value with more beside it, and nothing or a dot in between."""
+    """Whether a variable gets its own value with something appended, joined by nothing or a dot."""
     bare = rest.translate(_WITHOUT_BRACKETS)
     return (
         f"${name}$" in bare

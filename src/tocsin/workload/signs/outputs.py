@@ -1,6 +1,6 @@
-"""What commands print, by the origin of what they are given.
+"""What commands print, by the origin of their input.
 
-Nothing is run. What a program prints is from outside only if it is one of a list of harmless ones and is told nothing of
+Nothing is run. The output of a program is from outside only if it is on a list of harmless ones and gets nothing of the
 the script's own text.
 """
 
@@ -53,14 +53,14 @@ __all__ = ["Outputs"]
 
 _NUMERIC_FORMAT = re.compile(r"%[-+ #0-9.*]*[dfgeEi]")
 _CHANGES = re.compile(r"%[-+ #0-9*]*(?:[boxXucq(aA]|\.[\d*]*[sbq])")
-"""A format that prints its argument in another form, or not all of it."""
+"""A format that prints its argument in another form, or only part of it."""
 _JOINS_LINES = re.compile(r"tr -d\S* \S*(?:\\n|\\012)|paste -\w*s\w* ?(?:-d ?)?(?:''|\"\"|'?\\0)")
 _DIGITS_ONLY = re.compile(r"(?:\\d|\[0-9\])(?:[+*]|\\\+|\{[\d,]*\})?(?:\(\?=[^)]*\))?[$\"']*$")
 _PRINTERS = HARMLESS | SAYS | FILTERS | KEEPS | SEARCHES | PATHS | DECODERS | SHELL_STATE
 
 
 class Outputs(Words):
-    """What the commands of a script print, beside the values of its words."""
+    """The output of a script's commands, in addition to the values of its words."""
 
     def substituted(self, inside: str) -> Value:
         self.work += 1 + len(inside) // 100
@@ -95,7 +95,7 @@ class Outputs(Words):
             return given or FROM_OUTSIDE
         origin = max(value.origin for value in printed)
         if (len(printed) > 1 or looped) and origin in (WRITTEN, OWN):
-            origin = COMPUTED if looped else max(origin, OWN)  # one after the other, with nothing in between
+            origin = COMPUTED if looped else max(origin, OWN)  # one after the other, without separators
         return Value(printed[0].text if len(printed) == 1 else PIECE, origin)
 
     def given(self, statement: Statement, given: Value | None) -> Value | None:
@@ -112,7 +112,7 @@ class Outputs(Words):
         return given
 
     def printed(self, statement: Statement, given: Value | None) -> Value:
-        """What a command prints, with what it is given by a pipe."""
+        """What a command prints, given the input from a pipe."""
         words = statement.words
         place = program_of(words)
         given = self.given(statement, given)
@@ -162,7 +162,7 @@ class Outputs(Words):
     def _of_harmless(
         self, name: str, arguments: Sequence[str], values: Sequence[Value], *, own: bool
     ) -> Value:
-        """What a harmless program prints; `own`: it is given a file that the script wrote."""
+        """What a harmless program prints; `own`: it gets a file that the script wrote."""
         if name == "expr" and any(
             value.origin != OUTSIDE and re.search(r"[A-Za-z]{3}", value.text) for value in values
         ):
@@ -185,7 +185,7 @@ class Outputs(Words):
         return PERHAPS if name == "ls" and self.files else FROM_OUTSIDE
 
     def is_unknown(self, name: str) -> bool:
-        """Whether nothing is known of what a program prints."""
+        """Whether the output of a program is unknown."""
         name = base(name)
         return (
             name not in _PRINTERS
@@ -214,7 +214,7 @@ class Outputs(Words):
         return CHANGED
 
     def _reads_itself(self, arguments: Sequence[str]) -> bool:
-        """Whether a program reads the script, so that even a comment may be what it prints."""
+        """Whether a program reads the script, so that it may print even a comment."""
         return self.input >= OWN or any(
             is_itself(word) or self.value(word).text == ITSELF for word in arguments
         )
@@ -243,7 +243,7 @@ class Outputs(Words):
             if ESCAPES.search(form) or _CHANGES.search(form):
                 return CHANGED
             if origin == OWN and " " not in form and any("[@]" in word or "$@" in word for word in arguments):
-                return CHANGED  # all of them, with nothing in between
+                return CHANGED  # all of them, without separators
             if _NUMERIC_FORMAT.search(form) and origin == OUTSIDE:
                 return Value(_NUMERIC_FORMAT.sub(UNKNOWN, form).replace("%s", UNKNOWN), OUTSIDE)
             return Value(formatted(form, texts[1:]), origin)
@@ -254,7 +254,7 @@ class Outputs(Words):
         return Value(" ".join(texts), origin)
 
     def read(self, arguments: Sequence[str]) -> Value:
-        """What is in the files of these names."""
+        """The contents of files with these names."""
         origin = OUTSIDE
         files = [word for word in arguments if word[:1] != "-"]
         if len(files) == 1 and (content := self.contents.get(file := base(self.value(files[0]).text))):
@@ -269,4 +269,4 @@ class Outputs(Words):
 
     @abstractmethod
     def take(self, statement: Statement, given: Value | None) -> None:
-        """Note what a statement sets and writes."""
+        """Record what a statement sets and writes."""

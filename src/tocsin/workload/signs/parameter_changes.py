@@ -1,4 +1,4 @@
-"""What a shell makes of a variable's value by the signs behind its name: `${x:-y}`, `${x/a/b}`, `${x:2:3}`, `${x,,}`."""
+"""Parameter expansion: what `${x:-y}`, `${x/a/b}`, `${x:2:3}` and `${x,,}` make of a variable's value."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|0?[0-7]{1,3}|.)", re
 
 
 def changed(value: str, rest: str, expand: Callable[[str], str]) -> str:
-    """A value with what stands behind its name in braces."""
+    """A value after the expansion that follows its name in braces."""
     if rest[:2] in (":-", ":=") or rest[:1] in "-=":
         return value or expand(rest.lstrip(":")[1:])
     if rest[:2] == ":+" or rest[:1] == "+":
@@ -32,7 +32,7 @@ def changed(value: str, rest: str, expand: Callable[[str], str]) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Text with its escapes as the letters that they stand for."""
+    """Text with its escapes replaced."""
     return _ANSI.sub(_character, text)
 
 

@@ -1,4 +1,4 @@
-"""Text that a command has for what it prints: formats, strings of code, and arguments that may carry one."""
+"""Text that a command prints: formats, string literals of code, and arguments that may carry one."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _TAKES_FORMAT = re.compile(r"-(?:printf|c|f|w|e|-format|-printf|-write-out)(?:=|
 
 
 def format_of(name: str, arguments: Sequence[str]) -> str | None:
-    """The form that a harmless program is takes to print in, if it has letters of its own."""
+    """The output format that a harmless program gets, if it has letters of its own."""
     if name == "git" and "config" in arguments:
         return PIECE
     takes = False
@@ -49,7 +49,7 @@ def format_of(name: str, arguments: Sequence[str]) -> str | None:
 
 
 def writes_text(arguments: Sequence[str]) -> bool:
-    """Whether a program on the command line has text of its own that it may print."""
+    """Whether a program gets text on the command line that it may print."""
     for word in arguments:
         if len(word) > 3 and word[0] in "'\"":
             code = word[1:-1]
@@ -62,7 +62,7 @@ def writes_text(arguments: Sequence[str]) -> bool:
 
 
 def formatted(form: str, texts: Sequence[str]) -> str:
-    """Texts in a format, which is used again while there are more of them."""
+    """Texts in a format, which is reused while there are more of them."""
     rest = iter(texts)
     count = sum(found[0] != "%%" for found in _PLACE.finditer(form))
     rows = min(_MOST_ROWS, -(-len(texts) // count) if count and texts else 1)
@@ -77,5 +77,5 @@ def _as_number(text: str) -> str:
 
 
 def carries(word: str) -> bool:
-    """Whether an argument may carry a text that the program prints in another form: quoted, or no word, number or path."""
+    """Whether an argument may carry text that is printed in another form: quoted, or not a word, number or path."""
     return word[:2] != "--" and _CARRIES.search(word) is not None

@@ -1,4 +1,4 @@
-"""What each program of a script runs or is handed, by what is known of that program."""
+"""What each program of a script runs or gets, by what is known of that program."""
 
 import re
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ IDLE = frozenset(
 )
 """Most commands of most scripts, which run nothing else."""
 NEED_SERVERS = SPEAKS | NETWORK
-"""Programs to which a server's address is no secret."""
+"""Programs for which a server's address is ordinary."""
 RUN_OTHERS = RUN_TEXT | WRAPPERS
 _COPIES = frozenset("ssh autossh sshpass scp sftp rsync lftp ftp git rclone globus".split())  # noqa: SIM905
-"""Clients for which a host without a protocol is usual."""
+"""Clients for which a host without a protocol is ordinary."""
 _RELAY = re.compile(r"(?:nc|ncat|netcat|socat|telnet)$")
 _ARRAY = re.compile(r"\"?\$(?:\{?([@*])\}?|\{(\w+)\[[@*]\]\})\"?$")
 MORE_HOOKS = re.compile(
@@ -50,7 +50,7 @@ MORE_HOOKS = re.compile(
 _SUBCOMMANDS = frozenset("run exec".split())  # noqa: SIM905
 """Subcommands of known programs that run what follows."""
 _BUILTINS = frozenset("fc hash enable jobs mapfile readarray compgen complete".split())  # noqa: SIM905
-"""Commands of the shell that may be told to run others."""
+"""Shell builtins that may be told to run others."""
 
 
 class ProgramSigns(Launchers):
@@ -59,15 +59,15 @@ class ProgramSigns(Launchers):
     def __init__(self, script: str, effort: Effort) -> None:
         super().__init__(script, effort)
         self.built: list[tuple[int, str, str, str]] = []
-        """Words that are not written as they are: line, program, word and value."""
+        """Words that are not written out: line, program, word and value."""
 
     @cached_property
     def redefined(self) -> frozenset[str]:
-        """Names that may have another meaning than the usual one."""
+        """Names that may not have their usual meaning."""
         return redefined(self.script)
 
     def is_own_client(self, name: str, words: Sequence[str]) -> bool:
-        """Whether a client may be another program of that name: the script says where programs are, and it gets a bare host."""
+        """Whether a client may be another program of that name: the script sets where programs are, and gives it a host."""
         return (
             name not in _COPIES and "PATH" in self.origins.values and names_host(" ".join(words), web=False)
         )
@@ -115,7 +115,7 @@ class ProgramSigns(Launchers):
         given: Value | None,
         settings: Sequence[str],
     ) -> Found:
-        """The signs in a program's words, by what is known of it."""
+        """The signs in a program's words, by what is known of the program."""
         origins, line, name = self.origins, statement.line, base(path)
         if name in ("export", "declare", "typeset", "readonly"):
             for word in words[1:]:

@@ -1,4 +1,4 @@
-"""Which programs run others, run text, only speak, or are known to be harmless whatever they are given."""
+"""Which programs run others, run text, only print, or are known to be harmless whatever they get."""
 
 import re
 
@@ -26,12 +26,12 @@ WRAPPERS = frozenset(
 )
 SHELLS = frozenset("sh bash zsh dash ksh csh tcsh fish ash rbash busybox".split())  # noqa: SIM905
 SUBMITS = frozenset("sbatch qsub bsub salloc at batch parallel crontab source .".split())  # noqa: SIM905
-"""Programs that run what they read, as shells do."""
+"""Programs that run their input, as shells do."""
 RUN_TEXT = SHELLS | frozenset(
     """eval source . trap ssh pdsh clush at batch su runuser watch flock script screen tmux parallel alias crontab systemd-run coproc
     sg newgrp sem sbatch qsub bsub salloc""".split()  # noqa: SIM905
 )
-"""Programs that run the text that they are given."""
+"""Programs that run the text that they get."""
 KNOWN = frozenset(
     """: [ [[ awk gawk mawk nawk basename bc bg break bunzip2 bzip2 cat cd chgrp chmod chown chdir cksum clear cmp column comm
     conda continue cp csplit curl cut date dd declare df diff dirname dirs disown dos2unix du echo egrep exit
@@ -45,20 +45,20 @@ KNOWN = frozenset(
     zcat zip case esac fi done nvidia-smi lscpu free lstopo ifconfig ip getent host
     notify-send mutt sendmail spack apt apt-get yum brew gcc g++ gfortran icc mpicc mpif90 nvcc ar ranlib ld latex pdflatex""".split()  # noqa: SIM905
 )
-"""Programs that are no miners, whatever they are given."""
+"""Programs that are not miners, whatever they get."""
 CLIENTS = frozenset(
     """curl wget aria2c http https git pip pip3 conda mamba aws s3cmd s5cmd azcopy az gsutil gcloud rclone mc mlflow wandb dask
     dask-worker dask-scheduler huggingface-cli hf twine globus lftp ftp sftp scp rsync smbclient ldapsearch psql pg_dump pg_restore
     mysql mysqldump mongo mongosh mongodump mongorestore redis-cli influx clickhouse-client cqlsh""".split()  # noqa: SIM905
 )
-"""Programs to whose options a host and a user there are ordinary; none of them runs what it is given."""
+"""Programs for which a host and a user are ordinary options; none of them runs what it gets."""
 NETWORK = CLIENTS | {"ssh", "autossh", "sshpass"}
-"""Programs to which the address of a server is ordinary."""
+"""Programs for which the address of a server is ordinary."""
 SPEAKS = frozenset(
     """echo printf print logger wall write mail mailx mutt cat grep egrep fgrep zgrep rg ag ack pgrep pkill [ [[ test wc iptables
     nft ufw firewall-cmd""".split()  # noqa: SIM905
 )
-"""Programs that show, search or compare what they are given."""
+"""Programs that show, search or compare what they get."""
 ENDS = frozenset("done } fi esac ) ]]".split())  # noqa: SIM905
 NO_PROGRAM = frozenset("for case function select foreach in".split())  # noqa: SIM905
 MAKERS = re.compile(
@@ -71,12 +71,12 @@ EXECUTORS = frozenset(
     """git conda mamba sftp scp rsync tar zip unzip find latex pdflatex gcc g++ gfortran icc mpicc mpif90 nvcc ld mapfile readarray
     jobs compgen complete hash enable less more mail mailx mutt split sort spack apt apt-get yum brew""".split()  # noqa: SIM905
 )
-"""Known programs that run others if they are told to."""
+"""Known programs that run others if told to."""
 RUN_SUBCOMMANDS = frozenset("run exec foreach".split())  # noqa: SIM905
 """Words of such programs before the command that they run."""
 _SYSTEM = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/")
 
 
 def is_known_path(word: str) -> bool:
-    """Whether a program with this path is the one of the system with that name."""
+    """Whether this path is that of the system's program of that name."""
     return "/" not in word or word.startswith(_SYSTEM)

@@ -1,11 +1,11 @@
-"""Recipes of tools for building and workflows: whether a command in them is put together."""
+"""Recipes of build and workflow tools: whether a command in them is put together."""
 
 import re
 
 __all__ = ["puts_together"]
 
 _AUTOMATIC = re.compile(r"\$\$?[@<^*?+%|!]|\$[({][@<^*?+%][DF]?[)}]")
-"""Variables that a tool sets by itself."""
+"""Variables that a tool sets itself."""
 _PUTS_TOGETHER = re.compile(
     r"\$[\w({]|\{(?!input|output|threads|wildcards|log|resources|rule)[A-Za-z_][\w.]*(?:\[[^\]]*\])?\}|\{\{|\bjoin\b|\breplace\b|\bformat\b|\bREPLACE\b|\bsubst\b"
     r"|[\"']\s?\+|\+\s?[\"']|[\"']\s?%\s?[\w(]"
@@ -13,5 +13,5 @@ _PUTS_TOGETHER = re.compile(
 
 
 def puts_together(recipe: str) -> bool:
-    """Whether a recipe has variables or makes text, other than those that the tool sets."""
+    """Whether a recipe makes text or has variables other than those that the tool sets."""
     return _PUTS_TOGETHER.search(_AUTOMATIC.sub("", recipe)) is not None

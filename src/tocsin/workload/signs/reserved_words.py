@@ -1,4 +1,4 @@
-"""Words of a shell that are no programs: reserved words, assignments and declarations."""
+"""Words of a shell that are not programs: reserved words, assignments and declarations."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ DECLARES = frozenset("export local readonly typeset declare set setenv env let".
 
 
 def program_of(words: Sequence[str]) -> int:
-    """The place of the program's word: after reserved words and assignments."""
+    """The index of the program's word: after reserved words and assignments."""
     for place, word in enumerate(words):
         if word not in PREFIXES and not ("=" in word and ASSIGNS.match(word)):
             return place

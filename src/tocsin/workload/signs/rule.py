@@ -14,17 +14,17 @@ class Rule(NamedTuple):
     operation: str | None
     why: str
     hooks: tuple[frozenset[str], ...]
-    """The patterns can match only in a script that has a word of each group; a look at its words is fast."""
+    """The patterns match only in a script that has a word of each group; checking its words is fast."""
     line: tuple[str, ...]
-    """Patterns that all must be found in one line. Each takes time linear in the line, whatever somebody writes in it."""
+    """Patterns that must all be found in one line. Each takes time linear in the line, whatever it contains."""
     near: tuple[str, ...] = ()
-    """All must be found in the lines around it, too."""
+    """All of these must be found in the lines around it."""
     unless: tuple[str, ...] = ()
     """None may be found in the lines around it."""
     weak: bool = False
-    """Ordinary programs have it, too: it convicts only together with a second trait."""
+    """Ordinary programs have it, too: it counts only together with a second trait."""
     but_clients: bool = False
-    """Commands of well-known clients have it for other reasons: there it is no sign."""
+    """Commands of well-known clients have it for other reasons, so there it is not a sign."""
 
     @property
     def patterns(self) -> tuple[re.Pattern[str], ...]:
@@ -53,7 +53,7 @@ def rule(
     )
 
 
-@cache  # when first needed: all rules together take as long as reading fifty scripts
+@cache  # compiled lazily: all rules together take as long as reading fifty scripts
 def compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in patterns)
 

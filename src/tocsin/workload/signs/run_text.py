@@ -1,4 +1,4 @@
-"""Text that a shell and its like are given to run: as words, by a pipe, in a file or in a variable."""
+"""Text that shells and similar programs are given to run: as words, by a pipe, in a file or in a variable."""
 
 import re
 from abc import ABC, abstractmethod
@@ -36,7 +36,7 @@ _PLACEHOLDER = re.compile(r"\{[\w./#%-]{0,9}\}")
 _MORE_THAN_A_PORT = re.compile(
     r"connect|send|recv|exec|eval|open|system|subprocess|__|\bos\b|import(?!\s+socket\b)|from\s+(?!contextlib|socket)|^(?!\s*(?:srun\s[^'\"]*)?python[\d.]*\s+-c\s)"
 )
-"""Not just code that asks the system for a port that is free, as jobs with a server of their own do."""
+"""More than code that asks the system for a free port, as jobs with a server of their own do."""
 _LOCAL_FILE = re.compile(r"(?![-/~$])[\w./-]*\w$")
 _MOST_NESTED = 1000
 _DEEPEST = 6
@@ -51,18 +51,18 @@ class RunText(ABC):
         self.files = WrittenFiles(self.origins)
         self.depth = 0
         self._reading: set[tuple[str, Value | None]] = set()
-        """Files whose commands are being walked, with the arguments that they got."""
+        """Files whose commands are being walked, with their arguments."""
         self.renamed: set[str] = set()
-        """Names that the script gives another program."""
+        """Names that the script gives to another program."""
         self.addresses = False
-        """There may be addresses of servers in the text at hand."""
+        """The current text may have addresses of servers."""
 
     @abstractmethod
     def walk(self, found: Sequence[Statement]) -> Found:
-        """The signs in statements, in their order."""
+        """The signs in statements, in order."""
 
     def text(self, statement: Statement, name: str, words: Sequence[str], given: Value | None) -> Found:
-        """What a shell and its like are given to run."""
+        """What a shell or similar program is given to run."""
         origins, line = self.origins, statement.line
         values = [origins.value(word) for word in words]
         for word, value in zip(words, values, strict=True):
@@ -119,7 +119,7 @@ class RunText(ABC):
             )
 
     def _fed(self, line: int, name: str, given: Value) -> Found:
-        """What a shell and its like read."""
+        """What a shell or similar program reads."""
         if given.origin == COMPUTED:
             yield line, RUNS
         elif name in _READ_COMMANDS:
@@ -172,7 +172,7 @@ class RunText(ABC):
                 self.depth -= 1
 
     def file(self, line: int, name: str) -> Found:
-        """The commands of a file that the script wrote; one that calls itself with the same arguments says nothing new."""
+        """The commands of a file that the script wrote; one that calls itself with the same arguments adds nothing."""
         body = self.files.bodies.get(name, "")
         head = body.lstrip().partition("\n")[0]
         if (head[:2] == "#!" and "sh" not in head) or CODE_FILE.search(name):
@@ -186,7 +186,7 @@ class RunText(ABC):
             self._reading.remove(call)
 
     def builtin(self, line: int, name: str, words: Sequence[str]) -> Found:
-        """What a command of the shell itself is told to run later or instead."""
+        """What a shell builtin is told to run later or instead."""
         if name == "fc":
             yield line, RUNS
         elif name == "hash":
@@ -205,7 +205,7 @@ class RunText(ABC):
                     yield from self.nested(line, value.text)
 
     def hook(self, line: int, word: str) -> Found:
-        """What a variable is set to whose value other programs run."""
+        """What is assigned to a variable whose value other programs run."""
         value = self.origins.value(word.partition("=")[2])
         if value.origin == COMPUTED or base(value.text) in self.files.bodies or has_template(value.text):
             yield line, RUNS
@@ -214,5 +214,5 @@ class RunText(ABC):
 
 
 def _is_typed(word: str) -> bool:
-    """Whether a word of tmux or screen may be text that it types: no option, subcommand, key or name of a window."""
+    """Whether a word of tmux or screen may be text that it types: not an option, subcommand, key or window name."""
     return word[:1] != "-" and (not word.isalpha() or len(word) > _LONGEST_KEY)

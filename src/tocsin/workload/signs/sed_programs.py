@@ -7,7 +7,7 @@ __all__ = ["sed_runs"]
 _ADDRESS = re.compile(
     r"(?>(?:[\s;{},!+~$\d]++|/(?:[^/\\\n]|\\.)*+/[IM]*|\\([^\w\s])(?:\\.|(?!\1)[^\n])*\1[IM]*)+)"
 )
-"""What stands before a command: line numbers, patterns and brackets."""
+"""What precedes a command: line numbers, patterns and brackets."""
 _REPLACES = re.compile(r"[sy]([^\w\s\\])(?:\\.|(?!\1).)*?\1(?:\\.|(?!\1).)*?\1(\w*)", re.DOTALL)
 _TEXT = re.compile(r"[^\n]*")
 _LABEL = re.compile(r"[^\n;}]*")
@@ -15,7 +15,7 @@ _MOST_COMMANDS = 1000
 
 
 def sed_runs(program: str) -> bool:
-    """Whether a program of sed has the command `e`, or `s` with that flag."""
+    """Whether a sed program has the command `e`, or `s` with that flag."""
     if "e" not in program:
         return False
     place = 0

@@ -1,4 +1,4 @@
-"""Addresses of servers in text: a host and its port, written out, in two settings, or with parts that are not."""
+"""Addresses of servers in text: a host and its port, written out, in two settings, or partly computed."""
 
 import re
 from collections.abc import Iterator
@@ -28,10 +28,10 @@ _SERVER = re.compile(
     rf"(?:{_HOST}:|{_SURE_HOST}[\"']\s{{0,3}},\s{{0,3}}[\"']?)\d{{2,7}}(?![\w.:-]|/\w)|/dev/(?:tcp|udp)/"
     rf"|(?<![\w@-])(?:ssl|tls|tcp|udp|wss?|quic)\w{{0,6}}://(?!127\.|0\.0|localhost){_HOST}:\d{{2,5}}"
 )
-"""A host with its port, and no protocol of the web; or a connection of the shell's own."""
+"""A host with its port, without a web protocol; or a connection by the shell itself."""
 _PORT = re.compile(r":\d\d")
 _PORT_AS_WORD = re.compile(r",(?<=[\"'\s],)\s{0,3}[\"']?\d\d")
-"""A text with neither these nor a connection of the shell has no such address; a search for a plain letter is fast."""
+"""A text with neither these nor a connection by the shell has no such address; searching for a plain letter is fast."""
 _MAY_SERVE = (
     re.compile(
         r":(?:(?<=[A-Za-z\]]:)|(?<=[A-Za-z]\.:)|(?<=\d{4}:)|(?<=\.\d:)|(?<=\.\d\d:)|(?<=\.\d\d\d:)|(?<=0x[0-9a-fA-F]{8}:))\d\d"
@@ -39,7 +39,7 @@ _MAY_SERVE = (
     re.compile(r",(?<=[\"'],)\s{0,3}[\"']?\d\d"),
     re.compile(r"/dev/(?:tcp|udp)/"),
 )
-"""A script without any of these has no such address. Each begins with a plain letter, which makes the search fast."""
+"""A script without any of these has no such address. Each begins with a literal character, which makes the search fast."""
 _HOST_AND_PORT = re.compile(
     rf"\b(?:host|server|address|url|pool)\w{{0,12}}\W{{1,6}}(?!127\.|0\.0|localhost){_HOST}\b[^\n]{{0,60}}\n?[^\n]{{0,60}}\bport\w{{0,3}}\W{{1,6}}\d{{2,5}}\b",
     re.IGNORECASE,
@@ -49,15 +49,15 @@ _FILLED = r"(?:\$+(?:\{[\w.]+\}|\([\w.]+\)|[\w.]++)|\{\{[^{}\n]{1,40}\}\}|`\w{1,
 _TEMPLATE = re.compile(
     rf"(?<![\w/])(?:[\w-]+\.)?{_FILLED}{{1,5}}[\w.-]{{0,60}}:(?:{_FILLED}|\d{{4,5}})(?![\w/.:])"
 )
-"""A form for a host and a port that another program fills in."""
+"""A template for a host and a port that another program fills in."""
 _TEMPLATE_PORT = re.compile(r":(?:[$`]|\{\{|%s|\d{4})")
-"""A text without this has no such form."""
+"""A text without this has no such template."""
 _MARK = f"[{UNKNOWN}{PIECE}]"
 _BUILT_ADDRESS = re.compile(
     rf"(?<![\w/])[\w.{UNKNOWN}{PIECE}-]*{PIECE}[\w.{UNKNOWN}{PIECE}-]*:(?:\d{{2,5}}|{_MARK}+)(?![\w/.])"
     rf"|[\w.-]+\.[\w.-]+:(?:\d*{PIECE})|(?<![\w/.-])(?:[\w-]+\.)+[a-z]{{2,6}}:{UNKNOWN}(?![\w/.])"
 )
-"""A host and its port, of which a part is a piece of the script."""
+"""A host and its port, part of which is a piece of the script."""
 _NUMBERS_ADDRESS = re.compile(
     rf"(?:^|[^\w.:{_MARK[1:-1]}]){NUMBER}:(?:\d{{2,5}}|[{NUMBER}{UNKNOWN}{PIECE}])(?![\w/.:])"
 )
@@ -80,7 +80,7 @@ def addresses(text: str) -> Iterator[re.Match[str]]:
 
 
 def has_built_address(text: str) -> bool:
-    """Whether a host and its port are in a value of which a part is a piece of the script."""
+    """Whether a value has a host and its port, part of which is a piece of the script."""
     if ":" not in text:
         return False
     if NUMBER in text and _NUMBERS_ADDRESS.search(text):
@@ -94,14 +94,14 @@ def has_host_and_port(text: str) -> bool:
 
 
 def has_template(text: str) -> bool:
-    """Whether a text has a form for a host and a port that another program fills in."""
+    """Whether a text has a template for a host and a port that another program fills in."""
     return ":" in text and _TEMPLATE_PORT.search(text) is not None and _TEMPLATE.search(text) is not None
 
 
 def has_address(text: str) -> bool:
-    """Whether the address of a server is anywhere in a text; only what stands before a port is looked at.
+    """Whether a text has the address of a server anywhere; only what precedes a port is examined.
 
-    A text with very many ports counts as one that has an address: each look takes a tenth of a millisecond.
+    A text with very many ports counts as having an address, because each check takes a tenth of a millisecond.
     """
     ports = islice(chain.from_iterable(may.finditer(text) for may in _MAY_SERVE), _MOST_PORTS)
     for number, found in enumerate(ports, 1):

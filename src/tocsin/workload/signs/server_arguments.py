@@ -1,4 +1,4 @@
-"""Commands that name a server to somebody else than people or a client of the network."""
+"""Commands that name a server to anything but people or a network client."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,10 @@ __all__ = ["names_server"]
 _SED_SEPARATORS = re.compile(r"[/|#,]")
 _PROXY = re.compile(r"(?i:prox)\w{0,12}[\"']?[ =:]{1,3}[\"']?(?:\w+://)?$")
 _PROXY_OR_TUNNEL = re.compile(rf"{_PROXY.pattern}|(?<!\S)-[LRDJ]\s?[\w:$*]{{0,20}}:?$")
-"""Before an address: an option or a variable of a proxy; among the words of ssh, a tunnel."""
+"""Before an address: an option or a variable for a proxy; for ssh, a tunnel."""
 _PROXY_SETTING = re.compile(r"(?i:\w{0,12}prox\w{0,12})[\"']?[ =:]{1,3}[\"']?(?:https?://)?[^\s\"']{1,200}")
 _LICENCE = re.compile(r"(?<![\w@])\d{4,5}@[\w.-]+(?::\d{4,5}@[\w.-]+)*(?![\w:])")
-"""A server of licences."""
+"""A licence server."""
 _PEOPLE = ("1", "2", "-")
 """Descriptors whose text people see."""
 _SETS = DECLARES | {"", "read", "mapfile", "readarray", "select"}
@@ -30,7 +30,7 @@ _SETS = DECLARES | {"", "read", "mapfile", "readarray", "select"}
 def names_server(statement: Statement, name: str, *, known: bool, kept: bool) -> bool:
     """Whether a command names a server.
 
-    `known`: the program is the one of the system with that name. `kept`: what is only printed may become a file.
+    `known`: the program is the system's of that name. `kept`: printed text may become a file.
     """
     files = [base(target) for operator, target in statement.redirections if is_file(operator, target)]
     whole = " ".join(_texts(statement, files))
@@ -67,7 +67,7 @@ def names_server(statement: Statement, name: str, *, known: bool, kept: bool) ->
 
 
 def _is_for_people(statement: Statement, files: Sequence[str]) -> bool:
-    """Whether what a command prints goes nowhere but to people."""
+    """Whether the output of a command goes only to people."""
     elsewhere = any(
         operator.endswith(">&") and target not in _PEOPLE for operator, target in statement.redirections
     )
@@ -75,7 +75,7 @@ def _is_for_people(statement: Statement, files: Sequence[str]) -> bool:
 
 
 def _texts(statement: Statement, files: Sequence[str]) -> Iterator[str]:
-    """The words and documents of a command; of code, its strings."""
+    """The words and documents of a command; for code, its string literals."""
     is_code = any(CODE.match(base(word)) for word in statement.words) or any(map(SCRIPT_FILE.search, files))
     for word in statement.words:
         yield strings_of(word[1:-1]) if is_code and "(" in word else word

@@ -17,7 +17,7 @@ _PRINTS_ALONE = re.compile(_PRINT + _STDERR)
 _PRINTS_AND_LOGS = re.compile(
     _PRINT + r"(?:\s*\|\s*(?:tee\s+(?:-a\s+)?[\w./-]{1,100}\.log|logger\b[^|;&<>`]*))?" + _STDERR
 )
-"""Commands that print, possibly with a copy into a log; no other output goes anywhere."""
+"""Commands that print, possibly with a copy to a log; no other output goes anywhere."""
 _TEXT = r"(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\$'(?:[^'\\]|\\.)*')"
 _ASSIGNS = re.compile(
     rf"\s*(?:(?:local|readonly|typeset|declare)\s+(?:-[ar]\s+)?)?(\w+)=(?:{_TEXT}\s*;?\s*$|\()"
@@ -35,7 +35,7 @@ _SEES_ALL = re.compile(
     r"\$\{!|(?<!-)\beval\b|(?:^|[;&|{(]\s*)(?:source|\.)\s|\bset\s+-\w*a|\ballexport\b|\b(?:declare|typeset|local)\s+-\w*[nxp]"
     r"|\bcompgen\b|(?:^|[;&|]\s*)set\s*(?:\||>|$)"
 )
-"""By these, any variable may be used without its name being written."""
+"""With these, any variable may be used without its name being written."""
 _PYTHON_ACTS = re.compile(
     r"system|[Pp]open|subprocess|\bexec|\beval|compile|pickle|marshal|spawn|fork|\bpty\b|socket|ctypes|importlib|getattr|globals|vars\(|url|request"
     r"|connect|writ|save|dump|\.to_|runpy|cffi|process|asyncio|paramiko|__|[\"'][wax]b?\+?[\"']|[\"']r\+|`|\bos\.(?!path|environ|getenv|listdir)"
@@ -48,7 +48,7 @@ _PYTHON_MODULES = frozenset(
 
 
 def printers(lines: Sequence[str], *, logged: bool) -> frozenset[str]:
-    """Functions that only print what they are called with: `die`, `log`, `warn`; with `logged`, into a log as well."""
+    """Functions that only print their arguments: `die`, `log`, `warn`; with `logged`, into a log as well."""
     found: dict[str, bool] = {}
     for place, line in enumerate(lines):
         if (
@@ -70,7 +70,7 @@ def printers(lines: Sequence[str], *, logged: bool) -> frozenset[str]:
 
 
 def _body(rows: Sequence[str]) -> list[str] | None:
-    """The lines of a function; None if its end is not seen."""
+    """The lines of a function; None if its end is not found."""
     found: list[str] = []
     for row in rows:
         found.append(row)
@@ -81,7 +81,7 @@ def _body(rows: Sequence[str]) -> list[str] | None:
 
 
 def _without_text(row: str) -> str:
-    """Quoted text that holds no command of its own as one word."""
+    """Quoted text without a command in it, as one word."""
     return re.sub(
         _TEXT, lambda text: "x" if "`" not in text[0] and "$(" not in _DATE.sub("", text[0]) else text[0], row
     )
@@ -92,7 +92,7 @@ def shown_variables(
 ) -> frozenset[str]:
     """Variables that hold text, and that every command which names them only shows or searches for.
 
-    `only_shows(place, name, shown)` decides on a line that names one, if those in `shown` are such variables.
+    `only_shows(place, name, shown)` decides for a line that names one, given that those in `shown` are such variables.
     """
     names = frozenset(_candidates(lines))
     if not names or len(names) > _MOST_NAMES or any(map(_SEES_ALL.search, lines)):

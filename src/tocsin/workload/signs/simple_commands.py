@@ -26,7 +26,7 @@ class Command(NamedTuple):
     text: str
     head: str
     open: str | None = None
-    """The quote that is not closed in it."""
+    """The quote that is left open in it."""
 
 
 def simple_commands(line: str) -> list[Command]:

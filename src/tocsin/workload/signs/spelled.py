@@ -1,7 +1,7 @@
-"""Words of mining that a script spells: in pieces, backwards, with letters between them or changed, or in numbers.
+"""Words of mining that a script spells: in pieces, backwards, with letters inserted or changed, or in numbers.
 
-However a program joins the pieces, and in whatever language, they must stand somewhere. So nothing is followed here:
-the script's letters are read in several ways, and words that nobody spells by chance are looked for in each.
+However a program joins the pieces, and in whatever language, they must be somewhere. Therefore nothing is followed here:
+the script's letters are read in several ways, and words that nobody spells by chance are searched for in each.
 """
 
 import base64
@@ -21,17 +21,17 @@ __all__ = ["SPELLED", "may_spell", "spelled"]
 
 SPELLED = "spells a word of mining in pieces"
 _RARE = tuple(word for word in WORDS if not word.endswith(("miner", "pool", "mine", "btc")))
-"""Those whose parts are no ordinary words."""
+"""Those whose parts are not ordinary words."""
 _ORDINARY = frozenset(
     "hash vault crypto night ghost rider hero miners mine able gate support ocean equi un".split()  # noqa: SIM905
 )
-"""Parts of them that are; one part at least must be none of these."""
+"""Parts that are ordinary words; at least one part must not be one of these."""
 _OTHER_NAMES = tuple(re.sub(r"\W", "", name) for name in OTHER_FORMS)
-"""Without their signs; names that are only looked for as they are written."""
+"""Without punctuation; names that are searched for only as written."""
 _LONGEST = 256 * 1024
 _MOST_NUMBERS = 20_000
 _LEAST_CHANGED, _LEAST_MOVED = 6, 7
-"""Letters that must be left of a word in which one is another."""
+"""Letters that must remain of a word in which one is changed."""
 
 _LETTERS, _DIGITS = b"abcdefghijklmnopqrstuvwxyz", b"0123456789"
 _MARKS, _NO_LETTERS = (
@@ -39,7 +39,7 @@ _MARKS, _NO_LETTERS = (
 )
 _FILLED_IN = re.compile(rb"\$(?:\{[^{}\n]{0,60}\}|\([^()\n]{0,9}\)|\w{1,40})")
 _NAME = _LETTERS + _DIGITS + b"_[]+"
-"""What a variable that gets a value is made of."""
+"""The characters of a variable in an assignment."""
 _SEARCHED = re.compile(rb"\[(\w)\]")
 _SEARCHED_REST = re.compile(r"\[\w\](\w{1,20})")
 """`grep [x]mrig` finds what is written so, and not itself."""
@@ -52,7 +52,7 @@ _GRAM = 4
 
 
 def _changed(word: str) -> Iterator[str]:
-    """A word without each of its letters: a script may put that one in later."""
+    """A word without each of its letters in turn: a script may insert that one later."""
     for letter in dict.fromkeys(word[1:-1]):
         left = word.replace(letter, "")
         if len(left) >= _LEAST_CHANGED and letter.isalpha():
@@ -60,7 +60,7 @@ def _changed(word: str) -> Iterator[str]:
 
 
 def _in_base64(word: str) -> Iterator[bytes]:
-    """The letters that a word has in base64 whatever stands around it."""
+    """The base64 characters of a word that do not depend on what surrounds it."""
     for before in range(3):
         whole = base64.b64encode(b"\0" * before + word.encode())
         first, after = (0, 2, 3)[before], (before + len(word)) * 8 // 6
@@ -72,7 +72,7 @@ _ALMOST = (
     - _ORDINARY
     - {"onero", "moner"}
 )
-"""All but a letter of them, which stands elsewhere."""
+"""All but one letter of them, which is elsewhere."""
 _PIECES = frozenset(
     word[first:after]
     for word in _RARE
@@ -87,7 +87,7 @@ _BEGINS, _ENDS = (
 
 
 def _steps(word: bytes, sign: int) -> bytes:
-    """From letter to letter, around the alphabet: the same however far all letters are moved."""
+    """The steps from letter to letter, modulo the alphabet: invariant under shifting all letters."""
     return bytes(sign * (after - before) % 26 for before, after in pairwise(word))
 
 
@@ -98,7 +98,7 @@ def _ways(word: str) -> tuple[list[int], ...]:
 
 
 def _numbered(numbers: NDArray[np.int64]) -> Iterator[bytes]:
-    """The steps from number to number: the same whatever was added to all, or with XOR, whatever the key."""
+    """The steps from number to number: invariant under adding a constant or, with XOR, under any key."""
     for steps in (numbers[1:] - numbers[:-1], numbers[1:] ^ numbers[:-1]):
         yield (steps & 255).astype(np.uint8).tobytes()
 
@@ -126,14 +126,14 @@ _ROUGHLY = ManyWords([*_EITHER_WAY, *_WITHOUT_ONE, *map(str.encode, _OTHER_NAMES
 
 
 def may_spell(text: str) -> bool:
-    """Whether a script may spell such a word or have one written out: one fast look, and few scripts have."""
+    """Whether a script may spell such a word or have one written out: one fast search, and few scripts do."""
     letters, values, *others = _readings(text[:_LONGEST].encode("ascii", "replace"))
     rows = (b" ".join([letters, values]), *others)
     return any(known.are_in(row) for known, row in zip((_ROUGHLY, *_EXACTLY[2:]), rows, strict=True))
 
 
 def spelled(text: str, words: Collection[str], effort: Effort, *, may: bool) -> int | None:
-    """The line in which such a word is complete, if any; `words` are the words of the script, and `may` if it may spell."""
+    """The line in which such a word is complete, if any; `words` are the script's words, `may`: it may spell one."""
     text = text[:_LONGEST]
     if "]" in text:
         words = set(words).difference(_SEARCHED_REST.findall(text.lower()))
@@ -144,7 +144,7 @@ def spelled(text: str, words: Collection[str], effort: Effort, *, may: bool) -> 
         return None
     lines = text.split("\n")
     low, high = 1, len(lines)
-    while low < high and not effort.over():  # what some lines spell, they spell with those after them, too
+    while low < high and not effort.over():  # what some lines spell, they also spell with those after them
         middle = (low + high) // 2
         if _spells("\n".join(lines[:middle])):
             high = middle
@@ -155,7 +155,7 @@ def spelled(text: str, words: Collection[str], effort: Effort, *, may: bool) -> 
 
 def _spells(text: str) -> bool:
     raw = _SEARCHED.sub(rb"\1", text.encode("ascii", "replace"))
-    letters, values, *others = _readings(_WRITTEN_OUT.sub(b" ", raw))  # what is written out is seen by others
+    letters, values, *others = _readings(_WRITTEN_OUT.sub(b" ", raw))  # other rules find what is written out
     rows = (b" ".join([letters, values]), values, *others)
     return any(known.are_in(row) for known, row in zip(_EXACTLY, rows, strict=True))
 
@@ -179,7 +179,7 @@ def _readings(raw: bytes) -> tuple[bytes, ...]:
 
 
 def _numbers(low: bytes) -> Iterator[NDArray[np.int64]]:
-    """The numbers in a text, in each way that they may be written in."""
+    """The numbers in a text, in each notation."""
     digits = low.translate(_NUMBERS_ONLY)
     every = np.fromstring(digits, dtype=np.int64, sep=" ") if digits.strip() else np.zeros(0, np.int64)
     yield every[every < 1000]
@@ -193,7 +193,7 @@ def _numbers(low: bytes) -> Iterator[NDArray[np.int64]]:
 
 
 def _cut_into(words: Collection[str]) -> frozenset[str]:
-    """The rare words of the script that such a word can be cut into, wherever these stand."""
+    """The rare words of the script into which such a word can be split, wherever they are."""
     if almost := _ALMOST.intersection(words):
         return almost
     if "xm" in words and "ig" in words:
@@ -210,7 +210,7 @@ def _cut_into(words: Collection[str]) -> frozenset[str]:
 
 def _is_cut(word: str, known: Collection[str]) -> bool:
     reached = {0: False}
-    """The places that pieces lead to, with whether one of them is rare."""
+    """The positions that pieces lead to, with whether one of them is rare."""
     for after in range(2, len(word) + 1):
         ways = [
             reached[before] or (after - before > 2 and word[before:after] not in _ORDINARY)

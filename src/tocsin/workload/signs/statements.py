@@ -1,7 +1,7 @@
 """The simple commands of a whole shell script, with their words, redirections and here-documents.
 
-One walk over the text. Nothing is expanded: a word is what is written, with its quotes and substitutions. What cannot be
-right in any shell (a quote without an end) is read as an ordinary character, and said.
+One pass over the text. Nothing is expanded: a word is as written, with its quotes and substitutions. What is invalid in
+any shell (a quote without an end) is read as an ordinary character, and reported.
 """
 
 import re
@@ -19,13 +19,13 @@ class Statement(NamedTuple):
     line: int
     words: list[str]
     redirections: list[tuple[str, str]]
-    """Operator and target; of a here-document, `<<` and its text."""
+    """Operator and target; for a here-document, `<<` and its text."""
     piped: bool
-    """It reads what the one before it prints."""
+    """It reads the output of the previous one."""
     pipes: bool
-    """The next one reads what it prints."""
+    """The next one reads its output."""
     plain: bool = False
-    """It is words with nothing in them that means anything to a shell."""
+    """Its words contain nothing special to a shell."""
 
 
 class Statements(NamedTuple):
@@ -50,7 +50,7 @@ _SUBSTITUTES = re.compile(r"[$<>]\(|`|\$\{\w+:?=|=~")
 _PLAIN_LINE = re.compile(
     r"[ \t]*((?:[\w./@%+,:^~=-]++|\$(?=\w))+(?:[ \t]++(?:[\w./@%+,:^~=-]++|\$(?=\w))+)*)[ \t\r]*(?:\n|\Z)"
 )
-"""One command with nothing in it that means anything to a shell, except for variables."""
+"""One command without anything special to a shell, except for variables."""
 _SKIPPED = re.compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)+")
 """Empty lines and comments."""
 _WORD = re.compile(
@@ -59,13 +59,13 @@ _WORD = re.compile(
 """Most words: letters, variables and simple quotes."""
 _SPECIAL_WORDS = frozenset("[[ in esac then do else {".split())  # noqa: SIM905
 _MOST_UNCLEAR = 20
-"""Then it is no script for a shell; each costs a look at all that follows."""
+"""With more, it is not a shell script; each costs a scan of everything that follows."""
 _LONGEST_TEST = 4096
 _SHORT = 1000
 
 
 def statements(text: str) -> Statements:
-    """Every simple command in its order, those of loops, functions and subshells too."""
+    """Every simple command in order, including those of loops, functions and subshells."""
     return _short(text) if len(text) <= _SHORT else _Walk(text).run()
 
 
@@ -81,12 +81,12 @@ class _Walk:
         self.words: list[str] = []
         self.redirections: list[tuple[str, str]] = []
         self.waiting: list[tuple[int, str, bool]] = []
-        """Here-documents that begin after this line: the place of their redirection, their end word, and whether by <<-."""
+        """Here-documents that begin after this line: index of the redirection, end word, and whether by <<-."""
         self.piped = False
         self.unclear: int | None = None
         self.left = _MOST_UNCLEAR
         self.open: list[str] = []
-        """The brackets and `case`s that are open."""
+        """The open brackets and `case`s."""
         self.counted, self.number = 0, 1
 
     def line(self, place: int) -> int:
@@ -180,7 +180,7 @@ class _Walk:
         return Statements(self.found, self.unclear)
 
     def _take(self, word: str, place: int) -> int:
-        """Add a word to the command at hand; the place to go on."""
+        """Add a word to the current command; returns the position to continue at."""
         self.words.append(word)
         if word not in _SPECIAL_WORDS:
             return place
@@ -195,17 +195,17 @@ class _Walk:
         elif word == "esac":
             if self.open and self.open[-1] == "case":
                 self.open.pop()
-        elif len(self.words) == 1:  # a command begins behind it
+        elif len(self.words) == 1:  # a command begins after it
             self.words = []
         return place
 
     @staticmethod
     def _begins(words: list[str]) -> bool:
-        """Whether a command begins behind these words."""
+        """Whether a command begins after these words."""
         return all(word in _BEFORE for word in words)
 
     def _test(self, place: int) -> int:
-        """The place after a test in double brackets; what it substitutes is kept as one word."""
+        """The position after a test in double brackets; its substitutions are kept as one word."""
         text, begin = self.text, place
         try:
             while place < min(len(text), begin + _LONGEST_TEST):
@@ -244,7 +244,7 @@ class _Walk:
         return place
 
     def _closed(self) -> None:
-        """The end of a subshell, or of the patterns of a `case`, which are no commands."""
+        """The end of a subshell, or of the patterns of a `case`, which are not commands."""
         if self.open and self.open[-1] == "case":
             piped = self.piped
             if any("$(" in word or "`" in word for word in self.words):  # a pattern may run something
@@ -322,7 +322,7 @@ class _Walk:
         return place
 
     def _documents(self, place: int) -> int:
-        """Take the here-documents that begin here; the place after them."""
+        """Take the here-documents that begin here; returns the position after them."""
         text = self.text
         done: dict[int, int] = {}
         for at, word, dashed in self.waiting:

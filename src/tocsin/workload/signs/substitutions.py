@@ -1,4 +1,4 @@
-"""The commands that a shell runs while it expands a word: substitutions, in quotes, defaults and arithmetic too."""
+"""The commands that a shell runs while it expands a word: substitutions, also in quotes, defaults and arithmetic."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def _commands(word: str, depth: int, *, quoted: bool) -> Iterator[str]:
             continue
         if (
             part.kind in (Kind.COMMAND, Kind.SINK) or depth > _DEEPEST
-        ):  # what is too deep is left to the bounds of the walk
+        ):  # deeper ones are left to the bounds of the walk
             yield part.text
         elif part.kind is not Kind.VARIABLE:
             yield from _commands(part.text, depth + 1, quoted=part.kind is Kind.QUOTED)

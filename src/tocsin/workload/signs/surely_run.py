@@ -1,7 +1,7 @@
-"""What a script surely runs: its own commands, and text that it hands to a shell or to a program that runs it.
+"""What a script surely runs: its own commands, and text that it passes to a shell or to a program that runs it.
 
-Only that convicts. Other text that may be run (test data in a file, an argument, the input of a program that nobody sees
-here) is shown to people as an open sign.
+Only that counts as proof. Other text that may be run (test data in a file, an argument, the input of an unknown program)
+is shown to people as an open sign.
 """
 
 import re
@@ -29,9 +29,9 @@ _READERS = (
         find shellcheck clamscan yara snort suricata zeek pandoc pdflatex xelatex git""".split()  # noqa: SIM905
     )
 )
-"""Commands whose arguments and input are data to them, unless they are told to run something."""
+"""Commands that treat their arguments and input as data, unless told to run something."""
 _FILE_READERS = frozenset("cat zcat head tail sort uniq paste join".split())  # noqa: SIM905
-"""Of these, the names of files may tell what a program gets."""
+"""For these, the names of files may show what a program gets."""
 _TOLD_TO_RUN = re.compile(
     r"\bsystem\b|\bgetline\b|\|\s*\"|\s-(?:exec|ok)|[\"']!|\s\$0|\s-O\b|--exec|--checkpoint-action"
 )
@@ -64,9 +64,9 @@ _SUBSTITUTED = re.compile(r"[$<]\(([^()`]{0,2000})\)")
 _SUBSTITUTES = ("$(", "`", "<(", ">(")
 _TARGET = re.compile(r"(?:(?<![<>&])>>?\|?\s*|\btee\s+(?:-a\s+)?|\bof=)[\"']?([^\s;|&<>\"'()]{1,200})")
 _RUN_BY_OTHERS = re.compile(r"\.(?:service|timer|desktop)$|cron|rc\.local$|^\.\w*(?:rc|profile|login)$")
-"""Files that a system or a shell runs without being told to."""
+"""Files that a system or a shell runs by itself."""
 _SETTINGS = re.compile(r"\"pools?\"\s{0,9}:")
-"""A miner's settings, which it reads from a file of this name unless it is told another."""
+"""A miner's settings, which it reads from a file of this name unless told otherwise."""
 _SETTINGS_FILE = "config.json"
 _ASSIGNS = re.compile(
     r"\s*(?:export|local|readonly|typeset|declare)\s|\s*[A-Za-z_]\w*(?:\[[^\]]{0,60}\])?\+?="
@@ -83,7 +83,7 @@ _FUNCTION = re.compile(r"(?:^|[;\s])(?:function\s+)?([\w-]{1,60})\s*\(\s*\)")
 _BLOCK_INTO_SHELL = re.compile(r"(?:^|[;\s])(?:\}|done|\)|fi|esac)\s*\|\s*(?:ba|da|z|k)?sh\b")
 _MOST_WORDS = 16
 _MOST_LINES = 2000
-"""The longest script of jobspec has 1,500; of a longer one all that may be run counts."""
+"""The longest script of jobspec has 1,500; in a longer one, everything that may be run counts."""
 
 Span = tuple[int, int]
 """First line and line after."""
@@ -91,9 +91,9 @@ Span = tuple[int, int]
 
 @lru_cache(
     maxsize=128
-)  # several steps ask for the same lines; a script may hold dozens of texts that it unpacks
+)  # several steps need the same lines; a script may hold dozens of texts that it unpacks
 def surely_run(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines in their order, each with the part of it that is surely run."""
+    """The lines in order, each reduced to the part that is surely run."""
     if len(lines) > _MOST_LINES:
         return executed(lines)
     if any("|" in line and _BLOCK_INTO_SHELL.search(line) for line in lines):  # then what is printed is run
@@ -108,7 +108,7 @@ def surely_run(lines: tuple[str, ...]) -> tuple[str, ...]:
     used = _drop_unused(found, lines, shell)
     ran = [line for first, after in shell for line in found[first:after] if line]
     files = _run(ran)
-    for first, after in shell:  # what a command that only prints writes into a file
+    for first, after in shell:  # files written by a command that only prints
         text = "\n".join(lines[first:after])
         if ">" in text and not any(found[first:after]) and not files.isdisjoint(_written(text)):
             found[first:after] = lines[first:after]
@@ -120,7 +120,7 @@ def surely_run(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parts(lines: tuple[str, ...]) -> tuple[list[Span], list[Span]]:
-    """The command lines, with quoted texts of several lines as one; and here-documents by their first and last line."""
+    """The command lines, with multi-line quoted texts as one; and here-documents by their first and last line."""
     ends = document_ends(lines)
     closing = text_ends(lines, None)
     shell: list[Span] = []
@@ -139,7 +139,7 @@ def _parts(lines: tuple[str, ...]) -> tuple[list[Span], list[Span]]:
 
 
 def _commanded(text: str, functions: Iterable[str]) -> str:
-    """A command line without text that is data to its commands."""
+    """A command line without text that its commands treat as data."""
     if not text:
         return text
     if "$(" in text or "<(" in text:
@@ -174,7 +174,7 @@ def _runs_input(text: str, functions: Iterable[str]) -> bool:
 
 
 def _head(text: str) -> tuple[str, list[str]]:
-    """The program of a command, behind those that only start another, and the words after it."""
+    """The program of a command, after those that only start another, and the words after it."""
     words = text.rstrip("|;&").split(maxsplit=_MOST_WORDS)
     place = 0
     while place < len(words) and words[place] in PREFIXES:
@@ -213,7 +213,7 @@ def _only_reads(text: str, functions: Iterable[str]) -> bool:
 
 
 def _drop_unused(found: list[str], lines: Sequence[str], shell: Sequence[Span]) -> set[str]:
-    """Drop the values of variables that no command uses; the names that are used."""
+    """Drop the values of variables that no command uses; returns the names that are used."""
     setting: dict[str, list[Span]] = {}
     unused: set[Span] = set()
     used: set[str] = set()
@@ -225,7 +225,7 @@ def _drop_unused(found: list[str], lines: Sequence[str], shell: Sequence[Span]) 
         else:
             used.update(_USED.findall("\n".join(found[slice(*span)])))
     ask = list(used)
-    while ask:  # a value that is used may hold other variables
+    while ask:  # a used value may hold other variables
         for span in setting.pop(ask.pop(), ()):
             if span in unused:
                 unused.remove(span)
@@ -239,12 +239,12 @@ def _drop_unused(found: list[str], lines: Sequence[str], shell: Sequence[Span]) 
 
 
 def _names_set(text: str) -> set[str]:
-    """The variables that a line gives a value, if that is all that it does."""
+    """The variables that a line assigns, if it does nothing else."""
     if "=" in text and _ASSIGNS.match(text):
         bare = _TEXT.sub(
             lambda value: ",," if _SEVERAL_WORDS.search(value[1] or value[2] or "") else "x", text
         )
-        if "," not in bare and "(" not in bare:  # a setting, which a program may read that this script starts
+        if "," not in bare and "(" not in bare:  # a setting, which a program that this script starts may read
             return set()
         return set() if _VALUE.sub("", bare).strip(" ;\n") else set(_NAME.findall(bare))
     return {
@@ -258,7 +258,7 @@ def _names_set(text: str) -> set[str]:
 
 
 def _run(lines: Iterable[str]) -> set[str]:
-    """The files that these lines run, under the names that they had before, too."""
+    """The files that these lines run, including under their earlier names."""
     files: set[str] = set()
     copies: dict[str, str] = {}
     for line in lines:

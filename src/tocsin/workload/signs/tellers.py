@@ -1,4 +1,4 @@
-"""Which commands only print, search, compare or remove, and what may stand between them and people."""
+"""Which commands only print, search, compare or remove, and which may come between them and people."""
 
 import re
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ SEARCHES = frozenset(
     """grep egrep fgrep zgrep bzgrep xzgrep rg ag ack awk gawk mawk jq yq mlr xsv csvgrep xmllint strings look ngrep tshark
     journalctl ausearch zcat""".split()  # noqa: SIM905
 )
-"""Their output may be run like printed text; without that, they only read."""
+"""Their output may be run like printed text; otherwise, they only read."""
 INERT = frozenset(
     """pgrep pkill killall pidof which whereis type man whatis apropos rm unlink apt apt-get yum dnf zypper apk
     iptables ip6tables nft ufw firewall-cmd [ [[ test ls stat file du wc squeue scancel sacct locate nslookup dig host whois""".split()  # noqa: SIM905
 )
-"""Commands that look for a program or a file, compare, end or remove it, shut its way out or install it; none runs it."""
+"""Commands that look for a program or file, compare, end or remove it, block its network or install it; none runs it."""
 VIEWERS = frozenset("wall write mail mailx mutt sendmail logger more less".split())  # noqa: SIM905
 FILTERS = frozenset("head tail wc column nl fold fmt cut tr cat grep egrep fgrep tac".split())  # noqa: SIM905
-"""Commands between a printing one and people; none of them can write a file by itself, as `sort -o` can."""
+"""Commands between a printing one and people; none of them can write a file itself, as `sort -o` can."""
 DATABASES = frozenset("sqlite3 psql mysql mariadb duckdb".split())  # noqa: SIM905
 _DATABASE_ACTS = re.compile(
     r"[\"'\n]\s*\.[a-z]|\\[a-z!]|\bsystem\b|\bprogram\b|file\b|\s-(?:f|cmd|init)\b", re.IGNORECASE
@@ -47,7 +47,7 @@ _PERL_PRINTS = re.compile(
 )
 _R_PRINTS = re.compile(r"\s*Rscript\s+(?:--\w+\s+)?-e\s+(?:'(?P<a>[^']*)'|\"(?P<b>[^\"]*)\")\s*;?$")
 SHOWS = VIEWERS | {"cat", ":"}
-"""Commands that show people what comes through a pipe, and those that only show a here-document."""
+"""Commands that show people the input of a pipe, and those that only show a here-document."""
 READS = (
     SHOWS
     | PRINTS
@@ -71,7 +71,7 @@ READS = (
         )
     }
 )
-"""Commands that may name a document without running what is written in it."""
+"""Commands that may name a document without running its contents."""
 _NAMES = (
     PRINTS
     | SEARCHES
@@ -85,18 +85,18 @@ INERT_IN = re.compile(
     + "|".join(sorted(map(re.escape, _NAMES - {":", "[", "[["})))
     + r")\b|^:|\[|\)"
 )
-"""A line without any of these is what it executes."""
+"""A line without any of these executes all of its text."""
 _CALL = re.compile(
     r"\s*(?:print|cat|message|console\.log|puts|log(?:ger|ging)\.\w{1,20})\s?\([^()]*\)\s*;?\s*$"
 )
-"""Printing in Python, R, JavaScript and Ruby, of nothing that is called first."""
+"""Printing in Python, R, JavaScript and Ruby, without calling anything first."""
 _INTO_FILE = re.compile(r"\b(?:file|con)\s*=")
 _FILLED_IN = re.compile(r"\bf[\"'][^\"']*\{[^}]*\(")
 _SETS_BESIDE = re.compile(r"\$\{\w+:?=")
 
 
 def tells(command: Command, *, prints: bool) -> bool:
-    """Whether the output of a command is all that it does."""
+    """Whether a command does nothing but print."""
     text, head = command.text, command.head
     if _SETS_BESIDE.search(text):
         return False

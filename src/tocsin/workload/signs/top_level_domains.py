@@ -1,4 +1,4 @@
-"""The top-level domains of the Internet, by what else such an ending may be."""
+"""The top-level domains of the Internet, by what else such a suffix may be."""
 
 __all__ = ["OF_FILES", "OF_SCRIPTS", "SURE"]
 
@@ -25,8 +25,8 @@ _FILES = (
     " watch works zip mov city design earth family fit graphics market place red gold green blue wine"
 )
 SURE = frozenset([*_COUNTRIES.split(), *_OTHERS.split()])
-"""Those that nothing else ends with."""
+"""Those that are not a suffix of anything else."""
 OF_FILES = frozenset(_FILES.split())
-"""Usual endings of files, names of settings, or words of code."""
+"""Common suffixes of files, names of settings, or words of code."""
 OF_SCRIPTS = frozenset("py sh pl in so md rs cc ps pt pm".split())  # noqa: SIM905  # a list of words reads best so
-"""Endings of programs."""
+"""Suffixes of programs."""

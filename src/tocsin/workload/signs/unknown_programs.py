@@ -1,4 +1,4 @@
-"""Programs that are not known: what they are handed, and the files that they may read."""
+"""Unknown programs: what they get, and the files that they may read."""
 
 import re
 from abc import abstractmethod
@@ -33,26 +33,26 @@ from tocsin.workload.signs.values import COMPUTED, WRITTEN, Value, base
 __all__ = ["UnknownPrograms"]
 
 _TUNNEL = re.compile(r"(?:-\w{0,4}L\s?[\"']?(?:[\w.*\[\]-]{1,60}:)?|LocalForward\W{1,3})(\d{2,5})(?=[:\s])")
-"""The port of this machine that leads to another one."""
+"""A local port that leads to another machine."""
 _FILLED_COMMAND = re.compile(
     r"^[^#\n]{0,80}?(?:^|[=:!\"'\s])(?:\.{1,2}|~|%h|\$\{?\w+\}?|/\w[\w.-]*)?/[\w./-]++(?<=\w)\s+(?:[^\n#]{0,80}\s)?-{1,2}\w[\w-]*[ =][^\s#]{0,40}(?:[{$<]|%\w)",
     re.MULTILINE,
 )
-"""A command in settings of another program, with places that this one fills in."""
+"""A command in the settings of another program, with placeholders that this one fills in."""
 _CALLED_WITH_TEXT = re.compile(
     r"\w\s?\([^\n()]{0,200}[\"']|\([\w*-]+\s[^\n]{0,200}\"|\$\w+\s*=\s*\"|=\s*\"[^\"\n]*\"\s*[\^+.&]"
 )
 _MAIL = re.compile(
     r"(?:^|\.)(?:gmail|googlemail|outlook|hotmail|yahoo|icloud|protonmail|163|126|qq|gmx|web|mail)\.[a-z.]{2,6}$|[:/]"
 )
-"""Hosts of mail, and copies from another host."""
+"""Mail hosts, and copies from another host."""
 _SHOWN = re.compile(r"\s*(?:#|echo\s[^|>]*$)")
 _NAME = re.compile(r"[\w.+-]+")
 _SHELL_SCRIPT = re.compile(r"\s*#!.*sh\b")
 
 
 class UnknownPrograms(RunText):
-    """What the programs of a script get that are not known."""
+    """What the unknown programs of a script get."""
 
     def __init__(self, script: str, effort: Effort) -> None:
         super().__init__()
@@ -63,14 +63,14 @@ class UnknownPrograms(RunText):
 
     @cached_property
     def fetched(self) -> frozenset[str]:
-        """The names of files of settings that it fetches."""
+        """The names of settings files that it fetches."""
         lines = [line for line in self.script.split("\n") if "://" in line] if "://" in self.script else []
         names = (base(name) for line in lines for name in fetched_files(line))
         return frozenset(filter(SETTINGS_FILE.search, names))
 
     @cached_property
     def tunnels(self) -> frozenset[str]:
-        """Ports of this machine that lead to another one."""
+        """Local ports that lead to another machine."""
         if "ssh" not in self.script:
             return frozenset()
         lines = [line for line in self.script.split("\n") if not _SHOWN.match(line)]
@@ -78,13 +78,13 @@ class UnknownPrograms(RunText):
 
     @cached_property
     def _names(self) -> Counter[str]:
-        """How often each word, or part of a path, is in the script."""
+        """How often each word, or part of a path, occurs in the script."""
         return Counter(_NAME.findall(self.script))
 
     @property
     @abstractmethod
     def redefined(self) -> frozenset[str]:
-        """Names that may have another meaning than the usual one."""
+        """Names that may not have their usual meaning."""
 
     @abstractmethod
     def program(
@@ -97,7 +97,7 @@ class UnknownPrograms(RunText):
         yield from super().file(line, name)
 
     def unnamed_files(self) -> Found:
-        """Commands of files that the script wrote and did not run by name: hooks, and what a shell reads when it starts."""
+        """Commands of files that the script wrote but did not run by name: hooks, and files that a shell reads at start."""
         for name, body in list(self.files.bodies.items()):
             if self.effort.over():
                 return
@@ -124,7 +124,7 @@ class UnknownPrograms(RunText):
     def unknown(
         self, statement: Statement, words: Sequence[str], given: Value | None, settings: Sequence[str] = ()
     ) -> Found:
-        """What a program gets that is not known: computed words, files that the script wrote, and hosts."""
+        """What an unknown program gets: computed words, files that the script wrote, and hosts."""
         origins, line = self.origins, statement.line
         program, words = words[0], words[1:]
         yield from handed(origins, line, words, given, settings)
@@ -173,13 +173,13 @@ class UnknownPrograms(RunText):
 
 
 def _is_user_at_host(text: str) -> bool:
-    """Whether a word is a user at a host, and no address of mail that people have."""
+    """Whether a word is a user at a host, and not a person's email address."""
     user, sign, host = text.rpartition("@")
     return bool(sign and user) and not _MAIL.search(host) and names_host(host, web=False)
 
 
 def _is_code(text: str) -> bool:
-    """Whether a text looks like code: brackets and texts in quotes, close to each other."""
+    """Whether a text looks like code: brackets and quoted texts, close to each other."""
     return _CALLED_WITH_TEXT.search(text) is not None
 
 

@@ -27,7 +27,7 @@ class Hidden(NamedTuple):
 
 
 class Unpacked(NamedTuple):
-    """All that was found, and the lines where more is packed than is looked at."""
+    """Everything found, and the lines with more packed content than is examined."""
 
     found: list[Hidden]
     beyond: list[int]
@@ -36,7 +36,7 @@ class Unpacked(NamedTuple):
 MOST_DEPTH = 4
 MOST_PIECES = 64
 MOST_BYTES = 256 * 1024
-"""Of all that is unpacked from one script."""
+"""Limit on everything unpacked from one script."""
 _LEAST_LETTERS = 12
 """Random bytes are all printable by chance once in 10^5 (95/256)^12; scripts have few long words."""
 
@@ -54,7 +54,7 @@ _IN_HEX, _IN_BASE32 = (
 _SEVERAL = 3
 """Times that a line must do the same to hide something: once is a slip or a habit."""
 _AROUND = " \t\r#\"'\\;"
-"""What may stand around a line of base64."""
+"""What may surround a line of base64."""
 _ESCAPE = re.compile(r"\\(?:(?:x|u00|U000000)([0-9a-fA-F]{2})|0?([0-3][0-7]{2}))")
 _QUOTED = re.compile(r"\"([^\"\n]{8,})\"|'([^'\n]{8,})'|(?<=echo )([^\s'\"|;]{8,})")
 _REVERSED = re.compile(r"\|\s*rev\b|\[::-1\]")
@@ -70,19 +70,19 @@ _BENT = re.compile(
     r"\\\S|''|\"\"|``|\$(?:\{?IFS|[@*]|\(\)|\(:|\(t|\{\w{1,40}\}\w)|'(?<=\w')\w{1,3}[\"']\w|\"(?<=\w\")\w{1,3}[\"']\w"
     r"|'(?<=[\w.:/+-]')\s{0,3}(?:\+|\.\.?)\s{0,3}b?'|\"(?<=[\w.:/+-]\")\s{0,3}(?:\+|\.\.?)\s{0,3}b?\""
 )
-"""A line without any of these is straight. Each begins with one plain character, so that the search is fast."""
+"""A line without any of these needs no straightening. Each begins with a literal character, so that the search is fast."""
 _RUN = re.compile(r"\b(?:sh|bash|eval|base64|python\d?|perl)\b")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x7f]")
 _MARKS = re.compile(rb"[\s;|&/$=.:-]")
 _PACKED = b"\x1f\x78B\xfd"
-"""First bytes of what gzip, zlib, bzip2 and xz write."""
+"""First bytes of the output of gzip, zlib, bzip2 and xz."""
 _PRINTABLE = bytes([*range(32, 127), *b"\n\r\t"])
 _LONGEST = 64 * 1024
-"""A longer line is no command; its letters are not straightened."""
+"""A longer line is not a command; it is not straightened."""
 
 
 def unpack(text: str, effort: Effort | None = None) -> Unpacked:
-    """What lies hidden in a script, within bounds on depth, pieces, bytes, attempts and time."""
+    """What a script hides, within limits on depth, pieces, bytes, attempts and time."""
     effort = effort or Effort()
     found: list[Hidden] = []
     beyond: set[int] = set()
@@ -113,9 +113,9 @@ def unpack(text: str, effort: Effort | None = None) -> Unpacked:
 
 
 def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
-    """The texts that one layer hides, with their lines; an empty one where more may be hidden than is tried."""
+    """The texts that one layer hides, with their lines; an empty one if more may be hidden than is tried."""
     lines: Sequence[Line] = list(enumerate(text.split("\n"), 1))
-    # A piece may be put together from variables: such lines are looked at as the shell would fill them in.
+    # A piece may be put together from variables: such lines are examined as the shell would expand them.
     filled = changed_lines(text) if "$" in text else ()
     filled_text = "\n".join(line for _, line in filled)
     long = _long_words(text)
@@ -133,7 +133,7 @@ def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[tuple[str, bytes]]:
-    """Runs of lines that are base64 as a whole, joined: a here-document, or comments that the script reads itself."""
+    """Runs of lines that are entirely base64, joined: a here-document, or comments that the script reads itself."""
     pieces: list[str] = []
     for _, line in [*lines, (0, "")]:
         if pieces or len(line) >= _LEAST_WORD:
@@ -148,9 +148,9 @@ def _blocks(lines: Sequence[Line]) -> Iterator[tuple[str, bytes]]:
 
 
 def _words(text: str, long: list[str]) -> Iterator[tuple[str, bytes]]:
-    """The words of a text, with bytes that they may stand for."""
-    # Splitting first is ten times as fast as looking for the shapes in the whole text.
-    # Text in base64 has capitals, paths seldom have.
+    """The words of a text, with the bytes that they may encode."""
+    # Splitting first is ten times as fast as searching the whole text for the shapes.
+    # Text in base64 has capitals, paths seldom do.
     capital = "\n".join(word for word in long if not word.islower())
     for found in _BASE64.findall(capital):
         for content in _decoded64(found):
@@ -166,7 +166,7 @@ def _words(text: str, long: list[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _has_run(text: str, table: bytes) -> bool:
-    """Whether so many letters of an alphabet stand side by side as a piece has; the patterns take three times as long."""
+    """Whether as many consecutive letters of an alphabet occur as in a piece; the patterns take three times as long."""
     runs = text.encode("utf-8", "surrogatepass").translate(table).split()
     return max(map(len, runs), default=0) >= _LEAST_HEX
 
@@ -176,7 +176,7 @@ def _long_words(text: str) -> list[str]:
 
 
 def _turned(text: str, lines: Sequence[Line]) -> Iterator[tuple[str, bytes]]:
-    """Quoted words of lines that are written backwards, or with letters 13 places on."""
+    """Quoted words of lines that are written backwards, or in ROT13."""
     if not any(sign in text for sign in ("rev", "[::-1]", "N-Z", "n-z", "rot13", "rot_13")):
         return
     low = text.lower()
@@ -205,14 +205,14 @@ def _decoded64(word: str) -> Iterator[bytes]:
 
 
 def _text_of(content: bytes, room: int) -> str | None:
-    """The bytes as text, decompressed where they are compressed; None where they are none."""
+    """The bytes as text, decompressed if compressed; None if they are not text."""
     content = _inflated(content, room)
     if len(content) < _LEAST_LETTERS or content.startswith(b"\x7fELF"):
         return None
     if not content[1] and not any(content[1:64:2]):  # PowerShell's -enc is UTF-16
         content = content[: len(content) // 2 * 2 : 2]
     head = content[:4096]
-    # Text has blanks or marks; a long name, an identifier or a key in base64 has not.
+    # Text has blanks or punctuation; a long name, an identifier or a key in base64 does not.
     if not _MARKS.search(head) or (
         len(head.translate(None, _PRINTABLE)) * 20 > len(head) and not _is_foreign(head)
     ):
@@ -221,7 +221,7 @@ def _text_of(content: bytes, room: int) -> str | None:
 
 
 def _is_foreign(head: bytes) -> bool:
-    """Whether bytes are text in another script than the Latin one; a letter may be cut at their end."""
+    """Whether bytes are text in a non-Latin script; a letter may be cut at the end."""
     if _CONTROL.search(head):
         return False
     try:
@@ -232,10 +232,10 @@ def _is_foreign(head: bytes) -> bool:
 
 
 def _inflated(content: bytes, room: int) -> bytes:
-    """What a compressed piece holds, no more than there is room for."""
+    """The content of a compressed piece, up to the limit."""
     if content[:1] not in _PACKED:
         return content
-    room = max(room, 1)  # 0 would be no bound
+    room = max(room, 1)  # 0 would mean no limit
     try:
         if content.startswith(b"\x1f\x8b"):
             return zlib.decompressobj(31).decompress(content, room)
@@ -275,7 +275,7 @@ def _straightened(text: str, lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def _bent(text: str, lines: Sequence[Line]) -> Iterator[Line]:
-    """The lines that may have something to straighten."""
+    """The lines that may need straightening."""
     place = begins = 0
     while found := _BENT.search(text, begins):
         place += text.count("\n", begins, found.start())

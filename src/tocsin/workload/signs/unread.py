@@ -1,6 +1,6 @@
 """Commands that cannot be read here: what a script decodes or fetches, and then runs.
 
-Nothing is decoded for this: that a script does so is what people should see.
+Nothing is decoded for this: people should see that a script does so.
 """
 
 import re
@@ -50,7 +50,7 @@ _CHANGED = re.compile(
     r"(?:^|[;&|]\s{0,9}|\b(?:eval|trap|do|then|exec|nohup|sh\s+-\w*c)\s+)[\"']?\$\{\w{1,40}(?:[/,^~]|:\d)[^}]{0,80}\}"
     r"[\"']?\s{0,9}(?:$|[;&|]|-|EXIT)"
 )
-"""A command that is nothing but a variable with its letters changed."""
+"""A command that is only a variable with its letters changed."""
 _LOCKED = re.compile(r"\bunzip\s(?:-\w+\s+){0,3}-\w*P|\b(?:7z\w?|unrar)\s+[xe]\s(?:[^|;&]{0,200}\s)?-p\S")
 """An archive with a password."""
 _VARIABLE = re.compile(rf"\b([A-Za-z_]\w{{0,40}})\+?=[\"']?(?:\$\(|`)[^;]{{0,300}}{_DECODE}")
@@ -67,7 +67,7 @@ _CALLS_RUNNER = re.compile(
     r"exec\((?<=\bexec\()|eval(?<=\beval)\s?[({]|os\.(?:system|popen|exec\w{0,4})\(|subprocess\.(?<=\bsubprocess\.)\w"
     r"|Popen\((?<=\bPopen\()|system(?<=\bsystem)[\s(]|execSync|pty\.spawn"
 )
-"""Each begins with a plain letter, which makes the search ten times as fast."""
+"""Each begins with a literal character, which makes the search ten times as fast."""
 _RUNNER_MARKS = ("exec", "eval", "os.popen", "subprocess.", "Popen(", "system", "pty.spawn")
 _FETCHED_CODE = re.compile(r"\b(?:exec|eval)\(.{0,200}\b(?:urlopen|requests\.get)\(")
 _DECODED_FILE = re.compile(
@@ -89,18 +89,18 @@ _DECODE_WORDS = frozenset(
 )
 _USUAL_WORDS = frozenset("printf echo python python2 python3".split())  # noqa: SIM905
 _UNUSUAL_MARKS = ("\\", "%b", "%o", "%c", "chr", "decode", "fromhex", "^", "7z")
-"""Most scripts have one of these words; what decodes by them alone has one of these marks, too."""
+"""Most scripts have one of these words; code that decodes by them alone also has one of these marks."""
 _DECODER_WORDS = frozenset(
     """b64decode b32decode b16decode b85decode a85decode unhexlify fromhex marshal decode rot13 rot zlib lzma bz2 pack unpack chr
     atob buffer maketrans bytes rawtochar inttoutf8 unquote reverse char replace translate y tr""".split()  # noqa: SIM905
 )
 _DECODER_MARKS = ("[::", "^=")
-"""The patterns can match only in a script that has one of these words or marks; a look for them is fast."""
+"""The patterns match only in a script that has one of these words or marks; searching for them is fast."""
 _ENDS = re.compile(r"&&|;|\|\|")
 _INSTALLERS = re.compile(
     r"conda|mamba|miniforge|get-pip|rustup|nextflow|juliaup|spack|^install", re.IGNORECASE
 )
-"""Programs that science fetches and runs every day."""
+"""Programs that scientists fetch and run every day."""
 
 
 def unread_commands(
@@ -108,7 +108,7 @@ def unread_commands(
 ) -> Iterator[tuple[int, str]]:
     """Line and reason of the first place where a script runs what it decodes, and where it runs what it fetches.
 
-    `text` is the lines joined, and `words` are the words in it: most scripts have none that matters.
+    `text` is the lines joined, and `words` are the words in it: most scripts have none that matter.
     """
     found: set[str] = set()
     for number, why in chain(_calls(lines, text, words), _commands(lines, text, words, effort)):
@@ -118,7 +118,7 @@ def unread_commands(
 
 
 def _calls(lines: Sequence[Line], text: str, words: set[str]) -> Iterator[tuple[int, str]]:
-    """The line of a call that decodes, in Python, Perl and their like, where another call runs something."""
+    """The line of a call that decodes, in Python, Perl and similar languages, if another call runs something."""
     if words.isdisjoint(_DECODER_WORDS) and not any(mark in text for mark in _DECODER_MARKS):
         return
     if (
@@ -171,7 +171,7 @@ def _commands(lines: Sequence[Line], text: str, words: set[str], effort: Effort)
 
 
 def run_files(command: str) -> set[str]:
-    """The names of the files that a command runs, or makes a program."""
+    """The names of the files that a command runs, or makes executable."""
     return {_base(name) for name in _RUN.findall(command)}
 
 
@@ -188,7 +188,7 @@ def _may_decode(text: str, words: set[str]) -> bool:
 
 
 def _decodes_here(line: str) -> bool:
-    """Whether one line both decodes and runs; what it only fetches and runs is a sign of its own."""
+    """Whether one line both decodes and runs; fetching and running is a sign of its own."""
     if ("|" in line or ">(" in line) and (
         (_INTO_SHELL.search(line) and not FETCHED_AT_ONCE.patterns[0].search(line))
         or _INTO_INTERPRETER.search(line)
@@ -207,7 +207,7 @@ def _is_locked(text: str) -> bool:
 
 
 def _made(line: str, files: dict[str, str]) -> dict[str, str]:
-    """The files that a line decodes or fetches, or gives another name."""
+    """The files that a line decodes, fetches or renames."""
     found = dict.fromkeys(map(_base, _decoded_files(line)), DECODED)
     found |= dict.fromkeys(map(_base, fetched_files(line)), FETCHED)
     if is_unpacked(line, {name for name, why in files.items() if why == FETCHED}):

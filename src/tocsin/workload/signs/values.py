@@ -28,8 +28,8 @@ __all__ = [
 WRITTEN, OUTSIDE, OWN, COMPUTED = range(4)
 """Written out here; from the environment, a file or a tool; a piece of the script's text; such text changed."""
 UNKNOWN, PIECE, NUMBER, ITSELF, FETCHED = "\0", "\1", "\2", "\5", "\6"
-"""Marks in a value's text: something from outside, a piece of the script's text, a number computed from it, its file, and what
-a server answers."""
+"""Marks in a value's text: something from outside, a piece of the script's text, a number computed from it, its file, and a
+server's response."""
 
 
 class Value(NamedTuple):
@@ -44,7 +44,7 @@ CHANGED = Value(PIECE, COMPUTED)
 FROM_SERVER = Value(FETCHED, OUTSIDE)
 A_NUMBER = Value(NUMBER, OUTSIDE)
 PERHAPS = Value(PIECE, OUTSIDE)
-"""From outside, most likely; but the script may have put it there."""
+"""Most likely from outside, but the script may have put it there."""
 
 
 def is_exact(value: Value) -> bool:
@@ -58,7 +58,7 @@ def base(path: str) -> str:
 
 
 def is_itself(word: str) -> bool:
-    """Whether a word names the script itself, or what the system keeps of it."""
+    """Whether a word names the script itself, or what the system stores of it."""
     return word.strip('"{}') in ("$0", "${0") or any(
         mark in word for mark in ("BASH_SOURCE", "slurm_script", "JOB_SCRIPT", "/proc/", "/dev/fd/")
     )

@@ -1,4 +1,4 @@
-"""Wallet addresses in text: by their shape, and by their checksum wherever the address has one."""
+"""Wallet addresses in text: by their shape, and by their checksum if the address has one."""
 
 import hashlib
 import re
@@ -14,7 +14,7 @@ _BECH32_CHECKS = (1, 0x2BC830A3)  # bech32 (BIP 173) and bech32m (BIP 350)
 
 _EDGE = r"(?<![A-Za-z0-9])"
 _SHAPES = re.compile(
-    # Monero and its kin: 95 characters, 106 with a payment id
+    # Monero and related coins: 95 characters, 106 with a payment id
     rf"{_EDGE}(?P<monero>[48][0-9AB][1-9A-HJ-NP-Za-km-z]{{93}}(?:[1-9A-HJ-NP-Za-km-z]{{11}})?)(?![A-Za-z0-9])"
     rf"|{_EDGE}(?P<kin>(?:Wo|Zx|iZ|ZEPHs?|SaLv|hv[xsti])[1-9A-HJ-NP-Za-km-z]{{93,102}})(?![A-Za-z0-9])"
     # coins whose addresses begin with their name
@@ -33,7 +33,7 @@ _MOST_PARTS = 8
 
 
 def cut_wallet(text: str) -> int | None:
-    """Where a Monero address begins that is written in parts, one after the other."""
+    """Where a Monero address begins that is split into consecutive parts."""
     if not _FIRST_PART.search(text):
         return None
     parts = [part for part in _PART.finditer(text) if _is_mixed(part[0])]
@@ -48,15 +48,16 @@ def cut_wallet(text: str) -> int | None:
 
 
 def _is_mixed(part: str) -> bool:
-    """Whether a part of an address may be random letters: small ones and capitals."""
+    """Whether a part of an address may be random letters: lower and upper case."""
     return not (part.islower() or part.isupper() or part.isdigit() or part.istitle())
 
 
 def wallets(line: str) -> list[tuple[str, bool]]:
-    """The addresses in a line, each with whether people other than miners write such ones, too: Bitcoin and what descends from it, Monero, Ethereum, and coins that begin with their names.
+    """The addresses in a line, each with whether people other than miners also write such ones: Bitcoin and its descendants,
+    Monero, Ethereum, and coins whose addresses begin with their names.
 
-    An Ethereum address cannot be distinguished by a checksum from a plain number of 160 bits; it counts where the line
-    speaks of a wallet, a pool or a user.
+    An Ethereum address cannot be distinguished by a checksum from a plain number of 160 bits; it counts if the line
+    mentions a wallet, a pool or a user.
     """
     found = []
     for shape in _SHAPES.finditer(line):

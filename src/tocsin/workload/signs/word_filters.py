@@ -1,4 +1,4 @@
-"""Programs between two others that only choose among the words of what they read: each word is in the text as it was written."""
+"""Filters that only select words of their input: each word of the output is in the text as written."""
 
 import re
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 __all__ = ["keeps_words"]
 
 _LINES = frozenset("head tail sort uniq tac comm column shuf expand fmt".split())  # noqa: SIM905
-"""Programs that choose whole lines, or put them in another order."""
+"""Programs that select whole lines, or reorder them."""
 _SEPARATOR = re.compile(
     r"(?:-d|-F|--delimiter=|--field-separator=)?[\"']?(?:\\?[^\w.]|_|\\_|\\t|\[:\]|\[[ \t,;:/_=-]+\]\+?|[^\w.]\|[^\w.])[\"']?$"
 )
-"""A sign that is no letter, number or dot: what stands between two of them is a word."""
+"""A character that is not a letter, digit or dot: what is between two of them is a word."""
 _CONDITION = r"(?:!?/[^/]*/|(?:NR|NF|\$\w+)\s*[=!<>~]+\s*[\w.$\"'{}/+-]+)"
 _FIELDS = r"print(?:\s*\\?\$(?:\w+|\(NF(?:-\d+)?\))(?:\s*,\s*\\?\$\w+)*)?\s*;?\s*(?:exit)?;?"
 _PRINTS_FIELDS = re.compile(
@@ -45,7 +45,7 @@ def keeps_words(name: str, arguments: Sequence[str]) -> bool:
 
 
 def _separates(arguments: Sequence[str], option: str) -> bool:
-    """Whether words are told apart by a sign that cannot be part of one."""
+    """Whether words are separated by a character that cannot be part of one."""
     for place, word in enumerate(arguments):
         if word == option:
             return place + 1 < len(arguments) and _SEPARATOR.match(arguments[place + 1]) is not None

@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
     kind: Kind
     text: str
-    """The variable's name, or what is inside of the braces, brackets or quotes."""
+    """The variable's name, or what is inside the braces, brackets or quotes."""
 
 
 _PART = re.compile(
@@ -52,7 +52,7 @@ def word_parts(word: str, *, quoted: bool) -> Sequence[Value | Part]:
     return _of_short(word, quoted) if len(word) <= _SHORT else _parts(word, quoted=quoted)
 
 
-@lru_cache(maxsize=8192)  # most words are expanded several times, and are in many scripts
+@lru_cache(maxsize=8192)  # most words are expanded several times, and occur in many scripts
 def _of_short(word: str, quoted: bool) -> Sequence[Value | Part]:
     return _parts(word, quoted=quoted)
 
@@ -99,7 +99,7 @@ def _parts(word: str, *, quoted: bool) -> Sequence[Value | Part]:
 
 
 def _opened(word: str, found: re.Match[str]) -> tuple[Value | Part, int]:
-    """The part that begins with a bracket, a brace or a quote, and the place after it."""
+    """The part that begins with a bracket, a brace or a quote, and the position after it."""
     opens = found["opens"]
     closes, kind = _CLOSES.get(opens[-1], ('"', Kind.QUOTED))
     place = _inner(word, found.end(), closes)

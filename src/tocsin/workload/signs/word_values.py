@@ -1,4 +1,4 @@
-"""The values of a shell's words, by those of its variables and of what it substitutes."""
+"""The values of a shell's words, given those of its variables and substitutions."""
 
 import re
 from abc import ABC, abstractmethod
@@ -37,70 +37,70 @@ _SET_BY_OTHERS = frozenset(
     """BASH_REMATCH OPTARG REPLY MAPFILE COPROC BASH_COMMAND FUNCNAME DIRSTACK OLDPWD BASH_ARGV
     SLURM_JOB_NAME PBS_JOBNAME JOB_NAME LSB_JOBNAME""".split()  # noqa: SIM905
 )
-"""Variables that the shell or the scheduler fills with text that may be the script's own."""
+"""Variables that the shell or the scheduler sets to text that may be the script's own."""
 _REQUESTED = frozenset(
     "_ SLURM_JOB_COMMENT SLURM_WCKEY SLURM_JOB_WCKEY SLURM_JOB_LICENSES SLURM_JOB_RESERVATION SLURM_JOB_EXTRA".split()  # noqa: SIM905
 )
-"""Variables that hold nothing but text of the script: its last word, or what its directives ask for."""
+"""Variables that hold only text of the script: its last word, or what its directives request."""
 _COUNTS = frozenset("# LINENO BASH_LINENO OPTIND SHLVL".split())  # noqa: SIM905
-"""Variables that the shell fills with numbers that follow from the script's text."""
+"""Variables that the shell sets to numbers that follow from the script's text."""
 _NAME = re.compile(r"[A-Za-z_]")
 _TILDE = re.compile(r"(?:^|(?<=[=:]))~[+-]?(?=[/:]|$)")
 _AT_A_SIGN = re.compile(r"##?\*?[^\w.*?\[]+$|%%?[^\w*?\[]+\*?$|%%?\.[\w.]*\*?$|##?\*[^\w*?\[]+$")
-"""What is taken away begins or ends with a sign, so that words are left."""
+"""What is removed begins or ends with punctuation, so that words are left."""
 _LISTED = re.compile(r"(?>(?:[^\s\"'\\]|\\.|\"(?:[^\"\\]|\\.)*\"|'[^']*')+)")
 _KNOWN_CHANGE = re.compile(r":\s?-?\d+(?::\d+)?$|//?[^*?\[]*$|[,^]{1,2}$")
 _LONGEST_TRIMMED = 300
 _MOST_STARS = 2
 _MOST_POSITIONS = 9
 MOST_WORK = 50_000
-"""Words of one script that are expanded, with their parts; jobspec's longest has a tenth of it."""
+"""Words of one script that are expanded, including their parts; jobspec's longest has a tenth of it."""
 LONGEST = 4096
 _LONGEST_WORD = 16 * 1024
 DEEPEST = 6
 
 
 class Words(ABC):
-    """The values of a script's variables, as far as they are known, and of its words."""
+    """The values of a script's variables, as far as known, and of its words."""
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
         self.several: set[str] = set()
-        """Variables that get more than one value, so that their last one need not be the one that counts."""
+        """Variables that get more than one value, so that the last one need not be the relevant one."""
         self.settled = False
-        """All values were seen once, so that none is a second one."""
+        """All values were seen once, so none is a second one."""
         self.vague = False
-        """Take such a variable as an unknown piece."""
+        """Treat such a variable as an unknown piece."""
         self.functions: set[str] = set()
         self.files: dict[str, int] = {}
-        """Files that the script writes, by the origin of what is in them."""
+        """Files that the script writes, by the origin of their content."""
         self.contents: dict[str, str] = {}
-        """What is in short ones of them."""
+        """The content of short ones."""
         self.arrays: dict[str, str] = {}
-        """The words of arrays and of the arguments, as they are written."""
+        """The words of arrays and of the arguments, as written."""
         self.assembled: set[str] = set()
         """Files that are cut out of others or joined: data, unless they are run."""
         self.coprocess = False
-        """A command runs beside the script, with what it prints in a descriptor."""
+        """A command runs beside the script, with its output in a descriptor."""
         self.loose = False
-        """A file of computed text went through a program, so that it may have any name."""
+        """A file of computed text went through a program, so it may have any name."""
         self.missing: set[str] = set()
-        """Variables that were asked for before they had a value."""
+        """Variables that were read before they had a value."""
         self.late = False
-        """One of them got a value later, which counts in the next round of a loop."""
+        """One of them got a value later, which counts in the next iteration of a loop."""
         self.keyed: set[str] = set()
         """Arrays whose keys are texts."""
         self.integers: set[str] = set()
-        """Variables that are declared as numbers."""
+        """Variables that are declared as integers."""
         self.history = False
-        """Words that begin with an exclamation mark stand for earlier ones."""
+        """Words that begin with an exclamation mark refer to earlier ones."""
         self.input = OUTSIDE
-        """Where the lines come from that its loops read."""
+        """The origin of the lines that its loops read."""
         self.depth = 0
         self.work = 0
         self._files = 0
         self._known: dict[str, Value] = {}
-        """Values of words since a variable or a file was changed last."""
+        """Cached values of words since a variable or a file last changed."""
 
     def value(self, word: str) -> Value:
         if not _SPECIAL.search(word):
@@ -115,7 +115,7 @@ class Words(ABC):
         return known
 
     def _plain(self, word: str) -> Value:
-        """The value of a word in which only a tilde may mean something."""
+        """The value of a word in which only a tilde may be special."""
         if "~" in word and "HOME" in self.values and _TILDE.search(word):
             home = self.values["HOME"]
             return Value(_TILDE.sub(lambda _: home.text, word), max(home.origin, OWN))
@@ -133,7 +133,7 @@ class Words(ABC):
         return next((name for name in self.files if matches(name)), "")
 
     def notice_files(self) -> None:
-        """Forget the values of words if there are new files, of which they may be read."""
+        """Drop cached values of words if there are new files, from which they may be read."""
         if len(self.files) != self._files:
             self._known.clear()
             self._files = len(self.files)
@@ -172,7 +172,7 @@ class Words(ABC):
             number = calculated(part.text)
             if number is not None:
                 return Value(str(number), OWN)
-            # without names it is a number that is written in another form
+            # without names, it is a number written in another form
             return A_NUMBER if _NAME.search(part.text) else PERHAPS
         if part.kind is Kind.SINK:
             return FROM_OUTSIDE
@@ -258,7 +258,7 @@ class Words(ABC):
         return value.text if is_exact(value) else PIECE
 
     def _element(self, name: str, key: str | None) -> Value | None:
-        """An element of a list that is written out, by its number."""
+        """An element, by its number, of a list that is written out."""
         if key is None or name not in self.arrays or not key[1:-1].isdecimal():
             return None
         words = _listed(self.arrays[name])
@@ -266,7 +266,7 @@ class Words(ABC):
         return self.value(words[place]) if place < len(words) and "=" not in words[place] else None
 
     def _trimmed(self, value: Value, rest: str) -> Value:
-        """A value without what a pattern takes away at its begin or end."""
+        """A value without what a pattern removes at its beginning or end."""
         text = value.text
         if text == PIECE:
             return value
@@ -306,9 +306,9 @@ class Words(ABC):
 
     @abstractmethod
     def substituted(self, inside: str) -> Value:
-        """What the commands in a substitution print."""
+        """The output of the commands in a substitution."""
 
 
-@lru_cache(maxsize=64)  # each element of a long list is asked for by itself
+@lru_cache(maxsize=64)  # each element of a long list is read separately
 def _listed(words: str) -> tuple[str, ...]:
     return tuple(_LISTED.findall(words))

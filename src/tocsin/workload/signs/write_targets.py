@@ -1,4 +1,4 @@
-"""Files that a command writes what it reads or prints into, other than by a redirection."""
+"""Files into which a command writes its input or output, other than by a redirection."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -30,7 +30,7 @@ def write_targets(name: str, words: Sequence[str]) -> list[str]:
 
 
 def edited_files(name: str, words: Sequence[str]) -> Sequence[str]:
-    """The words among which are the names of files that a command changes in place."""
+    """The words that may be names of files that a command changes in place."""
     options = [word for word in words if word[:1] == "-"]
     edits = (
         name in _EDIT_ALWAYS

@@ -1,4 +1,4 @@
-"""Files that a script writes: what is in them, and what of it is a sign."""
+"""Files that a script writes: their contents, and the signs in them."""
 
 import re
 from collections.abc import Sequence
@@ -35,14 +35,14 @@ class WrittenFiles:
     def __init__(self, origins: Origins) -> None:
         self.origins = origins
         self.bodies: dict[str, str] = {}
-        """What the script writes into files, where it is written out."""
+        """The contents of files that the script writes, if written out."""
         self.lines: dict[str, int] = {}
-        """Where it begins to write them."""
+        """The line where each file is first written."""
         self.handed: list[Sequence[str]] = []
         """The words of programs, which may name files that they read."""
 
     def note(self, statement: Statement, given: Value | None) -> Found:
-        """Keep what a statement writes into a file."""
+        """Record what a statement writes into a file."""
         origins = self.origins
         targets = [
             base(origins.value(target).text)
@@ -77,7 +77,7 @@ class WrittenFiles:
             self.lines.setdefault(name, statement.line)
 
     def type_in(self, line: int, text: str) -> None:
-        """Text that becomes one with what was typed before."""
+        """Append text to what was typed before."""
         self.bodies[_TYPED] = (self.bodies.get(_TYPED, "") + text)[-_LONGEST_BODY:]
         self.lines.setdefault(_TYPED, line)
 

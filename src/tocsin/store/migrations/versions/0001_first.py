@@ -1,6 +1,6 @@
-"""The first form of the store: the tables as they are now.
+"""The first schema: creates the tables as they are now.
 
-Until 1.0 this step makes the tables as they are now, and later steps add what an older store lacks. The first release
+Until 1.0, this step creates the current tables, and later steps add what an older store lacks. The first release
 freezes it.
 """
 

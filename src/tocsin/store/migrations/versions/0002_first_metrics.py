@@ -1,4 +1,4 @@
-"""Jobs get the metrics of their first two minutes."""
+"""Adds the metrics of the first two minutes to jobs."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The store keeps actions on jobs."""
+"""Adds the table of actions on jobs."""
 
 from alembic import op
 

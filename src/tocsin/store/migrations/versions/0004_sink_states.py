@@ -1,4 +1,4 @@
-"""What became of the messages of each sink is counted."""
+"""Adds the delivery counts of each sink."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""The service gives out tokens and sessions."""
+"""Adds the table of tokens and sessions."""
 
 import sqlalchemy as sa
 from alembic import op

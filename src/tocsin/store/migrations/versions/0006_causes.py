@@ -1,4 +1,4 @@
-"""Causes of failures are kept."""
+"""Adds the table of causes of failures."""
 
 import sqlalchemy as sa
 from alembic import op

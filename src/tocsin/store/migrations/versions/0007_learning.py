@@ -1,4 +1,4 @@
-"""Nightly runs and the scores of challengers are kept."""
+"""Adds the tables of nightly runs and of the scores of challengers."""
 
 import sqlalchemy as sa
 from alembic import op
