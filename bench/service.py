@@ -192,8 +192,8 @@ def _listen(path: str, clients: int, seconds: float, pipe: "Connection[Any, Any]
             connection.request("GET", "/api/v1/events")
             reply = connection.getresponse()
             assert connection.sock, "it is open"
-            connection.sock.settimeout(2)
-            while time.monotonic() < stop:
+            while (left := stop - time.monotonic()) > 0:
+                connection.sock.settimeout(left)  # a lull of the demo must not end it
                 line = reply.readline()
                 if line.startswith(b"id: "):
                     mine.append(line.decode().strip())
