@@ -167,8 +167,9 @@ def _refusals(result: Results, where: str = "this machine's Slurm") -> Iterator[
     yield f"### Requests that {where} refuses"
     yield ""
     yield (
-        f"{result['requests']} generated requests (each option alone, and combinations drawn after the rules were "
-        f"last changed): {result['found']} of {result['refused']} refusals found, {result['false']} false. Missed:"
+        f"{result['requests']} generated requests, each option alone and random combinations (seed {result['seed']}): "
+        f"{result['found']} of {result['refused']} refusals found, {result['false']} false. The rules were written with the "
+        "single options at hand. When the rules change, the seed changes too, so a smaller seed is a record of older rules. Missed:"
     )
     yield ""
     yield from (f"- `{miss}`" for miss in result["missed"])
