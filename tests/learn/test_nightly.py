@@ -201,7 +201,7 @@ def test_without_a_contest_a_detector_is_named_and_left_alone(registry: Registry
     [found] = night(registry.folder, None)
     assert (found.state, found.why) == (
         "skipped",
-        "the detector has no contest, so it is never retrained by itself",
+        "the detector has no contest, so it is never retrained automatically",
     )
     [found] = night(registry.folder, SirenContest(stages=(Stage.END,)))
     assert found.why == "models for submit are trained by hand only"

@@ -141,7 +141,7 @@ def test_a_contest_is_started_by_hand_and_its_run_is_listed(api: TestClient) -> 
     [outcome] = api.get(where).json()["result"]["outcomes"]
     assert (outcome["state"], outcome["why"]) == (
         "skipped",
-        "the detector has no contest, so it is never retrained by itself",
+        "the detector has no contest, so it is never retrained automatically",
     )
     [run] = api.get("/api/v1/learning").json()["retraining"]["runs"]
     assert (run["who"], run["state"], run["outcomes"]) == ("olga", "done", [outcome])

@@ -18,7 +18,7 @@ __all__ = ["login"]
 def login(app: App, socket: str | None, as_json: bool) -> None:
     """Print a link that logs a browser in as you.
 
-    The link works once, for 5 minutes. Whoever opens it is you: do not pass it on.
+    The link works once, for 5 minutes. Whoever opens it is logged in as you: do not share it.
     """
     from tocsin.app.login import login_link
 

@@ -54,7 +54,7 @@ _until = click.option("-E", "--endtime", metavar="TIME", help="Only stored trace
 @click.pass_obj
 @options.gathered(TraceTraining, "request")
 def train(app: App, request: TraceTraining, as_json: bool) -> None:
-    """Train the model that rings when a running job's traces are not normal.
+    """Train the model that raises an alarm when a running job's traces are not normal.
 
     Learns from the campaigns in FOLDERs; those recorded for tests are only measured on. Without a FOLDER, it learns from
     the stored traces of jobs that raised no alarm. Thresholds are set on jobs that were held back, for each kind of job

@@ -133,7 +133,7 @@ class Nightly:
     def _contest(self, detector: str, stage: Stage) -> Contest:
         contest = self.contests.get(detector)
         if contest is None:
-            raise ModelError("the detector has no contest, so it is never retrained by itself")
+            raise ModelError("the detector has no contest, so it is never retrained automatically")
         if stage not in contest.stages:
             raise ModelError(f"models for {stage} are trained by hand only")
         return contest
