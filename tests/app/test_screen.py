@@ -149,7 +149,7 @@ def test_a_broken_allow_list_does_not_stop_it(
     assert f"{file}, line 2: cryptomining is 'maybe'" in refused.err
     said = tocsin("screen", "--all")
     assert said.code == 0
-    assert "the last good one stays in force" in said.err
+    assert "its last valid version stays in force" in said.err
     assert "0 rogue" in said.err
 
 

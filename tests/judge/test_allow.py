@@ -157,7 +157,7 @@ def test_the_last_good_list_stays_in_force(store: Store, file: Path, tmp_path: P
     for _ in range(3):
         assert book.current().ruling("ai", job()).allowed
     [sentence] = said
-    assert "line 13: operation is 3; it must be text; the last good one stays in force" in sentence
+    assert "line 13: operation is 3; it must be text; its last valid version stays in force" in sentence
     # A new process knows it, too.
     again = AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml", notify=said.append)
     assert again.current().rule("ai", NOW).name == DefaultRule.LISTED

@@ -105,7 +105,7 @@ def mode_text(app: App) -> str:
     return {
         Mode.ADVISE: "no job is held or changed",
         Mode.SHADOW: "no job is held or changed; `tocsin actions` lists what would be done",
-        Mode.ACT: "jobs are put off, held or cancelled as policy says; `tocsin actions` lists them",
+        Mode.ACT: "jobs are delayed, held or cancelled as the policy says; `tocsin actions` lists them",
     }[action_policy(app).mode]
 
 

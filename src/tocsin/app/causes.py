@@ -44,7 +44,7 @@ def cause_of_ended(app: App, job: Mapping[str, Any], key: str, script: str | Non
         try:
             keep_cause(app.store, key, found.cause, int(time.time()))
         except StoreError as error:
-            app.notify(f"note: the cause is not kept: {error}")
+            app.notify(f"note: the cause was not stored: {error}")
     return found
 
 

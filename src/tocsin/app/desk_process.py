@@ -150,7 +150,7 @@ class DeskProcess:
             left, self._open = self._open, {}
         for _, found in left.values():
             if found.set_running_or_notify_cancel():
-                found.set_exception(Unavailable("the process that checks scripts ended; ask again"))
+                found.set_exception(Unavailable("the process that checks scripts ended; try again"))
 
     def _take(self, number: int, answer: Any, error: Exception | None) -> None:
         if number == _READY:

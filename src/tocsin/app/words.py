@@ -104,8 +104,9 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
             yield f"    {failure.basis}"
         for reason in failure.contributions:
             points = f"{abs(reason.effect) * 100:.0f}" if abs(reason.effect) >= 0.005 else "less than 1"
+            unit = "percentage points" if abs(reason.effect) >= 0.015 else "percentage point"
             verb = "raises" if reason.effect > 0 else "lowers"
-            yield f"    {verb} the risk by {points} percentage points: {reason.text}"
+            yield f"    {verb} the risk by {points} {unit}: {reason.text}"
         if failure.similar:
             yield f"    similar jobs: {', '.join(f'{s.job} {s.outcome}' for s in failure.similar[:3])}"
     yield from (f"    unusual: {anomaly.text}" for anomaly in verdict.anomalies)
