@@ -156,7 +156,7 @@ def test_verify_checks_all_and_exits_1_with_the_name_of_the_file(
     )  # the models of this test cannot be loaded
     done = tocsin(registry, "verify")
     assert done.exit_code == 0
-    assert done.stderr.endswith(" models checked: every file is as it was written\n")
+    assert done.stderr.endswith(" models checked: no file was changed\n")
     (registry.folder / "failure" / "2" / "model.txt").write_text("changed")
     done = tocsin(registry, "verify", "--json")
     assert done.exit_code == 1

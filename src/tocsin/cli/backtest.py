@@ -140,7 +140,7 @@ def _print_audit(audit: dict[str, Any]) -> None:
     changed = f"with everything changed that became known after {audit['until']}"
     if audit["clean"]:
         say(
-            f"audit passed: {changed}, {count(audit['compared'], 'earlier prediction')} stayed the same, bit by bit"
+            f"audit passed: {changed}, {count(audit['compared'], 'earlier prediction')} stayed the same, bit for bit"
         )
     else:
         say(

@@ -99,12 +99,12 @@ def promote(app: App, model: ModelRequest, why: str, as_json: bool) -> None:
 @click.argument("version", default="challenger")
 @_stage
 @_cluster
-@click.option("--end", is_flag=True, help="Let no version run beside the one in use.")
+@click.option("--end", is_flag=True, help="End the challenge: only the version in use scores jobs.")
 @options.as_json
 @click.pass_obj
 @options.gathered(ModelRequest, "model")
 def challenge(app: App, model: ModelRequest, end: bool, as_json: bool) -> None:
-    """Let VERSION score live jobs beside the one in use.
+    """Score live jobs with VERSION, too, beside the one in use.
 
     Nothing acts on its scores. `tocsin models` compares both as outcomes arrive, and the next nightly run promotes it if it is
     no worse on live jobs.
@@ -115,7 +115,7 @@ def challenge(app: App, model: ModelRequest, end: bool, as_json: bool) -> None:
         return
     place = f"{change['stage']} on {change['cluster']}" if change["cluster"] else change["stage"]
     if end:
-        say(f"no version of {change['detector']} runs beside the one in use at {place} now")
+        say(f"no version of {change['detector']} runs beside the one in use at {place} any more")
     else:
         say(f"{change['detector']} {change['challenger']} now runs beside the one in use at {place}")
 
@@ -155,7 +155,7 @@ def verify(app: App, detector: str | None, version: str | None, as_json: bool) -
     for result in bad:
         say(f"tocsin: {result['trouble']}")
     if not bad:
-        say(f"{count(len(results), 'model')} checked: every file is as it was written")
+        say(f"{count(len(results), 'model')} checked: no file was changed")
     raise SystemExit(1 if bad else 0)
 
 

@@ -51,7 +51,7 @@ def serve(app: App, demo: bool, speed: float, watch: bool, seconds: float | None
     def listening(socket: str, url: str | None) -> None:
         say(f"answering on {socket}" + (f" and {url}" if url else ""))
         if demo and url:
-            say(f"everybody on this host is an operator of this demonstration; open {url} (Ctrl-C ends it)")
+            say(f"everybody on this host has operator rights in this demo; open {url}, press Ctrl-C to stop")
 
     request = ServiceRequest(watch=watch, demo=demo, speed=speed)
     run(app, request, Output(print_line, unknown=not demo), seconds=seconds, listening=listening)

@@ -31,12 +31,14 @@ def _request(command: Any) -> Any:
         metavar="PATH",
         help="Socket of the service, or of its relay.",
     )
-    folder = click.option("--folder", metavar="FOLDER", help="Folder of slurm.conf [default: as Slurm says].")
+    folder = click.option(
+        "--folder", metavar="FOLDER", help="Folder of slurm.conf [default: found with scontrol]."
+    )
     return folder(socket(options.gathered(HookRequest, "request")(command)))
 
 
 _hooks = click.argument("hooks", nargs=-1, type=click.Choice([CLI_FILTER, JOB_SUBMIT]), metavar="[HOOK]...")
-_yes = click.option("--yes", is_flag=True, help="Do it; without it, the changes are only shown.")
+_yes = click.option("--yes", is_flag=True, help="Make the changes; without this option they are only shown.")
 
 
 @click.group()
@@ -54,7 +56,7 @@ def slurm() -> None:
 @click.pass_obj
 @_request
 def install(app: App, request: HookRequest, yes: bool, as_json: bool) -> None:
-    """Install HOOKs: a library of ours, and one line in the site's Lua file.
+    """Install HOOKs: a Lua library of tocsin, and one line in the site's Lua file that loads it.
 
     Shows what it will do, and does it with --yes. By default cli_filter, and job_submit if policy.screening_seconds is
     set. Every file is checked to be valid Lua before Slurm sees it.
@@ -106,6 +108,6 @@ def _do(changes: "list[Change]", yes: bool, as_json: bool) -> None:
     for change in changes:
         print_line(f"{change.path}: {change.text}")
     if not changes:
-        say("nothing is to be changed")
+        say("nothing to change")
     elif not yes:
-        say("nothing was changed; run it again with --yes")
+        say("nothing was changed yet; run this again with --yes")

@@ -50,7 +50,7 @@ def analyse(app: App, request: TraceRequest, length: int, seed: int, out: Path |
     """Find out how long windows should be and how often to sample.
 
     Reads the campaign in FOLDER or, without one, the stored traces. Shows the lowest dominant frequency of each kind of
-    job (Welch's spectrum), the window length that holds one such period, and how well kinds of jobs are told apart at
+    job (Welch's spectrum), the window length that holds one such period, and how well kinds of jobs are separated at
     coarser sampling (silhouette in two principal components, 30 draws).
     """
     report, files = analyse_traces(app, request, length, seed, out)
@@ -74,7 +74,7 @@ def _print(report: dict[str, Any]) -> None:
             f"({1 / slowest[0]:.3g} Hz, {slowest[1]})"
         )
     elif any(kind["segment"] for kind in report["kinds"]):
-        print_line("window: no kind has a dominant frequency, so nothing speaks against the default of 100 s")
+        print_line("window: no kind has a dominant frequency, so keep the default of 100 s")
     else:
         print_line("window: unknown, because all jobs are too short; record jobs of ten minutes or more")
     separation = report["separation"]

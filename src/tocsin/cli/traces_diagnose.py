@@ -62,9 +62,11 @@ def embed(app: App, request: TraceRequest, model: str, out: Path, as_json: bool)
     "--bad", metavar="KINDS", help="Kinds of jobs that count as bad, separated by commas."
 )
 @click.option(
-    "--kind", metavar="KIND", help="Kind of job whose waits for I/O are drawn [default: they vary most]."
+    "--kind",
+    metavar="KIND",
+    help="Kind of job whose waits for I/O are drawn [default: the kind in which they vary most].",
 )
-@click.option("--cpu", "cpus", metavar="NODE:CPU", multiple=True, help="Draw this CPU; repeat it for more.")
+@click.option("--cpu", "cpus", metavar="NODE:CPU", multiple=True, help="Draw this CPU; may be repeated.")
 @_model
 @options.cluster
 @click.option("-S", "--starttime", metavar="TIME", help="Only traces after TIME.")
@@ -87,14 +89,14 @@ def diagnose(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Show what the trace model makes of a job, or of all kinds of jobs.
+    """Show how the trace model scores a job, or all kinds of jobs.
 
     With JOB (an id or a key): how unusual its windows are and whether they lie in a region confirmed as bad. --confirm
     stores such a region: new jobs that enter it raise an alarm by that name; `tocsin traces regions` lists them.
 
     With the FOLDER of a campaign, or without either for the stored traces: reconstruction errors by kind of job,
-    embeddings in two principal components fitted without the bad kinds, and how waits for I/O go with the distance from
-    a bad kind.
+    embeddings in two principal components fitted without the bad kinds, and how waits for I/O correlate with the
+    distance from a bad kind.
     """
     when = {name: values.pop(name) for name in ("cluster", "starttime", "endtime")}
     if target is not None and _JOB.fullmatch(target):
@@ -141,9 +143,9 @@ def _print_confirmed(region: dict[str, Any]) -> None:
     )
     if not region["compared_with"]:
         say(
-            "warning: there were no normal windows of other jobs to compare with, so the region is only as wide as this job"
+            "warning: there were no normal windows of other jobs to compare with, so the region only covers windows like those of this job"
         )
-    say(f"take it back with: tocsin traces regions dismiss {region['number']}")
+    say(f"undo: tocsin traces regions dismiss {region['number']}")
 
 
 def _print_job(report: dict[str, Any]) -> None:

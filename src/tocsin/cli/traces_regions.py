@@ -42,7 +42,7 @@ def list_(app: App, listing: Listing) -> None:
 @options.as_json
 @click.pass_obj
 def dismiss(app: App, number: int, note: str, as_json: bool) -> None:
-    """Take a region back: jobs that enter it raise no alarm any more."""
+    """Dismiss a region: jobs that enter it no longer raise an alarm."""
     region = dismiss_region(app, number, note)
     if as_json:
         print_json(region)

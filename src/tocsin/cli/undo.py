@@ -40,13 +40,13 @@ def actions(app: App, request: ActionRequest, listing: Listing) -> None:
         return
     listing.print_table([_shown(action, app.zone(action.job.cluster)) for action in found], _COLUMNS)
     if not found:
-        say("no action is planned or in force" + ("" if request.everything else "; --all lists all others"))
+        say("no action is planned or in force" + ("" if request.everything else "; --all lists the others"))
 
 
 @click.command()
 @click.argument("numbers", nargs=-1, type=int, metavar="[ACTION]...")
 @click.option("--all", "everything", is_flag=True, help="Undo all actions that are planned or in force.")
-@click.option("--note", default="", metavar="TEXT", help="The reason, kept in the audit.")
+@click.option("--note", default="", metavar="TEXT", help="The reason, kept in the audit trail.")
 @options.as_json
 @click.pass_obj
 def undo(app: App, numbers: tuple[int, ...], everything: bool, note: str, as_json: bool) -> None:

@@ -25,8 +25,8 @@ def upgrade(app: App, as_json: bool) -> None:
     if as_json:
         print_json(asdict(done))
     elif done.found is None:
-        say(f"made the store {done.store} with schema {done.schema}")
+        say(f"created the store {done.store} with schema {done.schema}")
     elif done.found == done.schema:
-        say(f"the store {done.store} has schema {done.schema}, as this version wants it")
+        say(f"the store {done.store} already has schema {done.schema}; nothing to migrate")
     else:
         say(f"migrated the store {done.store} from schema {done.found} to {done.schema}")
