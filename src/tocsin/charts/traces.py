@@ -198,7 +198,7 @@ def silhouette(separation: Mapping[str, Any]) -> Spec:
         "scale": {"domain": list(_WAYS.values()), "range": list(COLOURS[:2])},
     }
     return chart(
-        "How well kinds of jobs are told apart, by sampling interval",
+        "Separation of kinds of jobs, by sampling interval",
         f"waveforms of {separation['length']} s, two principal components; mean ± standard deviation of "
         f"{separation['draws']} draws",
         data={"values": values},
