@@ -100,7 +100,7 @@ def test_of_two_that_tell_the_same_part_the_first_is_heard() -> None:
 
     [verdict] = assess(Judge({"a": seat(tells(0.1)), "b": seat(tells(0.2))}), frame({}))
     assert verdict.failure.probability == 0.1
-    assert verdict.missing == {"failure by b": "a has given it already"}
+    assert verdict.missing == {"failure by b": "a gave it already"}
 
 
 def _raises(row: dict[str, Any]) -> Parts:

@@ -62,7 +62,7 @@ _OWN = {
     "req_memory": "it requests {} of memory per node",
     "memory_per_cpu": "it requests {} of memory for each CPU",
     "time_limit": "its time limit is {}",
-    "time_min": "it accepts {} of time",
+    "time_min": "its minimum time limit is {}",
     "limit_odd": "its time limit is {} beyond whole hours",
     "cpu_time": "it requests {} of CPU time",
     "delay": "it may start {} after its submission",

@@ -245,7 +245,7 @@ class _Draft:
             if value is None:
                 continue
             if part in self.parts:
-                self.missing[f"{part} by {answer.detector}"] = f"{self.source[part]} has given it already"
+                self.missing[f"{part} by {answer.detector}"] = f"{self.source[part]} gave it already"
             else:
                 self.parts[part], self.source[part] = value, answer.detector
 

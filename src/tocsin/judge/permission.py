@@ -42,7 +42,7 @@ def permission(workload: Workload, job: Mapping[str, Any], allowed: AllowList, d
         _suspicion(name, workload, rulings[name].rule, detector) for name in against if name not in wrong
     ]
     deciding = wrong or [name for name in seen if name not in against]
-    rule = "; ".join(rulings[name].rule for name in deciding) or "no operation was seen that has a rule"
+    rule = "; ".join(rulings[name].rule for name in deciding) or "no operation with a rule was found"
     rogue = Rogue(rogue=bool(wrong), operations=deciding, rule=rule, action="alarm" if wrong else "none")
     permitted = {name: rulings[name].rule for name in seen if rulings[name].allowed}
     if not wrong:

@@ -162,7 +162,7 @@ class Nightly:
             result = contest.live(champion, aliases.challenger, self.night)
         except ModelError:  # too few live jobs; tonight's contest replaces it
             return None
-        why = f"beside the champion, it was {result.why}"
+        why = f"on live jobs beside the champion, it was {result.why}"
         if not result.promotes or not self.registry.promote(
             here.detector,
             aliases.challenger,
@@ -210,7 +210,7 @@ class Nightly:
             champion = self._champion(entry.detector, place, entry.champion)
             match = contest.prepare(champion, replace(self.night, now=entry.now))
         except ModelError as error:
-            return self._give_up(entry, f"the run was killed and cannot be gone on with: {error}")
+            return self._give_up(entry, f"the run was killed and cannot be resumed: {error}")
         return self._finish(entry, contest, match)
 
     def _finish(self, entry: Entry, contest: Contest, match: Match) -> Entry:
