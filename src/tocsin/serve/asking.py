@@ -28,7 +28,7 @@ async def _app(request: Request) -> App:
 async def _principal(request: Request) -> Principal:
     found = getattr(request.state, "principal", None)
     if not isinstance(found, Principal):
-        raise Unauthenticated("the service does not know who is asking")
+        raise Unauthenticated("the request has no identified user")
     return found
 
 
@@ -40,10 +40,10 @@ def words(text: str | None) -> list[str]:
 TheService = Annotated[Service, Depends(_service)]
 TheApp = Annotated[App, Depends(_app)]
 Asker = Annotated[Principal, Depends(_principal)]
-Limit = Annotated[int, Query(ge=1, le=1000, description="Most entries in one reply.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Maximum number of entries in one reply.")]
 Cursor = Annotated[
     str | None,
-    Query(max_length=400, description="`next` of the reply before; leave it out for the first one."),
+    Query(max_length=400, description="`next` of the previous reply; leave it out for the first one."),
 ]
 Cluster = Annotated[str | None, Query(max_length=100, description="Name of the cluster.")]
 JobName = Annotated[

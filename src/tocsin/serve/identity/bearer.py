@@ -36,7 +36,9 @@ class Bearer:
         user, signature = request.header(USER), request.header(SIGNATURE)
         if token.kind is TokenKind.API:
             if user is not None or signature is not None:
-                raise Unauthenticated(f"{USER} is accepted from relays only, and this is no relay's token")
+                raise Unauthenticated(
+                    f"{USER} is accepted from relays only, and this is not the token of a relay"
+                )
             method = Method.READ_ONLY if token.read_only else Method.API
             return Principal(token.user, role_named(token.role), method)
         name = checked_user(user or "", f"the header {USER}")

@@ -70,7 +70,12 @@ class Gate:
                 await self._app(scope, receive, send)
             elif routes:
                 allowed = ", ".join(sorted(routes)).encode()
-                await problem(send, 405, "this address does not take this method", [(b"allow", allowed)])
+                await problem(
+                    send,
+                    405,
+                    "this address does not support this method; see /openapi.json",
+                    [(b"allow", allowed)],
+                )
             else:
                 await problem(
                     send, 404, "there is nothing at this address; see /openapi.json", kind="not-found"

@@ -81,7 +81,7 @@ class Relay:
 
     async def _forward(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         if request.peer.uid is None or self._client is None:
-            raise Unauthenticated("a relay takes requests on its unix socket only")
+            raise Unauthenticated("a relay accepts requests only on its unix socket")
         user = await asyncio.to_thread(user_of, request.peer.uid)
         line = {"user": user, "method": request.method, "target": request.target}
         headers = [(name, value) for name, value in scope["headers"] if name in _FORWARDED]

@@ -45,7 +45,9 @@ def list_cases(
     request: Request,
     app: TheApp,
     asker: Asker,
-    status: Annotated[CaseStatus | None, Query(description="Only these; leave it out for all.")] = None,
+    status: Annotated[
+        CaseStatus | None, Query(description="Only cases with this status; leave it out for all.")
+    ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:

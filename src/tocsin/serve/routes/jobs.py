@@ -33,7 +33,7 @@ def list_jobs(
     request: Request,
     app: TheApp,
     asker: Asker,
-    ids: Annotated[Words, Query(alias="id", description="17, 17_4 or 17_[1-3], with commas.")] = None,
+    ids: Annotated[Words, Query(alias="id", description="17, 17_4 or 17_[1-3], separated by commas.")] = None,
     user: Words = None,
     account: Words = None,
     cluster: Words = None,

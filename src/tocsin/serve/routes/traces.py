@@ -17,7 +17,7 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["traces"])
 
-Time = Annotated[str | None, Query(max_length=100, description="A time as sacct takes it.")]
+Time = Annotated[str | None, Query(max_length=100, description="A time in a form that sacct accepts.")]
 _WINDOW = {"node": "n1", "cpu": 0, "at": "2026-11-15T20:43:13Z", "error": 0.4, "unusual": True}
 
 

@@ -27,8 +27,10 @@ def verdicts(
     request: Request,
     app: TheApp,
     asker: Asker,
-    level: Annotated[Words, Query(description="ok, warning, critical, unknown, with commas.")] = None,
-    stage: Annotated[Words, Query(description="submit, start, early, running, end, with commas.")] = None,
+    level: Annotated[Words, Query(description="ok, warning, critical, unknown, separated by commas.")] = None,
+    stage: Annotated[
+        Words, Query(description="submit, start, early, running, end, separated by commas.")
+    ] = None,
     user: Words = None,
     cluster: Words = None,
     limit: Limit = 50,
@@ -60,5 +62,5 @@ def _members(text: str | None, kind: type[Level] | type[Stage], what: str) -> li
     names = [str(each) for each in kind]
     for word in words(text):
         if word not in names:
-            raise InputError(f'"{word[:60]}" is not {what}; there are {", ".join(names)}')
+            raise InputError(f'"{word[:60]}" is not {what}; write some of {", ".join(names)}')
     return words(text)
