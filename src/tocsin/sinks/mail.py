@@ -84,7 +84,7 @@ class MailSink:
         finally:
             server.close()
         if later:
-            raise SinkError(f"the mail server {self._settings.host} put off mails with {later:,} verdicts")
+            raise SinkError(f"the mail server {self._settings.host} deferred mails with {later:,} verdicts")
         if len(due) < self.batch:
             self._done_until = hour
 

@@ -151,7 +151,7 @@ class Executor:
             self._end(action, ActionStatus.UNDONE, now, text, who)
         else:
             raise InputError(
-                f"action {action.id} was to {action.kind}, which cannot be undone"
+                f"action {action.id} is a {action.kind}, which cannot be undone"
                 + ("; submit the job again" if action.kind is ActionKind.CANCEL else "")
             )
 
