@@ -98,11 +98,11 @@ def test_what_the_reader_decides_for_itself_is_not_taken_from_an_event() -> None
         (b"[" * 100_000, "not JSON"),
         (event(submit=None), "no submit"),
         (event(submit="tomorrow"), "submit is not a time"),
-        (event(job_id="7"), "job_id is not of its type"),
+        (event(job_id="7"), "job_id has the wrong type"),
         (event(job_id=10**30), "job_id out of range"),
-        (event(user=["root"]), "user is not of its type"),
+        (event(user=["root"]), "user has the wrong type"),
         (b'{"jobid": 3}', "no submit"),
-        (b'{"jobid": "x", "@submit": "2026-11-15T20:05:56"}', "a number of jobcomp is none"),
+        (b'{"jobid": "x", "@submit": "2026-11-15T20:05:56"}', "a numeric field of jobcomp is not a number"),
     ],
 )
 def test_a_record_that_is_no_job_is_refused_with_a_reason(data: bytes, reason: str) -> None:
