@@ -114,7 +114,7 @@ def test_trouble_is_said_once_and_tried_again_less_and_less_often() -> None:
     down = ClusterError("slurmctld does not answer")
     waited, said, told = follow(*[down] * 9, {"cost": 0}, {"cost": 0})
     assert waited == [0, 5, 10, 20, 40, *[loop.LONGEST] * 5, 5, 5]
-    assert said == ["slurmctld does not answer (trying again)", "all answer again"]
+    assert said == ["slurmctld does not answer (trying again)", "all sources answer again"]
     assert told == 2
 
 
@@ -123,9 +123,9 @@ def test_another_trouble_is_said_too_and_troubles_of_a_part_do_not_stop_the_roun
     waited, said, told = follow(StoreError("locked"), part, part, {"cost": 0}, part)
     assert said == [
         "locked (trying again)",
-        "all answer again",
+        "all sources answer again",
         "slurmdbd does not answer",
-        "all answer again",
+        "all sources answer again",
         "slurmdbd does not answer",
     ]
     assert told == 4

@@ -112,7 +112,7 @@ def run(
                 f"the cluster is slow: reading its queue took {done.cost:.0f} s; next in {most:.0f} s"
             )
         if failures or (reported and not troubles):
-            notify("all answer again")
+            notify("all sources answer again")
             reported.clear()
         failures = 0
         _report_once(troubles, reported, notify)
