@@ -122,8 +122,8 @@ def follow(
 
         def finished(done: "Round") -> None:
             keep()
-            for trouble in acting.after_round(done.verdicts, done.at) if acting else ():
-                app.notify(f"tocsin: {trouble}")
+            for problem in acting.after_round(done.verdicts, done.at) if acting else ():
+                app.notify(f"tocsin: {problem}")
             observer.finished(done)
             challengers.score()
 

@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.core.verdict import SEEN_FROM, Finding, Level, Rogue, Workload
 from tocsin.judge.allow import AllowList
 
-__all__ = ["ROGUE", "SUSPECTED", "Permission", "permission", "silenced", "with_notes"]
+__all__ = ["ROGUE", "SUSPECTED", "Permission", "permission", "permitted_as_ok", "with_notes"]
 
 ROGUE = "rogue"
 SUSPECTED = "suspected"
@@ -88,7 +88,7 @@ def with_notes(found: Permission, findings: Sequence[Finding]) -> tuple[list[Fin
     return others, own
 
 
-def silenced(findings: Sequence[Finding], permitted: Mapping[str, str]) -> list[Finding]:
+def permitted_as_ok(findings: Sequence[Finding], permitted: Mapping[str, str]) -> list[Finding]:
     """The findings; a warning about a permitted operation stays, at level ok."""
     return [
         replace(finding, level=Level.OK, text=f"{finding.text} ({permitted[finding.operation]})")

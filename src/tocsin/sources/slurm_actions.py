@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.errors import ClusterError, NotFound
 from tocsin.core.ids import JobKey
-from tocsin.core.ports import Standing
+from tocsin.core.ports import QueueState
 from tocsin.sources.json_values import ABSENT, instant, number, state_of, text
 from tocsin.sources.squeue import separators
 
@@ -30,7 +30,7 @@ _FIELDS = (
 )
 _OURS = re.compile(r"\s*\[tocsin: [^\]]*\]")
 _LONGEST = 500
-_AT_ONCE = 20
+_BATCH = 20
 _FRESH = 1.0
 """Seconds for which a record need not be read again."""
 
@@ -69,9 +69,9 @@ class SlurmActions(ABC):
         """The output of one of Slurm's commands."""
 
     @property
-    def at_once(self) -> int:
+    def batch_size(self) -> int:
         """slurmrestd cannot query several jobs at once, but it answers each in some milliseconds."""
-        return 1 if self.rest else _AT_ONCE
+        return 1 if self.rest else _BATCH
 
     def look_up(self, keys: Sequence[JobKey]) -> None:
         self._seen.clear()
@@ -81,16 +81,16 @@ class SlurmActions(ABC):
                 if found := _of(key, records):
                     self._remember(key, found)
 
-    def standing(self, key: JobKey) -> Standing:
+    def queue_state(self, key: JobKey) -> QueueState:
         records = self._lately(key) or self._records(key)
         self._remember(key, records)
         waiting = [record for record in records if record.state == "PENDING"]
         if not waiting:
-            return Standing(pending=False)
+            return QueueState(pending=False)
         held = {record.held for record in waiting}
         begins = [record.begin for record in waiting if record.begin is not None]
         # Of an array with tasks in several states, the one closest to its start counts.
-        return Standing(
+        return QueueState(
             pending=True, held=min(held, key=("", "user", "admin").index), begin=min(begins, default=None)
         )
 

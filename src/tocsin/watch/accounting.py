@@ -49,7 +49,7 @@ class Accounting:
     def __init__(self, cluster: Cluster, *, patience: float = inf) -> None:
         """`patience`: seconds for which `read` waits for an answer; if infinite, it reads without a thread."""
         self.patience = patience
-        self.troubles: list[str] = []
+        self.problems: list[str] = []
         """Problems to report now."""
         self._cluster = cluster
         self._asked_at = 0
@@ -72,7 +72,7 @@ class Accounting:
         wait([self._under_way], None if seconds == inf else seconds)
         if not self._under_way.done():
             if now - self._asked_at > SILENT:
-                self.troubles = [f"accounting has not answered for more than {SILENT} s; is slurmdbd up?"]
+                self.problems = [f"accounting has not answered for more than {SILENT} s; is slurmdbd up?"]
             return None
         answered, self._under_way = self._under_way, None
         return self._taken(answered.result(), now)
@@ -81,7 +81,7 @@ class Accounting:
         pause = COST_SHARE * answer.cost if answer.problem or answer.complete else 0.0
         self._not_before = now + min(pause, LONGEST_PAUSE)
         slow = f"accounting is slow; it is read every {LONGEST_PAUSE} s" if pause >= LONGEST_PAUSE else ""
-        self.troubles = [answer.problem or slow] if answer.problem or slow else []
+        self.problems = [answer.problem or slow] if answer.problem or slow else []
         if answer.problem:
             return None
         self._answered_at = answer.asked

@@ -128,7 +128,7 @@ class StreamRounds:
             cost=0,
             verdicts=verdicts,
             behind=bool(read) or not self.source.caught_up,
-            troubles=[f"Kafka does not answer: {problem}"] if problem else [],
+            problems=[f"Kafka does not answer: {problem}"] if problem else [],
         )
 
     def _begin(self, now: int) -> watching.Progress:

@@ -113,15 +113,15 @@ class TraceRounds:
         samples = self._load(now)
         self._jobs.update(_raw_ids(samples), now)
         verdicts: list[Verdict] = []
-        troubles = [*self._read.problems, *(f"not used: {reason}" for reason in self.counts.dropped)]
+        problems = [*self._read.problems, *(f"not used: {reason}" for reason in self.counts.dropped)]
         if self._jobs.problem:
-            troubles.append(f"jobs cannot be looked up: {self._jobs.problem}")
+            problems.append(f"jobs cannot be looked up: {self._jobs.problem}")
         if self._jobs.unknown:
             few = ", ".join(self._jobs.unknown[:3])
-            troubles.append(f"samples name jobs that are not in the store or the queue, such as {few}")
+            problems.append(f"samples name jobs that are not in the store or the queue, such as {few}")
         fitted = self._fitted()
         if fitted is None:
-            troubles.append("no model is trained for traces yet; run `tocsin traces train`")
+            problems.append("no model is trained for traces yet; run `tocsin traces train`")
         elif until > self._reached:
             self._score(fitted, until)
             for at in range(self._reached + self._stride, until + 1, self._stride):
@@ -131,7 +131,7 @@ class TraceRounds:
             self._reached = until
         self._shrink(until)
         # No cost: a slow Prometheus must not delay alarms, and Slurm is asked only about jobs that are new.
-        return Round(at=now, queued=samples.cpus.height, cost=0.0, verdicts=verdicts, troubles=troubles)
+        return Round(at=now, queued=samples.cpus.height, cost=0.0, verdicts=verdicts, problems=problems)
 
     @property
     def _rows(self) -> int:
