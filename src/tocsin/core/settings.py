@@ -207,7 +207,7 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSettings:
-    """Which findings lead to which action; NAME is free. Of all rules that match, the gravest action counts."""
+    """Which findings lead to which action; choose any NAME. Of all rules that match, the most severe action applies."""
 
     detector: str = _setting("*", "detector of the finding; * matches any text")
     kind: str = _setting("*", "kind of the finding; * matches any text")

@@ -185,10 +185,12 @@ class Workload:
     @property
     def operations(self) -> dict[str, float]:
         """From both answers: execution corrects what a model said of the script, but not a sign in it."""
-        script, deed = self.submission, self.execution
+        script, execution = self.submission, self.execution
         found = dict(script.operations) if script else {}
         signs = script.signs if script else ()
-        return found | ({name: p for name, p in deed.operations.items() if name not in signs} if deed else {})
+        return found | (
+            {name: p for name, p in execution.operations.items() if name not in signs} if execution else {}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,7 @@ class SlurmActions(ABC):
                     self._remember(key, found)
 
     def queue_state(self, key: JobKey) -> QueueState:
-        records = self._lately(key) or self._records(key)
+        records = self._recent_records(key) or self._records(key)
         self._remember(key, records)
         waiting = [record for record in records if record.state == "PENDING"]
         if not waiting:
@@ -133,7 +133,7 @@ class SlurmActions(ABC):
                 jobs = ",".join(slurm_id(key) for key in keys)
                 self._run(["scontrol", "update", f"JobId={jobs}", f"StartTime=uts{begin}"])
             self.look_up(keys)
-        return {key for key in keys if not _starts_from(begin, self._lately(key))}
+        return {key for key in keys if not _starts_from(begin, self._recent_records(key))}
 
     def _is_delayed_by_rest(self, key: JobKey, begin: int) -> bool:
         with suppress(ClusterError, NotFound):
@@ -206,14 +206,14 @@ class SlurmActions(ABC):
     def _remember(self, key: JobKey, records: list[_Record]) -> None:
         self._seen[key] = time.monotonic(), records
 
-    def _lately(self, key: JobKey) -> list[_Record]:
+    def _recent_records(self, key: JobKey) -> list[_Record]:
         """The records read in the last second, if any."""
         at, records = self._seen.get(key, (0.0, []))
         return records if time.monotonic() - at < _FRESH else []
 
     def _known(self, key: JobKey) -> list[_Record]:
         """For a change: the cached records, once, since the change makes them stale."""
-        records = self._lately(key)
+        records = self._recent_records(key)
         self._seen.pop(key, None)
         return records or self._records(key)
 

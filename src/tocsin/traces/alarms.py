@@ -83,11 +83,11 @@ class Alarm:
         many = sum(map(len, self.cpus.values())) > 1
         has = "have" if many else "has"
         words = _WORDS[self.channel].format(_shown(self.channel, self.observed), self.seconds)
-        told = f"{self._where()} {has} {words}; {self.compared_with}: {_shown(self.channel, self.normal)}"
+        sentence = f"{self._where()} {has} {words}; {self.compared_with}: {_shown(self.channel, self.normal)}"
         return (
-            f"{told} on average, but the pattern over time differs"
+            f"{sentence} on average, but the pattern over time differs"
             if self.direction is Direction.IRREGULAR
-            else told
+            else sentence
         )
 
     @property

@@ -125,7 +125,7 @@ class TraceRounds:
         elif until > self._reached:
             self._score(fitted, until)
             for at in range(self._reached + self._stride, until + 1, self._stride):
-                verdicts += self._ring(fitted, at, now)
+                verdicts += self._raise_alarms(fitted, at, now)
         if until > self._reached:
             self._kept.advance(self.cluster, _POSITION, until)
             self._reached = until
@@ -243,7 +243,7 @@ class TraceRounds:
 
     # --- verdicts --------------------------------------------------------------------------------
 
-    def _ring(self, fitted: FittedTraces, at: int, now: int) -> list[Verdict]:
+    def _raise_alarms(self, fitted: FittedTraces, at: int, now: int) -> list[Verdict]:
         """Give the verdicts of one instant: on jobs whose alarm begins, changes or ends."""
         assert self._scores is not None, "windows were scored"
         recent = self._scores.filter(pl.col("at").is_between(at - self._rows, at))
@@ -252,7 +252,7 @@ class TraceRounds:
         unusual = set(
             recent.filter(pl.col("unusual"), pl.col("at") > at - fitted.in_a_row * self._stride)["job"]
         )
-        over = [job for job in self._alarms.ringing() if job in seen and job not in unusual]
+        over = [job for job in self._alarms.alarmed() if job in seen and job not in unusual]
         asked = [
             job
             for job in (*fitted.candidates(recent), *over)

@@ -117,7 +117,7 @@ class Watcher:
         self._events = events or JobEvents(sinks or {})
         self._seconds = seconds
         self._progress: watching.Progress | None = None
-        self._looked: int | None = None
+        self._last_read: int | None = None
         """When the last complete round read the queue."""
         self._machine_at: int | None = None
         self._accounting = Accounting(cluster, patience=patience)
@@ -145,7 +145,7 @@ class Watcher:
             progress,
             now,
             wanted=len(self._unaccounted) > 0,
-            patience=FIRST_PATIENCE if self._looked is None else 0.0,
+            patience=FIRST_PATIENCE if self._last_read is None else 0.0,
         )
         problems += self._accounting.problems
         ended = answer.ended if answer else NOTHING
@@ -157,7 +157,7 @@ class Watcher:
             # Old records are complete; of the recent ones, some may still be on their way.
             reached = min(answer.until, self._unaccounted.floor(now)) if complete else answer.until
             self._progress = watching.advance(self.store, progress, reached)
-        self._looked = now
+        self._last_read = now
         self.ledger.advance(now)
         return Round(
             at=now,
@@ -185,7 +185,7 @@ class Watcher:
     def _begin(self, now: int) -> tuple[watching.Progress, pl.DataFrame]:
         """The progress of the watch; in the first round, also jobs whose end may have been stored without a verdict."""
         name = self.cluster.name
-        if self._progress is not None and self._looked is not None:
+        if self._progress is not None and self._last_read is not None:
             return self._progress, _NOTHING_SEEN
         self._progress = watching.begin(self.store, name, now)
         # Jobs that were alive when the last process stopped, and are not in the queue now, have ended meanwhile.
@@ -202,7 +202,7 @@ class Watcher:
         alive = queue.filter(pl.col("outcome").is_null())
         over = queue.filter(pl.col("outcome").is_not_null() & ((pl.col("given") & _END) == 0))
         over = pl.concat([over.select(_SEEN), recent])
-        floor = progress.reached if self._looked is None else self._looked
+        floor = progress.reached if self._last_read is None else self._last_read
         self._unaccounted.remove(alive["job"])
         self._unaccounted.add(dict.fromkeys(self._living.difference(queue["job"]), floor), now)
         self._unaccounted.add(dict(over.select("job", pl.col("end").fill_null(floor)).iter_rows()), now)
