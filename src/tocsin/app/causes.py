@@ -58,7 +58,7 @@ def causes_at_end(
 
     catalogue = open_catalogue(app)
 
-    def look(jobs: "pl.DataFrame") -> "list[Cause | None]":
+    def find_causes(jobs: "pl.DataFrame") -> "list[Cause | None]":
         until = time.monotonic() + _SECONDS_PER_ROUND
         found: list[Cause | None] = []
         tried = 0
@@ -72,7 +72,7 @@ def causes_at_end(
             found.append(cause_of_job(job, text, catalogue, seconds=left).cause)
         return found
 
-    return look
+    return find_causes
 
 
 def past_causes_advice(

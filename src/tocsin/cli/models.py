@@ -11,7 +11,7 @@ from tocsin.app.learning import measured_here
 from tocsin.app.models import ModelRequest
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, print_line, say, text_of
+from tocsin.cli.output import Column, Listing, print_json, print_line, print_message, text_of
 from tocsin.core.stages import Stage
 
 __all__ = ["models"]
@@ -52,7 +52,7 @@ def list_(app: App, detector: str | None, listing: Listing) -> None:
             [{**row, "live": live} for row in rows for live in row["live"] or [None]], _COLUMNS
         )
     else:
-        say(f"there is no model in {app.home.models} yet")
+        print_message(f"there is no model in {app.home.models} yet")
 
 
 @models.command()
@@ -69,7 +69,7 @@ def show(app: App, model: ModelRequest, out: Path | None, as_json: bool) -> None
     """Show the card of a VERSION, or of the champion."""
     if out is not None:
         for path in app_models.write_charts(app, model, out):
-            say(f"wrote {path}")
+            print_message(f"wrote {path}")
     card = app_models.show_model(app, model, measured_here(app, model.detector))
     if as_json:
         print_json(card)
@@ -115,9 +115,11 @@ def challenge(app: App, model: ModelRequest, end: bool, as_json: bool) -> None:
         return
     place = f"{change['stage']} on {change['cluster']}" if change["cluster"] else change["stage"]
     if end:
-        say(f"no version of {change['detector']} runs beside the one in use at {place} any more")
+        print_message(f"no version of {change['detector']} runs beside the one in use at {place} any more")
     else:
-        say(f"{change['detector']} {change['challenger']} now runs beside the one in use at {place}")
+        print_message(
+            f"{change['detector']} {change['challenger']} now runs beside the one in use at {place}"
+        )
 
 
 @models.command()
@@ -153,9 +155,9 @@ def verify(app: App, detector: str | None, version: str | None, as_json: bool) -
         print_json(results)
     bad = [result for result in results if not result["sound"]]
     for result in bad:
-        say(f"tocsin: {result['trouble']}")
+        print_message(f"tocsin: {result['trouble']}")
     if not bad:
-        say(f"{count(len(results), 'model')} checked: no file was changed")
+        print_message(f"{count(len(results), 'model')} checked: no file was changed")
     raise SystemExit(1 if bad else 0)
 
 
@@ -166,13 +168,13 @@ def _report(change: dict[str, Any], as_json: bool) -> None:
     model, before = f"{change['detector']} {change['champion'] or ''}".rstrip(), change["before"]
     place = f"{change['stage']} on {change['cluster']}" if change["cluster"] else change["stage"]
     if change["champion"] is None:
-        say(
+        print_message(
             f"{model} has no model in use for {place} now (before: {before}); to use one again: tocsin models promote"
         )
     elif before == change["champion"]:
-        say(f"{model} is already the champion for {place}")
+        print_message(f"{model} is already the champion for {place}")
     else:
-        say(f"{model} is now the champion for {place} (before: {before or 'none'})")
+        print_message(f"{model} is now the champion for {place} (before: {before or 'none'})")
 
 
 _COLUMNS = [

@@ -15,7 +15,7 @@ from tocsin.app.slurm_hooks import (
     plan_hooks,
 )
 from tocsin.cli import options
-from tocsin.cli.output import print_json, print_line, say
+from tocsin.cli.output import print_json, print_line, print_message
 
 if TYPE_CHECKING:
     from tocsin.slurm.hooks import Change
@@ -65,7 +65,7 @@ def install(app: App, request: HookRequest, yes: bool, as_json: bool) -> None:
     if yes and not as_json:
         for status in hook_status(app, request):
             if status.installed and status.fix:
-                say(f"{status.hook}: {status.fix}")
+                print_message(f"{status.hook}: {status.fix}")
 
 
 @slurm.command()
@@ -108,6 +108,6 @@ def _do(changes: "list[Change]", yes: bool, as_json: bool) -> None:
     for change in changes:
         print_line(f"{change.path}: {change.text}")
     if not changes:
-        say("nothing to change")
+        print_message("nothing to change")
     elif not yes:
-        say("nothing was changed yet; run this again with --yes")
+        print_message("nothing was changed yet; run this again with --yes")

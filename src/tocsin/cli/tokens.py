@@ -6,7 +6,7 @@ from tocsin.app.app import App
 from tocsin.app.roles import ROLES
 from tocsin.app.tokens import TokenRequest, create_token, list_tokens, revoke_token, token_json
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, print_line, say, text_of
+from tocsin.cli.output import Column, Listing, print_json, print_line, print_message, text_of
 
 __all__ = ["tokens"]
 
@@ -59,7 +59,9 @@ def create(app: App, request: TokenRequest, as_json: bool) -> None:
     if not request.out:
         print_line(secret)
     place = f"in {request.out}" if request.out else "shown only now"
-    say(f"created token {token.number} ({token.label}, {token.role}), valid for {request.days} days, {place}")
+    print_message(
+        f"created token {token.number} ({token.label}, {token.role}), valid for {request.days} days, {place}"
+    )
 
 
 @tokens.command("list")

@@ -10,7 +10,7 @@ from tocsin.app.text import count
 from tocsin.app.traces_analyse import analyse_traces
 from tocsin.app.traces_request import TraceRequest
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_message, print_table
 
 __all__ = ["analyse", "trace_request"]
 
@@ -55,7 +55,7 @@ def analyse(app: App, request: TraceRequest, length: int, seed: int, out: Path |
     """
     report, files = analyse_traces(app, request, length, seed, out)
     for path in files:
-        say(f"wrote {path}")
+        print_message(f"wrote {path}")
     if as_json:
         print_json(report)
     else:
@@ -65,7 +65,7 @@ def analyse(app: App, request: TraceRequest, length: int, seed: int, out: Path |
 def _print(report: dict[str, Any]) -> None:
     print_table(report["kinds"], _KINDS, header=True, parsable=False)
     for kind in report["left_out"]:
-        say(f"note: left out: {kind} (the 24 kinds with most samples are shown)")
+        print_message(f"note: left out: {kind} (the 24 kinds with most samples are shown)")
     print_line()
     slowest = max((kind["period"] or 0, kind["kind"]) for kind in report["kinds"])
     if report["window"]:
@@ -83,7 +83,7 @@ def _print(report: dict[str, Any]) -> None:
         print_line(f"separation by sampling interval: {separation['missing']}")
         return
     for kind, waveforms in separation["too_few"].items():
-        say(f"note: left out of the comparison: {kind} ({count(waveforms, 'waveform')})")
+        print_message(f"note: left out of the comparison: {kind} ({count(waveforms, 'waveform')})")
     print_line(
         f"Silhouette by sampling interval: waveforms of {separation['length']} s, "
         f"mean ± standard deviation of {separation['draws']} draws"

@@ -13,7 +13,7 @@ from tocsin.app.traces_of_job import JobRequest
 from tocsin.app.traces_regions import confirm_region, diagnose_job
 from tocsin.app.traces_request import TraceRequest
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_message, print_table
 from tocsin.cli.traces_analyse import trace_request
 
 __all__ = ["diagnose", "embed"]
@@ -109,7 +109,7 @@ def diagnose(
     request = TraceRequest(folder=Path(target) if target else None, **when)
     report, files = diagnose_kinds(app, request, DiagnoseRequest(out=out, **values))
     for path in files:
-        say(f"wrote {path}")
+        print_message(f"wrote {path}")
     if as_json:
         print_json(report)
     else:
@@ -142,10 +142,10 @@ def _print_confirmed(region: dict[str, Any]) -> None:
         f"radius {region['radius']:.3g} in the embeddings of model {region['model']}"
     )
     if not region["compared_with"]:
-        say(
+        print_message(
             "warning: there were no normal windows of other jobs to compare with, so the region only covers windows like those of this job"
         )
-    say(f"undo: tocsin traces regions dismiss {region['number']}")
+    print_message(f"undo: tocsin traces regions dismiss {region['number']}")
 
 
 def _print_job(report: dict[str, Any]) -> None:
@@ -162,7 +162,9 @@ def _print_job(report: dict[str, Any]) -> None:
     fresh = [region for region in report["regions"] if region["stale"] is None]
     for region in report["regions"]:
         if region["stale"]:
-            say(f'warning: region {region["number"]} "{region["name"]}" is stale: {region["stale"]}')
+            print_message(
+                f'warning: region {region["number"]} "{region["name"]}" is stale: {region["stale"]}'
+            )
     if not fresh:
         print_line("  no region has been confirmed as bad for this model")
         return
@@ -179,7 +181,7 @@ def _print_kinds(report: dict[str, Any]) -> None:
     print_line("Reconstruction error by kind of job")
     print_table(report["kinds"], _KINDS, header=True, parsable=False)
     if not report["distances"]:
-        say("note: no kind is known to be bad; name some with --bad, or confirm a job")
+        print_message("note: no kind is known to be bad; name some with --bad, or confirm a job")
         return
     print_line()
     print_line(

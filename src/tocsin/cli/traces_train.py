@@ -10,7 +10,7 @@ from tocsin.app.text import count
 from tocsin.app.traces_request import TraceRequest
 from tocsin.app.traces_train import TraceTraining, score_traces, train_traces
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say, text_of
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_message, print_table, text_of
 
 __all__ = ["score", "train"]
 
@@ -99,7 +99,7 @@ def score(app: App, request: TraceRequest, out: Path | None, as_json: bool) -> N
     """  # fmt: skip
     report = score_traces(app, request, out)
     if out:
-        say(f"wrote {out}")
+        print_message(f"wrote {out}")
     if as_json:
         print_json(report)
         return

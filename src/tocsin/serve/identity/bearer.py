@@ -5,9 +5,9 @@ import asyncio
 from tocsin.app.credentials import Credentials, TokenKind
 from tocsin.app.roles import RoleLists
 from tocsin.core.errors import Unauthenticated
+from tocsin.serve.identity.authenticators import Method, role_named
 from tocsin.serve.identity.relay_signature import SIGNATURE, USER, is_signed
 from tocsin.serve.identity.request import Request, checked_user
-from tocsin.serve.identity.ways import Method, role_named
 from tocsin.serve.principal import Principal
 
 __all__ = ["Bearer"]

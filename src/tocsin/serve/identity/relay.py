@@ -11,11 +11,11 @@ import httpx2
 
 from tocsin.core.errors import SettingsError, Unauthenticated
 from tocsin.serve.identity.asgi import App, Receive, Scope, Send, problem, refuse
+from tocsin.serve.identity.authenticators import user_of
 from tocsin.serve.identity.limits import BodyLimit, Deadline
 from tocsin.serve.identity.peer import Peer
 from tocsin.serve.identity.relay_signature import SIGNATURE, USER, sign
 from tocsin.serve.identity.request import Request
-from tocsin.serve.identity.ways import user_of
 
 __all__ = ["Relay", "relay_app"]
 

@@ -10,9 +10,9 @@ import jwt
 
 from tocsin.app.roles import RoleLists
 from tocsin.core.errors import ClusterError, Unauthenticated
+from tocsin.serve.identity.authenticators import Method, role_named
 from tocsin.serve.identity.rates import Buckets
 from tocsin.serve.identity.request import Request, checked_user
-from tocsin.serve.identity.ways import Method, role_named
 from tocsin.serve.principal import Principal
 
 __all__ = ["CACHED_SECONDS", "SlurmToken", "TokenCheck"]

@@ -9,7 +9,7 @@ from tocsin.app.actions import ActionRequest, actions_on, list_actions, undo
 from tocsin.app.own_jobs import cancel_job, link_own_jobs, resubmissions
 from tocsin.core.errors import InputError
 from tocsin.core.job_json import to_json
-from tocsin.serve.asking import Asker, Cluster, JobName, Limit, TheApp
+from tocsin.serve.dependencies import Asker, Cluster, JobName, Limit, TheApp
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tocsin.app.allow import AllowRequest, add_entry, entry_json, list_entries, remove_entry
-from tocsin.serve.asking import Asker, TheApp
+from tocsin.serve.dependencies import Asker, TheApp
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tocsin.app.cases import answer_case, page_of_cases, show_case
 from tocsin.core.verdict import CaseStatus
-from tocsin.serve.asking import Asker, Cursor, Limit, TheApp
+from tocsin.serve.dependencies import Asker, Cursor, Limit, TheApp
 from tocsin.serve.documents import page_of, reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import cursor_of, cursor_text, json_reply

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tocsin.app.check import ScriptQuestion
 from tocsin.core.errors import Forbidden
-from tocsin.serve.asking import Asker, TheService
+from tocsin.serve.dependencies import Asker, TheService
 from tocsin.serve.documents import VERDICT, ref, reply
 from tocsin.serve.problems import ANY_PROBLEM
 from tocsin.serve.verdict_text import verdict_advice, verdict_json

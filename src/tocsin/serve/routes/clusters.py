@@ -9,7 +9,7 @@ from tocsin.app.service import ClusterState
 from tocsin.app.statistics import statistics, stored_clusters
 from tocsin.core.errors import InputError, NotFound
 from tocsin.core.units import format_instant
-from tocsin.serve.asking import Asker, Cluster, TheService
+from tocsin.serve.dependencies import Asker, Cluster, TheService
 from tocsin.serve.documents import reply
 from tocsin.serve.replies import json_reply
 

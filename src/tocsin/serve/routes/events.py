@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from tocsin.app.feed import position_of
-from tocsin.serve.asking import Asker
+from tocsin.serve.dependencies import Asker
 from tocsin.serve.event_stream import EventStream
 from tocsin.serve.problems import ANY_PROBLEM
 

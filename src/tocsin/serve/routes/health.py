@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from tocsin import __version__
 from tocsin.app.service import Service
-from tocsin.serve.asking import Asker, TheService
+from tocsin.serve.dependencies import Asker, TheService
 from tocsin.serve.documents import reply
 
 __all__ = ["api", "public"]

@@ -9,7 +9,7 @@ from tocsin.app.models import ModelRequest, challenge, list_models, promote, rol
 from tocsin.app.threshold import set_threshold, thresholds
 from tocsin.core.errors import NotFound
 from tocsin.core.stages import Stage
-from tocsin.serve.asking import Asker, Cluster, TheApp, TheService
+from tocsin.serve.dependencies import Asker, Cluster, TheApp, TheService
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tocsin.app.tasks import Kind, Task
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
-from tocsin.serve.asking import Asker, TheService
+from tocsin.serve.dependencies import Asker, TheService
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply

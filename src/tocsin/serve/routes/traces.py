@@ -8,7 +8,7 @@ from tocsin.app.jobs import show_job
 from tocsin.app.traces_of_job import JobRequest
 from tocsin.app.traces_view import job_embeddings, job_windows
 from tocsin.core.errors import NotFound
-from tocsin.serve.asking import Asker, Cluster, JobName, TheApp
+from tocsin.serve.dependencies import Asker, Cluster, JobName, TheApp
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Principal
 from tocsin.serve.replies import json_reply

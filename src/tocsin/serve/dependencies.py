@@ -12,7 +12,7 @@ from tocsin.app.service import Service
 from tocsin.core.errors import Unauthenticated
 from tocsin.serve.principal import Principal
 
-__all__ = ["Asker", "Cluster", "Cursor", "JobName", "Limit", "TheApp", "TheService", "words"]
+__all__ = ["Asker", "Cluster", "Cursor", "JobName", "Limit", "TheApp", "TheService", "comma_separated"]
 
 
 async def _service(request: Request) -> Service:
@@ -32,7 +32,7 @@ async def _principal(request: Request) -> Principal:
     return found
 
 
-def words(text: str | None) -> list[str]:
+def comma_separated(text: str | None) -> list[str]:
     """The items of a comma-separated list."""
     return [word.strip() for word in (text or "").split(",") if word.strip()]
 

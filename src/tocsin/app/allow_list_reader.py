@@ -12,14 +12,14 @@ from tocsin.core.errors import SettingsError
 from tocsin.judge.allow import DEFAULTS, AllowList
 from tocsin.judge.allow_file import parse
 
-__all__ = ["LARGEST", "AllowBook", "read"]
+__all__ = ["LARGEST", "AllowListReader", "read"]
 
 LARGEST = 1024**2
 """Bytes."""
 _BUILT_IN = "no earlier valid version is known, so the built-in rules and the entries of `tocsin allow` apply"
 
 
-class AllowBook:
+class AllowListReader:
     """Reads the allow-list from the store and from a file.
 
     A broken file is refused, and its last valid version stays in force.
