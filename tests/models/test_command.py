@@ -69,9 +69,9 @@ def test_a_damaged_card_is_a_row_too(registry: Registry) -> None:
     assert "cannot be read" in tocsin(registry).stdout
 
 
-def test_show_tells_what_the_card_tells(registry: Registry) -> None:
+def test_show_prints_the_card(registry: Registry) -> None:
     shown = tocsin(registry, "show", "failure", "1").stdout
-    for part in ("lightgbm", "28,476", "auc 0.9100 [0.9000, 0.9200] at submit", "sha256"):
+    for part in ("lightgbm", "28,476", "at submit; ", "auc 0.9100 [0.9000, 0.9200]", "sha256"):
         assert part in shown
     document = json.loads(tocsin(registry, "show", "failure", "1", "--json").stdout)
     assert document["version"] == "1"

@@ -1,5 +1,6 @@
 """`tocsin models`: the versions of each detector's models, and which of them are in use."""
 
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -223,16 +224,14 @@ def _print_card(card: dict[str, Any]) -> None:
         line("rows for", f"{purpose}: {rows}")
     line("parent", card["parent"])
     for threshold in card["thresholds"]:
-        line(
-            "threshold", ", ".join(f"{key} {value}" for key, value in threshold.items() if value is not None)
-        )
-    for figure in card["figures"]:
-        value = figure["reason"] if figure["value"] is None else f"{figure['value']:.4f}"
-        interval = "" if figure["low"] is None else f" [{figure['low']:.4f}, {figure['high']:.4f}]"
-        line(
-            "figure",
-            f"{figure['name']} {value}{interval} at {figure['stage']}, {figure['split']}, {figure['data']}",
-        )
+        shown = (f"{key} {_shown(value)}" for key, value in threshold.items() if value is not None)
+        line("threshold", ", ".join(shown))
+    for (stage, split), figures in groupby(
+        card["figures"], key=lambda figure: (figure["stage"], figure["split"])
+    ):
+        line("figures", f"at {stage}; {split}")
+        for data, measured in groupby(figures, key=lambda figure: figure["data"]):
+            line("", f"{data}: {', '.join(map(_figure, measured))}")
     for live in card["live"]:
         line("live", _live_text(live))
     for promotion in card["promotions"]:
@@ -241,6 +240,20 @@ def _print_card(card: dict[str, Any]) -> None:
         line("promoted", f"{promotion['at']}{place}, replaced {replaced}: {promotion['why']}")
     for name, digest in card["files"].items():
         line("file", f"{name} sha256 {digest}")
+
+
+def _figure(figure: dict[str, Any]) -> str:
+    if figure["value"] is None:
+        return f"{figure['name']} unknown ({figure['reason']})"
+    interval = "" if figure["low"] is None else f" [{figure['low']:.4f}, {figure['high']:.4f}]"
+    return f"{figure['name']} {figure['value']:.4f}{interval}"
+
+
+def _shown(value: object) -> str:
+    """A value of a threshold: numbers rounded, a rule as `tocsin threshold` takes it."""
+    if isinstance(value, dict) and set(value) == {"kind", "value"}:
+        return f"{value['kind']}={value['value']:g}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _live_text(live: dict[str, Any]) -> str:

@@ -131,7 +131,7 @@ class CausesSettings:
     )
     at_end: bool = _setting(
         False,
-        "`tocsin watch` reads the output of failed jobs when they end, as their owners may; otherwise only "
+        "`tocsin watch` reads the output of failed jobs when they end, with their owners' permissions; otherwise only "
         "`tocsin explain` does",
     )
 
@@ -156,7 +156,7 @@ class LearnSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSettings:
-    """The Kafka that job events come from, and that sinks and `tocsin connect` write to."""
+    """The Kafka brokers that job events are read from, and that sinks and `tocsin connect` write to."""
 
     brokers: str = _setting("", "addresses of some brokers, separated by commas: host:9092")
     group: str = _setting("tocsin", "consumer group; the name of the cluster is added")

@@ -56,7 +56,7 @@ class SinkSettings:
 class LogSinkSettings(SinkSettings):
     messages: str = setting("verdict", SinkSettings.__dataclass_fields__["messages"].metadata["doc"])
     file: str = setting("", "file for messages, one line of JSON each")
-    megabytes: int = setting(10, "size at which the log is rotated; 0: never")
+    megabytes: int = setting(10, "size in megabytes at which the log is rotated; 0: never")
     files: int = setting(5, "rotated logs to keep")
 
 
