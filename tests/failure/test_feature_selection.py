@@ -46,7 +46,7 @@ def test_gaps_are_a_value_like_any_other() -> None:
     X[:, 1] = np.arange(100) % 2
     found = select(X, ["told", "odd"], [2, 1])
     assert found.kept == (0,)
-    assert "again" in found.dropped["odd"]
+    assert "repeats" in found.dropped["odd"]
 
 
 def test_without_any_gain_nothing_is_dropped_for_it() -> None:

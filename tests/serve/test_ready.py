@@ -26,7 +26,7 @@ SAYS = {
     "500": ("HTTP 500", "scontrol ping"),
     "511": ("refuses the token", "renew it with scontrol token"),
     "errors": ("slurmctld is tired", "scontrol ping"),
-    "garbage": ("cannot be read", "is it slurmrestd?"),
+    "garbage": ("unreadable answer", "is it slurmrestd?"),
     "slow": ("does not answer", "is it running"),
 }
 """The reason and the next step in the sentence on each fault."""

@@ -1,4 +1,4 @@
-"""A real Slurm: jobs are put off, held, released, commented on and cancelled, and everything ends by itself."""
+"""A real Slurm: jobs are delayed, held, released, commented on and cancelled, and everything ends by itself."""
 
 import os
 import subprocess

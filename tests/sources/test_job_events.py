@@ -94,7 +94,7 @@ def test_what_the_reader_decides_for_itself_is_not_taken_from_an_event() -> None
         (b"", "empty"),
         (b"init", "not JSON"),
         (b"[1]", "not a JSON object"),
-        (b"{}", "neither"),
+        (b"{}", "not a record of"),
         (b"[" * 100_000, "not JSON"),
         (event(submit=None), "no submit"),
         (event(submit="tomorrow"), "submit is not a time"),

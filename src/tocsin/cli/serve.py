@@ -52,7 +52,7 @@ def serve(app: App, demo: bool, speed: float, watch: bool, seconds: float | None
         print_message(f"answering on {socket}" + (f" and {url}" if url else ""))
         if demo and url:
             print_message(
-                f"everybody on this host has operator rights in this demo; open {url}, press Ctrl-C to stop"
+                f"everybody on this host has operator rights in this demo; open {url} (press Ctrl-C to stop)"
             )
 
     request = ServiceRequest(watch=watch, demo=demo, speed=speed)

@@ -131,7 +131,7 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
         verb, noun = _COUNTS[name]
         return f"it {verb} {value:,.0f} {noun}{'s' * (value != 1)}"
     if name.startswith("common_"):
-        return f"{value:.0%} of the training's jobs have its {feature.words.removeprefix('how common its ').partition(' ')[0]}"
+        return f"{value:.0%} of the training's jobs have its {name.removeprefix('common_')}"
     return f"{feature.words}: {shown(name, value)}"
 
 
