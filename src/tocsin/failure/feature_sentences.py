@@ -138,6 +138,9 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
 Sentence = Callable[[float, str, int], str]
 
 
+_OF_ONE = {"failed": ("did not fail", "failed"), "unsuccessful": ("was successful", "was unsuccessful")}
+
+
 def _share(statistic: str) -> Sentence | None:
     """Names such as `failed_last10`."""
     what, _, over = statistic.partition("_")
@@ -148,6 +151,8 @@ def _share(statistic: str) -> Sentence | None:
 
         def of_last(value: float, kind: str, ended: int) -> str:
             number = max(1, min(int(over[4:]), ended))
+            if number == 1:
+                return f"the last job {kind} {_OF_ONE[what][value > 0.5]}"
             return f"{round(value * number)} of the last {number} jobs {kind} {verb}"
 
         return of_last

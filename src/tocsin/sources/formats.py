@@ -134,7 +134,7 @@ def _fitting_mapping(path: str, first: bytes) -> str:
             return name
     line = first.decode(errors="replace")
     raise SourceError(
-        f'{path} has no known format; its first line is "{line[:60]}{"…" if len(line) > 60 else ""}". Known are SWF, text and JSON of sacct, '
+        f'{path} has no known format; its first line of data is "{line[:60]}{"…" if len(line) > 60 else ""}". Known are SWF, text and JSON of sacct, '
         "accounting logs of PBS, LSF, Grid Engine and jobcomp/filetxt, and tables with the columns of "
         f"{' or '.join(shipped_mappings())}. For another table, name a mapping with -m; for sacct's text without a header, "
         "name its columns with -o"
