@@ -24,7 +24,7 @@ DEB_EXTRAS := serve,charts,kafka,minilm,mqtt,postgres
 .PHONY: help run test check bench fresh clean services wheelhouse deb
 .DELETE_ON_ERROR:
 
-help: ## this list
+help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
 
 run: .venv/.installed ## install into .venv and run the demonstration until Ctrl-C (no root, no cluster)
@@ -37,22 +37,22 @@ test: .venv/.installed-dev ## install what the tests need and run all of them
 	$(BIN)/python -m pytest -m quiet $(ARGS) || [ $$? = 5 ]  # 5: ARGS chose none of them
 	$(BIN)/python -m pytest -m "not quiet" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-check: .venv/.installed-dev ## lint, format, types, direction of imports
+check: .venv/.installed-dev ## check lint, format, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.installed-dev ## accuracy and speed, minutes to hours; writes bench/results
+bench: .venv/.installed-dev ## measure accuracy and speed (minutes to hours); writes bench/results
 	$(BIN)/python -m bench $(ARGS)
 
-fresh: ## make run and make test in new Debian systems (12 and forky), as user and root (needs root, debootstrap)
+fresh: ## try make run and make test in new Debian systems (12 and forky), as user and root (needs root, debootstrap)
 	@bash tests/services/fresh.sh $(ARGS)
 
-wheelhouse: ## wheels of tocsin and all it needs, for hosts without a network, in dist/wheelhouse (EXTRAS=serve,… for fewer)
+wheelhouse: ## build wheels of tocsin and its dependencies in dist/wheelhouse, for hosts without a network (EXTRAS=serve,… for fewer)
 	@bash packaging/wheelhouse.sh $(PYTHON) dist/wheelhouse $(EXTRAS)
 
-deb: ## Debian packages of tocsin and of its agent for compute nodes, in dist (on the Debian release that they are for)
+deb: ## build Debian packages of tocsin and of its agent for compute nodes in dist (on the Debian release they are for)
 	@bash packaging/wheelhouse.sh /usr/bin/python3 dist/wheelhouse-deb $(or $(EXTRAS),$(DEB_EXTRAS))
 	@bash packaging/build-deb.sh dist dist/wheelhouse-deb $(or $(EXTRAS),$(DEB_EXTRAS))
 
@@ -65,9 +65,9 @@ clean: ## remove .venv and caches
 
 .venv/.made:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found; install Python 3.11 or newer"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tocsin needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1); name a newer one: make run PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tocsin needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1); choose a newer one: make run PYTHON=python3.11"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv; on Debian, as root: apt-get install python3-venv"; exit 1; }
-	@echo "making .venv with $$($(PYTHON) -V)"
+	@echo "creating .venv with $$($(PYTHON) -V)"
 	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
@@ -78,8 +78,8 @@ clean: ## remove .venv and caches
 	@touch $@
 
 .venv/.installed-dev: .venv/.made $(PINS)
-	@echo "installing tocsin and its tests' tools into .venv"
+	@echo "installing tocsin and what its tests need into .venv"
 	@$(PIP) -e '.[dev,serve,charts,engines,kafka,minilm,mqtt,postgres]' onnx
-	@$(PIP) $(TORCH) 2>/dev/null || echo "no CPU build of PyTorch for $$($(BIN)/python -V) here: tests that train on traces are skipped"
+	@$(PIP) $(TORCH) 2>/dev/null || echo "no CPU build of PyTorch for $$($(BIN)/python -V) here; tests that train on traces are skipped"
 	@$(LIBGOMP)
 	@touch .venv/.installed $@

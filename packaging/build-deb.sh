@@ -103,8 +103,8 @@ Section: admin
 Priority: optional
 Maintainer: the tocsin developers <root@localhost>
 Description: early warning for HPC jobs
- Predicts which jobs will fail and what to change, classifies what a job really is, and watches what running jobs
- do to their CPUs. It runs next to a live Slurm and needs the rights of a Slurm Operator.
+ Predicts which jobs will fail and suggests what to change, classifies what jobs run, and watches how running jobs
+ use their CPUs. It runs next to a live Slurm and needs the rights of a Slurm Operator.
 END
 }
 

@@ -23,7 +23,7 @@ if [[ ,$extras, == *,traces,* ]]; then
         echo "$torch" >>"$work/constraints.txt"
     else
         extras=$(echo "$extras" | sed 's/traces/minilm/')  # which brings ONNX Runtime: models of traces can be used
-        echo "no CPU build of PyTorch ($torch) for $("$python" -V) in this package index: without it, tocsin traces train does not work" >&2
+        echo "no CPU build of PyTorch ($torch) for $("$python" -V) in this package index; without it, tocsin traces train does not work" >&2
     fi
 fi
 "${pip[@]}" download --only-binary :all: -c "$work/constraints.txt" --find-links "$folder" -d "$folder" "$wheel[$extras]"

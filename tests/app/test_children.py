@@ -15,7 +15,7 @@ import pytest
 
 from tests.kits.command_line import Tocsin
 from tocsin.app import children, classify
-from tocsin.app.children import shared_out, start
+from tocsin.app.children import map_in_children, start
 from tocsin.core.errors import InputError, TocsinError
 
 
@@ -35,7 +35,7 @@ def test_results_come_in_order_from_other_processes_and_few_chunks_are_out() -> 
             taken.append(number)
             yield number
 
-    found = shared_out(square, chunks(), 2)
+    found = map_in_children(square, chunks(), 2)
     assert next(found)[0] == 0
     assert len(taken) <= 6  # of a million files not all are named at once
     rest = list(found)
@@ -57,12 +57,12 @@ def test_a_child_for_work_in_the_background_gives_way_to_others() -> None:
 
 
 def test_errors_and_deaths_of_children_are_reported() -> None:
-    found = shared_out(square, [1, 13, 2], 2)
+    found = map_in_children(square, [1, 13, 2], 2)
     assert next(found)[0] == 1
     with pytest.raises(InputError, match="13 is refused"):
         next(found)
     with pytest.raises(TocsinError, match="one of 2 child processes died"):
-        list(shared_out(square, [1, 99, 2], 2))
+        list(map_in_children(square, [1, 99, 2], 2))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from tests.kits.command_line import Tocsin
 from tocsin.app.app import App
 from tocsin.app.logs import LogRequest, read_jobs
-from tocsin.cli.output import say
+from tocsin.cli.output import print_message
 from tocsin.core.errors import SourceError
 
 SACCT = """JobID|Cluster|User|Partition|Submit|Start|End|Elapsed|State|ReqCPUS|NNodes
@@ -22,7 +22,7 @@ SWF = "; UnixStartTime: 1000000000\n1 0 5 60 4 -1 -1 4 600 -1 1 7 7 3 1 -1 -1 -1
 
 @pytest.fixture
 def app(tmp_path: Path, tocsin: Tocsin) -> App:  # `tocsin` keeps this machine's settings out
-    return App(environ={"HOME": str(tmp_path), "TZ": "UTC"}, notify=say)
+    return App(environ={"HOME": str(tmp_path), "TZ": "UTC"}, notify=print_message)
 
 
 def read(app: App, path: Path, **how: Any) -> pl.DataFrame:

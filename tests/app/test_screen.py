@@ -18,7 +18,7 @@ from tocsin.app.app import App
 from tocsin.app.judge import open_judge
 from tocsin.app.loop import Output
 from tocsin.app.screen import _Screening, screen
-from tocsin.app.words import in_words
+from tocsin.app.verdict_text import verdict_screen
 from tocsin.core.decision import Decision
 from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage
@@ -149,7 +149,7 @@ def test_a_broken_allow_list_does_not_stop_it(
     assert f"{file}, line 2: cryptomining is 'maybe'" in refused.err
     said = tocsin("screen", "--all")
     assert said.code == 0
-    assert "the last good one stays in force" in said.err
+    assert "its last valid version stays in force" in said.err
     assert "0 rogue" in said.err
 
 
@@ -293,7 +293,7 @@ def test_screen_beside_watch_gives_each_job_one_verdict_at_submission(tmp_path: 
 def test_words_do_not_contradict_each_other() -> None:
     def words(**look: object) -> str:
         workload = Workload(submission=Screening(**look))  # type: ignore[arg-type]  # as given
-        return "\n".join(in_words(replace(plain, workload=workload), "x"))
+        return "\n".join(verdict_screen(replace(plain, workload=workload), "x"))
 
     plain = Verdict(job="lab:1@1", stage=Stage.SUBMIT, at=1, known_until=1, level=Level.OK)
     said = words(operations={"ai": 0.34}, application="llama-cli", domain="machine learning")

@@ -53,7 +53,7 @@ def test_a_training_prints_its_figures_and_its_curves_can_be_drawn(tocsin: Tocsi
     said = tocsin("train", "failure", log, "--trials", 1, "--no-promote", "--shortest", 60)
     assert said.code == 0
     assert "failure 1: target unsuccessful at submit, trained on " in said.out
-    assert "measured on the last 20%, which chose nothing:" in said.out
+    assert "measured on the last 20%, which was used for nothing else:" in said.out
     for name in ("auc", "baseline", "raises ", "most important features: "):
         assert f"  {name}" in said.out
     assert "jobs that ran for less than 60 s" in said.err
@@ -68,7 +68,7 @@ def test_a_training_prints_its_figures_and_its_curves_can_be_drawn(tocsin: Tocsi
 def test_a_training_as_json(home: Path, tocsin: Tocsin) -> None:
     document = json.loads(tocsin("train", "failure", "--stage", "start", "--trials", 1, "--json").out)
     assert (document["stage"], document["target"], document["promoted"]) == ("start", "unsuccessful", True)
-    assert "chose nothing" in document["split"]
+    assert "used for nothing else" in document["split"]
     assert document["figures"]["auc"] > 0.8
     assert document["features"] > 5
     assert all(reason for reason in document["dropped"].values())

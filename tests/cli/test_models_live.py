@@ -54,7 +54,7 @@ def test_live_precision_and_recall_are_listed_with_the_models(tocsin: Tocsin, tm
     assert f"live         submit on lab, verdicts from {live['since']} to {live['until']}: " in shown
     assert "too few (" in tocsin("models", "show", "failure", 2).out
     ended = tocsin("models", "challenge", "failure", "--end")
-    assert ended.err == "no version of failure runs beside the one in use at submit now\n"
+    assert ended.err == "no version of failure runs beside the one in use at submit any more\n"
     assert registry.challenger("failure", Stage.SUBMIT) is None
     itself = tocsin("models", "challenge", "failure", 1)
     assert (itself.code, "cannot run beside itself" in itself.err) == (1, True)

@@ -106,7 +106,7 @@ def test_a_dismissed_region_is_gone(tocsin: Tocsin, lab: TraceLab) -> None:
 def test_a_job_that_cannot_be_told_from_its_siblings_is_not_confirmed(tocsin: Tocsin, lab: TraceLab) -> None:
     said = tocsin("traces", "diagnose", lab.jobs("fit")[0], "--confirm", "slow")
     assert said.code == 1
-    assert "accuse the wrong jobs" in said.err
+    assert "also match normal jobs" in said.err
     assert json.loads(tocsin("traces", "regions", "list", "--json").out) == {"regions": []}
 
 

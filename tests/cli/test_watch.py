@@ -15,8 +15,8 @@ from tocsin.app.app import App
 from tocsin.app.doctor import Status, doctor
 from tocsin.app.heartbeat import Heartbeat, watch_lock
 from tocsin.app.text import clock
-from tocsin.app.words import in_a_line
-from tocsin.cli.output import say
+from tocsin.app.verdict_text import verdict_line
+from tocsin.cli.output import print_message
 from tocsin.cli.watch import watch
 from tocsin.core.errors import InputError, NotFound, StoreError
 from tocsin.core.schema import verdict_schema
@@ -26,7 +26,7 @@ from tocsin.store.locks import locked
 
 
 def call(home: Path, *arguments: str) -> Result:
-    with App(folder=str(home), notify=say) as app:
+    with App(folder=str(home), notify=print_message) as app:
         done = CliRunner().invoke(watch, list(arguments), obj=app)
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -120,9 +120,9 @@ def test_the_words_come_first() -> None:
 
     big = Finding(detector="limits", kind="memory", level=Level.CRITICAL, text="no node has 9 TB")
     odd = Finding(detector="limits", kind="time", level=Level.WARNING, text="it is short")
-    assert in_a_line(verdict(Level.CRITICAL, odd, big), UTC) == (
+    assert verdict_line(verdict(Level.CRITICAL, odd, big), UTC) == (
         f"{clock(NOON, UTC)} CRITICAL: no node has 9 TB (lab:1@{NOON}, submit, late)"
     )
-    assert in_a_line(verdict(Level.UNKNOWN, missing={"limits": "it failed"}), UTC) == (
+    assert verdict_line(verdict(Level.UNKNOWN, missing={"limits": "it failed"}), UTC) == (
         f"{clock(NOON, UTC)} UNKNOWN: limits: it failed (lab:1@{NOON}, submit)"
     )

@@ -45,7 +45,7 @@ def test_it_is_a_cluster_and_has_a_clock() -> None:
 def test_the_clock_does_not_go_back() -> None:
     clock = DemoClock(100)
     clock.advance_to(100)
-    with pytest.raises(InputError, match="stands at 100 and cannot go back to 99"):
+    with pytest.raises(InputError, match="is at 100 and cannot go back to 99"):
         clock.advance_to(99)
 
 

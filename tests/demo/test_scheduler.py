@@ -43,11 +43,11 @@ class OneNode:
         started, gone = [], []
         for record, hosts, victims in self.scheduler.starts(now):
             for victim in victims:
-                self.host.give_back(victim)
+                self.host.release(victim)
             self.scheduler.remove(record)
             record.state, record.start = "RUNNING", now
             for host in hosts:
-                host.take(record)
+                host.allocate(record)
             started.append(record)
             gone += victims
         return started, gone

@@ -38,7 +38,7 @@ def test_it_says_how_far_it_is() -> None:
     assert source.total == 3 * DAY
     assert all(batch.read == batch.jobs.height for batch in batches)
     assert source.rejects.total == 0
-    assert "never for a claim of accuracy" in source.notes[0]
+    assert "do not use it to measure accuracy" in source.notes[0]
 
 
 def test_only_the_last_days_are_given_if_so_asked() -> None:

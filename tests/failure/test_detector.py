@@ -75,6 +75,13 @@ def test_an_explanation_names_what_its_user_can_check(check_data: CheckData, mod
     ("feature", "value", "text"),
     [
         ("name.failed_last10", 0.4, "4 of the last 10 jobs of this user with this name failed"),
+        ("twin.failed_last10", 1, "the last job of this user with the same name and request failed"),
+        (
+            "twin.unsuccessful_last3",
+            0,
+            "the last job of this user with the same name and request was successful",
+        ),
+        ("common_partition", 0.25, "25% of the training's jobs have its partition"),
         (
             "name.unsuccessful_last40",
             0.5,
@@ -104,7 +111,7 @@ def test_an_explanation_names_what_its_user_can_check(check_data: CheckData, mod
     ],
 )
 def test_a_feature_is_a_sentence(feature: str, value: float, text: str) -> None:
-    assert sentence(feature, value, {"name.ended": 12, "user.ended": 12, "twin.ended": 12}) == text
+    assert sentence(feature, value, {"name.ended": 12, "user.ended": 12, "twin.ended": 1}) == text
 
 
 def test_every_feature_has_a_sentence() -> None:

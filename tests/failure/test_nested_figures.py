@@ -60,7 +60,7 @@ def test_the_card_says_which_rows_were_used_for_what(fitted: FittedFailure) -> N
     card = model_card(fitted, created=1)
     assert card.uses["model in use"] == f"all {fitted.rows:,} jobs"
     assert f"{int(fitted.holdout.measures.sum()):,} jobs" in card.uses["figures"]
-    assert "chose nothing" in card.figures[0].split
+    assert "used for nothing else" in card.figures[0].split
     assert card.to_json()["uses"] == dict(card.uses)
     assert "uses" not in replace(card, uses={}).to_json()
 

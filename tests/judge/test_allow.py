@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.app.allow_book import AllowBook
+from tocsin.app.allow_list_reader import AllowListReader
 from tocsin.core.allow_list import AllowEntry, DefaultRule, SubjectKind
 from tocsin.core.errors import SettingsError
 from tocsin.judge.allow import DEFAULTS, AllowList
@@ -137,7 +137,7 @@ def test_the_last_year_of_the_calendar_means_for_ever(until: str) -> None:
 def test_a_mark_before_the_first_letter_is_no_letter(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "marked.toml"
     file.write_text("[default]\nai = 'never'\n", "utf-8-sig")
-    assert AllowBook(lambda: entries(store), file).current().rule("ai", NOW).name == DefaultRule.NEVER
+    assert AllowListReader(lambda: entries(store), file).current().rule("ai", NOW).name == DefaultRule.NEVER
 
 
 @pytest.mark.parametrize("text", BROKEN)
@@ -151,15 +151,15 @@ def test_a_broken_file_is_refused_with_line_and_reason(text: str) -> None:
 
 def test_the_last_good_list_stays_in_force(store: Store, file: Path, tmp_path: Path) -> None:
     said: list[str] = []
-    book = AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml", notify=said.append)
+    book = AllowListReader(lambda: entries(store), file, kept=tmp_path / "kept.toml", notify=said.append)
     assert book.current().ruling("ai", job()).allowed
     file.write_text(GOOD + "[[allow]]\noperation = 3\n")
     for _ in range(3):
         assert book.current().ruling("ai", job()).allowed
     [sentence] = said
-    assert "line 13: operation is 3; it must be text; the last good one stays in force" in sentence
+    assert "line 13: operation is 3; it must be text; its last valid version stays in force" in sentence
     # A new process knows it, too.
-    again = AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml", notify=said.append)
+    again = AllowListReader(lambda: entries(store), file, kept=tmp_path / "kept.toml", notify=said.append)
     assert again.current().rule("ai", NOW).name == DefaultRule.LISTED
     file.write_text(GOOD.replace("physics", "biology"))
     assert not book.current().ruling("ai", job()).allowed
@@ -169,7 +169,7 @@ def test_without_a_good_one_the_built_in_rules_hold_and_that_is_said_once(
     store: Store, tmp_path: Path
 ) -> None:
     said: list[str] = []
-    book = AllowBook(
+    book = AllowListReader(
         lambda: entries(store), tmp_path / "not-there.toml", kept=tmp_path / "kept.toml", notify=said.append
     )
     add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="bob"), at=1)
@@ -190,7 +190,7 @@ def test_without_a_good_one_the_built_in_rules_hold_and_that_is_said_once(
 def test_an_operation_that_the_site_has_taught_meanwhile_is_known(store: Store, file: Path) -> None:
     file.write_text('[default]\nrendering = "never"\n')
     names: dict[str, int | None] = {"ai": None}
-    book = AllowBook(lambda: entries(store), file, operations=lambda: names)
+    book = AllowListReader(lambda: entries(store), file, operations=lambda: names)
     assert book.current().rule("rendering", NOW).name == DefaultRule.LISTED
     names["rendering"] = None
     assert book.current().rule("rendering", NOW).name == DefaultRule.NEVER
@@ -198,13 +198,13 @@ def test_an_operation_that_the_site_has_taught_meanwhile_is_known(store: Store, 
 
 def test_a_rule_of_an_operation_that_is_gone_stays_in_force(store: Store, file: Path, tmp_path: Path) -> None:
     file.write_text('[default]\nrendering = "never"\ncyber = "never"\n')
-    AllowBook(
+    AllowListReader(
         lambda: entries(store),
         file,
         kept=tmp_path / "kept.toml",
         operations=lambda: {"cyber": None, "rendering": None},
     ).current()
-    later = AllowBook(
+    later = AllowListReader(
         lambda: entries(store), file, kept=tmp_path / "kept.toml", operations=lambda: {"cyber": None}
     )
     assert later.current().rule("cyber", NOW).name == DefaultRule.NEVER
@@ -212,21 +212,21 @@ def test_a_rule_of_an_operation_that_is_gone_stays_in_force(store: Store, file: 
 
 def test_a_file_that_everybody_may_write_to_is_refused(store: Store, file: Path) -> None:
     file.chmod(0o666)
-    book = AllowBook(lambda: entries(store), file)
+    book = AllowListReader(lambda: entries(store), file)
     assert book.current().rule("ai", NOW).name == DefaultRule.ALLOWED
     assert "run: chmod o-w" in str(book.current().problem)
 
 
 def test_a_file_with_bad_bytes_is_refused_with_its_line(store: Store, file: Path) -> None:
     file.write_bytes(b"[default]\n# \xff\n")
-    book = AllowBook(lambda: entries(store), file)
+    book = AllowListReader(lambda: entries(store), file)
     book.current()
     assert "line 2: not UTF-8" in str(book.current().problem)
 
 
 def test_a_rule_judges_only_jobs_submitted_in_its_time(store: Store) -> None:
     february, november = NOW, NOW + 280 * 86_400
-    book = AllowBook(lambda: entries(store))
+    book = AllowListReader(lambda: entries(store))
     set_default(store, "ai", DefaultRule.NEVER, at=november, who="ada")
     add(store, AllowEntry(operation="cyber", kind=SubjectKind.USER, name="ann"), at=november)
     rules = book.current()
@@ -242,7 +242,7 @@ def test_a_rule_judges_only_jobs_submitted_in_its_time(store: Store) -> None:
 
 
 def test_an_operation_that_the_site_added_is_not_forbidden_before_it_was_known(store: Store) -> None:
-    rules = AllowBook(lambda: [], operations=lambda: {"rendering": NOW}).current()
+    rules = AllowListReader(lambda: [], operations=lambda: {"rendering": NOW}).current()
     assert rules.ruling("rendering", job(submit=NOW - 1)).allowed
     assert not rules.ruling("rendering", job(submit=NOW)).allowed
 
@@ -256,7 +256,7 @@ def test_a_rule_of_the_file_may_carry_dates() -> None:
 
 
 def test_the_store_adds_to_the_file_and_the_file_decides_the_rule(store: Store, file: Path) -> None:
-    book = AllowBook(lambda: entries(store), file)
+    book = AllowListReader(lambda: entries(store), file)
     set_default(store, "ai", DefaultRule.NEVER, at=1, who="ada")
     set_default(store, "chess", DefaultRule.ALLOWED, at=1, who="ada")
     add(store, AllowEntry(operation="ai", kind=SubjectKind.USER, name="bob"), at=1)
@@ -275,6 +275,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_the_kept_copy_is_made_as_a_whole(store: Store, file: Path, tmp_path: Path) -> None:
-    AllowBook(lambda: entries(store), file, kept=tmp_path / "kept.toml").current()
+    AllowListReader(lambda: entries(store), file, kept=tmp_path / "kept.toml").current()
     assert (tmp_path / "kept.toml").read_text() == GOOD
     assert sorted(path.name for path in tmp_path.iterdir()) == ["allow.toml", "home", "kept.toml"]

@@ -28,7 +28,7 @@ from tocsin.core.verdict import (
     Workload,
 )
 from tocsin.history.ledger import Ledger
-from tocsin.judge.answers import DetectorModels, Model, hear
+from tocsin.judge.answers import DetectorModels, Model, assess_and_explain
 from tocsin.judge.judge import Judge, conclude
 from tocsin.models.registry import Registry
 
@@ -100,7 +100,7 @@ def test_of_two_that_tell_the_same_part_the_first_is_heard() -> None:
 
     [verdict] = assess(Judge({"a": seat(tells(0.1)), "b": seat(tells(0.2))}), frame({}))
     assert verdict.failure.probability == 0.1
-    assert verdict.missing == {"failure by b": "a has given it already"}
+    assert verdict.missing == {"failure by b": "a gave it already"}
 
 
 def _raises(row: dict[str, Any]) -> Parts:
@@ -228,7 +228,7 @@ def test_an_alarm_that_cannot_be_explained_rings_all_the_same() -> None:
 
 def test_the_same_parts_are_concluded_alike_wherever_they_were_computed() -> None:
     jobs, judge = frame({"job_id": 1}, {"job_id": 2}), Judge({"a": seat(warns)})
-    answers = hear(judge.detectors, jobs, Ledger(), Stage.SUBMIT)
+    answers = assess_and_explain(judge.detectors, jobs, Ledger(), Stage.SUBMIT)
     here = judge.decide(jobs, Stage.SUBMIT, known=Ledger(), at=NOON)
     assert conclude(jobs, answers, stage=Stage.SUBMIT, at=NOON) == here
     again = conclude(jobs, answers, stage=Stage.SUBMIT, at=NOON, seq=[3, 4])

@@ -92,7 +92,7 @@ def made(**other):
         ("import no_such_module_at_all", "cannot be imported (ModuleNotFoundError"),
         ("OTHER = 1", "cannot be imported (AttributeError"),
         ("D = 17", "it has no name, no stages, no learns, no needs, no fit, no load"),
-        ("class D: pass", "names the class D"),
+        ("class D: pass", "refers to the class D"),
         (GOOD + "D = made(name='another')", 'it calls itself "another"'),
         (GOOD + "D = made(stages=())", "give at least one"),
         (GOOD + "D = made(stages=('submit',))", "give at least one"),

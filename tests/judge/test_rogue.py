@@ -12,7 +12,7 @@ import pytest
 
 from tests.judge.test_judge import Speaker
 from tests.kits.watching import NOON, frame
-from tocsin.app.allow_book import AllowBook
+from tocsin.app.allow_list_reader import AllowListReader
 from tocsin.core.allow_list import AllowEntry, SubjectKind
 from tocsin.core.detector import Known, Parts
 from tocsin.core.schema import verdict_schema
@@ -56,7 +56,7 @@ def judge(store: Store, parts: Parts, file: Path | None = None) -> Judge:
     return Judge(
         {"workload": DetectorModels(dict.fromkeys(Stage, Model(Explainer(lambda row: parts), "7")))},
         ROGUE_CASES,
-        AllowBook(partial(entries, store), file).current,
+        AllowListReader(partial(entries, store), file).current,
         partial(load_facts, store),
     )
 

@@ -30,7 +30,9 @@ def test_a_trained_model_is_in_use_with_its_card_and_curves(registry: Registry, 
     assert card.version == kept.version
     assert card.parent is None
     assert (card.target, card.stage, card.rows) == ("failed", Stage.SUBMIT, kept.model.rows)
-    assert all(figure.stage == Stage.SUBMIT and "chose nothing" in figure.split for figure in card.figures)
+    assert all(
+        figure.stage == Stage.SUBMIT and "used for nothing else" in figure.split for figure in card.figures
+    )
     assert {"curves.json", "holdout.parquet"} <= set(card.files)
     assert (Path(folder) / "curves.json").is_file()
 

@@ -11,7 +11,7 @@ from tocsin.app.app import App
 from tocsin.app.demo import demo
 from tocsin.app.judge import LiveJudge
 from tocsin.demo.cluster import START, DemoCluster
-from tocsin.demo.story import Story
+from tocsin.demo.scripted_jobs import ScriptedJobs
 from tocsin.history.ledger import Ledger
 from tocsin.watch.script_reader import ScriptReader
 from tocsin.watch.watcher import Watcher
@@ -38,10 +38,10 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             scripts=ScriptReader(cluster, app.home.scripts),
             seconds=lambda: 0.0,
         )
-        story = Story(cluster)
+        scripted_jobs = ScriptedJobs(cluster)
         for now in range(at, at + 30 * MINUTE, 2 * MINUTE):
             cluster.clock.advance_to(now)
-            story.tell(now - at)
+            scripted_jobs.tell(now - at)
             watch.step(now)
     return home
 

@@ -32,7 +32,7 @@ def test_within_a_minute_of_the_demo_predictions_ring_and_a_miner_is_caught(tmp_
         assert [node["name"] for node in demo.get("/api/v1/nodes")["nodes"]]
         assert demo.stop(signal.SIGINT) == 0
     text = demo.text
-    assert "everybody on this host is an operator of this demonstration; open http://127.0.0.1:" in text
+    assert "everybody on this host has operator rights in this demo; open http://127.0.0.1:" in text
     assert "WARNING: the job is likely to fail" in text
     assert "CRITICAL: classified as cryptomining" in text
     assert "UNKNOWN" not in text

@@ -41,7 +41,7 @@ def test_the_state_of_learning_before_anything_was_learned(api: TestClient) -> N
     assert found["retraining"]["runs"] == []
     assert (found["retraining"]["next"], found["retraining"]["running"]) == (None, False), "by a timer only"
     assert (found["measured"], found["live"], found["drift"]) == (None, [], [])
-    assert found["missing"] == {"live": "the live figures are being measured; ask again in a minute"}
+    assert found["missing"] == {"live": "the live figures are being measured; try again in a minute"}
 
 
 def test_runs_and_drift_are_those_of_the_store(served: Served, api: TestClient) -> None:

@@ -26,7 +26,7 @@ SAYS = {
     "500": ("HTTP 500", "scontrol ping"),
     "511": ("refuses the token", "renew it with scontrol token"),
     "errors": ("slurmctld is tired", "scontrol ping"),
-    "garbage": ("cannot be read", "is it slurmrestd?"),
+    "garbage": ("unreadable answer", "is it slurmrestd?"),
     "slow": ("does not answer", "is it running"),
 }
 """The reason and the next step in the sentence on each fault."""
@@ -102,7 +102,7 @@ def test_a_slurmrestd_that_fails_is_reported_with_the_remedy_and_followed_again_
         assert status is Status.BROKEN
         assert reason in text
         assert remedy in text
-        assert "leave rest_url out of the settings" in fix
+        assert "remove rest_url from the settings" in fix
 
         slurmrestd.fault = None
 

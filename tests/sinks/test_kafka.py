@@ -112,7 +112,7 @@ def test_a_broker_behind_a_cut_line_gets_every_message_when_the_line_is_mended(k
             sent += send_until_taken(sink, message(number))
             number += 1
             proxy.cut()
-            with pytest.raises(SinkError, match="Kafka does not take messages"):
+            with pytest.raises(SinkError, match="Kafka does not accept messages"):
                 send(sink, [message(number)])
             proxy.mend()
             sent += send_until_taken(sink, message(number))

@@ -178,7 +178,7 @@ def test_a_mail_that_is_refused_or_put_off_does_not_keep_the_others(
 ) -> None:
     sink = sink_of(tmp_path, server)
     receipts, problem = try_to_send(sink, [alarm(1, "full"), alarm(2, "gone"), alarm(3)])
-    assert "put off mails with 1 verdicts" in problem
+    assert "deferred mails with 1 verdicts" in problem
     assert [(receipt.messages[0].id, bool(receipt.refused)) for receipt in receipts] == [
         (2, True),
         (3, False),

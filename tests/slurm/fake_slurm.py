@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tests.kits.watching import Killed
 from tocsin.core.errors import ClusterError, NotFound
 from tocsin.core.ids import JobKey
-from tocsin.core.ports import Standing
+from tocsin.core.ports import QueueState
 
 
 @dataclass
@@ -23,7 +23,7 @@ class FakeSlurm:
     """An Actuator; before and after each change the process may be killed."""
 
     name: str = "lab"
-    at_once: int = 20
+    batch_size: int = 20
     jobs: dict[JobKey, FakeJob] = field(default_factory=dict)
     deaths: list[int] = field(default_factory=list)
     """The first number is counted down at each such point; at zero, the process is killed."""
@@ -44,9 +44,9 @@ class FakeSlurm:
     def look_up(self, keys: Sequence[JobKey]) -> None:
         """It has nothing to gain."""
 
-    def standing(self, key: JobKey) -> Standing:
+    def queue_state(self, key: JobKey) -> QueueState:
         job = self.job(key)
-        return Standing(job.pending, job.held, job.begin)
+        return QueueState(job.pending, job.held, job.begin)
 
     def _changed(self, key: JobKey, what: str, **values: object) -> None:
         job = self.job(key)

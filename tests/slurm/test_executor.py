@@ -135,8 +135,8 @@ def test_a_cluster_that_does_not_answer_is_asked_again_for_ten_minutes(
 ) -> None:
     plan(store)
     fake.down = True
-    [trouble] = executor(store, fake).step(NOON + 1)
-    assert "slurmctld does not answer" in trouble
+    [problem] = executor(store, fake).step(NOON + 1)
+    assert "slurmctld does not answer" in problem
     assert status(store) == ("planned", "slurmctld does not answer")
     executor(store, fake).step(NOON + 601)
     assert status(store)[0] == "failed"
@@ -150,8 +150,8 @@ def test_a_hold_stays_in_force_while_the_cluster_does_not_answer(
     fake.down = True
     executor(store, fake).step(NOON + 2 * HOUR)
     assert status(store)[0] == "done"
-    released, [trouble] = executor(store, fake).expire(NOON + 2 * HOUR)
-    assert (released, "slurmctld does not answer" in trouble) == (0, True)
+    released, [problem] = executor(store, fake).expire(NOON + 2 * HOUR)
+    assert (released, "slurmctld does not answer" in problem) == (0, True)
     fake.down = False
     executor(store, fake).step(NOON + 3 * HOUR)
     assert fake.jobs[KEY].held == ""

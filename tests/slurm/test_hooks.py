@@ -125,7 +125,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
     site.write_text(SITE)
     changes = install(tmp_path, BOTH, VALUES)
     site.write_text(SITE + "-- just now\n")
-    with pytest.raises(InputError, match="was changed meanwhile"):
+    with pytest.raises(InputError, match="was changed in the meantime"):
         apply_changes(changes)
     assert site.read_text() == SITE + "-- just now\n"
 
@@ -149,7 +149,7 @@ def test_the_command_shows_what_it_will_do_and_does_it_with_yes(tocsin: Tocsin, 
     folder = tmp_path / "slurm"
     folder.mkdir()
     shown = tocsin("slurm", "install", "--folder", folder)
-    assert "tocsin_cli_filter.lua: write our library" in shown.out
+    assert "tocsin_cli_filter.lua: write the tocsin library" in shown.out
     assert "nothing was changed" in shown.err
     assert list(folder.iterdir()) == []
     assert tocsin("slurm", "install", "--folder", folder, "--yes").code == 0

@@ -1,4 +1,4 @@
-"""A real Slurm: jobs are put off, held, released, commented on and cancelled, and everything ends by itself."""
+"""A real Slurm: jobs are delayed, held, released, commented on and cancelled, and everything ends by itself."""
 
 import os
 import subprocess
@@ -126,10 +126,10 @@ def test_a_lease_is_renewed_and_its_undo_lets_the_job_start(
     key, cluster = submit("--begin=now+2"), clusters[way]
     lease = plan(store, key, ActionKind.LEASE)
     Executor(store, cluster, lease=20, act=True).step(now())
-    first = cluster.standing(key).begin
+    first = cluster.queue_state(key).begin
     assert first
     Executor(store, cluster, lease=60, act=True).step(now())  # more than half of it is over
-    assert (cluster.standing(key).begin or 0) > first + 30
+    assert (cluster.queue_state(key).begin or 0) > first + 30
     assert slurm.state(key.job_id) == "PENDING"
     Executor(store, cluster, lease=60, act=True).undo(actions.find(store, lease.id), who="ann", now=now())
     slurm.wait_state(key.job_id, "RUNNING")
@@ -146,7 +146,7 @@ def test_several_leases_are_renewed_together(
     assert Executor(store, cluster, lease=600, act=True).step(now()) == []
     for key, lease in zip(keys, leases, strict=True):
         assert status(store, lease) == "done"
-        assert (cluster.standing(key).begin or 0) > now() + 500
+        assert (cluster.queue_state(key).begin or 0) > now() + 500
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -154,13 +154,13 @@ def test_the_users_own_earliest_start_is_restored(
     clusters: dict[str, SlurmCluster], store: Store, submit: Submit, way: str
 ) -> None:
     key, cluster = submit("--begin=now+100"), clusters[way]
-    own = cluster.standing(key).begin
+    own = cluster.queue_state(key).begin
     lease = plan(store, key, ActionKind.LEASE)
     Executor(store, cluster, lease=300, act=True).step(now())
     assert own
-    assert (cluster.standing(key).begin or 0) > own + 150
+    assert (cluster.queue_state(key).begin or 0) > own + 150
     Executor(store, cluster, lease=300, act=False).undo(actions.find(store, lease.id), who="ann", now=now())
-    assert cluster.standing(key).begin == own
+    assert cluster.queue_state(key).begin == own
 
 
 def test_an_owner_who_moves_the_start_ends_the_lease(
@@ -172,7 +172,7 @@ def test_an_owner_who_moves_the_start_ends_the_lease(
     slurm.run("scontrol", "update", f"JobId={key.job_id}", "StartTime=now+200", user="alice")
     Executor(store, cluster, lease=3000, act=True).step(now())
     assert status(store, lease) == "undone"
-    assert abs((cluster.standing(key).begin or 0) - now() - 200) < 30
+    assert abs((cluster.queue_state(key).begin or 0) - now() - 200) < 30
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -233,7 +233,7 @@ def test_one_command_undoes_everything(
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.count("undone by root: drill") == 2
     assert reason(slurm, keys[0]) != "JobHeldAdmin"
-    assert (clusters["operator"].standing(keys[1]).begin or 0) < now() + 700
+    assert (clusters["operator"].queue_state(keys[1]).begin or 0) < now() + 700
 
 
 def test_a_comment_leaves_the_text_of_others_alone(
@@ -276,10 +276,10 @@ def test_the_rest_of_an_array_is_leased(
     array, cluster = submit("--begin=now+100", "--array=1-3%1"), clusters[way]
     lease = plan(store, array, ActionKind.LEASE)
     Executor(store, cluster, lease=600, act=True).step(now())
-    assert (cluster.standing(array).begin or 0) > now() + 500
-    assert (cluster.standing(array._replace(task=2)).begin or 0) > now() + 500
+    assert (cluster.queue_state(array).begin or 0) > now() + 500
+    assert (cluster.queue_state(array._replace(task=2)).begin or 0) > now() + 500
     Executor(store, cluster, lease=600, act=True).undo(actions.find(store, lease.id), who="ann", now=now())
-    assert (cluster.standing(array).begin or 0) < now() + 200
+    assert (cluster.queue_state(array).begin or 0) < now() + 200
 
 
 def test_what_cannot_be_done_is_retried_and_then_reported(store: Store, submit: Submit) -> None:
@@ -288,6 +288,6 @@ def test_what_cannot_be_done_is_retried_and_then_reported(store: Store, submit: 
 
     key = submit("--begin=now+600")
     hold = plan(store, key, ActionKind.HOLD)
-    [trouble] = Executor(store, SlurmCluster("lab", run=nobody), lease=60, act=True).step(now())
-    assert f"hold of {key}" in trouble
+    [problem] = Executor(store, SlurmCluster("lab", run=nobody), lease=60, act=True).step(now())
+    assert f"hold of {key}" in problem
     assert status(store, hold) == str(ActionStatus.PLANNED)

@@ -541,7 +541,7 @@ def test_bad_records_are_counted_by_reason_with_their_lines_and_good_ones_kept(t
     assert source.notes == [
         'NCPUS could not be read in 1 record and is left empty (first at line 5: "four")',
         'Timelimit could not be read in 1 record and is left empty (first at line 6: "soon")',
-        "sacct writes times that can be read if SLURM_TIME_FORMAT is unset, or is %s",
+        "unset SLURM_TIME_FORMAT, or set it to %s, and run sacct again",
     ]
     assert source.rejects.examples == {
         "time that cannot be read": 'Start "tomorrow"',

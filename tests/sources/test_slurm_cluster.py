@@ -14,7 +14,7 @@ from tests.sources.test_rest import Server, rest_to
 from tocsin.core.errors import ClusterError, NotFound
 from tocsin.core.frames import SCHEMA
 from tocsin.core.ids import JobKey
-from tocsin.core.ports import Standing
+from tocsin.core.ports import QueueState
 from tocsin.core.units import UNLIMITED
 from tocsin.sources.slurm_cluster import SlurmCluster
 from tocsin.sources.squeue import FIELDS, QueueText, queue_command, read_queue, separators
@@ -218,7 +218,7 @@ def test_hold_and_release_by_command() -> None:
     assert ["scontrol", "hold", "17"] in commands.called
     # Who may not write the reason holds all the same.
     assert ["scontrol", "update", "JobId=17", "AdminComment=[tocsin: too little memory]"] in commands.called
-    assert cluster.standing(KEY) == Standing(pending=True, held="admin", begin=1794779550)
+    assert cluster.queue_state(KEY) == QueueState(pending=True, held="admin", begin=1794779550)
     cluster.release(KEY._replace(task=4))
     assert ["scontrol", "release", "17_4"] in commands.called
 
@@ -227,13 +227,13 @@ def test_a_hold_of_the_owner_is_given_back_to_the_owner() -> None:
     cluster = SlurmCluster("lab", run=Commands())
     cluster.hold(KEY, "misuse")
     cluster.release(KEY, to_owner=True)
-    assert cluster.standing(KEY).held == "user"
+    assert cluster.queue_state(KEY).held == "user"
 
 
 def test_the_earliest_start_is_set_by_command_and_read_back() -> None:
     cluster = SlurmCluster("lab", run=Commands())
     cluster.delay(KEY, 1794789999)
-    assert cluster.standing(KEY) == Standing(pending=True, begin=1794789999)
+    assert cluster.queue_state(KEY) == QueueState(pending=True, begin=1794789999)
     with pytest.raises(ClusterError, match="did not do it"):
         SlurmCluster("lab", run=Commands(obeys=False)).delay(KEY, 1794789999)
 
@@ -243,7 +243,7 @@ def test_several_jobs_are_looked_up_and_put_off_by_one_command_each() -> None:
     cluster = SlurmCluster("lab", run=commands)
     task, gone = KEY._replace(task=4), KEY._replace(submit=5)
     cluster.look_up([KEY, task])
-    assert cluster.standing(KEY) == cluster.standing(task) == Standing(pending=True, begin=1794779550)
+    assert cluster.queue_state(KEY) == cluster.queue_state(task) == QueueState(pending=True, begin=1794779550)
     assert len(commands.called) == 1
     assert cluster.delay_all([KEY, gone], 1794789999) == {gone}
     assert [argv[:2] for argv in commands.called[1:]] == [["scontrol", "update"], ["squeue", "-h"]]

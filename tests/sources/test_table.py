@@ -397,6 +397,6 @@ def test_a_parquet_bomb_is_refused(tmp_path: Path) -> None:
     many, long = tmp_path / "many.parquet", tmp_path / "long.parquet"
     pl.select(jid=pl.repeat("jid_1", 30_000_000), adt=pl.repeat(1, 30_000_000)).write_parquet(many)
     pl.select(jid=pl.repeat("x" * 60_000, 20_000), adt=pl.repeat(1, 20_000)).write_parquet(long)
-    for path, words in ((many, "claims 30,000,000 rows"), (long, "texts of gigabytes")):
+    for path, words in ((many, "claims 30,000,000 rows"), (long, "text values of gigabytes")):
         with pytest.raises(SourceError, match=words):
             list(TableFile(path, "f-data", cluster="lab").batches())

@@ -155,7 +155,7 @@ def test_every_shipped_mapping_can_be_read() -> None:
     [
         ("x = 1", '"x" is unknown'),
         ("[jobs]\nspeed = {}", "jobs.speed is unknown"),
-        ('[jobs]\nmemory = { metric = "a b", job = { label = "j" } }', "no name of a metric"),
+        ('[jobs]\nmemory = { metric = "a b", job = { label = "j" } }', "not the name of a metric"),
         ('[jobs]\nmemory = { metric = "m" }', "jobs.memory needs job"),
         ('[jobs]\nmemory = { metric = "m", job = { label = "j", pattern = "x" } }', "one group"),
         ('[jobs]\nmemory = { metric = "m", job = { label = "j", pattern = "(" } }', "pattern"),

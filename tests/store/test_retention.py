@@ -113,7 +113,7 @@ def test_a_backup_is_whole_while_others_write(home: Home, tmp_path: Path) -> Non
 
 
 def test_a_backup_never_overwrites(store: Store, home: Home, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="already exists"):
         backup(store, home, tmp_path)
 
 

@@ -91,4 +91,4 @@ def test_a_type_that_fits_no_node_is_refused_before_anything_is_submitted(
 ) -> None:
     done = live("campaign", "run", tmp_path / "x", "--split", "train", "--types", "mpi_64", *ON_ONE_NODE)
     assert done.code == 1
-    assert "mpi_64 needs one node with as many CPUs, but the largest has 2" in done.err
+    assert "mpi_64 needs a CPU for each rank on one node, but the largest node has 2 CPUs" in done.err

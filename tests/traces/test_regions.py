@@ -55,7 +55,7 @@ def test_a_region_shrinks_until_it_holds_few_windows_of_other_jobs() -> None:
 
 
 def test_windows_that_look_like_those_of_other_jobs_make_no_region() -> None:
-    with pytest.raises(InputError, match="accuse the wrong jobs"):
+    with pytest.raises(InputError, match="also match normal jobs"):
         fit_shape(BAD, RANDOM.normal(5, 0.1, (500, 8)))
 
 

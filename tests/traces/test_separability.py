@@ -1,4 +1,4 @@
-"""Kinds of jobs are told apart by their waveforms, the better the finer they are sampled."""
+"""Kinds of jobs are separated by their waveforms, the better the finer they are sampled."""
 
 import numpy as np
 import pytest

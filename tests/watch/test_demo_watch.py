@@ -127,7 +127,7 @@ def test_without_accounting_the_queue_is_followed_and_ends_are_made_good(store: 
     cluster.accounts = False
     for now in range(MORNING, MORNING + 3600, MINUTE):
         cluster.clock.advance_to(now)
-        assert watch.step(now).troubles == ["slurmdbd does not answer"]
+        assert watch.step(now).problems == ["slurmdbd does not answer"]
     assert set(stored_verdicts(store)) < set(expected_verdicts(cluster, now))
     cluster.accounts = True
     follow(watch, cluster, range(MORNING + 3600, MORNING + 3700, MINUTE))

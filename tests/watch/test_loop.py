@@ -110,29 +110,29 @@ def test_who_is_behind_does_not_wait() -> None:
     assert waited == [0, 0, 0, 5]
 
 
-def test_trouble_is_said_once_and_tried_again_less_and_less_often() -> None:
+def test_a_problem_is_reported_once_and_retried_less_and_less_often() -> None:
     down = ClusterError("slurmctld does not answer")
     waited, said, told = follow(*[down] * 9, {"cost": 0}, {"cost": 0})
     assert waited == [0, 5, 10, 20, 40, *[loop.LONGEST] * 5, 5, 5]
-    assert said == ["slurmctld does not answer (trying again)", "all answer again"]
+    assert said == ["slurmctld does not answer (trying again)", "all sources answer again"]
     assert told == 2
 
 
-def test_another_trouble_is_said_too_and_troubles_of_a_part_do_not_stop_the_rounds() -> None:
-    part = {"cost": 0, "troubles": ["slurmdbd does not answer"]}
+def test_another_problem_is_reported_too_and_problems_of_a_part_do_not_stop_the_rounds() -> None:
+    part = {"cost": 0, "problems": ["slurmdbd does not answer"]}
     waited, said, told = follow(StoreError("locked"), part, part, {"cost": 0}, part)
     assert said == [
         "locked (trying again)",
-        "all answer again",
+        "all sources answer again",
         "slurmdbd does not answer",
-        "all answer again",
+        "all sources answer again",
         "slurmdbd does not answer",
     ]
     assert told == 4
     assert waited[2:] == [5] * 4
 
 
-def test_what_is_no_trouble_of_the_outside_ends_the_watch() -> None:
+def test_an_error_that_is_not_an_outage_ends_the_watch() -> None:
     with pytest.raises(ZeroDivisionError):
         follow(ZeroDivisionError())
 

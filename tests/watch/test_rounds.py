@@ -343,7 +343,7 @@ def test_where_scripts_may_not_be_read_verdicts_do_not_wait(store: Store, home: 
     cluster = Closed(queued=[{"job_id": number} for number in range(1, 6)])
     watch = watcher(cluster, store, scripts=ScriptReader(cluster, home.scripts))
     done = watch.step(NOON)
-    assert done.troubles == ["you may not read the scripts of others"]
+    assert done.problems == ["you may not read the scripts of others"]
     assert len(done.verdicts) == 5
     assert len(cluster.asked) == 1
 
@@ -440,7 +440,7 @@ def test_a_slurmdbd_that_is_slow_to_fail_is_not_asked_in_every_round(store: Stor
     asked: list[int] = []
     watch = watcher(Failing(), store)
     for now in (NOON, NOON + 5, NOON + 179):
-        assert watch.step(now).troubles == ["slurmdbd does not answer"]
+        assert watch.step(now).problems == ["slurmdbd does not answer"]
     assert len(asked) == 1
     watch.step(NOON + 180)
     assert len(asked) == 2
@@ -468,16 +468,16 @@ def test_verdicts_on_the_queue_do_not_wait_for_a_slurmdbd_that_hangs(
     assert [v.stage for v in watch.step(NOON + 3).verdicts] == ["submit", "start"]
     cluster.queued = [{"job_id": 2, "submit": NOON + 5}]
     second = watch.step(NOON + 6)
-    assert ([v.job for v in second.verdicts], second.troubles) == ([f"lab:2@{NOON + 5}"], [])
-    [trouble] = watch.step(NOON + 90).troubles
-    assert "has not answered" in trouble
+    assert ([v.job for v in second.verdicts], second.problems) == ([f"lab:2@{NOON + 5}"], [])
+    [problem] = watch.step(NOON + 90).problems
+    assert "has not answered" in problem
     assert cluster.asked_for == [NOON + 4], "one question at a time"
     cluster.accounted = [ended(NOON, NOON + 4, "FAILED"), ended(NOON + 4, NOON + 5, job_id=3)]
     cluster.answers.set()
     end = run_until(watch, NOON + 91, lambda: "end" in stages(store))
     assert rows(store, "SELECT outcome, known_at FROM jobs WHERE job_id = 1") == [("failed", end)]
     run_until(watch, end + 1, lambda: "end" in stages(store, f"lab:3@{NOON}"))
-    run_until(watch, end + 200, lambda: not watch._accounting.troubles)
+    run_until(watch, end + 200, lambda: not watch._accounting.problems)
 
 
 def test_an_answer_that_a_killed_process_did_not_take_is_asked_for_again(

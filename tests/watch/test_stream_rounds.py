@@ -204,7 +204,7 @@ def test_a_process_that_is_killed_at_every_point_gives_each_verdict_once(home: H
         assert stored_verdicts(store) == stages(*numbers)
 
 
-def test_a_stream_that_does_not_answer_is_a_trouble_of_the_round(store: Store, home: Home) -> None:
+def test_a_stream_that_does_not_answer_is_a_problem_of_the_round(store: Store, home: Home) -> None:
     stream = FakeStream(problem="all brokers are down")
     done = rounds(stream, store, home).step(NOON)
-    assert done.troubles == ["Kafka does not answer: all brokers are down"]
+    assert done.problems == ["Kafka does not answer: all brokers are down"]

@@ -92,9 +92,9 @@ def test_without_a_queue_unknown_jobs_are_reported_and_the_others_ring(lab: Lab)
     lab.add({"job_id": 1})
     lab.nodes.computes(1, 0, 400, WAITS)
     lab.nodes.computes(99, 0, 400, cpus=(1,))
-    troubles = lab.start().step(NOON + 60).troubles
-    assert any("slurmctld does not answer" in trouble for trouble in troubles)
-    assert any("such as 99" in trouble for trouble in troubles)
+    problems = lab.start().step(NOON + 60).problems
+    assert any("slurmctld does not answer" in problem for problem in problems)
+    assert any("such as 99" in problem for problem in problems)
     lab.run(70, 100)
     assert given(lab.store) == [(f"lab:1@{NOON}", 0, "warning")]
 
@@ -150,7 +150,7 @@ def test_without_a_model_it_says_so_and_keeps_the_samples(lab: Lab) -> None:
     rounds._fitted = lambda: None
     done = rounds.step(NOON + 100)
     assert done.verdicts == []
-    assert any("tocsin traces train" in trouble for trouble in done.troubles)
+    assert any("tocsin traces train" in problem for problem in done.problems)
     kept = rounds._kept.samples("lab", NOON, NOON + 100)
     assert kept.cpus.height > 50
 

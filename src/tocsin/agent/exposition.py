@@ -12,7 +12,7 @@ _RATIO = "tocsin_cpu_ratio"
 _COUNTERS = {
     "cpu_user_seconds_total": "CPU time of the job in user mode.",
     "cpu_system_seconds_total": "CPU time of the job in the kernel.",
-    "cpu_throttled_seconds_total": "Time in which the job's CPU quota held it back.",
+    "cpu_throttled_seconds_total": "Time for which the job was throttled by its CPU quota.",
     "memory_bytes": "Memory of the job, page cache included.",
     "memory_peak_bytes": "Highest memory of the job so far.",
     "page_faults_total": "Page faults of the job.",
@@ -29,7 +29,7 @@ _COUNTERS = {
 def metrics(sampler: Sampler) -> str:
     """The newest sample in the text format of Prometheus. Job ids are digits, so labels need no escapes."""
     lines = [
-        "# HELP tocsin_agent_gaps_total Readings of a CPU that gave no rates.",
+        "# HELP tocsin_agent_gaps_total CPU readings from which no rates could be computed.",
         "# TYPE tocsin_agent_gaps_total counter",
         f"tocsin_agent_gaps_total {sampler.gaps}",
         "# HELP tocsin_agent_clock_jumps_total Jumps of the clock between two samples.",
@@ -43,7 +43,7 @@ def metrics(sampler: Sampler) -> str:
         "# HELP tocsin_agent_sample_timestamp_seconds When the newest sample was taken.",
         "# TYPE tocsin_agent_sample_timestamp_seconds gauge",
         f"tocsin_agent_sample_timestamp_seconds {sample.at:.3f}",
-        f"# HELP {_RATIO} Share of the CPU's time in the last interval, with the job on that CPU.",
+        f"# HELP {_RATIO} Share of the CPU's time spent in each mode in the last interval; the label job is the Slurm job on that CPU.",
         f"# TYPE {_RATIO} gauge",
     ]
     for cpu, rates in sample.rates.items():

@@ -18,10 +18,10 @@ def run(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     host, _, port = options.listen.rpartition(":")
     if not port.isdigit() or int(port) > 65535:
-        _parser().error(f"--listen {options.listen} is not HOST:PORT")
+        _parser().error(f"--listen {options.listen} is not an address; write HOST:PORT, such as 0.0.0.0:9814")
     if not os.access(f"{options.proc}/stat", os.R_OK):
         print(
-            f"tocsin-agent: {options.proc}/stat cannot be read; name the right folder by --proc",
+            f"tocsin-agent: {options.proc}/stat cannot be read; set the right folder with --proc",
             file=sys.stderr,
         )
         return 1

@@ -49,7 +49,7 @@ class _Handler(BaseHTTPRequestHandler):
             ready = sampler.newest is not None
             self._answer(200 if ready else 503, "ok\n" if ready else "no sample yet\n")
         else:
-            self._answer(404, "there are /metrics, /window?since=SECONDS and /healthz\n")
+            self._answer(404, "not found; use /metrics, /window?since=SECONDS or /healthz\n")
 
     def _answer(self, status: int, text: str, kind: str = "text/plain; charset=utf-8") -> None:
         body = text.encode()

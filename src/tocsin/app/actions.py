@@ -60,9 +60,9 @@ class Acting:
             self._plan_for_arrays(verdicts, now)
         # The first round finishes actions that another process left unfinished.
         tasks = self._first or any(parse_key(verdict.job).task is not None for verdict in verdicts)
-        troubles = self._executor.step(now, within=_SECONDS, tasks=tasks)
+        problems = self._executor.step(now, within=_SECONDS, tasks=tasks)
         self._first = False
-        return troubles
+        return problems
 
     def _plan_for_arrays(self, verdicts: Sequence["Verdict"], now: int) -> None:
         """Arrays whose first tasks have failed for one cause."""
@@ -105,7 +105,7 @@ def mode_text(app: App) -> str:
     return {
         Mode.ADVISE: "no job is held or changed",
         Mode.SHADOW: "no job is held or changed; `tocsin actions` lists what would be done",
-        Mode.ACT: "jobs are put off, held or cancelled as policy says; `tocsin actions` lists them",
+        Mode.ACT: "jobs are delayed, held or cancelled as the policy says; `tocsin actions` lists them",
     }[action_policy(app).mode]
 
 
@@ -208,8 +208,8 @@ def expire(app: App) -> list[Expired]:
     for cluster in actions.open_clusters(app.store):
         try:
             with live_cluster(app, cluster) as live:
-                released, troubles = open_executor(app, live, act=False).expire(int(time.time()))
-                done.append(Expired(cluster, released, "; ".join(troubles)))
+                released, problems = open_executor(app, live, act=False).expire(int(time.time()))
+                done.append(Expired(cluster, released, "; ".join(problems)))
         except ClusterError as error:
             done.append(Expired(cluster, 0, str(error)))
     return done

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tocsin.app.words import check_headline
+from tocsin.app.verdict_text import check_headline
 from tocsin.core.printable import printable
 from tocsin.core.verdict import ALARMS, Advice, Verdict
 

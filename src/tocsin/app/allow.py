@@ -18,7 +18,7 @@ from tocsin.core.units import format_instant
 from tocsin.store.home import user_name
 
 if TYPE_CHECKING:
-    from tocsin.app.allow_book import AllowBook
+    from tocsin.app.allow_list_reader import AllowListReader
     from tocsin.core.allow_list import AllowEntry
     from tocsin.models.registry import Registry
 
@@ -26,8 +26,8 @@ __all__ = [
     "AllowRequest",
     "Rules",
     "add_entry",
-    "allow_book",
     "allow_file",
+    "allow_list_reader",
     "check_file",
     "entry_json",
     "list_entries",
@@ -64,12 +64,12 @@ def allow_file(app: App) -> Path | None:
     return Path(named) if named else ALLOW_FILE if ALLOW_FILE.exists() else None
 
 
-def allow_book(app: App) -> "AllowBook":
+def allow_list_reader(app: App) -> "AllowListReader":
     """The allow-list in force."""
-    from tocsin.app.allow_book import AllowBook
+    from tocsin.app.allow_list_reader import AllowListReader
     from tocsin.store.allow import entries
 
-    return AllowBook(
+    return AllowListReader(
         lambda: entries(app.store),
         allow_file(app),
         kept=app.home.prepare().cache / "allow.toml",
@@ -115,7 +115,7 @@ def add_entry(app: App, request: AllowRequest, *, who: str | None = None) -> "tu
             f"the entry would end ({request.until}) before it begins ({request.since}); change --from or --until"
         )
     number = add(app.store, entry, at=now)
-    rule = allow_book(app).current().rule(entry.operation, now).name
+    rule = allow_list_reader(app).current().rule(entry.operation, now).name
     if rule != "listed":
         app.notify(
             f"note: the rule for {entry.operation} is {rule}, so this entry has no effect; "
@@ -133,7 +133,7 @@ def set_default(app: App, operation: str, rule: str, reason: str = "") -> int:
 
     operation, now = _known_operation(app, operation), int(time.time())
     number = store_default(app.store, operation, DefaultRule(rule), at=now, who=user_name(), reason=reason)
-    in_force = allow_book(app).current().rule(operation, now).name
+    in_force = allow_list_reader(app).current().rule(operation, now).name
     if in_force != rule:
         app.notify(f"note: the allow-list file sets {in_force}, which takes precedence")
     return number
@@ -148,7 +148,7 @@ def remove_entry(app: App, number: int, *, who: str | None = None) -> "AllowEntr
 
 def list_entries(app: App, *, everything: bool = False) -> Rules:
     """The rules and entries of the store and the file; with `everything`, expired and future entries as well."""
-    now, current = int(time.time()), allow_book(app).current()
+    now, current = int(time.time()), allow_list_reader(app).current()
     named = {*operations(app), *(entry.operation for entry in (*current.rules, *current.entries))}
     defaults = {operation: current.rule(operation, now).name for operation in sorted(named)}
     return Rules(defaults, [entry for entry in current.entries if everything or entry.counts(now)])
@@ -156,7 +156,7 @@ def list_entries(app: App, *, everything: bool = False) -> Rules:
 
 def check_file(app: App, file: str | None) -> tuple[Path, Rules]:
     """Read an allow-list file, by default the one in the settings; a broken one raises an error with its line."""
-    from tocsin.app.allow_book import read
+    from tocsin.app.allow_list_reader import read
     from tocsin.judge.allow_file import parse
 
     named = app.settings.workload.allow_file

@@ -19,7 +19,7 @@ def record_answer(app: App, job: str, cluster: str | None, outcome: Outcome, not
 
     jobs = find_jobs(app, job, cluster)
     if jobs.height > 1:
-        raise InputError(f"{jobs.height} jobs have the id {job}; name one by its key (tocsin job {job})")
+        raise InputError(f"{jobs.height} jobs have the id {job}; name a key that `tocsin job {job}` lists")
     key = JobKey(**jobs.select(KEY).row(0, named=True))
     record(app.store, key, outcome, who=user_name(), at=int(time.time()), note=note)
     return key

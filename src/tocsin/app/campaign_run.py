@@ -110,7 +110,9 @@ def _chosen(labels: Sequence[str], largest: int) -> "list[JobType]":
         chosen = [each for each in JOB_TYPES.values() if (ranks(each.label) or 1) <= largest]
     too_large = [each.label for each in chosen if (ranks(each.label) or 1) > largest]
     if too_large:
-        raise InputError(f"{too_large[0]} needs one node with as many CPUs, but the largest has {largest}")
+        raise InputError(
+            f"{too_large[0]} needs a CPU for each rank on one node, but the largest node has {largest} CPUs"
+        )
     return chosen
 
 

@@ -44,7 +44,7 @@ def cause_of_ended(app: App, job: Mapping[str, Any], key: str, script: str | Non
         try:
             keep_cause(app.store, key, found.cause, int(time.time()))
         except StoreError as error:
-            app.notify(f"note: the cause is not kept: {error}")
+            app.notify(f"note: the cause was not stored: {error}")
     return found
 
 
@@ -58,7 +58,7 @@ def causes_at_end(
 
     catalogue = open_catalogue(app)
 
-    def look(jobs: "pl.DataFrame") -> "list[Cause | None]":
+    def find_causes(jobs: "pl.DataFrame") -> "list[Cause | None]":
         until = time.monotonic() + _SECONDS_PER_ROUND
         found: list[Cause | None] = []
         tried = 0
@@ -72,7 +72,7 @@ def causes_at_end(
             found.append(cause_of_job(job, text, catalogue, seconds=left).cause)
         return found
 
-    return look
+    return find_causes
 
 
 def past_causes_advice(

@@ -172,7 +172,7 @@ def explain(app: App, job: str, *, cluster: str | None = None, stage: Stage = St
 
     jobs = find_jobs(app, job, cluster)
     if jobs.height > 1:
-        raise NotFound(f"{jobs.height} jobs have the id {job}; name one by its key (tocsin job {job})")
+        raise NotFound(f"{jobs.height} jobs have the id {job}; name a key that `tocsin job {job}` lists")
     name, machine, unread = read_machine(app, str(jobs["cluster"][0]))
     digest, texts = jobs["script"][0], {}
     if digest:
@@ -227,8 +227,8 @@ def draw_risk(verdict: Verdict, folder: Path) -> list[Path]:
 
     failure = verdict.failure
     if failure is None:
-        reason = verdict.missing.get("failure", "no failure model has looked at it")
-        raise NotFound(f"there is no risk of {verdict.job} to draw: {reason}")
+        reason = verdict.missing.get("failure", "no failure model has scored it")
+        raise NotFound(f"cannot draw the risk of {verdict.job}: {reason}")
     reasons = [(reason.text, reason.effect) for reason in failure.contributions]
     title = f"Risk of failure of {verdict.job} at {verdict.stage}"
     drawn = waterfall(title, failure.probability, reasons, threshold=failure.threshold)

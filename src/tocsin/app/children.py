@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tocsin.core.errors import TocsinError
 
-__all__ = ["BACKGROUND", "Child", "cores", "shared_out", "start"]
+__all__ = ["BACKGROUND", "Child", "cores", "map_in_children", "start"]
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
@@ -53,7 +53,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def shared_out(work: Callable[[_Given], _Found], chunks: Iterable[_Given], children: int) -> Iterator[_Found]:
+def map_in_children(
+    work: Callable[[_Given], _Found], chunks: Iterable[_Given], children: int
+) -> Iterator[_Found]:
     """Results of `work` in order. It runs in children, so it must be a module-level function with picklable values."""
     team: list[Child] = []
     try:

@@ -44,7 +44,7 @@ def classify(app: App, files: Sequence[str], *, follow: bool = False) -> Iterato
         yield from rows_of(every, open_screener(app), follow=follow)
         return
     chunks = iter(lambda: list(islice(every, CHUNK)), [])
-    for rows in children.shared_out(
+    for rows in children.map_in_children(
         partial(_in_child, screener_folder(app), follow), chunks, children.cores()
     ):
         yield from rows
@@ -93,7 +93,7 @@ def _loaded(folder: Path) -> "Screener":
     return load_screener(folder)
 
 
-class _Taken(NamedTuple):
+class _ScriptText(NamedTuple):
     """A file's content; an empty text if it could not be read."""
 
     path: str
@@ -104,31 +104,31 @@ class _Taken(NamedTuple):
 
 def rows_of(paths: Iterable[str], screener: "Screener", *, follow: bool) -> Iterator[dict[str, Any]]:
     """One row for each file, in order; read in chunks that fit into memory."""
-    taken: list[_Taken] = []
+    scripts: list[_ScriptText] = []
     room = MOST_CHARACTERS
     for path in paths:
-        taken.append(one := _take(path, follow))
+        scripts.append(one := _read_script(path, follow))
         room -= len(one.text)
-        if len(taken) == CHUNK or room < 0:
-            yield from _screened(taken, screener)
-            taken, room = [], MOST_CHARACTERS
-    yield from _screened(taken, screener)
+        if len(scripts) == CHUNK or room < 0:
+            yield from _screened(scripts, screener)
+            scripts, room = [], MOST_CHARACTERS
+    yield from _screened(scripts, screener)
 
 
-def _take(path: str, follow: bool) -> _Taken:
+def _read_script(path: str, follow: bool) -> _ScriptText:
     try:
         text = _read(path)
     except ScriptError as error:
-        return _Taken(path, error=str(error))
+        return _ScriptText(path, error=str(error))
     if follow and path != "-":
         below = _followed(path, text)
-        return _Taken(path, below.text, below)
-    return _Taken(path, text)
+        return _ScriptText(path, below.text, below)
+    return _ScriptText(path, text)
 
 
-def _screened(taken: Sequence[_Taken], screener: "Screener") -> Iterator[dict[str, Any]]:
-    screenings = iter(screener.screen([one.text for one in taken if one.error is None]))
-    for one in taken:
+def _screened(scripts: Sequence[_ScriptText], screener: "Screener") -> Iterator[dict[str, Any]]:
+    screenings = iter(screener.screen([one.text for one in scripts if one.error is None]))
+    for one in scripts:
         if one.error is None:
             yield _row(one.path, one.text, next(screenings), one.below)
         else:

@@ -74,7 +74,7 @@ class Client:
         url = urlsplit(self.place)
         if url.scheme not in ("http", "https") or not url.hostname:
             raise SettingsError(
-                f'"{self.place}" is no address of a service; write https://host or unix:/path (TOCSIN_SERVICE, service.url)'
+                f'"{self.place}" is not the address of a service; write https://host or unix:/path in TOCSIN_SERVICE or service.url'
             )
         kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
         return kind(url.hostname, url.port, timeout=seconds)

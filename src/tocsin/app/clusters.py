@@ -31,9 +31,9 @@ __all__ = [
 DEMO = "demo"
 UNNAMED = "cluster"
 """The name of a cluster whose Slurm reports none."""
-WITHOUT_REST = "until it answers, leave rest_url out of the settings: Slurm's client commands are used then"
+WITHOUT_REST = "until it answers, remove rest_url from the settings; tocsin then uses Slurm's client commands"
 MISREAD = (
-    "upgrade tocsin; until then, leave rest_url out of the settings: Slurm's client commands are used then"
+    "upgrade tocsin; until then, remove rest_url from the settings; tocsin then uses Slurm's client commands"
 )
 """The next step when slurmrestd is newer than tocsin."""
 FIRST_DAYS = 30
@@ -92,7 +92,7 @@ def live_cluster(app: App, name: str | None, *, guess: bool = True) -> "Iterator
 
     name, cluster = cluster_named(app, name)
     if name == DEMO and name not in app.settings.cluster:
-        raise InputError("the demo cluster is simulated; nothing can be done to its jobs")
+        raise InputError("the demo cluster is simulated; its jobs cannot be changed")
     if name is None:
         name = host_cluster(cluster.timeout) if guess else _cluster_name(cluster.timeout)
         if name is None:

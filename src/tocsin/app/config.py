@@ -33,7 +33,7 @@ def check_settings(app: App) -> None:
 
 def _check_workload(app: App) -> None:
     """The allow-list file must be valid."""
-    from tocsin.app.allow_book import read
+    from tocsin.app.allow_list_reader import read
     from tocsin.judge.allow_file import parse
 
     if file := allow_file(app):

@@ -8,7 +8,7 @@ from tocsin.core.outcomes import TARGETS, Outcome, Target
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["demo", "first_report"]
+__all__ = ["demo", "outcome_report"]
 
 
 def demo(app: App, *, seed: int, days: float) -> dict[str, Any]:
@@ -29,11 +29,11 @@ def demo(app: App, *, seed: int, days: float) -> dict[str, Any]:
     )
     for _, text in cluster.scripts():
         save_script(scripts, text)
-    report = first_report(load(app.store, Filter(clusters=[cluster.name])))
+    report = outcome_report(load(app.store, Filter(clusters=[cluster.name])))
     return {"import": {"read": summary.read, "new": summary.new}, **report}
 
 
-def first_report(frame: "pl.DataFrame", *, most_users: int = 8) -> dict[str, Any]:
+def outcome_report(frame: "pl.DataFrame", *, most_users: int = 8) -> dict[str, Any]:
     """Counts by outcome (target `failed`), node-hours lost by failed jobs, and the users with most failed jobs."""
     import polars as pl
 

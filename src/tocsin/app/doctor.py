@@ -288,7 +288,7 @@ def _controller(config: "Mapping[str, str]") -> Iterator[Finding]:
         yield Finding(
             "scheduler",
             Status.NOTE,
-            f"MinJobAge is {age} s: short jobs may end unseen between two rounds",
+            f"MinJobAge is {age} s: short jobs may end between two queries and be missed",
             f"MinJobAge={LEAST_JOB_AGE} or more in slurm.conf",
         )
     else:
@@ -304,7 +304,7 @@ def _starts(app: App, config: dict[str, str]) -> Iterator[Finding]:
     from tocsin.app.slurm_hooks import screening_delay
 
     window, delay = screening_delay(app, config)
-    text = f"slurmctld starts jobs whose earliest start has come within {delay.seconds} s ({delay.setting})"
+    text = f"slurmctld starts a job up to {delay.seconds} s after its earliest start ({delay.setting})"
     if not window:
         yield Finding("start delay", Status.FINE, f"{text}; there is no screening window")
         return

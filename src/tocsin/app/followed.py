@@ -19,7 +19,7 @@ from tocsin.store.home import user_name
 if TYPE_CHECKING:
     from tocsin.core.ports import Actuator, Clock, Cluster
     from tocsin.demo.cluster import DemoCluster
-    from tocsin.demo.story import Story
+    from tocsin.demo.scripted_jobs import ScriptedJobs
     from tocsin.history.ledger import Ledger
     from tocsin.judge.judge import Judge
     from tocsin.store.outbox import Subscriptions
@@ -111,10 +111,10 @@ def streamed(app: App, name: str | None) -> Iterator[Source]:
 
 
 @contextmanager
-def demo_cluster(app: App, speed: float, *, with_story: bool = False) -> Iterator[Source]:
+def demo_cluster(app: App, speed: float, *, with_scripted_jobs: bool = False) -> Iterator[Source]:
     """The demo cluster at the instant up to which the store knows it."""
     from tocsin.demo.cluster import START, DemoCluster
-    from tocsin.demo.story import Story
+    from tocsin.demo.scripted_jobs import ScriptedJobs
     from tocsin.store.importing import furthest_position
     from tocsin.store.jobs import Filter, load
 
@@ -122,7 +122,9 @@ def demo_cluster(app: App, speed: float, *, with_story: bool = False) -> Iterato
     last = load(app.store, Filter(clusters=[cluster.name], order="-submit", limit=1), ["submit"])["submit"]
     at = max(START + 8 * 3600, furthest_position(app.store, f"watch:{cluster.name}") or 0, *last)
     cluster.clock.advance_to(at)
-    clock = _DemoClock(cluster, speed, time.monotonic(), at, Story(cluster) if with_story else None)
+    clock = _DemoClock(
+        cluster, speed, time.monotonic(), at, ScriptedJobs(cluster) if with_scripted_jobs else None
+    )
     yield Source(
         name=cluster.name,
         clock=clock,
@@ -141,7 +143,7 @@ class _DemoClock:
     speed: float
     begun: float
     at: float
-    story: "Story | None" = None
+    scripted_jobs: "ScriptedJobs | None" = None
 
     def reading(self) -> float:
         """The cluster's time, without advancing the cluster."""
@@ -149,8 +151,8 @@ class _DemoClock:
 
     def now(self) -> float:
         self.cluster.clock.advance_to(self.reading())
-        if self.story:
-            self.story.tell(self.cluster.clock.now() - self.at)
+        if self.scripted_jobs:
+            self.scripted_jobs.submit_due(self.cluster.clock.now() - self.at)
         return self.cluster.clock.now()
 
 

@@ -76,13 +76,13 @@ def _advance(app: App, size: int, batch: Batch) -> None:
 def _ended_by_sigterm() -> Iterator[None]:
     """SIGTERM ends an import as Ctrl-C does: files are closed, and a command being read is killed."""
 
-    def leave(number: int, _: object) -> None:
+    def exit_on_signal(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
     if threading.current_thread() is not threading.main_thread():  # signal handlers can only be set there
         yield
         return
-    before = signal.signal(signal.SIGTERM, leave)
+    before = signal.signal(signal.SIGTERM, exit_on_signal)
     try:
         yield
     finally:

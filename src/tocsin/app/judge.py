@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tocsin.app.allow import allow_book
+from tocsin.app.allow import allow_list_reader
 from tocsin.app.app import App
 from tocsin.core.errors import StoreError
 from tocsin.core.stages import Stage
@@ -85,7 +85,10 @@ def open_judge(
     if "workload" in seats:
         seats["workload"] = _with_files(app, _one_screener(seats["workload"]), follow)
     return Judge(
-        seats, policy or ROGUE_CASES, allow_book(app).current, lambda request: load_facts(app.store, request)
+        seats,
+        policy or ROGUE_CASES,
+        allow_list_reader(app).current,
+        lambda request: load_facts(app.store, request),
     )
 
 

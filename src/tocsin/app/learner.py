@@ -119,7 +119,7 @@ class Measuring:
         """Start a measurement that is due, and collect the result of one that has ended."""
         if self._child is not None:
             if self._child.pipe.poll():
-                self._take(self._child)
+                self._collect(self._child)
                 self._next = max(self._next, now + _SHARE * (now - self._began))
         elif now >= self._next:
             app = App(self._app.config_file, self._app.folder, dict(self._app.environ))
@@ -131,7 +131,7 @@ class Measuring:
             self._child.process.terminate()
             self._end(self._child)
 
-    def _take(self, child: Child) -> None:
+    def _collect(self, child: Child) -> None:
         try:
             found = child.pipe.recv()
         except (EOFError, OSError):

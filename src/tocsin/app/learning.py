@@ -78,7 +78,7 @@ def learning(app: App, measured: LiveMeasurement | None, *, now: int, running: b
         "live": list(measured.figures) if measured else [],
         "challengers": list(measured.challengers) if measured else [],
         "drift": list(_drift(runs)),
-        "missing": {} if measured else {"live": "the live figures are being measured; ask again in a minute"},
+        "missing": {} if measured else {"live": "the live figures are being measured; try again in a minute"},
     }
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tocsin.app.app import App
 from tocsin.app.judge import LiveJudge
-from tocsin.app.lines import VerdictLines
 from tocsin.app.sinks import Sinks
+from tocsin.app.verdict_lines import VerdictLines
 
 if TYPE_CHECKING:
     from tocsin.core.ports import Clock
@@ -72,10 +72,10 @@ class Loop:
                 if retraining and not done.behind:
                     self._report(retraining.poll())
 
-            def complain(problem: str) -> None:
+            def report_problem(problem: str) -> None:
                 app.notify(f"tocsin: {problem}")
 
-            wake_sinks = stack.enter_context(self.sinks.delivering(complain))
+            wake_sinks = stack.enter_context(self.sinks.delivering(report_problem))
             run(
                 self,
                 clock,
@@ -83,7 +83,7 @@ class Loop:
                 interval=interval,
                 longest=_longest_pause(app),
                 report=after,
-                notify=complain,
+                notify=report_problem,
                 waiting=self.waiting,
                 once=once,
             )

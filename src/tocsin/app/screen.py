@@ -69,9 +69,9 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
 
 
 def _require_model(judge: "Judge") -> None:
-    seat = judge.detectors.get("workload")
-    if seat is None or Stage.SUBMIT not in seat.models:
-        why = seat.missing.get(Stage.SUBMIT) if seat else "the detector is not installed"
+    workload = judge.detectors.get("workload")
+    if workload is None or Stage.SUBMIT not in workload.models:
+        why = workload.missing.get(Stage.SUBMIT) if workload else "the detector is not installed"
         raise ModelError(f"nothing can be screened: {why}; see: tocsin models list workload")
 
 

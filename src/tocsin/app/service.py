@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.app.app import App
 from tocsin.app.check import Explained, ScriptQuestion, check_stored, explain
+from tocsin.app.checker_process import CheckerProcess
 from tocsin.app.clusters import MISREAD
-from tocsin.app.desk_process import DeskProcess
 from tocsin.app.judge import untrained
 from tocsin.app.learner import Learner
 from tocsin.app.ledger import open_history, past_jobs
@@ -77,7 +77,7 @@ class ClusterState(Observer):
     ) -> None:
         self.name = name
         self.followed: Followed | None = None
-        self.desk: DeskProcess | None = None
+        self.checker: CheckerProcess | None = None
         self.problem: str | None = None
         self.last: float | None = None
         """When the last round ended."""
@@ -113,11 +113,11 @@ class ClusterState(Observer):
         if self.problem:
             without = "" if self.name else "; where there is no Slurm, use --no-watch"
             return Reason(part, False, self.problem, doctor + without)
-        if self.desk is not None and (problem := self.desk.problem):
+        if self.checker is not None and (problem := self.checker.problem):
             return Reason(
                 part, False, f"its models cannot be loaded: {problem}", "run `tocsin models verify`"
             )
-        if self.followed is None or self.desk is None or not self.desk.is_ready:
+        if self.followed is None or self.checker is None or not self.checker.is_ready:
             return Reason(part, False, "its history is being loaded", "wait; this takes seconds to minutes")
         if time.time() > self.due + LONGEST_ROUND:
             return Reason(part, False, f"no answer for {time.time() - self.due:.0f} s", doctor)
@@ -184,8 +184,8 @@ class Service:
         for thread in self._threads:
             thread.join()
         for state in self.states:
-            if state.desk is not None:
-                state.desk.close()
+            if state.checker is not None:
+                state.checker.close()
         self._slow.shutdown(cancel_futures=True)
         if self._stop:
             self._stop.__exit__()
@@ -222,7 +222,7 @@ class Service:
         assert self._stop, "it was started"
         demo = self.request.demo
         asked = WatchRequest(cluster=state.name, demo=demo, speed=self.request.speed)
-        follow(self.app, asked, self._output, self._stop, state, story=demo)
+        follow(self.app, asked, self._output, self._stop, state, scripted_jobs=demo)
 
     def _read(self, state: ClusterState) -> None:
         """Keep the history of a cluster that another process follows up to date."""
@@ -239,13 +239,13 @@ class Service:
 
     def _changed(self, state: ClusterState, done: "Round | None") -> None:
         if state.followed and done is None:
-            if state.desk is not None:  # from a watch that failed and restarted with a history of its own
-                state.desk.close()
+            if state.checker is not None:  # from a watch that failed and restarted with a history of its own
+                state.checker.close()
             # The history stays, so the garbage collector need not scan it again, which would stop all threads for
             # tenths of a second each time.
             gc.collect()
             gc.freeze()
-            state.desk = DeskProcess(self.app, state.followed)
+            state.checker = CheckerProcess(self.app, state.followed)
         if done is not None and state.name:
             self._on_round(state.name, done.verdicts)
 
@@ -257,9 +257,9 @@ class Service:
         """The verdict on a script as if it were submitted now, rendered where it is computed: `write` is a module-level
         function with picklable values. Does not block."""
         state = self.state_of(cluster)
-        if state is None or state.desk is None:
+        if state is None or state.checker is None:
             return self._slow.submit(lambda: write(check_stored(self.app, asked, cluster=cluster)))
-        return state.desk.check(asked, write)
+        return state.checker.check(asked, write)
 
     def explain(self, job: str, *, cluster: str | None = None, stage: Stage = Stage.SUBMIT) -> Explained:
         """The verdict on a job in the store, from what was known at the stage."""

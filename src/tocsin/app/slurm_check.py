@@ -53,8 +53,8 @@ class SlurmCheck:
         signed, _, signature = token.rpartition(".")
         if self._accepts(user, f"{signed}.{signature[::-1].swapcase()}"):
             raise ClusterError(
-                f"slurmrestd at {self._url} accepts any token of {user} (rest_auth/local), so it cannot vouch for anybody; "
-                "set rest_url to one that runs with rest_auth/jwt only"
+                f"slurmrestd at {self._url} accepts any token of {user} (rest_auth/local), so it cannot authenticate users; "
+                "set rest_url to a slurmrestd that runs with rest_auth/jwt only"
             )
         if len(self._refused) >= _MOST:
             self._refused.clear()
@@ -74,7 +74,7 @@ class SlurmCheck:
             self._places.release()
         if status == 404:  # it was upgraded, so this says nothing about the token, forged or not
             asked, self._path = self._path, ""
-            raise ClusterError(f"slurmrestd at {self._url} serves no {asked} any more; try again")
+            raise ClusterError(f"slurmrestd at {self._url} no longer serves {asked}; try again")
         reply = json_object(body)
         return 200 <= status < 300 and reply.get("errors") == [] and bool(reply.get("statistics"))
 

@@ -148,7 +148,7 @@ def _values(app: App, request: HookRequest) -> dict[str, str | int]:
     from tocsin.slurm.heartbeat import heartbeat_file
 
     if not request.socket.startswith("/"):
-        raise InputError(f'"{request.socket}" is no path of a socket; write one such as {SOCKET}')
+        raise InputError(f'"{request.socket}" is not the path of a socket; write one such as {SOCKET}')
     deadline = app.settings.policy.advice_milliseconds
     if not 1 <= deadline <= LONGEST_ADVICE:  # curl takes 0 as no limit
         raise SettingsError(f"policy.advice_milliseconds is {deadline}; it must be 1 to {LONGEST_ADVICE}")
@@ -168,7 +168,7 @@ def _folder(app: App, request: HookRequest) -> Path:
         named = (_config(app) or {}).get("SLURM_CONF") or os.environ.get("SLURM_CONF")
         folder = Path(named).parent if named else FOLDER
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; name the one of slurm.conf with --folder")
+        raise InputError(f"there is no folder {folder}; set the folder of slurm.conf with --folder")
     return folder
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tocsin.app.app import App
 from tocsin.app.clusters import require_cluster
-from tocsin.app.demo import first_report
+from tocsin.app.demo import outcome_report
 from tocsin.core.units import format_instant
 
 __all__ = ["statistics", "stored_clusters"]
@@ -37,5 +37,5 @@ def statistics(app: App, cluster: str, *, days: int, now: float | None = None) -
         "since": format_instant(until - days * DAY),
         "until": format_instant(until),
         "states": dict(sorted(states.items())),
-        **first_report(jobs),
+        **outcome_report(jobs),
     }

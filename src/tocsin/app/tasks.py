@@ -98,7 +98,7 @@ class Tasks:
             for old in over[: max(0, len(self._tasks) - MOST_KEPT)]:
                 del self._tasks[old]
                 self._files.remove(old)
-        self._threads.submit(self._look_after, task)
+        self._threads.submit(self._supervise, task)
         return task
 
     def get(self, kind: Kind, number: str) -> Task:
@@ -130,7 +130,7 @@ class Tasks:
             self.cancel(task.kind, task.id)
         self._threads.shutdown(cancel_futures=True)
 
-    def _look_after(self, task: Task) -> None:
+    def _supervise(self, task: Task) -> None:
         with self._lock:
             if task.state is not TaskState.WAITING:
                 return

@@ -46,7 +46,7 @@ def create_token(app: App, request: TokenRequest) -> "tuple[Token, str]":
     user = "" if request.relay else request.user or request.label
     for text in {request.label, user or request.label}:
         if not _NAME.fullmatch(text):
-            raise InputError(f'"{text}" is no name for a token; use letters, digits and _ . @ -')
+            raise InputError(f'"{text}" is not a valid token name; use letters, digits and _ . @ -')
     if not 1 <= request.days <= MOST_DAYS:
         raise InputError(f"a token cannot be valid for {request.days} days; choose 1 to {MOST_DAYS}")
     if ROLES.index(request.role) > ROLES.index(mine):

@@ -5,7 +5,7 @@ from typing import Any
 
 from tocsin.app.app import App
 from tocsin.app.traces_request import TraceRequest
-from tocsin.app.traces_samples import read_kinded
+from tocsin.app.traces_samples import read_samples_by_kind
 
 __all__ = ["analyse_traces"]
 
@@ -18,7 +18,7 @@ def analyse_traces(
 
     if out:
         require_renderer()  # before the work
-    samples = read_kinded(app, request).with_kinds()
+    samples = read_samples_by_kind(app, request).with_kinds()
     from tocsin.traces.analysis import analyse, write_analysis
 
     report = analyse(

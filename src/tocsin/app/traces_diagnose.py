@@ -9,7 +9,7 @@ from tocsin.app.app import App
 from tocsin.app.traces_models import OpenModel, open_trace_model
 from tocsin.app.traces_regions import current_regions
 from tocsin.app.traces_request import TraceRequest
-from tocsin.app.traces_samples import read_kinded
+from tocsin.app.traces_samples import read_samples_by_kind
 from tocsin.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _embedded(app: App, request: TraceRequest, version: str, bad: list[str]) -> 
 
     from tocsin.traces.diagnosis import embed
 
-    samples = read_kinded(app, request)
+    samples = read_samples_by_kind(app, request)
     opened = open_trace_model(app, version, samples.cluster)
     settings = app.settings.traces
     windows, about = samples.windows(opened.model.length, settings.stride, settings.interval)

@@ -59,7 +59,7 @@ def find_job(app: App, request: JobRequest) -> "pl.DataFrame":
     jobs = find_jobs(app, request.job, request.cluster)
     if jobs.height > 1:
         raise InputError(
-            f"{jobs.height} jobs have the id {request.job}; name one by its key (tocsin job {request.job})"
+            f"{jobs.height} jobs have the id {request.job}; name a key that `tocsin job {request.job}` lists"
         )
     return jobs
 

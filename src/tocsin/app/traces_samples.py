@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from tocsin.traces.campaigns import Campaign
     from tocsin.traces.windows import Windows
 
-__all__ = ["KindedSamples", "campaign_samples", "read_kinded"]
+__all__ = ["SamplesByKind", "campaign_samples", "read_samples_by_kind"]
 
 _MOST_SAMPLES = 5_000_000
 _DAYS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class KindedSamples:
+class SamplesByKind:
     """Samples of CPUs, and the jobs on them with their kinds."""
 
     cluster: str
@@ -84,7 +84,7 @@ class KindedSamples:
         return Windows.from_frame(frame.drop("raw")), about
 
 
-def read_kinded(app: App, request: TraceRequest) -> KindedSamples:
+def read_samples_by_kind(app: App, request: TraceRequest) -> SamplesByKind:
     """The samples of a campaign with its labels, or stored samples with the kinds of their jobs."""
     if request.folder is None:
         return _of_store(app, request)
@@ -93,7 +93,7 @@ def read_kinded(app: App, request: TraceRequest) -> KindedSamples:
     return campaign_samples(read_campaign(request.folder))
 
 
-def _of_store(app: App, request: TraceRequest) -> KindedSamples:
+def _of_store(app: App, request: TraceRequest) -> SamplesByKind:
     """A bounded number of samples; for large clusters, those of some nodes."""
     import polars as pl
 
@@ -117,7 +117,7 @@ def _of_store(app: App, request: TraceRequest) -> KindedSamples:
             "choose another time with -S and -E"
         )
     jobs = _kinds_of_jobs(app, cluster, since, until)
-    return KindedSamples(cluster, with_exclusive_jobs(pl.concat(parts), jobs), _keys(jobs))
+    return SamplesByKind(cluster, with_exclusive_jobs(pl.concat(parts), jobs), _keys(jobs))
 
 
 def _kinds_of_jobs(app: App, cluster: str, since: int, until: int) -> "pl.DataFrame":
@@ -158,7 +158,7 @@ def _spread(nodes: list[str]) -> list[str]:
     return order
 
 
-def campaign_samples(campaign: "Campaign") -> KindedSamples:
+def campaign_samples(campaign: "Campaign") -> SamplesByKind:
     """The samples of a campaign; the kind of a job is its label."""
     import polars as pl
 
@@ -176,4 +176,4 @@ def campaign_samples(campaign: "Campaign") -> KindedSamples:
         "kind": pl.String,
         "normal": pl.Boolean,
     }
-    return KindedSamples(campaign.card.cluster, campaign.cpus, pl.DataFrame(rows, schema, orient="row"))
+    return SamplesByKind(campaign.card.cluster, campaign.cpus, pl.DataFrame(rows, schema, orient="row"))

@@ -163,8 +163,8 @@ def _normal(app: App, part: TracePart) -> TracePart:
 
     keys = part.jobs["job"].to_list()
     if part.jobs["normal"].is_null().all():
-        said = at_stage(app.store, keys, Stage.RUNNING)
-        bad = {job for job, verdicts in said.items() if any(each.findings for each in verdicts)}
+        verdicts_by_job = at_stage(app.store, keys, Stage.RUNNING)
+        bad = {job for job, verdicts in verdicts_by_job.items() if any(each.findings for each in verdicts)}
         bad |= set(confirmed_anomalies(app.store, 0, int(time.time()) + 1))
         good = part.jobs.filter(~pl.col("job").is_in(list(bad)))
     else:

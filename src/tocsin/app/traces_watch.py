@@ -127,7 +127,7 @@ def _fitted(judge: "Judge") -> "FittedTraces | None":
     """The trace model in use, from whichever detector has one."""
     from tocsin.traces.fitted import FittedTraces
 
-    models = (seat.models.get(Stage.RUNNING) for seat in judge.detectors.values())
+    models = (detector.models.get(Stage.RUNNING) for detector in judge.detectors.values())
     return next((m.fitted for m in models if m and isinstance(m.fitted, FittedTraces)), None)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tocsin.app.allow import allow_book
+from tocsin.app.allow import allow_list_reader
 from tocsin.app.app import App
 from tocsin.app.first_metrics import measure_stored
 from tocsin.app.judge import open_screener
@@ -249,7 +249,7 @@ def _note_allow_list(app: App, operations: Sequence[str]) -> None:
     """Warn that an added operation is for listed users only: without an entry, every such job raises an alarm."""
     from tocsin.judge.allow import DEFAULTS
 
-    allowed, now = allow_book(app).current(), int(time.time())
+    allowed, now = allow_list_reader(app).current(), int(time.time())
     for operation in operations:
         listed = any(entry.operation == operation for entry in allowed.entries)
         if operation not in DEFAULTS and allowed.rule(operation, now).name == "listed" and not listed:

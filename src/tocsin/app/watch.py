@@ -73,14 +73,14 @@ def watch(app: App, request: WatchRequest, output: Output) -> None:
         follow(app, request, output, stop, Observer())
 
 
-def _source(app: App, request: WatchRequest, *, story: bool) -> AbstractContextManager[Source]:
+def _source(app: App, request: WatchRequest, *, scripted_jobs: bool) -> AbstractContextManager[Source]:
     """Where the jobs come from: the demo, the events of a cluster, or its Slurm."""
     if request.demo:
         if request.cluster not in (None, "demo"):
             raise InputError(
                 f'the demo cluster is named "demo", not "{request.cluster}"; leave out -M or --demo'
             )
-        return demo_cluster(app, request.speed, with_story=story)
+        return demo_cluster(app, request.speed, with_scripted_jobs=scripted_jobs)
     if is_streamed(app, request.cluster):
         return streamed(app, request.cluster)
     return live_slurm(app, request.cluster, once=request.once)
@@ -93,16 +93,16 @@ def follow(
     stop: "Stop",
     observer: Observer,
     *,
-    story: bool = False,
+    scripted_jobs: bool = False,
 ) -> None:
-    """Follow the cluster until stopped; with `story`, a few illustrative jobs are submitted to the demo's."""
+    """Follow the cluster until stopped; with `scripted_jobs`, a few illustrative jobs are submitted to the demo's."""
     from tocsin.store.locks import locked
     from tocsin.watch.stages import BITS
 
     demo, once = request.demo, request.once
     app.home.prepare()
     with ExitStack() as stack:
-        source = stack.enter_context(_source(app, request, story=story))
+        source = stack.enter_context(_source(app, request, scripted_jobs=scripted_jobs))
         if not stack.enter_context(locked(app.store, watch_lock(source.name))):
             raise StoreError(
                 f'another `tocsin watch` follows cluster "{source.name}" with this store; this one stops'
@@ -122,8 +122,8 @@ def follow(
 
         def finished(done: "Round") -> None:
             keep()
-            for trouble in acting.after_round(done.verdicts, done.at) if acting else ():
-                app.notify(f"tocsin: {trouble}")
+            for problem in acting.after_round(done.verdicts, done.at) if acting else ():
+                app.notify(f"tocsin: {problem}")
             observer.finished(done)
             challengers.score()
 

@@ -96,10 +96,10 @@ def errors(kinds: Sequence[Mapping[str, Any]], threshold: float | None) -> Spec:
 def iowait_by_distance(decay: Mapping[str, Any]) -> Spec:
     """Each window of a normal kind: the worst wait for I/O against the distance from a bad kind."""
     correlation = decay["correlation"]
-    said = "unknown" if correlation is None else f"{correlation:.2f}"
+    shown = "unknown" if correlation is None else f"{correlation:.2f}"
     return chart(
         f"Windows of {decay['kind']}: worst wait for I/O, by distance from {decay['bad']}",
-        f"rank correlation {said}; below zero: the nearer to {decay['bad']}, the longer they wait",
+        f"rank correlation {shown}; below zero: the nearer to {decay['bad']}, the longer they wait",
         data={"values": list(decay["points"])},
         mark=_POINT,
         encoding={
@@ -198,7 +198,7 @@ def silhouette(separation: Mapping[str, Any]) -> Spec:
         "scale": {"domain": list(_WAYS.values()), "range": list(COLOURS[:2])},
     }
     return chart(
-        "How well kinds of jobs are told apart, by sampling interval",
+        "Separation of kinds of jobs, by sampling interval",
         f"waveforms of {separation['length']} s, two principal components; mean ± standard deviation of "
         f"{separation['draws']} draws",
         data={"values": values},

@@ -6,7 +6,7 @@ from tocsin.charts.spec import ACCENT, COLOURS, INK, SOFT, Spec, chart
 
 __all__ = ["waterfall"]
 
-_REST, _RISK = "all else", "risk"
+_REST, _RISK = "other features", "risk"
 
 
 def waterfall(

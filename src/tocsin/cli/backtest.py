@@ -9,7 +9,7 @@ from tocsin.app.backtest import BacktestRequest
 from tocsin.app.backtest import backtest as walk
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_message, print_table
 
 __all__ = ["backtest"]
 
@@ -71,14 +71,14 @@ def _print(found: dict[str, Any]) -> None:
         f"threshold rule {rule['kind']}={rule['value']:g}"
     )
     if found["too_short"]:
-        say(f"left out: {count(found['too_short'], 'job')} that ran for less than --shortest")
+        print_message(f"left out: {count(found['too_short'], 'job')} that ran for less than --shortest")
     if found["refused"]:
         steps = count(found["without_model"], "step")
         by = "the shipped model" if found["shipped"] else "the share of failures so far"
-        say(f"note: {steps} could train no model and predicted by {by}: {found['refused']}")
+        print_message(f"note: {steps} could train no model and predicted by {by}: {found['refused']}")
     if found["unmet"]:
         trainings = count(found["trainings"], "training")
-        say(f"note: no threshold met the rule in {found['unmet']} of {trainings}")
+        print_message(f"note: no threshold met the rule in {found['unmet']} of {trainings}")
     print_line()
     for figure in found["figures"]:
         value = figure["reason"] if figure["value"] is None else f"{figure['value']:.4f}"
@@ -99,7 +99,7 @@ def _print(found: dict[str, Any]) -> None:
     print_line(f"Failing jobs without an alarm took {found['wasted']:,.0f} {found['hours']}.")
     for source in found["sources"]:
         if source["missing"]:
-            say(f"note: {source['source']}: {source['missing']}")
+            print_message(f"note: {source['source']}: {source['missing']}")
     print_line()
     print_table(found["months"], _COLUMNS, header=True, parsable=False)
 
@@ -139,11 +139,11 @@ _COLUMNS = [
 def _print_audit(audit: dict[str, Any]) -> None:
     changed = f"with everything changed that became known after {audit['until']}"
     if audit["clean"]:
-        say(
-            f"audit passed: {changed}, {count(audit['compared'], 'earlier prediction')} stayed the same, bit by bit"
+        print_message(
+            f"audit passed: {changed}, {count(audit['compared'], 'earlier prediction')} stayed the same, bit for bit"
         )
     else:
-        say(
+        print_message(
             f"tocsin: audit failed: {changed}, {audit['differing']:,} of {audit['compared']:,} earlier predictions "
             f"differ, first that of job {audit['example']}; please report this"
         )

@@ -10,7 +10,7 @@ from tocsin.app.campaign import SPLITS, SimulateRequest, show_campaign, simulate
 from tocsin.app.campaign_run import RunRequest, run_campaign
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, print_json, print_line, print_table, say
+from tocsin.cli.output import Column, print_json, print_line, print_message, print_table
 
 __all__ = ["campaign"]
 
@@ -101,7 +101,7 @@ def run(app: App, request: RunRequest, as_json: bool) -> None:
     else:
         _print_summary(report)
     for problem in report["problems"]:
-        say(problem)
+        print_message(problem)
     if report["interrupted"] or not report["jobs"]:
         raise SystemExit(1)
 

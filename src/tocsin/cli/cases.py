@@ -6,7 +6,7 @@ from tocsin.app.app import App
 from tocsin.app.cases import CaseDetails, answer_case, list_cases, show_case
 from tocsin.app.text import clock
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, print_line, say
+from tocsin.cli.output import Column, Listing, print_json, print_line, print_message
 from tocsin.core.verdict import CaseStatus
 
 __all__ = ["cases"]
@@ -39,7 +39,7 @@ def list_(app: App, everything: bool, listing: Listing) -> None:
     zone = app.zone()
     listing.print_table([{**case.to_json(), "opened": clock(case.opened, zone)} for case in found], _COLUMNS)
     if not found:
-        say(
+        print_message(
             "no case has been opened yet"
             if everything
             else "no case is open; --all lists answered cases, too"

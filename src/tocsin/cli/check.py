@@ -10,9 +10,9 @@ from tocsin.app.app import App
 from tocsin.app.ask import check as check_script
 from tocsin.app.ask import explain as explain_job
 from tocsin.app.check import CheckRequest, draw_risk
-from tocsin.app.words import check_headline, explain_headline, in_words
+from tocsin.app.verdict_text import check_headline, explain_headline, verdict_screen
 from tocsin.cli import options
-from tocsin.cli.output import print_json, print_line, say
+from tocsin.cli.output import print_json, print_line, print_message
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
 
@@ -101,7 +101,7 @@ def explain(
     """
     explained = explain_job(app, job, cluster=cluster, stage=stage, local=local)
     for path in draw_risk(explained.verdict, out) if out else ():
-        say(f"wrote {path}")
+        print_message(f"wrote {path}")
     _print(explained.verdict, explain_headline(explained.verdict, explained.outcome), as_json)
 
 
@@ -109,5 +109,5 @@ def _print(verdict: Verdict, headline: str, as_json: bool) -> None:
     if as_json:
         print_json(verdict.to_json())
         return
-    for line in in_words(verdict, headline):
+    for line in verdict_screen(verdict, headline):
         print_line(line)

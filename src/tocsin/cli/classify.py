@@ -10,7 +10,7 @@ from tocsin.app.app import App
 from tocsin.app.classify import classify as classify_scripts
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, say, text_of
+from tocsin.cli.output import Column, Listing, print_json, print_message, text_of
 from tocsin.core.verdict import SEEN_FROM
 
 __all__ = ["classify"]
@@ -63,9 +63,9 @@ def classify(
     else:
         listing.print_table((row for row in rows() if "error" not in row), _COLUMNS)
     for error in errors[:_MOST_ERRORS]:
-        say(f"tocsin: {error}")
+        print_message(f"tocsin: {error}")
     if len(errors) > _MOST_ERRORS:
-        say(f"tocsin: {count(len(errors) - _MOST_ERRORS, 'more file')} could not be read")
+        print_message(f"tocsin: {count(len(errors) - _MOST_ERRORS, 'more file')} could not be read")
     if errors and (strict or not classified):
         raise SystemExit(1)
 

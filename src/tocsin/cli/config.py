@@ -5,7 +5,7 @@ import click
 from tocsin.app.app import App
 from tocsin.app.config import check_settings
 from tocsin.cli import options
-from tocsin.cli.output import print_json, print_line, say
+from tocsin.cli.output import print_json, print_line, print_message
 
 __all__ = ["config"]
 
@@ -39,7 +39,7 @@ def check(app: App) -> None:
     check_settings(app)
     _, lines = app.resolved
     changed = sum(line.origin != "default" for line in lines)
-    say(f"the settings are valid: {changed} set, {len(lines) - changed} at their defaults")
+    print_message(f"the settings are valid: {changed} set, {len(lines) - changed} at their defaults")
 
 
 @config.command()

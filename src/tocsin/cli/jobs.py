@@ -10,7 +10,7 @@ from tocsin.app.jobs import NEWEST, JobsRequest, JobWithVerdicts
 from tocsin.app.text import clock, count
 from tocsin.cli import options
 from tocsin.cli.columns import DEFAULT, columns, needed_fields
-from tocsin.cli.output import Listing, print_json, print_line, print_table, say
+from tocsin.cli.output import Listing, print_json, print_line, print_message, print_table
 from tocsin.core.fields import FIELDS, Part
 from tocsin.core.job_json import to_json
 
@@ -63,9 +63,9 @@ def jobs(app: App, request: JobsRequest, spec: str, listing: Listing, parsable: 
     pipes = parsable or listing.parsable2
     print_table(found.rows, shown, header=not listing.noheader, parsable=pipes, end="|" if parsable else "")
     if not found.number:
-        say("no job in the store matches")
+        print_message("no job in the store matches")
     if request.limit is None and request.newest and found.number == request.newest:
-        say(f"showing the newest {NEWEST} jobs; use -S, -E, -j or --limit for others")
+        print_message(f"showing the newest {NEWEST} jobs; use -S, -E, -j or --limit for others")
 
 
 @click.command()
@@ -90,7 +90,7 @@ def job(app: App, which: str, cluster: str | None, local: bool, as_json: bool) -
             print_line()
         _show(each, zone)
     if len(found) > 1:
-        say(f"{count(len(found), 'submission')} or tasks have this id")
+        print_message(f"{count(len(found), 'submission')} or tasks have this id")
 
 
 def _show(job: JobWithVerdicts, zone: tzinfo) -> None:

@@ -4,7 +4,7 @@ import click
 
 from tocsin.app.app import App
 from tocsin.cli import options
-from tocsin.cli.output import print_json, print_line, say
+from tocsin.cli.output import print_json, print_line, print_message
 
 __all__ = ["login"]
 
@@ -27,4 +27,4 @@ def login(app: App, socket: str | None, as_json: bool) -> None:
         print_json({"url": link.url, "valid_seconds": link.valid_seconds})
         return
     print_line(link.url)
-    say(f"Open it in your browser within {link.valid_seconds // 60} minutes; it works once.")
+    print_message(f"Open it in your browser within {link.valid_seconds // 60} minutes; it works once.")

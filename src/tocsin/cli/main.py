@@ -13,7 +13,7 @@ import click
 
 from tocsin import __version__
 from tocsin.app.app import App
-from tocsin.cli.output import ProgressBar, say
+from tocsin.cli.output import ProgressBar, print_message
 from tocsin.core.errors import TocsinError
 
 __all__ = ["cli", "run"]
@@ -120,7 +120,7 @@ def cli(context: click.Context, config_file: str | None, home: str | None) -> No
     """
     bar = ProgressBar()
     context.call_on_close(bar.close)
-    app = App(config_file, home, dict(os.environ), notify=bar.say, progress=bar.advance)
+    app = App(config_file, home, dict(os.environ), notify=bar.print_message, progress=bar.advance)
     context.obj = context.with_resource(app)
 
 
@@ -160,10 +160,10 @@ def _code(arguments: list[str]) -> int:
         text = io.StringIO()
         error.show(text)
         for line in text.getvalue().rstrip("\n").split("\n"):
-            say(line)
+            print_message(line)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        say("tocsin: interrupted.")
+        print_message("tocsin: interrupted.")
         code = 130
     return code if isinstance(code, int) else 0
 
@@ -180,6 +180,6 @@ def _failed(error: Exception, arguments: list[str]) -> int:
     with suppress(OSError, ValueError):  # stderr may be closed or full, too
         if "--debug" in arguments:
             for line in "".join(traceback.format_exception(error)).rstrip("\n").split("\n"):
-                say(line)
-        say(message)
+                print_message(line)
+        print_message(message)
     return cli.error_code

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from tocsin import __version__
-from tocsin.cli.output import print_line, say
+from tocsin.cli.output import print_line, print_message
 
 __all__ = ["completion", "man_pages", "manual"]
 
@@ -41,7 +41,7 @@ def manual(context: click.Context, folder: Path) -> None:
     pages = dict(man_pages(context.find_root().command))
     for name, page in pages.items():
         (folder / f"{name}.1").write_text(page, encoding="utf-8")
-    say(f"wrote {len(pages)} man pages to {folder}")
+    print_message(f"wrote {len(pages)} man pages to {folder}")
 
 
 def man_pages(root: click.Command) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """`tocsin models`: the versions of each detector's models, and which of them are in use."""
 
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from tocsin.app.learning import measured_here
 from tocsin.app.models import ModelRequest
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, print_line, say, text_of
+from tocsin.cli.output import Column, Listing, print_json, print_line, print_message, text_of
 from tocsin.core.stages import Stage
 
 __all__ = ["models"]
@@ -52,7 +53,7 @@ def list_(app: App, detector: str | None, listing: Listing) -> None:
             [{**row, "live": live} for row in rows for live in row["live"] or [None]], _COLUMNS
         )
     else:
-        say(f"there is no model in {app.home.models} yet")
+        print_message(f"there is no model in {app.home.models} yet")
 
 
 @models.command()
@@ -69,7 +70,7 @@ def show(app: App, model: ModelRequest, out: Path | None, as_json: bool) -> None
     """Show the card of a VERSION, or of the champion."""
     if out is not None:
         for path in app_models.write_charts(app, model, out):
-            say(f"wrote {path}")
+            print_message(f"wrote {path}")
     card = app_models.show_model(app, model, measured_here(app, model.detector))
     if as_json:
         print_json(card)
@@ -99,12 +100,12 @@ def promote(app: App, model: ModelRequest, why: str, as_json: bool) -> None:
 @click.argument("version", default="challenger")
 @_stage
 @_cluster
-@click.option("--end", is_flag=True, help="Let no version run beside the one in use.")
+@click.option("--end", is_flag=True, help="End the challenge: only the version in use scores jobs.")
 @options.as_json
 @click.pass_obj
 @options.gathered(ModelRequest, "model")
 def challenge(app: App, model: ModelRequest, end: bool, as_json: bool) -> None:
-    """Let VERSION score live jobs beside the one in use.
+    """Score live jobs with VERSION, too, beside the one in use.
 
     Nothing acts on its scores. `tocsin models` compares both as outcomes arrive, and the next nightly run promotes it if it is
     no worse on live jobs.
@@ -115,9 +116,11 @@ def challenge(app: App, model: ModelRequest, end: bool, as_json: bool) -> None:
         return
     place = f"{change['stage']} on {change['cluster']}" if change["cluster"] else change["stage"]
     if end:
-        say(f"no version of {change['detector']} runs beside the one in use at {place} now")
+        print_message(f"no version of {change['detector']} runs beside the one in use at {place} any more")
     else:
-        say(f"{change['detector']} {change['challenger']} now runs beside the one in use at {place}")
+        print_message(
+            f"{change['detector']} {change['challenger']} now runs beside the one in use at {place}"
+        )
 
 
 @models.command()
@@ -153,9 +156,9 @@ def verify(app: App, detector: str | None, version: str | None, as_json: bool) -
         print_json(results)
     bad = [result for result in results if not result["sound"]]
     for result in bad:
-        say(f"tocsin: {result['trouble']}")
+        print_message(f"tocsin: {result['trouble']}")
     if not bad:
-        say(f"{count(len(results), 'model')} checked: every file is as it was written")
+        print_message(f"{count(len(results), 'model')} checked: no file was changed")
     raise SystemExit(1 if bad else 0)
 
 
@@ -166,13 +169,13 @@ def _report(change: dict[str, Any], as_json: bool) -> None:
     model, before = f"{change['detector']} {change['champion'] or ''}".rstrip(), change["before"]
     place = f"{change['stage']} on {change['cluster']}" if change["cluster"] else change["stage"]
     if change["champion"] is None:
-        say(
+        print_message(
             f"{model} has no model in use for {place} now (before: {before}); to use one again: tocsin models promote"
         )
     elif before == change["champion"]:
-        say(f"{model} is already the champion for {place}")
+        print_message(f"{model} is already the champion for {place}")
     else:
-        say(f"{model} is now the champion for {place} (before: {before or 'none'})")
+        print_message(f"{model} is now the champion for {place} (before: {before or 'none'})")
 
 
 _COLUMNS = [
@@ -221,16 +224,14 @@ def _print_card(card: dict[str, Any]) -> None:
         line("rows for", f"{purpose}: {rows}")
     line("parent", card["parent"])
     for threshold in card["thresholds"]:
-        line(
-            "threshold", ", ".join(f"{key} {value}" for key, value in threshold.items() if value is not None)
-        )
-    for figure in card["figures"]:
-        value = figure["reason"] if figure["value"] is None else f"{figure['value']:.4f}"
-        interval = "" if figure["low"] is None else f" [{figure['low']:.4f}, {figure['high']:.4f}]"
-        line(
-            "figure",
-            f"{figure['name']} {value}{interval} at {figure['stage']}, {figure['split']}, {figure['data']}",
-        )
+        shown = (f"{key} {_shown(value)}" for key, value in threshold.items() if value is not None)
+        line("threshold", ", ".join(shown))
+    for (stage, split), figures in groupby(
+        card["figures"], key=lambda figure: (figure["stage"], figure["split"])
+    ):
+        line("figures", f"at {stage}; {split}")
+        for data, measured in groupby(figures, key=lambda figure: figure["data"]):
+            line("", f"{data}: {', '.join(map(_figure, measured))}")
     for live in card["live"]:
         line("live", _live_text(live))
     for promotion in card["promotions"]:
@@ -239,6 +240,20 @@ def _print_card(card: dict[str, Any]) -> None:
         line("promoted", f"{promotion['at']}{place}, replaced {replaced}: {promotion['why']}")
     for name, digest in card["files"].items():
         line("file", f"{name} sha256 {digest}")
+
+
+def _figure(figure: dict[str, Any]) -> str:
+    if figure["value"] is None:
+        return f"{figure['name']} unknown ({figure['reason']})"
+    interval = "" if figure["low"] is None else f" [{figure['low']:.4f}, {figure['high']:.4f}]"
+    return f"{figure['name']} {figure['value']:.4f}{interval}"
+
+
+def _shown(value: object) -> str:
+    """A value of a threshold: numbers rounded, a rule as `tocsin threshold` takes it."""
+    if isinstance(value, dict) and set(value) == {"kind", "value"}:
+        return f"{value['kind']}={value['value']:g}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _live_text(live: dict[str, Any]) -> str:

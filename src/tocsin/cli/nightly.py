@@ -8,7 +8,7 @@ from tocsin.app.app import App
 from tocsin.app.nightly import AlreadyRunning, NightlyRequest
 from tocsin.app.nightly import nightly as run
 from tocsin.cli import options
-from tocsin.cli.output import print_json, print_line, say
+from tocsin.cli.output import print_json, print_line, print_message
 
 __all__ = ["nightly"]
 
@@ -31,7 +31,7 @@ def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
     try:
         found = [outcome.to_json() for outcome in run(app, request)]
     except AlreadyRunning as other:  # another run is active, so the timer has not failed
-        say(f"tocsin: {other}")
+        print_message(f"tocsin: {other}")
         if as_json:
             print_json([])
         return
@@ -42,7 +42,7 @@ def nightly(app: App, request: NightlyRequest, as_json: bool) -> None:
             _print(outcome)
         if not found:
             whose = f" that learned from {request.cluster} alone" if request.cluster else ""
-            say(
+            print_message(
                 f"no trained model{whose} is in use, so there is nothing to retrain; see: tocsin train --help"
             )
     if any(outcome["state"] == "failed" for outcome in found):
@@ -70,7 +70,7 @@ def _print(outcome: dict[str, Any]) -> None:
         print_line(f"  {_drift(drift)}")
     if outcome["state"] == "promoted":
         where = f" -M {outcome['cluster']}" if outcome["cluster"] else ""
-        say(f"undo: tocsin models rollback {outcome['detector']} --stage {outcome['stage']}{where}")
+        print_message(f"undo: tocsin models rollback {outcome['detector']} --stage {outcome['stage']}{where}")
 
 
 def _drift(drift: dict[str, Any]) -> str:

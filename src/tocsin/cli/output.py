@@ -21,8 +21,8 @@ __all__ = [
     "number_of",
     "print_json",
     "print_line",
+    "print_message",
     "print_table",
-    "say",
     "text_of",
 ]
 
@@ -53,7 +53,7 @@ def print_line(text: str = "") -> None:
     _write(sys.stdout, text)
 
 
-def say(message: str) -> None:
+def print_message(message: str) -> None:
     """A message for people: on stderr, never mixed with data."""
     _write(sys.stderr, message)
 
@@ -134,9 +134,9 @@ class ProgressBar:
         self._bar.length = of
         self._bar.update(max(0, min(done, of) - self._bar.pos))
 
-    def say(self, message: str) -> None:
+    def print_message(self, message: str) -> None:
         self.close()
-        say(message)
+        print_message(message)
 
     def close(self) -> None:
         self._shown.close()

@@ -7,7 +7,7 @@ from tocsin.app.app import App
 from tocsin.app.predict import PredictRequest
 from tocsin.app.predict import predict as predict_jobs
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, say, text_of
+from tocsin.cli.output import Column, Listing, print_json, print_message, text_of
 from tocsin.core.outcomes import Outcome
 
 __all__ = ["answer", "predict"]
@@ -40,7 +40,7 @@ def predict(app: App, request: PredictRequest, listing: Listing) -> None:
     listing.print_table(rows, _COLUMNS)
     for row in rows:
         for reason in row["missing"].values():
-            say(f"note: {row['job']}: {reason}")
+            print_message(f"note: {row['job']}: {reason}")
 
 
 @click.command()
@@ -56,7 +56,7 @@ def answer(app: App, job: str, outcome: str, cluster: str | None, note: str) -> 
     The last answer for a job counts.
     """
     key = record_answer(app, job, cluster, Outcome(outcome), note)
-    say(f"{key} counts as {outcome} from the next training on; `tocsin train failure` trains now")
+    print_message(f"{key} counts as {outcome} from the next training on; `tocsin train failure` trains now")
 
 
 _COLUMNS = [

@@ -12,7 +12,7 @@ from tocsin.app.logs import LogRequest
 from tocsin.app.profiles import profiles as run
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_message, print_table
 
 __all__ = ["profiles"]
 
@@ -51,7 +51,7 @@ def profiles(
     """
     report, files = run(app, log, kind, method, k, out)
     for path in files:
-        say(f"wrote {path}")
+        print_message(f"wrote {path}")
     if as_json:
         print_json(report)
     else:
@@ -69,7 +69,7 @@ def _print(report: dict[str, Any]) -> None:
             f"  {number}  {profile['name']}: {count(profile['jobs'], 'job')} ({profile['jobs'] / rows:.0%})"
         )
     for name, why in report["left_out"].items():
-        say(f"note: left out: {name} ({why})")
+        print_message(f"note: left out: {name} ({why})")
     _table("Resources and times, mean ± standard deviation", shown["resources"], _RESOURCES)
     _table(
         "Jobs by run time (short: under 1 h, long: 8 h or more)",
@@ -86,7 +86,7 @@ def _print(report: dict[str, Any]) -> None:
     if shown["types"]:
         _table("Jobs by memory per CPU", shown["types"], _numbers("balanced", "compute", "memory"))
     else:
-        say("note: no job has a memory request, so there is no table of compute and memory jobs")
+        print_message("note: no job has a memory request, so there is no table of compute and memory jobs")
 
 
 def _table(title: str, rows: list[dict[str, Any]], columns: list[Column]) -> None:

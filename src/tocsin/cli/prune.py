@@ -9,7 +9,7 @@ import click
 from tocsin.app.app import App
 from tocsin.app.text import count
 from tocsin.cli import options
-from tocsin.cli.output import print_json, print_line, say
+from tocsin.cli.output import print_json, print_line, print_message
 from tocsin.core.errors import SettingsError
 
 __all__ = ["backup", "prune"]
@@ -41,7 +41,7 @@ def prune(app: App, days: int | None, dry_run: bool, as_json: bool) -> None:
             "store.keep_days and traces.keep_days are 0, so everything is kept; use --days N to prune"
         )
     if not keep:
-        say("store.keep_days is 0, so jobs are kept; use --days N to prune them")
+        print_message("store.keep_days is 0, so jobs are kept; use --days N to prune them")
     now = int(time.time())
     removed = asdict(
         remove(
@@ -73,6 +73,6 @@ def backup(app: App, target: Path, as_json: bool) -> None:
     from tocsin.store.retention import backup as copy
 
     made = copy(app.store, app.home, target)
-    say(f"wrote the backup to {made}")
+    print_message(f"wrote the backup to {made}")
     if as_json:
         print_json({"backup": str(made)})

@@ -3,7 +3,7 @@
 import click
 
 from tocsin.app.app import App
-from tocsin.cli.output import say
+from tocsin.cli.output import print_message
 
 __all__ = ["relay"]
 
@@ -26,5 +26,5 @@ def relay(app: App, url: str, token_file: str, socket: str | None, ca_file: str 
 
     settings = app.settings.service
     path = socket or str(socket_path(app))
-    say(f"relaying {path} to {url}")
+    print_message(f"relaying {path} to {url}")
     run_relay(url, token_file, path, ca_file=ca_file, settings=settings)

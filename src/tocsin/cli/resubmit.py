@@ -30,6 +30,6 @@ def resubmit(app: App, request: ResubmitRequest, as_json: bool) -> None:
     if as_json:
         print_json(done.to_json())
         return
-    print_line(f"submitted {done.new}, in place of {done.old}")
+    print_line(f"submitted {done.new} to replace {done.old}")
     risks = [f"{risk:.0%}" if risk is not None else "unknown" for risk in (done.risk_before, done.risk_after)]
     print_line(f"risk of failure: {risks[0]} before, {risks[1]} now")

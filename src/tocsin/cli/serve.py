@@ -5,7 +5,7 @@ import click
 from tocsin.app.app import App
 from tocsin.app.loop import Output
 from tocsin.app.service import ServiceRequest
-from tocsin.cli.output import print_line, say
+from tocsin.cli.output import print_line, print_message
 from tocsin.core.errors import NotFound
 
 __all__ = ["serve"]
@@ -49,9 +49,11 @@ def serve(app: App, demo: bool, speed: float, watch: bool, seconds: float | None
         prepare(app)
 
     def listening(socket: str, url: str | None) -> None:
-        say(f"answering on {socket}" + (f" and {url}" if url else ""))
+        print_message(f"answering on {socket}" + (f" and {url}" if url else ""))
         if demo and url:
-            say(f"everybody on this host is an operator of this demonstration; open {url} (Ctrl-C ends it)")
+            print_message(
+                f"everybody on this host has operator rights in this demo; open {url} (press Ctrl-C to stop)"
+            )
 
     request = ServiceRequest(watch=watch, demo=demo, speed=speed)
     run(app, request, Output(print_line, unknown=not demo), seconds=seconds, listening=listening)

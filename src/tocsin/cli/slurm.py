@@ -15,7 +15,7 @@ from tocsin.app.slurm_hooks import (
     plan_hooks,
 )
 from tocsin.cli import options
-from tocsin.cli.output import print_json, print_line, say
+from tocsin.cli.output import print_json, print_line, print_message
 
 if TYPE_CHECKING:
     from tocsin.slurm.hooks import Change
@@ -31,12 +31,14 @@ def _request(command: Any) -> Any:
         metavar="PATH",
         help="Socket of the service, or of its relay.",
     )
-    folder = click.option("--folder", metavar="FOLDER", help="Folder of slurm.conf [default: as Slurm says].")
+    folder = click.option(
+        "--folder", metavar="FOLDER", help="Folder of slurm.conf [default: found with scontrol]."
+    )
     return folder(socket(options.gathered(HookRequest, "request")(command)))
 
 
 _hooks = click.argument("hooks", nargs=-1, type=click.Choice([CLI_FILTER, JOB_SUBMIT]), metavar="[HOOK]...")
-_yes = click.option("--yes", is_flag=True, help="Do it; without it, the changes are only shown.")
+_yes = click.option("--yes", is_flag=True, help="Make the changes; without this option they are only shown.")
 
 
 @click.group()
@@ -54,7 +56,7 @@ def slurm() -> None:
 @click.pass_obj
 @_request
 def install(app: App, request: HookRequest, yes: bool, as_json: bool) -> None:
-    """Install HOOKs: a library of ours, and one line in the site's Lua file.
+    """Install HOOKs: a Lua library of tocsin, and one line in the site's Lua file that loads it.
 
     Shows what it will do, and does it with --yes. By default cli_filter, and job_submit if policy.screening_seconds is
     set. Every file is checked to be valid Lua before Slurm sees it.
@@ -63,7 +65,7 @@ def install(app: App, request: HookRequest, yes: bool, as_json: bool) -> None:
     if yes and not as_json:
         for status in hook_status(app, request):
             if status.installed and status.fix:
-                say(f"{status.hook}: {status.fix}")
+                print_message(f"{status.hook}: {status.fix}")
 
 
 @slurm.command()
@@ -106,6 +108,6 @@ def _do(changes: "list[Change]", yes: bool, as_json: bool) -> None:
     for change in changes:
         print_line(f"{change.path}: {change.text}")
     if not changes:
-        say("nothing is to be changed")
+        print_message("nothing to change")
     elif not yes:
-        say("nothing was changed; run it again with --yes")
+        print_message("nothing was changed yet; run this again with --yes")

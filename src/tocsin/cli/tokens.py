@@ -6,7 +6,7 @@ from tocsin.app.app import App
 from tocsin.app.roles import ROLES
 from tocsin.app.tokens import TokenRequest, create_token, list_tokens, revoke_token, token_json
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, print_line, say, text_of
+from tocsin.cli.output import Column, Listing, print_json, print_line, print_message, text_of
 
 __all__ = ["tokens"]
 
@@ -24,13 +24,21 @@ def tokens(context: click.Context) -> None:
 
 @tokens.command()
 @click.argument("label", metavar="NAME")
-@click.option("-u", "--user", metavar="USER", help="User whom the token stands for [default: NAME].")
+@click.option("-u", "--user", metavar="USER", help="User that the token authenticates as [default: NAME].")
 @click.option(
-    "--role", type=click.Choice(ROLES), default="user", show_default=True, help="Highest role that it gives."
+    "--role",
+    type=click.Choice(ROLES),
+    default="user",
+    show_default=True,
+    help="Highest role that the token grants.",
 )
-@click.option("--read-only", is_flag=True, help="Refuse requests that change something.")
-@click.option("--relay", is_flag=True, help="For `tocsin relay`: it speaks for the users of a login node.")
-@click.option("--days", type=int, default=90, show_default=True, metavar="N", help="Days until it expires.")
+@click.option("--read-only", is_flag=True, help="Allow only requests that change nothing.")
+@click.option(
+    "--relay", is_flag=True, help="For `tocsin relay`, which forwards requests of the users of a login node."
+)
+@click.option(
+    "--days", type=int, default=90, show_default=True, metavar="N", help="Days until the token expires."
+)
 @click.option("--out", metavar="FILE", help="New file for the token, which only its owner may read.")
 @options.as_json
 @options.gathered(TokenRequest, "request")
@@ -42,7 +50,7 @@ def create(app: App, request: TokenRequest, as_json: bool) -> None:
     """
     if request.relay and (request.user or request.read_only):
         raise click.UsageError(
-            "--user and --read-only are not for a relay, whose users are those of its host"
+            "--user and --read-only do not apply to a relay: it forwards requests of the users of its host"
         )
     token, secret = create_token(app, request)
     if as_json:
@@ -51,7 +59,9 @@ def create(app: App, request: TokenRequest, as_json: bool) -> None:
     if not request.out:
         print_line(secret)
     place = f"in {request.out}" if request.out else "shown only now"
-    say(f"created token {token.number} ({token.label}, {token.role}), valid for {request.days} days, {place}")
+    print_message(
+        f"created token {token.number} ({token.label}, {token.role}), valid for {request.days} days, {place}"
+    )
 
 
 @tokens.command("list")

@@ -15,7 +15,7 @@ from tocsin.cli import (
     traces_train,
     traces_watch,
 )
-from tocsin.cli.output import Column, print_json, print_table, say
+from tocsin.cli.output import Column, print_json, print_message, print_table
 
 __all__ = ["traces"]
 
@@ -44,7 +44,7 @@ def bench(app: App, folder: Path, scores: Path | None, as_json: bool) -> None:
     """
     report = run_bench(app, folder, scores)
     if scores:
-        say(f"wrote {scores}")
+        print_message(f"wrote {scores}")
     if as_json:
         print_json(report)
         return

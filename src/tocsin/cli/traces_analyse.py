@@ -10,7 +10,7 @@ from tocsin.app.text import count
 from tocsin.app.traces_analyse import analyse_traces
 from tocsin.app.traces_request import TraceRequest
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_message, print_table
 
 __all__ = ["analyse", "trace_request"]
 
@@ -50,12 +50,12 @@ def analyse(app: App, request: TraceRequest, length: int, seed: int, out: Path |
     """Find out how long windows should be and how often to sample.
 
     Reads the campaign in FOLDER or, without one, the stored traces. Shows the lowest dominant frequency of each kind of
-    job (Welch's spectrum), the window length that holds one such period, and how well kinds of jobs are told apart at
+    job (Welch's spectrum), the window length that holds one such period, and how well kinds of jobs are separated at
     coarser sampling (silhouette in two principal components, 30 draws).
     """
     report, files = analyse_traces(app, request, length, seed, out)
     for path in files:
-        say(f"wrote {path}")
+        print_message(f"wrote {path}")
     if as_json:
         print_json(report)
     else:
@@ -65,7 +65,7 @@ def analyse(app: App, request: TraceRequest, length: int, seed: int, out: Path |
 def _print(report: dict[str, Any]) -> None:
     print_table(report["kinds"], _KINDS, header=True, parsable=False)
     for kind in report["left_out"]:
-        say(f"note: left out: {kind} (the 24 kinds with most samples are shown)")
+        print_message(f"note: left out: {kind} (the 24 kinds with most samples are shown)")
     print_line()
     slowest = max((kind["period"] or 0, kind["kind"]) for kind in report["kinds"])
     if report["window"]:
@@ -74,7 +74,7 @@ def _print(report: dict[str, Any]) -> None:
             f"({1 / slowest[0]:.3g} Hz, {slowest[1]})"
         )
     elif any(kind["segment"] for kind in report["kinds"]):
-        print_line("window: no kind has a dominant frequency, so nothing speaks against the default of 100 s")
+        print_line("window: no kind has a dominant frequency, so keep the default of 100 s")
     else:
         print_line("window: unknown, because all jobs are too short; record jobs of ten minutes or more")
     separation = report["separation"]
@@ -83,7 +83,7 @@ def _print(report: dict[str, Any]) -> None:
         print_line(f"separation by sampling interval: {separation['missing']}")
         return
     for kind, waveforms in separation["too_few"].items():
-        say(f"note: left out of the comparison: {kind} ({count(waveforms, 'waveform')})")
+        print_message(f"note: left out of the comparison: {kind} ({count(waveforms, 'waveform')})")
     print_line(
         f"Silhouette by sampling interval: waveforms of {separation['length']} s, "
         f"mean ± standard deviation of {separation['draws']} draws"

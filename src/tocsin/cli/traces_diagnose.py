@@ -13,7 +13,7 @@ from tocsin.app.traces_of_job import JobRequest
 from tocsin.app.traces_regions import confirm_region, diagnose_job
 from tocsin.app.traces_request import TraceRequest
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_message, print_table
 from tocsin.cli.traces_analyse import trace_request
 
 __all__ = ["diagnose", "embed"]
@@ -62,9 +62,11 @@ def embed(app: App, request: TraceRequest, model: str, out: Path, as_json: bool)
     "--bad", metavar="KINDS", help="Kinds of jobs that count as bad, separated by commas."
 )
 @click.option(
-    "--kind", metavar="KIND", help="Kind of job whose waits for I/O are drawn [default: they vary most]."
+    "--kind",
+    metavar="KIND",
+    help="Kind of job whose waits for I/O are drawn [default: the kind in which they vary most].",
 )
-@click.option("--cpu", "cpus", metavar="NODE:CPU", multiple=True, help="Draw this CPU; repeat it for more.")
+@click.option("--cpu", "cpus", metavar="NODE:CPU", multiple=True, help="Draw this CPU; may be repeated.")
 @_model
 @options.cluster
 @click.option("-S", "--starttime", metavar="TIME", help="Only traces after TIME.")
@@ -87,14 +89,14 @@ def diagnose(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Show what the trace model makes of a job, or of all kinds of jobs.
+    """Show how the trace model scores a job, or all kinds of jobs.
 
     With JOB (an id or a key): how unusual its windows are and whether they lie in a region confirmed as bad. --confirm
     stores such a region: new jobs that enter it raise an alarm by that name; `tocsin traces regions` lists them.
 
     With the FOLDER of a campaign, or without either for the stored traces: reconstruction errors by kind of job,
-    embeddings in two principal components fitted without the bad kinds, and how waits for I/O go with the distance from
-    a bad kind.
+    embeddings in two principal components fitted without the bad kinds, and how waits for I/O correlate with the
+    distance from a bad kind.
     """
     when = {name: values.pop(name) for name in ("cluster", "starttime", "endtime")}
     if target is not None and _JOB.fullmatch(target):
@@ -107,7 +109,7 @@ def diagnose(
     request = TraceRequest(folder=Path(target) if target else None, **when)
     report, files = diagnose_kinds(app, request, DiagnoseRequest(out=out, **values))
     for path in files:
-        say(f"wrote {path}")
+        print_message(f"wrote {path}")
     if as_json:
         print_json(report)
     else:
@@ -140,10 +142,10 @@ def _print_confirmed(region: dict[str, Any]) -> None:
         f"radius {region['radius']:.3g} in the embeddings of model {region['model']}"
     )
     if not region["compared_with"]:
-        say(
-            "warning: there were no normal windows of other jobs to compare with, so the region is only as wide as this job"
+        print_message(
+            "warning: there were no normal windows of other jobs to compare with, so the region only covers windows like those of this job"
         )
-    say(f"take it back with: tocsin traces regions dismiss {region['number']}")
+    print_message(f"undo: tocsin traces regions dismiss {region['number']}")
 
 
 def _print_job(report: dict[str, Any]) -> None:
@@ -160,7 +162,9 @@ def _print_job(report: dict[str, Any]) -> None:
     fresh = [region for region in report["regions"] if region["stale"] is None]
     for region in report["regions"]:
         if region["stale"]:
-            say(f'warning: region {region["number"]} "{region["name"]}" is stale: {region["stale"]}')
+            print_message(
+                f'warning: region {region["number"]} "{region["name"]}" is stale: {region["stale"]}'
+            )
     if not fresh:
         print_line("  no region has been confirmed as bad for this model")
         return
@@ -177,7 +181,7 @@ def _print_kinds(report: dict[str, Any]) -> None:
     print_line("Reconstruction error by kind of job")
     print_table(report["kinds"], _KINDS, header=True, parsable=False)
     if not report["distances"]:
-        say("note: no kind is known to be bad; name some with --bad, or confirm a job")
+        print_message("note: no kind is known to be bad; name some with --bad, or confirm a job")
         return
     print_line()
     print_line(

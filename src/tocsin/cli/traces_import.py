@@ -19,7 +19,7 @@ __all__ = ["import_traces"]
 @click.option("--prometheus", metavar="URL", help="Prometheus that scrapes the nodes.")
 @click.option("--agent", "agents", metavar="URL", multiple=True, help="A tocsin-agent; may be repeated.")
 @click.option(
-    "--mapping", metavar="NAME", help="How metrics of Prometheus become samples. Default: traces.mapping."
+    "--mapping", metavar="NAME", help="Mapping of Prometheus metrics to samples [default: traces.mapping]."
 )
 @options.cluster
 @click.option("-S", "--starttime", metavar="TIME", help="Only samples after TIME.")

@@ -5,7 +5,7 @@ import click
 from tocsin.app.app import App
 from tocsin.app.traces_regions import dismiss_region, list_regions
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, number_of, print_json, print_line, say, text_of
+from tocsin.cli.output import Column, Listing, number_of, print_json, print_line, print_message, text_of
 
 __all__ = ["regions"]
 
@@ -33,7 +33,9 @@ def list_(app: App, listing: Listing) -> None:
         return
     listing.print_table(found, _COLUMNS)
     if not found:
-        say("no region has been confirmed yet; confirm a job with: tocsin traces diagnose JOB --confirm NAME")
+        print_message(
+            "no region has been confirmed yet; confirm a job with: tocsin traces diagnose JOB --confirm NAME"
+        )
 
 
 @regions.command()
@@ -42,7 +44,7 @@ def list_(app: App, listing: Listing) -> None:
 @options.as_json
 @click.pass_obj
 def dismiss(app: App, number: int, note: str, as_json: bool) -> None:
-    """Take a region back: jobs that enter it raise no alarm any more."""
+    """Dismiss a region: jobs that enter it no longer raise an alarm."""
     region = dismiss_region(app, number, note)
     if as_json:
         print_json(region)

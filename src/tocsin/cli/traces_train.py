@@ -10,7 +10,7 @@ from tocsin.app.text import count
 from tocsin.app.traces_request import TraceRequest
 from tocsin.app.traces_train import TraceTraining, score_traces, train_traces
 from tocsin.cli import options
-from tocsin.cli.output import Column, number_of, print_json, print_line, print_table, say, text_of
+from tocsin.cli.output import Column, number_of, print_json, print_line, print_message, print_table, text_of
 
 __all__ = ["score", "train"]
 
@@ -30,7 +30,7 @@ _until = click.option("-E", "--endtime", metavar="TIME", help="Only stored trace
     type=click.Choice(["vanilla", "job_graph"]),
     default="vanilla",
     show_default=True,
-    help="Autoencoder of single CPUs, or of all CPUs of a job on a node.",
+    help="Train on single CPUs, or on all CPUs of a job on a node.",
 )
 @click.option(
     "--seeds",
@@ -47,7 +47,7 @@ _until = click.option("-E", "--endtime", metavar="TIME", help="Only stored trace
     type=click.FloatRange(1e-6, 0.2),
     default=0.001,
     show_default=True,
-    help="Share of normal windows that may exceed the threshold; it rings after 3 in a row.",
+    help="Share of normal windows that may exceed the threshold; 3 windows in a row raise an alarm.",
 )
 @click.option("--promote/--no-promote", default=True, show_default=True, help="Use the model from now on.")
 @options.as_json
@@ -95,11 +95,11 @@ def score(app: App, request: TraceRequest, out: Path | None, as_json: bool) -> N
 
     Reads the campaign in FOLDER or, without one, the stored traces. Prints for each job its windows, how many of them are
     unusual, the mean error of its CPUs, the largest error in multiples of the threshold, and when it would first have
-    rung. Nothing is stored.
+    raised an alarm. Nothing is stored.
     """  # fmt: skip
     report = score_traces(app, request, out)
     if out:
-        say(f"wrote {out}")
+        print_message(f"wrote {out}")
     if as_json:
         print_json(report)
         return

@@ -27,11 +27,11 @@ __all__ = ["watch"]
 @click.pass_obj
 @options.gathered(TraceWatchRequest, "request")
 def watch(app: App, request: TraceWatchRequest, everything: bool, as_json: bool) -> None:
-    """Warn while a job runs, when its traces leave what is normal.
+    """Warn when the traces of a running job become abnormal.
 
     Reads the newest traces from Prometheus or the agents (traces.prometheus_url, traces.agents), keeps them, and scores
-    them with the model in use. A job rings once and is updated when something changes; alarms with one cause are one
-    line. It runs beside `tocsin watch`. No job is held or changed. It may be stopped or killed at any time: the next
+    them with the model in use. Each job raises one alarm, which is updated when something changes; alarms with one cause
+    share a line. It runs beside `tocsin watch`. No job is held or changed. It may be stopped or killed at any time: the next
     start catches up.
     """  # fmt: skip
     watch_traces(app, request, Output(print_line, everything, as_json))

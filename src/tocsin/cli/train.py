@@ -18,7 +18,7 @@ from tocsin.app.train import (
     train_workload,
 )
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, number_of, print_json, print_line, say
+from tocsin.cli.output import Column, Listing, number_of, print_json, print_line, print_message
 from tocsin.core.stages import Stage
 
 __all__ = ["threshold", "train"]
@@ -59,7 +59,9 @@ def failure(app: App, request: FailureRequest, as_json: bool) -> None:
         print_json(trained)
         return
     if trained["too_short"]:
-        say(f"left out: {count(trained['too_short'], 'job')} that ran for less than {request.shortest} s")
+        print_message(
+            f"left out: {count(trained['too_short'], 'job')} that ran for less than {request.shortest} s"
+        )
     print_line(
         f"failure {trained['version']}: target {trained['target']} at {trained['stage']}, trained on "
         f"{count(trained['rows'], 'job')} with {trained['features']} features ({len(trained['dropped'])} dropped)"
@@ -110,9 +112,9 @@ def execution(app: App, request: ExecutionRequest, as_json: bool) -> None:
             dropped = [name for name, why in classifier["dropped"].items() if why == reason]
             print_line(f"  dropped: {', '.join(dropped)}: {reason}")
         if classifier["refused"]:
-            say(f"{name} is not used: {classifier['refused']}")
+            print_message(f"{name} is not used: {classifier['refused']}")
     for name, reason in trained["untrained"].items():
-        say(f"{name} was not trained: {reason}")
+        print_message(f"{name} was not trained: {reason}")
     _print_promoted("workload", trained)
 
 
@@ -175,17 +177,17 @@ def _print_accuracy(trained: dict[str, Any]) -> None:
             )
     if trained["worse"]:
         worse = "worse than the model it was trained on top of" if before else "no better than guessing"
-        say(f"on these examples it is {worse}, so it is not promoted; add more examples")
+        print_message(f"on these examples it is {worse}, so it is not promoted; add more examples")
 
 
 def _print_promoted(detector: str, trained: dict[str, Any]) -> None:
     version = trained["version"]
     if trained["promoted"]:
         print_line(f"{detector} {version} is now in use (promoted to champion)")
-        say(f"undo: tocsin models rollback {detector} --stage {trained['stage']}")
+        print_message(f"undo: tocsin models rollback {detector} --stage {trained['stage']}")
     else:
         print_line(f"{detector} {version} is stored but not in use")
-        say(f"to use it: tocsin models promote {detector} {version}")
+        print_message(f"to use it: tocsin models promote {detector} {version}")
 
 
 @click.command()
@@ -210,15 +212,15 @@ def threshold(app: App, stage: Stage, cluster: str | None, rule: str | None, lis
     elif rule:
         print_line(f"{summary}: {chosen['text']}")
         if not chosen["met"]:
-            say("note: no threshold met the rule on the held-out jobs; this is the nearest")
-        say(f"undo: tocsin models promote failure {found['before']}")
+            print_message("note: no threshold met the rule on the held-out jobs; this is the nearest")
+        print_message(f"undo: tocsin models promote failure {found['before']}")
     else:
         others = [row for row in found["table"] if not row["chosen"]]
         shown = others[:: max(1, len(others) // _LINES)]
         listing.print_table([row for row in found["table"] if row["chosen"] or row in shown], _THRESHOLDS)
         if not listing.parsable2:
             by = f" ({chosen['rule']['kind']}={chosen['rule']['value']:g})" if chosen["rule"] else ""
-            say(f"{summary}{by}: {chosen['text']}, {chosen['alarms_per_day']:.1f} alarms a day")
+            print_message(f"{summary}{by}: {chosen['text']}, {chosen['alarms_per_day']:.1f} alarms a day")
 
 
 _THRESHOLDS = [

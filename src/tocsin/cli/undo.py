@@ -11,7 +11,7 @@ from tocsin.app.actions import undo as undo_actions
 from tocsin.app.app import App
 from tocsin.app.text import clock, count
 from tocsin.cli import options
-from tocsin.cli.output import Column, Listing, print_json, print_line, say, text_of
+from tocsin.cli.output import Column, Listing, print_json, print_line, print_message, text_of
 
 if TYPE_CHECKING:
     from tocsin.store.actions import Action
@@ -40,13 +40,15 @@ def actions(app: App, request: ActionRequest, listing: Listing) -> None:
         return
     listing.print_table([_shown(action, app.zone(action.job.cluster)) for action in found], _COLUMNS)
     if not found:
-        say("no action is planned or in force" + ("" if request.everything else "; --all lists all others"))
+        print_message(
+            "no action is planned or in force" + ("" if request.everything else "; --all lists the others")
+        )
 
 
 @click.command()
 @click.argument("numbers", nargs=-1, type=int, metavar="[ACTION]...")
 @click.option("--all", "everything", is_flag=True, help="Undo all actions that are planned or in force.")
-@click.option("--note", default="", metavar="TEXT", help="The reason, kept in the audit.")
+@click.option("--note", default="", metavar="TEXT", help="The reason, kept in the audit trail.")
 @options.as_json
 @click.pass_obj
 def undo(app: App, numbers: tuple[int, ...], everything: bool, note: str, as_json: bool) -> None:
@@ -63,7 +65,7 @@ def undo(app: App, numbers: tuple[int, ...], everything: bool, note: str, as_jso
     for action in done:
         print_line(f"action {action.id} ({action.kind} of {action.job}) is {action.status}: {action.note}")
     if not done:
-        say("no action is planned or in force")
+        print_message("no action is planned or in force")
 
 
 @click.command()
@@ -86,7 +88,7 @@ def expire(app: App, as_json: bool) -> None:
         )
     for one in done if not as_json else ():
         if one.problem:
-            say(f"tocsin: {one.cluster}: {one.problem}")
+            print_message(f"tocsin: {one.cluster}: {one.problem}")
         if one.released:
             print_line(f"{one.cluster}: released {count(one.released, 'job')}")
     if any(one.problem for one in done):

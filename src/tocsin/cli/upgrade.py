@@ -7,7 +7,7 @@ import click
 from tocsin.app.app import App
 from tocsin.app.upgrade import upgrade_store
 from tocsin.cli import options
-from tocsin.cli.output import print_json, say
+from tocsin.cli.output import print_json, print_message
 
 __all__ = ["upgrade"]
 
@@ -25,8 +25,8 @@ def upgrade(app: App, as_json: bool) -> None:
     if as_json:
         print_json(asdict(done))
     elif done.found is None:
-        say(f"made the store {done.store} with schema {done.schema}")
+        print_message(f"created the store {done.store} with schema {done.schema}")
     elif done.found == done.schema:
-        say(f"the store {done.store} has schema {done.schema}, as this version wants it")
+        print_message(f"the store {done.store} already has schema {done.schema}; nothing to migrate")
     else:
-        say(f"migrated the store {done.store} from schema {done.found} to {done.schema}")
+        print_message(f"migrated the store {done.store} from schema {done.found} to {done.schema}")

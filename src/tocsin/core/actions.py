@@ -31,7 +31,7 @@ class ActionKind(StrEnum):
     CANCEL = "cancel"
 
     @property
-    def gravity(self) -> int:
+    def severity(self) -> int:
         return list(ActionKind).index(self)
 
 

@@ -10,7 +10,7 @@ from tocsin.core.machine import Machine
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Actuator", "Clock", "Cluster", "Message", "Receipt", "Sink", "Standing", "Subscription"]
+__all__ = ["Actuator", "Clock", "Cluster", "Message", "QueueState", "Receipt", "Sink", "Subscription"]
 
 
 class Clock(Protocol):
@@ -54,7 +54,7 @@ class Cluster(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueueState:
     """The state of a job in the queue."""
 
     pending: bool
@@ -71,7 +71,7 @@ class Actuator(Protocol):
     name: str
 
     @property
-    def at_once(self) -> int:
+    def batch_size(self) -> int:
         """About how many jobs one query or change can cover."""
         ...
 
@@ -79,7 +79,7 @@ class Actuator(Protocol):
         """Query all these jobs at once, if possible; the answers are used for the next second."""
         ...
 
-    def standing(self, key: JobKey) -> Standing:
+    def queue_state(self, key: JobKey) -> QueueState:
         """Raises NotFound if the job is not in the queue."""
         ...
 

@@ -49,7 +49,8 @@ class ClusterSettings:
         60, "seconds to wait for an answer from Slurm, or for the next part of a long one"
     )
     kafka_topic: str = _setting(
-        "", "Kafka topics with its job events, with commas; `tocsin watch` reads these instead of Slurm"
+        "",
+        "Kafka topics with its job events, separated by commas; `tocsin watch` reads these instead of Slurm",
     )
 
 
@@ -110,9 +111,11 @@ class TracesSettings:
     mapping: str = _setting(
         "tocsin",
         "how its metrics become samples: tocsin, node_exporter, cgroup_exporter, slurm-job-exporter, ceems, dcgm, several "
-        "of them with commas, or the path of a TOML file",
+        "of them separated by commas, or the path of a TOML file",
     )
-    agents: str = _setting("", "addresses of tocsin-agent to read directly, with commas: http://n1:9814")
+    agents: str = _setting(
+        "", "addresses of tocsin-agent to read directly, separated by commas: http://n1:9814"
+    )
     keep_days: int = _setting(30, "days for which `tocsin prune` keeps traces; 0: forever")
     window: int = _setting(100, "points in a window")
     stride: int = _setting(10, "points from one window to the next")
@@ -128,7 +131,7 @@ class CausesSettings:
     )
     at_end: bool = _setting(
         False,
-        "`tocsin watch` reads the output of failed jobs when they end, as their owners may; otherwise only "
+        "`tocsin watch` reads the output of failed jobs when they end, with their owners' permissions; otherwise only "
         "`tocsin explain` does",
     )
 
@@ -144,18 +147,18 @@ class LearnSettings:
         2, "hour of the day from which the service retrains, 0 to 23, in this host's time zone"
     )
     failure_days: int = _setting(
-        7, "days between two retrainings of the failure model; others are retrained every day"
+        7, "days between two retrainings of the failure model; other models are retrained every day"
     )
     holdback_days: int = _setting(
-        3, "last days that a new model is not trained on, but compared on with the model in use"
+        3, "days of the latest jobs that a new model is not trained on, but compared on with the model in use"
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSettings:
-    """The Kafka that job events come from, and that sinks and `tocsin connect` write to."""
+    """The Kafka brokers that job events are read from, and that sinks and `tocsin connect` write to."""
 
-    brokers: str = _setting("", "addresses of some brokers, with commas: host:9092")
+    brokers: str = _setting("", "addresses of some brokers, separated by commas: host:9092")
     group: str = _setting("tocsin", "consumer group; the name of the cluster is added")
     user: str = _setting("", "user name; empty: none")
     password_file: str = _setting("", "file with the password", secret=True)
@@ -174,41 +177,42 @@ class PolicySettings:
         "shadow", "advise: verdicts only; shadow: also record what would be done; act: do it"
     )
     lease_seconds: int = _setting(
-        300, "seconds by which a lease puts a start off; renewed while its reason stands"
+        300, "seconds by which a lease delays a job's start; renewed while its reason holds"
     )
     lease_minutes: int = _setting(60, "minutes after which a leased job may start in any case")
     hold_hours: int = _setting(
-        24, "hours after which a held job is released, whatever has become of its case"
+        24, "hours after which a held job is released, whether or not its case was answered"
     )
     per_hour: int = _setting(20, "most actions per hour and cluster; 0: no limit")
     per_user_hour: int = _setting(5, "most actions per hour and user; 0: no limit")
     control_percent: int = _setting(
         10, "percent of jobs that are left alone, to measure precision on them; misuse is exempt"
     )
-    exclude_users: str = _setting("", "users whose jobs are never touched, with commas")
-    exclude_accounts: str = _setting("", "accounts whose jobs are never touched, with commas")
-    exclude_partitions: str = _setting("", "partitions whose jobs are never touched, with commas")
-    exclude_qos: str = _setting("", "QOS whose jobs are never touched, with commas")
+    exclude_users: str = _setting("", "users whose jobs are never touched, separated by commas")
+    exclude_accounts: str = _setting("", "accounts whose jobs are never touched, separated by commas")
+    exclude_partitions: str = _setting("", "partitions whose jobs are never touched, separated by commas")
+    exclude_qos: str = _setting("", "QOS whose jobs are never touched, separated by commas")
     array_failures: int = _setting(
         3,
-        "failures of the first tasks of an array, all of one kind, after which the rest is leased; 0: never",
+        "first tasks of an array that must all fail in the same way before the others are delayed; 0: never delay",
     )
     screening_seconds: int = _setting(
         0, "seconds for which new batch jobs wait to be screened (`tocsin slurm install`); 0: none"
     )
     advice_milliseconds: int = _setting(
-        150, "most milliseconds that sbatch waits for advice at a terminal (`tocsin slurm install`)"
+        150,
+        "longest time in milliseconds that sbatch waits for advice at a terminal (`tocsin slurm install`)",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSettings:
-    """Which findings lead to which action; NAME is free. Of all rules that match, the gravest action counts."""
+    """Which findings lead to which action; choose any NAME. Of all rules that match, the most severe action applies."""
 
     detector: str = _setting("*", "detector of the finding; * matches any text")
     kind: str = _setting("*", "kind of the finding; * matches any text")
-    level: str = _setting("warning", "least level of the finding: warning or critical")
-    score_percent: int = _setting(0, "least score of the finding, in percent")
+    level: str = _setting("warning", "minimum level of the finding: warning or critical")
+    score_percent: int = _setting(0, "minimum score of the finding, in percent")
     action: str = _setting("notify", "notify, comment, lease, hold (kind rogue only) or cancel")
 
 
@@ -220,10 +224,10 @@ class ServiceSettings:
         "",
         "unix socket of the service; empty: /run/tocsin/tocsin.sock for the service's user, else run/ in the home",
     )
-    listen: str = _setting("127.0.0.1:8642", "address and port for HTTP; empty: the unix socket only")
+    listen: str = _setting("127.0.0.1:8642", "address and port for HTTP; empty: only the unix socket")
     tls_certificate_file: str = _setting(
         "",
-        "certificate of the port, with its chain, as PEM; empty: plain HTTP, for this host or behind a proxy",
+        "TLS certificate with its chain, as PEM; empty: plain HTTP, for this host or behind a proxy",
     )
     tls_key_file: str = _setting("", "file with the key of that certificate", secret=True)
     url: str = _setting("", "service to ask when none answers on the socket, such as https://tocsin.site")
@@ -232,18 +236,20 @@ class ServiceSettings:
         "", "address at which browsers reach the service, such as https://tocsin.site; empty: this host only"
     )
     operators: str = _setting(
-        "", "users who see all jobs and answer cases, with commas; a group is written @group"
+        "", "users who see all jobs and answer cases, separated by commas; a group is written @group"
     )
-    admins: str = _setting("", "users who may also change models, thresholds and rules, as for operators")
+    admins: str = _setting(
+        "", "users who may also change models, thresholds and rules; written as for operators"
+    )
     slurm_tokens: str = _setting(
         "", "cluster whose slurmrestd checks users' Slurm tokens; empty: the only one with a rest_url"
     )
     proxy_header: str = _setting("", "header in which a trusted proxy names the user; empty: none")
     proxy_from: str = _setting(
-        "", "proxies that may send it, with commas: unix:USER for one on the socket, or IP addresses"
+        "", "proxies that may send it, separated by commas: unix:USER for one on the socket, or IP addresses"
     )
     oidc_issuer: str = _setting("", "OpenID Connect issuer for browsers: https://id.site/realm; empty: none")
-    oidc_client_id: str = _setting("", "name of tocsin at the issuer")
+    oidc_client_id: str = _setting("", "client ID of tocsin at the issuer")
     oidc_secret_file: str = _setting(
         "", "file with the client secret; empty: a public client (PKCE)", secret=True
     )
@@ -251,10 +257,12 @@ class ServiceSettings:
         "preferred_username", "claim with the user's name; users must not be able to change it"
     )
     session_hours: int = _setting(12, "hours until a browser must log in again")
-    max_body_megabytes: int = _setting(8, "largest body of a request")
-    request_seconds: int = _setting(30, "seconds for a whole request; event streams may last longer")
+    max_body_megabytes: int = _setting(8, "largest body of a request, in megabytes")
+    request_seconds: int = _setting(
+        30, "longest time in seconds for a whole request; event streams may last longer"
+    )
     requests_per_minute: int = _setting(
-        6000, "requests of one user, or of one address without a user; 0: any"
+        6000, "requests per minute of one user, or of one address without a user; 0: no limit"
     )
 
 

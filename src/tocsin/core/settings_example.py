@@ -15,8 +15,8 @@ _WIDTH = 100
 _HEAD = """\
 # Settings of tocsin: /etc/tocsin/tocsin.toml
 #
-# Every setting stands here with its default, switched off by the # before it: remove the # of a setting, and of the
-# [section] above it, to change it. Stronger than this file: the user's ~/.config/tocsin/tocsin.toml, the file of
+# This file lists every setting with its default, commented out. To change one, remove the # before it and before the
+# [section] above it. These override this file: the user's ~/.config/tocsin/tocsin.toml, the file of
 # `tocsin --config`, and the environment (TOCSIN_SECTION__KEY). `tocsin config check` tests the settings,
 # `tocsin config show` prints each with its origin.
 #
@@ -46,7 +46,7 @@ def _section(name: str, cls: type, **values: str) -> str:
     if title.startswith(f"{cls.__name__}("):  # made by dataclass
         title = ""
     if "kind" in values:
-        title = " ".join(filter(None, (f"A sink of the kind {values['kind']}; the name is free.", title)))
+        title = " ".join(filter(None, (f"A sink of the kind {values['kind']}; choose any name.", title)))
     parts = [_comment(title), f"#[{name}]"]
     for field in dataclasses.fields(cls):
         parts += [

@@ -32,11 +32,12 @@ class SinkSettings:
 
     kind: str = setting("", "log, kafka, mqtt, webhook or mail")
     messages: str = setting(
-        "verdict,case,action", "what it gets, with commas: verdict, case, action, job (job events)"
+        "verdict,case,action",
+        "kinds of messages to send, separated by commas: verdict, case, action, job (job events)",
     )
-    levels: str = setting("", "levels of the verdicts that it gets, with commas; empty: all")
+    levels: str = setting("", "levels of the verdicts to send, separated by commas; empty: all")
     most_waiting: int = setting(
-        100_000, "messages that wait on disk while it does not answer; beyond that, the oldest are dropped"
+        100_000, "messages to keep while it does not answer; beyond that, the oldest are dropped"
     )
 
     def subscription(self, name: str) -> "Subscription":
@@ -55,7 +56,7 @@ class SinkSettings:
 class LogSinkSettings(SinkSettings):
     messages: str = setting("verdict", SinkSettings.__dataclass_fields__["messages"].metadata["doc"])
     file: str = setting("", "file for messages, one line of JSON each")
-    megabytes: int = setting(10, "size at which the log is rotated; 0: never")
+    megabytes: int = setting(10, "size in megabytes at which the log is rotated; 0: never")
     files: int = setting(5, "rotated logs to keep")
 
 
@@ -84,7 +85,7 @@ class MqttSinkSettings(SinkSettings):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSinkSettings(SinkSettings):
     url: str = setting("", "where messages are posted to")
-    url_file: str = setting("", "file with that URL, where it is a secret itself", secret=True)
+    url_file: str = setting("", "file with that URL, if the URL itself is a secret", secret=True)
     secret_file: str = setting("", "file with the secret that signs each message (HMAC-SHA256)", secret=True)
     token_file: str = setting("", "file with a bearer token", secret=True)
     timeout: int = setting(10, "seconds for a whole request")
@@ -92,7 +93,7 @@ class WebhookSinkSettings(SinkSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailSinkSettings(SinkSettings):
-    messages: str = setting("verdict", "what it gets: verdict")
+    messages: str = setting("verdict", "kinds of messages to send: verdict")
     levels: str = setting("warning,critical", SinkSettings.__dataclass_fields__["levels"].metadata["doc"])
     dry_run: bool = setting(True, "write mails to spool/NAME in the home folder instead of sending them")
     host: str = setting("localhost", "SMTP server")
@@ -103,9 +104,11 @@ class MailSinkSettings(SinkSettings):
     password_file: str = setting("", "file with the password", secret=True)
     sender: str = setting("", "address of the sender")
     address: str = setting("", "address of a user, such as {user}@example.org")
-    address_file: str = setting("", "file with lines `USER ADDRESS`, before `address`")
+    address_file: str = setting("", "file with lines `USER ADDRESS`, used before `address`")
     quiet_file: str = setting("", "file with users, and `account:NAME`, who get no mail, one per line")
-    detectors: str = setting("failure,limits,traces", "detectors whose findings users are told, with commas")
+    detectors: str = setting(
+        "failure,limits,traces", "detectors whose findings are mailed to users, separated by commas"
+    )
     digest: bool = setting(True, "one mail per user and day; false: a mail for each verdict")
     digest_hour: int = setting(7, "hour of the day at which digests are sent, in this host's time zone")
     templates: str = setting("/etc/tocsin/templates", "folder with templates that replace those of tocsin")

@@ -117,7 +117,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """How much one feature moved the probability, in words."""
+    """How much one feature changed the probability, with a sentence."""
 
     feature: str
     value: str | None
@@ -127,7 +127,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Similar:
-    """A past job that was much like this one."""
+    """An earlier job similar to this one."""
 
     job: str
     outcome: Outcome
@@ -136,7 +136,7 @@ class Similar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Will it fail."""
+    """The predicted probability of failure, and its reasons."""
 
     probability: float
     threshold: float
@@ -152,7 +152,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A line of the script that spoke for an operation."""
+    """A line of the script that indicates an operation."""
 
     line: int
     operation: str
@@ -160,7 +160,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screening:
-    """What the job is, by one look at it."""
+    """How the job was classified, by its script or by what it did."""
 
     operations: dict[str, float]
     application: str | None = None
@@ -177,7 +177,7 @@ class Screening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What the job is: by its script at submission, and by what it did when it ran."""
+    """How the job was classified: by its script at submission, and by what it did when it ran."""
 
     submission: Screening | None = None
     execution: Screening | None = None
@@ -185,15 +185,17 @@ class Workload:
     @property
     def operations(self) -> dict[str, float]:
         """From both answers: execution corrects what a model said of the script, but not a sign in it."""
-        script, deed = self.submission, self.execution
+        script, execution = self.submission, self.execution
         found = dict(script.operations) if script else {}
         signs = script.signs if script else ()
-        return found | ({name: p for name, p in deed.operations.items() if name not in signs} if deed else {})
+        return found | (
+            {name: p for name, p in execution.operations.items() if name not in signs} if execution else {}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rogue:
-    """Whether the job is against the allow-list, and the rule that decides."""
+    """Whether the allow-list forbids the job, and the rule that decided."""
 
     rogue: bool
     operations: list[str]
@@ -218,7 +220,7 @@ class MemoryRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What it will need beside what it asked for."""
+    """The expected run time and memory, next to the request."""
 
     runtime_seconds: RuntimeRange | None = None
     memory_bytes: MemoryRange | None = None

@@ -44,9 +44,7 @@ class DemoClock:
 
     def advance_to(self, instant: float) -> None:
         if instant < self._now:
-            raise InputError(
-                f"the demo's clock stands at {self._now:.0f} and cannot go back to {instant:.0f}"
-            )
+            raise InputError(f"the demo's clock is at {self._now:.0f} and cannot go back to {instant:.0f}")
         self._now = instant
 
 
@@ -153,5 +151,5 @@ class DemoCluster:
     def _find(self, key: JobKey) -> Record:
         record = self._present().records.get(key[1:])
         if record is None or key.cluster != self.name:
-            raise NotFound(f'no job {key} in cluster "{self.name}"; see its queue for the keys there are')
+            raise NotFound(f'no job {key} in cluster "{self.name}"; its queue lists the keys of its jobs')
         return record

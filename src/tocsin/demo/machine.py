@@ -90,14 +90,14 @@ class Host:
         cpus, memory, gpus = share
         return self.up and cpus <= self.free_cpus and memory <= self.free_memory and gpus <= self.free_gpus
 
-    def take(self, record: Record) -> None:
+    def allocate(self, record: Record) -> None:
         cpus, memory, gpus = self.node_type.share(record.request)
         self.free_cpus -= cpus
         self.free_memory -= memory
         self.free_gpus -= gpus
         self.jobs[record.raw_id] = record
 
-    def give_back(self, record: Record) -> None:
+    def release(self, record: Record) -> None:
         del self.jobs[record.raw_id]
         cpus, memory, gpus = self.node_type.share(record.request)
         self.free_cpus += cpus

@@ -17,10 +17,10 @@ class Cause(StrEnum):
     BROKEN_PROGRAM = "the program or its input is broken"
     WRONG_INPUT = "its user saw that the results are wrong"
     BAD_NODE = "its node was failing"
-    OUTAGE = "the file system was away"
+    OUTAGE = "the file system was unavailable"
     GAVE_UP_WAITING = "its user would not wait longer"
     CLOSED_BY_HAND = "its user was done with it"
-    PREEMPTED = "it had to give way"
+    PREEMPTED = "it was preempted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from random import Random
 
 from tocsin.core.errors import ClusterError
 from tocsin.demo.behaviour import DAY, again, next_attempt_at, session, sessions_of_day
-from tocsin.demo.fate import fate, usage
+from tocsin.demo.endings import ending_of, usage
+from tocsin.demo.faults import BadNode, Outage, bad_nodes, outages
 from tocsin.demo.jobs import Ending, Record, Submission
 from tocsin.demo.machine import QUEUES, Host, build
 from tocsin.demo.mistakes import Cause
 from tocsin.demo.people import USERS, User
 from tocsin.demo.scheduler import Scheduler
-from tocsin.demo.trouble import BadNode, Outage, bad_nodes, outages
 
 __all__ = ["Simulation"]
 
@@ -166,10 +166,10 @@ class Simulation:
         record.state, record.start = "RUNNING", self.now
         record.nodes = tuple(host.name for host in hosts)
         for host in hosts:
-            host.take(record)
+            host.allocate(record)
         self.running[record.raw_id] = record
         rng = self._rng(record)
-        self._end_by(record, fate(record, hosts[0], rng))
+        self._end_by(record, ending_of(record, hosts[0], rng))
         if self._outage:
             self._end_by(record, Ending(rng.randrange(2, 40), "FAILED", Cause.OUTAGE, exit_code=1))
 
@@ -186,7 +186,7 @@ class Simulation:
         del self.running[record.raw_id]
         hosts = [self._host[name] for name in record.nodes]
         for host in hosts:
-            host.give_back(record)
+            host.release(record)
         self._close(record, ending)
         record.usage = usage(record, hosts, self.now - record.start, rng := self._rng(record))
         if record.state in _PUT_BACK and record.request.requeue:

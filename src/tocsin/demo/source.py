@@ -20,9 +20,7 @@ class DemoSource:
         self.identity = f"demo seed={simulation.seed} start={simulation.start} since={since} until={until}"
         self.total: int | None = until - since
         self.rejects = Rejects()
-        self.notes = [
-            f"simulated with seed {simulation.seed}: good for a first look, never for a claim of accuracy"
-        ]
+        self.notes = [f"simulated with seed {simulation.seed}: do not use it to measure accuracy"]
         self._simulation = simulation
         self._since = since
         self._until = until

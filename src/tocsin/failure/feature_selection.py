@@ -58,10 +58,10 @@ def select(
         nearest = max(kept, key=lambda other: alike[place, other], default=None)
         if nearest is not None and alike[place, nearest] > correlation:
             dropped[names[place]] = (
-                f"is {names[nearest]} again (correlation {alike[place, nearest]:.3f}), which has more gain"
+                f"repeats {names[nearest]} (correlation {alike[place, nearest]:.3f}), which has more gain"
             )
         elif most is not None and len(kept) >= most:
-            dropped[names[place]] = f"is beyond the {most} features of most gain"
+            dropped[names[place]] = f"is not among the {most} features with the most gain"
         else:
             kept.append(place)
     return Selection(tuple(sorted(kept)), dropped)

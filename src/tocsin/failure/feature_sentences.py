@@ -62,7 +62,7 @@ _OWN = {
     "req_memory": "it requests {} of memory per node",
     "memory_per_cpu": "it requests {} of memory for each CPU",
     "time_limit": "its time limit is {}",
-    "time_min": "it accepts {} of time",
+    "time_min": "its minimum time limit is {}",
     "limit_odd": "its time limit is {} beyond whole hours",
     "cpu_time": "it requests {} of CPU time",
     "delay": "it may start {} after its submission",
@@ -131,11 +131,14 @@ def sentence(name: str, value: float, history: Mapping[str, Any]) -> str:
         verb, noun = _COUNTS[name]
         return f"it {verb} {value:,.0f} {noun}{'s' * (value != 1)}"
     if name.startswith("common_"):
-        return f"{value:.0%} of the training's jobs have its {feature.words.removeprefix('how common its ').partition(' ')[0]}"
+        return f"{value:.0%} of the training's jobs have its {name.removeprefix('common_')}"
     return f"{feature.words}: {shown(name, value)}"
 
 
 Sentence = Callable[[float, str, int], str]
+
+
+_OF_ONE = {"failed": ("did not fail", "failed"), "unsuccessful": ("was successful", "was unsuccessful")}
 
 
 def _share(statistic: str) -> Sentence | None:
@@ -148,6 +151,8 @@ def _share(statistic: str) -> Sentence | None:
 
         def of_last(value: float, kind: str, ended: int) -> str:
             number = max(1, min(int(over[4:]), ended))
+            if number == 1:
+                return f"the last job {kind} {_OF_ONE[what][value > 0.5]}"
             return f"{round(value * number)} of the last {number} jobs {kind} {verb}"
 
         return of_last

@@ -122,7 +122,7 @@ def _request() -> Iterator[Feature]:
         ("all_memory", "requests all memory of its nodes", lambda jobs: jobs.equal("req_memory", 0)),
         ("time_limit", "time limit", lambda jobs: jobs.limited("time_limit")),
         ("no_time_limit", "no time limit", lambda jobs: jobs.equal("time_limit", UNLIMITED)),
-        ("time_min", "least wall time that would do", lambda jobs: jobs.limited("time_min")),
+        ("time_min", "minimum time limit requested", lambda jobs: jobs.limited("time_min")),
         (
             "limit_odd",
             "seconds of the time limit beyond whole hours",

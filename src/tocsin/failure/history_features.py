@@ -17,7 +17,7 @@ __all__ = ["NODE_FEATURES", "history_features", "history_numbers", "nodes_by_job
 NODE_FEATURES: Mapping[str, str] = MappingProxyType(
     {
         "nodes.failed_week": "share failed of the jobs that ended on its nodes in the last 7 days",
-        "nodes.beyond": "failures in the last 7 days on the worst of its nodes beyond those to be expected",
+        "nodes.beyond": "failures beyond the expected number in the last 7 days on the worst of its nodes",
         "nodes.crashes": "crashes of its nodes in the last 7 days",
     }
 )

@@ -58,7 +58,7 @@ def _split(model: "FittedFailure") -> str:
     rows, measured = len(model.holdout.submit), int(model.holdout.measures.sum())
     return (
         f"searched on the first {1 - rows / model.rows:.0%} by time, calibration and threshold chosen on the next "
-        f"{(rows - measured) / model.rows:.0%}, measured on the last {measured / model.rows:.0%}, which chose nothing"
+        f"{(rows - measured) / model.rows:.0%}, measured on the last {measured / model.rows:.0%}, which was used for nothing else"
     )
 
 
@@ -74,7 +74,7 @@ def _uses(model: "FittedFailure") -> dict[str, str]:
             f"{int(holdout.chooses.sum()):,} jobs submitted from {first} on and known by {measured}"
         ),
         "figures": (
-            f"{int(holdout.measures.sum()):,} jobs submitted from {measured} to {last}; they chose nothing, and were "
+            f"{int(holdout.measures.sum()):,} jobs submitted from {measured} to {last}; they were used for nothing else, and "
             "scored by models of earlier jobs"
         ),
         "calibration and threshold in use": f"{len(holdout.submit):,} jobs submitted from {first} to {last}",

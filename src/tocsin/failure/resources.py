@@ -213,15 +213,15 @@ def _fitted(kind: Kind, X: Matrix, jobs: pl.DataFrame, seed: int, threads: int) 
     use = _use(kind, jobs)
     rows = np.flatnonzero(~np.isnan(use))[-ROWS:]
     cut = len(rows) - int(len(rows) * HELD_BACK)
-    teach, later = rows[:cut], rows[cut:]
-    if len(rows) < FEWEST or np.unique(use[teach]).size < 2:
+    train_rows, later = rows[:cut], rows[cut:]
+    if len(rows) < FEWEST or np.unique(use[train_rows]).size < 2:
         return None
 
     def quantile(level: float) -> Booster:
         return engine("lightgbm").train(
-            X[teach],
-            use[teach],
-            parameters={**_PARAMETERS, "alpha": level, "min_data_in_leaf": _leaf(len(teach))},
+            X[train_rows],
+            use[train_rows],
+            parameters={**_PARAMETERS, "alpha": level, "min_data_in_leaf": _leaf(len(train_rows))},
             seed=seed,
             threads=threads,
             rounds=ROUNDS,
@@ -229,7 +229,7 @@ def _fitted(kind: Kind, X: Matrix, jobs: pl.DataFrame, seed: int, threads: int) 
 
     bound = quantile(LEVEL)
     offset = conformal_offset(use[later] - bound.predict(X[later]), level=LEVEL)
-    return Quantiles(quantile(0.5), bound, offset, int(jobs["submit"][int(teach[-1])]))
+    return Quantiles(quantile(0.5), bound, offset, int(jobs["submit"][int(train_rows[-1])]))
 
 
 def _leaf(rows: int) -> int:

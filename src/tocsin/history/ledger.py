@@ -17,7 +17,7 @@ from tocsin.core.machine import Machine
 from tocsin.core.stages import Stage, reached_at
 from tocsin.history import recipe
 from tocsin.history.group import Group, Release, statistics
-from tocsin.history.nodes import NodeBook, release_of
+from tocsin.history.nodes import NodeHistory, release_of
 
 __all__ = ["FORGET", "Ledger"]
 
@@ -67,7 +67,7 @@ class Ledger:
         self._scripts = scripts
         self.groups: list[dict[tuple[Any, ...], Group]] = [{} for _ in recipe.KEYS]
         """For each key of the recipe, the group of each of its values."""
-        self.nodes = NodeBook()
+        self.nodes = NodeHistory()
         self.learned: dict[tuple[Any, ...], tuple[int, int]] = {}
         """Events learned of each job (1 submission, 2 start, 4 outcome, 8 memory), and the instant of the last of them."""
         # Events still to be counted: submissions by (instant, id), starts and outcomes by (instant, key).
@@ -247,13 +247,13 @@ class Ledger:
 class _Peek(Ledger):
     """Counts ahead in copies of the groups and nodes of the underlying ledger."""
 
-    def __init__(self, beneath: Ledger) -> None:
-        super().__init__(machine=beneath.machine, scripts=beneath._scripts, windows=beneath._windows)
-        self.now = beneath.now
-        self.known_until = beneath.known_until
-        self.nodes = beneath.nodes.branch()
-        self._beneath = beneath.groups
-        self._submissions, self._others = beneath._submissions[:], beneath._others[:]
+    def __init__(self, base: Ledger) -> None:
+        super().__init__(machine=base.machine, scripts=base._scripts, windows=base._windows)
+        self.now = base.now
+        self.known_until = base.known_until
+        self.nodes = base.nodes.branch()
+        self._base = base.groups
+        self._submissions, self._others = base._submissions[:], base._others[:]
         self._read: dict[tuple[Any, ...], Sequence[float]] = {}
 
     def _statistics(self, place: int, row: dict[str, Any], at: int) -> Sequence[float]:
@@ -265,7 +265,7 @@ class _Peek(Ledger):
         return found
 
     def _missing(self, place: int, name: tuple[Any, ...], make: bool) -> Group:
-        group = self._beneath[place].get(name)
+        group = self._base[place].get(name)
         if group is None:
             return super()._missing(place, name, make)
         if make:

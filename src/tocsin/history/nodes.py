@@ -22,15 +22,15 @@ from tocsin.core.nodelist import expand_nodes
 from tocsin.core.outcomes import Outcome
 from tocsin.history import recipe
 
-__all__ = ["ANSWER", "BLAMED", "MOST", "NodeBook", "NodeLog", "Release", "nodes_of", "release_of"]
+__all__ = ["ANSWER", "MOST", "NODE_FAILURES", "NodeHistory", "NodeLog", "Release", "nodes_of", "release_of"]
 
-BLAMED = frozenset(
+NODE_FAILURES = frozenset(
     recipe.CLASSES[outcome]
     for outcome in (Outcome.FAILED, Outcome.TIMEOUT, Outcome.NODE_FAIL, Outcome.BOOT_FAIL)
 )
 """Failures that a node may cause; too little memory and a missed deadline come from the request."""
 CRASHES = recipe.NODE
-APART = 600
+CRASH_SPACING = 600
 """Seconds: jobs lost on a node within this time of each other were lost in the same crash."""
 WIDEST = 512
 """Jobs on more nodes are ignored: they say little about each node."""
@@ -41,7 +41,7 @@ LAST = 10
 ONE = 2**20
 """Expectations are integers in units of 1/ONE."""
 _KEPT = recipe.WEEK + 86400
-"""The book is exact for instants up to a day ago."""
+"""The history is exact for instants up to a day ago."""
 ANSWER: dict[str, Any] = {
     "ended": pl.Int64,
     "failed": pl.Int64,
@@ -81,11 +81,11 @@ def release_of(
     code: int, known: int, counts: Mapping[int, int], ended: int, latest: Iterable[bytearray]
 ) -> Release:
     """`counts` and `ended` are the cluster's before it; `latest` the last outcomes of its user and of jobs with its name."""
-    prior = ONE * (_sum(counts, BLAMED) + 1) // (ended + 20)
-    lately = [(sum(code in BLAMED for code in last[-LAST:]), min(len(last), LAST)) for last in latest]
+    prior = ONE * (_sum(counts, NODE_FAILURES) + 1) // (ended + 20)
+    lately = [(sum(code in NODE_FAILURES for code in last[-LAST:]), min(len(last), LAST)) for last in latest]
     return Release(
         known,
-        code in BLAMED,
+        code in NODE_FAILURES,
         max(((ONE * failed + prior) // (number + 1) for failed, number in lately), default=prior),
         code in CRASHES,
         ONE * (_sum(counts, CRASHES) + 1) // (ended + 200),
@@ -102,7 +102,10 @@ class _Node:
     __slots__ = ("crashed", "known", "totals")
 
     def __init__(
-        self, known: Sequence[int] = (), totals: Sequence[Sequence[int]] = _ZEROS, crashed: int = -APART
+        self,
+        known: Sequence[int] = (),
+        totals: Sequence[Sequence[int]] = _ZEROS,
+        crashed: int = -CRASH_SPACING,
     ):
         self.known = array("q", known)
         self.totals = [array("q", values) for values in totals]
@@ -112,7 +115,7 @@ class _Node:
 
     def add(self, release: Release) -> None:
         known = max(release.known, self.known[-1]) if self.known else release.known
-        fresh = release.crash and known - self.crashed >= APART
+        fresh = release.crash and known - self.crashed >= CRASH_SPACING
         self.crashed = known if release.crash else self.crashed
         self.known.append(known)
         added = (release.failed, release.expected, fresh, release.crash_expected)
@@ -129,25 +132,25 @@ class _Node:
         return now - low, *(total[now] - total[low] for total in self.totals)
 
 
-class NodeBook:
+class NodeHistory:
     """Kept by the ledger, which counts each outcome once, in order."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, _Node] = {}
         self._firsts: list[int] = []
         """When the first outcome of each node became known."""
-        self._beneath: Mapping[str, _Node] = {}
+        self._base: Mapping[str, _Node] = {}
 
-    def branch(self) -> "NodeBook":
+    def branch(self) -> "NodeHistory":
         """A copy that continues counting from here."""
-        book = NodeBook()
-        book._beneath, book._firsts = self._nodes, self._firsts[:]
-        return book
+        history = NodeHistory()
+        history._base, history._firsts = self._nodes, self._firsts[:]
+        return history
 
     def release(self, node_list: str, release: Release) -> None:
         for name in nodes_of(node_list):
             node = self._nodes.get(name)
-            if node is None and (before := self._beneath.get(name)) is not None:
+            if node is None and (before := self._base.get(name)) is not None:
                 node = self._nodes[name] = _Node(before.known, before.totals, before.crashed)
             elif node is None:
                 node = self._nodes[name] = _Node()
@@ -160,7 +163,7 @@ class NodeBook:
 
     def _rows(self, asked: pl.DataFrame) -> Iterator[tuple[float, ...]]:
         for at, name in asked[["at", "node"]].rows():
-            node = self._nodes.get(name) or self._beneath.get(name)
+            node = self._nodes.get(name) or self._base.get(name)
             ended, failed, expected, crashes, crashes_expected = node.read(at) if node else (0,) * 5
             known = bisect_right(self._firsts, at)
             yield ended, failed, expected / ONE, crashes, crashes_expected / ONE, known
@@ -173,11 +176,11 @@ class NodeBook:
         return {"nodes": nodes, "firsts": self._firsts}
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> "NodeBook":
-        book = cls()
-        book._nodes = {name: _Node(*values) for name, values in document["nodes"].items()}
-        book._firsts = list(document["firsts"])
-        return book
+    def from_json(cls, document: dict[str, Any]) -> "NodeHistory":
+        history = cls()
+        history._nodes = {name: _Node(*values) for name, values in document["nodes"].items()}
+        history._firsts = list(document["firsts"])
+        return history
 
 
 class NodeLog:
@@ -192,7 +195,7 @@ class NodeLog:
         order = np.lexsort((np.arange(len(node)), known, node))
         self._node, self._known = node[order], known[order]
         crash = pairs["crash"].to_numpy()[order]
-        fresh = crash & _apart(self._node, self._known, crash)
+        fresh = crash & _begins_crash(self._node, self._known, crash)
         columns = (pairs["failed"].to_numpy()[order], pairs["expected"].to_numpy()[order])
         self._totals = [
             _totals(values) for values in (*columns, fresh, pairs["crash_expected"].to_numpy()[order])
@@ -220,12 +223,12 @@ class NodeLog:
         return np.searchsorted(whole, node * self._span + np.clip(at, -1, self._span - 1), side="right")
 
 
-def _apart(node: Ints, known: Ints, crash: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _begins_crash(node: Ints, known: Ints, crash: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """For each lost job, whether it begins a new crash of its node."""
     places = np.flatnonzero(crash)
     apart = np.ones(len(places), bool)
     same = node[places][1:] == node[places][:-1]
-    apart[1:] = ~same | (np.diff(known[places]) >= APART)
+    apart[1:] = ~same | (np.diff(known[places]) >= CRASH_SPACING)
     found = np.zeros(len(node), bool)
     found[places] = apart
     return found
@@ -250,7 +253,7 @@ def _pairs(log: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("code").is_in(list(recipe.COUNTED)), pl.col("known_at").is_not_null())
         .sort("known_at", "cluster", "job_id", pl.col("task").fill_null(-1), "submit")
         .with_columns(
-            failed=pl.col("code").is_in(list(BLAMED)).cast(pl.Int64),
+            failed=pl.col("code").is_in(list(NODE_FAILURES)).cast(pl.Int64),
             crash=pl.col("code").is_in(list(CRASHES)),
         )
     )

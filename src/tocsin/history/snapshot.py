@@ -14,7 +14,7 @@ import polars as pl
 from tocsin.history import recipe
 from tocsin.history.group import Group
 from tocsin.history.ledger import FORGET, Ledger
-from tocsin.history.nodes import NodeBook
+from tocsin.history.nodes import NodeHistory
 
 __all__ = ["open_ledger", "save_ledger"]
 
@@ -86,7 +86,7 @@ def _restore(state: dict[str, Any]) -> Ledger:
     ledger = Ledger()
     ledger.known_until = state["known_until"]
     ledger.learned = {tuple(key): (events, last) for key, events, last in state["counted"]}
-    ledger.nodes = NodeBook.from_json(state["nodes"])
+    ledger.nodes = NodeHistory.from_json(state["nodes"])
     for groups, saved in zip(ledger.groups, state["groups"], strict=True):
         groups.update((tuple(name), Group.from_json(values)) for name, values in saved)
     return ledger

@@ -12,7 +12,7 @@ from tocsin.core.verdict import Finding, Level, Verdict, worst
 from tocsin.judge.permission import ROGUE
 from tocsin.judge.policy import ARRAY_FAILING, ActionPolicy
 
-__all__ = ["HOUR", "failing_array", "gravest", "is_control", "planned_actions"]
+__all__ = ["HOUR", "failing_array", "is_control", "most_severe_action", "planned_actions"]
 
 HOUR = 3600
 _NOT_DONE = (ActionStatus.CONTROL, ActionStatus.LIMITED)
@@ -31,7 +31,7 @@ def planned_actions(
     limits: dict[str, _Limits] = {}
     found = []
     for verdict, row in zip(verdicts, rows, strict=True):
-        chosen = gravest(verdict, policy)
+        chosen = most_severe_action(verdict, policy)
         if chosen is None or policy.excludes(row):
             continue
         kind, finding = chosen
@@ -86,14 +86,14 @@ def failing_array(
     )
 
 
-def gravest(verdict: Verdict, policy: ActionPolicy) -> tuple[ActionKind, Finding] | None:
+def most_severe_action(verdict: Verdict, policy: ActionPolicy) -> tuple[ActionKind, Finding] | None:
     """The most severe action that a verdict's findings call for and its stage allows, and the finding."""
     found = [
         (kind, finding)
         for finding in verdict.findings
         if (kind := policy.action_for(finding)) and _possible(kind, verdict.stage)
     ]
-    return max(found, key=lambda pair: pair[0].gravity, default=None)
+    return max(found, key=lambda pair: pair[0].severity, default=None)
 
 
 def _possible(kind: ActionKind, stage: Stage) -> bool:

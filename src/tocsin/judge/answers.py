@@ -14,7 +14,16 @@ from tocsin.core.frames import SCHEMA
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import ALARMS, Finding, Level
 
-__all__ = ["Answer", "DetectorModels", "Model", "as_known", "assess", "error_text", "explain_alarms", "hear"]
+__all__ = [
+    "Answer",
+    "DetectorModels",
+    "Model",
+    "as_known",
+    "assess",
+    "assess_and_explain",
+    "error_text",
+    "explain_alarms",
+]
 
 _MOST_FAILURES = 100  # rows that a detector may fail on before it is skipped for the rest of the frame
 _NOTHING = Parts()
@@ -48,7 +57,7 @@ class Answer:
     """False if it has no model for the stage."""
 
     @property
-    def looked(self) -> bool:
+    def checked(self) -> bool:
         """Whether it checked the job: nothing is missing, or it gave a prediction or classification anyway."""
         parts = self.parts
         return self.version is not None and bool(not parts.missing or parts.failure or parts.workload)
@@ -72,7 +81,7 @@ def _later(stage: Stage) -> tuple[str, ...]:
     return tuple(name for name, known in FIELDS.items() if not stage.knows(known.stage))
 
 
-def hear(
+def assess_and_explain(
     detectors: Mapping[str, DetectorModels],
     jobs: pl.DataFrame,
     known: Known,

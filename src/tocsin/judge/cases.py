@@ -80,5 +80,7 @@ class Cases:
 
 
 def _level(finding: Finding, case: KnownCase, rule: Rule) -> Level:
-    rings = case.status is CaseStatus.OPEN or (case.status is CaseStatus.CONFIRMED and rule.confirmed_rings)
-    return finding.level if rings else Level.OK
+    raises_alarm = case.status is CaseStatus.OPEN or (
+        case.status is CaseStatus.CONFIRMED and rule.alarm_if_confirmed
+    )
+    return finding.level if raises_alarm else Level.OK

@@ -28,11 +28,11 @@ from tocsin.core.verdict import (
 )
 from tocsin.judge.actions import HOUR, planned_actions
 from tocsin.judge.allow import AllowList
-from tocsin.judge.answers import Answer, DetectorModels, hear
+from tocsin.judge.answers import Answer, DetectorModels, assess_and_explain
 from tocsin.judge.cases import Cases
-from tocsin.judge.given import explained
 from tocsin.judge.habits import HABIT, LATELY, Habits
-from tocsin.judge.permission import ROGUE, SUSPECTED, permission, silenced, with_notes
+from tocsin.judge.past_verdict import explain_past_verdict
+from tocsin.judge.permission import ROGUE, SUSPECTED, permission, permitted_as_ok, with_notes
 from tocsin.judge.policy import NO_CASES, Policy
 
 __all__ = ["Judge", "conclude", "facts_request"]
@@ -68,7 +68,7 @@ class Judge:
 
         `known_until`: up to when `known` had counted for each job; by default, up to the job's own moment.
         """
-        answers = hear(self.detectors, jobs, known, stage)
+        answers = assess_and_explain(self.detectors, jobs, known, stage)
         return self.conclude(jobs, answers, stage, at=at, seq=seq, late=late, known_until=known_until)
 
     def conclude(
@@ -81,7 +81,7 @@ class Judge:
         seq: Sequence[int] | None = None,
         late: Sequence[bool] | None = None,
         known_until: Sequence[int] | None = None,
-        beside: Sequence[Screened] = (),
+        other_screenings: Sequence[Screened] = (),
         open_cases: bool = True,
     ) -> Decision:
         """The decision on these jobs from answers and from what the store knows now.
@@ -100,7 +100,9 @@ class Judge:
             seq=seq,
             late=late,
             known_until=known_until,
-            facts=replace(facts, screened=[*beside, *facts.screened]) if beside else facts,
+            facts=replace(facts, screened=[*other_screenings, *facts.screened])
+            if other_screenings
+            else facts,
             allowed=self.allow_list() if self.allow_list else None,
             policy=self.policy,
             open_cases=open_cases,
@@ -111,7 +113,7 @@ class Judge:
 
         If the job already has a verdict, that one is explained, with what has changed since.
         """
-        answers = hear(self.detectors, job, known, stage, explain=True)
+        answers = assess_and_explain(self.detectors, job, known, stage, explain=True)
         facts = self.facts(facts_request(job, answers, verdicts=True))
         allowed = self.allow_list() if self.allow_list else None
         [today] = conclude(
@@ -126,11 +128,11 @@ class Judge:
         ).verdicts
         row = {**_rows(job, stage)[0], "submit": at}
         rule_today = (lambda name: allowed.ruling(name, row).rule) if allowed else None
-        return explained(today, facts.verdicts, facts.cases, rule_today)
+        return explain_past_verdict(today, facts.verdicts, facts.cases, rule_today)
 
     def preview(self, job: pl.DataFrame, stage: Stage, *, known: Known, at: int) -> Verdict:
         """The verdict that `decide` would give on a job without one; only alarms are explained. It opens no case."""
-        answers = hear(self.detectors, job, known, stage)
+        answers = assess_and_explain(self.detectors, job, known, stage)
         [verdict] = self.conclude(job, answers, stage, at=at, open_cases=False).verdicts
         return verdict
 
@@ -245,7 +247,7 @@ class _Draft:
             if value is None:
                 continue
             if part in self.parts:
-                self.missing[f"{part} by {answer.detector}"] = f"{self.source[part]} has given it already"
+                self.missing[f"{part} by {answer.detector}"] = f"{self.source[part]} gave it already"
             else:
                 self.parts[part], self.source[part] = value, answer.detector
 
@@ -262,7 +264,7 @@ class _Draft:
     def check_permission(self, row: Mapping[str, Any], allowed: AllowList) -> None:
         assert self.workload, "asked for only then"
         found = permission(self.workload, row, allowed, self.source["workload"])
-        others, own = with_notes(found, silenced(self.findings, found.permitted))
+        others, own = with_notes(found, permitted_as_ok(self.findings, found.permitted))
         warned = {f.operation for f in others if f.level is not Level.OK}
         self.findings = others + [f for f in own if f.kind != SUSPECTED or f.operation not in warned]
         self.parts["rogue"] = found.rogue
@@ -304,7 +306,7 @@ class _Draft:
     def _was_checked(self, stage: Stage) -> bool:
         """Whether every detector checked the job; after submission, those with a model for the stage, at least one."""
         expected = [answer for answer in self.answers if answer.asked or stage is Stage.SUBMIT]
-        return all(answer.looked for answer in expected) if expected else not self.answers
+        return all(answer.checked for answer in expected) if expected else not self.answers
 
 
 def _rows(jobs: pl.DataFrame, stage: Stage) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.core.verdict import SEEN_FROM, Finding, Level, Rogue, Workload
 from tocsin.judge.allow import AllowList
 
-__all__ = ["ROGUE", "SUSPECTED", "Permission", "permission", "silenced", "with_notes"]
+__all__ = ["ROGUE", "SUSPECTED", "Permission", "permission", "permitted_as_ok", "with_notes"]
 
 ROGUE = "rogue"
 SUSPECTED = "suspected"
@@ -42,7 +42,7 @@ def permission(workload: Workload, job: Mapping[str, Any], allowed: AllowList, d
         _suspicion(name, workload, rulings[name].rule, detector) for name in against if name not in wrong
     ]
     deciding = wrong or [name for name in seen if name not in against]
-    rule = "; ".join(rulings[name].rule for name in deciding) or "no operation was seen that has a rule"
+    rule = "; ".join(rulings[name].rule for name in deciding) or "no operation with a rule was found"
     rogue = Rogue(rogue=bool(wrong), operations=deciding, rule=rule, action="alarm" if wrong else "none")
     permitted = {name: rulings[name].rule for name in seen if rulings[name].allowed}
     if not wrong:
@@ -88,7 +88,7 @@ def with_notes(found: Permission, findings: Sequence[Finding]) -> tuple[list[Fin
     return others, own
 
 
-def silenced(findings: Sequence[Finding], permitted: Mapping[str, str]) -> list[Finding]:
+def permitted_as_ok(findings: Sequence[Finding], permitted: Mapping[str, str]) -> list[Finding]:
     """The findings; a warning about a permitted operation stays, at level ok."""
     return [
         replace(finding, level=Level.OK, text=f"{finding.text} ({permitted[finding.operation]})")

@@ -43,7 +43,7 @@ def find_detectors(broken: dict[str, str] | None = None) -> dict[str, Detector]:
 def _wrong(detector: object, name: str) -> str | None:
     """Why an object is not a detector."""
     if isinstance(detector, type):
-        return f"its entry point names the class {detector.__name__}; name an object of it"
+        return f"its entry point refers to the class {detector.__name__}; refer to an instance of it"
     if not isinstance(detector, Detector):
         missing = [
             part
@@ -56,7 +56,7 @@ def _wrong(detector: object, name: str) -> str | None:
     if not _NAME.fullmatch(name):
         return "a name consists of lower-case letters, digits and underscores"
     if detector.name != name:
-        return f'it calls itself "{detector.name}"; its name and that of its entry point must be one'
+        return f'it calls itself "{detector.name}"; its name and that of its entry point must be the same'
     stages: Sequence[object] = list(detector.stages)
     if not stages or not all(isinstance(stage, Stage) for stage in stages):
         return f"its stages are {stages!r}; give at least one of tocsin.core.stages.Stage"

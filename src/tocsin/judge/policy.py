@@ -42,7 +42,7 @@ class Rule:
     kind: str = "*"
     level: Level = Level.CRITICAL
     subject: str = "name"
-    confirmed_rings: bool = False
+    alarm_if_confirmed: bool = False
     """Whether a confirmed case still raises alarms: misuse does not end because somebody has seen it."""
 
     def __post_init__(self) -> None:
@@ -124,7 +124,7 @@ class ActionPolicy:
 
     def action_for(self, finding: Finding) -> ActionKind | None:
         kinds = [rule.action for rule in self.rules if rule.covers(finding)]
-        return max(kinds, key=lambda kind: kind.gravity, default=None)
+        return max(kinds, key=lambda kind: kind.severity, default=None)
 
     def excludes(self, job: Mapping[str, Any]) -> bool:
         """A job may name several partitions, with commas."""
@@ -152,5 +152,5 @@ class Policy:
 NO_CASES = Policy()
 """The default: findings are reported, and nobody is asked to answer them."""
 
-ROGUE_CASES = Policy([Rule(kind=ROGUE, subject=OPERATIONS, confirmed_rings=True)])
+ROGUE_CASES = Policy([Rule(kind=ROGUE, subject=OPERATIONS, alarm_if_confirmed=True)])
 """Rogue jobs open one case per user and set of operations."""

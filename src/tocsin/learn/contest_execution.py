@@ -141,8 +141,8 @@ def macro_f1(truth: Mapping[str, Floats], seen: Mapping[str, Flags], weight: Flo
     scores = []
     for name, label in truth.items():
         known = ~np.isnan(label)
-        is_it, rings, w = label[known] > 0, seen[name][known], weight[known]
-        for positive, called in ((is_it, rings), (~is_it, ~rings)):
+        is_it, called_it, w = label[known] > 0, seen[name][known], weight[known]
+        for positive, called in ((is_it, called_it), (~is_it, ~called_it)):
             right = float(w[positive & called].sum())
             both = float(w[positive].sum() + w[called].sum())
             if both:

@@ -141,8 +141,8 @@ class Live:
         assert self._jobs is not None, "there are verdicts"
         target = _target(given)
         rows = self._jobs.rows(given.filter(pl.col("target") == target), stage, Target(target))
-        rings = (rows.frame["probability"] >= rows.frame["threshold"]).to_numpy()
-        found, missing = _measured(rows, rings)
+        alarms = (rows.frame["probability"] >= rows.frame["threshold"]).to_numpy()
+        found, missing = _measured(rows, alarms)
         return LiveFigures(
             cluster=self.cluster,
             stage=stage,
@@ -152,8 +152,8 @@ class Live:
             until=int(given["at"].max()),  # type: ignore[arg-type]  # an instant
             jobs=rows.frame.height,
             failed=int(rows.failed.sum()),
-            alarms=int(rings.sum()),
-            hits=int((rings & rows.failed).sum()),
+            alarms=int(alarms.sum()),
+            hits=int((alarms & rows.failed).sum()),
             left_out=rows.left_out,
             control=rows.control,
             precision=found.get("precision"),
@@ -168,9 +168,9 @@ def _target(given: pl.DataFrame) -> str:
     return str(given.sort("at")["target"][-1])
 
 
-def _measured(rows: LiveRows, rings: Flags) -> tuple[dict[str, Measured], dict[str, str]]:
+def _measured(rows: LiveRows, alarms: Flags) -> tuple[dict[str, Measured], dict[str, str]]:
     bad = rows.failed
-    counts = {"precision": (int(rings.sum()), "alarms"), "recall": (int(bad.sum()), "failed jobs")}
+    counts = {"precision": (int(alarms.sum()), "alarms"), "recall": (int(bad.sum()), "failed jobs")}
     counts["auc"] = (min(int(bad.sum()), int((~bad).sum())), "jobs of the rarer kind")
     numbers = np.unique(rows.blocks, return_inverse=True)[1]
     blocks = int(numbers.max()) + 1 if len(numbers) else 0
@@ -185,9 +185,9 @@ def _measured(rows: LiveRows, rings: Flags) -> tuple[dict[str, Measured], dict[s
     random = np.random.default_rng(0)
     times = random.multinomial(blocks, np.full(blocks, 1 / blocks), size=RESAMPLES)
     found = {}
-    for name, chosen in (("precision", rings), ("recall", bad)):
+    for name, chosen in (("precision", alarms), ("recall", bad)):
         if name not in missing:
-            found[name] = _share(bad & rings, chosen, numbers, times)
+            found[name] = _share(bad & alarms, chosen, numbers, times)
     if "auc" not in missing:
         found["auc"] = _auc(bad, rows.frame["probability"].to_numpy(), numbers, times)
     return found, missing

@@ -113,7 +113,7 @@ class Nightly:
             contest = self._contest(detector, place[0])
             entry = self.journal.last(detector, *place)
             if entry and entry.step is not Step.DONE and not self.dry_run:
-                entry = self._go_on(entry, contest)
+                entry = self._resume(entry, contest)
                 yield _outcome(entry)
                 here = replace(here, champion=self.registry.champion(detector, *place) or version)
             elif entry and entry.day == self.day:
@@ -162,7 +162,7 @@ class Nightly:
             result = contest.live(champion, aliases.challenger, self.night)
         except ModelError:  # too few live jobs; tonight's contest replaces it
             return None
-        why = f"beside the champion, it was {result.why}"
+        why = f"on live jobs beside the champion, it was {result.why}"
         if not result.promotes or not self.registry.promote(
             here.detector,
             aliases.challenger,
@@ -203,14 +203,14 @@ class Nightly:
         folder, card = self.registry.open_verified(detector, version)
         return Champion(detector=detector, stage=place[0], cluster=place[1], folder=folder, card=card)
 
-    def _go_on(self, entry: Entry, contest: Contest) -> Entry:
+    def _resume(self, entry: Entry, contest: Contest) -> Entry:
         """Finish a killed run, from what was known when it began."""
         place = (entry.stage, entry.cluster)
         try:
             champion = self._champion(entry.detector, place, entry.champion)
             match = contest.prepare(champion, replace(self.night, now=entry.now))
         except ModelError as error:
-            return self._give_up(entry, f"the run was killed and cannot be gone on with: {error}")
+            return self._give_up(entry, f"the run was killed and cannot be resumed: {error}")
         return self._finish(entry, contest, match)
 
     def _finish(self, entry: Entry, contest: Contest, match: Match) -> Entry:
@@ -273,7 +273,7 @@ class Nightly:
         assert entry.result is not None, "it was contested"
         why = entry.result.why
         if not entry.result.promotes:
-            return self._stay_beside(entry, why)
+            return self._keep_as_challenger(entry, why)
         if refused := match.refused(self.registry.open_verified(entry.detector, entry.challenger)[0]):
             return self._give_up(entry, refused)
         promoted = self.registry.promote(
@@ -292,7 +292,7 @@ class Nightly:
         self.reached("done")
         return entry
 
-    def _stay_beside(self, entry: Entry, why: str) -> Entry:
+    def _keep_as_challenger(self, entry: Entry, why: str) -> Entry:
         """Let the challenger run beside the champion on live jobs, until the next contest or until a person ends it."""
         entry = self.journal.advance(entry, Step.DONE, promoted=False, why=why)
         self.reached("done")

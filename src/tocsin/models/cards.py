@@ -132,8 +132,8 @@ def _parse(content: bytes) -> Card:
     if not document.get("files"):
         raise ValueError("it has no hashes of the model's files")
     seal = document.pop(_SEAL, None)
-    told = {"uses": {}, **{key: value for key, value in document.items() if key != "schema"}}
-    card: Card = from_json(told, Card)
+    fields = {"uses": {}, **{key: value for key, value in document.items() if key != "schema"}}
+    card: Card = from_json(fields, Card)
     with suppress(ValueError):  # a lone surrogate, or a number beyond all floats, cannot be written
         if seal == hashlib.sha256(_canonical(document)).hexdigest() and card.render() == content:
             return card

@@ -51,7 +51,7 @@ def checked_xgboost(document: Any) -> bytes:
         r"\[?([0-9.]{1,20}(?:E-?[0-9]{1,3})?)\]?", learner["learner_model_param"]["base_score"]
     )
     if not base or not 0 < float(base[1]) < 1:
-        raise ValueError("its base score is no probability")
+        raise ValueError("its base score is not a probability")
     for number, tree in enumerate(trees):
         _check_xgboost_tree(tree, number, features)
     return json.dumps(document, allow_nan=False).encode()
@@ -105,7 +105,7 @@ def checked_catboost(document: Any) -> bytes:
     """Symmetric trees on numbers, as tocsin trains them; the parameters of the training are left out."""
     found = _list(document["features_info"]["float_features"], most=_MOST_NODES)
     if len(document["features_info"]) != 1:
-        raise ValueError("it has features that are no numbers, which tocsin never trains on")
+        raise ValueError("it has features that are not numeric, which tocsin never trains on")
     first: list[int] = []  # CatBoost numbers the borders of all features in sequence, and trusts that number
     borders = 0
     for place, feature in enumerate(found):
@@ -114,7 +114,7 @@ def checked_catboost(document: Any) -> bytes:
         if (feature["feature_index"], feature["flat_feature_index"]) != (place, place) or (
             np.diff(own) <= 0
         ).any():
-            raise ValueError(f"feature {place} is numbered otherwise, or its borders are in no order")
+            raise ValueError(f"feature {place} has a wrong index, or borders that are not sorted")
         if (
             feature.keys() != _CATBOOST_FEATURE
             or feature["nan_value_treatment"] not in _MISSING

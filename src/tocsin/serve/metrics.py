@@ -38,7 +38,7 @@ class Metrics:
             registry=self.registry,
         )  # fmt: skip
         self.seconds = Histogram(
-            "tocsin_http_request_duration_seconds", "Time to answer; streams of events are left out.", ["route"],
+            "tocsin_http_request_duration_seconds", "Time to answer, without event streams.", ["route"],
             registry=self.registry, buckets=_BUCKETS,
         )  # fmt: skip
         self.verdicts = Counter(
@@ -48,10 +48,12 @@ class Metrics:
             registry=self.registry,
         )
         self.rounds = Counter(
-            "tocsin_watch_rounds", "Rounds of the watch.", ["cluster"], registry=self.registry
+            "tocsin_watch_rounds", "Rounds of queries to the cluster.", ["cluster"], registry=self.registry
         )
         self.lost = Counter(
-            "tocsin_event_clients_lost", "Clients of events that did not keep up.", registry=self.registry
+            "tocsin_event_clients_lost",
+            "Event-stream clients that were disconnected because they did not keep up.",
+            registry=self.registry,
         )
 
     def on_round(self, cluster: str, verdicts: Sequence[Verdict]) -> None:
@@ -77,7 +79,7 @@ class _State:
         info = InfoMetricFamily("tocsin_build", "Version of tocsin.")
         info.add_metric([], {"version": __version__})
         yield info
-        yield GaugeMetricFamily("tocsin_event_clients", "Clients that listen to events.", self._clients())
+        yield GaugeMetricFamily("tocsin_event_clients", "Clients of the event stream.", self._clients())
         reasons = list(self._service.reasons())
         yield GaugeMetricFamily(
             "tocsin_ready", "Whether /readyz answers 200.", float(all(reason.ready for reason in reasons))
@@ -103,7 +105,9 @@ class _State:
                 run.started,
             )
             good = float(run.state == "done")
-            yield GaugeMetricFamily("tocsin_learning_last_run_done", "Whether it has ended well.", good)
+            yield GaugeMetricFamily(
+                "tocsin_learning_last_run_done", "Whether the last nightly run succeeded.", good
+            )
 
 
 def _live(measured: LiveMeasurement) -> Iterator[Metric]:
@@ -122,7 +126,9 @@ def _live(measured: LiveMeasurement) -> Iterator[Metric]:
         for name, text in names.items()
         for bound, suffix, words in (("value", "ratio", ""), ("low", "low_ratio", "Lower"), ("high", "high_ratio", "Upper"))
     }  # fmt: skip
-    jobs = GaugeMetricFamily("tocsin_model_live_jobs", "Live jobs that these are measured on.", labels=labels)
+    jobs = GaugeMetricFamily(
+        "tocsin_model_live_jobs", "Live jobs that the live figures are measured on.", labels=labels
+    )
     for row in measured.figures:
         if row["role"] not in ("champion", "challenger"):
             continue

@@ -22,7 +22,7 @@ _NOT_JSON = "the body cannot be read as JSON; see /openapi.json"
 
 PROBLEM_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "description": "An error, as RFC 9457 has it; `detail` is a sentence with the value, the place and the next step.",
+    "description": "A problem document (RFC 9457); `detail` is a sentence with the value, the place and the next step.",
     "properties": {
         "type": {"type": "string"},
         "title": {"type": "string"},
@@ -78,9 +78,7 @@ def install(app: FastAPI) -> None:
             for one in error.errors()[:_MOST_ERRORS]
         ]
         first = f"{found[0]['place']}: {found[0]['text']}" if found else "the request"
-        return problem(
-            422, f"the request does not fit: {first}; see /openapi.json", kind="bad-input", errors=found
-        )
+        return problem(422, f"invalid request: {first}; see /openapi.json", kind="bad-input", errors=found)
 
     @app.exception_handler(HTTPException)
     def framework(_: Request, error: HTTPException) -> JSONResponse:

@@ -46,7 +46,7 @@ def cursor_of(text: str | None, *kinds: type | tuple[type, ...]) -> list[Any] | 
     except (ValueError, TypeError, binascii.Error, RecursionError):
         good = False
     if not good:
-        raise InputError("this cursor is not one that the service gave; begin without it")
+        raise InputError("this cursor is not valid; leave it out to start at the first entry")
     return list(values)
 
 

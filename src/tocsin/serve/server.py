@@ -23,7 +23,7 @@ from tocsin.serve.broadcast import Broadcast
 from tocsin.serve.factory import create
 from tocsin.serve.identity.protocol import HEAD_SECONDS, PeerProtocol, uvicorn_options
 from tocsin.serve.metrics import Metrics
-from tocsin.serve.systemd import ALIVE, READY, tell_systemd
+from tocsin.serve.systemd import ALIVE, READY, notify_systemd
 from tocsin.serve.tls import tls_context
 
 __all__ = ["run"]
@@ -131,7 +131,7 @@ class _Server(uvicorn.Server):
     async def _announce(self, started: Callable[[], None]) -> None:
         while not self.started:
             await asyncio.sleep(0.02)
-        tell_systemd(READY)
+        notify_systemd(READY)
         started()
 
 
@@ -140,7 +140,7 @@ async def _beat(sockets: list[socket.socket]) -> None:
     path = next(each.getsockname() for each in sockets if each.family == socket.AF_UNIX)
     while True:
         beat_for_hooks(path)
-        tell_systemd(ALIVE)
+        notify_systemd(ALIVE)
         await asyncio.sleep(1)
 
 

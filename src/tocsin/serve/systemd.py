@@ -5,13 +5,13 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 
-__all__ = ["ALIVE", "READY", "tell_systemd"]
+__all__ = ["ALIVE", "READY", "notify_systemd"]
 
 READY = "READY=1"
 ALIVE = "WATCHDOG=1"
 
 
-def tell_systemd(message: str, environ: Mapping[str, str] = os.environ) -> None:
+def notify_systemd(message: str, environ: Mapping[str, str] = os.environ) -> None:
     """Send one message of sd_notify(3) to the socket in NOTIFY_SOCKET; errors are ignored."""
     path = environ.get("NOTIFY_SOCKET", "")
     if not path.startswith(("/", "@")):

@@ -26,8 +26,8 @@ def tls_context(app: App) -> ssl.SSLContext | None:
 
     def no_password() -> str:
         raise SettingsError(
-            f"the key in {key} is encrypted, and nobody is there to type its password; write it without one, "
-            "readable by the service's user only"
+            f"the key in {key} is encrypted, and a service cannot ask for its password; store it without one, "
+            "readable only by the service's user"
         )
 
     try:

@@ -65,7 +65,7 @@ class KafkaSink:
             self.close()  # so that nothing from this attempt arrives later, out of order
             error = reports.get(messages[len(taken)].id)
             why = self._last_error or (error.str() if error else f"no answer in {self._settings.timeout} s")
-            raise SinkError(f"Kafka does not take messages: {why}")
+            raise SinkError(f"Kafka does not accept messages: {why}")
         self._last_error = ""
 
     def _produce(self, producer: "Producer", message: Message, reports: dict[int, Any]) -> None:

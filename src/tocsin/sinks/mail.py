@@ -84,7 +84,7 @@ class MailSink:
         finally:
             server.close()
         if later:
-            raise SinkError(f"the mail server {self._settings.host} put off mails with {later:,} verdicts")
+            raise SinkError(f"the mail server {self._settings.host} deferred mails with {later:,} verdicts")
         if len(due) < self.batch:
             self._done_until = hour
 
@@ -105,11 +105,11 @@ class MailSink:
     def _mail(self, group: str, messages: Sequence[Message]) -> EmailMessage | None:
         user = group.partition("\0")[0]
         address = self._address(user)
-        told = [m for m in messages if f"account:{m.document.get('account')}" not in self._quiet]
-        if address is None or user in self._quiet or not told:
+        wanted = [m for m in messages if f"account:{m.document.get('account')}" not in self._quiet]
+        if address is None or user in self._quiet or not wanted:
             return None
-        text = write_mail(self._templates, user, told, self._detectors)
-        return self._compose(address, text, told) if text else None
+        text = write_mail(self._templates, user, wanted, self._detectors)
+        return self._compose(address, text, wanted) if text else None
 
     def _address(self, user: str) -> str | None:
         if not _USER.fullmatch(user):

@@ -64,11 +64,11 @@ def write_mail(
         verdict = _verdict(message)
         if verdict is None or verdict.user != user:
             continue
-        told = [
+        findings = [
             f for f in verdict.findings if f.detector in detectors and f.level in ALARMS and not f.operation
         ]
-        if told:
-            latest[verdict.job] = verdict, sorted(told, key=lambda finding: -severity(finding.level))
+        if findings:
+            latest[verdict.job] = verdict, sorted(findings, key=lambda finding: -severity(finding.level))
     if not latest:
         return None
     jobs = [_job(templates.job, *found) for found in list(latest.values())[:_MOST_JOBS]]

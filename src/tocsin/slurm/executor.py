@@ -13,8 +13,8 @@ from math import inf
 
 from tocsin.core.actions import IN_FORCE, INTERVENTIONS, ActionKind, ActionStatus
 from tocsin.core.errors import ClusterError, InputError, NotFound
-from tocsin.core.ports import Actuator, Standing
-from tocsin.slurm.leases import Leases, is_ours, prepared, restored, why_ending
+from tocsin.core.ports import Actuator, QueueState
+from tocsin.slurm.leases import Leases, begin_without_lease, start_not_moved, why_ending, with_previous_state
 from tocsin.store import actions
 from tocsin.store.actions import BY_POLICY, Action
 from tocsin.store.database import Store
@@ -39,7 +39,7 @@ class Executor:
     """Seconds by which a lease delays a start."""
     act: bool
     seconds: Callable[[], float] = time.monotonic
-    unsaid: list[Action] = field(default_factory=list)
+    uncommented: list[Action] = field(default_factory=list)
     """Leases whose jobs have no comment yet: that can wait, unlike everything else."""
 
     @property
@@ -53,11 +53,11 @@ class Executor:
         got a record of its own since the last one.
         """
         deadline = self.seconds() + within
-        troubles = self._advance_all(actions.open_actions(self.store, self.actuator.name), now, deadline)
-        self._say_all(deadline)
+        problems = self._advance_all(actions.open_actions(self.store, self.actuator.name), now, deadline)
+        self._write_comments(deadline)
         if tasks:
             actions.mark_tasks(self.store, self.actuator.name, now - _TASKS_FOR)
-        return troubles
+        return problems
 
     def carry_out_planned(self, jobs: Collection[str], now: int, *, within: float = inf) -> list[str]:
         """Carry out at once what is planned on the jobs with these keys; returns what went wrong.
@@ -67,12 +67,12 @@ class Executor:
         return self._advance_all(actions.planned_on(self.store, jobs), now, self.seconds() + within)
 
     def _advance_all(self, wanted: Iterable[Action], now: int, deadline: float) -> list[str]:
-        troubles, tried = list[str](), False
+        problems, tried = list[str](), False
 
         def can_wait(action: Action) -> bool:
             return tried and not _is_urgent(action) and self.seconds() > deadline
 
-        for few in self._by_few(self._due(wanted, now)):
+        for few in self._batches(self._due(wanted, now)):
             if can_wait(few[0]):
                 break
             self._look_up(few)
@@ -81,12 +81,12 @@ class Executor:
             for action in others:
                 if can_wait(action):
                     break
-                troubles += self._try(action, now)
+                problems += self._try(action, now)
                 tried = True
-        return troubles
+        return problems
 
-    def _by_few(self, wanted: Sequence[Action]) -> Iterator[Sequence[Action]]:
-        few = self.actuator.at_once
+    def _batches(self, wanted: Sequence[Action]) -> Iterator[Sequence[Action]]:
+        few = self.actuator.batch_size
         return (wanted[first : first + few] for first in range(0, len(wanted), few))
 
     def _look_up(self, few: Sequence[Action]) -> None:
@@ -104,12 +104,12 @@ class Executor:
         found = []
         for action in open_ones:
             if action.status is not ActionStatus.DONE:
-                found.append((0, -action.kind.gravity, action))
+                found.append((0, -action.kind.severity, action))
             elif action.job in started:
                 self._end(action, ActionStatus.OVER, now, _STARTED)
             elif why_ending(action, now):
                 found.append((1, 0, action))
-            elif action.kind is ActionKind.LEASE and self._leases.end_soon(action, now):
+            elif action.kind is ActionKind.LEASE and self._leases.needs_renewal(action, now):
                 found.append((2, action.before["until"], action))
         return [action for *_, action in sorted(found, key=lambda one: one[:2])]
 
@@ -127,15 +127,15 @@ class Executor:
 
     def expire(self, now: int) -> tuple[int, list[str]]:
         """Release what has expired, or whose case was dismissed, and nothing else; returns how many, and what failed."""
-        released, troubles = 0, []
+        released, problems = 0, []
         for action in actions.open_actions(self.store, self.actuator.name):
             if action.status is ActionStatus.DONE and (ending := why_ending(action, now)):
                 try:
                     self._release(action, *ending, now, BY_POLICY)
                     released += 1
                 except ClusterError as error:
-                    troubles.append(f"action {action.id} ({action.kind} of {action.job}): {error}")
-        return released, troubles
+                    problems.append(f"action {action.id} ({action.kind} of {action.job}): {error}")
+        return released, problems
 
     def undo(self, action: Action, *, who: str, now: int, note: str = "") -> None:
         """Release it, whoever planned it."""
@@ -151,7 +151,7 @@ class Executor:
             self._end(action, ActionStatus.UNDONE, now, text, who)
         else:
             raise InputError(
-                f"action {action.id} was to {action.kind}, which cannot be undone"
+                f"action {action.id} is a {action.kind}, which cannot be undone"
                 + ("; submit the job again" if action.kind is ActionKind.CANCEL else "")
             )
 
@@ -170,24 +170,26 @@ class Executor:
     def carry_out(self, action: Action, now: int, *, who: str) -> None:
         """Carry out a planned action, whatever the policy."""
         self._carry_out(action, now, who)
-        self._say_all()
+        self._write_comments()
 
     def _carry_out(self, action: Action, now: int, who: str = BY_POLICY) -> None:
-        standing = self._standing(action)
-        if standing is None:
+        queue_state = self._queue_state(action)
+        if queue_state is None:
             return self._end(action, ActionStatus.OVER, now, _GONE)
-        if action.kind in IN_FORCE and not standing.pending:
+        if action.kind in IN_FORCE and not queue_state.pending:
             return self._end(action, ActionStatus.OVER, now, _STARTED)
         if action.kind is ActionKind.HOLD:
-            if standing.held == "admin" and not action.before:
+            if queue_state.held == "admin" and not action.before:
                 return self._end(action, ActionStatus.OVER, now, "an administrator holds the job already")
-            action = prepared(self.store, action, {"held": standing.held})
-            if standing.held != "admin":
+            action = with_previous_state(self.store, action, {"held": queue_state.held})
+            if queue_state.held != "admin":
                 self.actuator.hold(action.job, action.reason)
         elif action.kind is ActionKind.LEASE:
-            action = prepared(self.store, action, {"begin": standing.begin, "set": [], "until": 0})
-            self._leases.put_off(action, standing, now)
-            self.unsaid.append(action)
+            action = with_previous_state(
+                self.store, action, {"begin": queue_state.begin, "set": [], "until": 0}
+            )
+            self._leases.delay_start(action, queue_state, now)
+            self.uncommented.append(action)
         elif action.kind is ActionKind.CANCEL:
             self.actuator.cancel(action.job)
         else:
@@ -198,10 +200,10 @@ class Executor:
 
     def _renew(self, action: Action, now: int) -> None:
         """If the owner has moved the start meanwhile, that stays."""
-        standing = self._standing(action)
-        if standing is None or not standing.pending:
-            self._end(action, ActionStatus.OVER, now, _STARTED if standing else _GONE)
-        elif not self._leases.renew(action, standing, now):
+        queue_state = self._queue_state(action)
+        if queue_state is None or not queue_state.pending:
+            self._end(action, ActionStatus.OVER, now, _STARTED if queue_state else _GONE)
+        elif not self._leases.renew(action, queue_state, now):
             self._end(action, ActionStatus.UNDONE, now, "the owner of the job moved its start")
 
     # --- back ------------------------------------------------------------------------------------
@@ -209,34 +211,38 @@ class Executor:
     def _release(self, action: Action, status: ActionStatus, text: str, now: int, who: str) -> None:
         """Restore the previous state, as far as it is still ours to restore."""
         if action.before:
-            standing = self._standing(action)
-            if standing is None or not standing.pending:
-                return self._end(action, ActionStatus.OVER, now, _STARTED if standing else _GONE, who)
-            if action.kind is ActionKind.HOLD and standing.held == "admin":
+            queue_state = self._queue_state(action)
+            if queue_state is None or not queue_state.pending:
+                return self._end(action, ActionStatus.OVER, now, _STARTED if queue_state else _GONE, who)
+            if action.kind is ActionKind.HOLD and queue_state.held == "admin":
                 self.actuator.release(action.job, to_owner=action.before["held"] == "user")
-            elif action.kind is ActionKind.LEASE and action.before["set"] and is_ours(action, standing):
-                self.actuator.delay(action.job, restored(action, now))
-            self._remark(action, "")
+            elif (
+                action.kind is ActionKind.LEASE
+                and action.before["set"]
+                and start_not_moved(action, queue_state)
+            ):
+                self.actuator.delay(action.job, begin_without_lease(action, now))
+            self._comment(action, "")
         return self._end(action, status, now, text, who)
 
-    def _say_all(self, deadline: float = inf) -> None:
+    def _write_comments(self, deadline: float = inf) -> None:
         """Write comments that say why jobs were delayed."""
-        while self.unsaid and self.seconds() <= deadline:
-            number = self.actuator.at_once
-            few, self.unsaid[:number] = self.unsaid[:number], []
+        while self.uncommented and self.seconds() <= deadline:
+            number = self.actuator.batch_size
+            few, self.uncommented[:number] = self.uncommented[:number], []
             self._look_up(few)
             for action in few:
                 if actions.find(self.store, action.id).status is ActionStatus.DONE:  # not undone meanwhile
-                    self._remark(action, action.reason)
+                    self._comment(action, action.reason)
 
-    def _remark(self, action: Action, text: str) -> None:
+    def _comment(self, action: Action, text: str) -> None:
         """On Slurm 22.05, only administrators may write it; the action works without."""
         with suppress(ClusterError, NotFound):
             self.actuator.comment(action.job, text)
 
-    def _standing(self, action: Action) -> Standing | None:
+    def _queue_state(self, action: Action) -> QueueState | None:
         try:
-            return self.actuator.standing(action.job)
+            return self.actuator.queue_state(action.job)
         except NotFound:
             return None
 

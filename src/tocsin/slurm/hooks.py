@@ -101,7 +101,12 @@ def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]
         check_lua(str(path), text)
         if (found := _read(path)) != text:
             changes.append(
-                Change(path, found, text, "write our library" if found is None else "update our library")
+                Change(
+                    path,
+                    found,
+                    text,
+                    "write the tocsin library" if found is None else "update the tocsin library",
+                )
             )
     for hook in hooks:
         # The target of a link is changed, and the link stays.
@@ -115,7 +120,7 @@ def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]
                     path,
                     None,
                     new,
-                    "create it, with functions that do nothing and a line that loads our library",
+                    "create it, with functions that do nothing and a line that loads the tocsin library",
                 )
             )
         elif line not in found:
@@ -124,7 +129,9 @@ def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]
             number = new[: new.index(line)].count(b"\n") + 1
             changes.append(Change(path, found, new, f"add line {number}: {line.decode()}"))
         elif any(change.path == folder / hook.library for change in changes):
-            changes.append(Change(path, found, found, "touch it, so that Slurm loads our library again"))
+            changes.append(
+                Change(path, found, found, "touch it, so that Slurm loads the tocsin library again")
+            )
     return changes
 
 
@@ -143,7 +150,7 @@ def uninstall(folder: Path, hooks: Sequence[Hook]) -> list[Change]:
             changes.append(Change(path, found, new, f"remove line {number}: {line.decode()}"))
         kept = folder / hook.library
         if (ours := _read(kept)) is not None:
-            libraries.append(Change(kept, ours, None, "delete our library"))
+            libraries.append(Change(kept, ours, None, "delete the tocsin library"))
     return changes + libraries
 
 
@@ -167,7 +174,7 @@ def apply_changes(changes: Sequence[Change]) -> None:
     """Write the files atomically, with the owner and mode that they had."""
     for change in changes:
         if _read(change.path) != change.before:
-            raise InputError(f"{change.path} was changed meanwhile; run the command again")
+            raise InputError(f"{change.path} was changed in the meantime; run the command again")
         try:
             _write(change)
         except OSError as error:

@@ -10,12 +10,12 @@ from typing import Any
 
 from tocsin.core.actions import ActionKind, ActionStatus
 from tocsin.core.errors import ClusterError, NotFound
-from tocsin.core.ports import Actuator, Standing
+from tocsin.core.ports import Actuator, QueueState
 from tocsin.store import actions
 from tocsin.store.actions import Action
 from tocsin.store.database import Store
 
-__all__ = ["Leases", "is_ours", "prepared", "restored", "why_ending"]
+__all__ = ["Leases", "begin_without_lease", "start_not_moved", "why_ending", "with_previous_state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class Leases:
     actuator: Actuator
     seconds: int
 
-    def end_soon(self, lease: Action, now: int) -> bool:
+    def needs_renewal(self, lease: Action, now: int) -> bool:
         """Whether half of it is over, so that it should be renewed."""
         return bool(lease.before["until"] - now <= self.seconds / 2)
 
-    def put_off(self, lease: Action, standing: Standing, now: int) -> None:
+    def delay_start(self, lease: Action, queue_state: QueueState, now: int) -> None:
         """Delay the start, but never to an earlier one than the user's own."""
-        begin = max(now + self.seconds, standing.begin or 0)
-        if begin != standing.begin:
+        begin = max(now + self.seconds, queue_state.begin or 0)
+        if begin != queue_state.begin:
             # Every instant that we may have set is stored until one is confirmed: a kill in between may leave any of them.
             lease = _with(lease, set=[*lease.before["set"], begin])
             actions.prepare_all(self.store, [lease])
@@ -41,22 +41,22 @@ class Leases:
             lease = _with(lease, set=[begin])
         actions.prepare_all(self.store, [_with(lease, until=begin)])
 
-    def renew(self, lease: Action, standing: Standing, now: int) -> bool:
+    def renew(self, lease: Action, queue_state: QueueState, now: int) -> bool:
         """Whether it was renewed; it is not if the owner has moved the start."""
-        if not is_ours(lease, standing):
-            if (standing.begin or 0) <= lease.before["until"]:
+        if not start_not_moved(lease, queue_state):
+            if (queue_state.begin or 0) <= lease.before["until"]:
                 return False
-            lease = _with(lease, begin=standing.begin)
+            lease = _with(lease, begin=queue_state.begin)
             actions.prepare_all(self.store, [lease])
-        self.put_off(lease, standing, now)
+        self.delay_start(lease, queue_state, now)
         if actions.find(self.store, lease.id).status is not ActionStatus.DONE:  # undone meanwhile
-            self.actuator.delay(lease.job, restored(lease, now))
+            self.actuator.delay(lease.job, begin_without_lease(lease, now))
         return True
 
     def renew_together(self, few: Sequence[Action], now: int) -> Sequence[Action]:
         """Renew the leases of jobs whose state is as we left it, by one change for all; returns the other actions."""
         begin = now + self.seconds
-        alike = [action for action in few if self._stands_as_left(action, begin, now)]
+        alike = [action for action in few if self._can_renew_together(action, begin, now)]
         if len(alike) < 2:
             return few
         wanted = [_with(lease, set=[*lease.before["set"], begin]) for lease in alike]
@@ -68,23 +68,27 @@ class Leases:
         for lease in done:
             if lease.id not in in_force:  # undone meanwhile
                 with suppress(ClusterError, NotFound):
-                    self.actuator.delay(lease.job, restored(lease, now))
+                    self.actuator.delay(lease.job, begin_without_lease(lease, now))
         left = {lease.id: lease for lease in wanted if lease.job in failed}
         renewed = {lease.id for lease in done}
         return [left.get(action.id, action) for action in few if action.id not in renewed]
 
-    def _stands_as_left(self, action: Action, begin: int, now: int) -> bool:
+    def _can_renew_together(self, action: Action, begin: int, now: int) -> bool:
         """Whether it is a lease in force, on a job whose start is ours and earlier than `begin`."""
         in_force = action.kind is ActionKind.LEASE and action.status is ActionStatus.DONE
         if not in_force or why_ending(action, now):
             return False
         with suppress(ClusterError, NotFound):
-            standing = self.actuator.standing(action.job)
-            return standing.pending and is_ours(action, standing) and (standing.begin or 0) < begin
+            queue_state = self.actuator.queue_state(action.job)
+            return (
+                queue_state.pending
+                and start_not_moved(action, queue_state)
+                and (queue_state.begin or 0) < begin
+            )
         return False
 
 
-def prepared(store: Store, action: Action, before: dict[str, Any]) -> Action:
+def with_previous_state(store: Store, action: Action, before: dict[str, Any]) -> Action:
     """The action with the stored previous state; one stored by an earlier attempt takes precedence."""
     if action.before:
         return action
@@ -102,12 +106,12 @@ def why_ending(action: Action, now: int) -> tuple[ActionStatus, str] | None:
     return None
 
 
-def is_ours(lease: Action, standing: Standing) -> bool:
+def start_not_moved(lease: Action, queue_state: QueueState) -> bool:
     """Whether the job's earliest start is the original one, or one that we set."""
-    return standing.begin in (None, lease.before["begin"], *lease.before["set"])
+    return queue_state.begin in (None, lease.before["begin"], *lease.before["set"])
 
 
-def restored(lease: Action, now: int) -> int:
+def begin_without_lease(lease: Action, now: int) -> int:
     """The earliest start without the lease."""
     return max(lease.before["begin"] or 0, now)
 

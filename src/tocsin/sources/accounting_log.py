@@ -43,7 +43,7 @@ class LineParser(Protocol):
     first_line: re.Pattern[str] | None
     """The start of a record that may have several lines; None if each line is a record."""
 
-    def goes_on(self, line: str, begun: bool) -> bool:
+    def continues_record(self, line: str, begun: bool) -> bool:
         """Whether the record continues after this line; `begun`: the line is not its first."""
         ...
 
@@ -71,10 +71,10 @@ class _Joined:
                 yield from self.rest()  # its end is missing
             if not self._begun:
                 self._number, self._size = number, 0
-            goes_on = self._parser.goes_on(line, bool(self._begun))
+            continues_record = self._parser.continues_record(line, bool(self._begun))
             self._begun.append(line)
             self._size += len(line)
-            if not goes_on:
+            if not continues_record:
                 yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, str]]:

@@ -134,9 +134,10 @@ def _fitting_mapping(path: str, first: bytes) -> str:
             return name
     line = first.decode(errors="replace")
     raise SourceError(
-        f"{path} is not an SWF log, text or JSON of sacct, an accounting log of PBS, LSF, Grid Engine or jobcomp/filetxt, or a table that "
-        f"{' or '.join(shipped_mappings())} fits; name a mapping with -m, or the columns of sacct's text without a header "
-        f'with -o (its first line is "{line[:60]}{"…" if len(line) > 60 else ""}")'
+        f'{path} has no known format; its first line of data is "{line[:60]}{"…" if len(line) > 60 else ""}". Known are SWF, text and JSON of sacct, '
+        "accounting logs of PBS, LSF, Grid Engine and jobcomp/filetxt, and tables with the columns of "
+        f"{' or '.join(shipped_mappings())}. For another table, name a mapping with -m; for sacct's text without a header, "
+        "name its columns with -o"
     )
 
 

@@ -80,7 +80,7 @@ class GridEngineParser:
     name = "sge"
     first_line: re.Pattern[str] | None = None
 
-    def goes_on(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # each line is a record
+    def continues_record(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # each line is a record
         return False
 
     def parse(self, line: str) -> dict[str, Any] | str:

@@ -65,7 +65,7 @@ def read_event(data: bytes | None, cluster: str) -> JobEvent | None:
     elif "jobid" in found:
         event = _of_jobcomp(found)
     else:
-        raise Unreadable("neither a record of tocsin nor of jobcomp/kafka")
+        raise Unreadable("not a record of tocsin or jobcomp/kafka")
     fields = event.fields
     fields["cluster"] = fields.get("cluster") or cluster
     if fields["cluster"] != cluster:
@@ -110,7 +110,7 @@ def _value(field: Field, value: Any) -> Any:
     if field.limit and value == "UNLIMITED":
         return UNLIMITED
     if type(value) not in _TYPES[field.type]:
-        raise Unreadable(f"{field.name} is not of its type")
+        raise Unreadable(f"{field.name} has the wrong type")
     if isinstance(value, str):
         return _clean(value)
     if isinstance(value, int) and not -_LARGEST_NUMBER <= value <= _LARGEST_NUMBER:
@@ -140,7 +140,7 @@ def _of_jobcomp(found: Mapping[str, Any]) -> JobEvent:
     except Unreadable:
         raise
     except ValueError:  # with the value in its text
-        raise Unreadable("a number of jobcomp is none") from None
+        raise Unreadable("a numeric field of jobcomp is not a number") from None
 
 
 def _jobcomp(found: Mapping[str, Any]) -> JobEvent:

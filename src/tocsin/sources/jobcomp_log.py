@@ -48,7 +48,7 @@ class JobcompParser:
     def __init__(self, zone: tzinfo) -> None:
         self._zone = zone
 
-    def goes_on(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # every line shows whether it is the last
+    def continues_record(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # every line shows whether it is the last
         return not _END.search(line[-100:])
 
     def parse(self, line: str) -> dict[str, Any] | str:

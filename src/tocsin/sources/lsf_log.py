@@ -53,7 +53,7 @@ class LsfParser:
     name = "lsf"
     first_line: re.Pattern[str] | None = re.compile(PATTERN.pattern.decode())
 
-    def goes_on(self, line: str, begun: bool) -> bool:
+    def continues_record(self, line: str, begun: bool) -> bool:
         """Whether a quoted text is still open at the end of the line."""
         return begun != (line.count('"') % 2 == 1)
 

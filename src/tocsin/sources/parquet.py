@@ -33,5 +33,5 @@ def try_to_read(path: Path, columns: Sequence[str] = ()) -> None:
         raise SourceError(f"{path} could not be read within {_MOST_SECONDS} s") from None
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        said = lines[-1] if done.returncode > 0 and lines else "reading it ends in a crash"
-        raise SourceError(f"{path} is not a readable Parquet file: {said[:200]}")
+        reason = lines[-1] if done.returncode > 0 and lines else "reading it ends in a crash"
+        raise SourceError(f"{path} is not a readable Parquet file: {reason[:200]}")

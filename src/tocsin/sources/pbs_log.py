@@ -41,7 +41,7 @@ class PbsParser:
     name = "pbs"
     first_line: re.Pattern[str] | None = None
 
-    def goes_on(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # each line is a record
+    def continues_record(self, line: str, begun: bool) -> bool:  # noqa: ARG002  # each line is a record
         return False
 
     def __init__(self) -> None:

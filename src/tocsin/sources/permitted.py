@@ -36,7 +36,7 @@ def submitter(uid: int, gid: int | None = None) -> Submitter:
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
-        raise NotFound(f"no user of this host has the number {uid}; its files are not read") from None
+        raise NotFound(f"no user of this host has the UID {uid}; its files are not read") from None
     groups = os.getgrouplist(entry.pw_name, entry.pw_gid if gid is None else gid)
     return Submitter(uid, frozenset(groups))
 
@@ -59,12 +59,12 @@ def open_as(who: Submitter, path: str) -> Iterator[int]:
     read for its owner only: mode bits alone do not show whom else the list admits.
     """
     if "\0" in path or not path.startswith("/"):
-        raise Refused("it is no absolute path")
+        raise Refused("it is not an absolute path")
     file = _walk(who, path)
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
-            raise Refused("it is no plain file")
+            raise Refused("it is not a regular file")
         if not _may(who, found, file, _READ):
             raise Refused("its submitter may not read it")
         yield file
@@ -90,7 +90,7 @@ def _walk(who: Submitter, path: str) -> int:
                     os.close(above.pop())
                 continue
             if len(above) == 1 and part in _NO_FILES:
-                raise Refused("it is in a folder of the system")
+                raise Refused("it is in a system folder")
             if not _may(who, os.fstat(above[-1]), above[-1], _ENTER):
                 raise Refused("its submitter may not enter its folder")
             try:
@@ -114,7 +114,7 @@ def _walk(who: Submitter, path: str) -> int:
                 plain = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
                 _plain(part, above[-1])
                 return os.open(part, plain, dir_fd=above[-1])
-        raise Refused("it is no plain file")
+        raise Refused("it is not a regular file")
     except OSError as error:
         raise Refused(error.strerror or str(error)) from None
     finally:
@@ -125,7 +125,7 @@ def _walk(who: Submitter, path: str) -> int:
 def _plain(part: str, folder: int) -> None:
     """Opening a device or a pipe can have side effects; this check avoids the open, and the one after it decides."""
     if not stat.S_ISREG(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode):
-        raise Refused("it is no plain file")
+        raise Refused("it is not a regular file")
 
 
 def _may(who: Submitter, found: os.stat_result, opened: int, wanted: int) -> bool:

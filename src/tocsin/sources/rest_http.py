@@ -91,7 +91,7 @@ class RestHttp:
                 return read(_bounded(chunks, MAX_REPLY))
             except SourceError as error:
                 raise ClusterError(
-                    f"slurmrestd at {self.url} answers {path} with what cannot be read ({error}); is it slurmrestd?"
+                    f"slurmrestd at {self.url} sent an unreadable answer to {path} ({error}); is it slurmrestd?"
                 ) from None
 
         return self._retry("GET", path, checked, self._total, query=query)
@@ -168,7 +168,7 @@ def _client(
     if url.startswith("unix:"):
         socket = url.removeprefix("unix:").removeprefix("//")
         if not socket.startswith("/"):
-            raise SettingsError(f'"{url}" names no socket; write unix:/path/to/socket')
+            raise SettingsError(f'"{url}" has no path of a socket; write unix:/path/to/socket')
         base = "http://slurmrestd"
     elif not re.match(r"https?://[^/\s]+", url):
         raise SettingsError(

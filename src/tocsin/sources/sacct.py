@@ -187,7 +187,7 @@ class SacctFile:
         yield from records.batches(reading.rest(), done=done)
         self.notes += warnings.notes()
         if NO_TIME in self.rejects.counts:
-            self.notes.append("sacct writes times that can be read if SLURM_TIME_FORMAT is unset, or is %s")
+            self.notes.append("unset SLURM_TIME_FORMAT, or set it to %s, and run sacct again")
 
 
 class SacctLive:

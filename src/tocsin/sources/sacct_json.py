@@ -102,13 +102,13 @@ class SacctJsonFile:
                 jobs = only_cluster(_numbered(jobs), self.cluster, records)
                 yield from records.batches(records.latest(jobs), done=self._file.done)
         except SourceError as error:
-            raise SourceError(f"{self._file.path}: {error}; give what `sacct --json` printed") from None
+            raise SourceError(f"{self._file.path}: {error}; give the output of `sacct --json`") from None
         if (self._file.broken or reply.broken) and self._file.done:
             records.read += 1  # the incomplete record
             if records.read == 1:
                 raise SourceError(
                     f"{self._file.path}: {self._file.broken or reply.broken}, before the first job; "
-                    "give all that `sacct --json` printed"
+                    "give the complete output of `sacct --json`"
                 )
             yield from records.batches(pl.DataFrame(schema={RECORD: pl.Int64}), done=self._file.done)
         self._end(reply, records.read)
@@ -128,7 +128,7 @@ class SacctJsonFile:
         if not broken and "jobs" not in reply.keys:
             members = ", ".join(reply.keys) or "nothing"
             raise SourceError(
-                f'{self._file.path} has no list "jobs", but {members}; give what `sacct --json` printed'
+                f'{self._file.path} has no list "jobs", but {members}; give the output of `sacct --json`'
             )
 
 

@@ -62,16 +62,16 @@ class SacctTable:
         self.notes = notes
         self._tail = b""
         self._tail_line = 0
-        self._looked = False
+        self._has_columns = False
         self._repaired = self._replaced = False
 
     def rows(self, block: Block, *, name: str) -> tuple[pl.DataFrame, Indices]:
         """The records as columns of text with line numbers, and the numbers of invalid lines."""
         data, first = self._tail + self._split(block.data), self._tail_line if self._tail else block.first
         self._tail = b""
-        if not self._looked:
-            self._look(data, name)
-        if not self._looked:  # only blank lines so far
+        if not self._has_columns:
+            self._find_columns(data, name)
+        if not self._has_columns:  # only blank lines so far
             return pl.DataFrame(schema={"jobid": pl.String, LINE: pl.Int64}), np.empty(0, np.int64)
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
@@ -109,13 +109,13 @@ class SacctTable:
         self._tail = b""
         return self._tail_line + np.arange(count)
 
-    def _look(self, data: bytes, name: str) -> None:
+    def _find_columns(self, data: bytes, name: str) -> None:
         """Set the columns: those given, or those in the first line."""
         lines = (line for line in data.splitlines() if line.strip() and not line.startswith(b"#"))
         first = next(lines, None)
         if first is None:
             return
-        self._looked = True
+        self._has_columns = True
         text = first.decode("utf-8", "replace")
         header = column_names(text, self.separator)
         named = {"jobid", "jobidraw"} & set(header) and len(self.wanted & set(header)) > 1

@@ -17,7 +17,7 @@ def read_secret(path: str | Path) -> str:
             mode = Path(path).stat().st_mode
             data = file.read(_MOST + 1)
     except FileNotFoundError:
-        raise SettingsError(f"there is no secret in {path}: the file is missing; write it there") from None
+        raise SettingsError(f"the secret file {path} does not exist; create it with mode 600") from None
     except IsADirectoryError:
         raise SettingsError(f"{path} is a directory; name the file that holds the secret") from None
     except (OSError, ValueError) as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.errors import ClusterError, NotFound
 from tocsin.core.ids import JobKey
-from tocsin.core.ports import Standing
+from tocsin.core.ports import QueueState
 from tocsin.sources.json_values import ABSENT, instant, number, state_of, text
 from tocsin.sources.squeue import separators
 
@@ -30,7 +30,7 @@ _FIELDS = (
 )
 _OURS = re.compile(r"\s*\[tocsin: [^\]]*\]")
 _LONGEST = 500
-_AT_ONCE = 20
+_BATCH = 20
 _FRESH = 1.0
 """Seconds for which a record need not be read again."""
 
@@ -69,9 +69,9 @@ class SlurmActions(ABC):
         """The output of one of Slurm's commands."""
 
     @property
-    def at_once(self) -> int:
+    def batch_size(self) -> int:
         """slurmrestd cannot query several jobs at once, but it answers each in some milliseconds."""
-        return 1 if self.rest else _AT_ONCE
+        return 1 if self.rest else _BATCH
 
     def look_up(self, keys: Sequence[JobKey]) -> None:
         self._seen.clear()
@@ -81,16 +81,16 @@ class SlurmActions(ABC):
                 if found := _of(key, records):
                     self._remember(key, found)
 
-    def standing(self, key: JobKey) -> Standing:
-        records = self._lately(key) or self._records(key)
+    def queue_state(self, key: JobKey) -> QueueState:
+        records = self._recent_records(key) or self._records(key)
         self._remember(key, records)
         waiting = [record for record in records if record.state == "PENDING"]
         if not waiting:
-            return Standing(pending=False)
+            return QueueState(pending=False)
         held = {record.held for record in waiting}
         begins = [record.begin for record in waiting if record.begin is not None]
         # Of an array with tasks in several states, the one closest to its start counts.
-        return Standing(
+        return QueueState(
             pending=True, held=min(held, key=("", "user", "admin").index), begin=min(begins, default=None)
         )
 
@@ -133,7 +133,7 @@ class SlurmActions(ABC):
                 jobs = ",".join(slurm_id(key) for key in keys)
                 self._run(["scontrol", "update", f"JobId={jobs}", f"StartTime=uts{begin}"])
             self.look_up(keys)
-        return {key for key in keys if not _starts_from(begin, self._lately(key))}
+        return {key for key in keys if not _starts_from(begin, self._recent_records(key))}
 
     def _is_delayed_by_rest(self, key: JobKey, begin: int) -> bool:
         with suppress(ClusterError, NotFound):
@@ -206,14 +206,14 @@ class SlurmActions(ABC):
     def _remember(self, key: JobKey, records: list[_Record]) -> None:
         self._seen[key] = time.monotonic(), records
 
-    def _lately(self, key: JobKey) -> list[_Record]:
+    def _recent_records(self, key: JobKey) -> list[_Record]:
         """The records read in the last second, if any."""
         at, records = self._seen.get(key, (0.0, []))
         return records if time.monotonic() - at < _FRESH else []
 
     def _known(self, key: JobKey) -> list[_Record]:
         """For a change: the cached records, once, since the change makes them stale."""
-        records = self._lately(key)
+        records = self._recent_records(key)
         self._seen.pop(key, None)
         return records or self._records(key)
 

@@ -132,7 +132,7 @@ class TableFile:
                 texts = frame.select(cs.string())
                 if sum(int(text.str.len_bytes().cast(pl.Int64).sum()) for text in texts) > _MOST_TEXT:
                     raise SourceError(
-                        f"{self._file.name} has texts of gigabytes, as no log has; it is not read"
+                        f"{self._file.name} has text values of gigabytes, so it is not a job log; it is not read"
                     )
                 numbered = records.number(np.arange(records.read + 1, records.read + frame.height + 1))
                 done = (self.total or 0) * records.read // max(rows, 1)

@@ -171,7 +171,7 @@ class _Reader:
             return value
         if name in ("cpu", "mode", "cpus", "metric") and isinstance(value, str):
             if not _METRIC.fullmatch(value):
-                raise ValueError(f'{key}: "{value[:80]}" is no name of a metric or label')
+                raise ValueError(f'{key}: "{value[:80]}" is not the name of a metric or label')
             return value
         raise ValueError(f"{key} cannot be {value!r}")
 

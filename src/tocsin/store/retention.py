@@ -113,7 +113,7 @@ def backup(store: Store, home: Home, target: Path) -> Path:
     pg_restore. Trace windows are not included: they are large, and each day is a file of its own already.
     """
     if target.exists():
-        raise StoreError(f"{target} is there already; name a new folder for the backup")
+        raise StoreError(f"{target} already exists; name a new folder for the backup")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _partial(target.parent) as folder:

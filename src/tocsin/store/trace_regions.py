@@ -87,20 +87,20 @@ def confirm(
 def dismiss(store: Store, number: int, *, who: str, at: int, note: str = "") -> Confirmed:
     """Dismiss a confirmed region; both answers stay in the audit trail."""
     with store.writing() as connection:
-        standing = {each.number: each for each in _standing(connection)}
-        if number not in standing:
-            known = ", ".join(map(str, standing)) or "there are none"
+        in_force = {each.number: each for each in _in_force(connection)}
+        if number not in in_force:
+            known = ", ".join(map(str, in_force)) or "there are none"
             raise NotFound(f"no confirmed region {number} (regions: {known}); see: tocsin traces regions")
-        detail = {"region": number, "name": standing[number].name, "note": note}
-        row = {"at": at, "who": who, "what": _DISMISSED, "job": standing[number].job, "detail": detail}
+        detail = {"region": number, "name": in_force[number].name, "note": note}
+        row = {"at": at, "who": who, "what": _DISMISSED, "job": in_force[number].job, "detail": detail}
         connection.execute(sa.insert(trail).values(**row))
-    return standing[number]
+    return in_force[number]
 
 
 def list_confirmed(store: Store) -> list[Confirmed]:
     """The regions that were not dismissed, oldest first."""
     with store.reading() as connection:
-        return _standing(connection)
+        return _in_force(connection)
 
 
 def last_answer(store: Store) -> int:
@@ -141,12 +141,12 @@ def confirmed_anomalies(store: Store, since: int, until: int) -> list[str]:
         )
     )
     with store.reading() as connection:
-        jobs = {each.job for each in _standing(connection) if since <= each.at < until}
+        jobs = {each.job for each in _in_force(connection) if since <= each.at < until}
         jobs.update(connection.execute(answered).scalars())
     return sorted(jobs)
 
 
-def _standing(connection: sa.Connection) -> list[Confirmed]:
+def _in_force(connection: sa.Connection) -> list[Confirmed]:
     query = sa.select(trail).where(trail.c.what.in_((_CONFIRMED, _DISMISSED))).order_by(trail.c.id)
     found: dict[int, Confirmed] = {}
     for row in connection.execute(query):

@@ -25,7 +25,7 @@ _MODE_WORDS = {
 _JOB_WORDS = {
     "cpu_user": "used {} CPUs in user code over the last {} s",
     "cpu_system": "used {} CPUs in the kernel over the last {} s",
-    "cpu_throttled": "been held back by its CPU quota {} of the last {} s",
+    "cpu_throttled": "been throttled by its CPU quota {} of the last {} s",
     "memory": "held {} of memory over the last {} s",
     "page_faults": "had {} page faults per second over the last {} s",
     "major_page_faults": "had {} major page faults per second over the last {} s",
@@ -83,8 +83,12 @@ class Alarm:
         many = sum(map(len, self.cpus.values())) > 1
         has = "have" if many else "has"
         words = _WORDS[self.channel].format(_shown(self.channel, self.observed), self.seconds)
-        told = f"{self._where()} {has} {words}; {self.compared_with}: {_shown(self.channel, self.normal)}"
-        return f"{told} on average, but in another rhythm" if self.direction is Direction.IRREGULAR else told
+        sentence = f"{self._where()} {has} {words}; {self.compared_with}: {_shown(self.channel, self.normal)}"
+        return (
+            f"{sentence} on average, but the pattern over time differs"
+            if self.direction is Direction.IRREGULAR
+            else sentence
+        )
 
     @property
     def evidence(self) -> list[str]:

@@ -36,16 +36,18 @@ class Architecture:
     def __post_init__(self) -> None:
         if self.name not in ARCHITECTURES:
             raise ModelError(
-                f'no architecture "{self.name}" is known; there are {", ".join(ARCHITECTURES[:-1])} and {ARCHITECTURES[-1]}'
+                f'unknown architecture "{self.name}"; the architectures are {", ".join(ARCHITECTURES[:-1])} and {ARCHITECTURES[-1]}'
             )
         if not 1 <= self.length <= _LONGEST:
-            raise ModelError(f"windows of {self.length} seconds; 1 to {_LONGEST:,} are possible")
+            raise ModelError(f"a window has {self.length} seconds; it must have 1 to {_LONGEST:,}")
         if not 1 <= len(self.channels) <= _MOST_CHANNELS or len(set(self.channels)) != len(self.channels):
             raise ModelError(
-                f"{len(self.channels)} channels; 1 to {_MOST_CHANNELS} different ones are possible"
+                f"{len(self.channels)} channels; there must be 1 to {_MOST_CHANNELS}, all different"
             )
         if not 1 <= self.embedding <= _WIDEST_EMBEDDING:
-            raise ModelError(f"an embedding of {self.embedding}; 1 to {_WIDEST_EMBEDDING} are possible")
+            raise ModelError(
+                f"an embedding has {self.embedding} values; it must have 1 to {_WIDEST_EMBEDDING}"
+            )
 
     @property
     def shares(self) -> bool:

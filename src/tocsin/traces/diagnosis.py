@@ -67,7 +67,7 @@ class Embedded:
 def embed(model: TraceModel, windows: Windows, about: pl.DataFrame) -> Embedded:
     """Score windows; `about` has `kind` and `normal` (null counts as normal) of each."""
     if not len(windows):
-        raise InputError(f"no window of {model.length} s of a known job is there to embed")
+        raise InputError(f"there is no window of {model.length} s of a known job to embed")
     bad = ~about["normal"].fill_null(True).to_numpy()
     return Embedded(windows, model.score(windows), np.asarray(about["kind"].to_list(), dtype=np.str_), bad)
 

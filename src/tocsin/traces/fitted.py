@@ -144,11 +144,11 @@ class FittedTraces:
             windows = model.windows(recent.sort("node", "cpu", "at"))
             if not len(windows):
                 continue
-            said = model.model.score(windows)
-            errors = said.error.astype(np.float64)
+            scored = model.model.score(windows)
+            errors = scored.error.astype(np.float64)
             found += likenesses(
                 windows.index,
-                said.embedding,
+                scored.embedding,
                 model.regions,
                 version=model.version,
                 stride=self.stride,

@@ -64,7 +64,7 @@ def read_weights(architecture: Architecture, content: bytes, name: str) -> dict[
         weights[key] = values
     if build_graph(architecture, weights) != found:
         raise ModelError(
-            f"{name} holds another graph than a {architecture.name} autoencoder of tocsin; train again"
+            f"{name} does not hold the graph of a {architecture.name} autoencoder of tocsin; train again"
         )
     return weights
 

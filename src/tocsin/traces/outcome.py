@@ -14,7 +14,7 @@ def by_job(fitted: FittedTraces, scores: pl.DataFrame) -> pl.DataFrame:
 
     The errors of CPUs and of job counters have different scales; `largest` has both in multiples of the threshold.
     """
-    rings = pl.col("in_a_row") >= fitted.in_a_row
+    alarms = pl.col("in_a_row") >= fitted.in_a_row
     of_cpu = pl.col("cpu").is_not_null()
     begins = pl.col("in_a_row") == fitted.in_a_row
     return (
@@ -27,7 +27,7 @@ def by_job(fitted: FittedTraces, scores: pl.DataFrame) -> pl.DataFrame:
             largest=(pl.col("error") / pl.col("threshold")).max(),
             longest_row=pl.col("in_a_row").max(),
             alarms=begins.sum(),
-            first_alarm=pl.col("at").filter(rings).min(),
+            first_alarm=pl.col("at").filter(alarms).min(),
             nodes=pl.col("node").unique().sort().str.join(","),
         )
         .sort("job")

@@ -81,8 +81,8 @@ def fit_shape(embeddings: NDArray[Any], others: NDArray[Any] | None = None) -> S
     kept = float((own <= radius).mean())
     if kept < _LEAST_KEPT:
         raise InputError(
-            f"only {kept:.0%} of these windows can be told from those of other jobs, so a region would accuse the "
-            "wrong jobs; confirm the part of the job that was bad (-S, -E), or train a new model first"
+            f"only {kept:.0%} of these windows differ from those of other jobs, so a region would also match "
+            "normal jobs; confirm the part of the job that was bad (-S, -E), or train a new model first"
         )
     return Shape(centroid, radius)
 

@@ -83,9 +83,9 @@ class ScoredModel:
         """
         errors, inside = np.empty(0, np.float32), np.empty(0, bool)
         if len(windows):
-            said = self.model.score(windows)
-            errors, inside = said.error, np.zeros(len(windows), bool)
-            for entered in regions_entered(said.embedding, self.regions, version=self.version):
+            scored = self.model.score(windows)
+            errors, inside = scored.error, np.zeros(len(windows), bool)
+            for entered in regions_entered(scored.embedding, self.regions, version=self.version):
                 inside |= entered.inside
         of_kind = pl.DataFrame(
             [(*kind, normal.threshold) for kind, normal in self.thresholds.kinds.items()],

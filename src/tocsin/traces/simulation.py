@@ -77,7 +77,7 @@ def _card(plan: SimulationPlan) -> Card:
         last=first + plan.seconds,
         jobs=list(_schedule(plan, nodes, first)),
         seed=plan.seed,
-        notes=["Simulated: behaviour of jobs is made up."],
+        notes=["Simulated: the behaviour of the jobs is made up."],
     )
 
 
@@ -90,7 +90,7 @@ def _schedule(plan: SimulationPlan, nodes: Sequence[str], first: int) -> Iterato
     chosen = [each for each in job_types(plan.types) if each.cpus <= plan.cpus]
     if not chosen or plan.seconds < _SHORTEST:
         raise InputError(
-            f"nothing fits {plan.cpus} CPUs and {plan.seconds} s; a campaign needs {_SHORTEST} s and a type that fits"
+            f"no job type fits {plan.cpus} CPUs and {plan.seconds} s; a campaign needs at least {_SHORTEST} s and a type that fits"
         )
     random = np.random.default_rng([plan.seed, list(Split).index(plan.split)])
     deck: list[JobType] = []

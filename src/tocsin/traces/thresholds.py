@@ -42,7 +42,7 @@ class Rule:
     """An alarm is raised after this many consecutive windows on the same CPU, or of the same job."""
 
     def __str__(self) -> str:
-        return f"at most {100 * self.rate:g} % of normal windows above it (90 % confidence); rings after {self.in_a_row} in a row"
+        return f"at most {100 * self.rate:g} % of normal windows above it (90 % confidence); an alarm after {self.in_a_row} in a row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ def train(
     if len(windows) < _FEWEST:
         raise ModelError(f"{len(windows)} windows are too few to learn from; {_FEWEST} are needed")
     if ensemble < 1:
-        raise ModelError(f"an ensemble of {ensemble}; at least one member is needed")
+        raise ModelError(f"an ensemble has {ensemble} members; at least one is needed")
     design = Architecture(architecture, windows.length, tuple(windows.channels))
     learned, held = (windows, validation) if validation is not None else _split(windows)
     if not len(held) or held.length != windows.length or tuple(held.channels) != design.channels:

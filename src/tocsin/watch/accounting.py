@@ -49,39 +49,39 @@ class Accounting:
     def __init__(self, cluster: Cluster, *, patience: float = inf) -> None:
         """`patience`: seconds for which `read` waits for an answer; if infinite, it reads without a thread."""
         self.patience = patience
-        self.troubles: list[str] = []
+        self.problems: list[str] = []
         """Problems to report now."""
         self._cluster = cluster
         self._asked_at = 0
         self._answered_at = 0
         self._not_before = 0.0
-        self._under_way: Future[Answer] | None = None
+        self._pending: Future[Answer] | None = None
 
     def read(self, progress: Progress, now: int, *, wanted: bool, patience: float = 0.0) -> Answer | None:
         """The jobs that ended, known from now on; None if there is no answer yet. `patience` may extend the wait.
 
         Accounting is asked if it is `wanted`, and regularly in any case.
         """
-        if self._under_way is None:
+        if self._pending is None:
             due = wanted or now - self._answered_at >= EVERY
             if not due or now < self._not_before:
                 return None
             self._ask(progress, now)
-        assert self._under_way, "it was just asked"
+        assert self._pending, "it was just asked"
         seconds = max(patience, self.patience)
-        wait([self._under_way], None if seconds == inf else seconds)
-        if not self._under_way.done():
+        wait([self._pending], None if seconds == inf else seconds)
+        if not self._pending.done():
             if now - self._asked_at > SILENT:
-                self.troubles = [f"accounting has not answered for more than {SILENT} s; is slurmdbd up?"]
+                self.problems = [f"accounting has not answered for more than {SILENT} s; is slurmdbd up?"]
             return None
-        answered, self._under_way = self._under_way, None
-        return self._taken(answered.result(), now)
+        answered, self._pending = self._pending, None
+        return self._accepted(answered.result(), now)
 
-    def _taken(self, answer: Answer, now: int) -> Answer | None:
+    def _accepted(self, answer: Answer, now: int) -> Answer | None:
         pause = COST_SHARE * answer.cost if answer.problem or answer.complete else 0.0
         self._not_before = now + min(pause, LONGEST_PAUSE)
         slow = f"accounting is slow; it is read every {LONGEST_PAUSE} s" if pause >= LONGEST_PAUSE else ""
-        self.troubles = [answer.problem or slow] if answer.problem or slow else []
+        self.problems = [answer.problem or slow] if answer.problem or slow else []
         if answer.problem:
             return None
         self._answered_at = answer.asked
@@ -89,18 +89,18 @@ class Accounting:
         return Answer(answer.asked, answer.until, answer.ended.with_columns(known))
 
     def _ask(self, progress: Progress, now: int) -> None:
-        self._asked_at, self._under_way = now, Future()
+        self._asked_at, self._pending = now, Future()
         if self.patience == inf:
-            self._answer(self._under_way, progress, now)
+            self._answer(self._pending, progress, now)
         else:
-            asked = (self._under_way, progress, now)
+            asked = (self._pending, progress, now)
             threading.Thread(target=self._answer, args=asked, name="accounting", daemon=True).start()
 
-    def _answer(self, under_way: "Future[Answer]", progress: Progress, now: int) -> None:
+    def _answer(self, pending: "Future[Answer]", progress: Progress, now: int) -> None:
         try:
-            under_way.set_result(self._read(progress, now))
+            pending.set_result(self._read(progress, now))
         except Exception as error:  # raised again in the thread that takes the answer
-            under_way.set_exception(error)
+            pending.set_exception(error)
 
     def _read(self, progress: Progress, now: int) -> Answer:
         until, waited, problem = min(now, progress.reached + SPAN), self._cluster.waited(), ""

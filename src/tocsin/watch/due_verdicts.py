@@ -13,8 +13,8 @@ from tocsin.core.frames import key_text, reached_at
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Cause, Verdict
 from tocsin.history.ledger import Ledger
+from tocsin.judge.decision_batches import DecisionBatches
 from tocsin.judge.judge import Judge
-from tocsin.judge.turns import Turns
 from tocsin.store import watching
 from tocsin.store.database import Store
 from tocsin.store.decisions import record
@@ -115,18 +115,18 @@ class DueVerdicts:
         for stage, asked in by_stage.items():
             for first in range(0, asked.height, CHUNK):
                 part, until = asked.slice(first, CHUNK), counted[stage][first : first + CHUNK]
-                given += self._give_in_turn(part, stage, until, now, deadline)
+                given += self._give_in_batches(part, stage, until, now, deadline)
         if self._challengers:
             judged = ~key_text().is_in(self.left)
             jobs_of = {stage: asked.drop("due", "over").filter(judged) for stage, asked in by_stage.items()}
             self._challengers.judged = Judged(jobs_of, self._known, now)
         return given
 
-    def _give_in_turn(
+    def _give_in_batches(
         self, jobs: pl.DataFrame, stage: Stage, known_until: list[int], now: int, deadline: float
     ) -> list[Verdict]:
         """Give the verdicts at one stage, the most urgent first, in small transactions."""
-        turns = Turns(
+        batches = DecisionBatches(
             self.judge,
             jobs.drop("due", "over"),
             stage,
@@ -136,23 +136,23 @@ class DueVerdicts:
             known_until=known_until,
         )
         given = [
-            verdict for rows in turns.first for verdict in self._give_turn(turns, rows, jobs, stage, now)
+            verdict for rows in batches.first for verdict in self._give_batch(batches, rows, jobs, stage, now)
         ]
         keys = jobs.select(key_text()).to_series()
         patient = jobs.select(can_wait=stages.can_wait(stage, now)).to_series()
-        for number, rows in enumerate(turns.slow):
+        for number, rows in enumerate(batches.slow):
             if number and self._seconds() > deadline:  # give at least one batch, to make progress
                 self.left += [keys[row] for row in rows if patient[row]]
                 rows = [row for row in rows if not patient[row]]
-            given += self._give_turn(turns, rows, jobs, stage, now)
+            given += self._give_batch(batches, rows, jobs, stage, now)
         return given
 
-    def _give_turn(
-        self, turns: Turns, rows: list[int], jobs: pl.DataFrame, stage: Stage, now: int
+    def _give_batch(
+        self, batches: DecisionBatches, rows: list[int], jobs: pl.DataFrame, stage: Stage, now: int
     ) -> list[Verdict]:
         if not rows:
             return []
-        decision = turns.decide(rows)
+        decision = batches.decide(rows)
         if stage is Stage.END and self._causes:
             decision = _with_causes(decision, self._causes(jobs[rows]))
         given = self._record(decision)

@@ -106,16 +106,16 @@ def run(
             continue
         costs.append(done.cost)
         wanted, most = COST_SHARE * cost_of(costs), max(interval, longest)
-        troubles = {trouble: trouble for trouble in done.troubles}
+        problems = {problem: problem for problem in done.problems}
         if wanted > most and done.cost > _SLOW:
-            troubles["slow"] = (
+            problems["slow"] = (
                 f"the cluster is slow: reading its queue took {done.cost:.0f} s; next in {most:.0f} s"
             )
-        if failures or (reported and not troubles):
-            notify("all answer again")
+        if failures or (reported and not problems):
+            notify("all sources answer again")
             reported.clear()
         failures = 0
-        _report_once(troubles, reported, notify)
+        _report_once(problems, reported, notify)
         report(done)
         pause = 0.0 if done.behind else pause_after(interval, min(wanted, most), seconds() - began)
         waiting(pause, None)

@@ -37,7 +37,7 @@ class ScriptReader:
     ) -> None:
         self.folder = folder
         self.most = most
-        self.trouble: str | None = None
+        self.problem: str | None = None
         """Why the last requested script could not be read."""
         self.left = False
         """Whether jobs wait for the next round to read their scripts."""
@@ -98,9 +98,9 @@ class ScriptReader:
             except NotFound:
                 continue
             except ClusterError as error:
-                self.trouble = str(error)
+                self.problem = str(error)
                 return found, set()
-            self.trouble = None
+            self.problem = None
             if text is not None:
                 found[key] = save_script(self.folder, text)
         return found, waiting

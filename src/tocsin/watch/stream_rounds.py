@@ -100,7 +100,7 @@ class StreamRounds:
         self._young = pl.DataFrame(schema={**{name: SCHEMA[name] for name in KEY}, "start": pl.Int64()})
         """Running jobs that had not reached `early`: no event reports when they do."""
         ledger.machine = Machine(
-            cluster=source.name, missing={"nodes": "job events do not tell of nodes, partitions and limits"}
+            cluster=source.name, missing={"nodes": "job events do not include nodes, partitions and limits"}
         )
 
     def step(self, now: int) -> Round:
@@ -128,7 +128,7 @@ class StreamRounds:
             cost=0,
             verdicts=verdicts,
             behind=bool(read) or not self.source.caught_up,
-            troubles=[f"Kafka does not answer: {problem}"] if problem else [],
+            problems=[f"Kafka does not answer: {problem}"] if problem else [],
         )
 
     def _begin(self, now: int) -> watching.Progress:

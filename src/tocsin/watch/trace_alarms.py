@@ -45,7 +45,7 @@ class TraceAlarms:
         """Forget all jobs but these."""
         self._jobs = {job: alarm for job, alarm in self._jobs.items() if job in present}
 
-    def ringing(self) -> list[str]:
+    def alarmed(self) -> list[str]:
         return sorted(job for job, alarm in self._jobs.items() if alarm.groups)
 
     def was_judged(self, job: str, at: int) -> bool:

@@ -113,25 +113,25 @@ class TraceRounds:
         samples = self._load(now)
         self._jobs.update(_raw_ids(samples), now)
         verdicts: list[Verdict] = []
-        troubles = [*self._read.problems, *(f"not used: {reason}" for reason in self.counts.dropped)]
+        problems = [*self._read.problems, *(f"not used: {reason}" for reason in self.counts.dropped)]
         if self._jobs.problem:
-            troubles.append(f"jobs cannot be looked up: {self._jobs.problem}")
+            problems.append(f"jobs cannot be looked up: {self._jobs.problem}")
         if self._jobs.unknown:
             few = ", ".join(self._jobs.unknown[:3])
-            troubles.append(f"samples name jobs that are not in the store or the queue, such as {few}")
+            problems.append(f"samples name jobs that are not in the store or the queue, such as {few}")
         fitted = self._fitted()
         if fitted is None:
-            troubles.append("no model is trained for traces yet; run `tocsin traces train`")
+            problems.append("no model is trained for traces yet; run `tocsin traces train`")
         elif until > self._reached:
             self._score(fitted, until)
             for at in range(self._reached + self._stride, until + 1, self._stride):
-                verdicts += self._ring(fitted, at, now)
+                verdicts += self._raise_alarms(fitted, at, now)
         if until > self._reached:
             self._kept.advance(self.cluster, _POSITION, until)
             self._reached = until
         self._shrink(until)
         # No cost: a slow Prometheus must not delay alarms, and Slurm is asked only about jobs that are new.
-        return Round(at=now, queued=samples.cpus.height, cost=0.0, verdicts=verdicts, troubles=troubles)
+        return Round(at=now, queued=samples.cpus.height, cost=0.0, verdicts=verdicts, problems=problems)
 
     @property
     def _rows(self) -> int:
@@ -243,7 +243,7 @@ class TraceRounds:
 
     # --- verdicts --------------------------------------------------------------------------------
 
-    def _ring(self, fitted: FittedTraces, at: int, now: int) -> list[Verdict]:
+    def _raise_alarms(self, fitted: FittedTraces, at: int, now: int) -> list[Verdict]:
         """Give the verdicts of one instant: on jobs whose alarm begins, changes or ends."""
         assert self._scores is not None, "windows were scored"
         recent = self._scores.filter(pl.col("at").is_between(at - self._rows, at))
@@ -252,7 +252,7 @@ class TraceRounds:
         unusual = set(
             recent.filter(pl.col("unusual"), pl.col("at") > at - fitted.in_a_row * self._stride)["job"]
         )
-        over = [job for job in self._alarms.ringing() if job in seen and job not in unusual]
+        over = [job for job in self._alarms.alarmed() if job in seen and job not in unusual]
         asked = [
             job
             for job in (*fitted.candidates(recent), *over)

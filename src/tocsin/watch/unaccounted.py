@@ -10,7 +10,7 @@ GIVE_UP = 86400
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _Missing:
     floor: int
     """The job was alive at this instant, or ended later."""
     since: int
@@ -20,7 +20,7 @@ class Unaccounted:
     """Kept in memory only: a restart rebuilds it from the store and the queue."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, _Left] = {}
+        self._jobs: dict[str, _Missing] = {}
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -28,7 +28,7 @@ class Unaccounted:
     def add(self, jobs: Mapping[str, int], now: int) -> None:
         """Add jobs by key, each with an instant at which it was still alive."""
         for job, floor in jobs.items():
-            self._jobs.setdefault(job, _Left(floor, now))
+            self._jobs.setdefault(job, _Missing(floor, now))
 
     def remove(self, jobs: Iterable[str]) -> None:
         for job in jobs:

@@ -65,7 +65,7 @@ class Round:
     verdicts: list[Verdict] = field(default_factory=list)
     behind: bool = False
     """There is more to catch up with: the next round should begin at once."""
-    troubles: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     """Problems; what failed will be retried."""
 
 
@@ -117,7 +117,7 @@ class Watcher:
         self._events = events or JobEvents(sinks or {})
         self._seconds = seconds
         self._progress: watching.Progress | None = None
-        self._looked: int | None = None
+        self._last_read: int | None = None
         """When the last complete round read the queue."""
         self._machine_at: int | None = None
         self._accounting = Accounting(cluster, patience=patience)
@@ -130,8 +130,8 @@ class Watcher:
 
     def step(self, now: int) -> Round:
         """Run one round. Raises ClusterError or StoreError if nothing can be done; call it again later."""
-        troubles: list[str] = []
-        self._read_machine(now, troubles)
+        problems: list[str] = []
+        self._read_machine(now, problems)
         progress, recent = self._begin(now)
         waited = self.cluster.waited()
         dump = self.cluster.queue()
@@ -145,19 +145,19 @@ class Watcher:
             progress,
             now,
             wanted=len(self._unaccounted) > 0,
-            patience=FIRST_PATIENCE if self._looked is None else 0.0,
+            patience=FIRST_PATIENCE if self._last_read is None else 0.0,
         )
-        troubles += self._accounting.troubles
+        problems += self._accounting.problems
         ended = answer.ended if answer else NOTHING
         self._due_verdicts.load(ended["job"])
         within = max(ROUND_SECONDS, COST_SHARE * cost)
         complete = answer is not None and answer.complete
-        verdicts = self._settle(queue, ended, recent, now, troubles, caught_up=complete, within=within)
+        verdicts = self._settle(queue, ended, recent, now, problems, caught_up=complete, within=within)
         if answer is not None:
             # Old records are complete; of the recent ones, some may still be on their way.
             reached = min(answer.until, self._unaccounted.floor(now)) if complete else answer.until
             self._progress = watching.advance(self.store, progress, reached)
-        self._looked = now
+        self._last_read = now
         self.ledger.advance(now)
         return Round(
             at=now,
@@ -165,12 +165,12 @@ class Watcher:
             cost=cost,
             verdicts=verdicts,
             behind=(answer is not None and not complete) or self._left_some(),
-            troubles=troubles,
+            problems=problems,
         )
 
     # --- looking ---------------------------------------------------------------------------------
 
-    def _read_machine(self, now: int, troubles: list[str]) -> None:
+    def _read_machine(self, now: int, problems: list[str]) -> None:
         """Nodes and limits. Without them there is no round: a verdict that lacks them could not be given again."""
         if self._machine_at is not None and now - self._machine_at < MACHINE_EVERY:
             return
@@ -180,12 +180,12 @@ class Watcher:
         except ClusterError as error:
             if self._machine_at is None:
                 raise
-            troubles.append(str(error))
+            problems.append(str(error))
 
     def _begin(self, now: int) -> tuple[watching.Progress, pl.DataFrame]:
         """The progress of the watch; in the first round, also jobs whose end may have been stored without a verdict."""
         name = self.cluster.name
-        if self._progress is not None and self._looked is not None:
+        if self._progress is not None and self._last_read is not None:
             return self._progress, _NOTHING_SEEN
         self._progress = watching.begin(self.store, name, now)
         # Jobs that were alive when the last process stopped, and are not in the queue now, have ended meanwhile.
@@ -202,7 +202,7 @@ class Watcher:
         alive = queue.filter(pl.col("outcome").is_null())
         over = queue.filter(pl.col("outcome").is_not_null() & ((pl.col("given") & _END) == 0))
         over = pl.concat([over.select(_SEEN), recent])
-        floor = progress.reached if self._looked is None else self._looked
+        floor = progress.reached if self._last_read is None else self._last_read
         self._unaccounted.remove(alive["job"])
         self._unaccounted.add(dict.fromkeys(self._living.difference(queue["job"]), floor), now)
         self._unaccounted.add(dict(over.select("job", pl.col("end").fill_null(floor)).iter_rows()), now)
@@ -217,7 +217,7 @@ class Watcher:
         ended: pl.DataFrame,
         recent: pl.DataFrame,
         now: int,
-        troubles: list[str],
+        problems: list[str],
         *,
         caught_up: bool,
         within: float,
@@ -231,7 +231,7 @@ class Watcher:
         due = self._due([queue, recent], [ended, arrays, kept, over], now)
         if self.scripts is not None:
             (queued, ended, arrays), due = self.scripts.add_to((queued, ended, arrays), due, now)
-            troubles += [self.scripts.trouble] if self.scripts.trouble else []
+            problems += [self.scripts.problem] if self.scripts.problem else []
         lost = self._lost(now) if caught_up else NOTHING
         fresh_queued, queue_seen = changed(queued, self._queue_seen)
         fresh_ended, ended_seen = changed(ended, self._ended_seen)

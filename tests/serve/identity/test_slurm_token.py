@@ -84,7 +84,7 @@ def test_slurm_is_asked_once_a_minute_and_no_longer_than_the_token_lives(stand_i
 def test_the_name_must_be_the_one_in_the_token(stand_in: Slurm) -> None:
     reply = ask(stand_in.gate(), headers=headers("root", token("alice")))
     assert (reply.status_code, stand_in.asked) == (401, 0)
-    assert "is not one of root" in reply.json()["detail"]
+    assert "belongs to another user than root" in reply.json()["detail"]
 
 
 def test_a_token_that_holds_for_one_name_is_not_remembered_for_another(stand_in: Slurm) -> None:

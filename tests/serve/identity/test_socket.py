@@ -18,9 +18,9 @@ from tests.serve.identity.kit import gated, serving
 from tocsin.app.app import App
 from tocsin.app.roles import RoleLists
 from tocsin.core.settings import ServiceSettings
+from tocsin.serve.identity.authenticators import Socket
 from tocsin.serve.identity.peer import Peer
 from tocsin.serve.identity.request import Request
-from tocsin.serve.identity.ways import Socket
 from tocsin.serve.principal import Role
 
 _CLIENT = """

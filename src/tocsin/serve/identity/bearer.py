@@ -5,9 +5,9 @@ import asyncio
 from tocsin.app.credentials import Credentials, TokenKind
 from tocsin.app.roles import RoleLists
 from tocsin.core.errors import Unauthenticated
+from tocsin.serve.identity.authenticators import Method, role_named
 from tocsin.serve.identity.relay_signature import SIGNATURE, USER, is_signed
 from tocsin.serve.identity.request import Request, checked_user
-from tocsin.serve.identity.ways import Method, role_named
 from tocsin.serve.principal import Principal
 
 __all__ = ["Bearer"]
@@ -36,7 +36,9 @@ class Bearer:
         user, signature = request.header(USER), request.header(SIGNATURE)
         if token.kind is TokenKind.API:
             if user is not None or signature is not None:
-                raise Unauthenticated(f"{USER} is accepted from relays only, and this is no relay's token")
+                raise Unauthenticated(
+                    f"{USER} is accepted from relays only, and this is not the token of a relay"
+                )
             method = Method.READ_ONLY if token.read_only else Method.API
             return Principal(token.user, role_named(token.role), method)
         name = checked_user(user or "", f"the header {USER}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from tocsin.core.errors import TocsinError, Unauthenticated
 from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, problem, refuse
+from tocsin.serve.identity.authenticators import AMBIENT
 from tocsin.serve.identity.browser import check_host, check_origin
 from tocsin.serve.identity.identification import Identification
 from tocsin.serve.identity.pages import unknown_page
@@ -13,7 +14,6 @@ from tocsin.serve.identity.peer import peer_of
 from tocsin.serve.identity.rates import Buckets
 from tocsin.serve.identity.request import Request
 from tocsin.serve.identity.roles import Permission, authorize, match
-from tocsin.serve.identity.ways import AMBIENT
 from tocsin.serve.principal import Principal
 
 __all__ = ["Gate", "TooMany"]
@@ -70,7 +70,12 @@ class Gate:
                 await self._app(scope, receive, send)
             elif routes:
                 allowed = ", ".join(sorted(routes)).encode()
-                await problem(send, 405, "this address does not take this method", [(b"allow", allowed)])
+                await problem(
+                    send,
+                    405,
+                    "this address does not support this method; see /openapi.json",
+                    [(b"allow", allowed)],
+                )
             else:
                 await problem(
                     send, 404, "there is nothing at this address; see /openapi.json", kind="not-found"

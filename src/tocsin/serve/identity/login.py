@@ -8,12 +8,12 @@ from urllib.parse import parse_qs, urlencode
 from tocsin.app.roles import RoleLists
 from tocsin.core.errors import Forbidden, TocsinError, Unauthenticated
 from tocsin.serve.identity.asgi import App, Receive, Scope, Send, answer, refuse
+from tocsin.serve.identity.authenticators import Method
 from tocsin.serve.identity.browser import check_origin, cookie_name, is_secure
 from tocsin.serve.identity.oidc import Oidc
 from tocsin.serve.identity.pages import confirm_page, entered_page, unknown_page
 from tocsin.serve.identity.request import Request
 from tocsin.serve.identity.sessions import LINK_SECONDS, Sessions
-from tocsin.serve.identity.ways import Method
 
 if TYPE_CHECKING:
     from tocsin.serve.principal import Principal

@@ -18,14 +18,14 @@ def confirm_page(code: str) -> bytes:
         '<form method="post" action="/login">'
         f'<input type="hidden" name="code" value="{escape(code)}"><button>Log in</button></form>'
     )
-    note = "<p>Only go on if you have just run <code>tocsin login</code> yourself.</p>"
+    note = "<p>Continue only if you have just run <code>tocsin login</code> yourself.</p>"
     return _page("Log in to tocsin", note + form)
 
 
 def entered_page(user: str) -> bytes:
     """Redirects to the start page by itself: the strict cookie is not sent with a redirect from another site."""
     refresh = '<meta http-equiv="refresh" content="0; url=/">'
-    return _page("Logged in", f'<p>You are {escape(user)}. <a href="/">Go on</a></p>', refresh)
+    return _page("Logged in", f'<p>You are {escape(user)}. <a href="/">Continue</a></p>', refresh)
 
 
 def unknown_page(reason: str, *, oidc: bool) -> bytes:

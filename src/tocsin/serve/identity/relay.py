@@ -11,11 +11,11 @@ import httpx2
 
 from tocsin.core.errors import SettingsError, Unauthenticated
 from tocsin.serve.identity.asgi import App, Receive, Scope, Send, problem, refuse
+from tocsin.serve.identity.authenticators import user_of
 from tocsin.serve.identity.limits import BodyLimit, Deadline
 from tocsin.serve.identity.peer import Peer
 from tocsin.serve.identity.relay_signature import SIGNATURE, USER, sign
 from tocsin.serve.identity.request import Request
-from tocsin.serve.identity.ways import user_of
 
 __all__ = ["Relay", "relay_app"]
 
@@ -81,7 +81,7 @@ class Relay:
 
     async def _forward(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         if request.peer.uid is None or self._client is None:
-            raise Unauthenticated("a relay takes requests on its unix socket only")
+            raise Unauthenticated("a relay accepts requests only on its unix socket")
         user = await asyncio.to_thread(user_of, request.peer.uid)
         line = {"user": user, "method": request.method, "target": request.target}
         headers = [(name, value) for name, value in scope["headers"] if name in _FORWARDED]

@@ -50,5 +50,5 @@ class Request:
 def checked_user(name: str, origin: str) -> str:
     """A valid user name: it is compared with owners of jobs and written to logs."""
     if not _USER.fullmatch(name):
-        raise Unauthenticated(f"{origin} names no user: letters, digits and _ . @ $ - are expected")
+        raise Unauthenticated(f"{origin} is not a valid user name; use letters, digits and _ . @ $ -")
     return name

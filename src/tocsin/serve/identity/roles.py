@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tocsin.core.errors import Forbidden
-from tocsin.serve.identity.ways import Method
+from tocsin.serve.identity.authenticators import Method
 from tocsin.serve.principal import Principal, Role
 
 __all__ = ["PERMISSIONS", "Permission", "authorize", "match"]

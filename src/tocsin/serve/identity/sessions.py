@@ -25,7 +25,7 @@ class Sessions:
         token = self._credentials.use_up(code, TokenKind.LOGIN, who="login")
         if token is None:
             raise Unauthenticated(
-                "this link was used already or is older than 5 minutes; run tocsin login again"
+                "this link has already been used, or is older than 5 minutes; run tocsin login again"
             )
         return token.user, self.begin(token.user, token.role, token.label)
 

@@ -7,6 +7,7 @@ from tocsin.app.private_data import PrivateData
 from tocsin.app.roles import RoleLists
 from tocsin.app.slurm_check import slurm_check
 from tocsin.serve.identity import asgi
+from tocsin.serve.identity.authenticators import Authenticator, Demo, Proxy, Session, Socket
 from tocsin.serve.identity.bearer import Bearer
 from tocsin.serve.identity.browser import SecurityHeaders
 from tocsin.serve.identity.gate import Gate
@@ -16,7 +17,6 @@ from tocsin.serve.identity.login import Login
 from tocsin.serve.identity.oidc import Oidc
 from tocsin.serve.identity.sessions import Sessions
 from tocsin.serve.identity.slurm_token import SlurmToken
-from tocsin.serve.identity.ways import Demo, Proxy, Session, Socket, Way
 
 __all__ = ["identification", "secured"]
 
@@ -46,10 +46,10 @@ def secured(inner: asgi.App, app: App, *, url: str, demo: bool = False) -> asgi.
 
 def identification(app: App, roles: RoleLists, *, demo: bool = False) -> Identification:
     settings, credentials = app.settings.service, Credentials(app)
-    explicit: list[Way] = [Bearer(credentials, roles), SlurmToken(slurm_check(app), roles)]
+    explicit: list[Authenticator] = [Bearer(credentials, roles), SlurmToken(slurm_check(app), roles)]
     if settings.proxy_header:
         explicit.append(Proxy(settings.proxy_header, settings.proxy_from, roles))
-    ambient: list[Way] = [Session(credentials, settings.public_url.rstrip("/")), Socket(roles)]
+    ambient: list[Authenticator] = [Session(credentials, settings.public_url.rstrip("/")), Socket(roles)]
     return Identification(explicit, [*ambient, Demo()] if demo else ambient)
 
 

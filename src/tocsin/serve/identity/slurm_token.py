@@ -10,9 +10,9 @@ import jwt
 
 from tocsin.app.roles import RoleLists
 from tocsin.core.errors import ClusterError, Unauthenticated
+from tocsin.serve.identity.authenticators import Method, role_named
 from tocsin.serve.identity.rates import Buckets
 from tocsin.serve.identity.request import Request, checked_user
-from tocsin.serve.identity.ways import Method, role_named
 from tocsin.serve.principal import Principal
 
 __all__ = ["CACHED_SECONDS", "SlurmToken", "TokenCheck"]
@@ -67,10 +67,10 @@ class SlurmToken:
             claims = jwt.decode(token, options={"verify_signature": False})
         except (jwt.PyJWTError, ValueError, RecursionError):
             raise Unauthenticated(
-                f"the text in {TOKEN} is no Slurm token; make one with: scontrol token"
+                f"the text in {TOKEN} is not a Slurm token; make one with: scontrol token"
             ) from None
         if claims.get("sun") != user:
-            raise Unauthenticated(f"the Slurm token is not one of {user}: its name differs from {NAME}")
+            raise Unauthenticated(f"the Slurm token belongs to another user than {user}, which {NAME} names")
         expires = claims.get("exp")
         if not isinstance(expires, int | float) or expires <= self._now():
             raise Unauthenticated(

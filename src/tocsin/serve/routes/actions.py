@@ -9,7 +9,7 @@ from tocsin.app.actions import ActionRequest, actions_on, list_actions, undo
 from tocsin.app.own_jobs import cancel_job, link_own_jobs, resubmissions
 from tocsin.core.errors import InputError
 from tocsin.core.job_json import to_json
-from tocsin.serve.asking import Asker, Cluster, JobName, Limit, TheApp
+from tocsin.serve.dependencies import Asker, Cluster, JobName, Limit, TheApp
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply
@@ -46,7 +46,7 @@ class Undo(BaseModel):
         extra="forbid", json_schema_extra={"example": {"note": "agreed with the group's PI"}}
     )
 
-    note: str = Field("", max_length=2000, description="The reason, kept in the audit.")
+    note: str = Field("", max_length=2000, description="The reason, kept in the audit trail.")
 
 
 class JobAction(BaseModel):
@@ -110,7 +110,7 @@ def actions(
     request: Request,
     app: TheApp,
     asker: Asker,
-    ended: Annotated[bool, Query(description="Also shadow, control, failed and ended ones.")] = False,
+    ended: Annotated[bool, Query(description="Include shadow, control, failed and ended actions.")] = False,
     user: Annotated[str | None, Query(max_length=100, description="Only jobs of this user.")] = None,
     limit: Limit = 100,
 ) -> Response:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from tocsin.app.allow import AllowRequest, add_entry, entry_json, list_entries, remove_entry
-from tocsin.serve.asking import Asker, TheApp
+from tocsin.serve.dependencies import Asker, TheApp
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply
@@ -38,9 +38,9 @@ class Entry(BaseModel):
     operation: str = Field(max_length=100)
     kind: Literal["user", "account", "group"]
     name: str = Field(min_length=1, max_length=200)
-    since: str | None = Field(None, max_length=100, description="A time as sacct takes it.")
+    since: str | None = Field(None, max_length=100, description="A time in a form that sacct accepts.")
     until: str | None = Field(
-        None, max_length=100, description="A time as sacct takes it; a day is included."
+        None, max_length=100, description="A time in a form that sacct accepts; a day is included."
     )
     reason: str = Field("", max_length=2000)
 
@@ -50,7 +50,9 @@ def list_allowed(
     request: Request,
     app: TheApp,
     asker: Asker,
-    everything: Annotated[bool, Query(alias="all", description="Expired and future entries, too.")] = False,
+    everything: Annotated[
+        bool, Query(alias="all", description="Include expired and future entries.")
+    ] = False,
 ) -> Response:
     """The rule for each operation, and the entries of the store and of the file."""
     require(asker, Role.OPERATOR, "the allow-list")

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tocsin.app.cases import answer_case, page_of_cases, show_case
 from tocsin.core.verdict import CaseStatus
-from tocsin.serve.asking import Asker, Cursor, Limit, TheApp
+from tocsin.serve.dependencies import Asker, Cursor, Limit, TheApp
 from tocsin.serve.documents import page_of, reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import cursor_of, cursor_text, json_reply
@@ -45,7 +45,9 @@ def list_cases(
     request: Request,
     app: TheApp,
     asker: Asker,
-    status: Annotated[CaseStatus | None, Query(description="Only these; leave it out for all.")] = None,
+    status: Annotated[
+        CaseStatus | None, Query(description="Only cases with this status; leave it out for all.")
+    ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:

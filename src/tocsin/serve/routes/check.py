@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tocsin.app.check import ScriptQuestion
 from tocsin.core.errors import Forbidden
-from tocsin.serve.asking import Asker, TheService
+from tocsin.serve.dependencies import Asker, TheService
 from tocsin.serve.documents import VERDICT, ref, reply
 from tocsin.serve.problems import ANY_PROBLEM
 from tocsin.serve.verdict_text import verdict_advice, verdict_json
@@ -43,17 +43,17 @@ class Question(BaseModel):
     options: list[Annotated[str, Field(max_length=4096)]] = Field(
         default_factory=list, max_length=200, description="Options of the submission, such as --time=60."
     )
-    path: str | None = Field(
-        None, max_length=4096, description="Where the script lies; only its name is used."
-    )
-    work_dir: str | None = Field(None, max_length=4096, description="Where the job would start.")
+    path: str | None = Field(None, max_length=4096, description="Path of the script; only its name is used.")
+    work_dir: str | None = Field(None, max_length=4096, description="Working directory of the job.")
     user: str | None = Field(None, max_length=100, description="Check as a job of this user; operators only.")
     account: str | None = Field(None, max_length=200, description="Account to be charged.")
     explain: bool = Field(
         False,
         description="Explain everything: contributions, similar jobs and advice. Alarms are always explained.",
     )
-    cluster: str | None = Field(None, max_length=100, description="Cluster, if the service follows several.")
+    cluster: str | None = Field(
+        None, max_length=100, description="Name of the cluster, if the service follows several."
+    )
 
 
 @router.post("/check", responses=reply(VERDICT, ref("Verdict")))

@@ -9,7 +9,7 @@ from tocsin.app.service import ClusterState
 from tocsin.app.statistics import statistics, stored_clusters
 from tocsin.core.errors import InputError, NotFound
 from tocsin.core.units import format_instant
-from tocsin.serve.asking import Asker, Cluster, TheService
+from tocsin.serve.dependencies import Asker, Cluster, TheService
 from tocsin.serve.documents import reply
 from tocsin.serve.replies import json_reply
 
@@ -77,7 +77,9 @@ def cluster_statistics(
     service: TheService,
     asker: Asker,
     cluster: Cluster = None,
-    days: Annotated[int, Query(ge=1, le=3650, description="Jobs that were alive in the last days.")] = 30,
+    days: Annotated[
+        int, Query(ge=1, le=3650, description="Only jobs that were alive in the last N days.")
+    ] = 30,
 ) -> Response:
     """How jobs ended, what failures cost and who has most of them; users see no names of others."""
     names = [cluster] if cluster else stored_clusters(service.app)

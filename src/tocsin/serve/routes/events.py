@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from tocsin.app.feed import position_of
-from tocsin.serve.asking import Asker
+from tocsin.serve.dependencies import Asker
 from tocsin.serve.event_stream import EventStream
 from tocsin.serve.problems import ANY_PROBLEM
 
@@ -39,12 +39,15 @@ async def events(
     asker: Asker,
     last_event_id: Annotated[str | None, Header(max_length=100)] = None,
     since: Annotated[
-        str | None, Query(max_length=100, description="As Last-Event-ID, for a first request.")
+        str | None,
+        Query(
+            max_length=100, description="Resume after this event, as Last-Event-ID does; for a first request."
+        ),
     ] = None,
 ) -> Response:
     """Verdicts and cases as they are stored; users get the verdicts on their own jobs.
 
-    `Last-Event-ID` resumes after that event. A client that does not keep up is cut off, and resumes the same way.
+    `Last-Event-ID` resumes after that event. A client that does not keep up is disconnected, and can resume the same way.
     """
     broadcast: Broadcast = request.app.state.broadcast
     text = last_event_id or since

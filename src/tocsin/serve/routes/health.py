@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from tocsin import __version__
 from tocsin.app.service import Service
-from tocsin.serve.asking import Asker, TheService
+from tocsin.serve.dependencies import Asker, TheService
 from tocsin.serve.documents import reply
 
 __all__ = ["api", "public"]
@@ -24,7 +24,9 @@ _REASON = {
 _HEALTH = {"ready": False, "version": __version__, "reasons": [_REASON]}
 
 
-@public.get("/healthz", response_class=PlainTextResponse, responses={200: {"description": "It lives"}})
+@public.get(
+    "/healthz", response_class=PlainTextResponse, responses={200: {"description": "The process is alive"}}
+)
 def alive() -> Response:
     """Whether the process answers."""
     return PlainTextResponse("ok\n")
@@ -58,7 +60,7 @@ def metrics(request: Request) -> Response:
 
 @api.get("/health", responses=reply(_HEALTH))
 def health(service: TheService, asker: Asker) -> Response:
-    """As /readyz, always with 200."""
+    """The same as /readyz, but always with status 200."""
     del asker
     return JSONResponse(_health(service))
 

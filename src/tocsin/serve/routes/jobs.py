@@ -10,7 +10,16 @@ from tocsin.core.errors import NotFound
 from tocsin.core.ids import JobKey
 from tocsin.core.job_json import to_json
 from tocsin.core.stages import Stage
-from tocsin.serve.asking import Asker, Cluster, Cursor, JobName, Limit, TheApp, TheService, words
+from tocsin.serve.dependencies import (
+    Asker,
+    Cluster,
+    Cursor,
+    JobName,
+    Limit,
+    TheApp,
+    TheService,
+    comma_separated,
+)
 from tocsin.serve.documents import JOB, VERDICT, array_of, page_of, ref, reply
 from tocsin.serve.principal import Principal
 from tocsin.serve.replies import cursor_of, cursor_text, json_reply
@@ -33,7 +42,7 @@ def list_jobs(
     request: Request,
     app: TheApp,
     asker: Asker,
-    ids: Annotated[Words, Query(alias="id", description="17, 17_4 or 17_[1-3], with commas.")] = None,
+    ids: Annotated[Words, Query(alias="id", description="17, 17_4 or 17_[1-3], separated by commas.")] = None,
     user: Words = None,
     account: Words = None,
     cluster: Words = None,
@@ -47,17 +56,17 @@ def list_jobs(
     cursor: Cursor = None,
 ) -> Response:
     """Jobs, the newest first, with the filters of sacct; users see their own."""
-    users = own_users(asker, words(user))
+    users = own_users(asker, comma_separated(user))
     last = cursor_of(cursor, str, int, (int, type(None)), int)
     wanted = JobsRequest(
         ids=ids,
         users=users or (),
-        accounts=words(account),
-        clusters=words(cluster),
-        partitions=words(partition),
-        states=words(state),
-        names=words(name),
-        domains=words(domain),
+        accounts=comma_separated(account),
+        clusters=comma_separated(cluster),
+        partitions=comma_separated(partition),
+        states=comma_separated(state),
+        names=comma_separated(name),
+        domains=comma_separated(domain),
         starttime=start,
         endtime=end,
     )

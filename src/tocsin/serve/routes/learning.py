@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from tocsin.serve.asking import Asker, TheService
+from tocsin.serve.dependencies import Asker, TheService
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply

@@ -9,7 +9,7 @@ from tocsin.app.models import ModelRequest, challenge, list_models, promote, rol
 from tocsin.app.threshold import set_threshold, thresholds
 from tocsin.core.errors import NotFound
 from tocsin.core.stages import Stage
-from tocsin.serve.asking import Asker, Cluster, TheApp, TheService
+from tocsin.serve.dependencies import Asker, Cluster, TheApp, TheService
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply
@@ -25,7 +25,7 @@ Detector = Annotated[str, Path(max_length=100, pattern=_NAME)]
 Version = Annotated[
     str, Path(max_length=100, pattern=_NAME, description="A version, champion or challenger.")
 ]
-OfStage = Annotated[Stage | None, Query(description="For champion and challenger: of this stage.")]
+OfStage = Annotated[Stage | None, Query(description="Stage of the champion or challenger.")]
 _CHANGE = {"detector": "failure", "stage": "submit", "cluster": None, "champion": "3", "before": "2"}
 _MODEL = {
     "detector": "failure",
@@ -55,7 +55,9 @@ class Change(Place):
 
 
 class Rollback(Change):
-    to_none: bool = Field(False, description="To the shipped model, or to none.")
+    to_none: bool = Field(
+        False, description="Return to the shipped model, or to none if there is no shipped one."
+    )
 
 
 class NewThreshold(BaseModel):
@@ -108,7 +110,7 @@ def promote_model(
 
 @router.post("/models/{detector}/rollback", responses=reply(_CHANGE))
 def roll_back(request: Request, app: TheApp, asker: Asker, detector: Detector, change: Rollback) -> Response:
-    """Use the version before again."""
+    """Use the previous version again."""
     require(asker, Role.OPERATOR, "rolling a model back")
     wanted = _model(detector, "champion", change.stage, change.cluster)
     return json_reply(request, rollback(app, wanted, _why(asker.user, change.why), to_none=change.to_none))
@@ -118,7 +120,7 @@ def roll_back(request: Request, app: TheApp, asker: Asker, detector: Detector, c
 def challenge_model(
     request: Request, app: TheApp, asker: Asker, detector: Detector, version: Version, change: Place
 ) -> Response:
-    """Let this version score live jobs beside the one in use; nothing acts on its scores."""
+    """Score live jobs with this version, too, beside the one in use; nothing acts on its scores."""
     require(asker, Role.OPERATOR, "naming a challenger")
     return json_reply(request, challenge(app, _model(detector, version, change.stage, change.cluster)))
 
@@ -132,7 +134,7 @@ def end_challenge(
     stage: OfStage = None,
     cluster: Cluster = None,
 ) -> Response:
-    """No version scores live jobs beside the one in use any more."""
+    """End the challenge: only the version in use scores live jobs."""
     require(asker, Role.OPERATOR, "ending a challenge")
     return json_reply(request, challenge(app, _model(detector, "challenger", stage, cluster), end=True))
 

@@ -12,7 +12,7 @@ from tocsin.app.feed import list_verdicts
 from tocsin.app.text import clock
 from tocsin.core.units import parse_instant
 from tocsin.core.verdict import ALARMS, CaseStatus
-from tocsin.serve.asking import Asker, TheService
+from tocsin.serve.dependencies import Asker, TheService
 from tocsin.serve.visible import own_users, visible
 
 __all__ = ["FOLDER", "router"]
@@ -42,7 +42,7 @@ def first(request: Request, service: TheService, asker: Asker) -> Response:
         "states": service.states,
         "reasons": list(service.reasons()),
     }
-    return _TEMPLATES.TemplateResponse(request, "first.html", values)
+    return _TEMPLATES.TemplateResponse(request, "start.html", values)
 
 
 def _warning(document: dict[str, Any], zone: Any) -> dict[str, Any]:

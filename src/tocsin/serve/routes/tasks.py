@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tocsin.app.tasks import Kind, Task
 from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
-from tocsin.serve.asking import Asker, TheService
+from tocsin.serve.dependencies import Asker, TheService
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Role
 from tocsin.serve.replies import json_reply
@@ -64,7 +64,9 @@ class Profiles(_Jobs):
 
 class Contest(_Jobs):
     detectors: list[Annotated[str, Field(max_length=100)]] = Field(
-        [], max_length=20, description="Only these, whatever their period; by default all that are due."
+        [],
+        max_length=20,
+        description="Retrain only these detectors, due or not; by default all that are due.",
     )
     dry_run: bool = Field(False, description="Show drift and what would be done; train and change nothing.")
 

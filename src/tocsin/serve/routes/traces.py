@@ -8,7 +8,7 @@ from tocsin.app.jobs import show_job
 from tocsin.app.traces_of_job import JobRequest
 from tocsin.app.traces_view import job_embeddings, job_windows
 from tocsin.core.errors import NotFound
-from tocsin.serve.asking import Asker, Cluster, JobName, TheApp
+from tocsin.serve.dependencies import Asker, Cluster, JobName, TheApp
 from tocsin.serve.documents import reply
 from tocsin.serve.principal import Principal
 from tocsin.serve.replies import json_reply
@@ -17,7 +17,7 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["traces"])
 
-Time = Annotated[str | None, Query(max_length=100, description="A time as sacct takes it.")]
+Time = Annotated[str | None, Query(max_length=100, description="A time in a form that sacct accepts.")]
 _WINDOW = {"node": "n1", "cpu": 0, "at": "2026-11-15T20:43:13Z", "error": 0.4, "unusual": True}
 
 

@@ -16,9 +16,9 @@ import pytest
 from tests.kits.service import wait_until
 from tocsin.app.app import App
 from tocsin.app.check import ScriptQuestion
-from tocsin.app.desk import Desk
-from tocsin.app.desk_process import DeskProcess, _Clerk
+from tocsin.app.checker_process import CheckerProcess, _Worker
 from tocsin.app.ledger import past_jobs, read_history
+from tocsin.app.script_checker import ScriptChecker
 from tocsin.app.watch import Followed
 from tocsin.core.errors import InputError, Unavailable
 from tocsin.core.verdict import Verdict
@@ -61,8 +61,8 @@ def followed(app: App) -> Followed:
 
 
 @pytest.fixture
-def desk(app: App, followed: Followed) -> Iterator[DeskProcess]:
-    found = DeskProcess(app, followed)
+def checker(app: App, followed: Followed) -> Iterator[CheckerProcess]:
+    found = CheckerProcess(app, followed)
     try:
         wait_until(lambda: found.is_ready)
         yield found
@@ -78,12 +78,12 @@ def questions(app: App) -> list[ScriptQuestion]:
 
 
 def test_its_verdicts_are_those_of_the_process_that_follows(
-    app: App, followed: Followed, desk: DeskProcess
+    app: App, followed: Followed, checker: CheckerProcess
 ) -> None:
-    beside = Desk(app, followed)
+    beside = ScriptChecker(app, followed)
     for asked in questions(app):
         here = beside.check(asked, beside.prepare(asked.user))
-        assert desk.check(asked, as_json).result(60) == here.to_json()
+        assert checker.check(asked, as_json).result(60) == here.to_json()
 
 
 def test_what_the_cluster_learns_counts_in_the_next_check(app: App, demo_home: Path) -> None:
@@ -96,15 +96,15 @@ def test_what_the_cluster_learns_counts_in_the_next_check(app: App, demo_home: P
     followed = Followed("demo", ledger, lambda: NOW, live=False)
     with App(folder=str(app.home.root.parent / "empty"), environ=app.environ) as empty:
         empty.store  # noqa: B018  # made
-        desk = DeskProcess(empty, followed)
+        checker = CheckerProcess(empty, followed)
         try:
             asked = [ScriptQuestion(text="#!/bin/bash\nsrun ./a.out\n", user=user) for user in users]
-            before = [desk.check(each, as_json).result(60)["failure"]["probability"] for each in asked]
+            before = [checker.check(each, as_json).result(60)["failure"]["probability"] for each in asked]
             ledger.learn(jobs)
             ledger.advance(NOW)
-            after = [desk.check(each, as_json).result(60)["failure"]["probability"] for each in asked]
+            after = [checker.check(each, as_json).result(60)["failure"]["probability"] for each in asked]
         finally:
-            desk.close()
+            checker.close()
     assert len(set(before)) == 1, "nothing is known of anybody"
     assert len(set(after)) > 1, "each has a history of their own"
 
@@ -112,38 +112,38 @@ def test_what_the_cluster_learns_counts_in_the_next_check(app: App, demo_home: P
 def test_history_is_counted_before_the_first_check(app: App, followed: Followed) -> None:
     ours, theirs = Pipe()
     with ours, theirs:
-        clerk = _Clerk(app, "demo", False, NOW, SimpleQueue(), theirs)
-    assert clerk._ledger.known_until == followed.ledger.known_until == NOW
-    assert clerk._ledger.counted() == clerk._ledger.learned  # nothing is left for a check to count
+        worker = _Worker(app, "demo", False, NOW, SimpleQueue(), theirs)
+    assert worker._ledger.known_until == followed.ledger.known_until == NOW
+    assert worker._ledger.counted() == worker._ledger.learned  # nothing is left for a check to count
 
 
-def test_an_error_is_the_one_that_was_raised_there(app: App, desk: DeskProcess) -> None:
+def test_an_error_is_the_one_that_was_raised_there(app: App, checker: CheckerProcess) -> None:
     [first, *_] = questions(app)
     with pytest.raises(InputError, match="no answer for submit"):
-        desk.check(first, refuse).result(60)
-    assert desk.check(first, as_json).result(60)["stage"] == "submit"
+        checker.check(first, refuse).result(60)
+    assert checker.check(first, as_json).result(60)["stage"] == "submit"
 
 
-def test_a_process_that_is_killed_is_replaced(app: App, desk: DeskProcess, tmp_path: Path) -> None:
+def test_a_process_that_is_killed_is_replaced(app: App, checker: CheckerProcess, tmp_path: Path) -> None:
     [first, *_] = questions(app)
     begun = tmp_path / "begun"
-    waiting = desk.check(first, partial(hang, str(begun)))
+    waiting = checker.check(first, partial(hang, str(begun)))
     wait_until(begun.exists)
-    assert desk._child is not None
-    desk._began = -1e9  # it lived for long
-    os.kill(desk._child.process.pid or 0, signal.SIGKILL)
+    assert checker._child is not None
+    checker._began = -1e9  # it lived for long
+    os.kill(checker._child.process.pid or 0, signal.SIGKILL)
     with pytest.raises(Unavailable, match="ask again"):
         waiting.result(60)
-    assert desk.check(first, as_json).result(60)["stage"] == "submit"
+    assert checker.check(first, as_json).result(60)["stage"] == "submit"
 
 
 def test_a_closed_desk_leaves_no_question_open_and_no_process(app: App, followed: Followed) -> None:
-    desk = DeskProcess(app, followed)
+    checker = CheckerProcess(app, followed)
     [first, *_] = questions(app)
-    waiting = desk.check(first, as_json)
-    desk.close()
+    waiting = checker.check(first, as_json)
+    checker.close()
     assert waiting.done()
     assert not followed.ledger.followers
-    assert desk._child is None or desk._child.process.exitcode is not None
+    assert checker._child is None or checker._child.process.exitcode is not None
     with pytest.raises(Unavailable):
-        desk.check(first, as_json)
+        checker.check(first, as_json)

@@ -1,4 +1,4 @@
-"""Decisions in turns: what is to be held comes first, and every job gets the verdict that it would get otherwise."""
+"""Decisions in batches: what is to be held comes first, and every job gets the verdict that it would get otherwise."""
 
 from dataclasses import replace
 
@@ -11,9 +11,9 @@ from tests.kits.watching import NOON, frame
 from tocsin.core.allow_list import AllowEntry, SubjectKind
 from tocsin.core.stages import Stage
 from tocsin.history.ledger import Ledger
+from tocsin.judge.decision_batches import DecisionBatches
 from tocsin.judge.judge import Judge
 from tocsin.judge.policy import ROGUE_CASES
-from tocsin.judge.turns import Turns
 from tocsin.store.allow import add
 from tocsin.store.database import Store
 from tocsin.store.decisions import record
@@ -43,19 +43,23 @@ def acting(store: Store) -> Judge:
     return made
 
 
-def turns(judge: Judge, jobs: pl.DataFrame) -> Turns:
+def batches(judge: Judge, jobs: pl.DataFrame) -> DecisionBatches:
     late, until = [False] * jobs.height, [NOON + 9] * jobs.height
-    return Turns(judge, jobs, Stage.SUBMIT, known=Ledger(), at=NOON + 9, late=late, known_until=until)
+    return DecisionBatches(
+        judge, jobs, Stage.SUBMIT, known=Ledger(), at=NOON + 9, late=late, known_until=until
+    )
 
 
 def test_a_job_that_is_to_be_held_is_decided_first(acting: Judge) -> None:
-    found = turns(acting, BURST)
+    found = batches(acting, BURST)
     assert (found.first, found.slow) == ([[4], [0, 1, 2, 3]], [])
 
 
-def test_in_turns_each_job_gets_the_verdict_that_it_gets_in_one_decision(acting: Judge, store: Store) -> None:
+def test_in_batches_each_job_gets_the_verdict_that_it_gets_in_one_decision(
+    acting: Judge, store: Store
+) -> None:
     together = acting.decide(BURST, Stage.SUBMIT, known=Ledger(), at=NOON + 9, known_until=[NOON + 9] * 5)
-    found = turns(acting, BURST)
+    found = batches(acting, BURST)
     decisions = [found.decide(rows) for rows in (*found.first, *found.slow)]
     given = [verdict for decision in decisions for verdict in decision.verdicts]
     assert sorted(given, key=lambda verdict: verdict.job) == together.verdicts
@@ -63,7 +67,7 @@ def test_in_turns_each_job_gets_the_verdict_that_it_gets_in_one_decision(acting:
 
 
 def test_a_change_of_habits_is_seen_though_its_last_job_is_decided_first(acting: Judge, store: Store) -> None:
-    found = turns(acting, BURST)
+    found = batches(acting, BURST)
     given = [verdict for rows in found.first for verdict in record(store, found.decide(rows))]
     hints = [(v.job, f.text) for v in given for f in v.findings if f.kind == "habit"]
     [(job, text)] = hints

@@ -12,7 +12,7 @@ from tocsin.app.service import Service
 from tocsin.core.errors import Unauthenticated
 from tocsin.serve.principal import Principal
 
-__all__ = ["Asker", "Cluster", "Cursor", "JobName", "Limit", "TheApp", "TheService", "words"]
+__all__ = ["Asker", "Cluster", "Cursor", "JobName", "Limit", "TheApp", "TheService", "comma_separated"]
 
 
 async def _service(request: Request) -> Service:
@@ -28,11 +28,11 @@ async def _app(request: Request) -> App:
 async def _principal(request: Request) -> Principal:
     found = getattr(request.state, "principal", None)
     if not isinstance(found, Principal):
-        raise Unauthenticated("the service does not know who is asking")
+        raise Unauthenticated("the request has no identified user")
     return found
 
 
-def words(text: str | None) -> list[str]:
+def comma_separated(text: str | None) -> list[str]:
     """The items of a comma-separated list."""
     return [word.strip() for word in (text or "").split(",") if word.strip()]
 
@@ -40,10 +40,10 @@ def words(text: str | None) -> list[str]:
 TheService = Annotated[Service, Depends(_service)]
 TheApp = Annotated[App, Depends(_app)]
 Asker = Annotated[Principal, Depends(_principal)]
-Limit = Annotated[int, Query(ge=1, le=1000, description="Most entries in one reply.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Maximum number of entries in one reply.")]
 Cursor = Annotated[
     str | None,
-    Query(max_length=400, description="`next` of the reply before; leave it out for the first one."),
+    Query(max_length=400, description="`next` of the previous reply; leave it out for the first one."),
 ]
 Cluster = Annotated[str | None, Query(max_length=100, description="Name of the cluster.")]
 JobName = Annotated[

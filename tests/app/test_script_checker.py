@@ -1,6 +1,6 @@
-"""The desk reads what changes seldom once for many checks."""
+"""The script checker reads what changes seldom once for many checks."""
 
-from tocsin.app.desk import Recent, kept_facts
+from tocsin.app.script_checker import TimedCache, cached_facts
 from tocsin.core.decision import Facts, FactsRequest, Screened
 
 
@@ -12,7 +12,7 @@ def test_cases_and_the_habits_of_a_user_are_read_once_for_many_checks() -> None:
         users = [user for _, user in asked.users]
         return Facts(screened=[Screened("demo:1@5", "demo", user, 5, {}) for user in users])
 
-    facts = kept_facts(load, lambda: 0.0)
+    facts = cached_facts(load, lambda: 0.0)
     of_ada = FactsRequest(users=frozenset({("demo", "ada")}), first=1, last=100, cases=True)
     for second in range(5):
         found = facts(FactsRequest(of_ada.users, first=1 + second, last=100 + second, cases=True))
@@ -28,7 +28,7 @@ def test_cases_and_the_habits_of_a_user_are_read_once_for_many_checks() -> None:
 
 def test_a_recent_value_is_found_until_it_is_old() -> None:
     clock = [0.0]
-    recent: Recent[str, int] = Recent(10, 2, now=lambda: clock[0])
+    recent: TimedCache[str, int] = TimedCache(10, 2, now=lambda: clock[0])
     assert recent.find("a") is None
     assert recent.get("a", lambda: 1) == recent.find("a") == 1
     clock[0] = 10

@@ -1,4 +1,4 @@
-"""A desk in a process of its own, kept up to date by the process that follows the cluster.
+"""A script checker in a process of its own, kept up to date by the process that follows the cluster.
 
 Python computes in one thread at a time: in the watch's process, checks and rounds would wait for each other.
 """
@@ -25,10 +25,10 @@ from tocsin.core.verdict import Verdict
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from tocsin.app.desk import Prepared
+    from tocsin.app.script_checker import Prepared
     from tocsin.core.machine import Machine
 
-__all__ = ["DeskProcess"]
+__all__ = ["CheckerProcess"]
 
 _Written = TypeVar("_Written")
 
@@ -55,7 +55,7 @@ class _Prepared(NamedTuple):
     prepared: "Prepared | Exception"
 
 
-class DeskProcess:
+class CheckerProcess:
     """Checks scripts one after the other. Callable from any thread; a process that dies is replaced."""
 
     def __init__(self, app: App, followed: Followed) -> None:
@@ -73,8 +73,10 @@ class DeskProcess:
         self._outgoing: SimpleQueue[Any] = SimpleQueue()
         self._child: Child | None = None
         self._began = 0.0
-        followed.ledger.followers.append(self._tell)
-        self._keeper = threading.Thread(target=self._keep, name=f"desk {followed.name}", daemon=True)
+        followed.ledger.followers.append(self._enqueue)
+        self._keeper = threading.Thread(
+            target=self._keep_running, name=f"checker {followed.name}", daemon=True
+        )
         self._keeper.start()
 
     def check(self, asked: ScriptQuestion, write: Callable[[Verdict], _Written]) -> "Future[_Written]":
@@ -94,7 +96,7 @@ class DeskProcess:
         """End the process; open questions fail."""
         self._closing.set()
         with suppress(ValueError):
-            self._followed.ledger.followers.remove(self._tell)
+            self._followed.ledger.followers.remove(self._enqueue)
         if self._child is not None:
             self._child.process.terminate()
         self._keeper.join()
@@ -102,13 +104,13 @@ class DeskProcess:
     def _ask(self, question: _Question) -> None:
         if self._machine is not self._followed.ledger.machine:
             self._machine = self._followed.ledger.machine
-            self._tell(self._machine)
-        self._tell(question)
+            self._enqueue(self._machine)
+        self._enqueue(question)
 
-    def _tell(self, what: Any) -> None:
+    def _enqueue(self, what: Any) -> None:
         self._outgoing.put(what)
 
-    def _keep(self) -> None:
+    def _keep_running(self) -> None:
         while not self._closing.is_set():
             self._began = time.monotonic()
             self._run()
@@ -136,10 +138,10 @@ class DeskProcess:
         sender.start()
         with suppress(EOFError, OSError):
             while True:
-                self._take(*child.pipe.recv())
+                self._deliver(*child.pipe.recv())
         self.is_ready = False
         self._fail_open()
-        self._tell(None)
+        self._enqueue(None)
         child.process.terminate()
         child.process.join()
         sender.join()
@@ -150,9 +152,9 @@ class DeskProcess:
             left, self._open = self._open, {}
         for _, found in left.values():
             if found.set_running_or_notify_cancel():
-                found.set_exception(Unavailable("the process that checks scripts ended; ask again"))
+                found.set_exception(Unavailable("the process that checks scripts ended; try again"))
 
-    def _take(self, number: int, answer: Any, error: Exception | None) -> None:
+    def _deliver(self, number: int, answer: Any, error: Exception | None) -> None:
         if number == _READY:
             self.is_ready, self.problem = error is None, str(error) if error else None
             return
@@ -179,8 +181,8 @@ def _send(outgoing: "SimpleQueue[Any]", pipe: "Connection[Any, Any]") -> None:
 def _work(app: App, cluster: str, live: bool, known_until: int, pipe: "Connection[Any, Any]") -> None:
     inbox: SimpleQueue[Any] = SimpleQueue()
     try:
-        clerk = _Clerk(app, cluster, live, known_until, inbox, pipe)
-        clerk.warm_up()
+        worker = _Worker(app, cluster, live, known_until, inbox, pipe)
+        worker.warm_up()
     except Exception as error:
         with suppress(OSError):
             pipe.send((_READY, None, _portable(error)))
@@ -191,7 +193,7 @@ def _work(app: App, cluster: str, live: bool, known_until: int, pipe: "Connectio
     with suppress(OSError):
         pipe.send((_READY, None, None))
         threading.Thread(target=_receive, args=(pipe, inbox), daemon=True).start()
-        clerk.run()
+        worker.run()
 
 
 def _receive(pipe: "Connection[Any, Any]", inbox: "SimpleQueue[Any]") -> None:
@@ -201,7 +203,7 @@ def _receive(pipe: "Connection[Any, Any]", inbox: "SimpleQueue[Any]") -> None:
     inbox.put(None)
 
 
-class _Clerk:
+class _Worker:
     """Receives jobs to learn, the current machine, and questions."""
 
     def __init__(
@@ -213,20 +215,20 @@ class _Clerk:
         inbox: "SimpleQueue[Any]",
         pipe: "Connection[Any, Any]",
     ) -> None:
-        from tocsin.app.desk import Desk
         from tocsin.app.ledger import read_history
+        from tocsin.app.script_checker import ScriptChecker
 
         self._ledger = read_history(app, cluster)
         self._ledger.advance(known_until)  # else the first check would wait for all that is not in the cache
         self._now = 0.0
-        self._desk = Desk(app, Followed(cluster, self._ledger, lambda: self._now, live=live))
+        self._checker = ScriptChecker(app, Followed(cluster, self._ledger, lambda: self._now, live=live))
         self._inbox, self._pipe = inbox, pipe
         self._preparing = ThreadPoolExecutor(_PREPARING, "prepare")
 
     def warm_up(self) -> None:
         """Load what the first check needs, which took half a second."""
         self._now = time.time()
-        self._desk.check(ScriptQuestion(text=_ANY_SCRIPT, user="root"), (None, {}))
+        self._checker.check(ScriptQuestion(text=_ANY_SCRIPT, user="root"), (None, {}))
 
     def run(self) -> None:
         """Run until the other side closes the pipe."""
@@ -234,7 +236,7 @@ class _Clerk:
 
         while (what := self._inbox.get()) is not None:
             if isinstance(what, _Question):
-                if prepared := self._desk.prepared(what.asked.user):
+                if prepared := self._checker.prepared(what.asked.user):
                     self._answer(what, prepared)
                 else:
                     self._preparing.submit(self._prepare, what)
@@ -249,7 +251,7 @@ class _Clerk:
     def _prepare(self, question: _Question) -> None:
         """Ask Slurm what this user may request; meanwhile, others are answered."""
         try:
-            self._inbox.put(_Prepared(question, self._desk.prepare(question.asked.user)))
+            self._inbox.put(_Prepared(question, self._checker.prepare(question.asked.user)))
         except Exception as error:  # every question must be answered, whatever the error
             self._inbox.put(_Prepared(question, error))
 
@@ -259,7 +261,7 @@ class _Clerk:
         try:
             if isinstance(prepared, Exception):
                 raise prepared
-            answer, error = question.write(self._desk.check(question.asked, prepared)), None
+            answer, error = question.write(self._checker.check(question.asked, prepared)), None
         except Exception as failure:
             answer, error = None, _portable(failure)
         self._pipe.send((question.number, answer, error))

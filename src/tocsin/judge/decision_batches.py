@@ -9,18 +9,18 @@ from tocsin.core.decision import Decision
 from tocsin.core.detector import Known
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import ALARMS
-from tocsin.judge.actions import gravest
+from tocsin.judge.actions import most_severe_action
 from tocsin.judge.answers import Answer, assess, explain_alarms
 from tocsin.judge.judge import Judge
 
-__all__ = ["Turns"]
+__all__ = ["DecisionBatches"]
 
 FEW = 10
 """Alarms decided together: each costs an explanation, and some an action."""
 _URGENT = (ActionKind.HOLD, ActionKind.CANCEL)
 
 
-class Turns:
+class DecisionBatches:
     """Jobs that all detectors have assessed, to be decided in small batches.
 
     Store each decision before asking for the next, which depends on it.
@@ -47,13 +47,13 @@ class Turns:
         self._answers = assess(judge.detectors, jobs, known, stage)
         expected = judge.conclude(jobs, self._answers, stage, at=at, open_cases=False)
         self._screenings = expected.screenings
-        called_for = [gravest(verdict, judge.policy.actions) for verdict in expected.verdicts]
+        called_for = [most_severe_action(verdict, judge.policy.actions) for verdict in expected.verdicts]
         urgent = [row for row, found in enumerate(called_for) if found and found[0] in _URGENT]
         others = sorted(set(range(jobs.height)).difference(urgent))
-        slow = [row for row in others if called_for[row] or _rings(self._answers[row])]
+        slow = [row for row in others if called_for[row] or _has_alarm(self._answers[row])]
         plain = sorted(set(others).difference(slow))
-        self.first = [*_by_few(urgent), *([plain] if plain else [])]
-        self.slow = _by_few(slow)
+        self.first = [*_batches(urgent), *([plain] if plain else [])]
+        self.slow = _batches(slow)
 
     def decide(self, rows: Sequence[int]) -> Decision:
         """The decision on the jobs with these row numbers; their alarms are explained."""
@@ -66,14 +66,14 @@ class Turns:
             at=self._at,
             late=[self._late[row] for row in rows],
             known_until=[self._known_until[row] for row in rows],
-            beside=self._screenings,
+            other_screenings=self._screenings,
         )
 
 
-def _by_few(rows: list[int]) -> list[list[int]]:
+def _batches(rows: list[int]) -> list[list[int]]:
     return [rows[first : first + FEW] for first in range(0, len(rows), FEW)]
 
 
-def _rings(answers: Sequence[Answer]) -> bool:
+def _has_alarm(answers: Sequence[Answer]) -> bool:
     """Whether a detector raises an alarm, which must then be explained."""
     return any(finding.level in ALARMS for answer in answers for finding in answer.parts.findings)

@@ -7,7 +7,7 @@ from tocsin.app.text import clock, count
 from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import SEEN_FROM, UNKNOWN_CAUSE, CaseStatus, Finding, Level, Screening, Verdict
 
-__all__ = ["check_headline", "explain_headline", "in_a_line", "in_words", "one_time"]
+__all__ = ["check_headline", "explain_headline", "one_time", "verdict_line", "verdict_screen"]
 
 _ONE_TIME = ("habit",)
 """Kinds of findings that only one verdict carries; they are printed whatever else is worse."""
@@ -43,7 +43,7 @@ def _problem(verdict: Verdict, words: Mapping[Level, str]) -> str:
     return f"no problem found, but not everything could be checked ({unchecked})"
 
 
-def in_words(verdict: Verdict, headline: str) -> Iterator[str]:
+def verdict_screen(verdict: Verdict, headline: str) -> Iterator[str]:
     """One screen: what is wrong, what to change, what could not be checked."""
     yield f"{verdict.level.upper()}: {headline}"
     yield from _cause(verdict)
@@ -104,8 +104,9 @@ def _prediction(verdict: Verdict, texts: list[str]) -> Iterator[str]:
             yield f"    {failure.basis}"
         for reason in failure.contributions:
             points = f"{abs(reason.effect) * 100:.0f}" if abs(reason.effect) >= 0.005 else "less than 1"
+            unit = "percentage points" if abs(reason.effect) >= 0.015 else "percentage point"
             verb = "raises" if reason.effect > 0 else "lowers"
-            yield f"    {verb} the risk by {points} percentage points: {reason.text}"
+            yield f"    {verb} the risk by {points} {unit}: {reason.text}"
         if failure.similar:
             yield f"    similar jobs: {', '.join(f'{s.job} {s.outcome}' for s in failure.similar[:3])}"
     yield from (f"    unusual: {anomaly.text}" for anomaly in verdict.anomalies)
@@ -131,7 +132,7 @@ def _classification(verdict: Verdict) -> Iterator[str]:
         yield ""
     for by, screening in screenings:
         seen = sorted(((p, name) for name, p in screening.operations.items() if p >= SEEN_FROM), reverse=True)
-        words = [", ".join(f"{name} ({p:.0%})" for p, name in seen) or _nothing_seen(screening)]
+        words = [", ".join(f"{name} ({p:.0%})" for p, name in seen) or _no_operation(screening)]
         labels = ("application", "domain", "language")
         words += [f"{label} {value}" for label in labels if (value := getattr(screening, label))]
         yield f"  classified by {by}: {'; '.join(words)}"
@@ -144,7 +145,7 @@ def _classification(verdict: Verdict) -> Iterator[str]:
         yield f"  {'rogue' if verdict.rogue.rogue else 'allowed'}: {dismissed}{verdict.rogue.rule}"
 
 
-def _nothing_seen(screening: Screening) -> str:
+def _no_operation(screening: Screening) -> str:
     """An application of machine learning hints at AI: unless that is mentioned, the line would contradict itself."""
     p = screening.operations.get(_AI)
     if screening.domain == _AI_DOMAIN and p is not None:
@@ -161,7 +162,7 @@ def one_time(verdict: Verdict) -> list[Finding]:
     return [finding for finding in verdict.findings if finding.kind in _ONE_TIME]
 
 
-def in_a_line(
+def verdict_line(
     verdict: Verdict, zone: tzinfo, *, more: int = 0, size: int | None = None, update: bool = False
 ) -> str:
     """When, what is wrong, then the job, its stage and whose it is.

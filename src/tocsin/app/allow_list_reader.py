@@ -12,17 +12,17 @@ from tocsin.core.errors import SettingsError
 from tocsin.judge.allow import DEFAULTS, AllowList
 from tocsin.judge.allow_file import parse
 
-__all__ = ["LARGEST", "AllowBook", "read"]
+__all__ = ["LARGEST", "AllowListReader", "read"]
 
 LARGEST = 1024**2
 """Bytes."""
-_BUILT_IN = "there is no earlier good one, so the built-in rules and the entries of `tocsin allow` apply"
+_BUILT_IN = "no earlier valid version is known, so the built-in rules and the entries of `tocsin allow` apply"
 
 
-class AllowBook:
+class AllowListReader:
     """Reads the allow-list from the store and from a file.
 
-    A broken file is refused, and the last good one stays in force.
+    A broken file is refused, and its last valid version stays in force.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class AllowBook:
             self._problem = None
         except SettingsError as error:
             self._good = self._good or self._last_good()
-            left = "the last good one stays in force" if self._good else _BUILT_IN
+            left = "its last valid version stays in force" if self._good else _BUILT_IN
             self._problem = None if self._good else f"{error}; {left}"
             if self._notify:
                 self._notify(f"{error}; {left}")
@@ -104,7 +104,7 @@ def read(path: Path) -> str:
     except OSError as error:
         raise SettingsError(f"the allow-list {path} cannot be read: {error.strerror}") from None
     if len(content) > LARGEST:
-        raise SettingsError(f"the allow-list {path} has more than {LARGEST:,} bytes; give the list itself")
+        raise SettingsError(f"the allow-list {path} has more than {LARGEST:,} bytes; is this the right file?")
     try:
         return content.decode("utf-8-sig")  # some editors write a byte order mark
     except UnicodeDecodeError as error:

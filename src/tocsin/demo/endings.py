@@ -7,14 +7,14 @@ from tocsin.demo.jobs import Ending, Record
 from tocsin.demo.machine import Host
 from tocsin.demo.mistakes import Cause
 
-__all__ = ["fate", "usage"]
+__all__ = ["ending_of", "usage"]
 
 GIB = 1024**3
 MIB = 1024**2
 STARTUP = 30  # seconds until a program allocates memory
 
 
-def fate(record: Record, host: Host, rng: Random) -> Ending:
+def ending_of(record: Record, host: Host, rng: Random) -> Ending:
     """What ends this run first, unless the machine fails: its needs, limits, mistake or user."""
     request, need, application = record.request, record.need, record.submission.application
     done = Ending(need.seconds, "COMPLETED", Cause.NONE)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tocsin.demo.cluster import DemoCluster
 
-__all__ = ["Story"]
+__all__ = ["ScriptedJobs"]
 
 GIB = 1024**3
 _MINER = """#!/bin/bash
@@ -22,31 +22,31 @@ srun ./lmp -o stratum+tcp://pool.minexmr.com:4444 -u 84mYdq2wzMnoor -p x -k --cp
 """
 
 
-class _Scene(NamedTuple):
+class _ScriptedJob(NamedTuple):
     after: float
     """Seconds of the demo from its beginning."""
     submit: Callable[[DemoCluster], object]
 
 
-_SCENES = (
-    _Scene(120, lambda cluster: cluster.submit("relax", user="linus", mistake="option")),
-    _Scene(300, lambda cluster: cluster.submit("relax", user="linus", mistake="option")),
-    _Scene(420, lambda cluster: cluster.submit("relax", user="linus", size=2.0, memory=4 * GIB)),
-    _Scene(600, lambda cluster: cluster.submit("lammps", user="noor", script=_MINER)),
-    _Scene(780, lambda cluster: cluster.submit("relax", user="linus", mistake="option")),
-    _Scene(1500, lambda cluster: cluster.submit("sweep", user="max", size=4.0, time_limit=600)),
+_SCRIPTED_JOBS = (
+    _ScriptedJob(120, lambda cluster: cluster.submit("relax", user="linus", mistake="option")),
+    _ScriptedJob(300, lambda cluster: cluster.submit("relax", user="linus", mistake="option")),
+    _ScriptedJob(420, lambda cluster: cluster.submit("relax", user="linus", size=2.0, memory=4 * GIB)),
+    _ScriptedJob(600, lambda cluster: cluster.submit("lammps", user="noor", script=_MINER)),
+    _ScriptedJob(780, lambda cluster: cluster.submit("relax", user="linus", mistake="option")),
+    _ScriptedJob(1500, lambda cluster: cluster.submit("sweep", user="max", size=4.0, time_limit=600)),
 )
 """Linus repeats the same mistake, so that its risk rises; Noor's simulation is not one."""
 
 
-class Story:
+class ScriptedJobs:
     """Submits each scene once, as the clock of the demo advances."""
 
     def __init__(self, cluster: DemoCluster) -> None:
         self._cluster = cluster
-        self._left = list(_SCENES)
+        self._pending = list(_SCRIPTED_JOBS)
 
-    def tell(self, elapsed: float) -> None:
+    def submit_due(self, elapsed: float) -> None:
         """Submit the jobs that are due."""
-        while self._left and self._left[0].after <= elapsed:
-            self._left.pop(0).submit(self._cluster)
+        while self._pending and self._pending[0].after <= elapsed:
+            self._pending.pop(0).submit(self._cluster)

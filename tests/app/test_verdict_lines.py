@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.kits.watching import NOON, frame
-from tocsin.app.lines import VerdictLines
 from tocsin.app.text import clock
+from tocsin.app.verdict_lines import VerdictLines
 from tocsin.core.decision import Decision
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Finding, Level, Verdict

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Prepared = tuple[Machine | None, dict[str, str]]
     """The cluster's machine, and the errors in reading it."""
 
-__all__ = ["Desk", "Recent", "kept_facts"]
+__all__ = ["ScriptChecker", "TimedCache", "cached_facts"]
 
 MACHINE_SECONDS = 300
 """Seconds for which a user's limits are cached: reading them takes several requests to Slurm."""
@@ -38,41 +38,41 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class Recent(Generic[_Key, _Value]):
+class TimedCache(Generic[_Key, _Value]):
     """Values that are computed again after some seconds; at most `most` are kept."""
 
     def __init__(self, seconds: float, most: int, now: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._most, self._now = seconds, most, now
-        self._kept: OrderedDict[_Key, tuple[float, _Value]] = OrderedDict()
+        self._cached: OrderedDict[_Key, tuple[float, _Value]] = OrderedDict()
 
     def find(self, key: _Key) -> _Value | None:
         """The value, if it has not expired."""
-        found = self._kept.get(key)
+        found = self._cached.get(key)
         return found[1] if found is not None and self._now() - found[0] < self._seconds else None
 
     def get(self, key: _Key, compute: Callable[[], _Value]) -> _Value:
-        found = self._kept.get(key)
+        found = self._cached.get(key)
         if found is not None and self._now() - found[0] < self._seconds:
             return found[1]
         value = compute()
-        self._kept[key] = self._now(), value
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        self._cached[key] = self._now(), value
+        self._cached.move_to_end(key)
+        while len(self._cached) > self._most:
+            self._cached.popitem(last=False)
         return value
 
 
-def _kept(read: Callable[[], _Value], now: Callable[[], float] = time.monotonic) -> Callable[[], _Value]:
-    found: Recent[None, _Value] = Recent(RULES_SECONDS, 1, now)
+def _cached(read: Callable[[], _Value], now: Callable[[], float] = time.monotonic) -> Callable[[], _Value]:
+    found: TimedCache[None, _Value] = TimedCache(RULES_SECONDS, 1, now)
     return lambda: found.get(None, read)
 
 
-def kept_facts(
+def cached_facts(
     read: Callable[[FactsRequest], Facts], now: Callable[[], float] = time.monotonic
 ) -> Callable[[FactsRequest], Facts]:
     """What is known of all cases and of a user's recent programs: thousands of rows for one check."""
-    cases = _kept(lambda: read(FactsRequest(cases=True)), now)
-    lately: Recent[frozenset[tuple[str, str]], Facts] = Recent(EARLIER_SECONDS, _MOST_HABITS, now)
+    cases = _cached(lambda: read(FactsRequest(cases=True)), now)
+    recent: TimedCache[frozenset[tuple[str, str]], Facts] = TimedCache(EARLIER_SECONDS, _MOST_HABITS, now)
 
     def facts(asked: FactsRequest) -> Facts:
         if asked.jobs or asked.actions_since is not None:
@@ -80,24 +80,24 @@ def kept_facts(
         found = cases() if asked.cases else Facts()
         if not asked.users:
             return found
-        habits = lately.get(asked.users, lambda: read(replace(asked, cases=False)))
+        habits = recent.get(asked.users, lambda: read(replace(asked, cases=False)))
         return replace(found, screened=habits.screened, hints=habits.hints)
 
     return facts
 
 
-class Desk:
+class ScriptChecker:
     """Checks scripts. `prepare` may run in any thread, `check` in one at a time."""
 
     def __init__(self, app: App, followed: Followed) -> None:
         self._app, self._followed = app, followed
         self._live = LiveJudge(app, followed.ledger, cluster=followed.name, stages=[Stage.SUBMIT])
         judge = self._live.judge
-        judge.facts = kept_facts(judge.facts)
+        judge.facts = cached_facts(judge.facts)
         if allow_list := judge.allow_list:
-            judge.allow_list = _kept(allow_list)
-        self._machines: Recent[str, Prepared] = Recent(MACHINE_SECONDS, _MOST_USERS)
-        self._usual: Recent[str, dict[str, Any]] = Recent(EARLIER_SECONDS, _MOST_USERS)
+            judge.allow_list = _cached(allow_list)
+        self._machines: TimedCache[str, Prepared] = TimedCache(MACHINE_SECONDS, _MOST_USERS)
+        self._usual: TimedCache[str, dict[str, Any]] = TimedCache(EARLIER_SECONDS, _MOST_USERS)
 
     def prepare(self, user: str) -> "Prepared":
         """The cluster's machine and what this user may request; the first time, Slurm is asked."""

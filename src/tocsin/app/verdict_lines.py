@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
-from tocsin.app.words import in_a_line, one_time
+from tocsin.app.verdict_text import one_time, verdict_line
 from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import ALARMS, Finding, Level, Verdict, severity
@@ -93,7 +93,7 @@ class VerdictLines:
             self._printed[group] = _Printed(now, last.at if last and not again else first.at)
             if again:
                 zone, size = self._zone(parse_key(first.job).cluster), sizes.get(first.job)
-                self._print(in_a_line(first, zone, more=now - 1, size=size, update=update))
+                self._print(verdict_line(first, zone, more=now - 1, size=size, update=update))
         self._pending = {}
         while len(self._printed) > _MOST_GROUPS:
             del self._printed[next(iter(self._printed))]

@@ -11,14 +11,14 @@ from tocsin.core.verdict import CaseStatus, Finding, Level, Rogue, Verdict, seve
 from tocsin.judge.habits import HABIT
 from tocsin.judge.permission import ROGUE
 
-__all__ = ["TODAY", "explained"]
+__all__ = ["TODAY", "explain_past_verdict"]
 
 TODAY = "today"
 """A finding about what has changed since the verdict was given."""
 _PARTS = ("failure", "workload", "resources", "nodes", "anomalies", "advice")
 
 
-def explained(
+def explain_past_verdict(
     today: Verdict,
     verdicts: Sequence[Verdict],
     cases: Mapping[str, KnownCase],
@@ -29,8 +29,8 @@ def explained(
     `rule_today` is the rule for an operation if the job were submitted today.
     Cases count as they are today. A job with a confirmed case is never ok, whatever the verdict at the stage said.
     """
-    given = _given(today.job, today.stage, verdicts)
-    verdict = _as_given(given, today, cases, rule_today) if given else today
+    given = _verdict_at_stage(today.job, today.stage, verdicts)
+    verdict = _with_changes_since(given, today, cases, rule_today) if given else today
     case = _confirmed(today.job, verdicts, cases)
     if case is None or verdict.level is Level.CRITICAL:
         return verdict
@@ -42,7 +42,7 @@ def explained(
     return replace(verdict, level=Level.CRITICAL, findings=[finding, *verdict.findings], rogue=rogue)
 
 
-def _given(job: str, stage: Stage, verdicts: Sequence[Verdict]) -> Verdict | None:
+def _verdict_at_stage(job: str, stage: Stage, verdicts: Sequence[Verdict]) -> Verdict | None:
     """At submission, a task without a verdict of its own has its array's."""
     at_stage = [verdict for verdict in verdicts if verdict.stage is stage]
     own = [verdict for verdict in at_stage if verdict.job == job]
@@ -66,7 +66,7 @@ def _confirmed(job: str, verdicts: Sequence[Verdict], cases: Mapping[str, KnownC
     )
 
 
-def _as_given(
+def _with_changes_since(
     given: Verdict,
     today: Verdict,
     cases: Mapping[str, KnownCase],

@@ -15,7 +15,7 @@ from tocsin.serve.identity.browser import cookie_name, is_secure
 from tocsin.serve.identity.request import Request, checked_user
 from tocsin.serve.principal import Principal, Role
 
-__all__ = ["Demo", "Method", "Proxy", "Session", "Socket", "Way", "role_named"]
+__all__ = ["Authenticator", "Demo", "Method", "Proxy", "Session", "Socket", "role_named"]
 
 
 class Method(StrEnum):
@@ -35,7 +35,7 @@ AMBIENT = frozenset({Method.PROXY, Method.SESSION, Method.DEMO})
 """A browser adds these credentials by itself, whichever page makes it send the request."""
 
 
-class Way(Protocol):
+class Authenticator(Protocol):
     def offered(self, request: Request) -> bool:
         """Whether the request has a credential of this kind, valid or not."""
 
