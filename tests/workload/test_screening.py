@@ -147,6 +147,21 @@ def test_a_job_name_speaks_too(screener: Screener) -> None:
 
 
 @pytest.mark.parametrize(
+    "request_",
+    [
+        {"name": "x\ny"},
+        {"name": "\n\n"},
+        {"environment": {"A": "1\n2", "B": "\r\n"}},
+        {"name": "a\x85b\u2028c\vd"},
+    ],
+)
+def test_line_breaks_in_a_job_name_hide_nothing(screener: Screener, request_: dict[str, Any]) -> None:
+    """Anybody may name a job like that; the screener failed on it, and so the job was never screened."""
+    (found,) = screener.screen([MINE], requests=[request_])
+    assert found.operations["cryptomining"] >= SEEN_FROM
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

@@ -263,8 +263,9 @@ def _beside(script: Commands, request: Mapping[str, Any]) -> Commands:
     """The job's name and environment, read like commands without a line; and whether it requests GPUs."""
     environment = request.get("environment") or {}
     name = request.get("name") or script.name
-    given = [str(name)] if name else []
-    given += [f"export {name}={value}" for name, value in sorted(environment.items())]
+    texts = [str(name)] if name else []
+    texts += [f"export {name}={value}" for name, value in sorted(environment.items())]
+    given = [line for text in texts for line in text.split("\n")]  # `sbatch -J $'a\nb'` is valid
     gpus = request.get("req_gpus")
     return Commands(
         (*script.numbers, *[0] * len(given)),
