@@ -122,6 +122,12 @@ class NeedsToKnowYou(Fitted):
         return super().parts(share, row)
 
 
+class NeedsOneLine(Fitted):
+    def parts(self, share: float, row: dict[str, Any]) -> Parts:
+        assert "\n" not in row["name"], "a name has one line"
+        return super().parts(share, row)
+
+
 class TooFew(Fitted):
     def assess(self, jobs: pl.DataFrame, known: Known, *, stage: Stage) -> list[Parts]:
         return super().assess(jobs, known, stage=stage)[1:]
@@ -236,6 +242,7 @@ FAULTS = [
     (NeedsAll, "missing_values", "without optional values"),
     (NeedsRows, "missing_values", "without rows"),
     (NeedsToKnowYou, "missing_values", "who are you"),
+    (NeedsOneLine, "any_request", "with an odd name"),
     (TooFew, "any_order", "answers for"),
     (Ranks, "any_order", "order of the rows"),
     (Compares, "one_by_one", "alone and among others"),

@@ -17,6 +17,7 @@ from tocsin.core.units import MAX_INSTANT, UNLIMITED
 __all__ = [
     "CPU_SAMPLES",
     "JOB_SAMPLES",
+    "LARGEST",
     "SCHEMA",
     "UNREADABLE",
     "WINDOWS",
@@ -100,7 +101,7 @@ def conform(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-_LARGEST = {
+LARGEST = {
     ValueType.COUNT: 2**53,
     ValueType.INSTANT: MAX_INSTANT,
     ValueType.SECONDS: MAX_INSTANT,
@@ -128,7 +129,7 @@ def _in_range(name: str, field: Field) -> pl.Expr:
         return value.is_nan() | value.is_finite()  # the store keeps NaN as null
     if name in ("exit_code", "exit_signal"):
         return value.is_between(-(2**31), 2**31)
-    largest = {"job_id": 10**18 - 1, "raw_id": 10**18 - 1, "task": 2**32}.get(name, _LARGEST[field.type])
+    largest = {"job_id": 10**18 - 1, "raw_id": 10**18 - 1, "task": 2**32}.get(name, LARGEST[field.type])
     fits = value.is_between(0, largest)
     return fits | (value == UNLIMITED) if field.limit else fits
 

@@ -8,10 +8,11 @@ import polars as pl
 
 from tocsin.core.detector import Budget, Detector, Fitted
 from tocsin.core.fields import FIELDS, Part, ValueType, fields_of
-from tocsin.core.frames import SCHEMA, reached_at
+from tocsin.core.frames import LARGEST, SCHEMA, reached_at
 from tocsin.core.machine import Machine
 from tocsin.core.outcomes import Outcome
 from tocsin.core.stages import EARLY_SECONDS, Stage
+from tocsin.core.units import UNLIMITED
 from tocsin.history.known_windows import KnownWindows
 from tocsin.history.replay import Replay
 
@@ -20,6 +21,7 @@ __all__ = [
     "SEED",
     "CheckData",
     "demo_check_data",
+    "odd_values",
     "other_value",
     "scrambled",
     "scrambled_windows",
@@ -29,6 +31,21 @@ SEED = 11
 BUDGET = Budget(trials=2)
 _LAG = 10  # seconds from a job's end until its outcome counts as known (history.lag)
 _ROWS = 12
+_ODD_TEXTS = (
+    "",
+    " ",
+    "x\ny",
+    "a\tb\rc\x00d\x1b[2J",
+    "a\x85b\u2028c\u202ed\ud7ff\U0010ffff",
+    "n[1-3,[4],",
+    "n[1-99999999]",
+    "-1,%,=,:,;,(null),N/A",
+    "$(reboot)`id`'\"\\",
+    "{0} {name} %s %(x)s",
+    "gpu:a100:-1,gres/gpu=1:,cpu=,mem=9999999999T",
+    "x" * 100_000,
+)
+"""Texts with meaning for parsers, terminals and templates."""
 _LATER = (Part.ALLOCATION, Part.FIRST_METRICS, Part.OUTCOME, Part.USAGE)
 
 
@@ -168,6 +185,17 @@ def scrambled_windows(windows: pl.DataFrame, until: int) -> pl.DataFrame:
     return windows.with_columns(
         pl.when(later).then(pl.col("values").list.reverse()).otherwise("values").alias("values")
     )
+
+
+def odd_values(name: str) -> tuple[str | int | bool, ...]:
+    """Values that users can give the field, or that Slurm may report for it, and that few jobs have."""
+    entry = FIELDS[name]
+    if entry.type is ValueType.TEXT:
+        return _ODD_TEXTS
+    if entry.type is ValueType.FLAG:
+        return False, True
+    largest = LARGEST[entry.type]
+    return (0, 1, largest, UNLIMITED) if entry.limit else (0, 1, largest)
 
 
 def other_value(name: str, seed: random.Random) -> pl.Expr:

@@ -28,6 +28,7 @@ from tocsin.judge.check_data import (
     SEED,
     CheckData,
     demo_check_data,
+    odd_values,
     other_value,
     scrambled,
     scrambled_windows,
@@ -159,6 +160,21 @@ def missing_values(run: _Run) -> None:
 
 
 @_at_every_stage
+def any_request(run: _Run) -> None:
+    """Whatever a user writes into a field of the request: an answer, and no error. A failure would hide the job."""
+    with_script = pl.col("script").is_in(list(run.data.scripts))
+    job, known = run.jobs.sort(with_script, descending=True).head(1), run.data.known()
+    for name in fields_of(Part.REQUEST):
+        if name == "script":  # a hash, which no user can choose
+            continue
+        odd = pl.concat(
+            job.with_columns(pl.lit(value, SCHEMA[name]).alias(name)) for value in odd_values(name)
+        )
+        with _sentence(f"{run.where} fails on a job with an odd {name}"):
+            run.answers(odd, known=known)
+
+
+@_at_every_stage
 def any_order(run: _Run) -> None:
     """Answers come in the order of the rows, and do not depend on it."""
     jobs = run.jobs
@@ -244,6 +260,7 @@ CHECKS: Sequence[Callable[..., None]] = (
     respects_stages,
     no_mutation,
     missing_values,
+    any_request,
     any_order,
     one_by_one,
     saved_is_same,
