@@ -151,7 +151,11 @@ def _by_patterns(body: Text, key: str, rules: list[Rule], tail: int, catalogue: 
                 and _beside_folders(rule.pattern, heeded)
                 and not _excused(body, line, rule, catalogue)
             ):
-                yield Match(rule, body.line_of(at), body.evidence(first, end))
+                yield Match(
+                    catalogue.subject(rule, without_folders(line)),
+                    body.line_of(at),
+                    body.evidence(first, end),
+                )
 
 
 def _beside_folders(pattern: Pattern, line: str) -> bool:
