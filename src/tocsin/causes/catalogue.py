@@ -61,7 +61,8 @@ class Rule:
 
     def of(self, other: "Kind", own: "Kind") -> "Rule":
         """The same rule of another kind, as strong there as it is here."""
-        return replace(self, kind=other.name, rank=other.rank + self.rank - own.rank)
+        rank = other.rank + self.rank - own.rank
+        return replace(self, kind=other.name, rank=rank, excepted=other.excepted)
 
     @property
     def ending(self) -> bool:
@@ -80,6 +81,7 @@ class Kind:
     advice: str
     examples: tuple[str, ...]
     rank: int
+    excepted: tuple[Pattern, ...] = ()
     about: tuple[Pattern, ...] = ()
     """Words that name what this kind is about."""
     yields: bool = False
@@ -239,6 +241,7 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
         document["advice"],
         examples,
         document["rank"],
+        excepted,
         _patterns(document, "about", place),
         document.get("yields", False),
     )

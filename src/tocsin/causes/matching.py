@@ -146,16 +146,10 @@ def _by_patterns(body: Text, key: str, rules: list[Rule], tail: int, catalogue: 
         for rule in rules:
             # without its guesses ("this may be caused by ..."), unless the pattern is about one of them
             heeded = line if guess and GUESS.search(rule.pattern.text) else asserted
-            if (
-                rule.pattern.matches(heeded)
-                and _beside_folders(rule.pattern, heeded)
-                and not _excused(body, line, rule, catalogue)
-            ):
-                yield Match(
-                    catalogue.subject(rule, without_folders(line)),
-                    body.line_of(at),
-                    body.evidence(first, end),
-                )
+            if rule.pattern.matches(heeded) and _beside_folders(rule.pattern, heeded):
+                meant = catalogue.subject(rule, without_folders(line))
+                if not _excused(body, line, meant, catalogue):
+                    yield Match(meant, body.line_of(at), body.evidence(first, end))
 
 
 def _beside_folders(pattern: Pattern, line: str) -> bool:
@@ -239,8 +233,12 @@ def _line(body: Text, pattern: Pattern) -> int:
 
 def _excused(body: Text, line: str, rule: Rule, catalogue: Catalogue) -> bool:
     """Whether the kind or all kinds ignore such a line, unless the pattern itself asks for it."""
-    if any(pattern.matches(line) for pattern in rule.excepted):
-        return True
+    if rule.excepted:
+        asked_for = (rule.kind, line)
+        if asked_for not in body.excepted:
+            body.excepted[asked_for] = any(pattern.matches(line) for pattern in rule.excepted)
+        if body.excepted[asked_for]:
+            return True
     if (rule.kind == _GENERAL and gives_value(line)) or (not rule.certain and is_mild(line)):
         return True
     asked = f" {rule.pattern.text} "

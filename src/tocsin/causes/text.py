@@ -25,7 +25,9 @@ class Text:
     original: str
     ends: list[int]
     excuses: dict[str, list[Pattern]] = field(default_factory=dict)
-    """For each line examined, the patterns by which it is ignored."""
+    """For each line examined, the patterns by which all kinds ignore it."""
+    excepted: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """For each kind and line examined, whether the kind ignores it."""
 
     def line_of(self, at: int) -> int:
         return bisect_right(self.ends, at - 1) if at else 0
