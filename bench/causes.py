@@ -4,7 +4,8 @@
 Patterns were written on `first`; each later set was measured before anybody looked at its misses (`first_contact.json`),
 and patterns were then written on it, too. Nothing was learned from the sets in HELD_OUT so far: keep it so. A new set has
 no source of an older one, is labelled by the meanings in the catalogue before it is measured (twice, in another order, and
-what got two labels is left out), and needs its counts in `first_contact.json`.
+what got two labels is left out), and needs its counts in `first_contact.json`. `thirty_second` was met twice, and only
+its counts were looked at: `before` the catalogue and the engine learned from the two sets before it, and after.
 
 Each output is judged twice: by the kind, and by the group of kinds that a person would tell apart (GROUPS).
 """
