@@ -215,6 +215,7 @@ def test_calls_of_a_stack_and_folders_of_paths_are_no_statements() -> None:
     assert (
         cause('Cannot run program "sbatch" (in directory "/lustre/ann/work"): error=2\n') == "missing_command"
     )
+    assert cause("ERROR: read of /scratch/pmix/a.nc failed\n") != "mpi"
     assert cause("LustreError: 11-0: an operation failed with -107\n") == "node"
 
 
