@@ -4,7 +4,8 @@
 Patterns were written on `first`; each later set was measured before anybody looked at its misses (`first_contact.json`),
 and patterns were then written on it, too. Nothing was learned from the sets in HELD_OUT so far: keep it so. A new set has
 no source of an older one, is labelled by the meanings in the catalogue before it is measured (twice, in another order, and
-what got two labels is left out), and needs its counts in `first_contact.json`.
+what got two labels is left out), and needs its counts in `first_contact.json`. `thirty_second` was met twice, and only
+its counts were looked at: `before` the catalogue and the engine learned from the two sets before it, and after.
 
 Each output is judged twice: by the kind, and by the group of kinds that a person would tell apart (GROUPS).
 """
@@ -38,9 +39,9 @@ SETS = (
     *("seventeenth", "eighteenth", "nineteenth", "twentieth", "last_programs"),
     *("twenty_first", "twenty_second", "twenty_third", "twenty_fourth", "further_programs"),
     *("twenty_fifth", "twenty_sixth", "twenty_seventh", "twenty_eighth", "twenty_ninth"),
-    "thirtieth",
+    *("thirtieth", "thirty_first", "thirty_second"),
 )
-HELD_OUT = ("thirtieth",)
+HELD_OUT = ("thirty_second",)
 """What counts is their first contact: a change made for another set may have met them since."""
 LATEST = SETS[SETS.index("twenty_first") :]
 """Sets that were met with the catalogue in its present form, and judged by group, too."""

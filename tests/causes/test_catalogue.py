@@ -109,3 +109,21 @@ def test_numbers_of_a_kind_may_be_a_consequence(tmp_path: Path) -> None:
     (tmp_path / "stopped.toml").write_text(text + 'signals = [19]\nnumbers = "certain"\n')
     with pytest.raises(SettingsError, match='must be "likely" or "consequence"'):
         load_catalogue(tmp_path)
+
+
+def test_a_kind_of_the_site_takes_unspecific_lines_about_its_subject(tmp_path: Path) -> None:
+    (tmp_path / "burst.toml").write_text(OWN + 'about = ["dwd:"]\n')
+    catalogue = load_catalogue(tmp_path)
+    for text, kind in (
+        ("dwd: Connection refused\n", "burst_buffer"),
+        ("git: Connection refused\n", "network"),
+    ):
+        found = root_cause(find_matches(text, catalogue))
+        assert found is not None
+        assert found.rule.kind == kind, text
+
+
+def test_yields_is_true_or_false(tmp_path: Path) -> None:
+    (tmp_path / "burst.toml").write_text(OWN + 'yields = "no"\n')
+    with pytest.raises(SettingsError, match="yields must be true or false"):
+        load_catalogue(tmp_path)

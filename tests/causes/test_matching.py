@@ -206,3 +206,66 @@ def test_of_several_ways_to_end_the_first_is_the_root(text: str, kind: str) -> N
 )  # fmt: skip
 def test_what_a_line_means_decides(text: str, kind: str | None) -> None:
     assert cause(text) == kind
+
+
+def test_calls_of_a_stack_and_folders_of_paths_are_no_statements() -> None:
+    assert (
+        cause("signal (6): Aborted\nuv_once at ./thread.c:239\ngetaddrinfo at ./socket.jl:591\n") == "abort"
+    )
+    assert (
+        cause('Cannot run program "sbatch" (in directory "/lustre/ann/work"): error=2\n') == "missing_command"
+    )
+    assert cause("ERROR: read of /scratch/pmix/a.nc failed\n") != "mpi"
+    assert cause("LustreError: 11-0: an operation failed with -107\n") == "node"
+
+
+def test_an_exception_that_a_warning_reports_was_handled_if_the_output_goes_on() -> None:
+    reported = "[W 2026-01-01 10:00:00,1] Trial 1 failed because of the following error: ValueError('x')\n"
+    assert cause(f"{reported}{STACK}ValueError: x\n[I 2026-01-01 10:00:01,2] Trial 2 goes on\n") is None
+    assert cause(f"{reported}{STACK}ValueError: x\n") == "python_exception"
+    started = "2026-01-01 10:00:00 INFO training starts\n"
+    assert cause(f"{started}{STACK}ValueError: x\nwaiting for other ranks\n") == "python_exception"
+
+
+def test_an_output_that_closes_with_its_work_done_did_not_end_by_a_line_above() -> None:
+    complaint = "du: cannot read directory '/etc/ssl/private': Permission denied\n"
+    assert cause(f"{complaint}824 /etc/ssl\ninventory written\n") is None
+    assert cause(f"{complaint}824 /etc/ssl\n") == "permission"
+    assert cause("java.lang.OutOfMemoryError: Java heap space\nclean-up finished\n") == "memory"
+    assert cause(f"{complaint}job ended, exited with status 0\n") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock.\n", "container"),
+        ("psql: Cannot connect to the server\n", "network"),
+        ("n1.7hfi_userinit: mmap of rcvhdrq failed: Resource temporarily unavailable\n", "mpi"),
+        ("fork: Resource temporarily unavailable\n", "resource_limit"),
+        ("n1: nccl: Connection reset by peer\n", "nccl"),
+        ("Could not connect to license server 27000@lic: Connection refused\n", "licence"),
+        ("munge: Connection refused\n", "node"),
+        ("Loss.cu:240: block: [0,0,0], thread: [9,0,0] Assertion `t < n` failed.\n", "cuda_error"),
+        ("solve.c:240: main: Assertion `t < n' failed.\n", "abort"),
+    ],
+)
+def test_what_a_line_is_about_decides_where_its_statement_is_unspecific(text: str, kind: str) -> None:
+    assert cause(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("make: Nothing to be done for 'all'.\n", None),
+        ("make: *** [Makefile:3: all] Error 1\n", "program_error"),
+        ("ncclInternalError: Internal check failed. Proxy Call to rank 0 failed (Connect)\n", "nccl"),
+        ("12 tests passed, 0 failed\n", None),
+        ("SKIPPED [1] test_a.py:4: no GPU found\n", None),
+        ("ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored.\n", None),
+        ("Unable to find image 'solver:1.2' locally\n1.2: Pulling from library/solver\n", None),
+        ("qsub: Job exceeds queue resource limits MSG=cannot satisfy queue max walltime requirement\n", "bad_input"),
+        ("Illegal division by zero at depth.pl line 7.\n", "program_error"),
+    ],
+)  # fmt: skip
+def test_a_pattern_means_no_more_than_it_says(text: str, kind: str | None) -> None:
+    assert cause(text) == kind

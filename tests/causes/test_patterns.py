@@ -21,6 +21,8 @@ from tocsin.causes.patterns import alternatives, parse_pattern
         ("^{word}error: ", "error: x", False),
         ("line *: *: command not found", "slurm_script: line 5: module: command not found", True),
         ("abc*abc$", "abc", False),
+        ("^make: ***", "make: *** [all] error 1", True),
+        ("^make: ***", "make: nothing to be done", False),
     ],
 )
 def test_a_line_matches_or_not(pattern: str, line: str, expected: bool) -> None:

@@ -1,7 +1,7 @@
 """The catalogue of kinds of causes: one TOML file each, both shipped ones and a site's own."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -32,6 +32,8 @@ _KIND = {
     "ending": list,
     "consequence": list,
     "except": list,
+    "about": list,
+    "yields": bool,
     "signals": list,
     "exits": list,
     "errnos": list,
@@ -57,6 +59,11 @@ class Rule:
     """Such a line is fatal wherever it is; others count only near the end of the output."""
     excepted: tuple[Pattern, ...] = ()
 
+    def of(self, other: "Kind", own: "Kind") -> "Rule":
+        """The same rule of another kind, as strong there as it is here."""
+        rank = other.rank + self.rank - own.rank
+        return replace(self, kind=other.name, rank=rank, excepted=other.excepted)
+
     @property
     def ending(self) -> bool:
         """Whether such a line counts only among the very last lines."""
@@ -73,6 +80,12 @@ class Kind:
     """When to choose this kind and no other, for people who label an output."""
     advice: str
     examples: tuple[str, ...]
+    rank: int
+    excepted: tuple[Pattern, ...] = ()
+    about: tuple[Pattern, ...] = ()
+    """Words that name what this kind is about."""
+    yields: bool = False
+    """Whether a line of this kind is of another one if it has a word of `about` there."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,19 @@ class Catalogue:
     """A line with one of these says nothing about the job's end."""
     success: tuple[Pattern, ...]
     """Lines above a line with one of these did not end the job, unless they are certain."""
+
+    def subject(self, rule: Rule, line: str) -> Rule:
+        """The rule, or the same one of the kind that the line is about: a daemon of containers that cannot be reached."""
+        own = self.kinds[rule.kind]
+        if own.yields and rule.rank < _AFTER_ALL:
+            for other in self._subjects:
+                if other is not own and any(pattern.matches(line) for pattern in other.about):
+                    return rule.of(other, own)
+        return rule
+
+    @cached_property
+    def _subjects(self) -> tuple[Kind, ...]:
+        return tuple(kind for kind in self.kinds.values() if kind.about)
 
     @cached_property
     def certain(self) -> "Index":
@@ -179,7 +205,7 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
         if key not in _KIND:
             raise SettingsError(f'{place}: "{key}" is not known; the keys are {", ".join(_KIND)}')
         if type(value) is not _KIND[key]:
-            wanted = {str: "text", int: "a whole number", list: "a list"}[_KIND[key]]
+            wanted = {str: "text", int: "a whole number", list: "a list", bool: "true or false"}[_KIND[key]]
             raise SettingsError(f"{place}: {key} must be {wanted}")
     for key in _NEEDED:
         if document.get(key) in (None, "", []):
@@ -208,7 +234,18 @@ def _kind(document: Mapping[str, Any], place: str) -> tuple[Kind, list[Rule]]:
         if not any(rule.pattern.matches(line) for rule in rules):
             raise SettingsError(f'{place}: no pattern matches the example "{example}"')
     examples = tuple(map(str, document["examples"]))
-    return Kind(name, document["title"], document.get("meaning", ""), document["advice"], examples), rules
+    kind = Kind(
+        name,
+        document["title"],
+        document.get("meaning", ""),
+        document["advice"],
+        examples,
+        document["rank"],
+        excepted,
+        _patterns(document, "about", place),
+        document.get("yields", False),
+    )
+    return kind, rules
 
 
 def _numbers(document: Mapping[str, Any], place: str) -> dict[tuple[str, int], Rule]:

@@ -13,14 +13,15 @@ _MOST_ALTERNATIVES = 1000
 _LONGEST = 300
 _ANY, _WORD, _AND = "*", "{word}", " & "
 _MOST_PARTS = 3
-_SIGNS = re.compile(r"(\*|\{word\})")
+_SIGNS = re.compile(r"((?<!\*)\*(?!\*)|\{word\})")
+"""A run of asterisks is text: programs print them around what matters."""
 _CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 _NO_WORD = re.compile(r"[^\w.:-]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`*` matches any text, `{word}` one word, `^` at the start and `$` at the end the ends of the line.
+    """`*` matches any text (`**` and longer runs are text), `{word}` one word, `^` at the start and `$` at the end the ends of the line.
 
     Case is ignored, and there are no other special characters (`alternatives` expands choices before), so that no
     pattern can be slow.
