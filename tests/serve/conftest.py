@@ -22,7 +22,7 @@ MINUTE = 60
 
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two days of the demo cluster, and half an hour of the third watched, with the demo's story: a miner and others."""
+    """Two days of the demo cluster, and half an hour of the third watched, with the scripted jobs of the demo: a miner and others."""
     home = tmp_path_factory.mktemp("service") / "home"
     with App(folder=str(home), environ={"HOME": str(home.parent), "TZ": "UTC"}) as app:
         demo(app, seed=1, days=DAYS)
@@ -41,7 +41,7 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         scripted_jobs = ScriptedJobs(cluster)
         for now in range(at, at + 30 * MINUTE, 2 * MINUTE):
             cluster.clock.advance_to(now)
-            scripted_jobs.tell(now - at)
+            scripted_jobs.submit_due(now - at)
             watch.step(now)
     return home
 
