@@ -39,12 +39,12 @@ _WEB_ADDRESS = re.compile(
 _OTHER_SCHEME = re.compile(r"\b[A-Za-z][\w+.-]{0,20}://+(?:[^\s/@:\"']{1,120}(?::[^\s/@:\"']{0,120})?@)?")
 _ESCAPE = re.compile(r"\\u00([0-9a-fA-F]{2})|\\x([0-9a-fA-F]{2})|%(2[eE])|&#x([0-9a-fA-F]{2});|&#(\d{2,3});")
 """A letter or a dot as escaped in JSON, YAML, the web and most languages."""
-_ESCAPE_MARKS = ("\\u00", "\\x", "%2", "&#")
 _OTHER_DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
 _REPLACEMENT = re.compile(
-    r"\b[sy]/[^/\n]{0,200}/([^/\n]{1,200})/|\b[sy]\|[^|\n]{0,200}\|([^|\n]{1,200})\||\bs[#,!@%][^#,!@%\n]{0,200}[#,!@%]([^#,!@%\n]{1,200})[#,!@%]"
+    r"[/|#,!@%](?:(?<=\b[sy]/)[^/\n]{0,200}/([^/\n]{1,200})/|(?<=\b[sy]\|)[^|\n]{0,200}\|([^|\n]{1,200})\|"
+    r"|(?<=\bs[#,!@%])[^#,!@%\n]{0,200}[#,!@%]([^#,!@%\n]{1,200})[#,!@%])"
 )
-"""What sed, Perl and similar tools insert as a replacement."""
+"""What sed, Perl and similar tools insert as a replacement. It begins with the separator, which makes the search fast."""
 _REPLACEMENT_MARKS = ("s/", "s|", "s#", "s,", "s!", "s@", "s%", "y/")
 _FILLED_IN = re.compile(r"[$`{\0\1\2]")
 _STRING = re.compile(
@@ -57,9 +57,13 @@ def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bo
 
     `web`: pages on the web count, too. `institutions`: so do hosts of universities and agencies.
     """
-    if any(mark in text for mark in _ESCAPE_MARKS):
+    escaped = "\\x" in text or "\\u00" in text or "%2" in text or "&#" in text
+    ascii_only = text.isascii()
+    if not escaped and ascii_only and "." not in text and ":" not in text:  # most words
+        return False
+    if escaped:
         text = _ESCAPE.sub(_unescaped, text)
-    if not text.isascii():
+    if not ascii_only:
         text = text.translate(_OTHER_DOTS)
     if "://" in text:
         if web and any(_is_foreign_page(found[1]) for found in _WEB.finditer(text)):

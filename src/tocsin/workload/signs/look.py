@@ -45,7 +45,7 @@ class Sign(NamedTuple):
 
 _CUT_WALLET = "a wallet in parts"
 _REQUESTED_WALLET = "a wallet in the job's request"
-_DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]{26,}", re.MULTILINE)
+_DIRECTIVE = re.compile(r"\n#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]{26,}")
 OTHER_WORDS = MAY_MINE | {ADDRESSED, BUILT, ENDPOINT, NAMED, SPELLED, _CUT_WALLET, _REQUESTED_WALLET}
 """Kinds of open signs that only show that a script may mine."""
 MOST_SIGNS = 50
@@ -134,6 +134,7 @@ def _in_other_words(
 
 def _wallet_in_request(text: str) -> int | None:
     """The line of a directive that holds a wallet."""
+    text = f"\n{text}"
     return next(
         (text.count("\n", 0, found.start()) + 1 for found in _DIRECTIVE.finditer(text) if wallets(found[0])),
         None,

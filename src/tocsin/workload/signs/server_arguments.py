@@ -52,8 +52,10 @@ def names_server(statement: Statement, name: str, *, known: bool, kept: bool) ->
     if name == "sed":
         whole = _SED_SEPARATORS.sub(" ", whole)
     ssh = name[:1] == "-" or "ssh" in statement.words
-    named = _LICENCE.sub(lambda found: found[0].replace("@", " ").replace(":", " "), whole)
-    whole = _LICENCE.sub(" ", whole)
+    named = whole
+    if "@" in whole:
+        named = _LICENCE.sub(lambda found: found[0].replace("@", " ").replace(":", " "), whole)
+        whole = _LICENCE.sub(" ", whole)
     if "prox" in whole.lower() and (known or not name):
         named = _PROXY_SETTING.sub(" ", named)
     if not ssh and names_host(named, web=name == "export"):

@@ -127,6 +127,12 @@ class _Walk:
                         place = found.end()
                         continue
             fresh = False
+            letter = text[place]
+            if letter == "\n":
+                self.end()
+                place = self._documents(place + 1) if self.waiting else place + 1
+                fresh = True
+                continue
             if found := _WORD.match(text, place):
                 if not self.words and not self.redirections:
                     self.start = self.line(found.start(1))
@@ -134,12 +140,6 @@ class _Walk:
                 continue
             if found := _BLANKS.match(text, place):
                 place = found.end()
-                continue
-            letter = text[place]
-            if letter == "\n":
-                self.end()
-                place = self._documents(place + 1) if self.waiting else place + 1
-                fresh = True
                 continue
             if letter == "#":
                 place = text.find("\n", place)

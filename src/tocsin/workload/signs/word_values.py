@@ -103,15 +103,16 @@ class Words(ABC):
         """Cached values of words since a variable or a file last changed."""
 
     def value(self, word: str) -> Value:
+        known = self._known.get(word)
+        if known is not None and not self.vague:
+            return known
         if not _SPECIAL.search(word):
             return self._plain(word)
         if len(word) > _LONGEST_WORD:
             return Value(word[:_LONGEST_WORD], OWN)
-        known = self._known.get(word)
-        if known is None or self.vague:
-            known = self._joined(word, quoted=False)
-            if not self.vague:
-                self._known[word] = known
+        known = self._joined(word, quoted=False)
+        if not self.vague:
+            self._known[word] = known
         return known
 
     def _plain(self, word: str) -> Value:
@@ -119,9 +120,11 @@ class Words(ABC):
         if "~" in word and "HOME" in self.values and _TILDE.search(word):
             home = self.values["HOME"]
             return Value(_TILDE.sub(lambda _: home.text, word), max(home.origin, OWN))
-        if ("*" in word or "?" in word) and (file := self.matching(word)):
-            return Value(file, OWN)
-        return Value(word, WRITTEN)
+        value = Value(word, WRITTEN)
+        if "*" in word or "?" in word:  # which files there are may change at any time
+            return Value(file, OWN) if (file := self.matching(word)) else value
+        self._known[word] = value
+        return value
 
     def matching(self, pattern: str) -> str:
         """A file that the script writes and whose name matches a pattern."""
