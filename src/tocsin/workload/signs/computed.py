@@ -44,7 +44,7 @@ from tocsin.workload.signs.word_values import MOST_WORK
 __all__ = ["computed_commands"]
 
 _NAMES = ManyWords([name.encode() for name in (*WORDS, *OTHER_FORMS)])
-_DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]*", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX|BB|DW)\s[^\n]*", re.MULTILINE)
 _OUTPUT = re.compile(
     r"^#\w{1,6}\s+(?:-o|--output)[ =]+\S+\.(?:json|sh|conf|cfg|ini|toml|ya?ml|py)\b", re.MULTILINE
 )
@@ -68,8 +68,8 @@ _TAKEN = (
 )
 """Words for which a command is examined even if all its words are plain."""
 _CAPTURED = re.compile(r"(?:\$\(|`|<\()\s*([\w.:-]+)")
-_COMMENT = re.compile(r"\n[ \t]*#(?!SBATCH|PBS|BSUB|\$)[^\n]*")
-_DIRECTIVE_LINE = re.compile(r"\n#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]*")
+_COMMENT = re.compile(r"\n[ \t]*#(?!SBATCH|PBS|BSUB|\$|BB |DW )[^\n]*")
+_DIRECTIVE_LINE = re.compile(r"\n#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX|BB|DW)\s[^\n]*")
 """Each begins with a literal character, which makes the search ten times as fast."""
 _RUNS_LATER = ("trap", "PROMPT_COMMAND", "BASH_ENV", "BASH_ALIASES")
 _PROMPT = re.compile(r"\bPS[0-4]=")

@@ -18,6 +18,8 @@ _NAME = re.compile(r"(?:[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?\.){0,6}[^\W_](?:[^\W
 """The rest of it. The last part must be registered, so it has no underscore."""
 _NOT_BEFORE = frozenset("_@/$}*%&~\\-.")
 _NOT_BEHIND = re.compile(r"\.?(?:[\w(@\[*{$-]|\.\w|\s{0,2}=|:{1,2}[A-Za-z_$]|/[\w.*${}-]{0,80}[.*]\w)")
+_CAPITALS = frozenset({"COM", "NET", "ORG"})
+"""Others in capital letters are words of Fortran."""
 _LONGEST = 255
 _MOST_ENDS = 2000
 """With more, it is not an ordinary text."""
@@ -73,11 +75,15 @@ def names_host(text: str, *, web: bool = True, institutions: bool = False) -> bo
         text = "\n".join(
             [text, *(first or second or third for first, second, third in _REPLACEMENT.findall(text))]
         )
-    named = (found for found in _END.finditer(text) if found[1] in SURE or found[1][:4] == "xn--")
+    named = (found for found in _END.finditer(text) if _is_domain(found[1]))
     for count, found in enumerate(named):
         if count > _MOST_ENDS or _is_host(text, found, institutions=institutions):
             return True
     return has_number_of_host(text)
+
+
+def _is_domain(end: str) -> bool:
+    return end in SURE or end[:4] == "xn--" or end in _CAPITALS
 
 
 def _is_host(text: str, end: re.Match[str], *, institutions: bool) -> bool:

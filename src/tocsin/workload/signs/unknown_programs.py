@@ -35,10 +35,10 @@ __all__ = ["UnknownPrograms"]
 _TUNNEL = re.compile(r"(?:-\w{0,4}L\s?[\"']?(?:[\w.*\[\]-]{1,60}:)?|LocalForward\W{1,3})(\d{2,5})(?=[:\s])")
 """A local port that leads to another machine."""
 _FILLED_COMMAND = re.compile(
-    r"^[^#\n]{0,80}?(?:^|[=:!\"'\s])(?:\.{1,2}|~|%h|\$\{?\w+\}?|/\w[\w.-]*)?/[\w./-]++(?<=\w)\s+(?:[^\n#]{0,80}\s)?-{1,2}\w[\w-]*[ =][^\s#]{0,40}(?:[{$<]|%\w)",
+    r"^[^#\n]{0,80}?(?:^|[=:!\"'\s])(?:\.{1,2}|~|%h|\$\{?\w+\}?|/\w[\w.-]*)?/[\w./-]++(?<=\w)\s+(?:[^\n#]{0,80}\s)?-{1,2}\w[\w-]*[ =][^\s#]{0,40}(?:[{$<]|%(?!(?<=[ =]%)[ot](?!\S))\w)",
     re.MULTILINE,
 )
-"""A command in the settings of another program, with placeholders that this one fills in."""
+"""A command in the settings of another program, with placeholders that this one fills in; the number of a task is fine."""
 _CALLED_WITH_TEXT = re.compile(
     r"\w\s?\([^\n()]{0,200}[\"']|\([\w*-]+\s[^\n]{0,200}\"|\$\w+\s*=\s*\"|=\s*\"[^\"\n]*\"\s*[\^+.&]"
 )
