@@ -111,7 +111,7 @@ class _Walk(ProgramSigns):
     def __init__(self, text: str, effort: Effort) -> None:
         super().__init__(text, effort)
         self.addresses = has_address(text) or _may_name_host(text) or bool(self.fetched)
-        self.speaks_to_files = self.addresses and _OUTPUT.search(text) is not None
+        self.prints_to_files = self.addresses and _OUTPUT.search(text) is not None
         """Printed text may become a file."""
         self.follows_folder = "PWD" in text or "pwd" in text
         note_request(self.origins, text)
@@ -135,13 +135,13 @@ class _Walk(ProgramSigns):
                 continue
             ends = not words or words[0] in ENDS or words == ["exec"]
             if ends or words[0] in origins.functions:
-                self.speaks_to_files |= statement.pipes or any(
+                self.prints_to_files |= statement.pipes or any(
                     is_file(operator, target) for operator, target in statement.redirections
                 )
             if ends and any(operator[:2] == "<<" for operator, _ in statement.redirections):
                 origins.input = max(origins.input, OWN)
         if origins.functions and not origins.functions.isdisjoint(_CAPTURED.findall(self.script)):
-            self.speaks_to_files = True
+            self.prints_to_files = True
         if origins.functions or (_may_run_later(self.script) and any(map(_runs_later, found))):
             given: Value | None = None
             for statement in found:  # what they use may be set after them
@@ -191,7 +191,7 @@ class _Walk(ProgramSigns):
                 yield from self.substituted(statement)
             if (
                 not self.addresses and statement.plain and self.is_plain(statement.words[0], statement.words)
-            ) or (not (self.addresses or self.speaks_to_files) and self.is_idle(statement)):
+            ) or (not (self.addresses or self.prints_to_files) and self.is_idle(statement)):
                 given = None
                 origins.notice_files()
                 continue
@@ -248,7 +248,7 @@ class _Walk(ProgramSigns):
         for word in settings:
             if HOOKS.match(word) or MORE_HOOKS.match(word):
                 yield from self.hook(line, word)
-        if self.speaks_to_files and place < len(words) and words[place] in ("printf", "echo"):
+        if self.prints_to_files and place < len(words) and words[place] in ("printf", "echo"):
             self.files.type_in(line, self.origins.printed(statement, None).text)
         if self.addresses:
             name = words[place] if place < len(words) else ""
@@ -256,7 +256,7 @@ class _Walk(ProgramSigns):
             known = known and not (
                 name in NETWORK and (name in self.redefined or self.is_own_client(name, words))
             )
-            if names_server(statement, name, known=known, kept=self.speaks_to_files):
+            if names_server(statement, name, known=known, kept=self.prints_to_files):
                 yield line, ENDPOINT
         if place >= len(words) or (len(words) > place + 1 and words[place + 1] == "()"):
             if "command_not_found_handle" in words:

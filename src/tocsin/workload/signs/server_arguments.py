@@ -7,7 +7,7 @@ from tocsin.workload.signs.file_kinds import FOR_PEOPLE, SCRIPT_FILE, is_file
 from tocsin.workload.signs.host_and_port import names_host_and_port
 from tocsin.workload.signs.host_names import names_host, strings_of
 from tocsin.workload.signs.printing_programs import CODE
-from tocsin.workload.signs.programs import NETWORK, SPEAKS
+from tocsin.workload.signs.programs import DISPLAYS, NETWORK
 from tocsin.workload.signs.reserved_words import DECLARES
 from tocsin.workload.signs.server_addresses import addresses
 from tocsin.workload.signs.statements import Statement
@@ -47,7 +47,7 @@ def names_server(statement: Statement, name: str, *, known: bool, kept: bool) ->
         return "telnet://" in whole
     if name == ":" and statement.redirections:
         return False
-    if known and name in SPEAKS and not kept and _is_for_people(statement, files):
+    if known and name in DISPLAYS and not kept and _is_for_people(statement, files):
         return False
     if name == "sed":
         whole = _SED_SEPARATORS.sub(" ", whole)

@@ -156,7 +156,7 @@ class UnknownPrograms(RunText):
                 given.origin == WRITTEN and _is_code(given.text) and makes_text(given.text)
             ):
                 yield line, HANDS_ON
-            elif _tells_server(given.text):
+            elif _has_server(given.text):
                 yield line, ENDPOINT
         if self.fetched and not self.fetched.isdisjoint(given_files(texts)):
             yield line, HANDS_FETCHED
@@ -168,7 +168,7 @@ class UnknownPrograms(RunText):
                 if origins.files.get(file) == COMPUTED:
                     yield line, HANDS_ON
                 body = self.files.bodies.get(file)
-                if body and _tells_server(body):
+                if body and _has_server(body):
                     yield line, ENDPOINT
 
 
@@ -187,5 +187,5 @@ def _is_interpreter(name: str) -> bool:
     return name in SHELLS or CODE.match(name) is not None
 
 
-def _tells_server(settings: str) -> bool:
+def _has_server(settings: str) -> bool:
     return has_address(settings) or has_host_and_port(settings) or names_host(settings)

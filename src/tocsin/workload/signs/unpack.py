@@ -86,20 +86,20 @@ def unpack(text: str, effort: Effort | None = None) -> Unpacked:
     effort = effort or Effort()
     found: list[Hidden] = []
     beyond: set[int] = set()
-    seen: set[str] = set()
+    unpacked: set[str] = set()
     room = MOST_BYTES
     level: list[Line] = [(0, text)]
     for _ in range(MOST_DEPTH):
         deeper: list[Line] = []
         for origin, layer in level:
             for number, content in _pieces(layer, room, effort):
-                if content in seen:
+                if content in unpacked:
                     continue
                 line = origin or number
                 if not content or len(found) >= MOST_PIECES or room <= 0:
                     beyond.add(line)
                     break
-                seen.add(content)
+                unpacked.add(content)
                 found.append(Hidden(line, content[:room]))
                 deeper.append((line, content[:room]))
                 room -= len(content)
@@ -107,7 +107,7 @@ def unpack(text: str, effort: Effort | None = None) -> Unpacked:
                     beyond.add(line)
         level = deeper
     for line, layer in level:
-        if any(content not in seen for _, content in _pieces(layer, room, effort)):
+        if any(content not in unpacked for _, content in _pieces(layer, room, effort)):
             beyond.add(line)
     return Unpacked(found, sorted(beyond))
 
