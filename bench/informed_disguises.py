@@ -1,4 +1,4 @@
-"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in twelve sets.
+"""Miners that a script hides in its own text, written by somebody who had the rules at hand, in thirteen sets.
 
 Each set was written when the rules had been mended for the one before, and measured before anything was changed for it. In
 each script the command, the pool's address or their pieces stand in the text. Innocent scripts do the same things.
@@ -8,13 +8,15 @@ of the 80 does not work in a shell and is left out. Of the ninth (other language
 (what the rules for words did not follow) 51 of 60, and of the eleventh (hosts without a port, other forms of hosts, fetched
 arguments, relays) 50 of 78. Since then a host is a sign wherever it stands, and what is not followed counts as computed. Of
 the twelfth (the rules' own excuses as doors, other tools), 11 of 34 passed. Four of these still do: nothing but the program
-itself can make a host of what they hand to it.
+itself can make a host of what they hand to it. Of the thirteenth (containers, workflow and configuration tools, Slurm's own
+features, formats of scientific data, settings of clients), 22 of 60 passed, and 11 still do, most for the same reason. Of its
+60 innocent twins, 5 had an open sign, and 1 still has.
 """
 
 import re
 from pathlib import Path
 
-__all__ = ["INNOCENT", "LATEST", "SETS", "script"]
+__all__ = ["INNOCENT", "NOT_ALL_FOUND", "SETS", "script"]
 
 _HEADER = (
     "#!/bin/bash\n#SBATCH --job-name=relax\n#SBATCH --ntasks=32\n#SBATCH --time=12:00:00\nmodule load gcc\n"
@@ -44,7 +46,8 @@ SETS = {
         "eleventh",
     )
 }
-LATEST = _bodies("twelfth")
+NOT_ALL_FOUND = {name: _bodies(name) for name in ("twelfth", "thirteenth")}
+"""Sets of which some still pass."""
 INNOCENT = (
     _bodies("innocent")
     | _bodies("more_innocent")
@@ -52,6 +55,7 @@ INNOCENT = (
     | _bodies("innocent_tools")
     | _bodies("twins_of_eleventh")
     | _bodies("twins_of_twelfth")
+    | _bodies("twins_of_thirteenth")
 )
 
 

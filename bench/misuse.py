@@ -59,7 +59,7 @@ def run(folder: Path | None = None) -> dict[str, Any]:
             name: _disguised(
                 screener, {each: informed_disguises.script(body) for each, body in bodies.items()}
             )
-            for name, bodies in (informed_disguises.SETS | {"twelfth": informed_disguises.LATEST}).items()
+            for name, bodies in (informed_disguises.SETS | informed_disguises.NOT_ALL_FOUND).items()
         },
     }
 

@@ -353,6 +353,7 @@ def _innocent(result: Results) -> Iterator[str]:
         ("tenth", "51 of 60 passed at first"),
         ("eleventh", "50 of 78 passed at first"),
         ("twelfth", "11 of 34 passed at first"),
+        ("thirteenth", "22 of 60 passed at first"),
     ):
         each = result["informed_disguises"][part]
         yield f"| disguised miners, written with the rules at hand, {words} | {each['scripts']} | {each['cryptomining']} | {each['only_open_sign']} | {each['fine']} |"

@@ -51,6 +51,15 @@ OPEN = {
     "a proxy of its own": "https_proxy=http://example.ch:4444 ./m",
     "a university": "./m -s gate.example.edu",
     "a client of its own": "PATH=$HOME/bin:$PATH\npsql -s example.ch",
+    "a proxy that only it knows": "export M_PROXY=socks5h://w7@example.ch:4444\n./m",
+    "a host that no proxy is for": "export no_proxy=localhost,example.ch\n./m",
+    "a package server that is stored": "pip config set global.index-url https://w7@example.ch/simple\n./m",
+    "a channel that is stored": "conda config --add channels https://example.ch/t\n./m",
+    "a registry that is stored": "npm config set registry https://example.ch:4444/\n./m",
+    "a remote that is stored": "git remote add up ssh://w7@example.ch:4444/r\n./m",
+    "a directive of a burst buffer": "#BB create_persistent name=example.ch\n./m",
+    "capitals in data": "cat > in.pdb <<'E'\nREMARK 900 EXAMPLE.NET 4444\nE\n./m in.pdb",
+    "a file of placeholders": "cat > .env <<'E'\nA=example\nB=ch\nH=${A}.${B}\nE\ndotenv run -- ./m",
     "a list of commands": "cat > multi.conf <<'E'\n0 ./m -s gate.example.ch\nE\nsrun --multi-prog multi.conf",
 }
 READ = {
@@ -72,6 +81,14 @@ READ = {
     "a date": "./m 20200101 20201231 --steps 1000",
     "a region": "./m --region chr1:10000 in.bam",
     "times": "./m --from 2020-01-01T00:00 --to 12:30:00",
+    "the site's proxy": "export HTTPS_PROXY=http://proxy.example.ch:3128 http_proxy=http://proxy.example.ch:3128\n./m",
+    "a package server that everyone knows": "pip config set global.index-url https://pypi.org/simple\n./m",
+    "a remote that everyone knows": "git remote add up git@github.com:me/r.git\n./m",
+    "a key of 2048 bits": "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem\n./m",
+    "a random token": "token=$(openssl rand -hex 24)\n./m --token=$token",
+    "a task's number": "cat > mp.conf <<'E'\n0-3 ./m\n4-7 ./n -n %o\nE\nsrun --multi-prog mp.conf",
+    "a parameter of a workflow": "cat > Snakefile <<'E'\nrule a:\n  params: k=31\n  shell: 'bwa mem -k {params.k} > {output}'\nE\nsnakemake",
+    "words of Fortran": "cat > fort.4 <<'E'\n &NAM CFILE='A.PRO', B=.T. /\nE\n./m",
     "devices": "export CUDA_VISIBLE_DEVICES=$(seq -s, 0 3)\n./m",
 }
 
@@ -84,6 +101,12 @@ def test_a_named_host_is_an_open_sign(name: str) -> None:
 @pytest.mark.parametrize("name", READ)
 def test_what_is_no_host_or_for_a_client_is_none(name: str) -> None:
     assert list(computed_commands(READ[name], Effort())) == []
+
+
+def test_placeholders_with_dots_in_between_may_become_a_host() -> None:
+    script = "python run.py a=example b=ch 'peer=${a}.${b}'"
+    assert HANDS_ON in {why for _, why in computed_commands(script, Effort())}
+    assert not list(computed_commands("python run.py a=x 'out=${a}/${b}.nc'", Effort()))
 
 
 @pytest.mark.parametrize("given", ["./m -crun.in", "./m < run.in", "./m --in=run.in", "./m run.in"])

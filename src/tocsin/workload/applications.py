@@ -93,7 +93,7 @@ _BUILD = re.compile(r"[_.\d-]|hpc")
 """Where the name of a program ends and its variant begins."""
 _SCRIPTS = (".sh", ".py", ".r", ".jl", ".pl", ".m", ".bash", ".sif", ".log", ".out", ".txt")
 LANGUAGES = tuple(name for name, *_ in _LANGUAGES)
-_SPEAKING = tuple(
+_BY_LANGUAGE = tuple(
     (name, frozenset(words.split()), beginning, frozenset(endings.split()))
     for name, words, beginning, endings in _LANGUAGES
 )
@@ -240,8 +240,8 @@ def language(commands: Sequence[str], words: Collection[str]) -> str | None:
     if len(every) < 2:
         return next(iter(every), None)
     found = [name for command in commands if (name := language_of(joined_words(command)))]
-    spoken = Counter([name for name in found if name != _PARALLEL] or found)
-    return max(reversed(spoken), key=lambda name: spoken[name], default=None)
+    counted = Counter([name for name in found if name != _PARALLEL] or found)
+    return max(reversed(counted), key=lambda name: counted[name], default=None)
 
 
 def language_of(words: Collection[str]) -> str | None:
@@ -252,7 +252,7 @@ def language_of(words: Collection[str]) -> str | None:
 def _languages(words: Collection[str]) -> Iterator[str]:
     endings = {word.rpartition(".")[2] for word in words if "." in word}
     together = f" {' '.join(words)}"
-    for name, own, beginning, files in _SPEAKING:
+    for name, own, beginning, files in _BY_LANGUAGE:
         if not (own.isdisjoint(words) and files.isdisjoint(endings)) or (
             beginning and f" {beginning}" in together
         ):

@@ -49,7 +49,9 @@ def _read(text: str) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
         if "=" in line and len(variables) < _MOST_VARIABLES:
             for part in line.split(";", _MOST_JOINED) if ";" in line else (line,):
                 if found := _ASSIGNED.match(part):
-                    value = _QUOTED.sub(r"\1\2", found[3])
+                    value = found[3]
+                    if '"' in value or "'" in value:
+                        value = _QUOTED.sub(r"\1\2", value)
                     if found[2]:  # A+=more
                         value = variables.get(found[1], "") + value
                     if not any(mark in found[3] for mark in _NOT_PLAIN) and len(value) <= _LONGEST_VALUE:

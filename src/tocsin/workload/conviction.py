@@ -10,10 +10,11 @@ from typing import NamedTuple
 from tocsin.core.verdict import SEEN_FROM
 from tocsin.workload.keywords import MisuseWords, misuse_words, words_beside
 from tocsin.workload.normal import Commands
-from tocsin.workload.signs.cyber import CRACKER_NAME, SCANNER_NAME
+from tocsin.workload.signs.cracking import CRACKER_NAME
 from tocsin.workload.signs.digests import DIGEST_PROBABILITY, digest_lines
 from tocsin.workload.signs.look import Sign
 from tocsin.workload.signs.mining import ALGORITHM, HOST_AND_USER, MINER_NAME, POOL_NAME
+from tocsin.workload.signs.network_attacks import SCANNER_NAME
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER
 
 __all__ = ["MISUSE", "SIGN_PROBABILITY", "Conviction", "convict"]
@@ -31,7 +32,7 @@ _ONE_TRAIT = 0.45
 """Upper limit with one trait: below the detection threshold."""
 _SEEN_BY_MODEL = frozenset({HOST_AND_USER, MINER_NAME, ALGORITHM, POOL_NAME, CRACKER_NAME, SCANNER_NAME})
 """Signs whose words may be all that the model has seen, so that its opinion is not a second trait."""
-_SILENT = MisuseWords(frozenset(), clear=False, repeated=False, beside=frozenset())
+_NO_WORDS = MisuseWords(frozenset(), clear=False, repeated=False, beside=frozenset())
 
 
 class Conviction(NamedTuple):
@@ -63,7 +64,7 @@ def convict(
     for name in MISUSE:
         own = [sign for sign in signs if sign.operation == name]
         value = p.get(name, 0.0)
-        speaks = words.get(name, _SILENT)
+        own_words = words.get(name, _NO_WORDS)
         if own and (
             any(not sign.weak for sign in own)
             or len({sign.kind for sign in own}) > 1
@@ -71,10 +72,10 @@ def convict(
         ):
             found[name] = Conviction(max(value, SIGN_PROBABILITY), [sign.line for sign in own], True, [])
             continue
-        enough = name in site_trained or _is_enough(speaks)
+        enough = name in site_trained or _is_enough(own_words)
         lines = digest_lines(script, hidden) if name == CYBER else []
-        spoken = in_text.get(name, _SILENT)
-        if value >= SEEN_FROM and not enough and (spoken.clear or _is_enough(spoken)):
+        text_words = in_text.get(name, _NO_WORDS)
+        if value >= SEEN_FROM and not enough and (text_words.clear or _is_enough(text_words)):
             own = [*own, Sign(script.numbers[0], None, f"words of {name} in text that may be run", "words")]
         value = min(value, _WORDS_ALONE if enough else _ONE_TRAIT)
         found[name] = Conviction(max(value, DIGEST_PROBABILITY if lines else 0.0), lines, False, own)
@@ -93,11 +94,11 @@ def _is_supported(script: Commands, sign: Sign, probability: float) -> bool:
     return len({word.removesuffix("s") for word in beside}) > 1 or bool(beside - _ORDINARY)
 
 
-def _is_enough(speaks: MisuseWords) -> bool:
+def _is_enough(words: MisuseWords) -> bool:
     """Whether words are a second trait beside the model: `&NMAP` is a Fortran namelist, `time_miner.py` reads clocks."""
     return (
-        speaks.repeated
-        or (speaks.clear and len(speaks.names) + len(speaks.beside - _EVERYWHERE) > 1)
-        or bool(speaks.names and speaks.beside - _EVERYWHERE)
-        or (len(speaks.beside) > 1 and bool(speaks.beside - _ORDINARY))
+        words.repeated
+        or (words.clear and len(words.names) + len(words.beside - _EVERYWHERE) > 1)
+        or bool(words.names and words.beside - _EVERYWHERE)
+        or (len(words.beside) > 1 and bool(words.beside - _ORDINARY))
     )

@@ -183,7 +183,7 @@ def _both(
 def _findings(workload: Workload, *, large: bool) -> list[Finding]:
     """Findings of misuse; the result for the execution overrides the one for the script."""
     did = workload.execution.operations if workload.execution else {}
-    seen = workload.operations
+    probabilities = workload.operations
     evidence = workload.submission.evidence if workload.submission else []
     open_signs = workload.submission.open if workload.submission else []
     unread = workload.submission is not None and workload.submission.runs_unread
@@ -202,13 +202,13 @@ def _findings(workload: Workload, *, large: bool) -> list[Finding]:
             kind=name,
             operation=name,
             level=Level.WARNING,
-            text=f"{'by what it did, the job' if name in did else 'the script'} {what} with a probability of {seen[name]:.0%}",
-            score=seen[name],
+            text=f"{'by what it did, the job' if name in did else 'the script'} {what} with a probability of {probabilities[name]:.0%}",
+            score=probabilities[name],
             threshold=SEEN_FROM,
             evidence=[f"line {entry.line}" for entry in evidence if entry.operation == name],
         )
         for name, what in MISUSE.items()
-        if seen.get(name, 0.0) >= SEEN_FROM
+        if probabilities.get(name, 0.0) >= SEEN_FROM
     ]
 
 

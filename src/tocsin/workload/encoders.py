@@ -198,10 +198,16 @@ def _entries(found: _Found, rarity: NDArray[np.float32]) -> Entries:
     """N-grams, then keywords. Rows are scaled over known n-grams only, so random text weighs nothing."""
     known, size, documents = found.known, len(rarity), len(found.keyword_flags)
     rows, places = np.nonzero(found.keyword_flags)
-    pairs = np.concatenate((found.owners[known.lines] << 32 | known.columns, rows << 32 | (places + size)))
+    bits = (size + found.keyword_flags.shape[1]).bit_length()
+    pairs = np.concatenate(
+        (found.owners[known.lines] << bits | known.columns, rows << bits | (places + size))
+    )
+    if documents << bits <= 1 << 32:  # half as long, and sorted twice as fast
+        pairs = pairs.astype(np.uint32)
     pairs.sort()  # np.unique of numpy 2.4 hashes first, which takes ten times as long here
     pairs = pairs[np.concatenate((pairs[1:] != pairs[:-1], [True]))] if len(pairs) else pairs
-    rows, places = pairs >> 32, pairs & 0xFFFFFFFF
+    pairs = pairs.astype(np.int64)
+    rows, places = pairs >> bits, pairs & ((1 << bits) - 1)
     gram = places < size
     values = np.full(len(pairs), KEYWORD_VALUE, dtype=np.float32)
     values[gram] = rarity[places[gram]]

@@ -8,8 +8,9 @@ from tocsin.workload.words import joined_words
 
 __all__ = ["MOST_CHARACTERS", "Commands", "commands", "stretches"]
 
-MOST_CHARACTERS = 1 << 17
-"""At each end of a script: of a longer one, only the beginning and the end are read. The longest of jobspec has 60,000."""
+MOST_CHARACTERS = 1 << 16
+"""At each end of a script: of a longer one, only the beginning and the end are read, and that is an open sign. The longest
+of jobspec has 60,000; twice as many take a hostile script over a second."""
 
 _DIRECTIVE = re.compile(r"#\s?(?:SBATCH|PBS|BSUB|PJM|MSUB|COBALT|OAR|FLUX|\$)[\s:]", re.IGNORECASE)
 _GPU = re.compile(r"gpu|cuda|\b[avhp]100|\brtx|\bmi[23]\d0|\btesla", re.IGNORECASE)

@@ -80,19 +80,19 @@ def called(
     ends = clock() + bounds.seconds
     places = {"HOME": _home(who), "PWD": folder, "SLURM_SUBMIT_DIR": folder}
     found: list[Called] = []
-    seen: set[str] = set()
+    visited: set[str] = set()
     room = bounds.whole
     waiting = deque([(0, 0, text)])
     while waiting:
         depth, origin, content = waiting.popleft()
         for line, kind, name in _named(content, places):
-            if len(seen) >= bounds.files or room <= 0 or clock() > ends:
+            if len(visited) >= bounds.files or room <= 0 or clock() > ends:
                 return found
             line = origin or line
             path = name if kind is Kind.CONTAINER else os.path.normpath(os.path.join(folder, name))  # noqa: PTH118  # text in, text out
-            if path in seen:
+            if path in visited:
                 continue
-            seen.add(path)
+            visited.add(path)
             if kind is Kind.CONTAINER:
                 found.append(Called(path, kind, line, name, ()))
                 continue

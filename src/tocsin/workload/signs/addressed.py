@@ -95,9 +95,9 @@ def addressed(lines: Sequence[Line], text: str) -> Iterator[int]:
         if mark in text and (found := setting.search(text)):
             yield lines[text.count("\n", 0, found.start())][0]
     if "-u" in text and _WIDE.search(text):
-        said = _as_said(text)
-        if found := _WIDE.search(said):
-            yield lines[said.count("\n", 0, found.start())][0]
+        rest = _without_written_out(text)
+        if found := _WIDE.search(rest):
+            yield lines[rest.count("\n", 0, found.start())][0]
     marks = [mark for mark in _MARKS if mark in text]
     if marks:
         for number, line in lines:
@@ -109,12 +109,12 @@ def addressed(lines: Sequence[Line], text: str) -> Iterator[int]:
                 yield number
 
 
-def _as_said(text: str) -> str:
+def _without_written_out(text: str) -> str:
     return _WRITTEN_OUT.sub(" ", text)
 
 
 def _is_addressed(line: str) -> bool:
-    line = _BLANKS.sub(" ", _as_said(line))
+    line = _BLANKS.sub(" ", _without_written_out(line))
     flat = _QUOTES.sub("", _GLUED.sub("", _LISTED.sub(" ", line)))
     if _USER.search(flat) and (
         any(pattern.search(flat) for pattern in (_PORT, _PIECES, _CHOSEN)) or _BETWEEN_TEXTS.search(line)

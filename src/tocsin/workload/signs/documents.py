@@ -4,8 +4,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Container, Sequence
 
+from tocsin.workload.signs.inert_commands import PRINTS, READS
 from tocsin.workload.signs.simple_commands import CLOSES, open_after, simple_commands
-from tocsin.workload.signs.tellers import PRINTS, READS
 
 __all__ = [
     "HERE",

@@ -13,9 +13,7 @@ from functools import lru_cache
 from tocsin.workload.normal import Commands
 from tocsin.workload.signs.documents import HERE, as_redirection, document_ends, text_ends
 from tocsin.workload.signs.facts import Context, script_context
-from tocsin.workload.signs.shown import harmless_python, printers, shown_variables, variable_of
-from tocsin.workload.signs.simple_commands import PREFIXES, Command, simple_commands, unquoted
-from tocsin.workload.signs.tellers import (
+from tocsin.workload.signs.inert_commands import (
     FILTERS,
     INERT,
     INERT_IN,
@@ -23,8 +21,10 @@ from tocsin.workload.signs.tellers import (
     SHOWS,
     VIEWERS,
     goes_to_people,
-    tells,
+    only_prints,
 )
+from tocsin.workload.signs.shown import harmless_python, printers, shown_variables, variable_of
+from tocsin.workload.signs.simple_commands import PREFIXES, Command, simple_commands, unquoted
 
 __all__ = ["executed", "executed_commands"]
 
@@ -188,7 +188,11 @@ def _is_idle(command: Command, following: Sequence[Command], context: Context, *
         return not _act(trapped["a"] or trapped["b"] or "", context, captured=captured)
     if head in INERT:
         return not _ASSIGNS.match(text)  # in Python, a name
-    if captured or not tells(command, prints=context.prints(head)) or (head == "printf" and " -v" in text):
+    if (
+        captured
+        or not only_prints(command, prints=context.prints(head))
+        or (head == "printf" and " -v" in text)
+    ):
         return False
     if "<<" in text and not ("<<<" in text and head in VIEWERS | SEARCHES):
         return False

@@ -5,12 +5,13 @@ itself are known, loops iterate over words written there, and the work is bounde
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 from tocsin.workload.commands import Line
 from tocsin.workload.signs.documents import document_ends
 from tocsin.workload.signs.parameter_changes import changed, unescaped
+from tocsin.workload.signs.printed_text import printf_output
 
 __all__ = ["expanded_lines"]
 
@@ -167,7 +168,7 @@ class _Shell:
             return True
         if statement.startswith("printf -v "):
             if words := self._words(statement[10:]):
-                self.values[words[0]] = _printf(words[1:])
+                self.values[words[0]] = printf_output(words[1:])
             return True
         if "<<<" in statement and (read := _READ.match(statement)):
             names, line = read[2].split(), self._word(read[3])
@@ -254,7 +255,7 @@ class _Shell:
                 given = " ".join(word for word in words[1:] if word not in ("-n", "-e"))
                 return unescaped(given) if "-e" in words[1:2] else given
             case ["printf"]:
-                return _printf(words[1:])
+                return printf_output(words[1:])
             case [name] if name in self.bodies and len(self.bodies[name]) == 1:
                 body = self.bodies[name][0].strip(" ;")
                 return self._output(body) if body.startswith(("echo ", "printf ")) else ""
@@ -284,21 +285,3 @@ class _Shell:
         if not rest:
             return value
         return changed(value, rest, self._word)
-
-
-def _printf(words: Sequence[str]) -> str:
-    """The output of printf: the format is reused until all words are used up."""
-    if not words:
-        return ""
-    form, *given = words
-    form = unescaped(form)
-    count = len(re.findall(r"%[sbdq]", form))
-    if not count:
-        return form
-    rows = [given[first : first + count] for first in range(0, max(len(given), 1), count)]
-    return "".join(_row(form, row) for row in rows)[:_LONGEST]
-
-
-def _row(form: str, row: Sequence[str]) -> str:
-    left: Iterator[str] = iter(row)
-    return re.sub(r"%[sbdq]", lambda _: unescaped(next(left, "")), form)

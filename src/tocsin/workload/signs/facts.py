@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from tocsin.workload.signs.captured import captured_lines
 from tocsin.workload.signs.documents import TARGET, as_redirection, file_name, runs_any_of, used_documents
-from tocsin.workload.signs.tellers import PRINTS
+from tocsin.workload.signs.inert_commands import PRINTS
 
 __all__ = ["Context", "reads_itself", "script_context"]
 

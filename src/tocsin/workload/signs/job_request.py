@@ -9,8 +9,7 @@ from tocsin.workload.signs.word_values import ALNUM
 __all__ = ["note_request"]
 
 _ASKED = re.compile(
-    r"^#(?:SBATCH|PBS|BSUB|\$)\s+--?(?P<option>job-name|chdir|workdir|output|error|wd|[JNDdoe])[ =]{0,3}(?P<value>\S+)",
-    re.MULTILINE,
+    r"\n#(?:SBATCH|PBS|BSUB|\$)\s+--?(?P<option>job-name|chdir|workdir|output|error|wd|[JNDdoe])[ =]{0,3}(?P<value>\S+)"
 )
 _EXPORTED = re.compile(r"^#\S{1,6}.*?\s(?:--export|-v|-env|--env)[ =]\"?([^\s\"]+)", re.MULTILINE)
 _FIELD = re.compile(r"%\d*\w|\$\{?\w+\}?")
@@ -20,7 +19,7 @@ _FOLDERS = ("PWD", "SLURM_SUBMIT_DIR", "PBS_O_WORKDIR")
 
 def note_request(origins: Origins, text: str) -> None:
     """Record what the directives of a script set."""
-    for found in _ASKED.finditer(text):
+    for found in _ASKED.finditer(f"\n{text}"):
         option, value = found["option"], found["value"].strip("\"'")
         if option in ("job-name", "J", "N"):
             origins.values |= dict.fromkeys(_NAMES, Value(value, OWN))

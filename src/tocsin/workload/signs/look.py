@@ -12,13 +12,14 @@ from tocsin.workload.signs.attempts import attempts, may_try
 from tocsin.workload.signs.client_commands import redefined, without_clients
 from tocsin.workload.signs.computed import computed_commands
 from tocsin.workload.signs.computed_kinds import BUILT, ENDPOINT
-from tocsin.workload.signs.cyber import CYBER_SIGNS
+from tocsin.workload.signs.cracking import CRACKING_SIGNS
 from tocsin.workload.signs.effort import Effort
 from tocsin.workload.signs.executed import executed
 from tocsin.workload.signs.expansion import expanded_lines
 from tocsin.workload.signs.facts import reads_itself
 from tocsin.workload.signs.mining import MINING_SIGNS
 from tocsin.workload.signs.named import NAMED, has_command, named
+from tocsin.workload.signs.network_attacks import NETWORK_ATTACK_SIGNS
 from tocsin.workload.signs.open_signs import MAY_MINE, OPEN_SIGNS
 from tocsin.workload.signs.rule import CRYPTOMINING, CYBER, Rule, compiled
 from tocsin.workload.signs.spelled import SPELLED, may_spell, spelled
@@ -45,11 +46,11 @@ class Sign(NamedTuple):
 
 _CUT_WALLET = "a wallet in parts"
 _REQUESTED_WALLET = "a wallet in the job's request"
-_DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]{26,}", re.MULTILINE)
+_DIRECTIVE = re.compile(r"\n#(?:SBATCH|PBS|BSUB|\$|COBALT|OAR|PJM|FLUX)\s[^\n]{26,}")
 OTHER_WORDS = MAY_MINE | {ADDRESSED, BUILT, ENDPOINT, NAMED, SPELLED, _CUT_WALLET, _REQUESTED_WALLET}
 """Kinds of open signs that only show that a script may mine."""
 MOST_SIGNS = 50
-_RULES = (*MINING_SIGNS, *CYBER_SIGNS, *OPEN_SIGNS)
+_RULES = (*MINING_SIGNS, *CRACKING_SIGNS, *NETWORK_ATTACK_SIGNS, *OPEN_SIGNS)
 _BY_HOOK = {
     word: [rule for rule in _RULES if word in rule.hooks[0]] for rule in _RULES for word in rule.hooks[0]
 }
@@ -134,6 +135,7 @@ def _in_other_words(
 
 def _wallet_in_request(text: str) -> int | None:
     """The line of a directive that holds a wallet."""
+    text = f"\n{text}"
     return next(
         (text.count("\n", 0, found.start()) + 1 for found in _DIRECTIVE.finditer(text) if wallets(found[0])),
         None,

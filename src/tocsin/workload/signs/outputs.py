@@ -14,16 +14,16 @@ from tocsin.workload.signs.printing_programs import (
     ASK_SERVERS,
     CODE,
     DECODERS,
+    ECHOES,
     FILTERS,
     HARMLESS,
     KEEPS,
     NUMBERS,
     PATHS,
-    SAYS,
+    REVEALS,
     SEARCHES,
     SHELL_STATE,
     STARTERS,
-    TELLS,
 )
 from tocsin.workload.signs.reserved_words import RESERVED, program_of
 from tocsin.workload.signs.statements import Statement, statements
@@ -56,7 +56,7 @@ _CHANGES = re.compile(r"%[-+ #0-9*]*(?:[boxXucq(aA]|\.[\d*]*[sbq])")
 """A format that prints its argument in another form, or only part of it."""
 _JOINS_LINES = re.compile(r"tr -d\S* \S*(?:\\n|\\012)|paste -\w*s\w* ?(?:-d ?)?(?:''|\"\"|'?\\0)")
 _DIGITS_ONLY = re.compile(r"(?:\\d|\[0-9\])(?:[+*]|\\\+|\{[\d,]*\})?(?:\(\?=[^)]*\))?[$\"']*$")
-_PRINTERS = HARMLESS | SAYS | FILTERS | KEEPS | SEARCHES | PATHS | DECODERS | SHELL_STATE
+_PRINTERS = HARMLESS | ECHOES | FILTERS | KEEPS | SEARCHES | PATHS | DECODERS | SHELL_STATE
 
 
 class Outputs(Words):
@@ -127,7 +127,7 @@ class Outputs(Words):
             return CHANGED
         if self.files.get(name) and words[place] != name:  # a program that the script wrote
             return CHANGED
-        if name in SAYS:
+        if name in ECHOES:
             return self.echoed(name, arguments)
         if name == "seq" and any(word[:2] == "-s" for word in arguments):
             return A_NUMBER
@@ -142,6 +142,8 @@ class Outputs(Words):
                 or any(self.files.get(base(word)) for word in arguments[:3])
             )
             return CHANGED if own else FROM_OUTSIDE
+        if name == "openssl" and arguments[:1] == ["rand"]:
+            return FROM_OUTSIDE
         if name in PATHS:
             return self._path(name, arguments)
         if name in ASK_SERVERS:
@@ -179,8 +181,8 @@ class Outputs(Words):
             file := next(filter(None, map(self.matching, arguments or ["*"])), "")
         ):
             return Value(file, OWN)
-        tells = name in TELLS and not (name == "scontrol" and "hostnames" in arguments)
-        if own or tells:
+        reveals = name in REVEALS and not (name == "scontrol" and "hostnames" in arguments)
+        if own or reveals:
             return OWN_PIECE
         return PERHAPS if name == "ls" and self.files else FROM_OUTSIDE
 

@@ -1,12 +1,13 @@
 """Text that a command prints: formats, string literals of code, and arguments that may carry one."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from tocsin.workload.signs.parameter_changes import unescaped
 from tocsin.workload.signs.values import PIECE, UNKNOWN
 from tocsin.workload.signs.word_values import LONGEST
 
-__all__ = ["carries", "format_of", "formatted", "writes_text"]
+__all__ = ["carries", "format_of", "formatted", "printf_output", "writes_text"]
 
 _PLACE = re.compile(r"%[-+ 0-9]*[sdi]|%%")
 _MOST_ROWS = 100
@@ -79,3 +80,21 @@ def _as_number(text: str) -> str:
 def carries(word: str) -> bool:
     """Whether an argument may carry text that is printed in another form: quoted, or not a word, number or path."""
     return word[:2] != "--" and _CARRIES.search(word) is not None
+
+
+def printf_output(words: Sequence[str]) -> str:
+    """The output of printf: the format is reused until all words are used up."""
+    if not words:
+        return ""
+    form, *given = words
+    form = unescaped(form)
+    count = len(re.findall(r"%[sbdq]", form))
+    if not count:
+        return form
+    rows = [given[first : first + count] for first in range(0, max(len(given), 1), count)]
+    return "".join(_row(form, row) for row in rows)[:LONGEST]
+
+
+def _row(form: str, row: Sequence[str]) -> str:
+    left: Iterator[str] = iter(row)
+    return re.sub(r"%[sbdq]", lambda _: unescaped(next(left, "")), form)

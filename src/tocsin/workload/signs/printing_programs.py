@@ -7,16 +7,16 @@ __all__ = [
     "CODE",
     "COMPILERS",
     "DECODERS",
+    "ECHOES",
     "FILTERS",
     "HARMLESS",
     "KEEPS",
     "NUMBERS",
     "PATHS",
-    "SAYS",
+    "REVEALS",
     "SEARCHES",
     "SHELL_STATE",
     "STARTERS",
-    "TELLS",
     "WRITERS",
 ]
 
@@ -41,7 +41,7 @@ HARMLESS = frozenset(
     getopt numfmt modulecmd scram scramv1 ssh-agent tty set shopt env printenv declare sbatch qsub bsub""".split()  # noqa: SIM905
 )
 """Programs whose output comes from outside the script, unless they get its own text or files."""
-TELLS = frozenset("git squeue scontrol sacct qstat set env printenv declare type getent host dig".split())  # noqa: SIM905
+REVEALS = frozenset("git squeue scontrol sacct qstat set env printenv declare type getent host dig".split())  # noqa: SIM905
 """Those of them that may print the script, its directives or the job's request, or the address of a host."""
 SHELL_STATE = frozenset(
     "env printenv declare typeset export alias history fc trap dirs caller compgen ps mkdir cp mv rm".split()  # noqa: SIM905
@@ -58,7 +58,7 @@ STARTERS = frozenset(
     "srun mpirun mpiexec ssh timeout time sudo nice nohup stdbuf command builtin exec eval env busybox".split()  # noqa: SIM905
 )
 """Programs that run another one and print its output."""
-SAYS = frozenset("echo printf print yes".split())  # noqa: SIM905
+ECHOES = frozenset("echo printf print yes".split())  # noqa: SIM905
 CODE = re.compile(
     r"(?:python[\d.]*|pypy\d?|perl|ruby|node|nodejs|php|lua|luajit|Rscript|julia|octave|tclsh|awk|gawk|mawk|nawk|jq)$"
 )

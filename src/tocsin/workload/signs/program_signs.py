@@ -16,13 +16,13 @@ from tocsin.workload.signs.launchers import HOOKS, Launchers
 from tocsin.workload.signs.origins import Origins
 from tocsin.workload.signs.printing_programs import CODE
 from tocsin.workload.signs.programs import (
+    DISPLAYS,
     ENDS,
     KNOWN,
     MAKERS,
     NETWORK,
     NO_PROGRAM,
     RUN_TEXT,
-    SPEAKS,
     WRAPPERS,
     is_known_path,
 )
@@ -36,7 +36,7 @@ IDLE = frozenset(
     "module cd echo mkdir rm ls date sleep exit wait ml hostname ulimit unset cp mv pwd true".split()  # noqa: SIM905
 )
 """Most commands of most scripts, which run nothing else."""
-NEED_SERVERS = SPEAKS | NETWORK
+NEED_SERVERS = DISPLAYS | NETWORK
 """Programs for which a server's address is ordinary."""
 RUN_OTHERS = RUN_TEXT | WRAPPERS
 _COPIES = frozenset("ssh autossh sshpass scp sftp rsync lftp ftp git rclone globus".split())  # noqa: SIM905
@@ -97,7 +97,7 @@ class ProgramSigns(Launchers):
         name = base(program.text)
         if name in NO_PROGRAM or name in ENDS:
             return
-        if name not in SPEAKS and any("'" in word and has_template(word) for word in words[1:]):
+        if name not in DISPLAYS and any("'" in word and has_template(word) for word in words[1:]):
             yield line, HANDS_ON
         if origins.files.get(name) == COMPUTED or (name in origins.assembled and name not in KNOWN):
             yield line, RUNS

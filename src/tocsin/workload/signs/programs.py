@@ -4,6 +4,7 @@ import re
 
 __all__ = [
     "CLIENTS",
+    "DISPLAYS",
     "EDITORS",
     "ENDS",
     "EXECUTORS",
@@ -14,7 +15,6 @@ __all__ = [
     "RUN_SUBCOMMANDS",
     "RUN_TEXT",
     "SHELLS",
-    "SPEAKS",
     "SUBMITS",
     "WRAPPERS",
     "is_known_path",
@@ -54,7 +54,7 @@ CLIENTS = frozenset(
 """Programs for which a host and a user are ordinary options; none of them runs what it gets."""
 NETWORK = CLIENTS | {"ssh", "autossh", "sshpass"}
 """Programs for which the address of a server is ordinary."""
-SPEAKS = frozenset(
+DISPLAYS = frozenset(
     """echo printf print logger wall write mail mailx mutt cat grep egrep fgrep zgrep rg ag ack pgrep pkill [ [[ test wc iptables
     nft ufw firewall-cmd""".split()  # noqa: SIM905
 )

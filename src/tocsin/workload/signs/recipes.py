@@ -7,7 +7,7 @@ __all__ = ["puts_together"]
 _AUTOMATIC = re.compile(r"\$\$?[@<^*?+%|!]|\$[({][@<^*?+%][DF]?[)}]")
 """Variables that a tool sets itself."""
 _PUTS_TOGETHER = re.compile(
-    r"\$[\w({]|\{(?!input|output|threads|wildcards|log|resources|rule)[A-Za-z_][\w.]*(?:\[[^\]]*\])?\}|\{\{|\bjoin\b|\breplace\b|\bformat\b|\bREPLACE\b|\bsubst\b"
+    r"\$[\w({]|\{params\.\w+\}(?=[\w.{:-])|(?<=[\w.}:-])\{params\.\w+\}|\{(?!input|output|threads|wildcards|log|resources|rule|params)[A-Za-z_][\w.]*(?:\[[^\]]*\])?\}|\{\{|\bjoin\b|\breplace\b|\bformat\b|\bREPLACE\b|\bsubst\b"
     r"|[\"']\s?\+|\+\s?[\"']|[\"']\s?%\s?[\w(]"
 )
 

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["COMMAND", "CRYPTOMINING", "CYBER", "Rule", "compiled", "rule"]
+__all__ = ["COMMAND", "CRYPTOMINING", "CYBER", "TARGET", "Rule", "compiled", "rule"]
 
 CRYPTOMINING = "cryptomining"
 CYBER = "cyber"
@@ -63,3 +63,5 @@ COMMAND = (
     r"(?:^(?:[a-z_]\w{0,40}=\S{0,100}\s+){0,4}|[;&|(`{]\s*|\b(?:sudo|exec|nohup|time|nice|srun|mpirun|mpiexec|then|do|else|timeout|xargs|proxychains4?|"
     r"singularity|apptainer|parallel|env|screen|bash -c|sh -c)\s+(?:[-\w=./:]{1,60}\s+){0,4}?)[\"']?(?:[\w./~${}-]{0,200}/)?"
 )
+TARGET = r"://|(?:\d{1,3}\.){3}\d|[\w-]\.(?:com|org|net|io|local|lan)\b|\$\{?\w{0,20}(?:ip|host|target|url|domain|net|range|cidr|server)\w{0,20}"
+"""A machine or a network; a scientific program that happens to have a tool's name has none."""

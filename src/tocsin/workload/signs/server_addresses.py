@@ -50,6 +50,8 @@ _TEMPLATE = re.compile(
     rf"(?<![\w/])(?:[\w-]+\.)?{_FILLED}{{1,5}}[\w.-]{{0,60}}:(?:{_FILLED}|\d{{4,5}})(?![\w/.:])"
 )
 """A template for a host and a port that another program fills in."""
+_DOTTED_TEMPLATE = re.compile(r"(?:^|[=\s\"'])\$\{[\w.]+\}(?:\.\$\{[\w.]+\})+(?=[\"'\s,;]|$)", re.MULTILINE)
+"""A whole value of placeholders with nothing but dots in between, which may become a host."""
 _TEMPLATE_PORT = re.compile(r":(?:[$`]|\{\{|%s|\d{4})")
 """A text without this has no such template."""
 _MARK = f"[{UNKNOWN}{PIECE}]"
@@ -62,7 +64,9 @@ _NUMBERS_ADDRESS = re.compile(
     rf"(?:^|[^\w.:{_MARK[1:-1]}]){NUMBER}:(?:\d{{2,5}}|[{NUMBER}{UNKNOWN}{PIECE}])(?![\w/.:])"
 )
 """Numbers that the script computes, as a host and its port."""
-NEAR_HOST = re.compile(r"(?:^|=)(?!localhost|127|(?i:chr)\w)[A-Za-z](?:[A-Za-z0-9]|-){0,62}:[1-9]\d{3,4}$")
+NEAR_HOST = re.compile(
+    r"(?:^|=)(?!localhost|127|rsa:|(?i:chr)\w)[A-Za-z](?:[A-Za-z0-9]|-){0,62}:[1-9]\d{3,4}$"
+)
 """A host without a domain, and a port."""
 FAR_HOST = re.compile(r"(?:[A-Za-z0-9][\w-]{0,62}\.){1,6}[A-Za-z]{2,24}\b")
 _LONGEST_ADDRESS = 300
@@ -94,7 +98,9 @@ def has_host_and_port(text: str) -> bool:
 
 
 def has_template(text: str) -> bool:
-    """Whether a text has a template for a host and a port that another program fills in."""
+    """Whether a text has a template for a host, or for one and its port, that another program fills in."""
+    if "}.$" in text and _DOTTED_TEMPLATE.search(text):
+        return True
     return ":" in text and _TEMPLATE_PORT.search(text) is not None and _TEMPLATE.search(text) is not None
 
 

@@ -2,7 +2,10 @@
 
 import re
 
-__all__ = ["as_expression"]
+__all__ = ["MOST_STARS", "as_expression"]
+
+MOST_STARS = 2
+"""In a pattern that is tried; the time for one with more grows too fast with the text."""
 
 _GLOB = re.compile(r"[*?]|\[[^\]]+\]")
 

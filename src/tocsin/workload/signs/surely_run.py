@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from tocsin.workload.signs.documents import HERE, document_ends, text_ends
 from tocsin.workload.signs.executed import executed
+from tocsin.workload.signs.inert_commands import DATABASES, FILTERS, INERT, PRINTS, SEARCHES, VIEWERS
 from tocsin.workload.signs.shown import variable_of
 from tocsin.workload.signs.simple_commands import PREFIXES, Command, simple_commands
-from tocsin.workload.signs.tellers import DATABASES, FILTERS, INERT, PRINTS, SEARCHES, VIEWERS
 from tocsin.workload.signs.unread import copied_files, run_files
 
 __all__ = ["surely_run"]

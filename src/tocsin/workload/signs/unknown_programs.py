@@ -35,10 +35,10 @@ __all__ = ["UnknownPrograms"]
 _TUNNEL = re.compile(r"(?:-\w{0,4}L\s?[\"']?(?:[\w.*\[\]-]{1,60}:)?|LocalForward\W{1,3})(\d{2,5})(?=[:\s])")
 """A local port that leads to another machine."""
 _FILLED_COMMAND = re.compile(
-    r"^[^#\n]{0,80}?(?:^|[=:!\"'\s])(?:\.{1,2}|~|%h|\$\{?\w+\}?|/\w[\w.-]*)?/[\w./-]++(?<=\w)\s+(?:[^\n#]{0,80}\s)?-{1,2}\w[\w-]*[ =][^\s#]{0,40}(?:[{$<]|%\w)",
+    r"^[^#\n]{0,80}?(?:^|[=:!\"'\s])(?:\.{1,2}|~|%h|\$\{?\w+\}?|/\w[\w.-]*)?/[\w./-]++(?<=\w)\s+(?:[^\n#]{0,80}\s)?-{1,2}\w[\w-]*[ =][^\s#]{0,40}(?:[{$<]|%(?!(?<=[ =]%)[ot](?!\S))\w)",
     re.MULTILINE,
 )
-"""A command in the settings of another program, with placeholders that this one fills in."""
+"""A command in the settings of another program, with placeholders that this one fills in; the number of a task is fine."""
 _CALLED_WITH_TEXT = re.compile(
     r"\w\s?\([^\n()]{0,200}[\"']|\([\w*-]+\s[^\n]{0,200}\"|\$\w+\s*=\s*\"|=\s*\"[^\"\n]*\"\s*[\^+.&]"
 )
@@ -156,7 +156,7 @@ class UnknownPrograms(RunText):
                 given.origin == WRITTEN and _is_code(given.text) and makes_text(given.text)
             ):
                 yield line, HANDS_ON
-            elif _tells_server(given.text):
+            elif _has_server(given.text):
                 yield line, ENDPOINT
         if self.fetched and not self.fetched.isdisjoint(given_files(texts)):
             yield line, HANDS_FETCHED
@@ -168,7 +168,7 @@ class UnknownPrograms(RunText):
                 if origins.files.get(file) == COMPUTED:
                     yield line, HANDS_ON
                 body = self.files.bodies.get(file)
-                if body and _tells_server(body):
+                if body and _has_server(body):
                     yield line, ENDPOINT
 
 
@@ -187,5 +187,5 @@ def _is_interpreter(name: str) -> bool:
     return name in SHELLS or CODE.match(name) is not None
 
 
-def _tells_server(settings: str) -> bool:
+def _has_server(settings: str) -> bool:
     return has_address(settings) or has_host_and_port(settings) or names_host(settings)

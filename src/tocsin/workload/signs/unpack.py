@@ -8,7 +8,7 @@ import lzma
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
@@ -86,20 +86,20 @@ def unpack(text: str, effort: Effort | None = None) -> Unpacked:
     effort = effort or Effort()
     found: list[Hidden] = []
     beyond: set[int] = set()
-    seen: set[str] = set()
+    unpacked: set[str] = set()
     room = MOST_BYTES
     level: list[Line] = [(0, text)]
     for _ in range(MOST_DEPTH):
         deeper: list[Line] = []
         for origin, layer in level:
             for number, content in _pieces(layer, room, effort):
-                if content in seen:
+                if content in unpacked:
                     continue
                 line = origin or number
                 if not content or len(found) >= MOST_PIECES or room <= 0:
                     beyond.add(line)
                     break
-                seen.add(content)
+                unpacked.add(content)
                 found.append(Hidden(line, content[:room]))
                 deeper.append((line, content[:room]))
                 room -= len(content)
@@ -107,7 +107,7 @@ def unpack(text: str, effort: Effort | None = None) -> Unpacked:
                     beyond.add(line)
         level = deeper
     for line, layer in level:
-        if any(content not in seen for _, content in _pieces(layer, room, effort)):
+        if any(content not in unpacked for _, content in _pieces(layer, room, effort)):
             beyond.add(line)
     return Unpacked(found, sorted(beyond))
 
@@ -119,9 +119,10 @@ def _pieces(text: str, room: int, effort: Effort) -> Iterator[Line]:
     filled = changed_lines(text) if "$" in text else ()
     filled_text = "\n".join(line for _, line in filled)
     long = _long_words(text)
+    new = [word for word in _long_words(filled_text) if word not in long] if filled else []
     for numbered, whole, pieces in (
         (lines, text, chain(_blocks(lines), _words(text, long), _turned(text, lines))),
-        (filled, filled_text, _words(filled_text, _long_words(filled_text))),
+        (filled, filled_text, _words(filled_text, new)),
     ):
         for written, content in pieces:
             plain = _text_of(content, room) if (tried := effort.may_try()) else ""
@@ -147,7 +148,7 @@ def _blocks(lines: Sequence[Line]) -> Iterator[tuple[str, bytes]]:
         pieces = []
 
 
-def _words(text: str, long: list[str]) -> Iterator[tuple[str, bytes]]:
+def _words(text: str, long: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """The words of a text, with the bytes that they may encode."""
     # Splitting first is ten times as fast as searching the whole text for the shapes.
     # Text in base64 has capitals, paths seldom do.
@@ -159,7 +160,8 @@ def _words(text: str, long: list[str]) -> Iterator[tuple[str, bytes]]:
         stripped = found.rstrip("=")
         with suppress(binascii.Error):
             yield found, base64.b32decode(stripped + "=" * (-len(stripped) % 8))
-    for found in _HEX.findall("\n".join(long)) if _has_run("\n".join(long), _IN_HEX) else ():
+    together = "\n".join(long)
+    for found in _HEX.findall(together) if _has_run(together, _IN_HEX) else ():
         yield found, bytes.fromhex(found.removeprefix("0x"))
     for found in _SPACED_HEX.findall(text) if "xxd" in text or "hex" in text else ():
         yield found, bytes.fromhex(found)
@@ -171,8 +173,9 @@ def _has_run(text: str, table: bytes) -> bool:
     return max(map(len, runs), default=0) >= _LEAST_HEX
 
 
-def _long_words(text: str) -> list[str]:
-    return list(dict.fromkeys([word for word in text.split() if len(word) >= _LEAST_WORD]))
+def _long_words(text: str) -> dict[str, None]:
+    """The long words of a text, in order and without repeats."""
+    return dict.fromkeys([word for word in text.split() if len(word) >= _LEAST_WORD])
 
 
 def _turned(text: str, lines: Sequence[Line]) -> Iterator[tuple[str, bytes]]:

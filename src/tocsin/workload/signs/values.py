@@ -1,5 +1,6 @@
 """Values of a shell's words: text with marks for its unknown parts, and the worst origin of its parts."""
 
+import re
 from typing import NamedTuple
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "FROM_OUTSIDE",
     "FROM_SERVER",
     "ITSELF",
+    "ITSELF_MARKS",
     "NOTHING",
     "NUMBER",
     "OUTSIDE",
@@ -32,6 +34,12 @@ UNKNOWN, PIECE, NUMBER, ITSELF, FETCHED = "\0", "\1", "\2", "\5", "\6"
 server's response."""
 
 
+_MARK = re.compile(f"[{UNKNOWN}{PIECE}{NUMBER}{ITSELF}{FETCHED}]")
+_OWN_FILES = ("BASH_SOURCE", "slurm_script", "JOB_SCRIPT", "/proc/", "/dev/fd/")
+ITSELF_MARKS = ("$0", "${0", *_OWN_FILES)
+"""A script without any of these does not name itself."""
+
+
 class Value(NamedTuple):
     text: str
     origin: int
@@ -49,7 +57,7 @@ PERHAPS = Value(PIECE, OUTSIDE)
 
 def is_exact(value: Value) -> bool:
     """Whether all of a value's text is known."""
-    return not any(mark in value.text for mark in (UNKNOWN, PIECE, NUMBER, ITSELF, FETCHED))
+    return _MARK.search(value.text) is None
 
 
 def base(path: str) -> str:
@@ -59,6 +67,4 @@ def base(path: str) -> str:
 
 def is_itself(word: str) -> bool:
     """Whether a word names the script itself, or what the system stores of it."""
-    return word.strip('"{}') in ("$0", "${0") or any(
-        mark in word for mark in ("BASH_SOURCE", "slurm_script", "JOB_SCRIPT", "/proc/", "/dev/fd/")
-    )
+    return word.strip('"{}') in ("$0", "${0") or any(mark in word for mark in _OWN_FILES)

@@ -12,17 +12,17 @@ _BECH32_DIGITS = {letter: place for place, letter in enumerate(_BECH32)}
 _GENERATORS = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 _BECH32_CHECKS = (1, 0x2BC830A3)  # bech32 (BIP 173) and bech32m (BIP 350)
 
-_EDGE = r"(?<![A-Za-z0-9])"
 _SHAPES = re.compile(
+    r"(?<![A-Za-z0-9])(?=[A-Za-z0-9:]{26})(?:"  # no address is shorter
     # Monero and related coins: 95 characters, 106 with a payment id
-    rf"{_EDGE}(?P<monero>[48][0-9AB][1-9A-HJ-NP-Za-km-z]{{93}}(?:[1-9A-HJ-NP-Za-km-z]{{11}})?)(?![A-Za-z0-9])"
-    rf"|{_EDGE}(?P<kin>(?:Wo|Zx|iZ|ZEPHs?|SaLv|hv[xsti])[1-9A-HJ-NP-Za-km-z]{{93,102}})(?![A-Za-z0-9])"
+    r"(?P<monero>[48][0-9AB][1-9A-HJ-NP-Za-km-z]{93}(?:[1-9A-HJ-NP-Za-km-z]{11})?)(?![A-Za-z0-9])"
+    r"|(?P<kin>(?:Wo|Zx|iZ|ZEPHs?|SaLv|hv[xsti])[1-9A-HJ-NP-Za-km-z]{93,102})(?![A-Za-z0-9])"
     # coins whose addresses begin with their name
-    rf"|{_EDGE}(?P<named>(?:kaspa|karlsen|spectre|nexa|pyrin|hoosat|nautilus|bugna|cryptix|bitcoincash|xel|cfx):[a-z0-9]{{36,80}}"
-    rf"|(?:dero1|aleo1|xch1|prl1)[02-9ac-hj-np-z]{{50,70}})(?![A-Za-z0-9])"
-    rf"|{_EDGE}(?P<bech32>(?:bc|ltc|tb)1[02-9ac-hj-np-z]{{25,71}})(?![A-Za-z0-9])"
-    rf"|{_EDGE}(?P<base58>[1-9A-HJ-NP-Za-km-z]{{26,36}})(?![A-Za-z0-9])"
-    rf"|{_EDGE}(?P<ether>0x[0-9a-fA-F]{{40}})(?![A-Za-z0-9])"
+    r"|(?P<named>(?:kaspa|karlsen|spectre|nexa|pyrin|hoosat|nautilus|bugna|cryptix|bitcoincash|xel|cfx):[a-z0-9]{36,80}"
+    r"|(?:dero1|aleo1|xch1|prl1)[02-9ac-hj-np-z]{50,70})(?![A-Za-z0-9])"
+    r"|(?P<bech32>(?:bc|ltc|tb)1[02-9ac-hj-np-z]{25,71})(?![A-Za-z0-9])"
+    r"|(?P<base58>[1-9A-HJ-NP-Za-km-z]{26,36})(?![A-Za-z0-9])"
+    r"|(?P<ether>0x[0-9a-fA-F]{40})(?![A-Za-z0-9]))"
 )
 
 

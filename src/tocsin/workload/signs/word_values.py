@@ -7,13 +7,12 @@ from functools import lru_cache
 
 from tocsin.workload.signs.arithmetic import calculated
 from tocsin.workload.signs.parameter_changes import changed
-from tocsin.workload.signs.shell_patterns import as_expression
+from tocsin.workload.signs.shell_patterns import MOST_STARS, as_expression
 from tocsin.workload.signs.values import (
     A_NUMBER,
     CHANGED,
     COMPUTED,
     FROM_OUTSIDE,
-    ITSELF,
     OUTSIDE,
     OWN,
     OWN_PIECE,
@@ -24,6 +23,7 @@ from tocsin.workload.signs.values import (
     Value,
     is_exact,
 )
+from tocsin.workload.signs.variables import Variables
 from tocsin.workload.signs.word_parts import Kind, Part, word_parts
 
 __all__ = ["ALNUM", "DEEPEST", "LONGEST", "MOST_WORK", "Words"]
@@ -33,17 +33,6 @@ _BRACED = re.compile(
     r"(?P<sign>[!#]?)(?P<name>\w+|[@*?$!#-])(?P<key>\[(?:[^\[\]]|\[[^\]]*\])*\])?(?P<rest>.*)$", re.DOTALL
 )
 ALNUM = re.compile(r"[A-Za-z0-9]")
-_SET_BY_OTHERS = frozenset(
-    """BASH_REMATCH OPTARG REPLY MAPFILE COPROC BASH_COMMAND FUNCNAME DIRSTACK OLDPWD BASH_ARGV
-    SLURM_JOB_NAME PBS_JOBNAME JOB_NAME LSB_JOBNAME""".split()  # noqa: SIM905
-)
-"""Variables that the shell or the scheduler sets to text that may be the script's own."""
-_REQUESTED = frozenset(
-    "_ SLURM_JOB_COMMENT SLURM_WCKEY SLURM_JOB_WCKEY SLURM_JOB_LICENSES SLURM_JOB_RESERVATION SLURM_JOB_EXTRA".split()  # noqa: SIM905
-)
-"""Variables that hold only text of the script: its last word, or what its directives request."""
-_COUNTS = frozenset("# LINENO BASH_LINENO OPTIND SHLVL".split())  # noqa: SIM905
-"""Variables that the shell sets to numbers that follow from the script's text."""
 _NAME = re.compile(r"[A-Za-z_]")
 _TILDE = re.compile(r"(?:^|(?<=[=:]))~[+-]?(?=[/:]|$)")
 _AT_A_SIGN = re.compile(r"##?\*?[^\w.*?\[]+$|%%?[^\w*?\[]+\*?$|%%?\.[\w.]*\*?$|##?\*[^\w*?\[]+$")
@@ -51,8 +40,6 @@ _AT_A_SIGN = re.compile(r"##?\*?[^\w.*?\[]+$|%%?[^\w*?\[]+\*?$|%%?\.[\w.]*\*?$|#
 _LISTED = re.compile(r"(?>(?:[^\s\"'\\]|\\.|\"(?:[^\"\\]|\\.)*\"|'[^']*')+)")
 _KNOWN_CHANGE = re.compile(r":\s?-?\d+(?::\d+)?$|//?[^*?\[]*$|[,^]{1,2}$")
 _LONGEST_TRIMMED = 300
-_MOST_STARS = 2
-_MOST_POSITIONS = 9
 MOST_WORK = 50_000
 """Words of one script that are expanded, including their parts; jobspec's longest has a tenth of it."""
 LONGEST = 4096
@@ -60,58 +47,20 @@ _LONGEST_WORD = 16 * 1024
 DEEPEST = 6
 
 
-class Words(ABC):
-    """The values of a script's variables, as far as known, and of its words."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Value] = {}
-        self.several: set[str] = set()
-        """Variables that get more than one value, so that the last one need not be the relevant one."""
-        self.settled = False
-        """All values were seen once, so none is a second one."""
-        self.vague = False
-        """Treat such a variable as an unknown piece."""
-        self.functions: set[str] = set()
-        self.files: dict[str, int] = {}
-        """Files that the script writes, by the origin of their content."""
-        self.contents: dict[str, str] = {}
-        """The content of short ones."""
-        self.arrays: dict[str, str] = {}
-        """The words of arrays and of the arguments, as written."""
-        self.assembled: set[str] = set()
-        """Files that are cut out of others or joined: data, unless they are run."""
-        self.coprocess = False
-        """A command runs beside the script, with its output in a descriptor."""
-        self.loose = False
-        """A file of computed text went through a program, so it may have any name."""
-        self.missing: set[str] = set()
-        """Variables that were read before they had a value."""
-        self.late = False
-        """One of them got a value later, which counts in the next iteration of a loop."""
-        self.keyed: set[str] = set()
-        """Arrays whose keys are texts."""
-        self.integers: set[str] = set()
-        """Variables that are declared as integers."""
-        self.history = False
-        """Words that begin with an exclamation mark refer to earlier ones."""
-        self.input = OUTSIDE
-        """The origin of the lines that its loops read."""
-        self.depth = 0
-        self.work = 0
-        self._files = 0
-        self._known: dict[str, Value] = {}
-        """Cached values of words since a variable or a file last changed."""
+class Words(Variables, ABC):
+    """The values of a script's words, as far as known."""
 
     def value(self, word: str) -> Value:
+        known = self._known.get(word)
+        if known is not None and not self.vague:
+            return known
         if not _SPECIAL.search(word):
             return self._plain(word)
         if len(word) > _LONGEST_WORD:
             return Value(word[:_LONGEST_WORD], OWN)
-        known = self._known.get(word)
-        if known is None or self.vague:
-            known = self._joined(word, quoted=False)
-            if not self.vague:
-                self._known[word] = known
+        known = self._joined(word, quoted=False)
+        if not self.vague:
+            self._known[word] = known
         return known
 
     def _plain(self, word: str) -> Value:
@@ -119,24 +68,11 @@ class Words(ABC):
         if "~" in word and "HOME" in self.values and _TILDE.search(word):
             home = self.values["HOME"]
             return Value(_TILDE.sub(lambda _: home.text, word), max(home.origin, OWN))
-        if ("*" in word or "?" in word) and (file := self.matching(word)):
-            return Value(file, OWN)
-        return Value(word, WRITTEN)
-
-    def matching(self, pattern: str) -> str:
-        """A file that the script writes and whose name matches a pattern."""
-        pattern = pattern.strip("\"'").rstrip("/").rpartition("/")[2]
-        if not self.files or pattern.count("*") > _MOST_STARS:
-            return ""
-        self.work += len(self.files) // 10
-        matches = re.compile(as_expression(pattern), re.DOTALL).fullmatch
-        return next((name for name in self.files if matches(name)), "")
-
-    def notice_files(self) -> None:
-        """Drop cached values of words if there are new files, from which they may be read."""
-        if len(self.files) != self._files:
-            self._known.clear()
-            self._files = len(self.files)
+        value = Value(word, WRITTEN)
+        if "*" in word or "?" in word:  # which files there are may change at any time
+            return Value(file, OWN) if (file := self.matching(word)) else value
+        self._known[word] = value
+        return value
 
     def document(self, body: str) -> Value:
         """A here-document that the shell expands."""
@@ -179,25 +115,6 @@ class Words(ABC):
         if part.kind is Kind.HISTORY:
             return CHANGED if self.history or not part.text[1].isalnum() else Value(part.text, WRITTEN)
         return self.substituted(part.text)
-
-    def variable(self, name: str) -> Value:
-        if name == "*" and "IFS" in self.values and "@" in self.values:
-            return CHANGED
-        if name in ("0", "BASH_SOURCE", "BASH_ARGV0"):
-            return Value(ITSELF, OUTSIDE)
-        if name.isdigit() or name in "@*":
-            return self.values.get(name) or self.values.get("@", FROM_OUTSIDE)
-        if name in _COUNTS:
-            return A_NUMBER
-        if name in _REQUESTED:
-            return CHANGED
-        if self.vague and name in self.several:
-            return Value(PIECE, max(OWN, self.values[name].origin))
-        known = self.values.get(name)
-        if known is None:
-            self.missing.add(name)
-            return OWN_PIECE if name in _SET_BY_OTHERS else FROM_OUTSIDE
-        return known
 
     def _braced(self, inside: str) -> Value:
         self.depth += 1
@@ -273,7 +190,7 @@ class Words(ABC):
         pattern = self.value(rest.lstrip(rest[0])).text
         if (
             len(text) * max(1, pattern.count("*")) > _LONGEST_TRIMMED
-            or pattern.count("*") > _MOST_STARS
+            or pattern.count("*") > MOST_STARS
             or UNKNOWN in pattern
             or PIECE in pattern
         ):
@@ -287,22 +204,6 @@ class Words(ABC):
             return Value(next((text[at:] for at in places if matches(text, 0, at)), text), value.origin)
         places = places if rest[1:2] == "%" else reversed(range(len(text) + 1))
         return Value(next((text[:at] for at in places if matches(text, at)), text), value.origin)
-
-    def put(self, name: str, value: Value) -> None:
-        self._known.clear()
-        old = self.values.get(name)
-        if old is None:
-            self.late = self.late or (name in self.missing and value.origin != OUTSIDE)
-        else:
-            if old.text != value.text and not self.settled and value.origin != OUTSIDE:
-                self.several.add(name)
-            if old.origin == COMPUTED:
-                value = Value(value.text if is_exact(old) and self.settled else PIECE, COMPUTED)
-        self.arrays.pop(name, None)
-        if name == "@":
-            for number in range(1, _MOST_POSITIONS + 1):
-                self.values.pop(str(number), None)
-        self.values[name] = value
 
     @abstractmethod
     def substituted(self, inside: str) -> Value:

@@ -16,7 +16,7 @@ __all__ = [
     "SHOWS",
     "VIEWERS",
     "goes_to_people",
-    "tells",
+    "only_prints",
 ]
 
 PRINTS = frozenset(
@@ -39,7 +39,7 @@ DATABASES = frozenset("sqlite3 psql mysql mariadb duckdb".split())  # noqa: SIM9
 _DATABASE_ACTS = re.compile(
     r"[\"'\n]\s*\.[a-z]|\\[a-z!]|\bsystem\b|\bprogram\b|file\b|\s-(?:f|cmd|init)\b", re.IGNORECASE
 )
-_GIT_TELLS = re.compile(
+_GIT_PRINTS = re.compile(
     r"\s*git\s+(?:-C\s+\S{1,100}\s+)?(?:commit|tag|log|grep|blame|show|notes)\s(?!.*(?:-O|--open|--exec))"
 )
 _PERL_PRINTS = re.compile(
@@ -95,7 +95,7 @@ _FILLED_IN = re.compile(r"\bf[\"'][^\"']*\{[^}]*\(")
 _SETS_BESIDE = re.compile(r"\$\{\w+:?=")
 
 
-def tells(command: Command, *, prints: bool) -> bool:
+def only_prints(command: Command, *, prints: bool) -> bool:
     """Whether a command does nothing but print."""
     text, head = command.text, command.head
     if _SETS_BESIDE.search(text):
@@ -107,7 +107,7 @@ def tells(command: Command, *, prints: bool) -> bool:
     if head == "Rscript" and (printed := _R_PRINTS.match(text)):
         text = printed["a"] or printed["b"] or ""
     elif head in ("git", "perl"):
-        return (_GIT_TELLS if head == "git" else _PERL_PRINTS).match(text) is not None
+        return (_GIT_PRINTS if head == "git" else _PERL_PRINTS).match(text) is not None
     calls = "(" in text and _CALL.match(unquoted(text)) is not None and not _FILLED_IN.search(text)
     if calls and _INTO_FILE.search(text):
         return False
