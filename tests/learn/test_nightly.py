@@ -144,7 +144,7 @@ def test_a_challenger_that_is_no_worse_on_live_jobs_goes_into_use_when_a_contest
     assert (waits.state, registry.champion(SIREN)) == ("skipped", "1")
     first, second = night(registry.folder, live, **LATER)
     assert (first.state, first.champion, first.challenger) == ("promoted", "1", "2")
-    assert first.why.startswith("beside the champion, it was better beyond noise: loudness")
+    assert first.why.startswith("on live jobs beside the champion, it was better beyond noise: loudness")
     assert (second.state, second.champion, second.challenger) == ("kept", "2", "3")
     assert (registry.champion(SIREN), registry.challenger(SIREN)) == ("2", "3")
     [promotion] = registry.card(SIREN, "2").promotions

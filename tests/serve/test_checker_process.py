@@ -132,7 +132,7 @@ def test_a_process_that_is_killed_is_replaced(app: App, checker: CheckerProcess,
     assert checker._child is not None
     checker._began = -1e9  # it lived for long
     os.kill(checker._child.process.pid or 0, signal.SIGKILL)
-    with pytest.raises(Unavailable, match="ask again"):
+    with pytest.raises(Unavailable, match="try again"):
         waiting.result(60)
     assert checker.check(first, as_json).result(60)["stage"] == "submit"
 
