@@ -28,7 +28,7 @@ def test_a_secret_that_others_can_read_or_write_is_refused_with_the_command_that
 
 
 def test_a_missing_an_empty_and_a_huge_file_and_a_directory_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="missing"):
+    with pytest.raises(SettingsError, match="does not exist"):
         read_secret(tmp_path / "none")
     with pytest.raises(SettingsError, match="directory"):
         read_secret(tmp_path)
