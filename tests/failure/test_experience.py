@@ -20,6 +20,7 @@ from tocsin.failure.recent_scores import RecentScores
 from tocsin.failure.shipped import shipped_model
 from tocsin.history.ledger import Ledger
 from tocsin.judge.check_data import CheckData
+from tocsin.models.calibration import calibrate
 from tocsin.models.metrics import measure
 from tocsin.models.thresholds import ThresholdRule
 
@@ -255,6 +256,19 @@ def test_calibration_does_not_jump_while_there_is_little_evidence() -> None:
 
     assert curve(0.2, 500) - curve(-0.2, 500) < 0.15
     assert curve(0.2, 40_000) - curve(-0.2, 40_000) > 0.3
+
+
+def test_the_kind_of_curve_does_not_change_from_week_to_week() -> None:
+    """In steps, the shares of failures are fitted best by steps, but next week they may lie elsewhere."""
+    random = np.random.default_rng(0)
+    scores = random.uniform(0.05, 0.95, 40_000)
+    failed = (random.random(40_000) < np.where(scores < 0.6, 0.1, 0.8)).astype(float)
+    assert calibrate(scores, failed).calibrator.kind == "isotonic"
+    every, hours = np.ones(40_000, dtype=bool), np.ones(40_000)
+    holdout = Holdout(scores, failed, np.arange(40_000) * 60, hours, every, every)
+    found = calibrated(holdout, rule=ThresholdRule("precision_at_least", 0.8)).calibrator
+    assert found.kind == "logistic"
+    assert (np.diff(found.apply(np.linspace(0.05, 0.95, 50))) > 0).all(), "a higher score is a higher risk"
 
 
 def test_no_job_alarms_at_a_probability_at_which_most_jobs_ended_well() -> None:
