@@ -41,7 +41,7 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         scripted_jobs = ScriptedJobs(cluster)
         for now in range(at, at + 30 * MINUTE, 2 * MINUTE):
             cluster.clock.advance_to(now)
-            scripted_jobs.tell(now - at)
+            scripted_jobs.submit_due(now - at)
             watch.step(now)
     return home
 
