@@ -82,7 +82,8 @@ class ClusterState(Observer):
         self.last: float | None = None
         """When the last round ended."""
         self.due = time.time()
-        self.queued = 0
+        self.queued: int | None = None
+        """Jobs in the queue that have not ended; None if unknown."""
         self._changed, self._stored = changed, stored
 
     def stored(self) -> None:
