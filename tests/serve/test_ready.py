@@ -33,7 +33,7 @@ SAYS = {
 
 
 @contextmanager
-def watching(home: Path, url: str) -> Iterator[tuple[App, TestClient]]:
+def watching(home: Path, url: str, timeout: int = 1) -> Iterator[tuple[App, TestClient]]:
     token = home.parent / "token"
     token.write_text("x.y.z")
     token.chmod(0o600)
@@ -42,7 +42,7 @@ def watching(home: Path, url: str) -> Iterator[tuple[App, TestClient]]:
         "PATH": os.environ["PATH"],
         "TOCSIN_CLUSTER__lab__REST_URL": url,
         "TOCSIN_CLUSTER__lab__REST_TOKEN_FILE": str(token),
-        "TOCSIN_CLUSTER__lab__TIMEOUT": "1",
+        "TOCSIN_CLUSTER__lab__TIMEOUT": str(timeout),
         "TOCSIN_WATCH__INTERVAL": "1",
         "TOCSIN_WATCH__SCRIPTS": "false",
     }
@@ -109,6 +109,23 @@ def test_a_slurmrestd_that_fails_is_reported_with_the_remedy_and_followed_again_
         wait_until(lambda: is_ready(client))
         wait_until(lambda: len(client.get("/api/v1/verdicts").json()["verdicts"]) == len(jobs))
         assert link(app)[0] is Status.FINE
+
+
+def test_a_cluster_that_stops_answering_is_not_ready_before_the_request_times_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tocsin.app.service.LONGEST_ANSWER", 1.0)
+    with (
+        ReplayedSlurmrestd([]) as slurmrestd,
+        watching(tmp_path / "home", slurmrestd.url, timeout=20) as (_, client),
+    ):
+        wait_until(lambda: is_ready(client))
+        slurmrestd.fault = FAULTS["slow"]
+        wait_until(lambda: not is_ready(client), 15)
+        [shown] = about_the_cluster(client)
+        assert "slurmctld has not answered for" in shown["text"]
+        slurmrestd.fault = None
+        wait_until(lambda: is_ready(client))
 
 
 def test_a_newer_slurmrestd_is_read_and_reported_with_the_remedy(tmp_path: Path) -> None:

@@ -35,6 +35,9 @@ _Written = TypeVar("_Written")
 
 LONGEST_ROUND = 120
 """Seconds after which a round that was due counts as hanging."""
+LONGEST_ANSWER = 12.0
+"""Seconds beyond the usual time after which slurmctld counts as hanging. Slurm's own limit is 10 (MessageTimeout), whose
+error says more; this is for a limit that is longer, and for a slurmrestd that hangs itself."""
 AGAIN = 15.0
 """Seconds until a watch that could not start is retried."""
 READ_EVERY = 10.0
@@ -120,6 +123,8 @@ class ClusterState(Observer):
             )
         if self.followed is None or self.checker is None or not self.checker.is_ready:
             return Reason(part, False, "its history is being loaded", "wait; this takes seconds to minutes")
+        if (overdue := self.followed.overdue()) > LONGEST_ANSWER:
+            return Reason(part, False, f"slurmctld has not answered for {overdue:.0f} s", doctor)
         if time.time() > self.due + LONGEST_ROUND:
             return Reason(part, False, f"no answer for {time.time() - self.due:.0f} s", doctor)
         return None
