@@ -5,17 +5,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from starlette.testclient import TestClient
 
-from tests.kits.service import As, wait_until
+from tests.kits.service import As, serving, wait_until
 from tests.services.replayed_slurmrestd import FAULTS, ReplayedJob, ReplayedSlurmrestd
 from tocsin.app.app import App
 from tocsin.app.doctor import Status, doctor
 from tocsin.app.loop import Output
 from tocsin.app.service import Service, ServiceRequest
-from tocsin.core.errors import StoreError
+from tocsin.core.errors import ClusterError, StoreError
+from tocsin.demo.cluster import DemoCluster
 from tocsin.serve.broadcast import Broadcast
 from tocsin.serve.factory import routes
 from tocsin.serve.metrics import Metrics
@@ -160,3 +162,24 @@ def test_a_store_that_does_not_answer_is_reported(tmp_path: Path, monkeypatch: p
         assert reason["part"] == "store"
         assert reason["remedy"]
     assert cluster_names
+
+
+def test_a_slurmdbd_that_is_down_is_a_reason_but_the_service_stays_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = "sacct failed (exit 1): slurmdbd does not answer"
+
+    def accounting(*_: object) -> NoReturn:
+        raise ClusterError(down)
+
+    monkeypatch.setattr(DemoCluster, "accounting", accounting)
+    with serving(tmp_path / "home", watch=True, demo=True) as served:
+        client = served.client()
+        wait_until(lambda: down in client.get("/readyz").text)
+        document = client.get("/readyz").json()
+        assert document["ready"]
+        [reason] = [each for each in document["reasons"] if each["part"] == "cluster demo"]
+        assert (reason["ready"], reason["text"]) == (True, down)
+        assert "tocsin doctor" in reason["remedy"]
+        monkeypatch.undo()
+        wait_until(lambda: down not in client.get("/readyz").text)

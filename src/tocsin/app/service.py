@@ -44,6 +44,7 @@ READ_EVERY = 10.0
 """Seconds between two readings of the store by a service that does not watch."""
 OVERLAP = 3600
 """Seconds: records that reach the store this late are still learned."""
+_DOCTOR = "run `tocsin doctor`, which tests each link to Slurm and the store"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,8 @@ class ClusterState(Observer):
         self.due = time.time()
         self.queued: int | None = None
         """Jobs in the queue that have not ended; None if unknown."""
+        self.notes: Sequence[str] = ()
+        """What the last round could not read; the rest of it succeeded."""
         self._changed, self._stored = changed, stored
 
     def stored(self) -> None:
@@ -98,7 +101,7 @@ class ClusterState(Observer):
         self._changed(self, None)
 
     def finished(self, done: "Round") -> None:
-        self.queued = done.queued
+        self.queued, self.notes = done.queued, tuple(done.problems)
         self._changed(self, done)
 
     def waiting(self, pause: float, problem: str | None) -> None:
@@ -113,10 +116,9 @@ class ClusterState(Observer):
     def reason(self) -> Reason | None:
         """Why the cluster is not followed as it should be."""
         part = f"cluster {self.name or 'of this host'}"
-        doctor = "run `tocsin doctor`, which tests each link to Slurm and the store"
         if self.problem:
             without = "" if self.name else "; where there is no Slurm, use --no-watch"
-            return Reason(part, False, self.problem, doctor + without)
+            return Reason(part, False, self.problem, _DOCTOR + without)
         if self.checker is not None and (problem := self.checker.problem):
             return Reason(
                 part, False, f"its models cannot be loaded: {problem}", "run `tocsin models verify`"
@@ -124,9 +126,9 @@ class ClusterState(Observer):
         if self.followed is None or self.checker is None or not self.checker.is_ready:
             return Reason(part, False, "its history is being loaded", "wait; this takes seconds to minutes")
         if (overdue := self.followed.overdue()) > LONGEST_ANSWER:
-            return Reason(part, False, f"slurmctld has not answered for {overdue:.0f} s", doctor)
+            return Reason(part, False, f"slurmctld has not answered for {overdue:.0f} s", _DOCTOR)
         if time.time() > self.due + LONGEST_ROUND:
-            return Reason(part, False, f"no answer for {time.time() - self.due:.0f} s", doctor)
+            return Reason(part, False, f"no answer for {time.time() - self.due:.0f} s", _DOCTOR)
         return None
 
 
@@ -290,6 +292,8 @@ class Service:
             if reason := state.reason():
                 yield reason
             elif state.followed:
+                for note in state.notes:
+                    yield Reason(f"cluster {state.name}", True, note, _DOCTOR)
                 for concern in state.followed.concerns():
                     yield Reason(f"cluster {state.name}", True, concern, MISREAD)
         yield from self._missing_models()
