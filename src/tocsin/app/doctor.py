@@ -106,7 +106,9 @@ def _models(app: App) -> Iterator[Finding]:
                 yield Finding(f"model {name}", Status.FINE, "in use at submission")
             else:
                 text = "none for submission: verdicts are unknown unless something else is found"
-                yield Finding(f"model {name}", Status.NOTE, text, untrained(name, Stage.SUBMIT))
+                yield Finding(
+                    f"model {name}", Status.NOTE, text, untrained(name, Stage.SUBMIT, app.registry.folder)
+                )
 
 
 def _learning(app: App) -> Iterator[Finding]:

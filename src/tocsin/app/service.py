@@ -305,7 +305,12 @@ class Service:
                 for cluster in names:
                     if self.app.registry.champion(name, Stage.SUBMIT, cluster) is None:
                         text = f"no model of {name} is in use at submission"
-                        yield Reason(f"model {name}", True, text, untrained(name, Stage.SUBMIT))
+                        yield Reason(
+                            f"model {name}",
+                            True,
+                            text,
+                            untrained(name, Stage.SUBMIT, self.app.registry.folder),
+                        )
                         break
 
     def machine_of(self, cluster: str | None) -> Any:
