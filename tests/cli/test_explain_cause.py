@@ -99,8 +99,13 @@ def test_what_ended_the_last_runs_is_advice_for_the_next(failed: Tocsin, tmp_pat
     script.write_text("#!/bin/bash\n#SBATCH --job-name=train\npython train.py\n")
     before = json.loads(failed("check", script, "-u", "ann", "-M", "lab", "--json").out)
     assert not any("runs of" in advice["why"] for advice in before["advice"])
+    headline = failed("check", script, "-u", "ann", "-M", "lab").out.splitlines()[0]
+    assert "earlier runs" not in headline
     for number in ("1", "2", "4"):
         failed("explain", number)
+    headline = failed("check", script, "-u", "ann", "-M", "lab").out.splitlines()[0]
+    assert "no problem found, but " in headline
+    assert headline.endswith("earlier runs suggest a change (see below).")
     after = json.loads(failed("check", script, "-u", "ann", "-M", "lab", "--json").out)
     [advice] = [advice for advice in after["advice"] if "runs of" in advice["why"]]
     assert advice["why"] == '3 of ann\'s last 4 runs of "train" ended by: CUDA out of memory'

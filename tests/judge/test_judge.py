@@ -266,7 +266,7 @@ def test_a_detector_without_a_model_says_so_and_one_that_needs_none_is_fitted(tm
     found = load_seats({"limits": Ruler(), "learner": _Learner()}, Registry(tmp_path), Ledger())
     judge = Judge({"a": found["limits"], "learner": found["learner"]})
     [verdict] = assess(judge, frame({}))
-    assert verdict.missing == {"learner": untrained("learner", Stage.SUBMIT)}
+    assert verdict.missing == {"learner": untrained("learner", Stage.SUBMIT, tmp_path)}
     assert list(verdict.models) == ["a"]
 
 

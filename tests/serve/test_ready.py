@@ -5,17 +5,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from starlette.testclient import TestClient
 
-from tests.kits.service import As, wait_until
+from tests.kits.service import As, serving, wait_until
 from tests.services.replayed_slurmrestd import FAULTS, ReplayedJob, ReplayedSlurmrestd
 from tocsin.app.app import App
 from tocsin.app.doctor import Status, doctor
 from tocsin.app.loop import Output
 from tocsin.app.service import Service, ServiceRequest
-from tocsin.core.errors import StoreError
+from tocsin.core.errors import ClusterError, StoreError
+from tocsin.demo.cluster import DemoCluster
 from tocsin.serve.broadcast import Broadcast
 from tocsin.serve.factory import routes
 from tocsin.serve.metrics import Metrics
@@ -33,7 +35,7 @@ SAYS = {
 
 
 @contextmanager
-def watching(home: Path, url: str) -> Iterator[tuple[App, TestClient]]:
+def watching(home: Path, url: str, timeout: int = 1) -> Iterator[tuple[App, TestClient]]:
     token = home.parent / "token"
     token.write_text("x.y.z")
     token.chmod(0o600)
@@ -42,7 +44,7 @@ def watching(home: Path, url: str) -> Iterator[tuple[App, TestClient]]:
         "PATH": os.environ["PATH"],
         "TOCSIN_CLUSTER__lab__REST_URL": url,
         "TOCSIN_CLUSTER__lab__REST_TOKEN_FILE": str(token),
-        "TOCSIN_CLUSTER__lab__TIMEOUT": "1",
+        "TOCSIN_CLUSTER__lab__TIMEOUT": str(timeout),
         "TOCSIN_WATCH__INTERVAL": "1",
         "TOCSIN_WATCH__SCRIPTS": "false",
     }
@@ -111,6 +113,23 @@ def test_a_slurmrestd_that_fails_is_reported_with_the_remedy_and_followed_again_
         assert link(app)[0] is Status.FINE
 
 
+def test_a_cluster_that_stops_answering_is_not_ready_before_the_request_times_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tocsin.app.service.LONGEST_ANSWER", 1.0)
+    with (
+        ReplayedSlurmrestd([]) as slurmrestd,
+        watching(tmp_path / "home", slurmrestd.url, timeout=20) as (_, client),
+    ):
+        wait_until(lambda: is_ready(client))
+        slurmrestd.fault = FAULTS["slow"]
+        wait_until(lambda: not is_ready(client), 15)
+        [shown] = about_the_cluster(client)
+        assert "slurmctld has not answered for" in shown["text"]
+        slurmrestd.fault = None
+        wait_until(lambda: is_ready(client))
+
+
 def test_a_newer_slurmrestd_is_read_and_reported_with_the_remedy(tmp_path: Path) -> None:
     now = int(time.time())
     jobs = [ReplayedJob(1, now + 1, now + 1000, now + 2000)]
@@ -143,3 +162,24 @@ def test_a_store_that_does_not_answer_is_reported(tmp_path: Path, monkeypatch: p
         assert reason["part"] == "store"
         assert reason["remedy"]
     assert cluster_names
+
+
+def test_a_slurmdbd_that_is_down_is_a_reason_but_the_service_stays_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = "sacct failed (exit 1): slurmdbd does not answer"
+
+    def accounting(*_: object) -> NoReturn:
+        raise ClusterError(down)
+
+    monkeypatch.setattr(DemoCluster, "accounting", accounting)
+    with serving(tmp_path / "home", watch=True, demo=True) as served:
+        client = served.client()
+        wait_until(lambda: down in client.get("/readyz").text)
+        document = client.get("/readyz").json()
+        assert document["ready"]
+        [reason] = [each for each in document["reasons"] if each["part"] == "cluster demo"]
+        assert (reason["ready"], reason["text"]) == (True, down)
+        assert "tocsin doctor" in reason["remedy"]
+        monkeypatch.undo()
+        wait_until(lambda: down not in client.get("/readyz").text)

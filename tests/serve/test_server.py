@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ from tocsin.app.app import App
 from tocsin.core.decision import Decision
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Level, Verdict
+from tocsin.serve.identity.roles import PERMISSIONS
 from tocsin.store.decisions import record
 
 SCRIPT = "#!/bin/bash\n#SBATCH --partition=main --mem=5000G --time=18:00:00\nsrun lmp -in water.in\n"
@@ -118,6 +120,27 @@ def test_a_body_of_100_megabytes_is_refused(process: Process) -> None:
             pass
         assert sent < 100
     assert process.ask("/healthz")[0] == 200
+
+
+def test_a_client_that_gives_up_leaves_no_traceback_in_the_log(process: Process) -> None:
+    sending = [(method, path) for method, path in PERMISSIONS if method in ("POST", "PUT")]
+    assert len(sending) > 10
+    for method, path in sending:
+        named = re.sub(r"\{[^}]*\}", "1", path)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(str(process.socket))
+            head = f"{method} {named} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            connection.sendall(f'{head}Content-Length: 1000\r\n\r\n{{"script": "#!/bin/'.encode())
+
+    def counted() -> int:
+        text = process.ask("/metrics")[1].decode()
+        return len(
+            set(re.findall(r'tocsin_http_requests_total\{.*route="/api/v1/advice",status="499"', text))
+        )
+
+    wait_until(lambda: counted() == 1)
+    assert process.ask("/healthz")[0] == 200
+    assert "Traceback" not in process.text
 
 
 @pytest.mark.parametrize(

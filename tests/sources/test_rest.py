@@ -232,6 +232,23 @@ def test_patience_ends() -> None:
     assert next(clock) <= 400
 
 
+def test_an_answer_that_took_all_the_time_for_retries_is_the_last() -> None:
+    """slurmrestd reports a slurmctld that hangs after 10 s; a watch must not wait for five such answers."""
+    clock = 0.0
+    down = b'{"errors": [{"error": "Unspecified error", "error_number": -1}]}'
+    server = Server("v0.0.42", answers={"/slurm/v0.0.42/jobs": [(500, down)]})
+
+    def hanging(request: httpx2.Request) -> httpx2.Response:
+        nonlocal clock
+        clock += 10.0 * request.url.path.endswith("jobs/")
+        return server(request)
+
+    rest = rest_to(hanging, now=lambda: clock, retry_seconds=10)
+    with pytest.raises(ClusterError, match="is slurmctld up"):
+        rest.queue()
+    assert clock == 10.0
+
+
 def test_a_slurmdbd_that_is_down_is_told_with_http_200_and_tried_again() -> None:
     down = json.dumps(
         {"errors": [{"error": "Unable to connect to database", "error_number": 7000}], "jobs": []}

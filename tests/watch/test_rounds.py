@@ -42,6 +42,20 @@ def stages(store: Store, job: str = KEY) -> list[str]:
     return [stage for key, stage in stored_verdicts(store) if key == job]
 
 
+def test_jobs_that_have_ended_are_not_counted_in_the_queue(store: Store) -> None:
+    """slurmctld shows them for MinJobAge; squeue lists them only with -t all."""
+    cluster = FakeCluster()
+    cluster.queued = [
+        {},
+        running(NOON, job_id=2),
+        {**running(NOON, job_id=3), "state": "SUSPENDED"},
+        {**running(NOON, job_id=4), "state": "COMPLETING"},
+        ended(NOON, NOON + 3, job_id=5),
+        ended(NOON, NOON + 3, "FAILED", job_id=6),
+    ]
+    assert watcher(cluster, store).step(NOON + 5).queued == 4
+
+
 def test_a_stage_is_judged_when_it_is_reached_and_not_before(store: Store) -> None:
     cluster = FakeCluster()
     watch = watcher(cluster, store)

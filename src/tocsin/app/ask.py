@@ -32,7 +32,8 @@ def check(app: App, request: CheckRequest, *, local: bool = False) -> Verdict:
         return checking.check(app, request)
     asked = checking.question(request)
     document = {
-        "script": asked.text,
+        # JSON carries no bytes that are not UTF-8, which a script may have in a comment or a name
+        "script": asked.text.encode("utf-8", "replace").decode(),
         "options": list(asked.options),
         "path": asked.path,
         "work_dir": asked.work_dir,

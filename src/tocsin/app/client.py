@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
@@ -13,19 +13,21 @@ from tocsin.app.service_address import service_places
 from tocsin.core.errors import ClusterError, SettingsError, TocsinError
 from tocsin.core.problems import error_of
 
-__all__ = ["Client", "reachable"]
+__all__ = ["Client", "first_that_answers", "reachable"]
 
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 60.0
 _LARGEST = 256 << 20
 _API = "/api/v1"
+_LOCALLY = "--local uses your own data instead"
 
 
 class Client:
     """Sends requests to one service; each is a connection of its own."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, place: str, otherwise: str = _LOCALLY) -> None:
+        """`otherwise`: the next step if it does not answer."""
+        self.place, self._otherwise = place, otherwise
 
     def get(self, path: str, **query: Any) -> Any:
         """The document at a path of the API."""
@@ -64,7 +66,7 @@ class Client:
         except (OSError, HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise ClusterError(
-                f"the service at {self.place} does not answer ({reason}); --local uses your own data instead"
+                f"the service at {self.place} does not answer ({reason}); {self._otherwise}"
             ) from None
         return _document(self.place, reply.status, text)
 
@@ -105,4 +107,9 @@ def _document(place: str, status: int, text: bytes) -> Any:
 
 def reachable(app: App) -> Client | None:
     """The first service that answers, or None."""
-    return next((client for client in map(Client, service_places(app)) if client.answers()), None)
+    return first_that_answers(service_places(app))
+
+
+def first_that_answers(places: Iterable[str], otherwise: str = _LOCALLY) -> Client | None:
+    clients = (Client(place, otherwise) for place in places)
+    return next((client for client in clients if client.answers()), None)

@@ -36,6 +36,11 @@ MISREAD = (
     "upgrade tocsin; until then, remove rest_url from the settings; tocsin then uses Slurm's client commands"
 )
 """The next step when slurmrestd is newer than tocsin."""
+_LIVE_RETRIES = 10.0
+"""Seconds, as Slurm's commands have (MessageTimeout). Whoever watches or waits asks again anyway, and must know that a
+slurmctld hangs: slurmrestd reports that after 10 s, and five tries took a minute."""
+_IMPORT_RETRIES = 120.0
+"""Seconds: an import asks once, and should survive the restart of a daemon."""
 FIRST_DAYS = 30
 OVERLAP = 3600  # seconds read again, since accounting may arrive late
 
@@ -68,8 +73,8 @@ def slurm_confs(app: App) -> list[str]:
     return list(dict.fromkeys(cluster.slurm_conf for cluster in app.settings.cluster.values())) or [""]
 
 
-def rest_client(cluster: ClusterSettings) -> "SlurmRest":
-    """A client of the cluster's slurmrestd, whose token is renewed in time."""
+def rest_client(cluster: ClusterSettings, *, retry_seconds: float = _LIVE_RETRIES) -> "SlurmRest":
+    """A client of the cluster's slurmrestd, whose token is renewed in time. It retries what may pass for these seconds."""
     from tocsin.sources.rest import SlurmRest
     from tocsin.sources.rest_token import ScontrolToken, TokenFile
 
@@ -79,7 +84,9 @@ def rest_client(cluster: ClusterSettings) -> "SlurmRest":
         if cluster.rest_token_file
         else ScontrolToken(slurm_conf=cluster.slurm_conf)
     )
-    return SlurmRest(cluster.rest_url, user=user, token=token, timeout=cluster.timeout)
+    return SlurmRest(
+        cluster.rest_url, user=user, token=token, timeout=cluster.timeout, retry_seconds=retry_seconds
+    )
 
 
 @contextmanager
@@ -137,7 +144,7 @@ def accounting_source(app: App, name: str | None, since: int | None, until: int)
         last = furthest_position(app.store, kind)
         since = last - OVERLAP if last else until - FIRST_DAYS * 86400
     if cluster.rest_url:
-        with rest_client(cluster) as rest:
+        with rest_client(cluster, retry_seconds=_IMPORT_RETRIES) as rest:
             yield RestAccounting(rest, since, until, cluster=name)
     else:
         conf = cluster.slurm_conf

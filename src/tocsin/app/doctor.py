@@ -15,6 +15,7 @@ from tocsin.app.heartbeat import read_heartbeats, watch_lock
 from tocsin.app.judge import untrained
 from tocsin.app.sinks import check_sinks
 from tocsin.core.errors import TocsinError
+from tocsin.core.intake import Rejects
 from tocsin.core.settings import ClusterSettings
 from tocsin.core.stages import Stage
 from tocsin.store.home import user_name
@@ -58,26 +59,24 @@ def doctor(app: App) -> Iterator[Finding]:
         Status.FINE,
         f"{sum(line.origin != 'default' for line in lines)} set, the rest at defaults",
     )
-    for check in (_home, _store, _models, _learning, _watch, _events, _sinks, _libraries):
-        yield from _guarded(check.__name__.strip("_"), check, app)
+    for check, fix in _CHECKS.items():
+        yield from _guarded(check.__name__.strip("_"), check, app, fix)
     confs = slurm_confs(app)
     for conf in confs:
         named = f" of {conf}" if conf and len(confs) > 1 else ""
-        yield from _guarded(f"slurm{named}", partial(_slurm, conf, named), app)
+        yield from _guarded(f"slurm{named}", partial(_slurm, conf, named), app, _SLURM)
     for name, cluster in app.settings.cluster.items():
         if cluster.rest_url:
-            yield from _guarded(f"rest {name}", partial(_rest, name, cluster), app, fix=WITHOUT_REST)
+            yield from _guarded(f"rest {name}", partial(_rest, name, cluster), app, WITHOUT_REST)
 
 
-def _guarded(
-    link: str, check: Callable[[App], Iterator[Finding]], app: App, fix: str = ""
-) -> Iterator[Finding]:
+def _guarded(link: str, check: Callable[[App], Iterator[Finding]], app: App, fix: str) -> Iterator[Finding]:
     try:
         yield from check(app)
     except TocsinError as error:
         yield Finding(link, Status.BROKEN, str(error), fix)
     except OSError as error:
-        yield Finding(link, Status.BROKEN, f"{error.strerror}: {error.filename}")
+        yield Finding(link, Status.BROKEN, f"{error.strerror}: {error.filename}", fix)
 
 
 def _home(app: App) -> Iterator[Finding]:
@@ -107,7 +106,9 @@ def _models(app: App) -> Iterator[Finding]:
                 yield Finding(f"model {name}", Status.FINE, "in use at submission")
             else:
                 text = "none for submission: verdicts are unknown unless something else is found"
-                yield Finding(f"model {name}", Status.NOTE, text, untrained(name, Stage.SUBMIT))
+                yield Finding(
+                    f"model {name}", Status.NOTE, text, untrained(name, Stage.SUBMIT, app.registry.folder)
+                )
 
 
 def _learning(app: App) -> Iterator[Finding]:
@@ -247,11 +248,20 @@ def _links(conf: str, app: App) -> Iterator[Finding]:
     config = read_config(text)
     yield from _controller(config)
     yield from _starts(app, dict(config))
-    run(["sacct", "-n", "-X", "-P", "-S", "now-1hour", "-o", "JobID"], timeout=30, env=env)
-    yield Finding("accounting", Status.FINE, "sacct answers")
+    try:
+        run(["sacct", "-n", "-X", "-P", "-S", "now-1hour", "-o", "JobID"], timeout=30, env=env)
+    except TocsinError as error:
+        answers = False
+        yield Finding("accounting", Status.BROKEN, str(error), _ACCOUNTING)
+    else:
+        answers = True
+        yield Finding("accounting", Status.FINE, "sacct answers")
     off = None if app.settings.watch.scripts else "watch.scripts is false"
     if why := off or SlurmCluster("", slurm_conf=conf, timeout=30).scripts_refused(user_name()):
         yield Finding("scripts", Status.NOTE, f"`tocsin watch` does not read them: {why}")
+    elif not answers and user_name() != "root":
+        text = f"accounting does not say whether user {user_name()} may read them"
+        yield Finding("scripts", Status.NOTE, text, _ACCOUNTING)
     else:
         yield Finding("scripts", Status.FINE, f"user {user_name()} may read them")
 
@@ -317,11 +327,35 @@ def _starts(app: App, config: dict[str, str]) -> Iterator[Finding]:
 
 
 def _rest(name: str, cluster: ClusterSettings, _: App) -> Iterator[Finding]:
+    now = int(time.time())
     with rest_client(cluster) as rest:
         rest.partitions()  # the cheapest request that a wrong token is refused for
         version = rest.served("slurm").version
         concerns = rest.concerns()
+        try:
+            rest.accounting(now - 60, now, rejects=Rejects())
+        except TocsinError as error:
+            yield Finding(f"rest {name} accounting", Status.BROKEN, str(error), _ACCOUNTING)
     for concern in concerns:
         yield Finding(f"rest {name}", Status.NOTE, concern, MISREAD)
     if not concerns:
         yield Finding(f"rest {name}", Status.FINE, f"{rest.url} serves {version} and accepts our token")
+
+
+_SLURM = "run `scontrol ping` and `sacctmgr ping` on this host"
+_ACCOUNTING = (
+    "start slurmdbd, or its database; `sacctmgr ping` and slurmdbd's log show what is wrong. Until it answers, jobs get "
+    "their verdicts, but ended ones without their usage"
+)
+_STORE = "check store.url, the disk and the owner of the home folder"
+_CHECKS: "Mapping[Callable[[App], Iterator[Finding]], str]" = {
+    _home: "give this user the folder, or move it with TOCSIN_HOME",
+    _store: _STORE,
+    _models: "run: tocsin models verify",
+    _learning: _STORE,
+    _watch: _STORE,
+    _events: "correct [kafka] and kafka_topic in the settings; the client is in the extra: pip install 'tocsin[kafka]'",
+    _sinks: "correct [sinks.NAME] in the settings",
+    _libraries: "install tocsin again",
+}
+"""What is checked before Slurm, and the next step if the check itself fails."""

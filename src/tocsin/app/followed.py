@@ -48,6 +48,8 @@ class Source:
     """Whether it is a Slurm that can be asked what a user may request."""
     concerns: Callable[[], Sequence[str]] = tuple
     """Why its answers may be misread."""
+    overdue: Callable[[], float] = lambda: 0.0
+    """Seconds for which it has not answered, beyond the usual time."""
     actuator: "Actuator | None" = None
     """Carries out actions on its jobs; None for the demo's."""
 
@@ -74,6 +76,7 @@ def live_slurm(app: App, name: str | None, *, once: bool = False) -> Iterator[So
             rounds=partial(_watcher, app, cluster, unreadable, patience=inf if once else 0.0),
             live=True,
             concerns=cluster.rest.concerns if cluster.rest else tuple,
+            overdue=cluster.overdue,
             actuator=cluster,
         )
 

@@ -1,5 +1,6 @@
 """Builds the judge from each installed detector and its models in use, and reloads them."""
 
+import os
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -39,17 +40,26 @@ _TRAIN = {
 """The command that trains each detector; unknown for plug-ins."""
 
 
-def untrained(detector: str, stage: Stage) -> str:
-    """Why a detector has no model for a stage, with the command that trains one."""
-    from tocsin.store.home import SERVICE_USER, user_name
+def untrained(detector: str, stage: Stage, models: Path) -> str:
+    """Why there is no model of a detector for a stage in this folder of models, with the command that trains one."""
+    from tocsin.store.home import user_name
 
-    command, user = _TRAIN.get(detector, "train --help").format(stage=stage), user_name()
-    if user in ("root", SERVICE_USER):
+    command = _TRAIN.get(detector, "train --help").format(stage=stage)
+    if not _hidden_models(models):
         return f"no model is trained for {stage} yet; run `tocsin {command}`"
     return (
-        f"no model for {stage} is available to you, and you cannot read those of other users; ask an administrator to "
-        f"check the script (`tocsin check -u {user} SCRIPT`), or train one on your own jobs (`tocsin {command}`)"
+        f"no model for {stage} is available to you, and you cannot read those of this host's service; ask an "
+        f"administrator to check the script (`tocsin check -u {user_name()} SCRIPT`), or train one on your own jobs "
+        f"(`tocsin {command}`)"
     )
+
+
+def _hidden_models(models: Path) -> bool:
+    """Whether this user, with these models in the own data folder, may not read those of a service on this host."""
+    from tocsin.store.home import SERVICE_HOME, Home
+
+    own = Home.default({name: value for name, value in os.environ.items() if name != "TOCSIN_HOME"})
+    return models == own.models and SERVICE_HOME.is_dir() and not os.access(SERVICE_HOME, os.R_OK | os.X_OK)
 
 
 def open_judge(
@@ -133,7 +143,7 @@ def load_seats(
                     fitted = detector.fit(nothing, known, stage=stage, seed=0, budget=Budget(trials=0))
                     models[stage] = Model(fitted, __version__)
                 elif registry.champion(name, stage, cluster) is None:
-                    missing[stage] = untrained(name, stage)
+                    missing[stage] = untrained(name, stage, registry.folder)
                 else:
                     folder, card = registry.open_verified(name, stage=stage, cluster=cluster)
                     models[stage] = Model(detector.load(folder), card.version)

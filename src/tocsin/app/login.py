@@ -1,16 +1,16 @@
 """`login`: ask the service for a one-time link, as the user who runs this command."""
 
-import json
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tocsin.app.app import App
-from tocsin.app.service_address import socket_path
-from tocsin.core.errors import ClusterError, Forbidden
+from tocsin.app.client import first_that_answers
+from tocsin.app.service_address import service_places
+from tocsin.core.errors import ClusterError, Forbidden, TocsinError, Unauthenticated
 
 __all__ = ["LoginLink", "login_link"]
 
-_SECONDS = 5.0
+_RUNNING = "is tocsin serve or tocsin relay running on this host?"
+_SOCKET = "unix:"
 
 
 class LoginLink(NamedTuple):
@@ -20,32 +20,22 @@ class LoginLink(NamedTuple):
 
 def login_link(app: App, socket: str | None = None) -> LoginLink:
     """A link that logs a browser in as this user, once. The service or a relay identifies the user by the socket."""
-    import httpx2
-
-    path = Path(socket) if socket else socket_path(app)
-    if not path.is_socket():
-        raise ClusterError(
-            f"there is no socket at {path}; is tocsin serve or tocsin relay running on this host?"
-        )
-    transport = httpx2.HTTPTransport(uds=str(path), trust_env=False)
+    places = [f"{_SOCKET}{socket}"] if socket else service_places(app)
+    sockets = [place for place in places if place.startswith(_SOCKET)]
+    client = first_that_answers(sockets, otherwise=_RUNNING)
+    if client is None:
+        tried = " or ".join(place.removeprefix(_SOCKET) for place in sockets)
+        raise ClusterError(f"no service answers on the socket {tried}; {_RUNNING}{_other(places)}")
     try:
-        with httpx2.Client(transport=transport, base_url="http://tocsin", timeout=_SECONDS) as client:
-            reply = client.post("/api/v1/login-links")
-    except httpx2.HTTPError as error:
-        raise ClusterError(
-            f"the service does not answer on {path} ({error}); is tocsin serve or tocsin relay running?"
-        ) from None
-    document = _object(reply.content)
-    if reply.status_code != 201 or not isinstance(document.get("url"), str):
-        raise Forbidden(
-            f"the service refuses a login: {document.get('detail') or f'HTTP {reply.status_code}'}"
-        )
+        document = client.post("/login-links", {})
+    except (Forbidden, Unauthenticated) as error:
+        raise Forbidden(f"the service refuses a login: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("url"), str):
+        raise TocsinError(f"the service at {client.place} answers without a link; is it tocsin's?")
     return LoginLink(document["url"], int(document.get("valid_seconds", 0)))
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(body)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _other(places: list[str]) -> str:
+    """What to do where the service is known by a URL only, which does not show who is asking."""
+    urls = [place for place in places if not place.startswith(_SOCKET)]
+    return f" A browser can also log in at {urls[0]} where OpenID Connect is set up." if urls else ""

@@ -1,18 +1,16 @@
-"""What users may do to their own jobs: cancel them, and submit them again with a link to the old job."""
+"""What users may do to their own jobs in the store: cancel them, read their scripts, link them to later submissions."""
 
-import os
-import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.app.actions import open_executor
 from tocsin.app.app import App
-from tocsin.app.clusters import cluster_named, live_cluster
+from tocsin.app.clusters import live_cluster
 from tocsin.app.jobs import find_jobs
 from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
-from tocsin.core.errors import ClusterError, InputError, NotFound
+from tocsin.core.errors import InputError, NotFound
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.stages import Stage
 from tocsin.store.home import user_name
@@ -22,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Resubmission",
-    "ResubmitRequest",
     "cancel_job",
+    "job_script",
+    "last_owned",
     "link_own_jobs",
     "link_resubmission",
     "resubmissions",
-    "resubmit",
 ]
 
 _RESUBMITTED = "resubmitted"
@@ -50,14 +48,13 @@ class Resubmission:
         values = {name: getattr(self, name) for name in ("old", "new", "who", "risk_before", "risk_after")}
         return {**values, "at": format_instant(self.at)}
 
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> "Resubmission":
+        from datetime import UTC
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResubmitRequest:
-    job: str
-    script: str | None = None
-    """The changed script; None: unchanged."""
-    submit_options: tuple[str, ...] = ()
-    cluster: str | None = None
+        from tocsin.core.units import parse_instant
+
+        return cls(**{**document, "at": parse_instant(document["at"], UTC)})
 
 
 def cancel_job(
@@ -90,26 +87,15 @@ def cancel_job(
     return actions.find(app.store, action.id)
 
 
-def resubmit(app: App, request: ResubmitRequest) -> Resubmission:
-    """Submit one's own job again, as the current user, and link it to the old one."""
-    from tocsin.app.check import CheckRequest, check
-    from tocsin.sources.slurm_submit import follow, submit
+def job_script(app: App, job: str, *, who: str, operator: bool = False, cluster: str | None = None) -> str:
+    """The script that a job of one's own was submitted with."""
+    from tocsin.store.scriptfiles import read_script
 
-    who = user_name()
-    key, _ = _owned(app, request.job, who, False, request.cluster)
-    conf = cluster_named(app, key.cluster)[1].slurm_conf
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(request.script) if request.script else _stored_script(app, key, Path(folder))
-        risk = check(
-            app, CheckRequest(script=str(path), submit_options=request.submit_options, cluster=key.cluster)
-        )
-        number = submit(path, (), request.submit_options, slurm_conf=conf)
-    job = follow([number], slurm_conf=conf).get(number)
-    if job is None or job.submit is None:
-        raise ClusterError(f"sbatch submitted job {number}, but squeue does not show it; link it later")
-    new = JobKey(key.cluster, int(number), None, job.submit)
-    after = risk.failure.probability if risk.failure else None
-    return link_resubmission(app, str(key), str(new), who=who, risk_after=after)
+    key, _ = _owned(app, job, who, operator, cluster)
+    digest = find_jobs(app, str(key), None)["script"][0]
+    if not digest:
+        raise NotFound(f"the script of {key} is not stored; name it: tocsin resubmit {key} SCRIPT")
+    return read_script(app.home.scripts, digest)
 
 
 def link_own_jobs(app: App, old: str, new: str, *, who: str, operator: bool = False) -> Resubmission:
@@ -166,21 +152,14 @@ def _risk(app: App, job: str) -> float | None:
 
 def _owned(app: App, job: str, who: str, operator: bool, cluster: str | None) -> tuple[JobKey, str | None]:
     """The last job with this id, if the user owns it or is an operator."""
-    found = find_jobs(app, job, cluster).sort("submit").row(-1, named=True)
-    key = JobKey(found["cluster"], found["job_id"], found["task"], found["submit"])
-    if found["user"] != who and not operator:
+    rows = find_jobs(app, job, cluster).to_dicts()
+    return last_owned(rows if operator else [row for row in rows if row["user"] == who], job, who)
+
+
+def last_owned(rows: Sequence[dict[str, Any]], job: str, who: str) -> tuple[JobKey, str | None]:
+    """Key and owner of the last of these jobs; an error if there is none."""
+    if not rows:
         # The same message as for an unknown job, so as not to reveal who owns which job.
         raise NotFound(f"no job {job} of user {who}; list your jobs with: tocsin jobs -u {who}")
-    return key, found["user"]
-
-
-def _stored_script(app: App, key: JobKey, folder: Path) -> Path:
-    from tocsin.store.scriptfiles import read_script
-
-    digest = find_jobs(app, str(key), None)["script"][0]
-    if not digest:
-        raise NotFound(f"the script of {key} is not stored; name it: tocsin resubmit {key} SCRIPT")
-    path = folder / "job.sh"
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(read_script(app.home.scripts, digest))
-    return path
+    last = max(rows, key=lambda row: row["submit"])
+    return JobKey(last["cluster"], last["job_id"], last["task"], last["submit"]), last["user"]

@@ -44,7 +44,7 @@ def screen(app: App, output: Output, *, every: float | None = None) -> None:
 
         def summarize(last: "Round") -> None:
             nonlocal done, rogue, total
-            done += last.queued
+            done += last.handled
             if last.behind and not total:
                 total = done + number_unscreened(app.store, now=last.at)
             app.progress("screening", done, max(total, done))
@@ -139,7 +139,7 @@ class _Screening:
         _require_model(self._judge)
         keys = screenings.unscreened(self._store, CHUNK, now=now)
         if not keys:
-            return Round(at=now, queued=0, cost=0)
+            return Round(at=now, cost=0)
         frame = pl.DataFrame(keys, schema={name: SCHEMA[name] for name in KEY})
         frame = frame.with_columns(pl.col("task").replace(NO_TASK, None))
         jobs = watching.jobs_named(self._store, frame).sort("submit", "job_id", "task", nulls_last=False)
@@ -163,4 +163,4 @@ class _Screening:
         stored = record(self._store, decision, self._sinks)
         # `screen` reads only the script, as everybody expects: no line for that.
         shown = [verdict for verdict in stored if self._everything or verdict.level is not Level.UNKNOWN]
-        return Round(at=now, queued=jobs.height, cost=0, verdicts=shown, behind=jobs.height == CHUNK)
+        return Round(at=now, handled=jobs.height, cost=0, verdicts=shown, behind=jobs.height == CHUNK)

@@ -35,12 +35,16 @@ _Written = TypeVar("_Written")
 
 LONGEST_ROUND = 120
 """Seconds after which a round that was due counts as hanging."""
+LONGEST_ANSWER = 12.0
+"""Seconds beyond the usual time after which slurmctld counts as hanging. Slurm's own limit is 10 (MessageTimeout), whose
+error says more; this is for a limit that is longer, and for a slurmrestd that hangs itself."""
 AGAIN = 15.0
 """Seconds until a watch that could not start is retried."""
 READ_EVERY = 10.0
 """Seconds between two readings of the store by a service that does not watch."""
 OVERLAP = 3600
 """Seconds: records that reach the store this late are still learned."""
+_DOCTOR = "run `tocsin doctor`, which tests each link to Slurm and the store"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,10 @@ class ClusterState(Observer):
         self.last: float | None = None
         """When the last round ended."""
         self.due = time.time()
-        self.queued = 0
+        self.queued: int | None = None
+        """Jobs in the queue that have not ended; None if unknown."""
+        self.notes: Sequence[str] = ()
+        """What the last round could not read; the rest of it succeeded."""
         self._changed, self._stored = changed, stored
 
     def stored(self) -> None:
@@ -94,7 +101,7 @@ class ClusterState(Observer):
         self._changed(self, None)
 
     def finished(self, done: "Round") -> None:
-        self.queued = done.queued
+        self.queued, self.notes = done.queued, tuple(done.problems)
         self._changed(self, done)
 
     def waiting(self, pause: float, problem: str | None) -> None:
@@ -109,18 +116,19 @@ class ClusterState(Observer):
     def reason(self) -> Reason | None:
         """Why the cluster is not followed as it should be."""
         part = f"cluster {self.name or 'of this host'}"
-        doctor = "run `tocsin doctor`, which tests each link to Slurm and the store"
         if self.problem:
             without = "" if self.name else "; where there is no Slurm, use --no-watch"
-            return Reason(part, False, self.problem, doctor + without)
+            return Reason(part, False, self.problem, _DOCTOR + without)
         if self.checker is not None and (problem := self.checker.problem):
             return Reason(
                 part, False, f"its models cannot be loaded: {problem}", "run `tocsin models verify`"
             )
         if self.followed is None or self.checker is None or not self.checker.is_ready:
             return Reason(part, False, "its history is being loaded", "wait; this takes seconds to minutes")
+        if (overdue := self.followed.overdue()) > LONGEST_ANSWER:
+            return Reason(part, False, f"slurmctld has not answered for {overdue:.0f} s", _DOCTOR)
         if time.time() > self.due + LONGEST_ROUND:
-            return Reason(part, False, f"no answer for {time.time() - self.due:.0f} s", doctor)
+            return Reason(part, False, f"no answer for {time.time() - self.due:.0f} s", _DOCTOR)
         return None
 
 
@@ -284,6 +292,8 @@ class Service:
             if reason := state.reason():
                 yield reason
             elif state.followed:
+                for note in state.notes:
+                    yield Reason(f"cluster {state.name}", True, note, _DOCTOR)
                 for concern in state.followed.concerns():
                     yield Reason(f"cluster {state.name}", True, concern, MISREAD)
         yield from self._missing_models()
@@ -295,7 +305,12 @@ class Service:
                 for cluster in names:
                     if self.app.registry.champion(name, Stage.SUBMIT, cluster) is None:
                         text = f"no model of {name} is in use at submission"
-                        yield Reason(f"model {name}", True, text, untrained(name, Stage.SUBMIT))
+                        yield Reason(
+                            f"model {name}",
+                            True,
+                            text,
+                            untrained(name, Stage.SUBMIT, self.app.registry.folder),
+                        )
                         break
 
     def machine_of(self, cluster: str | None) -> Any:

@@ -5,7 +5,16 @@ from datetime import tzinfo
 
 from tocsin.app.text import clock, count
 from tocsin.core.units import format_duration, format_memory
-from tocsin.core.verdict import SEEN_FROM, UNKNOWN_CAUSE, CaseStatus, Finding, Level, Screening, Verdict
+from tocsin.core.verdict import (
+    ALARMS,
+    SEEN_FROM,
+    UNKNOWN_CAUSE,
+    CaseStatus,
+    Finding,
+    Level,
+    Screening,
+    Verdict,
+)
 
 __all__ = ["check_headline", "explain_headline", "one_time", "verdict_line", "verdict_screen"]
 
@@ -37,10 +46,15 @@ def explain_headline(verdict: Verdict, outcome: str | None) -> str:
 
 
 def _problem(verdict: Verdict, words: Mapping[Level, str]) -> str:
-    if verdict.level is not Level.UNKNOWN:
+    if verdict.level in ALARMS:
         return words[verdict.level]
-    unchecked = ", ".join(dict.fromkeys(part.partition(".")[0] for part in verdict.missing))
-    return f"no problem found, but not everything could be checked ({unchecked})"
+    concerns = []
+    if verdict.level is Level.UNKNOWN:
+        unchecked = ", ".join(dict.fromkeys(part.partition(".")[0] for part in verdict.missing))
+        concerns.append(f"not everything could be checked ({unchecked})")
+    if verdict.advice:  # without a finding, it comes from earlier runs
+        concerns.append("earlier runs suggest a change (see below)")
+    return ", but ".join([words[Level.OK], " and ".join(concerns)]) if concerns else words[Level.OK]
 
 
 def verdict_screen(verdict: Verdict, headline: str) -> Iterator[str]:

@@ -49,6 +49,8 @@ class Followed:
     """Whether it is a Slurm that can be asked what a user may request."""
     concerns: Callable[[], Sequence[str]] = tuple
     """Why its answers may be misread."""
+    overdue: Callable[[], float] = lambda: 0.0
+    """Seconds for which it has not answered, beyond the usual time."""
 
 
 class Observer:
@@ -141,7 +143,14 @@ def follow(
             waiting=waiting,
         )
         observer.began(
-            Followed(source.name, ledger, source.reading, live=source.live, concerns=source.concerns)
+            Followed(
+                source.name,
+                ledger,
+                source.reading,
+                live=source.live,
+                concerns=source.concerns,
+                overdue=source.overdue,
+            )
         )
         app.notify(f"watching {source.name}; {mode_text(app)}")
         # there is nothing to learn from simulated jobs or from a single pass

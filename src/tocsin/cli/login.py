@@ -11,7 +11,9 @@ __all__ = ["login"]
 
 @click.command()
 @click.option(
-    "--socket", metavar="PATH", help="Socket of the service or of a relay [default: service.socket]."
+    "--socket",
+    metavar="PATH",
+    help="Socket of the service or of a relay [default: where other commands find the service].",
 )
 @options.as_json
 @click.pass_obj

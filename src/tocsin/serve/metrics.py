@@ -88,11 +88,14 @@ class _State:
         last = GaugeMetricFamily(
             "tocsin_watch_last_round_timestamp_seconds", "When the last round ended.", labels=["cluster"]
         )
-        queued = GaugeMetricFamily("tocsin_watch_queue_jobs", "Records in the queue.", labels=["cluster"])
+        queued = GaugeMetricFamily(
+            "tocsin_watch_queue_jobs", "Jobs in the queue that have not ended.", labels=["cluster"]
+        )
         for state in self._service.states:
             name = [state.name or ""]
             up.add_metric(name, float(state.problem is None and state.last is not None))
-            queued.add_metric(name, state.queued)
+            if state.queued is not None:
+                queued.add_metric(name, state.queued)
             if state.last is not None:
                 last.add_metric(name, state.last)
         yield from (up, last, queued)

@@ -8,6 +8,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.problems import PREFIX, kind_of
@@ -17,6 +19,8 @@ __all__ = ["ANY_PROBLEM", "PROBLEM_SCHEMA", "install", "problem"]
 _MEDIA_TYPE = "application/problem+json"
 _AGAIN = {"Retry-After": "5"}
 _MOST_ERRORS = 20
+_CLIENT_GONE = 499
+"""As nginx has it; HTTP defines no status for this."""
 _NOT_JSON = "the body cannot be read as JSON; see /openapi.json"
 """FastAPI answers 400 for nothing else."""
 
@@ -84,6 +88,11 @@ def install(app: FastAPI) -> None:
     def framework(_: Request, error: HTTPException) -> JSONResponse:
         detail = _NOT_JSON if error.status_code == HTTPStatus.BAD_REQUEST else str(error.detail)
         return problem(error.status_code, detail, headers=dict(error.headers or {}))
+
+    @app.exception_handler(ClientDisconnect)
+    def gone(_request: Request, _error: ClientDisconnect) -> Response:
+        """The client gave up before its request was complete. Nobody reads this reply; metrics count its status."""
+        return Response(status_code=_CLIENT_GONE)
 
     @app.exception_handler(Exception)
     def unexpected(request: Request, error: Exception) -> JSONResponse:

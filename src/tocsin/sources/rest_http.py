@@ -33,7 +33,8 @@ T = TypeVar("T")
 class RestHttp:
     """A slurmrestd at `http://host:port` or `unix:/path/to/socket`. `token` is called for each request.
 
-    `timeout` bounds silence and every small request, `deadline` a whole dump. With `local`, a unix socket is first
+    `timeout` bounds silence and every small request, `deadline` a whole dump. No try begins later than `retry_seconds`
+    after the first. With `local`, a unix socket is first
     tried without a token, since rest_auth/local needs none. Tests pass `transport`, `sleep`, `now` and `jitter`.
     """
 
@@ -110,7 +111,7 @@ class RestHttp:
         began, wait = self._now(), _FIRST_WAIT
         for left in range(self._tries - self._send_token, -1, -1):
             pause = wait * (0.5 + self._jitter() / 2)
-            last = not left or self._now() - began + pause > self._retry_seconds
+            until = began + self._retry_seconds - pause if left else began
             self._deadline.start(seconds)
             try:
                 with self._client.stream(
@@ -120,10 +121,10 @@ class RestHttp:
                     head = _head(chunks)
                     if reply.status_code in _TOKEN_STATUSES and not self._send_token and left:
                         self._send_token, pause = True, 0.0
-                    elif last or not _is_transient(reply.status_code, head):
+                    elif self._now() >= until or not _is_transient(reply.status_code, head):
                         return read(reply.status_code, chain([head], chunks))
             except httpx2.TransportError as error:
-                if last:
+                if self._now() >= until:
                     raise ClusterError(
                         f"slurmrestd at {self.url} does not answer ({str(error) or type(error).__name__}); "
                         "is it running, and is the address right?"

@@ -18,7 +18,7 @@ from tocsin.sources.slurm_actions import SlurmActions, slurm_id
 from tocsin.sources.slurm_machine import read_config
 from tocsin.sources.squeue import QUEUE_ENV, QueueText, queue_command, separators
 from tocsin.sources.squeue_requests import SqueueRequests
-from tocsin.sources.waiting import waited
+from tocsin.sources.waiting import Questions, waited
 
 if TYPE_CHECKING:
     from tocsin.sources.rest import SlurmRest
@@ -52,6 +52,7 @@ class SlurmCluster(SlurmActions):
         self._command = run
         self._text = QueueText()
         self._requests = SqueueRequests(self._run)
+        self._questions = Questions()
         self._seen = {}
 
     def _run(self, argv: list[str], **more: dict[str, str]) -> bytes:
@@ -69,8 +70,13 @@ class SlurmCluster(SlurmActions):
 
     def queue(self) -> pl.DataFrame:
         """The jobs in slurmctld, without invalid records."""
-        jobs = valid_jobs(self._queue(), Rejects())
-        return jobs if self.rest else self._requests.add_to(jobs)
+        with self._questions.one():
+            jobs = valid_jobs(self._queue(), Rejects())
+            return jobs if self.rest else self._requests.add_to(jobs)
+
+    def overdue(self) -> float:
+        """Seconds for which slurmctld has not answered, beyond what its last answer took."""
+        return self._questions.overdue()
 
     def _queue(self) -> pl.DataFrame:
         if self.rest:
@@ -100,10 +106,11 @@ class SlurmCluster(SlurmActions):
         from tocsin.sources.slurm_machine import machine_from_rest, machine_from_scontrol
 
         run = partial(self._run_within, min(self.timeout, _PATIENCE)) if user else self._run
-        if not self.rest:
-            return machine_from_scontrol(self.name, run, user=user)
-        at_hand = run if shutil.which("scontrol") else None
-        return machine_from_rest(self.name, self.rest, run=at_hand, user=user)
+        with self._questions.one():
+            if not self.rest:
+                return machine_from_scontrol(self.name, run, user=user)
+            at_hand = run if shutil.which("scontrol") else None
+            return machine_from_rest(self.name, self.rest, run=at_hand, user=user)
 
     def script(self, key: JobKey) -> str | None:
         """From slurmctld while it has the job; afterwards from slurmdbd, if it stores scripts (job_script)."""

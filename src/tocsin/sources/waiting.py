@@ -5,10 +5,12 @@ slurmctld needs for its answer; pausing for that, too, would only slow the watch
 """
 
 import threading
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["of_command", "of_slurmrestd", "on_run_queue", "wait_noted", "waited"]
+__all__ = ["Questions", "of_command", "of_slurmrestd", "on_run_queue", "wait_noted", "waited"]
 
 
 _LONGEST_WRITING = 5.0
@@ -29,6 +31,30 @@ def waited() -> float:
 def wait_noted(seconds: float) -> None:
     """Add a wait of this thread."""
     _TOTAL.seconds += max(0.0, seconds)
+
+
+class Questions:
+    """The question that is open now, and how long the last answer took."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._asked: float | None = None
+        self._usual = 0.0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Around one question. A failure leaves the usual time as it was."""
+        self._asked = self._now()
+        try:
+            yield
+            self._usual = self._now() - self._asked
+        finally:
+            self._asked = None
+
+    def overdue(self) -> float:
+        """Seconds for which an open question has waited longer than the last one; read by any thread."""
+        asked = self._asked
+        return 0.0 if asked is None else max(0.0, self._now() - asked - self._usual)
 
 
 def of_command(silence: float, cpu: float, queued: float) -> float:

@@ -124,7 +124,7 @@ class StreamRounds:
         problem = self.source.problem
         return Round(
             at=now,
-            queued=jobs.height,
+            handled=jobs.height,
             cost=0,
             verdicts=verdicts,
             behind=bool(read) or not self.source.caught_up,

@@ -131,7 +131,7 @@ class TraceRounds:
             self._reached = until
         self._shrink(until)
         # No cost: a slow Prometheus must not delay alarms, and Slurm is asked only about jobs that are new.
-        return Round(at=now, queued=samples.cpus.height, cost=0.0, verdicts=verdicts, problems=problems)
+        return Round(at=now, handled=samples.cpus.height, cost=0.0, verdicts=verdicts, problems=problems)
 
     @property
     def _rows(self) -> int:

@@ -58,10 +58,12 @@ class Round:
     """What one round did."""
 
     at: int
-    queued: int
-    """Records in the queue."""
     cost: float
     """Seconds that Slurm took to answer about its queue."""
+    queued: int | None = None
+    """Jobs that squeue lists by default, which have not ended; None if there is no queue to read."""
+    handled: int = 0
+    """Records that were new in this round, where there is no queue to read."""
     verdicts: list[Verdict] = field(default_factory=list)
     behind: bool = False
     """There is more to catch up with: the next round should begin at once."""
@@ -161,7 +163,7 @@ class Watcher:
         self.ledger.advance(now)
         return Round(
             at=now,
-            queued=dump.height,
+            queued=dump["outcome"].null_count(),
             cost=cost,
             verdicts=verdicts,
             behind=(answer is not None and not complete) or self._left_some(),

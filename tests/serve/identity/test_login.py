@@ -219,3 +219,32 @@ def test_the_command_prints_a_link_that_works_once(
     assert again["url"] != url
     code = parse_qs(urlsplit(url).query)["code"][0]
     assert [enter(gate, code, peer=LOCAL).status_code for _ in range(2)] == [200, 401]
+
+
+def test_the_command_finds_the_service_where_other_commands_find_it(
+    tocsin: Tocsin, tmp_path: Path, make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user without a home named for tocsin finds the system's socket, or the one that TOCSIN_SERVICE names."""
+    path = tmp_path / "system.sock"
+    with serving(gated(make_app()), path):
+        monkeypatch.setenv("TOCSIN_SERVICE", f"unix:{path}")
+        named = tocsin("login")
+        monkeypatch.delenv("TOCSIN_SERVICE")
+        monkeypatch.delenv("TOCSIN_HOME")
+        monkeypatch.setattr("tocsin.app.service_address.SYSTEM_SOCKET", path)
+        found = tocsin("login")
+    assert named.out.startswith(f"{URL}/login?code="), named.err
+    assert found.out.startswith(f"{URL}/login?code="), found.err
+
+
+def test_the_command_says_where_it_looked_and_that_a_url_is_not_enough(
+    tocsin: Tocsin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TOCSIN_SERVICE", "https://tocsin.site")
+    none = tocsin("login", "--socket", str(tmp_path / "none.sock"))
+    assert none.code == 1
+    assert "none.sock; is tocsin serve" in none.err
+    none = tocsin("login")
+    assert none.code == 1
+    assert "run/tocsin.sock" in none.err
+    assert "https://tocsin.site" in none.err

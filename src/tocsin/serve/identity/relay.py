@@ -137,8 +137,10 @@ def _body(scope: Scope, receive: Receive) -> AsyncIterator[bytes] | None:
     async def chunks() -> AsyncIterator[bytes]:
         while True:
             message = await receive()
-            if message["type"] == "http.disconnect":
-                return
+            if (
+                message["type"] == "http.disconnect"
+            ):  # the service must not take what came so far for the whole
+                raise httpx2.WriteError("the client has gone")
             yield message.get("body", b"")
             if not message.get("more_body"):
                 return

@@ -68,6 +68,7 @@ PERMISSIONS: Mapping[tuple[str, str], Permission] = {
     ("GET", f"{_API}/jobs/{{job}}/timeline"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/verdicts"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/explanation"): _OWN,
+    ("GET", f"{_API}/jobs/{{job}}/script"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/traces"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/embeddings"): _OWN,
     ("GET", f"{_API}/jobs/{{job}}/actions"): _OWN,

@@ -1,10 +1,12 @@
-"""Jobs: a list with sacct's filters, one job, its life, and why its verdict is what it is."""
+"""Jobs: a list with sacct's filters, one job, its life and script, and why its verdict is what it is."""
 
+import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from tocsin.app.jobs import JobsRequest, JobWithVerdicts, page_of_jobs, show_job
+from tocsin.app.own_jobs import job_script
 from tocsin.app.timeline import timeline
 from tocsin.core.errors import NotFound
 from tocsin.core.ids import JobKey
@@ -158,6 +160,14 @@ def explanation(
     own_jobs(service.app, asker, job, cluster)
     found = service.explain(job, cluster=cluster, stage=stage)
     return json_reply(request, {"verdict": visible(found.verdict.to_json(), asker), "outcome": found.outcome})
+
+
+@router.get("/jobs/{job}/script", responses=reply({"script": "#!/bin/bash\nsrun ./a.out\n"}))
+def script(app: TheApp, asker: Asker, job: JobName, cluster: Cluster = None) -> Response:
+    """The script that a job was submitted with; bytes that are not UTF-8 are lone surrogates (as in Python)."""
+    own_jobs(app, asker, job, cluster)
+    text = job_script(app, job, who=asker.user, operator=asker.is_operator, cluster=cluster)
+    return Response(json.dumps({"script": text}), media_type="application/json")
 
 
 def own_jobs(app: TheApp, asker: Principal, job: str, cluster: str | None) -> list[JobWithVerdicts]:
