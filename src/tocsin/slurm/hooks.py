@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -51,14 +51,14 @@ class Hook:
             raise InputError(f"the folder {path!r} has a name that Lua code cannot contain; use another")
         return f'pcall(dofile, "{path}") {_TAG}'.encode()
 
-    def new_file(self, folder: Path) -> bytes:
-        """For a site without such a file: it must work without our library, too."""
+    def idle_file(self) -> bytes:
+        """For a site without such a file: Slurm accepts it, and it does nothing."""
         stubs = "\n".join(f"function {name}() return slurm.SUCCESS end" for name in self.functions)
-        return (
-            f"-- created by tocsin slurm install\n{stubs}\n".encode()
-            + self.line(folder)
-            + b"\nreturn slurm.SUCCESS\n"
-        )
+        return f"-- created by tocsin slurm install\n{stubs}\nreturn slurm.SUCCESS\n".encode()
+
+    def new_file(self, folder: Path) -> bytes:
+        """The same with our line: it must work without our library, too."""
+        return with_line(self.idle_file(), self.line(folder))
 
 
 HOOKS = {
@@ -135,14 +135,23 @@ def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]
     return changes
 
 
-def uninstall(folder: Path, hooks: Sequence[Hook]) -> list[Change]:
-    """The changes that remove the hooks; later edits of a file are kept."""
+def uninstall(folder: Path, hooks: Sequence[Hook], enabled: Collection[Hook] = ()) -> list[Change]:
+    """The changes that remove the hooks; later edits of a file are kept.
+
+    Of the `enabled` plug-ins, a file that we created stays and does nothing: without one, sbatch fails, and slurmctld
+    does not start.
+    """
     changes, libraries = [], []
     for hook in hooks:
         path = Path(os.path.realpath(folder / hook.file))
         found, line = _read(path), hook.line(folder)
-        if found is not None and found == hook.new_file(folder):
-            changes.append(Change(path, found, None, "delete it: `tocsin slurm install` created it"))
+        if found is not None and found in (hook.idle_file(), hook.new_file(folder)):
+            if hook not in enabled:
+                changes.append(Change(path, found, None, "delete it: `tocsin slurm install` created it"))
+            elif found != hook.idle_file():
+                changes.append(
+                    Change(path, found, hook.idle_file(), "keep only functions that do nothing, for now")
+                )
         elif found is not None and line in found:
             new = without_line(found, line)
             check_lua(str(path), new, found)
