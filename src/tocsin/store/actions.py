@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction, RecentAction
+from tocsin.core.actions import PEOPLE, ActionKind, ActionStatus, PlannedAction, RecentAction
 from tocsin.core.errors import NotFound
 from tocsin.core.fields import KEY
 from tocsin.core.ids import JobKey, parse_key
@@ -40,6 +40,10 @@ __all__ = [
 BY_POLICY = "policy"
 """The audit's `who` for actions that nobody asked for."""
 _OPEN = [str(status) for status in ActionStatus if status.open]
+_NOT_COUNTED = [
+    str(status)
+    for status in (ActionStatus.CONTROL, ActionStatus.LIMITED, ActionStatus.FAILED, ActionStatus.UNDONE)
+]
 _AT_ONCE = 500
 """Jobs per query."""
 _LASTING = [str(kind) for kind in (ActionKind.LEASE, ActionKind.HOLD)]
@@ -105,12 +109,21 @@ def plan(
 
 
 def planned_since(connection: sa.Connection, since: int) -> list[RecentAction]:
-    """The actions that count for limits."""
-    query = sa.select(actions.c.job, actions.c.user, actions.c.at, actions.c.status).where(
-        actions.c.at > since, actions.c.kind != str(ActionKind.NOTIFY)
+    """The actions that count for limits: what policy itself planned or did, and nobody has taken back since."""
+    query = (
+        sa.select(actions.c.job, actions.c.user, actions.c.at, actions.c.finding, actions.c.status)
+        .select_from(actions.outerjoin(cases, cases.c.cause == actions.c.cause))
+        .where(
+            actions.c.at > since,
+            actions.c.kind != str(ActionKind.NOTIFY),
+            actions.c.detector != PEOPLE,
+            actions.c.status.not_in(_NOT_COUNTED),
+            sa.func.coalesce(cases.c.status, "") != str(CaseStatus.DISMISSED),
+        )
     )
     return [
-        RecentAction(row.job, row.user, row.at, ActionStatus(row.status)) for row in connection.execute(query)
+        RecentAction(row.job, row.user, row.at, row.finding, row.status == str(ActionStatus.SHADOW))
+        for row in connection.execute(query)
     ]
 
 
