@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -307,3 +308,36 @@ def test_a_site_sets_how_long_sbatch_waits_for_advice_and_never_without_a_limit(
         refused = tocsin("slurm", "install", "--folder", folder, "--yes")
         assert (refused.code, refused.out) == (1, "")
         assert f"policy.advice_milliseconds is {wrong}; it must be 1 to 10000" in refused.err
+
+
+def test_the_hook_asks_the_socket_of_the_settings_and_status_names_it(
+    tocsin: Tocsin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, first, second = tmp_path / "slurm", tmp_path / "a" / "a.sock", tmp_path / "b" / "b.sock"
+    folder.mkdir()
+    library = folder / "tocsin_cli_filter.lua"
+
+    def status() -> dict[str, object]:
+        [found, _] = json.loads(tocsin("slurm", "status", "--folder", folder, "--json").out)["hooks"]
+        return dict(found)
+
+    tocsin("slurm", "install", "--folder", folder, "--yes")
+    assert 'local SOCKET = "/run/tocsin/tocsin.sock"' in library.read_text()
+    tocsin("slurm", "install", "--folder", folder, "--socket", first, "--yes")
+    found = status()
+    assert (found["current"], found["fix"]) == (True, "")
+    assert f"no service answers at {first} on this host" in str(found["text"])
+    first.parent.mkdir()
+    write_heartbeat(heartbeat_file(first), time.time())
+    assert f"the service at {first} answered" in str(status()["text"])
+    tocsin("slurm", "install", "--folder", folder, "--yes")
+    assert f'local SOCKET = "{first}"' in library.read_text(), "installing again keeps it"
+
+    monkeypatch.setenv("TOCSIN_SERVICE__SOCKET", str(second))
+    found = status()
+    assert f"installed for the socket {first}, but service.socket is {second}" in str(found["text"])
+    assert found["fix"] == "tocsin slurm install cli_filter"
+    tocsin("slurm", "install", "--folder", folder, "--yes")
+    assert f'local SOCKET = "{second}"' in library.read_text()
+    assert f'local HEARTBEAT = "{second.with_name("heartbeat")}"' in library.read_text()
+    assert status()["current"] is True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.app.app import App
 from tocsin.app.clusters import cluster_named
+from tocsin.app.service_address import SYSTEM_SOCKET
 from tocsin.core.errors import ClusterError, InputError, SettingsError
 from tocsin.core.settings import ClusterSettings
 
@@ -29,7 +30,6 @@ __all__ = [
     "screening_delay",
 ]
 
-SOCKET = "/run/tocsin/tocsin.sock"
 CONF = Path("/etc/slurm/slurm.conf")
 CLI_FILTER, JOB_SUBMIT = "cli_filter", "job_submit"
 LONGEST_ADVICE = 10_000
@@ -42,7 +42,8 @@ class HookRequest:
     """cli_filter, job_submit; empty: those that the settings ask for or, to show or remove, all."""
     folder: str | None = None
     """The folder of slurm.conf; None: as Slurm reports it."""
-    socket: str = SOCKET
+    socket: str | None = None
+    """None: service.socket, else the one of the installed hook, else the system's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def plan_hooks(app: App, request: HookRequest) -> "list[Change]":
 
     folder = _conf(app, request).parent
     wanted = request.hooks or (CLI_FILTER, *((JOB_SUBMIT,) if app.settings.policy.screening_seconds else ()))
-    return install(folder, [HOOKS[name] for name in wanted], _values(app, request))
+    return install(folder, [HOOKS[name] for name in wanted], _values(app, request, folder))
 
 
 def plan_removal(app: App, request: HookRequest) -> HookRemoval:
@@ -153,19 +154,24 @@ def screening_delay(app: App, config: dict[str, str]) -> "tuple[int, StartDelay]
 def _status(
     app: App, request: HookRequest, hook: "Hook", folder: Path, config: dict[str, str] | None
 ) -> HookStatus:
-    from tocsin.slurm.hooks import library
+    from tocsin.slurm.hooks import installed_socket, library
     from tocsin.slurm.slurm_conf import names_lua
 
     path = folder / hook.file
     line = path.is_file() and hook.line(folder) in path.read_bytes()
     kept = folder / hook.library
-    current = kept.is_file() and kept.read_bytes() == library(hook, _values(app, request))
+    current = kept.is_file() and kept.read_bytes() == library(hook, _values(app, request, folder))
     enabled = None if config is None else names_lua(config.get(hook.setting, ""))
     if not line or not kept.is_file():
         return HookStatus(
             hook.name, False, current, enabled, "not installed", f"tocsin slurm install {hook.name}"
         )
-    if not current:
+    asked, wanted = installed_socket(folder), _socket(app, request, folder)
+    if hook.name == CLI_FILTER and asked and asked != wanted:
+        origin = "--socket" if request.socket else "service.socket"
+        text = f"installed for the socket {asked}, but {origin} is {wanted}"
+        fix = f"tocsin slurm install {hook.name}" + (f" --socket {wanted}" if request.socket else "")
+    elif not current:
         text, fix = "installed with other settings", f"tocsin slurm install {hook.name}"
     elif enabled is False:
         text, fix = f"installed, but {hook.setting} does not name lua", _enable(hook, config)
@@ -175,7 +181,7 @@ def _status(
         window, delay = screening_delay(app, config)
         text += f"; screening window {window} s, so jobs start {window} to {window + delay.seconds} s after submission"
     if hook.name == CLI_FILTER:
-        text += f"; {_service(request.socket)}"
+        text += f"; {_service(asked or wanted)}"
     return HookStatus(hook.name, True, current, enabled, text, fix)
 
 
@@ -191,8 +197,9 @@ def _service(socket: str) -> str:
 
     with suppress(OSError, ValueError):
         age = time.time() - int(heartbeat_file(socket).read_text("ascii"))
-        return f"the service answered {age:.0f} s ago" + ("" if age <= 3 else ", so sbatch does not ask it")
-    return "there is no service on this host, so sbatch does not ask it"
+        late = "" if age <= 3 else ", so sbatch does not ask it"
+        return f"the service at {socket} answered {age:.0f} s ago{late}"
+    return f"no service answers at {socket} on this host, so sbatch does not ask it"
 
 
 def _enable(hook: "Hook", config: dict[str, str] | None) -> str:
@@ -202,19 +209,27 @@ def _enable(hook: "Hook", config: dict[str, str] | None) -> str:
     return f"set {hook.setting}={others}{name} in slurm.conf, then run: scontrol reconfigure"
 
 
-def _values(app: App, request: HookRequest) -> dict[str, str | int]:
+def _socket(app: App, request: HookRequest, folder: Path) -> str:
+    from tocsin.slurm.hooks import installed_socket
+
+    socket = request.socket or app.settings.service.socket or installed_socket(folder) or str(SYSTEM_SOCKET)
+    if not socket.startswith("/"):
+        raise InputError(f'"{socket}" is not the path of a socket; write one such as {SYSTEM_SOCKET}')
+    return socket
+
+
+def _values(app: App, request: HookRequest, folder: Path) -> dict[str, str | int]:
     from tocsin.slurm.heartbeat import heartbeat_file
 
-    if not request.socket.startswith("/"):
-        raise InputError(f'"{request.socket}" is not the path of a socket; write one such as {SOCKET}')
+    socket = _socket(app, request, folder)
     deadline = app.settings.policy.advice_milliseconds
     if not 1 <= deadline <= LONGEST_ADVICE:  # curl takes 0 as no limit
         raise SettingsError(f"policy.advice_milliseconds is {deadline}; it must be 1 to {LONGEST_ADVICE}")
     return {
         "WINDOW": app.settings.policy.screening_seconds,
         "DEADLINE": f"{deadline / 1000:.3f}",
-        "SOCKET": request.socket,
-        "HEARTBEAT": str(heartbeat_file(request.socket)),
+        "SOCKET": socket,
+        "HEARTBEAT": str(heartbeat_file(socket)),
     }
 
 

@@ -9,7 +9,6 @@ from tocsin.app.app import App
 from tocsin.app.slurm_hooks import (
     CLI_FILTER,
     JOB_SUBMIT,
-    SOCKET,
     HookRequest,
     apply_hooks,
     hook_status,
@@ -28,10 +27,8 @@ __all__ = ["slurm"]
 def _request(command: Any) -> Any:
     socket = click.option(
         "--socket",
-        default=SOCKET,
-        show_default=True,
         metavar="PATH",
-        help="Socket of the service, or of its relay.",
+        help="Socket of the service, or of its relay [default: service.socket, else as installed].",
     )
     folder = click.option(
         "--folder", metavar="FOLDER", help="Folder of slurm.conf [default: found with scontrol]."

@@ -17,6 +17,7 @@ __all__ = [
     "Hook",
     "apply_changes",
     "install",
+    "installed_socket",
     "library",
     "uninstall",
     "with_line",
@@ -25,6 +26,7 @@ __all__ = [
 
 _RETURN = re.compile(rb"return\b")
 _NAME = re.compile(r"[^\"\\\n\r]+")
+_SOCKET = re.compile(rb'^local SOCKET = "([^"\n]+)"', re.MULTILINE)
 _TAG = "-- added by tocsin slurm install"
 
 
@@ -91,6 +93,12 @@ def library(hook: Hook, values: Mapping[str, str | int]) -> bytes:
             )
         text = text.replace(f"@{name}@", str(value))
     return text.encode()
+
+
+def installed_socket(folder: Path) -> str | None:
+    """The socket that the installed hook asks; None if it is not installed."""
+    found = _SOCKET.search(_read(folder / HOOKS["cli_filter"].library) or b"")
+    return found[1].decode() if found else None
 
 
 def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]) -> list[Change]:
