@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import sqlalchemy as sa
 
 from tests.kits.command_line import Tocsin
 from tests.kits.job_frames import SUBMIT, frame
@@ -31,6 +32,7 @@ from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
 from tocsin.store.locks import locked
 from tocsin.store.scriptfiles import save_script
+from tocsin.store.tables import verdicts
 from tocsin.store.verdicts import of_job
 from tocsin.watch.script_reader import ScriptReader
 from tocsin.watch.watcher import Watcher
@@ -131,6 +133,16 @@ def test_a_case_shows_each_of_its_scripts_with_its_lines_and_jobs(tocsin: Tocsin
     said = tocsin("cases", "show", "1").out
     assert OTHER.splitlines()[2] in said
     assert f"script   {other['script']}, used by lab:30@{SUBMIT}, lab:31@{SUBMIT}" in said
+
+
+def test_a_case_whose_verdicts_were_pruned_says_so(tocsin: Tocsin, home: Home) -> None:
+    tocsin("screen")
+    tocsin("cases", "confirm", "1")
+    with open_store(home.url) as store, store.writing() as connection:
+        connection.execute(sa.delete(verdicts))
+    said = tocsin("cases", "show", "1").out
+    assert "script   the verdict that names its lines was pruned; the script is" in said
+    assert "no single line" not in said
 
 
 def test_scripts_with_a_sign_have_separate_cases_that_are_listed_and_answered_together(

@@ -117,7 +117,8 @@ def _script(
     except NotFound as error:
         return CaseScript(digest, jobs, {}, str(error))
     lines = {number: text[number - 1] for number in numbers if number <= len(text)}
-    return CaseScript(digest, jobs, lines, "" if lines else f"no single line; the script is {digest}")
+    why = "no single line" if first else "the verdict that names its lines was pruned"
+    return CaseScript(digest, jobs, lines, "" if lines else f"{why}; the script is {digest}")
 
 
 def answer_cases(
