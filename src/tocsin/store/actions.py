@@ -22,6 +22,7 @@ from tocsin.store.tables import NO_TASK, actions, cases, jobs
 __all__ = [
     "BY_POLICY",
     "Action",
+    "can_be_undone",
     "find",
     "list_actions",
     "mark_tasks",
@@ -39,7 +40,6 @@ __all__ = [
 
 BY_POLICY = "policy"
 """The audit's `who` for actions that nobody asked for."""
-_OPEN = [str(status) for status in ActionStatus if status.open]
 _NOT_COUNTED = [
     str(status)
     for status in (ActionStatus.CONTROL, ActionStatus.LIMITED, ActionStatus.FAILED, ActionStatus.UNDONE)
@@ -128,9 +128,20 @@ def planned_since(connection: sa.Connection, since: int) -> list[RecentAction]:
 
 
 def open_actions(store: Store, cluster: str) -> list[Action]:
-    """The actions of a cluster that are to be carried out, or are in force, oldest first."""
-    undone = sa.or_(actions.c.status == str(ActionStatus.PLANNED), actions.c.kind.in_(_LASTING))
-    return list_actions(store, actions.c.cluster == cluster, actions.c.status.in_(_OPEN), undone)
+    """The actions of a cluster that are to be carried out, or to be released some day, oldest first."""
+    return list_actions(store, actions.c.cluster == cluster, _unfinished())
+
+
+def _unfinished() -> sa.ColumnElement[bool]:
+    planned = actions.c.status == str(ActionStatus.PLANNED)
+    return sa.or_(planned, sa.and_(actions.c.status == str(ActionStatus.DONE), actions.c.kind.in_(_LASTING)))
+
+
+def can_be_undone() -> sa.ColumnElement[bool]:
+    """Planned, or in force; a message that was sent and a job that was cancelled are neither."""
+    over = actions.c.kind.in_([str(ActionKind.NOTIFY), str(ActionKind.CANCEL)])
+    planned = actions.c.status == str(ActionStatus.PLANNED)
+    return sa.or_(planned, sa.and_(actions.c.status == str(ActionStatus.DONE), sa.not_(over)))
 
 
 def planned_on(store: Store, jobs: Collection[str]) -> list[Action]:
@@ -140,7 +151,7 @@ def planned_on(store: Store, jobs: Collection[str]) -> list[Action]:
 
 def open_clusters(store: Store) -> list[str]:
     """The clusters with such actions."""
-    query = sa.select(actions.c.cluster).where(actions.c.status.in_(_OPEN)).distinct()
+    query = sa.select(actions.c.cluster).where(_unfinished()).distinct()
     with store.reading() as connection:
         return sorted(connection.execute(query).scalars())
 
