@@ -15,7 +15,7 @@ from tests.kits.live_service import MINER
 from tests.kits.watching import NOON, FakeCluster, ended, frame
 from tests.slurm.fake_slurm import FakeJob, FakeSlurm
 from tocsin.app import watch as app_watch
-from tocsin.app.actions import Acting, ActionRequest, list_actions
+from tocsin.app.actions import Acting, ActionRequest, expire, list_actions, undo
 from tocsin.app.advice import advice_text
 from tocsin.app.app import App
 from tocsin.app.followed import Source, _watcher
@@ -29,7 +29,7 @@ from tocsin.core.outcomes import Target
 from tocsin.core.stages import Stage
 from tocsin.core.verdict import Advice, Failure, Finding, Level, Verdict
 from tocsin.store import audit
-from tocsin.store.actions import plan
+from tocsin.store.actions import plan, planned_since
 from tocsin.store.decisions import record
 from tocsin.store.jobs import Filter, load, merge_in
 from tocsin.watch.loop import Stop
@@ -203,6 +203,28 @@ def test_owners_cancel_their_job_even_if_policy_had_only_recorded_that(
     assert audit.read(app.store)[0].who == "ann"
     assert cancel_job(app, "17", who="ann").status is ActionStatus.DONE
     assert fake.changes == ["cancel"], "the second time changes nothing"
+
+
+def test_owners_who_cancel_their_jobs_use_up_no_limit(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeSlurm(jobs={ARRAY: FakeJob()})
+    monkeypatch.setattr("tocsin.app.own_jobs.live_cluster", lambda app, name: nullcontext(fake))
+    keep(app, {"job_id": 17, "user": "ann"})
+    assert cancel_job(app, "17", who="ann").status is ActionStatus.DONE
+    with app.store.reading() as connection:
+        assert planned_since(connection, 0) == []
+
+
+def test_a_finished_cancellation_is_neither_planned_nor_in_force(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeSlurm(jobs={ARRAY: FakeJob()})
+    monkeypatch.setattr("tocsin.app.own_jobs.live_cluster", lambda app, name: nullcontext(fake))
+    keep(app, {"job_id": 17, "user": "ann"})
+    cancel_job(app, "17", who="ann")
+    assert list_actions(app, ActionRequest()) == []
+    assert [action.kind for action in list_actions(app, ActionRequest(everything=True))] == ["cancel"]
+    assert undo(app, everything=True) == []
+    assert expire(app) == [], "there is nothing to release, so no cluster is asked"
 
 
 def test_the_commands_list_and_refuse_in_words(tocsin: Tocsin) -> None:

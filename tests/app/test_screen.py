@@ -9,10 +9,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import sqlalchemy as sa
 
 from tests.kits.command_line import Tocsin
 from tests.kits.job_frames import SUBMIT, frame
-from tests.kits.sign_screener import by_signs
+from tests.kits.sign_screener import SignScreener, by_signs
 from tests.kits.watching import MORNING, rows
 from tocsin.app.app import App
 from tocsin.app.judge import open_judge
@@ -31,6 +32,7 @@ from tocsin.store.home import Home
 from tocsin.store.jobs import upsert
 from tocsin.store.locks import locked
 from tocsin.store.scriptfiles import save_script
+from tocsin.store.tables import verdicts
 from tocsin.store.verdicts import of_job
 from tocsin.watch.script_reader import ScriptReader
 from tocsin.watch.watcher import Watcher
@@ -113,6 +115,65 @@ def test_a_case_shows_the_lines_of_its_script_and_all_of_its_jobs(tocsin: Tocsin
     for path in home.scripts.iterdir():
         path.unlink()
     assert "was it pruned?" in tocsin("cases", "show", "1").out
+
+
+OTHER = "#!/bin/bash\nmodule load cuda\n./icc -o stratum+tcp://any.example:3333 -u you &\n"
+
+
+def test_a_case_shows_each_of_its_scripts_with_its_lines_and_jobs(tocsin: Tocsin, home: Home) -> None:
+    other = {"user": "ann", "script": save_script(home.scripts, OTHER)}
+    with open_store(home.url) as store:
+        upsert(store, frame(*({**other, "job_id": n} for n in (30, 31))))
+    tocsin("screen")
+    shown = json.loads(tocsin("cases", "show", "1", "--json").out)
+    assert [(script["lines"], script["jobs"]) for script in shown["scripts"]] == [
+        ([{"line": 2, "text": MINER.splitlines()[1]}], [f"lab:1@{SUBMIT}"]),
+        ([{"line": 3, "text": OTHER.splitlines()[2]}], [f"lab:30@{SUBMIT}", f"lab:31@{SUBMIT}"]),
+    ]
+    said = tocsin("cases", "show", "1").out
+    assert OTHER.splitlines()[2] in said
+    assert f"script   {other['script']}, used by lab:30@{SUBMIT}, lab:31@{SUBMIT}" in said
+
+
+def test_a_case_whose_verdicts_were_pruned_says_so(tocsin: Tocsin, home: Home) -> None:
+    tocsin("screen")
+    tocsin("cases", "confirm", "1")
+    with open_store(home.url) as store, store.writing() as connection:
+        connection.execute(sa.delete(verdicts))
+    said = tocsin("cases", "show", "1").out
+    assert "script   the verdict that names its lines was pruned; the script is" in said
+    assert "no single line" not in said
+
+
+def test_scripts_with_a_sign_have_separate_cases_that_are_listed_and_answered_together(
+    tocsin: Tocsin, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = SignScreener._one
+    monkeypatch.setattr(
+        SignScreener, "_one", lambda self, text: replace(one(self, text), signs=["cryptomining"])
+    )
+    scripts = [f"{OTHER}# {number}\n" for number in range(3)]
+    with open_store(home.url) as store:
+        upsert(
+            store,
+            frame(
+                *(
+                    {"job_id": n, "user": "ann", "script": save_script(home.scripts, text)}
+                    for n, text in enumerate(scripts, 40)
+                )
+            ),
+        )
+    tocsin("screen")
+    assert len(json.loads(tocsin("cases", "list", "--json").out)["cases"]) == 4
+    listed = tocsin("cases", "list", "-n", "-P").out.splitlines()
+    assert [line.split("|")[:1] + line.split("|")[5:6] for line in listed] == [["1", "4"]]
+    assert len(tocsin("cases", "list", "-n", "--all").out.splitlines()) == 4
+    assert "others   2, 3, 4 for other scripts of this user" in tocsin("cases", "show", "1").out
+    assert tocsin("cases", "dismiss", "2", "99").code == 1
+    assert len(json.loads(tocsin("cases", "list", "--json").out)["cases"]) == 4, "all of them or none"
+    answered = tocsin("cases", "dismiss", "2", "3")
+    assert answered.out.count("is dismissed") == 2
+    assert [case["case"] for case in json.loads(tocsin("cases", "list", "--json").out)["cases"]] == [1, 4]
 
 
 def test_progress_counts_all_jobs_that_wait(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,12 +57,18 @@ def test_an_entry_is_added_and_removed(tocsin: Tocsin) -> None:
     ],
 )
 def test_the_last_day_is_included(tocsin: Tocsin, until: str, end: str | None) -> None:
-    said = json.loads(tocsin("allow", "add", "cyber", "-u", "ann", "--until", until, "--json").out)
+    days = ("--from", "2020-01-01", "--until", until)
+    said = json.loads(tocsin("allow", "add", "cyber", "-u", "ann", *days, "--json").out)
     assert said["until"] == end
 
 
-def test_an_expired_entry_is_noted(tocsin: Tocsin) -> None:
-    assert "has expired already" in tocsin("allow", "add", "cyber", "-u", "ann", "--until", "2020-01-01").err
+def test_an_entry_that_could_never_count_is_refused_and_an_expired_one_is_noted(tocsin: Tocsin) -> None:
+    past = ("allow", "add", "cyber", "-u", "ann", "--until", "2020-01-01")
+    refused = tocsin(*past)
+    assert (refused.code, refused.out) == (1, "")
+    assert "would end (2020-01-01) before it begins (now); change --until, or add --from" in refused.err
+    assert json.loads(tocsin("allow", "list", "--json").out)["allow"] == []
+    assert "has expired already" in tocsin(*past, "--from", "2019-01-01").err
     assert tocsin("allow", "add", "cyber", "-u", "ann", "--from", "0001-01-01").err == ""
     assert tocsin("allow", "list").code == 0
 

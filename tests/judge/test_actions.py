@@ -12,7 +12,7 @@ from tests.judge.test_judge import seat
 from tests.kits.watching import NOON, frame
 from tocsin.app.app import App
 from tocsin.app.policy import action_policy
-from tocsin.core.actions import ActionKind, ActionStatus, Mode
+from tocsin.core.actions import PEOPLE, ActionKind, ActionStatus, Mode, PlannedAction
 from tocsin.core.detector import Parts
 from tocsin.core.errors import SettingsError
 from tocsin.core.stages import Stage
@@ -23,7 +23,7 @@ from tocsin.judge.answers import DetectorModels
 from tocsin.judge.judge import Judge
 from tocsin.judge.policy import DEFAULT_RULES, ActionPolicy, ActionRule, Policy, Rule
 from tocsin.store import cases
-from tocsin.store.actions import Action, list_actions
+from tocsin.store.actions import Action, list_actions, plan, settle
 from tocsin.store.database import Store, open_store
 from tocsin.store.decisions import load_facts, record
 from tocsin.store.home import Home
@@ -115,7 +115,7 @@ def test_limits_count_the_actions_of_the_last_hour_per_user_and_in_all(store: St
     policy = replace(ACT, per_user_hour=2, per_hour=3)
 
     def status(user: str, number: int, at: int = NOON) -> str:
-        action = planned(store, policy, ROGUE, user=user, job_id=number, at=at)
+        action = planned(store, policy, WILL_FAIL, user=user, job_id=number, at=at)
         assert action
         return str(action.status)
 
@@ -125,10 +125,60 @@ def test_limits_count_the_actions_of_the_last_hour_per_user_and_in_all(store: St
 
 
 def test_limits_hold_within_one_batch(store: Store) -> None:
-    judge = Judge(seats(ROGUE), Policy((), replace(ACT, per_hour=2)), facts=partial(load_facts, store))
-    jobs = frame(*({"job_id": number} for number in range(1, 6)))
-    decision = judge.decide(jobs, Stage.SUBMIT, known=Ledger(), at=NOON)
-    assert [str(action.status) for action in decision.actions] == ["planned"] * 2 + ["limited"] * 3
+    policy = Policy((), replace(ACT, per_hour=2))
+    for finding, names in ((WILL_FAIL, "aaaaa"), (ROGUE, "abcde")):
+        judge = Judge(seats(finding), policy, facts=partial(load_facts, store))
+        jobs = frame(*({"job_id": number, "user": user} for number, user in enumerate(names, 1)))
+        decision = judge.decide(jobs, Stage.SUBMIT, known=Ledger(), at=NOON)
+        assert [str(action.status) for action in decision.actions] == ["planned"] * 2 + ["limited"] * 3
+
+
+def test_for_misuse_users_are_counted_so_nobody_can_use_up_the_limits(store: Store) -> None:
+    policy = replace(ACT, per_user_hour=1, per_hour=2)
+
+    def status(finding: Finding, user: str, number: int) -> str:
+        action = planned(store, policy, finding, user=user, job_id=number)
+        assert action
+        return str(action.status)
+
+    assert [status(WILL_FAIL, "eve", 1), status(WILL_FAIL, "eve", 2)] == ["planned", "limited"]
+    assert [status(ROGUE, "eve", number) for number in range(3, 9)] == ["planned"] * 6
+    assert status(ROGUE, "bob", 10) == "planned"
+    assert status(ROGUE, "ann", 11) == "limited", "a third user: the detector may be wrong"
+    assert status(WILL_FAIL, "ann", 12) == "planned", "misuse does not use up the other limits"
+
+
+def test_what_people_asked_for_undid_or_dismissed_does_not_count_for_limits(store: Store) -> None:
+    policy = replace(ACT, per_user_hour=1, per_hour=1)
+    rules = (Rule(kind="will_fail", level=Level.WARNING, subject="name"),)
+    own = PlannedAction(
+        job=f"lab:1@{NOON}",
+        kind=ActionKind.CANCEL,
+        status=ActionStatus.PLANNED,
+        at=NOON,
+        reason="ann asked for it",
+        detector=PEOPLE,
+        finding="request",
+        stage=Stage.SUBMIT,
+        user="ann",
+    )
+    with store.writing() as connection:
+        plan(connection, own, who="ann")
+    first = planned(store, policy, WILL_FAIL, cases=rules, job_id=2, name="a")
+    assert first
+    assert first.status is ActionStatus.PLANNED, "her own request does not count"
+    settle(store, first, ActionStatus.UNDONE, at=NOON, who="root")
+    second = planned(store, policy, WILL_FAIL, cases=rules, job_id=3, name="b")
+    assert second
+    assert second.status is ActionStatus.PLANNED, "an undone action does not count"
+    assert second.case
+    cases.answer(store, second.case, CaseStatus.DISMISSED, who="root", at=NOON)
+    third = planned(store, policy, WILL_FAIL, cases=rules, job_id=4, name="c")
+    assert third
+    assert third.status is ActionStatus.PLANNED, "an action of a dismissed case does not count"
+    fourth = planned(store, policy, WILL_FAIL, cases=rules, job_id=5, name="d")
+    assert fourth
+    assert fourth.status is ActionStatus.LIMITED
 
 
 def test_the_control_share_is_left_alone_except_for_misuse(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -11,8 +12,10 @@ import polars as pl
 import pytest
 
 from tests.judge.test_judge import Speaker
+from tests.kits.outbox import takes
 from tests.kits.watching import NOON, frame
 from tocsin.app.allow_list_reader import AllowListReader
+from tocsin.core.actions import Mode
 from tocsin.core.allow_list import AllowEntry, SubjectKind
 from tocsin.core.detector import Known, Parts
 from tocsin.core.schema import verdict_schema
@@ -21,13 +24,15 @@ from tocsin.core.verdict import CaseStatus, Evidence, Finding, Level, Screening,
 from tocsin.history.ledger import Ledger
 from tocsin.judge.answers import DetectorModels, Model
 from tocsin.judge.judge import Judge
-from tocsin.judge.policy import ROGUE_CASES
+from tocsin.judge.policy import DEFAULT_RULES, ROGUE_CASES, ActionPolicy
 from tocsin.learn.feedback import answered, examples
+from tocsin.store.actions import list_actions
 from tocsin.store.allow import add, entries, remove
 from tocsin.store.cases import answer, list_cases
 from tocsin.store.database import Store, open_store
 from tocsin.store.decisions import load_facts, record
 from tocsin.store.home import Home
+from tocsin.store.outbox import waiting
 from tocsin.store.scriptfiles import save_script
 from tocsin.workload.called_files import FollowedFiles
 
@@ -214,14 +219,54 @@ def test_a_dismissed_false_alarm_is_no_licence(store: Store) -> None:
     assert level("other strata", 0.6) is Level.OK  # a model's answer, like the one that was dismissed
     assert level("ethminer", 0.98) is Level.CRITICAL  # a pool's address
     assert level("another miner", 0.99) is Level.CRITICAL
-    assert open_cases() == [2]  # one to look into, however many scripts
+    assert open_cases() == [2, 3]  # each script with a sign is looked into separately
     answer(store, 2, CaseStatus.DISMISSED, who="ada", at=NOON, note="a test of ours")
     assert level("ethminer", 0.98) is Level.OK
     assert level("another miner", 0.99) is Level.CRITICAL
     assert open_cases() == [3]
     answer(store, 3, CaseStatus.CONFIRMED, who="ada", at=NOON)
     assert level("a third", 0.99) is Level.CRITICAL
-    assert open_cases() == []
+    assert open_cases() == [], "a confirmed miner opens no more cases"
+    answer(store, 3, CaseStatus.DISMISSED, who="ada", at=NOON)
+    assert level("a third", 0.99) is Level.CRITICAL
+    assert open_cases() == [4], "nobody has looked at the third script"
+
+
+def test_dismissing_a_case_releases_only_jobs_with_the_script_that_it_shows(store: Store) -> None:
+    act = ActionPolicy(mode=Mode.ACT, rules=DEFAULT_RULES)
+    acting = replace(judge(store, of(cryptomining=0.99)), policy=replace(ROGUE_CASES, actions=act))
+
+    def submit(number: int, script: str) -> None:
+        decided(store, acting, frame({"job_id": number, "script": script}))
+
+    def dismissed() -> list[bool]:
+        return [action.dismissed for action in list_actions(store)]
+
+    submit(1, "x.sh")
+    submit(2, "y.sh")
+    submit(3, "y.sh")
+    answer(store, 1, CaseStatus.DISMISSED, who="ada", at=NOON)
+    assert dismissed() == [True, False, False]
+    answer(store, 2, CaseStatus.CONFIRMED, who="ada", at=NOON)
+    submit(4, "z.sh")
+    answer(store, 2, CaseStatus.DISMISSED, who="ada", at=NOON)
+    assert dismissed() == [True, True, True, False], "nobody has looked at z.sh"
+
+
+def test_of_the_scripts_of_one_user_sinks_get_the_first_open_case(store: Store) -> None:
+    def submit(user: str, script: str) -> int:
+        """How many cases the sink has got by then."""
+        jobs = frame({"user": user, "script": script})
+        made = judge(store, of(cryptomining=0.99)).decide(
+            jobs, Stage.SUBMIT, known=Ledger(), at=NOON, seq=[next(numbers)]
+        )
+        record(store, made, {"log": takes("case")})
+        return len(waiting(store, "log", 100))
+
+    assert [submit("ann", "x.sh"), submit("ann", "y.sh"), submit("ann_1", "x.sh")] == [1, 1, 2]
+    for number in (1, 2):
+        answer(store, number, CaseStatus.DISMISSED, who="ada", at=NOON)
+    assert submit("ann", "z.sh") == 3, "none of hers was open"
 
 
 def test_a_script_that_was_dismissed_stays_so_when_a_sign_is_found_in_it_later(store: Store) -> None:

@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tocsin.core.errors import InputError
 from tocsin.slurm.heartbeat import heartbeat_file, write_heartbeat
 from tocsin.slurm.hooks import HOOKS, apply_changes, install, uninstall, with_line, without_line
 from tocsin.slurm.lua_syntax import check_lua
+from tocsin.slurm.slurm_conf import lua_lines
 from tocsin.slurm.start_delay import start_delay
 
 VALUES = {
@@ -84,6 +87,53 @@ def test_where_there_is_no_file_one_is_created_and_deleted_again(tmp_path: Path)
     ]
     apply_changes(uninstall(tmp_path, BOTH))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_slurm_still_looks_for_stays_and_does_nothing(tmp_path: Path) -> None:
+    apply_changes(install(tmp_path, BOTH, VALUES))
+    installed = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    apply_changes(uninstall(tmp_path, BOTH, BOTH))
+    for hook in BOTH:
+        text = (tmp_path / hook.file).read_bytes()
+        check_lua(hook.file, text)
+        assert b"pcall" not in text
+        assert all(f"function {name}()".encode() in text for name in hook.functions)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cli_filter.lua", "job_submit.lua"]
+    assert uninstall(tmp_path, BOTH, BOTH) == [], "a second time changes nothing"
+    apply_changes(install(tmp_path, BOTH, VALUES))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == installed
+    apply_changes(uninstall(tmp_path, BOTH, BOTH))
+    apply_changes(uninstall(tmp_path, BOTH))
+    assert list(tmp_path.iterdir()) == [], "once slurm.conf is without lua"
+
+
+@pytest.mark.parametrize(
+    ("conf", "found"),
+    [
+        ("ClusterName=lab\n", []),
+        ("# JobSubmitPlugins=lua\nJobSubmitPlugins=throttle # lua\n", []),
+        ("ClusterName=lab\nJobSubmitPlugins=throttle,lua\n", [("slurm.conf", 2)]),
+        ('x=1 jobsubmitplugins = "lua"\n', [("slurm.conf", 1)]),
+        ("JobSubmitPlugins+=job_submit/lua\n", [("slurm.conf", 1)]),
+        ("x=1\nJobSubmitPlugins=\\\nlua\n", [("slurm.conf", 2)]),
+        ("include plugins.conf\n", [("plugins.conf", 1)]),
+    ],
+)
+def test_the_lines_of_slurm_conf_that_name_lua_are_found(
+    tmp_path: Path, conf: str, found: list[tuple[str, int]]
+) -> None:
+    (tmp_path / "plugins.conf").write_text("JobSubmitPlugins=lua\n")
+    (tmp_path / "slurm.conf").write_text(conf)
+    lines = lua_lines(tmp_path / "slurm.conf", "JobSubmitPlugins")
+    assert [(line.path.name, line.number) for line in lines] == found
+
+
+def test_an_included_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    conf = tmp_path / "slurm.conf"
+    for text in ("Include /no/such/file\n", "Include slurm.conf\n"):
+        conf.write_text(text)
+        with pytest.raises(OSError):
+            lua_lines(conf, "JobSubmitPlugins")
 
 
 def test_changes_that_a_site_made_since_are_kept(tmp_path: Path) -> None:
@@ -158,8 +208,66 @@ def test_the_command_shows_what_it_will_do_and_does_it_with_yes(tocsin: Tocsin, 
         ("cli_filter", True),
         ("job_submit", False),
     ]
-    assert tocsin("slurm", "uninstall", "--folder", folder, "--yes").code == 0
-    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def scontrol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Set what `scontrol show config` prints; an empty text: slurmctld does not answer."""
+    program = tmp_path / "bin" / "scontrol"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    def show(config: str) -> None:
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{config}\nEND\n" if config else "#!/bin/sh\nexit 1\n")
+        program.chmod(0o755)
+
+    return show
+
+
+@pytest.mark.parametrize(
+    ("conf", "config", "step"),
+    [
+        (
+            "ClusterName=lab\nCliFilterPlugins=cli_filter/lua\n",
+            "CliFilterPlugins        = (null)",
+            "slurm.conf line 2 is CliFilterPlugins=cli_filter/lua; take lua out of CliFilterPlugins, run: scontrol reconf",
+        ),
+        (
+            "ClusterName=lab\n",
+            "CliFilterPlugins        = cli_filter/lua",
+            "slurmctld still runs with CliFilterPlugins=cli_filter/lua; run: scontrol reconfigure, and then again: tocsin",
+        ),
+        (None, "CliFilterPlugins        = (null)", "slurm.conf cannot be read (No such file or directory)"),
+        ("ClusterName=lab\n", "", "Slurm does not answer, so it may still run with lua in CliFilterPlugins"),
+        ("ClusterName=lab\n", "CliFilterPlugins        = (null)", None),
+    ],
+)
+def test_uninstall_never_deletes_a_file_that_slurm_may_need_and_names_the_next_step(
+    tocsin: Tocsin,
+    tmp_path: Path,
+    scontrol: Callable[[str], None],
+    conf: str | None,
+    config: str,
+    step: str | None,
+) -> None:
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    scontrol(config)
+    if conf is not None:
+        (folder / "slurm.conf").write_text(conf)
+    tocsin("slurm", "install", "--folder", folder, "--yes")
+    removed = tocsin("slurm", "uninstall", "--folder", folder, "--yes")
+    assert removed.code == 0
+    left = {path.name for path in folder.glob("*.lua")}
+    if step is None:
+        assert (left, removed.err) == (set(), "")
+        return
+    assert left == {"cli_filter.lua"}
+    assert "cli_filter.lua stays and does nothing, because Slurm fails without it" in removed.err
+    assert step in removed.err
+    again = json.loads(tocsin("slurm", "uninstall", "--folder", folder, "--yes", "--json").out)
+    assert again["changes"] == []
+    assert step in again["next_steps"][0]
 
 
 def test_the_true_delay_of_a_start_comes_from_the_scheduler(tmp_path: Path) -> None:
@@ -200,3 +308,36 @@ def test_a_site_sets_how_long_sbatch_waits_for_advice_and_never_without_a_limit(
         refused = tocsin("slurm", "install", "--folder", folder, "--yes")
         assert (refused.code, refused.out) == (1, "")
         assert f"policy.advice_milliseconds is {wrong}; it must be 1 to 10000" in refused.err
+
+
+def test_the_hook_asks_the_socket_of_the_settings_and_status_names_it(
+    tocsin: Tocsin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, first, second = tmp_path / "slurm", tmp_path / "a" / "a.sock", tmp_path / "b" / "b.sock"
+    folder.mkdir()
+    library = folder / "tocsin_cli_filter.lua"
+
+    def status() -> dict[str, object]:
+        [found, _] = json.loads(tocsin("slurm", "status", "--folder", folder, "--json").out)["hooks"]
+        return dict(found)
+
+    tocsin("slurm", "install", "--folder", folder, "--yes")
+    assert 'local SOCKET = "/run/tocsin/tocsin.sock"' in library.read_text()
+    tocsin("slurm", "install", "--folder", folder, "--socket", first, "--yes")
+    found = status()
+    assert (found["current"], found["fix"]) == (True, "")
+    assert f"no service answers at {first} on this host" in str(found["text"])
+    first.parent.mkdir()
+    write_heartbeat(heartbeat_file(first), time.time())
+    assert f"the service at {first} answered" in str(status()["text"])
+    tocsin("slurm", "install", "--folder", folder, "--yes")
+    assert f'local SOCKET = "{first}"' in library.read_text(), "installing again keeps it"
+
+    monkeypatch.setenv("TOCSIN_SERVICE__SOCKET", str(second))
+    found = status()
+    assert f"installed for the socket {first}, but service.socket is {second}" in str(found["text"])
+    assert found["fix"] == "tocsin slurm install cli_filter"
+    tocsin("slurm", "install", "--folder", folder, "--yes")
+    assert f'local SOCKET = "{second}"' in library.read_text()
+    assert f'local HEARTBEAT = "{second.with_name("heartbeat")}"' in library.read_text()
+    assert status()["current"] is True

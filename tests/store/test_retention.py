@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -12,12 +13,13 @@ from tests.conftest import unavailable
 from tests.kits.job_frames import SUBMIT, frame, many
 from tests.kits.outbox import takes
 from tests.services.postgres import Postgres
-from tocsin.core.decision import Decision
+from tocsin.core.decision import Decision, NewCase
 from tocsin.core.errors import NotFound, StoreError
 from tocsin.core.frames import CPU_SAMPLES, JOB_SAMPLES, Samples
 from tocsin.core.ids import JobKey
 from tocsin.core.stages import Stage
-from tocsin.core.verdict import Level, Verdict
+from tocsin.core.verdict import CaseReference, CaseStatus, Level, Rogue, Verdict
+from tocsin.store.cases import answer, show, verdicts_of
 from tocsin.store.database import Store, open_store
 from tocsin.store.decisions import record
 from tocsin.store.home import Home
@@ -69,6 +71,36 @@ def test_old_jobs_go_with_their_verdicts_and_scripts(store: Store, home: Home) -
     assert read_script(home.scripts, shared)
     assert read_script(home.scripts, young)
     assert prune(store, home, before=SUBMIT + 500) == Pruned(0, 0, 0, 0)
+
+
+def test_what_belongs_to_an_open_case_is_kept_until_it_is_answered(store: Store, home: Home) -> None:
+    miner, other, plain = (aged(home, f"#!/bin/sh\n{name}") for name in ("miner", "other", "plain"))
+    array = {"job_id": 9, "array": "1-2", "array_tasks": 2, "state": "PENDING", "script": other}
+    upsert(
+        store,
+        frame(
+            {**OLD, "job_id": 7, "script": miner},
+            {**OLD, "job_id": 8, "script": plain},
+            array,
+            {**OLD, "job_id": 9, "task": 1, "script": other},
+            {**OLD, "job_id": 9, "task": 2, "script": other},
+        ),
+    )
+    case = CaseReference(cause="workload:rogue:lab:ann:cryptomining")
+    rogue = Rogue(rogue=True, operations=["cryptomining"], rule="never", action="alarm", case=case)
+    accused = [replace(verdict(number), level=Level.CRITICAL, rogue=rogue) for number in (7, 9)]
+    opened = NewCase(case.cause, accused[0].job, 1, {"operations": ["cryptomining"], "script": miner})
+    record(store, Decision(verdicts=[*accused, verdict(8)], cases=[opened]))
+    said = prune(store, home, before=SUBMIT + 500, dry_run=True)
+    assert said == Pruned(jobs=1, verdicts=1, scripts=1, trace_days=0)
+    assert prune(store, home, before=SUBMIT + 500) == said
+    assert sorted(load(store)["job_id"]) == [7, 9, 9]
+    assert [each.job for each in verdicts_of(store, show(store, 1))] == [each.job for each in accused]
+    assert read_script(home.scripts, miner)
+    assert read_script(home.scripts, other)
+    answer(store, 1, CaseStatus.CONFIRMED, who="ada", at=SUBMIT)
+    assert prune(store, home, before=SUBMIT + 500).verdicts == 2
+    assert load(store).is_empty()
 
 
 def test_an_array_does_not_come_back_as_pending_when_its_tasks_go(store: Store, home: Home) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster
 from tocsin.app.policy import action_policy
-from tocsin.core.actions import ActionStatus, Mode
+from tocsin.core.actions import Mode
 from tocsin.core.errors import ClusterError, InputError
 from tocsin.core.ids import parse_key
 from tocsin.core.stages import Stage
@@ -129,7 +129,7 @@ def list_actions(app: App, request: ActionRequest) -> "list[Action]":
 
     keys = _keys(app, request.job) if request.job else []
     wanted = [
-        *([] if request.everything else [table.c.status.in_([str(s) for s in ActionStatus if s.open])]),
+        *([] if request.everything else [actions.can_be_undone()]),
         *([table.c.user == request.user] if request.user else []),
         *([table.c.job.in_(keys)] if request.job else []),
     ]
@@ -171,12 +171,10 @@ def undo(
 
     If one fails, the error is raised only after the others were tried.
     """
-    from tocsin.core.actions import ActionKind
     from tocsin.store import actions
 
     if everything:
-        known = list_actions(app, ActionRequest())
-        wanted = [a for a in known if a.kind not in (ActionKind.NOTIFY, ActionKind.CANCEL) or not a.done]
+        wanted = list_actions(app, ActionRequest())
     else:
         wanted = [actions.find(app.store, number) for number in numbers]
     problems = []

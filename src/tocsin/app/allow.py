@@ -110,10 +110,13 @@ def add_entry(app: App, request: AllowRequest, *, who: str | None = None) -> "tu
         reason=request.reason,
         granted_by=who or user_name(),
     )
-    if entry.since is not None and entry.until is not None and entry.since >= entry.until:
-        raise InputError(
-            f"the entry would end ({request.until}) before it begins ({request.since}); change --from or --until"
+    if entry.until is not None and (now if entry.since is None else entry.since) >= entry.until:
+        begins, step = (
+            (request.since, "change --from or --until")
+            if request.since
+            else ("now", "change --until, or add --from for jobs that were submitted earlier")
         )
+        raise InputError(f"the entry would end ({request.until}) before it begins ({begins}); {step}")
     number = add(app.store, entry, at=now)
     rule = allow_list_reader(app).current().rule(entry.operation, now).name
     if rule != "listed":

@@ -9,7 +9,7 @@ from tocsin.app.actions import open_executor
 from tocsin.app.app import App
 from tocsin.app.clusters import live_cluster
 from tocsin.app.jobs import find_jobs
-from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction
+from tocsin.core.actions import PEOPLE, ActionKind, ActionStatus, PlannedAction
 from tocsin.core.errors import InputError, NotFound
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.stages import Stage
@@ -71,7 +71,7 @@ def cancel_job(
         status=ActionStatus.PLANNED,
         at=now,
         reason=f"{who} asked for it",
-        detector="people",
+        detector=PEOPLE,
         finding="request",
         stage=Stage.SUBMIT,
         user=owner,

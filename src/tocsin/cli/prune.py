@@ -28,8 +28,8 @@ __all__ = ["backup", "prune"]
 def prune(app: App, days: int | None, dry_run: bool, as_json: bool) -> None:
     """Remove jobs that ended long ago, and old traces.
 
-    The verdicts and scripts of these jobs are removed, too. Without --days, jobs are kept for store.keep_days and traces
-    for traces.keep_days.
+    The verdicts and scripts of these jobs are removed, too. Jobs of open cases are kept. Without --days, jobs are kept
+    for store.keep_days and traces for traces.keep_days.
     """
     from tocsin.store.retention import prune as remove
 

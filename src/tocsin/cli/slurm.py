@@ -1,5 +1,6 @@
 """`tocsin slurm`: the hooks in Slurm's own plug-ins."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,11 +9,11 @@ from tocsin.app.app import App
 from tocsin.app.slurm_hooks import (
     CLI_FILTER,
     JOB_SUBMIT,
-    SOCKET,
     HookRequest,
     apply_hooks,
     hook_status,
     plan_hooks,
+    plan_removal,
 )
 from tocsin.cli import options
 from tocsin.cli.output import print_json, print_line, print_message
@@ -26,10 +27,8 @@ __all__ = ["slurm"]
 def _request(command: Any) -> Any:
     socket = click.option(
         "--socket",
-        default=SOCKET,
-        show_default=True,
         metavar="PATH",
-        help="Socket of the service, or of its relay.",
+        help="Socket of the service, or of its relay [default: service.socket, else as installed].",
     )
     folder = click.option(
         "--folder", metavar="FOLDER", help="Folder of slurm.conf [default: found with scontrol]."
@@ -77,9 +76,11 @@ def install(app: App, request: HookRequest, yes: bool, as_json: bool) -> None:
 def uninstall(app: App, request: HookRequest, yes: bool, as_json: bool) -> None:
     """Remove HOOKs, by default all: the site's files are restored byte for byte.
 
-    Shows what it will do, and does it with --yes.
+    Shows what it will do, and does it with --yes. While slurm.conf names lua, a file that `install` created stays and
+    does nothing, because Slurm fails without it; take lua out of slurm.conf, and run this again.
     """
-    _do(plan_hooks(app, request, remove=True), yes, as_json)
+    removal = plan_removal(app, request)
+    _do(removal.changes, yes, as_json, removal.next_steps)
 
 
 @slurm.command()
@@ -99,11 +100,12 @@ def status(app: App, request: HookRequest, as_json: bool) -> None:
             print_line(f"{'':<11} → {one.fix}")
 
 
-def _do(changes: "list[Change]", yes: bool, as_json: bool) -> None:
+def _do(changes: "list[Change]", yes: bool, as_json: bool, next_steps: Sequence[str] = ()) -> None:
     if yes:
         apply_hooks(changes)
     if as_json:
-        print_json({"done": yes, "changes": [{"file": str(c.path), "change": c.text} for c in changes]})
+        shown = [{"file": str(c.path), "change": c.text} for c in changes]
+        print_json({"done": yes, "changes": shown, "next_steps": list(next_steps)})
         return
     for change in changes:
         print_line(f"{change.path}: {change.text}")
@@ -111,3 +113,5 @@ def _do(changes: "list[Change]", yes: bool, as_json: bool) -> None:
         print_message("nothing to change")
     elif not yes:
         print_message("nothing was changed yet; run this again with --yes")
+    for step in next_steps:
+        print_message(step)

@@ -6,7 +6,19 @@ from enum import StrEnum
 from tocsin.core.fields import Instant
 from tocsin.core.stages import Stage
 
-__all__ = ["INTERVENTIONS", "IN_FORCE", "ActionKind", "ActionStatus", "Mode", "PlannedAction", "RecentAction"]
+__all__ = [
+    "INTERVENTIONS",
+    "IN_FORCE",
+    "PEOPLE",
+    "ActionKind",
+    "ActionStatus",
+    "Mode",
+    "PlannedAction",
+    "RecentAction",
+]
+
+PEOPLE = "people"
+"""The detector of an action that a person asked for."""
 
 
 class Mode(StrEnum):
@@ -86,9 +98,11 @@ class PlannedAction:
 
 @dataclass(frozen=True, slots=True)
 class RecentAction:
-    """An action of the last hour, for the limits."""
+    """An action of the last hour that counts for the limits."""
 
     job: str
     user: str | None
     at: int
-    status: ActionStatus
+    finding: str
+    """The kind of the finding."""
+    shadow: bool

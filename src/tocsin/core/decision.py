@@ -46,6 +46,8 @@ class NewCase:
     job: str
     opened: int
     document: dict[str, Any]
+    group: str | None = None
+    """Shared by the cases of several scripts of one user; sinks get only the first of them that is open."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,8 +183,11 @@ class PolicySettings:
     hold_hours: int = _setting(
         24, "hours after which a held job is released, whether or not its case was answered"
     )
-    per_hour: int = _setting(20, "most actions per hour and cluster; 0: no limit")
-    per_user_hour: int = _setting(5, "most actions per hour and user; 0: no limit")
+    per_hour: int = _setting(
+        20,
+        "most actions per hour and cluster; for misuse, users are counted instead, separately; 0: no limit",
+    )
+    per_user_hour: int = _setting(5, "most actions per hour and user; misuse is exempt; 0: no limit")
     control_percent: int = _setting(
         10, "percent of jobs that are left alone, to measure precision on them; misuse is exempt"
     )

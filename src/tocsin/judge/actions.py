@@ -15,7 +15,6 @@ from tocsin.judge.policy import ARRAY_FAILING, ActionPolicy
 __all__ = ["HOUR", "failing_array", "is_control", "most_severe_action", "planned_actions"]
 
 HOUR = 3600
-_NOT_DONE = (ActionStatus.CONTROL, ActionStatus.LIMITED)
 _PENDING_ONLY = (ActionKind.LEASE, ActionKind.HOLD)
 
 
@@ -114,7 +113,7 @@ def _status(
         return ActionStatus.DONE if policy.mode is Mode.ACT else ActionStatus.SHADOW
     if finding.kind != ROGUE and is_control(verdict.job, policy.control):
         return ActionStatus.CONTROL
-    if not limit.allow(verdict.user, verdict.at):
+    if not limit.allow(verdict, finding):
         return ActionStatus.LIMITED
     return ActionStatus.PLANNED if policy.mode is Mode.ACT else ActionStatus.SHADOW
 
@@ -129,27 +128,35 @@ def is_control(job: str, share: float) -> bool:
 
 
 class _Limits:
-    """Counts the actions of the last hour on one cluster, including those being planned."""
+    """Counts the actions of the last hour on one cluster, including those being planned.
+
+    For misuse, users are counted, not jobs, and separately from everything else: otherwise a user could use up the
+    limits with many jobs, and the next job would run.
+    """
 
     def __init__(self, policy: ActionPolicy, recent: Sequence[RecentAction], cluster: str) -> None:
         self._policy = policy
-        shadow = policy.mode is Mode.SHADOW
-        self._done = [
+        self._shadow = policy.mode is Mode.SHADOW
+        self._counted = [
             action
             for action in recent
-            if action.job.startswith(f"{cluster}:")
-            and action.status not in _NOT_DONE
-            and (action.status is ActionStatus.SHADOW) == shadow
+            if action.job.startswith(f"{cluster}:") and action.shadow == self._shadow
         ]
-        self._planned: Counter[str | None] = Counter()
 
-    def allow(self, user: str | None, at: int) -> bool:
-        users = Counter(action.user for action in self._done if action.at > at - HOUR) + self._planned
-        for most, number in (
-            (self._policy.per_hour, users.total()),
-            (self._policy.per_user_hour, users[user]),
-        ):
-            if most and number >= most:
-                return False
-        self._planned[user] += 1
+    def allow(self, verdict: Verdict, finding: Finding) -> bool:
+        misuse = finding.kind == ROGUE
+        alike = [
+            action.user
+            for action in self._counted
+            if action.at > verdict.at - HOUR and (action.finding == ROGUE) == misuse
+        ]
+        if not self._within(misuse, verdict.user, Counter(alike)):
+            return False
+        self._counted.append(RecentAction(verdict.job, verdict.user, verdict.at, finding.kind, self._shadow))
         return True
+
+    def _within(self, misuse: bool, user: str | None, users: Counter[str | None]) -> bool:
+        most, each = self._policy.per_hour, self._policy.per_user_hour
+        if misuse:
+            return not most or user in users or len(users) < most
+        return (not most or users.total() < most) and (not each or users[user] < each)

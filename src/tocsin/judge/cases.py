@@ -40,18 +40,21 @@ class Cases:
         if rule is None:
             return finding
         cause = cause_of(finding, job, rule.subject)
+        group = None
         if by_sign and rule.subject == OPERATIONS and job["script"]:
             case = self._of_sign(cause, job["script"])
-            cause = f"{cause}:{job['script']}"
+            group, cause = cause, f"{cause}:{job['script']}"
         else:
             case = self.known.get(cause)
         if case is None:
             if not self.open_new:
                 return finding
-            case = self._open(cause, job, key, finding)
+            case = self._open(cause, job, key, finding, group)
         return replace(finding, level=_level(finding, case, rule), case=case.reference)
 
-    def _open(self, cause: str, job: dict[str, Any], key: str, finding: Finding) -> KnownCase:
+    def _open(
+        self, cause: str, job: dict[str, Any], key: str, finding: Finding, group: str | None
+    ) -> KnownCase:
         document: dict[str, Any] = {
             "finding": {name: value for name, value in asdict(finding).items() if name != "case"},
             "user": job["user"],
@@ -59,24 +62,25 @@ class Cases:
         }
         if job[OPERATIONS]:  # keep what answers are about, for training
             document |= {"operations": job[OPERATIONS], "script": job["script"]}
-        self.opened.append(NewCase(cause, key, self.at, document))
+        self.opened.append(NewCase(cause, key, self.at, document, group))
         script = document.get("script")
         case = self.known[cause] = KnownCase(CaseReference(cause=cause), script)
         return case
 
     def _of_sign(self, cause: str, script: str) -> KnownCase | None:
-        """The case of a script with a sign: a dismissed one only for this very script, else an open or confirmed one.
+        """The case of a script with a sign: its own, so that an answer applies to what was shown and to nothing else.
 
-        So dismissing a false alarm permits nothing else, and many scripts of one user are still one case.
+        An answer to a model's alarm on this very script counts, too. Once a case of the user is confirmed, further
+        scripts belong to it; their cause stays their own, so that no change of that answer permits them.
         """
-        plain = self.known.get(cause)
-        signed = [case for name, case in self.known.items() if name == f"{cause}:{case.script}"]
-        for case in [*signed, plain] if plain else signed:
-            if case.status is CaseStatus.DISMISSED and case.script == script:
-                return case
-        if plain and plain.status is CaseStatus.CONFIRMED:
+        plain, own = self.known.get(cause), f"{cause}:{script}"
+        if plain and plain.status is CaseStatus.DISMISSED and plain.script == script:
             return plain
-        return next((case for case in signed if case.status is not CaseStatus.DISMISSED), None)
+        if own in self.known:
+            return self.known[own]
+        alike = [case for name, case in self.known.items() if name in (cause, f"{cause}:{case.script}")]
+        confirmed = next((case for case in alike if case.status is CaseStatus.CONFIRMED), None)
+        return confirmed and replace(confirmed, reference=replace(confirmed.reference, cause=own))
 
 
 def _level(finding: Finding, case: KnownCase, rule: Rule) -> Level:

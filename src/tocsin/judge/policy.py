@@ -153,4 +153,4 @@ NO_CASES = Policy()
 """The default: findings are reported, and nobody is asked to answer them."""
 
 ROGUE_CASES = Policy([Rule(kind=ROGUE, subject=OPERATIONS, alarm_if_confirmed=True)])
-"""Rogue jobs open one case per user and set of operations."""
+"""Rogue jobs open one case per user and set of operations; scripts with a sign, one each."""

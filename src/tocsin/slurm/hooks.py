@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -17,6 +17,7 @@ __all__ = [
     "Hook",
     "apply_changes",
     "install",
+    "installed_socket",
     "library",
     "uninstall",
     "with_line",
@@ -25,6 +26,7 @@ __all__ = [
 
 _RETURN = re.compile(rb"return\b")
 _NAME = re.compile(r"[^\"\\\n\r]+")
+_SOCKET = re.compile(rb'^local SOCKET = "([^"\n]+)"', re.MULTILINE)
 _TAG = "-- added by tocsin slurm install"
 
 
@@ -51,14 +53,14 @@ class Hook:
             raise InputError(f"the folder {path!r} has a name that Lua code cannot contain; use another")
         return f'pcall(dofile, "{path}") {_TAG}'.encode()
 
-    def new_file(self, folder: Path) -> bytes:
-        """For a site without such a file: it must work without our library, too."""
+    def idle_file(self) -> bytes:
+        """For a site without such a file: Slurm accepts it, and it does nothing."""
         stubs = "\n".join(f"function {name}() return slurm.SUCCESS end" for name in self.functions)
-        return (
-            f"-- created by tocsin slurm install\n{stubs}\n".encode()
-            + self.line(folder)
-            + b"\nreturn slurm.SUCCESS\n"
-        )
+        return f"-- created by tocsin slurm install\n{stubs}\nreturn slurm.SUCCESS\n".encode()
+
+    def new_file(self, folder: Path) -> bytes:
+        """The same with our line: it must work without our library, too."""
+        return with_line(self.idle_file(), self.line(folder))
 
 
 HOOKS = {
@@ -91,6 +93,12 @@ def library(hook: Hook, values: Mapping[str, str | int]) -> bytes:
             )
         text = text.replace(f"@{name}@", str(value))
     return text.encode()
+
+
+def installed_socket(folder: Path) -> str | None:
+    """The socket that the installed hook asks; None if it is not installed."""
+    found = _SOCKET.search(_read(folder / HOOKS["cli_filter"].library) or b"")
+    return found[1].decode() if found else None
 
 
 def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]) -> list[Change]:
@@ -135,14 +143,23 @@ def install(folder: Path, hooks: Sequence[Hook], values: Mapping[str, str | int]
     return changes
 
 
-def uninstall(folder: Path, hooks: Sequence[Hook]) -> list[Change]:
-    """The changes that remove the hooks; later edits of a file are kept."""
+def uninstall(folder: Path, hooks: Sequence[Hook], enabled: Collection[Hook] = ()) -> list[Change]:
+    """The changes that remove the hooks; later edits of a file are kept.
+
+    Of the `enabled` plug-ins, a file that we created stays and does nothing: without one, sbatch fails, and slurmctld
+    does not start.
+    """
     changes, libraries = [], []
     for hook in hooks:
         path = Path(os.path.realpath(folder / hook.file))
         found, line = _read(path), hook.line(folder)
-        if found is not None and found == hook.new_file(folder):
-            changes.append(Change(path, found, None, "delete it: `tocsin slurm install` created it"))
+        if found is not None and found in (hook.idle_file(), hook.new_file(folder)):
+            if hook not in enabled:
+                changes.append(Change(path, found, None, "delete it: `tocsin slurm install` created it"))
+            elif found != hook.idle_file():
+                changes.append(
+                    Change(path, found, hook.idle_file(), "keep only functions that do nothing, for now")
+                )
         elif found is not None and line in found:
             new = without_line(found, line)
             check_lua(str(path), new, found)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tocsin.core.actions import ActionKind, ActionStatus, PlannedAction, RecentAction
+from tocsin.core.actions import PEOPLE, ActionKind, ActionStatus, PlannedAction, RecentAction
 from tocsin.core.errors import NotFound
 from tocsin.core.fields import KEY
 from tocsin.core.ids import JobKey, parse_key
@@ -22,6 +22,7 @@ from tocsin.store.tables import NO_TASK, actions, cases, jobs
 __all__ = [
     "BY_POLICY",
     "Action",
+    "can_be_undone",
     "find",
     "list_actions",
     "mark_tasks",
@@ -39,7 +40,10 @@ __all__ = [
 
 BY_POLICY = "policy"
 """The audit's `who` for actions that nobody asked for."""
-_OPEN = [str(status) for status in ActionStatus if status.open]
+_NOT_COUNTED = [
+    str(status)
+    for status in (ActionStatus.CONTROL, ActionStatus.LIMITED, ActionStatus.FAILED, ActionStatus.UNDONE)
+]
 _AT_ONCE = 500
 """Jobs per query."""
 _LASTING = [str(kind) for kind in (ActionKind.LEASE, ActionKind.HOLD)]
@@ -105,19 +109,39 @@ def plan(
 
 
 def planned_since(connection: sa.Connection, since: int) -> list[RecentAction]:
-    """The actions that count for limits."""
-    query = sa.select(actions.c.job, actions.c.user, actions.c.at, actions.c.status).where(
-        actions.c.at > since, actions.c.kind != str(ActionKind.NOTIFY)
+    """The actions that count for limits: what policy itself planned or did, and nobody has taken back since."""
+    query = (
+        sa.select(actions.c.job, actions.c.user, actions.c.at, actions.c.finding, actions.c.status)
+        .select_from(actions.outerjoin(cases, cases.c.cause == actions.c.cause))
+        .where(
+            actions.c.at > since,
+            actions.c.kind != str(ActionKind.NOTIFY),
+            actions.c.detector != PEOPLE,
+            actions.c.status.not_in(_NOT_COUNTED),
+            sa.func.coalesce(cases.c.status, "") != str(CaseStatus.DISMISSED),
+        )
     )
     return [
-        RecentAction(row.job, row.user, row.at, ActionStatus(row.status)) for row in connection.execute(query)
+        RecentAction(row.job, row.user, row.at, row.finding, row.status == str(ActionStatus.SHADOW))
+        for row in connection.execute(query)
     ]
 
 
 def open_actions(store: Store, cluster: str) -> list[Action]:
-    """The actions of a cluster that are to be carried out, or are in force, oldest first."""
-    undone = sa.or_(actions.c.status == str(ActionStatus.PLANNED), actions.c.kind.in_(_LASTING))
-    return list_actions(store, actions.c.cluster == cluster, actions.c.status.in_(_OPEN), undone)
+    """The actions of a cluster that are to be carried out, or to be released some day, oldest first."""
+    return list_actions(store, actions.c.cluster == cluster, _unfinished())
+
+
+def _unfinished() -> sa.ColumnElement[bool]:
+    planned = actions.c.status == str(ActionStatus.PLANNED)
+    return sa.or_(planned, sa.and_(actions.c.status == str(ActionStatus.DONE), actions.c.kind.in_(_LASTING)))
+
+
+def can_be_undone() -> sa.ColumnElement[bool]:
+    """Planned, or in force; a message that was sent and a job that was cancelled are neither."""
+    over = actions.c.kind.in_([str(ActionKind.NOTIFY), str(ActionKind.CANCEL)])
+    planned = actions.c.status == str(ActionStatus.PLANNED)
+    return sa.or_(planned, sa.and_(actions.c.status == str(ActionStatus.DONE), sa.not_(over)))
 
 
 def planned_on(store: Store, jobs: Collection[str]) -> list[Action]:
@@ -127,7 +151,7 @@ def planned_on(store: Store, jobs: Collection[str]) -> list[Action]:
 
 def open_clusters(store: Store) -> list[str]:
     """The clusters with such actions."""
-    query = sa.select(actions.c.cluster).where(actions.c.status.in_(_OPEN)).distinct()
+    query = sa.select(actions.c.cluster).where(_unfinished()).distinct()
     with store.reading() as connection:
         return sorted(connection.execute(query).scalars())
 

@@ -1,5 +1,6 @@
 """Cases that people look into, and their answers."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,25 +8,32 @@ import sqlalchemy as sa
 
 from tocsin.core.decision import KnownCase, NewCase
 from tocsin.core.errors import NotFound
+from tocsin.core.fields import KEY
 from tocsin.core.ids import JobKey, parse_key
 from tocsin.core.units import format_instant
 from tocsin.core.verdict import CaseReference, CaseStatus, Verdict
 from tocsin.store import audit
 from tocsin.store.bulk import insert_new
 from tocsin.store.database import Store
-from tocsin.store.tables import cases, feedback, verdicts
+from tocsin.store.tables import NO_TASK, cases, feedback, jobs, verdicts
 
 __all__ = [
     "Answer",
     "Case",
     "answer",
+    "any_open",
     "known_cases",
     "list_cases",
     "newest",
     "open_case",
+    "others_open",
+    "scripts_of",
     "show",
     "verdicts_of",
 ]
+
+_AT_ONCE = 500
+"""Jobs per query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,12 @@ class Case:
     status: CaseStatus
     document: dict[str, Any]
     answers: tuple[Answer, ...] = ()
+
+    @property
+    def group(self) -> str | None:
+        """The same for the cases of several scripts of one user; None if the case is not about one script."""
+        group = self.cause.removesuffix(f":{self.document.get('script')}")
+        return None if group == self.cause else group
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -74,6 +88,27 @@ def open_case(connection: sa.Connection, new: NewCase) -> tuple[int, bool]:
     }
     opened = insert_new(connection, cases, row)
     return connection.execute(sa.select(cases.c.id).where(cases.c.cause == new.cause)).scalar_one(), opened
+
+
+def any_open(connection: sa.Connection, group: str) -> bool:
+    """Whether a case of this group is open."""
+    query = sa.select(cases.c.id).where(_in_group(group), cases.c.status == str(CaseStatus.OPEN))
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def others_open(store: Store, case: Case) -> list[int]:
+    """The other open cases of its group, the oldest first."""
+    if case.group is None:
+        return []
+    query = sa.select(cases.c.id).where(
+        _in_group(case.group), cases.c.status == str(CaseStatus.OPEN), cases.c.id != case.id
+    )
+    with store.reading() as connection:
+        return list(connection.execute(query.order_by(cases.c.id)).scalars())
+
+
+def _in_group(group: str) -> sa.ColumnElement[bool]:
+    return cases.c.cause.startswith(f"{group}:", autoescape=True)
 
 
 _LAST_ANSWERS = sa.select(sa.func.max(feedback.c.id)).group_by(feedback.c.case).scalar_subquery()
@@ -136,6 +171,21 @@ def verdicts_of(store: Store, case: Case) -> list[Verdict]:
     with store.reading() as connection:
         found = connection.execute(query.order_by(verdicts.c.at, verdicts.c.id)).scalars()
         return [Verdict.from_json(document) for document in found]
+
+
+def scripts_of(store: Store, keys: Collection[JobKey]) -> dict[JobKey, str]:
+    """The scripts of these jobs, as far as they are known."""
+    found: dict[JobKey, str] = {}
+    with store.reading() as connection:
+        for cluster in {key.cluster for key in keys}:
+            numbers = sorted({key.job_id for key in keys if key.cluster == cluster})
+            for ids in (numbers[at : at + _AT_ONCE] for at in range(0, len(numbers), _AT_ONCE)):
+                query = sa.select(*(jobs.c[name] for name in KEY), jobs.c.script).where(
+                    jobs.c.cluster == cluster, jobs.c.job_id.in_(ids), jobs.c.script.is_not(None)
+                )
+                found |= {JobKey(*key): script for *key, script in connection.execute(query)}
+    stored = {key: key._replace(task=NO_TASK if key.task is None else key.task) for key in keys}
+    return {key: found[row] for key, row in stored.items() if row in found}
 
 
 def answer(store: Store, number: int, status: CaseStatus, *, who: str, at: int, note: str = "") -> Case:

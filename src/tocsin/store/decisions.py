@@ -59,8 +59,9 @@ def record(store: Store, decision: Decision, sinks: Subscriptions | None = None)
 
 def _open_case(connection: sa.Connection, new: NewCase, sinks: Subscriptions) -> int:
     """The number of the case with this cause: a new one, unless another process was faster."""
+    announced = new.group is not None and cases.any_open(connection, new.group)
     number, opened = cases.open_case(connection, new)
-    if opened:
+    if opened and not announced:
         document = {"case": number, "cause": new.cause, "job": new.job, "opened": new.opened, **new.document}
         outbox.put(connection, sinks, kind="case", reference=str(number), document=document)
     return number

@@ -15,6 +15,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from tocsin.core.errors import StoreError
+from tocsin.core.ids import parse_key
+from tocsin.core.verdict import CaseStatus
 from tocsin.store.database import Store
 from tocsin.store.home import Home, open_private
 from tocsin.store.jobs import superseded
@@ -22,6 +24,7 @@ from tocsin.store.scriptfiles import saved_scripts
 from tocsin.store.tables import (
     NO_TASK,
     actions,
+    cases,
     causes,
     challenger_scores,
     habit_hints,
@@ -52,21 +55,29 @@ def prune(
 ) -> Pruned:
     """Delete the jobs that ended before an instant, their verdicts, and the scripts that no job uses any more.
 
+    Everything that belongs to an open case is kept: it is evidence that somebody has yet to look at.
+
     Traces of days before `traces_before` (default: `before`) are deleted, too.
 
     Queued messages in the outbox are kept. A SQLite file does not shrink; its free space is reused.
     """
     with store.reading() if dry_run else store.writing() as connection:
-        old = _old(before)
+        evidence, scripts = _evidence(connection)
+        # In the text of the statement: SQLite limits the number of parameters.
+        others = jobs.c.job_id.not_in(
+            sa.bindparam("evidence", sorted(evidence), sa.BigInteger, expanding=True, literal_execute=True)
+        )
+        old = sa.and_(_old(before), others)
         gone = sa.select(key_text()).where(old)
         job_count = _count(connection, jobs, old)
         verdict_count = _count(connection, verdicts, verdicts.c.job.in_(gone))
         used = set(connection.execute(sa.select(jobs.c.script).where(sa.not_(old)).distinct()).scalars())
+        used |= scripts
         if not dry_run:
             for table in (verdicts, screenings, habit_hints, actions, causes, challenger_scores):
                 connection.execute(sa.delete(table).where(table.c.job.in_(gone)))
-            connection.execute(sa.delete(jobs).where(_array_of_old(before)))
-            connection.execute(sa.delete(jobs).where(_ended(jobs, before)))
+            connection.execute(sa.delete(jobs).where(_array_of_old(before), others))
+            connection.execute(sa.delete(jobs).where(_ended(jobs, before), others))
     young = time.time() - _YOUNG
     orphans = [
         path
@@ -83,6 +94,23 @@ def prune(
 
 def _count(connection: sa.Connection, table: sa.Table, where: sa.ColumnElement[bool]) -> int:
     return connection.execute(sa.select(sa.func.count()).select_from(table).where(where)).scalar_one()
+
+
+def _evidence(connection: sa.Connection) -> tuple[set[int], set[str]]:
+    """The ids of the jobs of open cases, and their scripts. An array is kept with its tasks, so the id is enough."""
+    found = connection.execute(
+        sa.select(cases.c.id, cases.c.job, cases.c.opened, cases.c.document).where(
+            cases.c.status == str(CaseStatus.OPEN)
+        )
+    ).all()
+    number = verdicts.c.document["rogue"]["case"]["number"].as_integer()
+    since = min((case.opened for case in found), default=0)
+    accused = sa.select(verdicts.c.job).where(verdicts.c.at >= since, number.in_(case.id for case in found))
+    keys = [case.job for case in found]
+    keys += connection.execute(accused).scalars() if found else []
+    return {parse_key(key).job_id for key in keys}, {
+        script for case in found if (script := case.document.get("script"))
+    }
 
 
 def _old(before: int) -> sa.ColumnElement[bool]:

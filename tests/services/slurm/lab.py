@@ -235,13 +235,21 @@ class SlurmLab(Commands):
         self.run("sacctmgr", "-i", "add", "user", "root," + ",".join(USERS), f"account={self.account}")
         for command in self.accounting:
             self.run("sacctmgr", "-i", *command.split())
-        self._start("slurmctld", "-D", "-i", user="slurm")
-        self._await("slurmctld", lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, 60)
+        self._start_slurmctld()
         for node in self.nodes:
             self._start("slurmd", "-D", "-N", node, name=f"slurmd-{node}")
         for node in self.nodes:
             self._await(f"slurmd-{node}", partial(self._is_idle, node), 30)
         self.new_token("root", self.token_file)
+
+    def _start_slurmctld(self) -> None:
+        self._start("slurmctld", "-D", "-i", user="slurm")
+        self._await("slurmctld", lambda: "UP" in self.run("scontrol", "ping", check=False).stdout, 60)
+
+    def restart_slurmctld(self) -> None:
+        """As an operator does it; an error if it does not come up again."""
+        self.daemons.stop(["slurmctld"])
+        self._start_slurmctld()
 
     def _is_idle(self, node: str) -> bool:
         return self.run("sinfo", "-h", "-N", "-n", node, "-p", "main", "-o", "%T").stdout.strip() == "idle"

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tocsin.app.cases import answer_case, page_of_cases, show_case
+from tocsin.app.cases import answer_cases, page_of_cases, show_case
 from tocsin.core.verdict import CaseStatus
 from tocsin.serve.dependencies import Asker, Cursor, Limit, TheApp
 from tocsin.serve.documents import page_of, reply
@@ -61,10 +61,18 @@ def list_cases(
 
 @router.get(
     "/cases/{case}",
-    responses=reply({**_CASE, "jobs": [], "lines": [{"line": 9, "text": "srun ./lmp -o pool"}]}),
+    responses=reply(
+        {
+            **_CASE,
+            "jobs": [],
+            "lines": [{"line": 9, "text": "srun ./lmp -o pool"}],
+            "scripts": [],
+            "other_cases": [4],
+        }
+    ),
 )
 def one_case(request: Request, app: TheApp, asker: Asker, case: Number) -> Response:
-    """One case with its jobs, the lines of its script and all answers."""
+    """One case with its jobs, the lines of its scripts and all answers; other cases of the same group, by number."""
     require(asker, Role.OPERATOR, "a case")
     return json_reply(request, show_case(app, case).to_json())
 
@@ -73,4 +81,5 @@ def one_case(request: Request, app: TheApp, asker: Asker, case: Number) -> Respo
 def feedback(request: Request, app: TheApp, asker: Asker, case: Number, given: Feedback) -> Response:
     """Confirm or dismiss a case; the last answer counts, and models learn from it."""
     require(asker, Role.OPERATOR, "answering a case")
-    return json_reply(request, answer_case(app, case, given.answer, given.note, who=asker.user).to_json())
+    [answered] = answer_cases(app, [case], given.answer, given.note, who=asker.user)
+    return json_reply(request, answered.to_json())
