@@ -54,6 +54,9 @@ def critical(*lines: str) -> list[str]:
         ("-A physics --reservation=ours,theirs", "reservation_not_allowed"),
         ("-A physics --reservation=ours -N 3", "too_few_such_nodes"),
         ("-A physics --gres=fpga:1", "unknown_gres"),
+        ("-A physics --gres=gpu:1,none -p gpu", "unknown_gres"),
+        ("-A physics -L solver:2;solver", "licenses_above_total"),
+        ("-A physics --qos=normal,short", "qos_not_associated"),
     ],
 )
 def test_a_request_beyond_what_the_user_may_is_critical(line: str, kind: str) -> None:
@@ -76,3 +79,11 @@ def test_a_request_beyond_what_the_user_may_is_critical(line: str, kind: str) ->
 )
 def test_a_request_within_it_is_not(line: str) -> None:
     assert critical(line) == []
+
+
+def test_a_newer_release_takes_a_list_of_qos() -> None:
+    machine = replace(CLUSTER, release=(26, 5))
+    assert not submitted("-A physics --qos=normal,short", machine=machine).findings
+    assert "qos_not_associated" in [
+        finding.kind for finding in submitted("-A physics --qos=normal,other", machine=machine).findings
+    ]

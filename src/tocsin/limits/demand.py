@@ -1,13 +1,14 @@
 """What each job needs from nodes: tasks and their size, whether they may spread, and what every node must have."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from tocsin.core.errors import InputError
-from tocsin.core.nodelist import count_nodes
+from tocsin.core.nodelist import count_nodes, expand_nodes
 from tocsin.limits.capacity import gpu_types
 from tocsin.limits.constraints import constraint
 from tocsin.scripts.scheduler import Scheduler
@@ -22,6 +23,7 @@ Demand = dict[str, Any]
 """A request for one of its partitions, with `row` (the job's number) and its needs as numbers. Rules are evaluated job by
 job: for one script, building a frame would take longer than checking all rules."""
 
+_NO_VALUE = 65_534
 _TYPED_GPUS = ("--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
 
 _FIELDS = (
@@ -75,7 +77,10 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
     fixed = None if submission is None else submission.fixed
     per_node = submission is not None and submission.memory_per == "node"
     least_nodes = max(request["req_nodes"] or 1, 1)
-    nodes = float(max(least_nodes, _listed(request["req_node_list"], submission)))
+    node_list = _node_list(request, submission)
+    nodes = float(max(least_nodes, _listed(node_list, submission)))
+    if submission and submission.last("--ntasks"):
+        nodes = min(nodes, max(request["req_tasks"] or 1, 1))  # sbatch takes no more nodes than tasks
     cpus = _cpus(request)
     block = request["tasks_per_node"] if (request["tasks_per_node"] or 0) > 0 else None
     if each.shared:
@@ -87,6 +92,7 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
     return {
         **each._asdict(),
         "fixed": fixed,
+        "req_node_list": node_list,
         "asked_nodes": nodes,
         "cpus": cpus,
         "tasks": tasks,
@@ -98,8 +104,8 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
         "task_memory": None if memory is None else memory * least_nodes / tasks,
         "gpus": max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks),
         "gpu_types": _gpu_types(request["req_gres"], submission),
-        "constraint": constraint(request["constraints"] or ""),
-        "preferred": submission.value("--prefer") if submission else "",
+        "constraint": constraint((request["constraints"] or "").replace(",", "&")),
+        "preferred": submission.value("--prefer").replace(",", "&") if submission else "",
         "time": request["time_limit"] if request["time_min"] is None else request["time_min"],
     }
 
@@ -137,9 +143,13 @@ def _each_node(submission: Submission | None) -> _EachNode:
         )
     )
     shared = submission.last("--overcommit") is not None
-    # Slurm wants a CPU for each of a node's tasks, even if they may share them.
-    cpus = max(number("--mincpus"), number("--ntasks-per-node") if shared else 0)
-    found = _EachNode(cpus, 0, 0, sockets, cores, threads, number("--ntasks-per-socket"), shared)
+    # Slurm wants a CPU for each task of a node or of a core, even if they may share them.
+    cpus = max(
+        *(number("--mincpus"), _count(submission.value("--cpus-per-gpu")) % 2**16),
+        _limited(number("--ntasks-per-core")),
+        number("--ntasks-per-node") if shared else 0,
+    )
+    found = _EachNode(cpus, 0, 0, sockets, cores, threads, _limited(number("--ntasks-per-socket")), shared)
     try:
         gpus = [
             reader(given) * factor
@@ -150,7 +160,7 @@ def _each_node(submission: Submission | None) -> _EachNode:
                 ("--gpus-per-socket", gpu_count, max(sockets, 1)),
             )
             if (given := submission.value(option))
-        ]
+        ] + [min(number("--cpus-per-gpu"), 1)]  # a node without GPUs does not do, even if none is requested
         tmp = megabytes(submission.value("--tmp") or "0")
         return found._replace(each_gpus=max(gpus, default=0), tmp=tmp)
     except InputError:
@@ -163,8 +173,37 @@ def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:
     return math.ceil(tasks / per_gpu) if per_gpu else 0
 
 
+def _limited(number: int) -> int:
+    """The largest number means any number of tasks."""
+    return 0 if number == _NO_VALUE + 1 else number
+
+
 def _whole(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 19 else 0
+    """A number as Slurm keeps it, in 16 bits; one value means none."""
+    number = _count(text) % 2**16
+    return 0 if number == _NO_VALUE else number
+
+
+def _count(text: str) -> int:
+    found = re.fullmatch(r"\s*\+?(\d{1,18})", text, re.ASCII)
+    return int(found[1]) if found else 0
+
+
+def _node_list(request: Request, submission: Submission | None) -> str | None:
+    """The nodes that a job names; sbatch leaves out the last ones if there are fewer tasks."""
+    names: str | None = request["req_node_list"]
+    if not names or submission is None or not submission.last("--ntasks"):
+        return names
+    try:
+        listed = sorted(set(expand_nodes(names)), key=_by_number)
+    except InputError:
+        return names  # reported as a refused option
+    tasks = request["req_tasks"] or 1
+    return names if tasks >= len(listed) else ",".join(listed[:tasks])
+
+
+def _by_number(name: str) -> tuple[str, list[int]]:
+    return re.sub(r"\d", "", name), [int(number) for number in re.findall(r"\d{1,18}", name)]
 
 
 def _listed(names: str | None, submission: Submission | None) -> int:
@@ -182,7 +221,9 @@ def _gpu_types(gres: str | None, submission: Submission | None) -> tuple[str, ..
     types = set(gpu_types(gres)) if gres else set()
     for option in _TYPED_GPUS if submission else ():
         for item in submission.value(option).lower().split(",") if submission else ():
-            kind, colon, _ = item.partition(":")
-            if kind and (colon or not kind[:1].isdigit()):
+            kind, colon, number = item.lstrip(" \t+").partition(":")
+            # Newer releases ignore a type without a number here.
+            alone = not kind[:1].isdigit() and option != "--gpus-per-task"
+            if kind and (number.strip("0") if colon else alone):
                 types.add(kind)
     return tuple(sorted(types))
