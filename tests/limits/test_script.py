@@ -256,7 +256,8 @@ def test_one_verdict_has_one_number_for_one_line() -> None:
         ("--batch=icelake", "batch_outside_constraint"),
         ("-C big --batch=icelake", "batch_outside_constraint"),
         ("-B 0", "no_tasks"),
-        ("--ntasks-per-core=33", "cpus_above_any_node"),
+        ("--ntasks-per-core=33", "too_few_such_nodes"),
+        ("-x 'n1 n9'", "unknown_node"),
         ("--cpus-per-gpu=1", "too_few_such_nodes"),
         ("-C icelake,big", "too_few_such_nodes"),
     ],
@@ -364,6 +365,19 @@ def test_every_component_of_a_heterogeneous_job_is_checked() -> None:
         (("-n 1 -a 1-3", "hetjob", "-n 1"), "array_of_components"),
     ):
         assert kind in found(submitted(*broken))
+
+
+def test_options_of_one_component_do_not_count_for_another() -> None:
+    assert not submitted("-n 4", "hetjob", "-p gpu --gpus-per-node=4").findings
+
+
+def test_empty_names_of_partitions_are_left_out() -> None:
+    assert not submitted("-p main,").findings
+    assert found(submitted("-p ,nosuch")) == {"unknown_partition": "critical"}
+
+
+def test_tasks_of_a_core_may_share_cpus() -> None:
+    assert not submitted("-O --ntasks-per-core=33").findings
 
 
 def test_a_component_has_no_defaults_of_the_first() -> None:

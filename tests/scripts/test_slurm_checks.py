@@ -73,6 +73,10 @@ def problems(option: str) -> list[str]:
             "--gpu-bind=single",
             "--gpu-bind=map_gpu:x",
             "--gpu-bind=single:-1",
+            "-C 'fast & gpu'",
+            "--prefer='a b'",
+            "-N 0-0",
+            "--export-file=",
         ),
         *(
             "--mem-bind=,local",
@@ -169,6 +173,7 @@ def test_what_sbatch_refuses_is_a_problem(option: str) -> None:
         *(
             "-w n[1-]",
             "-x [n1",
+            "-w n[2-3[",
             "-w 'n1  n2,,n3'",
             "-N '1 - 2'",
             "-N +2",

@@ -79,7 +79,7 @@ def _qos(qos: str, association: Association | None, machine: Machine) -> Problem
 
 def _above(row: Demand, limits: Sequence[tuple[str, JobLimits]], capacity: Capacity) -> Iterator[Problem]:
     """The limit of the QOS takes precedence over that of the account."""
-    time = row["time_limit"] or capacity.partitions[row["partition"]].default_time
+    time = row["given_time"] or capacity.partitions[row["partition"]].default_time
     for owner, limit in limits:
         if limit.max_time is not None:
             if time and time > limit.max_time:
@@ -91,7 +91,7 @@ def _above(row: Demand, limits: Sequence[tuple[str, JobLimits]], capacity: Capac
     if row["memory"] is not None:
         memory = row["memory"] * row["nodes"] if row["exact"] else row["task_memory"] * row["tasks"]
     amounts = {
-        "cpu": row["tasks"] * row["cpus"],
+        "cpu": max(row["tasks"] * row["cpus"], row["nodes"] * row["each_cpus"]),
         "node": row["nodes"],
         "mem": memory,
         "gres/gpu": row["gpus"],

@@ -44,6 +44,7 @@ class _EachNode(NamedTuple):
     cores: int = 0
     threads: int = 0
     socket_tasks: int = 0
+    core_tasks: int = 0
     shared: bool = False
     """With -O: all tasks of a node share its CPUs, so any number of them fits."""
 
@@ -67,7 +68,7 @@ def demands(
     for row, (request, submission) in enumerate(zip(asked, submissions, strict=True)):
         needed = {**request, "row": row, **_needed(request, submission)}
         given = default if request["partition"] is None else request["partition"]
-        for partition in [None] if given is None else given.split(","):
+        for partition in [None] if given is None else [*filter(None, given.split(","))] or [default]:
             yield {**needed, "partition": partition and partition.strip()}
 
 
@@ -106,8 +107,16 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
         "gpu_types": _gpu_types(request["req_gres"], submission),
         "constraint": constraint((request["constraints"] or "").replace(",", "&")),
         "preferred": submission.value("--prefer").replace(",", "&") if submission else "",
+        "given_time": _given_time(request, submission),
         "time": request["time_limit"] if request["time_min"] is None else request["time_min"],
     }
+
+
+def _given_time(request: Request, submission: Submission | None) -> int | None:
+    """The time limit that the user set; before submission, `request` also has a default."""
+    given = request if request["job_id"] or submission is None else submission.script.request
+    time = given.get("time_limit")
+    return time if isinstance(time, int) else None
 
 
 def _cpus(request: Request) -> int:
@@ -143,13 +152,14 @@ def _each_node(submission: Submission | None) -> _EachNode:
         )
     )
     shared = submission.last("--overcommit") is not None
-    # Slurm wants a CPU for each task of a node or of a core, even if they may share them.
+    # Slurm wants a CPU for each of a node's tasks, even if they may share them.
     cpus = max(
         *(number("--mincpus"), _count(submission.value("--cpus-per-gpu")) % 2**16),
-        _limited(number("--ntasks-per-core")),
         number("--ntasks-per-node") if shared else 0,
     )
-    found = _EachNode(cpus, 0, 0, sockets, cores, threads, _limited(number("--ntasks-per-socket")), shared)
+    core_tasks = 0 if shared else _limited(number("--ntasks-per-core"))
+    socket_tasks = _limited(number("--ntasks-per-socket"))
+    found = _EachNode(cpus, 0, 0, sockets, cores, threads, socket_tasks, core_tasks, shared)
     try:
         gpus = [
             reader(given) * factor

@@ -94,6 +94,8 @@ class FittedLimits:
             for row, (request, seen, submission) in enumerate(zip(asked, history, submissions, strict=True)):
                 check = partial(_of_one_job, history=seen, capacity=capacity)
                 if submission and len(submission.script.components) > 1 and not request["job_id"]:
+                    # Next to the machine, each component is a request of its own.
+                    by_row[row] = [b for b in by_row[row] if b not in on_machine[row]]
                     by_row[row] += _of_components(request, submission, row, check, release)
                 if any(breach.change for breach in by_row[row]):
                     by_row[row] = with_valid_changes(request, submission, by_row[row], check)

@@ -10,7 +10,14 @@ from tocsin.limits.breach import plural
 from tocsin.scripts.slurm_values import gpu_count, gres_gpus
 from tocsin.scripts.submission import Submission
 
-__all__ = ["cpus_of_no_gpu", "gpus_disagree", "gpus_of_no_tasks", "gpus_of_unclear_tasks", "per_no_gpu"]
+__all__ = [
+    "cpus_of_no_gpu",
+    "gpus_disagree",
+    "gpus_of_no_tasks",
+    "gpus_of_unclear_tasks",
+    "per_no_gpu",
+    "types_of_no_tasks",
+]
 
 _GPU_OPTIONS = ("--gres", "--gpus-per-socket", "--tres-per-task")
 
@@ -80,6 +87,16 @@ def _per_task(submission: Submission) -> bool:
 def gpus_of_no_tasks(submission: Submission) -> str | None:
     counts = ("--ntasks", "--ntasks-per-node", "--ntasks-per-gpu", "--gpus", "--nodes")
     if not _per_task(submission) or any(map(submission.last, counts)):
+        return None
+    return "has --gpus-per-task but no number of tasks; add --ntasks"
+
+
+def types_of_no_tasks(submission: Submission) -> str | None:
+    """A type without a number is one GPU up to 22.05."""
+    counts = ("--ntasks", "--ntasks-per-node", "--gpus", "--nodes")
+    given = submission.value("--gpus-per-task").split(",")
+    asked = any(item and not re.fullmatch(r"(?:[^:]*:)?0+", item) for item in given)
+    if not asked or any(map(submission.last, counts)):
         return None
     return "has --gpus-per-task but no number of tasks; add --ntasks"
 

@@ -20,7 +20,7 @@ NEWER = {
 
 OLDER = {
     "--cpu-freq": "[^:]*-[^:]*",
-    "--dependency": r"(?:.*[,?])?\d[^:]*",
+    "--dependency": r"(?:.*[,?])?\d[^:]*|.*_(?![\d*]).*",
     "--mem-bind": "(?:.*,)?(?:no)?sort(?:,.*)?",
     "--power": ".*",
     "--tres-per-task": "(?:.*,)?gpu[:=].*",

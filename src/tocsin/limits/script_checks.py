@@ -16,6 +16,7 @@ from tocsin.limits.gpu_checks import (
     gpus_of_no_tasks,
     gpus_of_unclear_tasks,
     per_no_gpu,
+    types_of_no_tasks,
 )
 from tocsin.limits.release_checks import COUNTS, NEWER, OLDER, newer_values, older_values, too_large
 from tocsin.scripts.request import Problem, ProblemKind
@@ -218,6 +219,8 @@ def _batch_features(submission: Submission) -> str | None:
     wanted = [name for name in re.split("[&|]", submission.value("--batch")) if name]
     given = submission.value("--constraint") or submission.value("--prefer")
     others = [name for name in wanted if name not in re.split(r"[&|,()\[\]]|\*\d*", given)]
+    if submission.last("--batch") and not given:
+        others = wanted or [""]
     return f"has --batch={others[0][:60]}, which is not in --constraint; add it there" if others else None
 
 
@@ -270,6 +273,7 @@ _CHECKS = (
     _Check("several_node_counts", _several_counts, ("--nodes",), until=(23, 11)),
     _Check("no_list_of_hosts", _no_list_of_hosts, ("--distribution",)),
     _Check("gpus_per_unknown_task", gpus_of_no_tasks, ("--gpus-per-task",)),
+    _Check("gpus_per_unknown_task", types_of_no_tasks, ("--gpus-per-task",), since=(0, 0), until=(22, 6)),
     _Check("gpus_per_unknown_task", gpus_of_unclear_tasks, ("--gpus-per-task",), since=(26, 5)),
     _Check("one_task_of_several", _one_task_of_several, ("--ntasks", "--ntasks-per-node"), since=(26, 5)),
     _Check("after_impossible_job", _after_impossible_job, ("--dependency",), since=(26, 5)),

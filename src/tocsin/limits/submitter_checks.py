@@ -42,11 +42,18 @@ def missing_files(
     level = Level.CRITICAL if user == _own_name() else Level.WARNING
     for option in ("--nodelist", "--nodefile", "--export-file", "--bbf"):
         given = submission.value(option)
-        # sbatch takes a number from 3 on for an open file
-        is_path = "/" in given if option == "--nodelist" else not given.isdigit() or given in ("0", "1", "2")
+        is_path = "/" in given if option == "--nodelist" else not _is_open(given)
         if given and is_path and not Path(work_dir, given).is_file():
             text = f"needs the file {given[:200]}, which is not here; sbatch refuses the job without it"
             yield option_breach(submission, row, "no_such_file", text, option, level=level)
+
+
+def _is_open(given: str) -> bool:
+    """sbatch takes a number from 3 on for an open file."""
+    try:
+        return given.isdigit() and int(given[:9]) > 2 and bool(os.fstat(int(given[:9])))
+    except OSError:
+        return False
 
 
 def _own_name() -> str | None:

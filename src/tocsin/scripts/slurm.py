@@ -16,6 +16,7 @@ from tocsin.scripts.slurm_values import (
     gres_gpus,
     least_nodes,
     megabytes,
+    node_list,
     number,
     tres_per_task,
 )
@@ -83,6 +84,10 @@ def _exclusive(text: str) -> bool | None:
     return None if text.lower() in ("user", "mcs", "topo") else text.lower() != "no"
 
 
+def _nodes(text: str) -> str | None:
+    return text if "/" in text else node_list(text) or None
+
+
 def _priority(text: str) -> int | None:
     """Only numbers; sbatch ignores other text, and only the scheduler knows TOP."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
@@ -126,6 +131,8 @@ SLURM = Dialect(
         "req_memory": megabytes,
         "req_nodes": least_nodes,
         "req_gpus": gpu_count,
+        "req_node_list": _nodes,
+        "exclude_nodes": _nodes,
         **dict.fromkeys(("req_tasks", "cpus_per_task", "tasks_per_node"), number),
         "exclusive": _exclusive,
         "priority": _priority,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from tocsin.core.errors import UnitError
 from tocsin.core.nodelist import count_nodes
 from tocsin.scripts.slurm_moments import moment
-from tocsin.scripts.slurm_values import duration, gpu_count, gres_gpus, megabytes, number
+from tocsin.scripts.slurm_values import duration, gpu_count, gres_gpus, megabytes, node_list, number
 
 __all__ = ["CHECKS"]
 
@@ -39,13 +39,12 @@ def _some(text: str) -> None:
 
 
 def _nodes(text: str) -> None:
-    """A path is a file with node names. Blanks and repeated commas separate; `n[1-]` is n1, and `[n1` too."""
+    """A path is a file with node names. Blanks and repeated commas separate, and `n[1-]` is n1."""
     if "/" not in text:
-        parts = re.split(r"(\[[^\]]*\])", text)
-        parts[::2] = [re.sub(r"[\s,]+", ",", part) for part in parts[::2]]
-        parts[1::2] = [re.sub(r"(?<=\d)-(?=[,\]])", "", part) for part in parts[1::2]]
-        listed = "".join(parts).strip(",")
-        count_nodes(listed.removeprefix("[") if "]" not in listed else listed)
+        listed = node_list(text)
+        # Without a closing bracket, `[n1` is n1, and `n[1-2[` is n[1-2].
+        listed = listed if "]" in listed else re.sub(r"(\[.*)\[$", r"\1]", listed)
+        count_nodes(listed if "]" in listed else listed.removeprefix("["))
 
 
 def _listed_nodes(text: str) -> None:
@@ -156,7 +155,7 @@ _CONSTRAINT = re.compile(r"[&|()\[\],]|[^&|()\[\],\s]+")
 
 
 def _constraint(text: str) -> None:
-    """Refused: an operator without a name before it, a bracket without a partner, a star without a number."""
+    """Refused: an operator without a name before it, a bracket without a partner, a star without a number, a blank."""
     opened: list[str] = []
     before, wrong = "(", False
     for word in _CONSTRAINT.findall(text[:10_000]):
@@ -171,7 +170,7 @@ def _constraint(text: str) -> None:
         if wrong:
             break
         before = word
-    if wrong or opened:
+    if wrong or opened or re.search(r"\s", text):
         raise UnitError(f'"{text[:60]}" is not a constraint; write features joined by & or |')
 
 
@@ -183,7 +182,7 @@ def _shape(text: str) -> None:
 
 
 def _some_nodes(text: str) -> None:
-    if re.fullmatch(r"\s*\+?0+\s*", text):
+    if re.fullmatch(r"\s*\+?0+\s*(?:-\s*\+?0+\s*)?", text):
         raise UnitError("0 is refused; request 1 or more")
 
 
@@ -235,6 +234,7 @@ CHECKS: Mapping[str, Check] = {
     "--exclusive": _refused(
         "an exclusive mode", "--exclusive or --exclusive=user", r"user|mcs|topo|exclusive|oversubscribe"
     ),
+    "--export-file": _refused("a file", "its name", r".+"),
     "--extra-node-info": _shape,
     "--get-user-env": _refused("a time and a mode", "--get-user-env", r"\s*(?:[+-]?\d+)?(?:[sl].*)?"),
     "--gpu-bind": _refused(

@@ -12,6 +12,7 @@ __all__ = [
     "gres_gpus",
     "least_nodes",
     "megabytes",
+    "node_list",
     "number",
     "tres_per_task",
 ]
@@ -54,6 +55,14 @@ def least_nodes(text: str) -> int:
     if not found[0] or not all(found):
         raise UnitError(f'"{text[:60]}" is not a number of nodes; write 2 or 2-4')
     return int(found[0][1]) * _POWERS[found[0][2].lower()]
+
+
+def node_list(text: str) -> str:
+    """Names with one comma between any two: blanks separate, too, and `n[1-]` is n1."""
+    parts = re.split(r"(\[[^\]]*\])", text)
+    parts[::2] = [re.sub(r"[\s,]+", ",", part) for part in parts[::2]]
+    parts[1::2] = [re.sub(r"(?<=\d)-(?=[,\]])", "", part) for part in parts[1::2]]
+    return "".join(parts).strip(",")
 
 
 def gpu_count(text: str) -> int:
