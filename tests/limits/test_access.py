@@ -57,6 +57,7 @@ def critical(*lines: str) -> list[str]:
         ("-A physics --gres=gpu:1,none -p gpu", "unknown_gres"),
         ("-A physics -L solver:2;solver", "licenses_above_total"),
         ("-A physics --qos=normal,short", "qos_not_associated"),
+        ("-A physics --qos=", "empty_name"),
     ],
 )
 def test_a_request_beyond_what_the_user_may_is_critical(line: str, kind: str) -> None:

@@ -63,6 +63,7 @@ def problems(option: str) -> list[str]:
         *(
             "--priority=4294967294",
             "--propagate=all",
+            "--propagate=ALL,CORE",
             "--propagate=STACK,x",
             "--gpu-freq=HIGH",
             "--gpu-freq=,",
@@ -179,6 +180,7 @@ def test_what_sbatch_refuses_is_a_problem(option: str) -> None:
             "-N +2",
             "--gpus-per-node=",
             "--propagate=RLIMIT_CORE",
+            "--propagate=CORE,STACK,",
         ),
         *("-L solver@db:1", "-C fast&", "-C (fast|slow)&large", "-C [fast*2&slow*1]", "-C large*1"),
     ],

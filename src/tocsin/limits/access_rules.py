@@ -177,6 +177,9 @@ def setting_breaches(submissions: Sequence[Submission | None], machine: Machine)
     for row, submission in enumerate(submissions):
         if submission is None:
             continue
+        for option in ("--account", "--qos"):
+            if machine.associations is not None and submission.last(option) and not submission.value(option):
+                yield Breach(row=row, kind="empty_name", text=f"has an empty {option}", remedy="remove it")
         given = submission.value("--acctg-freq")
         sampled = re.match(r"(?:.*task=)?\s*\+?(\d{1,9})", given, re.IGNORECASE | re.DOTALL)
         # Memory limits are enforced by sampling, so a job may only ask for more of it.

@@ -16,7 +16,7 @@ __all__ = ["NO_LIMIT", "Capacity", "NodeType", "Size", "TypeCount", "available",
 NO_LIMIT = 2**62
 """Represents a limit that is unknown or not set."""
 
-_COUNT = re.compile(r"\d{1,9}[kmgtp]?$", re.ASCII | re.IGNORECASE)
+_COUNT = re.compile(r"\+?\d{1,9}[kmgtp]?$", re.ASCII | re.IGNORECASE)
 _OUT = frozenset({"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE"})
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from tocsin.core.errors import InputError
 from tocsin.core.nodelist import count_nodes, expand_nodes
+from tocsin.limits.breach import MEGABYTE
 from tocsin.limits.capacity import gpu_types
 from tocsin.limits.constraints import constraint
 from tocsin.scripts.scheduler import Scheduler
@@ -171,7 +172,7 @@ def _each_node(submission: Submission | None) -> _EachNode:
             )
             if (given := submission.value(option))
         ] + [min(number("--cpus-per-gpu"), 1)]  # a node without GPUs does not do, even if none is requested
-        tmp = megabytes(submission.value("--tmp") or "0")
+        tmp = _in_32_bits(megabytes(submission.value("--tmp") or "0"))
         return found._replace(each_gpus=max(gpus, default=0), tmp=tmp)
     except InputError:
         return found  # reported as a refused option
@@ -181,6 +182,12 @@ def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:
     """With --ntasks-per-gpu and no number of GPUs, Slurm gives as many as the tasks need."""
     per_gpu = _whole(submission.value("--ntasks-per-gpu")) if submission else 0
     return math.ceil(tasks / per_gpu) if per_gpu else 0
+
+
+def _in_32_bits(size: int) -> int:
+    """Slurm keeps megabytes in 32 bits; one value means none."""
+    number = size // MEGABYTE % 2**32
+    return 0 if number == 2**32 - 2 else number * MEGABYTE
 
 
 def _limited(number: int) -> int:

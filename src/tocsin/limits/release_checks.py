@@ -48,7 +48,7 @@ def too_large(submission: Submission) -> str | None:
     """22.05 takes the lower bits of such a number."""
     for option in COUNTS:
         found = re.match(r"\s*\+?(\d{1,18})", submission.value(option), re.ASCII)
-        if found and int(found[1]) > _LARGEST:
+        if found and int(found[1]) >= _LARGEST:
             return f"has {option}={found[1]}, which is too large"
     return None
 

@@ -226,15 +226,24 @@ def _batch_features(submission: Submission) -> str | None:
 
 def _no_tasks(submission: Submission) -> str | None:
     shape = submission.value("--extra-node-info").split(":")[:3]
-    counted = submission.last("--ntasks") or submission.last("--nodes")
+    counted = any(map(submission.last, ("--ntasks", "--nodes", "--nodelist", "--nodefile")))
     if counted or not any(re.fullmatch(r"\s*\+?0+", part) for part in shape):
         return None
     return f"has --extra-node-info={':'.join(shape)[:60]}, which makes 0 tasks; write 1 or more"
 
 
 def _deadline_too_soon(submission: Submission) -> str | None:
-    """Slurm wants a minute, or the minimum time, between submission and deadline."""
-    deadline, least = _moment(submission.value("--deadline")), _number(submission, "time_min") or 60
+    return _ends_too_late(submission, _number(submission, "time_min"))
+
+
+def _deadline_before_end(submission: Submission) -> str | None:
+    if _number(submission, "time_min"):
+        return None
+    return _ends_too_late(submission, _number(submission, "time_limit") or 60)
+
+
+def _ends_too_late(submission: Submission, least: int) -> str | None:
+    deadline = _moment(submission.value("--deadline"))
     if not deadline or not deadline[0] or least == UNLIMITED or deadline[1] >= least:
         return None
     return f"has a deadline in {deadline[1]} s, but needs at least {format_duration(least)}; move --deadline"
@@ -280,6 +289,7 @@ _CHECKS = (
     _Check("gpus_disagree", gpus_disagree, _GPU_COUNTS),
     _Check("batch_outside_constraint", _batch_features, ("--batch", "--constraint")),
     _Check("deadline_too_soon", _deadline_too_soon, ("--deadline", "--time-min")),
+    _Check("deadline_too_soon", _deadline_before_end, ("--deadline", "--time"), since=(26, 5)),
     _Check("not_in_this_release", newer_values, tuple(NEWER), since=(0, 0), until=(22, 6)),
     _Check("not_in_this_release", older_values, tuple(OLDER), since=(26, 5)),
     _Check("not_in_this_release", too_large, COUNTS, since=(26, 5)),

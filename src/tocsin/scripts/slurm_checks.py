@@ -193,7 +193,7 @@ def _yes_or_no(text: str) -> None:
         raise UnitError(f'"{text[:60]}" is not an answer; write 0 or 1')
 
 
-_RESOURCE_LIMITS = r"(?-i:(?:RLIMIT_)*(?:AS|CORE|CPU|DATA|FSIZE|MEMLOCK|NOFILE|NPROC|RSS|STACK))"
+_RESOURCE_LIMITS = r"(?-i:ALL|NONE|[,\s]*(?:(?:RLIMIT_)*(?:AS|CORE|CPU|DATA|FSIZE|MEMLOCK|NOFILE|NPROC|RSS|STACK)(?:[,\s]+|$))*)"
 _BINDING = (
     r"p|prefer|nosort|sort|q|quiet|v|verbose|no|none|rank|local"
     r"|map_?mem[^:=,;]*[:=]\d+(?:\*0*[1-9]\d*)?(?:,+\d+(?:\*0*[1-9]\d*)?)*"
@@ -272,9 +272,7 @@ CHECKS: Mapping[str, Check] = {
     "--prefer": _constraint,
     "--priority": _priority,
     "--profile": _refused("a kind of profile", "all", r".*(?:none|all|energy|task|lustre|network).*"),
-    "--propagate": _refused(
-        "a resource limit", "STACK", rf"(?-i:ALL|NONE)|{_RESOURCE_LIMITS}", between=r",\s"
-    ),
+    "--propagate": _refused("a resource limit", "STACK", _RESOURCE_LIMITS),
     "--signal": _signal,
     "--switches": _refused("a number of switches", "1 or 1@60", r"\s*\+?0*[1-9]\d{0,9}(?:@.*)?"),
     "--tmp": megabytes,

@@ -22,7 +22,7 @@ _DURATION = re.compile(r"\d{1,9}(:\d{1,9}){0,2}|\d{1,9}-(\d{1,9}(:\d{1,9}){0,2})
 _NODES = re.compile(
     r"\s*\+?(\d{1,15})([KM]?)\s*(-\s*\+?\d{1,15}[KM]?\s*(:\d{1,9})?)?", re.ASCII | re.IGNORECASE
 )
-_COUNT = re.compile(r"(\d{1,9})([KMGTP]?)", re.ASCII | re.IGNORECASE)
+_COUNT = re.compile(r"\+?(\d{1,9})([KMGTP]?)", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 1, "k": 1024, "m": 1024**2}
 
 
