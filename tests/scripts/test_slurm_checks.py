@@ -73,6 +73,7 @@ def problems(option: str) -> list[str]:
             "--gpu-bind=verbose,x",
             "--gpu-bind=single",
             "--gpu-bind=map_gpu:x",
+            "--gpu-bind=mask_gpu:x",
             "--gpu-bind=single:-1",
             "-C 'fast & gpu'",
             "--prefer='a b'",
@@ -212,7 +213,20 @@ def test_what_sbatch_takes_is_none(option: str) -> None:
     ],
 )
 def test_a_long_value_is_checked_in_linear_time(option: str) -> None:
-    for piece in ("1", "a-", "task", "a,", "1,", "low", "a="):
+    for piece in (
+        "1",
+        "a-",
+        "task",
+        "a,",
+        "1,",
+        "low",
+        "a=",
+        "CORE,",
+        "block:",
+        "mask_gpu:0",
+        "mask_mem:0,",
+        "map_mem:1*2,",
+    ):
         problems(f"{option} {piece * 20_000}!")
 
 

@@ -240,7 +240,7 @@ CHECKS: Mapping[str, Check] = {
     "--gpu-bind": _refused(
         "a binding",
         "closest",
-        r"(?:verbose,)?(?:[cn].*|map_gpu:[\d*,]*|mask_gpu:[\da-fx*,]*|(?:per_task|single):(?!\s*-).*)",
+        r"(?:verbose,)?(?:[cn].*|map_gpu:[\d*,]*|mask_gpu:(?:0x|[\da-f*,])*|(?:per_task|single):(?!\s*-).*)",
     ),
     "--gpu-freq": _refused(
         "a GPU frequency",
