@@ -49,6 +49,7 @@ def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, l
         ("-d afterok:12:999999999", "after_impossible_job"),
         ("-p gpu --cpus-per-gpu=1", "amount_per_no_gpu"),
         ("--power=level", "not_in_this_release"),
+        ("--exclusive -s", "shared_and_not"),
         ("--deadline=now+10", "deadline_too_soon"),
         ("--deadline=now+4minutes -t 5", "deadline_too_soon"),
         ("-d afterok:1,2", "not_in_this_release"),
@@ -280,7 +281,14 @@ def test_what_every_node_must_have(line: str, kind: str) -> None:
             "--mincpus=9 -p staff",
         ),
         *("-m arbitrary -w n1", "--deadline=2099-01-20", "--deadline=now+1hour", "-B 0 -w n[1-2]"),
-        *("-p gpu --gres=gpu:+1", "--tmp=4294967296", "--deadline=now+5minutes -t 5"),
+        *(
+            "-p gpu --ntasks-per-gpu=2",
+            "--gpus-per-task=a100 -c 2",
+            "-w n? -w n[1-2]",
+            "-p gpu --gres=gpu:+1",
+            "--tmp=4294967296",
+            "--deadline=now+5minutes -t 5",
+        ),
         *("-p gpu --gpus=2 --cpus-per-gpu=1", "-p gpu --gpus-per-task=0", "-N 1-0", "-N 9 -n 2"),
     ],
 )

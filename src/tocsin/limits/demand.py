@@ -104,7 +104,9 @@ def _needed(request: Request, submission: Submission | None) -> Demand:
         "exact": per_node or bool(fixed) or tasks <= nodes * (block or 1),
         "memory": memory,
         "task_memory": None if memory is None else memory * least_nodes / tasks,
-        "gpus": max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks),
+        "gpus": 0
+        if _types_alone(submission)
+        else max(request["req_gpus"] or 0, 0) or _gpus_of_tasks(submission, tasks),
         "gpu_types": _gpu_types(request["req_gres"], submission),
         "constraint": constraint((request["constraints"] or "").replace(",", "&")),
         "preferred": submission.value("--prefer").replace(",", "&") if submission else "",
@@ -167,7 +169,7 @@ def _each_node(submission: Submission | None) -> _EachNode:
             for option, reader, factor in (
                 ("--gres", gres_gpus, 1),
                 ("--gpus-per-node", gpu_count, 1),
-                ("--gpus-per-task", gpu_count, 1),
+                ("--gpus-per-task", gpu_count, int(not _types_alone(submission))),
                 ("--gpus-per-socket", gpu_count, max(sockets, 1)),
             )
             if (given := submission.value(option))
@@ -176,6 +178,18 @@ def _each_node(submission: Submission | None) -> _EachNode:
         return found._replace(each_gpus=max(gpus, default=0), tmp=tmp)
     except InputError:
         return found  # reported as a refused option
+
+
+def _types_alone(submission: Submission | None) -> bool:
+    """Whether GPUs are only requested by --gpus-per-task with a type but no number: newer releases ignore that."""
+    others = ("--gpus", "--gpus-per-node", "--gres", "--tres-per-task")
+    given = submission.value("--gpus-per-task") if submission else ""
+    return bool(
+        given
+        and submission
+        and not re.search(r"(?:^|[:,])\s*\+?\d", given)
+        and not any(map(submission.last, others))
+    )
 
 
 def _gpus_of_tasks(submission: Submission | None, tasks: float) -> int:

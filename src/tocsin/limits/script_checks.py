@@ -224,6 +224,11 @@ def _batch_features(submission: Submission) -> str | None:
     return f"has --batch={others[0][:60]}, which is not in --constraint; add it there" if others else None
 
 
+def _shared_and_not(submission: Submission) -> str | None:
+    both = submission.last("--exclusive") and submission.last("--oversubscribe")
+    return "has both --exclusive and --oversubscribe, which exclude each other; keep one" if both else None
+
+
 def _no_tasks(submission: Submission) -> str | None:
     shape = submission.value("--extra-node-info").split(":")[:3]
     counted = any(map(submission.last, ("--ntasks", "--nodes", "--nodelist", "--nodefile")))
@@ -293,6 +298,7 @@ _CHECKS = (
     _Check("not_in_this_release", newer_values, tuple(NEWER), since=(0, 0), until=(22, 6)),
     _Check("not_in_this_release", older_values, tuple(OLDER), since=(26, 5)),
     _Check("not_in_this_release", too_large, COUNTS, since=(26, 5)),
+    _Check("shared_and_not", _shared_and_not, ("--exclusive", "--oversubscribe"), since=(26, 5)),
     _Check("no_tasks", _no_tasks, ("--extra-node-info",)),
 )
 

@@ -158,6 +158,13 @@ SLURM = Dialect(
         "qos": NewOption("--qos={}"),
         "constraints": NewOption("--constraint={}"),
     },
-    replaced={"--gres": "req_gres", "--tres-per-task": None},
+    replaced={
+        "--gres": "req_gres",
+        # sbatch looks at the last value only
+        **{"--nodelist": "req_node_list", "--exclude": "exclude_nodes", "--constraint": "constraints"},
+        **{"--dependency": "dependency", "--licenses": "licenses", "--array": "array"},
+        **dict.fromkeys(("--tres-per-task", "--hint", "--prefer", "--gpus-per-socket", "--propagate")),
+        **dict.fromkeys(("--gpus", "--gpus-per-node", "--gpus-per-task"), "req_gpus"),
+    },
     parts={"--gres": _gres, "--tres-per-task": _per_task},
 )

@@ -59,7 +59,7 @@ def least_nodes(text: str) -> int:
 
 def node_list(text: str) -> str:
     """Names with one comma between any two: blanks separate, too, and `n[1-]` is n1."""
-    parts = re.split(r"(\[[^\]]*\])", text)
+    parts = re.split(r"(\[[^\[\]]*\])", text)
     parts[::2] = [re.sub(r"[\s,]+", ",", part) for part in parts[::2]]
     parts[1::2] = [re.sub(r"(?<=\d)-(?=[,\]])", "", part) for part in parts[1::2]]
     return "".join(parts).strip(",")
