@@ -50,6 +50,7 @@ def test_options_that_contradict_each_other(lines: tuple[str, ...], kind: str, l
         ("-p gpu --cpus-per-gpu=1", "amount_per_no_gpu"),
         ("--power=level", "not_in_this_release"),
         ("--exclusive -s", "shared_and_not"),
+        ("-p gpu --gres=gpu:1 --gpus-per-node=1", "gpus_twice"),
         ("--deadline=now+10", "deadline_too_soon"),
         ("--deadline=now+4minutes -t 5", "deadline_too_soon"),
         ("-d afterok:1,2", "not_in_this_release"),
@@ -358,7 +359,7 @@ def test_a_missing_file_is_critical_to_the_submitter(tmp_path: Path) -> None:
 
 def test_a_file_that_sbatch_reads_and_that_is_missing_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("n1\n")
-    for option in ("--nodefile", "--export-file", "--bbf", "--nodelist"):
+    for option in ("--nodefile", "--export-file", "--bbf", "--nodelist", "--exclude"):
         found = submitted(f"-D {tmp_path}", f"{option}=./nosuch").findings
         assert ("no_such_file", Level.WARNING) in [(f.kind, f.level) for f in found]
         there = submitted(f"-D {tmp_path}", f"{option}=./hosts").findings

@@ -58,6 +58,7 @@ def problems(option: str) -> list[str]:
             "--exclusive=no",
             "--kill-on-invalid-dep=y",
             "--gres-flags=enforce-bind",
+            "--gres-flags=disable-binding,enforce-binding",
             "--priority=-1",
         ),
         *(
@@ -232,9 +233,10 @@ def test_a_long_value_is_checked_in_linear_time(option: str) -> None:
 
 def test_a_missing_value_is_taken_from_the_next_line() -> None:
     """sbatch reads all lines as one command line, and an empty word ends its line."""
-    text = '#!/bin/bash\n#SBATCH -J ""\n#SBATCH -N1\ntrue\n'
-    problems = parse(text, scheduler=Scheduler.SLURM).problems
-    assert [problem.kind for problem in problems] == [ProblemKind.UNCLEAR]
+    text = '#!/bin/bash\n#SBATCH -J ""\n#SBATCH -N1 -n 2\ntrue\n'
+    script = parse(text, scheduler=Scheduler.SLURM)
+    assert [problem.kind for problem in script.problems] == [ProblemKind.UNCLEAR]
+    assert [directive.option for directive in script.directives] == ["--ntasks"]
 
 
 def test_components_may_be_given_on_the_command_line() -> None:

@@ -158,7 +158,7 @@ def gres_breaches(submissions: Sequence[Submission | None], machine: Machine) ->
         return
     for row, submission in enumerate(submissions):
         given = submission.value("--gres") if submission else ""
-        if given.lower() == "none":
+        if given.lower() in ("none", "help", "list"):
             continue
         names = re.findall(r"(?:^|,)(?:gres[:/])?([A-Za-z]\w*)", given)
         unknown = [name for name in names if name not in machine.gres_types]

@@ -81,7 +81,9 @@ def _disagreements(asked: _Gpus) -> Iterator[str]:
 
 def _per_task(submission: Submission) -> bool:
     """Whether --gpus-per-task has a number; 26.05 ignores other values."""
-    return bool(re.fullmatch(r"(?:[^:,]*:)?\s*\+?0*[1-9]\w*", submission.value("--gpus-per-task"), re.ASCII))
+    return bool(
+        re.fullmatch(r"(?:[^:,]*:)?\s*\+?0*[1-9]\d{0,8}[a-z]?", submission.value("--gpus-per-task"), re.ASCII)
+    )
 
 
 def gpus_of_no_tasks(submission: Submission) -> str | None:

@@ -23,7 +23,7 @@ OLDER = {
     "--dependency": r"(?:.*[,?])?\d[^:]*|.*_(?![\d*]).*",
     "--mem-bind": "(?:.*,)?(?:no)?sort(?:,.*)?",
     "--power": ".*",
-    "--tres-per-task": "(?:.*,)?gpu[:=].*",
+    "--tres-per-task": "(?:.*,)?(?!cpu[:=]|mem[:=]|node[:=]|billing[:=])[^,:=/]+[:=].*",
     "--wckey": r"\*.*",
 }
 """By option, a pattern of the values that only 22.05 takes."""

@@ -2,14 +2,20 @@
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC
 from typing import NamedTuple
 
 from tocsin.core.errors import InputError
 from tocsin.core.nodelist import count_nodes
-from tocsin.core.units import UNLIMITED, format_duration, format_memory, parse_instant
+from tocsin.core.units import format_duration, format_memory
 from tocsin.core.verdict import Level
 from tocsin.limits.breach import Breach, plural
+from tocsin.limits.deadline_checks import (
+    DAY,
+    begin_after_deadline,
+    deadline_before_end,
+    deadline_too_soon,
+    moment,
+)
 from tocsin.limits.gpu_checks import (
     cpus_of_no_gpu,
     gpus_disagree,
@@ -31,7 +37,6 @@ _LITTLE = 2**30
 _LARGEST_JOB_ID = 0x03FF0000
 """The maximum of MaxJobId."""
 _GPU_COUNTS = ("--gpus", "--gres", "--gpus-per-node", "--gpus-per-socket", "--gpus-per-task", "--nodes")
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 _EXCLUDING = (
     ("memory_twice", ("--mem", "--mem-per-cpu", "--mem-per-gpu")),
     ("cpus_twice", ("--cpus-per-gpu", "--cpus-per-task")),
@@ -100,8 +105,8 @@ def misread_lines(submission: Submission, row: int, *, accepted: bool = False) -
 
 def past_deadline(submission: Submission, row: int, submit: int) -> Iterator[Breach]:
     """A deadline that had passed a day before the submission, whatever the time zone."""
-    deadline = _moment(submission.value("--deadline"))
-    if deadline and not deadline[0] and deadline[1] < submit - _UNITS["day"]:
+    deadline = moment(submission.value("--deadline"))
+    if deadline and not deadline[0] and deadline[1] < submit - DAY:
         text = "has a deadline that is over; move --deadline, or remove it"
         yield option_breach(submission, row, "deadline_over", text, "--deadline")
 
@@ -142,28 +147,6 @@ def _time_min_above(submission: Submission) -> str | None:
         f"has a minimum time of {format_duration(least)}, but a time limit of {format_duration(limit)}; "
         "--time-min must not exceed --time"
     )
-
-
-def _begin_after_deadline(submission: Submission) -> str | None:
-    begin, deadline = (_moment(submission.value(option)) for option in ("--begin", "--deadline"))
-    if begin is None or deadline is None or begin[0] != deadline[0] or begin[1] <= deadline[1]:
-        return None
-    return "may begin only after its deadline; move --begin before --deadline"
-
-
-def _moment(text: str) -> tuple[bool, int] | None:
-    """Whether it is relative to the submission, and when; None for other forms (`16:00`, `tomorrow`)."""
-    text = text.strip()
-    if relative := re.fullmatch(r"now(?:\+(\d{1,9})([a-z]*))?", text.lower(), re.ASCII):
-        unit = (relative[2] or "second").rstrip("s")
-        return None if unit not in _UNITS else (True, int(relative[1] or 0) * _UNITS[unit])
-    if not re.match(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        return None
-    try:
-        instant = parse_instant(text, UTC)  # both are local time of one cluster
-    except InputError:
-        return None
-    return None if instant is None else (False, instant)
 
 
 def _more_nodes_listed(submission: Submission) -> str | None:
@@ -224,6 +207,13 @@ def _batch_features(submission: Submission) -> str | None:
     return f"has --batch={others[0][:60]}, which is not in --constraint; add it there" if others else None
 
 
+def _gpus_twice(submission: Submission) -> str | None:
+    gres = re.search(r"(?:^|,)(?:gres[:/])?gpu\b", submission.value("--gres"))
+    if not gres or not submission.last("--gpus-per-node"):
+        return None
+    return "has both --gres=gpu and --gpus-per-node, which exclude each other; keep one"
+
+
 def _shared_and_not(submission: Submission) -> str | None:
     both = submission.last("--exclusive") and submission.last("--oversubscribe")
     return "has both --exclusive and --oversubscribe, which exclude each other; keep one" if both else None
@@ -235,23 +225,6 @@ def _no_tasks(submission: Submission) -> str | None:
     if counted or not any(re.fullmatch(r"\s*\+?0+", part) for part in shape):
         return None
     return f"has --extra-node-info={':'.join(shape)[:60]}, which makes 0 tasks; write 1 or more"
-
-
-def _deadline_too_soon(submission: Submission) -> str | None:
-    return _ends_too_late(submission, _number(submission, "time_min"))
-
-
-def _deadline_before_end(submission: Submission) -> str | None:
-    if _number(submission, "time_min"):
-        return None
-    return _ends_too_late(submission, _number(submission, "time_limit") or 60)
-
-
-def _ends_too_late(submission: Submission, least: int) -> str | None:
-    deadline = _moment(submission.value("--deadline"))
-    if not deadline or not deadline[0] or least == UNLIMITED or deadline[1] >= least:
-        return None
-    return f"has a deadline in {deadline[1]} s, but needs at least {format_duration(least)}; move --deadline"
 
 
 class _Check(NamedTuple):
@@ -276,7 +249,7 @@ _CHECKS = (
     _Check("more_nodes_than_tasks", _idle_nodes, ("--nodes", "--ntasks"), Level.WARNING),
     _Check("nodes_backwards", _nodes_backwards, ("--nodes",)),
     _Check("time_min_above_limit", _time_min_above, ("--time-min", "--time")),
-    _Check("begin_after_deadline", _begin_after_deadline, ("--begin", "--deadline")),
+    _Check("begin_after_deadline", begin_after_deadline, ("--begin", "--deadline")),
     # Newer releases give a job as many of the listed nodes as it requests.
     _Check("more_nodes_listed", _more_nodes_listed, ("--nodelist", "--nodes"), until=(22, 6)),
     _Check(
@@ -293,11 +266,12 @@ _CHECKS = (
     _Check("after_impossible_job", _after_impossible_job, ("--dependency",), since=(26, 5)),
     _Check("gpus_disagree", gpus_disagree, _GPU_COUNTS),
     _Check("batch_outside_constraint", _batch_features, ("--batch", "--constraint")),
-    _Check("deadline_too_soon", _deadline_too_soon, ("--deadline", "--time-min")),
-    _Check("deadline_too_soon", _deadline_before_end, ("--deadline", "--time"), since=(26, 5)),
+    _Check("deadline_too_soon", deadline_too_soon, ("--deadline", "--time-min")),
+    _Check("deadline_too_soon", deadline_before_end, ("--deadline", "--time"), since=(26, 5)),
     _Check("not_in_this_release", newer_values, tuple(NEWER), since=(0, 0), until=(22, 6)),
     _Check("not_in_this_release", older_values, tuple(OLDER), since=(26, 5)),
     _Check("not_in_this_release", too_large, COUNTS, since=(26, 5)),
+    _Check("gpus_twice", _gpus_twice, ("--gres", "--gpus-per-node"), since=(26, 5)),
     _Check("shared_and_not", _shared_and_not, ("--exclusive", "--oversubscribe"), since=(26, 5)),
     _Check("no_tasks", _no_tasks, ("--extra-node-info",)),
 )

@@ -40,9 +40,9 @@ def missing_files(
     if submission.script.scheduler is not Scheduler.SLURM or not work_dir:
         return
     level = Level.CRITICAL if user == _own_name() else Level.WARNING
-    for option in ("--nodelist", "--nodefile", "--export-file", "--bbf"):
+    for option in ("--nodelist", "--exclude", "--nodefile", "--export-file", "--bbf"):
         given = submission.value(option)
-        is_path = "/" in given if option == "--nodelist" else not _is_open(given)
+        is_path = "/" in given if option in ("--nodelist", "--exclude") else not _is_open(given)
         if given and is_path and not Path(work_dir, given).is_file():
             text = f"needs the file {given[:200]}, which is not here; sbatch refuses the job without it"
             yield option_breach(submission, row, "no_such_file", text, option, level=level)

@@ -264,6 +264,9 @@ def _read_line(
 
     `final`: no other directive follows.
     """
+    begun = (
+        bool(problems) and problems[-1].kind is ProblemKind.UNCLEAR and problems[-1].text.endswith(_NO_VALUE)
+    )
     number = mark.line + 1
     line = lines[mark.line].rstrip("\r")
     # (column in the joined line, physical line, physical column) of each piece
@@ -294,6 +297,7 @@ def _read_line(
     if dialect is SLURM and words and words[0].text.lower() in ("hetjob", "packjob"):
         directives.append(Directive(mark.line + 1, words[0].text.lower(), None))
         words = words[1:]
+    words = words[1:] if begun and problems[-1].line == mark.line else words
     for directive in read_options(words, dialect.table, mark.line + 1, locate, errors):
         directives.extend(dialect.split(directive, locate))
     problems.extend(
@@ -302,10 +306,13 @@ def _read_line(
     return number
 
 
+_NO_VALUE = "has no value"
+
+
 def _severity(error: str, dialect: Dialect, final: bool) -> ProblemKind:
     """sbatch takes the first word of the next line for a missing value; where any text is a value, it goes on with that."""
     name, _, rest = error.partition(" ")
-    goes_on = dialect is SLURM and rest == "has no value" and not final
+    goes_on = dialect is SLURM and rest == _NO_VALUE and not final
     option = dialect.table.find(name) if goes_on else None
     if option and option.name not in dialect.checks and option.field in (None, "name", "work_dir"):
         return ProblemKind.UNCLEAR
