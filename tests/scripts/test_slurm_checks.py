@@ -156,7 +156,13 @@ def test_what_sbatch_refuses_is_a_problem(option: str) -> None:
             "--no-kill=",
             "--priority=x",
         ),
-        *("--gpu-bind=single:x", "--gpu-bind=map_gpu:", "--gpu-bind=mask_gpu:0x1", "--gpu-freq=99999999999"),
+        *(
+            "--gpu-bind=single:x",
+            "--gres-flags=disable-binding,",
+            "--gpu-bind=map_gpu:",
+            "--gpu-bind=mask_gpu:0x1",
+            "--gpu-freq=99999999999",
+        ),
         *(
             "--mem-bind=v,map_mem:0,1",
             "--mem-bind=q,none",

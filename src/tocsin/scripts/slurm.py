@@ -1,4 +1,4 @@
-"""Slurm: the options of sbatch 22.05 to 24.11."""
+"""Slurm: the options of sbatch 22.05 to 26.05."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -200,7 +200,7 @@ _BINDING = (
     r"|mask_?mem[^:=,;]*[:=](?:0x)?[\da-f]+(?:\*0*[1-9]\d*)?(?:,+(?:0x)?[\da-f]+(?:\*0*[1-9]\d*)?)*"
 )
 _FLAGS = _list_of(
-    r"disable-binding|enforce-binding|(?:one-task|multiple-tasks)-per-sharing|allow-task-sharing", ","
+    r"disable-binding|enforce-binding|(?:one-task|multiple-tasks)-per-sharing|allow-task-sharing", ",+"
 )
 _GPU_SPEED = r"(?-i:low|medium|high|highm1)|\d{1,18}"
 
@@ -255,7 +255,7 @@ CHECKS: Mapping[str, Check] = {
     "--gpus-per-socket": gpu_count,
     "--gres": gres_gpus,
     "--gres-flags": _refused(
-        "a flag", "enforce-binding", rf"(?!.*disable.*enforce|.*enforce.*disable){_FLAGS}"
+        "a flag", "enforce-binding", rf"(?!.*disable.*enforce|.*enforce.*disable),*{_FLAGS},*"
     ),
     "--hint": _refused("a hint", "nomultithread", _list_of(r"compute_bound|memory_bound|(?:no)?multithread")),
     "--kill-on-invalid-dep": _refused("an answer", "yes or no", r"yes|no"),
