@@ -331,7 +331,10 @@ def test_settings_of_the_cluster_limit_sampling_and_governors() -> None:
 
 def test_numbers_of_which_slurm_keeps_16_bits_are_not_compared_as_given() -> None:
     nodes = tuple(replace(n, sockets=2, cores_per_socket=16, threads_per_core=1) for n in MACHINE.nodes)
-    for line in ("--ntasks-per-socket=65536", "--cores-per-socket=65534", "--mincpus=65537"):
+    for line in (
+        *("--ntasks-per-socket=65536", "--cores-per-socket=65534", "--mincpus=65537"),
+        *("--mincpus=4294967295", "-p gpu --gpus-per-task=1 -B 1", "-p gpu '--cpus-per-gpu= 2' --gpus=1"),
+    ):
         assert not submitted(line, machine=replace(MACHINE, nodes=nodes)).findings
     assert "too_few_such_nodes" in found(
         submitted("--sockets-per-node=65535", machine=replace(MACHINE, nodes=nodes))

@@ -157,7 +157,7 @@ def _each_node(submission: Submission | None) -> _EachNode:
     shared = submission.last("--overcommit") is not None
     # Slurm wants a CPU for each of a node's tasks, even if they may share them.
     cpus = max(
-        *(number("--mincpus"), _count(submission.value("--cpus-per-gpu")) % 2**16),
+        *(_least_cpus(submission.value("--mincpus")), _count(submission.value("--cpus-per-gpu")) % 2**16),
         number("--ntasks-per-node") if shared else 0,
     )
     core_tasks = 0 if shared else _limited(number("--ntasks-per-core"))
@@ -202,6 +202,11 @@ def _in_32_bits(size: int) -> int:
     """Slurm keeps megabytes in 32 bits; one value means none."""
     number = size // MEGABYTE % 2**32
     return 0 if number == 2**32 - 2 else number * MEGABYTE
+
+
+def _least_cpus(text: str) -> int:
+    """Slurm takes a number from 2**31 on for a negative one, which is none."""
+    return 0 if _count(text) % 2**32 >= 2**31 else _whole(text)
 
 
 def _limited(number: int) -> int:

@@ -87,7 +87,7 @@ def _per_task(submission: Submission) -> bool:
 
 
 def gpus_of_no_tasks(submission: Submission) -> str | None:
-    counts = ("--ntasks", "--ntasks-per-node", "--ntasks-per-gpu", "--gpus", "--nodes")
+    counts = ("--ntasks", "--ntasks-per-node", "--ntasks-per-gpu", "--gpus", "--nodes", "--extra-node-info")
     if not _per_task(submission) or any(map(submission.last, counts)):
         return None
     return "has --gpus-per-task but no number of tasks; add --ntasks"
@@ -95,7 +95,7 @@ def gpus_of_no_tasks(submission: Submission) -> str | None:
 
 def types_of_no_tasks(submission: Submission) -> str | None:
     """A type without a number is one GPU up to 22.05."""
-    counts = ("--ntasks", "--ntasks-per-node", "--gpus", "--nodes")
+    counts = ("--ntasks", "--ntasks-per-node", "--gpus", "--nodes", "--extra-node-info")
     given = submission.value("--gpus-per-task").split(",")
     asked = any(item and not re.fullmatch(r"(?:[^:]*:)?0+", item) for item in given)
     if not asked or any(map(submission.last, counts)):

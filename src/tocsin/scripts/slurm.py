@@ -133,7 +133,7 @@ SLURM = Dialect(
         "req_gpus": gpu_count,
         "req_node_list": _nodes,
         "exclude_nodes": _nodes,
-        **dict.fromkeys(("req_tasks", "cpus_per_task", "tasks_per_node"), number),
+        **dict.fromkeys(("req_tasks", "req_cpus", "cpus_per_task", "tasks_per_node"), number),
         "exclusive": _exclusive,
         "priority": _priority,
     },
