@@ -333,7 +333,8 @@ def test_numbers_of_which_slurm_keeps_16_bits_are_not_compared_as_given() -> Non
     nodes = tuple(replace(n, sockets=2, cores_per_socket=16, threads_per_core=1) for n in MACHINE.nodes)
     for line in (
         *("--ntasks-per-socket=65536", "--cores-per-socket=65534", "--mincpus=65537"),
-        *("--mincpus=4294967295", "-p gpu --gpus-per-task=1 -B 1", "-p gpu '--cpus-per-gpu= 2' --gpus=1"),
+        *("--ntasks-per-node=4294967294", "-p gpu --ntasks-per-gpu=2147483648", "--mincpus=4294967295"),
+        *("-p gpu --gpus-per-task=1 -B 1", "-p gpu '--cpus-per-gpu= 2' --gpus=1"),
     ):
         assert not submitted(line, machine=replace(MACHINE, nodes=nodes)).findings
     assert "too_few_such_nodes" in found(

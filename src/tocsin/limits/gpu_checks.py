@@ -126,7 +126,7 @@ def per_no_gpu(submission: Submission) -> str | None:
         ("--mem-per-gpu", gpus or submission.last("--ntasks-per-gpu") is not None),
         ("--ntasks-per-gpu", gpus or submission.fixed or submission.last("--ntasks") is not None),
     ):
-        if re.match(r"\s*\+?0*[1-9]", submission.value(option)) and not enough:
+        if re.match(r"\s*\+?0*[1-9]\d{0,8}(?!\d)", submission.value(option)) and not enough:
             return f"has {option}={submission.value(option)[:20]} but requests no GPU; add --gpus"
     return None
 

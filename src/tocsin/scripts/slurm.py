@@ -84,6 +84,11 @@ def _exclusive(text: str) -> bool | None:
     return None if text.lower() in ("user", "mcs", "topo") else text.lower() != "no"
 
 
+def _per_node(text: str) -> int | None:
+    """22.05 takes a number from 2**31 on for a negative one, which is none; 26.05 refuses it."""
+    return found if (found := number(text)) < 2**31 else None
+
+
 def _nodes(text: str) -> str | None:
     return text if "/" in text else node_list(text) or None
 
@@ -133,7 +138,8 @@ SLURM = Dialect(
         "req_gpus": gpu_count,
         "req_node_list": _nodes,
         "exclude_nodes": _nodes,
-        **dict.fromkeys(("req_tasks", "req_cpus", "cpus_per_task", "tasks_per_node"), number),
+        **dict.fromkeys(("req_tasks", "req_cpus", "cpus_per_task"), number),
+        "tasks_per_node": _per_node,
         "exclusive": _exclusive,
         "priority": _priority,
     },
